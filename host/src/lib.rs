@@ -1,1 +1,2 @@
-
+//! wrkflw: a workflow engine for work that people decide.
+pub mod domain;
