@@ -14,3 +14,4 @@ pub mod ids;
 pub mod instance;
 pub mod json;
 pub mod question;
+pub mod event;
