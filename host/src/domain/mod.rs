@@ -9,16 +9,17 @@
 
 pub mod actor;
 pub mod answer;
+pub mod apply;
+pub mod audit;
+pub mod check;
+pub mod command;
+pub mod event;
 pub mod graph;
 pub mod ids;
 pub mod instance;
 pub mod json;
 pub mod question;
-pub mod event;
-pub mod apply;
-pub mod audit;
-pub mod command;
 pub mod rejection;
+pub mod schema;
 pub mod turn;
 pub mod version;
-pub mod schema;
