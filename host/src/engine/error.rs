@@ -22,6 +22,9 @@ pub enum Error {
     /// The idempotency key stands for another request.
     #[error("the idempotency key was used for another request")]
     KeyReused,
+    /// Flow logic could not be asked, and it is not its fault.
+    #[error("flow logic cannot be asked now: {0}")]
+    Unavailable(String),
     /// Others kept changing the instance until the request's time was over.
     #[error("the instance is busy; try again")]
     Busy,
@@ -65,7 +68,7 @@ impl Error {
             | Error::Retired { .. }
             | Error::Busy => "conflict",
             Error::Logic(_) => "logic_error",
-            Error::Store(_) => "system_error",
+            Error::Unavailable(_) | Error::Store(_) => "system_error",
         }
     }
 }
