@@ -9,8 +9,10 @@
 
 pub mod actor;
 pub mod answer;
+pub mod check;
 pub mod graph;
 pub mod ids;
 pub mod instance;
 pub mod json;
 pub mod question;
+pub mod schema;
