@@ -1,3 +1,7 @@
 //! wrkflw: a workflow engine for work that people decide.
+
+pub mod clock;
 pub mod domain;
+pub mod engine;
 pub mod store;
+pub mod wasm;

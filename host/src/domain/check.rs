@@ -45,13 +45,21 @@ pub struct Problem {
 }
 
 impl Problem {
-    fn new(code: &'static str, at: impl Into<String>, message: impl Into<String>) -> Problem {
+    /// A problem of the caller's own finding.
+    pub fn new(code: &'static str, at: impl Into<String>, message: impl Into<String>) -> Problem {
         Problem {
             code,
             at: at.into(),
             message: message.into(),
         }
     }
+}
+
+/// `document-approval`: lower-case letters, digits and hyphens, a letter first, at most 64 characters.
+pub fn is_key(key: &str) -> bool {
+    key.len() <= 64
+        && key.starts_with(|c: char| c.is_ascii_lowercase())
+        && key.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
 /// Everything that keeps `graph` from being published; empty for a sound graph.

@@ -62,14 +62,17 @@ struct Record<'a> {
     fuel: u64,
 }
 
+impl Record<'_> {
+    fn of(evaluation: &Evaluation) -> Record<'_> {
+        let Evaluation { question, facts_digest, answer, fuel } = evaluation;
+        Record { question, facts: hex(facts_digest), answer, fuel: *fuel }
+    }
+}
+
 impl Circumstances<'_> {
     /// The evidence in canonical form. The config is named by its digest: the version keeps its text.
     pub(super) fn evidence(&self) -> Json {
-        let record = |evaluation| {
-            let Evaluation { question, facts_digest, answer, fuel } = evaluation;
-            Record { question, facts: hex(facts_digest), answer, fuel: *fuel }
-        };
-        let evaluations = self.evaluations.iter().map(record).collect();
+        let evaluations = self.evaluations.iter().map(Record::of).collect();
         Json::of(&Evidence {
             id: self.id,
             command: self.command,

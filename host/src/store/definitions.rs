@@ -255,6 +255,7 @@ async fn insert_version(
     new: &NewVersion<'_>,
     note: &Note<'_>,
 ) -> Result<u32, StoreError> {
+    let graph = Json::of(new.graph);
     let version = sqlx::query_scalar!(
         r#"insert into definition_version (
                tenant_id, key, version, digest, config, config_digest, graph, sdk, wit, published_at, published_by
@@ -267,7 +268,7 @@ async fn insert_version(
         new.digest.0.as_slice(),
         new.config.as_str(),
         new.config_digest.as_slice(),
-        Json::of(new.graph).as_str(),
+        graph.as_str(),
         new.sdk,
         new.wit,
         Time(note.at) as _,
