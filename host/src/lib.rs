@@ -1,2 +1,4 @@
 //! wrkflw: a workflow engine for work that people decide.
 pub mod domain;
+pub mod outbox;
+pub mod store;
