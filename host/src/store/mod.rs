@@ -9,6 +9,7 @@ pub mod definitions;
 pub mod directory;
 pub mod error;
 pub mod load;
+pub mod outbox;
 pub mod pools;
 pub mod starts;
 pub mod streams;
