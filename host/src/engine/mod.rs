@@ -28,7 +28,7 @@ use crate::store::{Store, StoreError};
 use crate::wasm::Sandbox;
 
 pub use actions::{Action, Refusal};
-pub use definitions::{Activation, Published};
+pub use definitions::{Activation, Published, check_component};
 pub use error::Error;
 pub use execute::{Done, Identity, Idempotency, Rendered, Reply, Request, Trace};
 pub use seal::SealKeys;
