@@ -1,6 +1,7 @@
 //! wrkflw: a workflow engine for work that people decide.
 
 pub mod clock;
+pub mod diagram;
 pub mod domain;
 pub mod engine;
 pub mod outbox;
