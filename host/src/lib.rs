@@ -1,3 +1,4 @@
 //! wrkflw: a workflow engine for work that people decide.
 pub mod domain;
+pub mod sample;
 pub mod wasm;
