@@ -5,5 +5,6 @@ pub mod diagram;
 pub mod domain;
 pub mod engine;
 pub mod outbox;
+pub mod sample;
 pub mod store;
 pub mod wasm;
