@@ -1,0 +1,231 @@
+//! An instance: one run of a definition version, with the stays in its states and their tasks.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use super::answer::{AttributeValue, Principal};
+use super::ids::{InstanceId, StateId, TaskId, VersionRef};
+use super::json::Json;
+
+/// The stored facts of one run, as flow logic, decisions and readers see them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Instance {
+    pub id: InstanceId,
+    pub definition: VersionRef,
+    /// The optimistic lock: every change of the instance or of anything in it adds one.
+    pub revision: u32,
+    pub entity: Entity,
+    pub initiator: String,
+    /// The initiator, and those of the predecessor and the parent.
+    pub requesters: Vec<String>,
+    pub status: Status,
+    pub started_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub predecessor: Option<InstanceId>,
+    pub parent: Option<InstanceId>,
+    pub data: Json,
+    pub attributes: BTreeMap<String, AttributeValue>,
+    /// States being worked on, oldest first.
+    pub active: Vec<StateInstance>,
+    /// Joins that some branches have reached and others not yet.
+    pub waiting: Vec<StateInstance>,
+    /// States already left, oldest first.
+    pub past: Vec<PastState>,
+}
+
+/// What the instance is about: a document, a purchase order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entity {
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub id: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE", tag = "name")]
+pub enum Status {
+    Running,
+    Suspended,
+    /// Reached a terminal state with this outcome.
+    Completed {
+        outcome: String,
+        at: Timestamp,
+    },
+    Cancelled {
+        reason: String,
+        by: String,
+        at: Timestamp,
+    },
+}
+
+impl Status {
+    /// The status without its details, as stored and shown.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Status::Running => "RUNNING",
+            Status::Suspended => "SUSPENDED",
+            Status::Completed { .. } => "COMPLETED",
+            Status::Cancelled { .. } => "CANCELLED",
+        }
+    }
+
+    /// When the instance ended, if it has.
+    pub fn ended_at(&self) -> Option<Timestamp> {
+        match self {
+            Status::Running | Status::Suspended => None,
+            Status::Completed { at, .. } | Status::Cancelled { at, .. } => Some(*at),
+        }
+    }
+}
+
+/// One stay in a state.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StateInstance {
+    pub id: StateId,
+    pub name: String,
+    pub entered_at: Timestamp,
+    pub due_at: Option<Timestamp>,
+    /// The stays it was entered from, in order; several after a join.
+    pub predecessors: Vec<StateId>,
+    /// The trigger that led here; none for the initial state.
+    pub entered_by: Option<String>,
+    /// Who fired that trigger; none for the host itself.
+    pub caller: Option<String>,
+    pub needed: u32,
+    pub exclude: Vec<String>,
+    pub fallback: Option<String>,
+    pub priority: u8,
+    pub tasks: Vec<Task>,
+}
+
+/// A stay that is over.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PastState {
+    #[serde(flatten)]
+    pub state: StateInstance,
+    pub left_at: Timestamp,
+    /// The trigger that ended it, or `CANCEL`.
+    pub left_by: String,
+    /// Who fired it; none for the host itself.
+    pub actor: Option<String>,
+}
+
+/// A work item.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Task {
+    pub id: TaskId,
+    pub label: String,
+    pub candidates: Vec<Principal>,
+    /// JSON Schema of what the decider fills in.
+    pub form: Option<Json>,
+    pub created_at: Timestamp,
+    #[serde(flatten)]
+    pub status: TaskStatus,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(
+    rename_all = "SCREAMING_SNAKE_CASE",
+    rename_all_fields = "camelCase",
+    tag = "status"
+)]
+pub enum TaskStatus {
+    /// Waits for a candidate to claim it.
+    Pending,
+    Claimed {
+        owner: String,
+        claimed_at: Timestamp,
+    },
+    Completed {
+        owner: String,
+        claimed_at: Timestamp,
+        decision: Decision,
+    },
+    Cancelled {
+        owner: Option<String>,
+        cancelled_at: Timestamp,
+    },
+}
+
+impl TaskStatus {
+    /// The status without its details, as stored and shown.
+    pub fn name(&self) -> &'static str {
+        match self {
+            TaskStatus::Pending => "PENDING",
+            TaskStatus::Claimed { .. } => "CLAIMED",
+            TaskStatus::Completed { .. } => "COMPLETED",
+            TaskStatus::Cancelled { .. } => "CANCELLED",
+        }
+    }
+
+    /// Whether somebody may still act on the task.
+    pub fn is_open(&self) -> bool {
+        matches!(self, TaskStatus::Pending | TaskStatus::Claimed { .. })
+    }
+}
+
+/// The owner's outcome on a task. Never changed afterwards.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Decision {
+    pub outcome: String,
+    pub actor: String,
+    pub on_behalf_of: Option<String>,
+    pub comment: Option<String>,
+    pub input: Json,
+    pub decided_at: Timestamp,
+}
+
+impl Task {
+    /// Who owns or owned the task.
+    pub fn owner(&self) -> Option<&str> {
+        match &self.status {
+            TaskStatus::Pending => None,
+            TaskStatus::Claimed { owner, .. } | TaskStatus::Completed { owner, .. } => Some(owner),
+            TaskStatus::Cancelled { owner, .. } => owner.as_deref(),
+        }
+    }
+
+    /// The decision, once there is one.
+    pub fn decision(&self) -> Option<&Decision> {
+        match &self.status {
+            TaskStatus::Completed { decision, .. } => Some(decision),
+            TaskStatus::Pending | TaskStatus::Claimed { .. } | TaskStatus::Cancelled { .. } => None,
+        }
+    }
+}
+
+impl Instance {
+    /// The active stay and the task of this id in it.
+    pub fn open_task(&self, id: TaskId) -> Option<(&StateInstance, &Task)> {
+        self.active.iter().find_map(|state| {
+            state
+                .tasks
+                .iter()
+                .find(|task| task.id == id)
+                .map(|task| (state, task))
+        })
+    }
+
+    /// The task of this id, wherever it stands.
+    pub fn task(&self, id: TaskId) -> Option<&Task> {
+        self.stays()
+            .flat_map(|state| &state.tasks)
+            .find(|task| task.id == id)
+    }
+
+    /// All stays, past ones first.
+    pub fn stays(&self) -> impl Iterator<Item = &StateInstance> {
+        self.past
+            .iter()
+            .map(|past| &past.state)
+            .chain(&self.waiting)
+            .chain(&self.active)
+    }
+}

@@ -1,0 +1,212 @@
+//! Canonical JSON text.
+//!
+//! Flow logic must be fed the same bytes at replay as on the day, and the audit chain covers bytes.
+//! So JSON is brought into one form at the edge - members sorted by name, no white space, the text of
+//! numbers kept - and that text is stored, hashed and passed on. What PostgreSQL or another reader
+//! would refuse (NUL, lone surrogates, a member named twice) is refused here, by its pointer.
+
+mod node;
+mod parse;
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+pub use node::Node;
+
+/// How deep arrays and objects may nest.
+pub const DEPTH_MAX: usize = 64;
+
+/// A JSON text in canonical form.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Json(Box<str>);
+
+/// Why a text is no JSON that can be kept.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{detail} at {}", if pointer.is_empty() { "the top" } else { pointer })]
+pub struct JsonError {
+    /// JSON Pointer to the value concerned.
+    pub pointer: String,
+    pub detail: String,
+}
+
+impl Json {
+    /// Brings `text` into canonical form.
+    pub fn parse(text: &str) -> Result<Json, JsonError> {
+        parse::parse(text).map(|node| Json::from(&node))
+    }
+
+    /// The empty object.
+    pub fn empty() -> Json {
+        Json("{}".into())
+    }
+
+    /// Trusts a text that this type wrote earlier, such as one read back from the store.
+    pub fn from_canonical(text: impl Into<Box<str>>) -> Json {
+        Json(text.into())
+    }
+
+    /// Any serialisable value whose members the caller keeps within what [`Json::parse`] accepts.
+    pub fn of(value: &impl Serialize) -> Json {
+        let text = serde_json::to_string(value).expect("our own types serialise");
+        Json::parse(&text).expect("serialised JSON is well formed")
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text as a tree.
+    pub fn node(&self) -> Node {
+        parse::parse(&self.0).expect("canonical text parses")
+    }
+
+    /// The text as a `serde_json` value, for libraries that want one. Numbers may lose digits there.
+    pub fn value(&self) -> serde_json::Value {
+        serde_json::from_str(&self.0).expect("canonical text parses")
+    }
+
+    /// This document with `patch` merged into it (JSON Merge Patch, RFC 7396).
+    #[must_use]
+    pub fn merged(&self, patch: &Json) -> Json {
+        Json::from(&self.node().merge(patch.node()))
+    }
+}
+
+impl From<&Node> for Json {
+    fn from(node: &Node) -> Json {
+        Json(node.to_string().into())
+    }
+}
+
+impl fmt::Display for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Json {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for Json {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serde_json::value::RawValue::from_string(self.0.to_string())
+            .expect("canonical text parses")
+            .serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Json {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Json, D::Error> {
+        let raw = <Box<serde_json::value::RawValue>>::deserialize(deserializer)?;
+        Json::parse(raw.get()).map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn canonical(text: &str) -> String {
+        Json::parse(text).expect("parses").to_string()
+    }
+
+    #[test]
+    fn members_are_sorted_and_numbers_keep_their_text() {
+        assert_eq!(
+            canonical(r#" { "b" : 1e2 , "a" : [ 1.0 , -0 ] } "#),
+            r#"{"a":[1.0,-0],"b":1e2}"#
+        );
+        assert_eq!(
+            canonical("123456789012345678901234567890.10"),
+            "123456789012345678901234567890.10"
+        );
+    }
+
+    #[test]
+    fn strings_have_one_spelling() {
+        assert_eq!(
+            canonical(r#""\u0041\/\u00e9\n\ud83d\ude00\u001f""#),
+            "\"A/é\\n😀\\u001f\""
+        );
+    }
+
+    #[test]
+    fn refusals_name_the_place() {
+        for (text, pointer, detail) in [
+            (r#"{"a":{"b":"\u0000"}}"#, "/a/b", "the character NUL"),
+            (r#"["\ud800"]"#, "/0", "a lone surrogate"),
+            (r#"{"a/b":1,"a/b":2}"#, "/a~1b", "a member named twice"),
+            (r#"{"a":01}"#, "/a", "a malformed number"),
+            ("[1,]", "/1", "an unexpected character"),
+            ("{\"a\":1} x", "", "text after the value"),
+            ("", "", "the text ends too early"),
+        ] {
+            let error = Json::parse(text).expect_err(text);
+            assert_eq!(
+                (error.pointer.as_str(), error.detail.as_str()),
+                (pointer, detail),
+                "{text}"
+            );
+        }
+        let deep = "[".repeat(DEPTH_MAX + 1);
+        assert_eq!(
+            Json::parse(&deep).expect_err("too deep").detail,
+            "nesting deeper than 64"
+        );
+    }
+
+    #[test]
+    fn merge_patch_replaces_adds_and_removes() {
+        let merged = |target: &str, patch: &str| {
+            Json::parse(target)
+                .expect("target")
+                .merged(&Json::parse(patch).expect("patch"))
+                .to_string()
+        };
+        assert_eq!(
+            merged(
+                r#"{"a":1,"b":{"c":2,"d":3}}"#,
+                r#"{"b":{"c":null},"e":[null]}"#
+            ),
+            r#"{"a":1,"b":{"d":3},"e":[null]}"#
+        );
+        assert_eq!(merged(r#"{"a":1}"#, "[1]"), "[1]");
+        assert_eq!(merged("[1]", r#"{"a":{"b":null}}"#), r#"{"a":{}}"#);
+    }
+
+    fn any_json() -> impl Strategy<Value = serde_json::Value> {
+        let leaf = prop_oneof![
+            Just(serde_json::Value::Null),
+            any::<bool>().prop_map(Into::into),
+            any::<i64>().prop_map(Into::into),
+            "[^\u{0}]{0,12}".prop_map(Into::into),
+        ];
+        leaf.prop_recursive(4, 32, 6, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..6).prop_map(Into::into),
+                prop::collection::btree_map("[^\u{0}]{0,8}", inner, 0..6)
+                    .prop_map(|members| serde_json::Value::Object(members.into_iter().collect())),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn canonical_text_means_the_same_and_is_stable(value in any_json()) {
+            let json = Json::parse(&value.to_string()).expect("parses");
+            prop_assert_eq!(json.value(), value);
+            prop_assert_eq!(Json::parse(json.as_str()).expect("parses"), json);
+        }
+
+        #[test]
+        fn no_text_makes_the_parser_panic(text in "\\PC{0,40}") {
+            let _ = Json::parse(&text);
+        }
+    }
+}

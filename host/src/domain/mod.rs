@@ -1,0 +1,25 @@
+//! The pure core: what an instance is, what may happen to it, and what follows.
+//!
+//! Nothing here waits, reads a clock, draws a random number or knows of SQL, HTTP or WebAssembly.
+//! The same arguments always give the same result, which is what makes replay and dry runs honest.
+//!
+//! Reading order: [`ids`], [`json`], [`graph`] (what a definition declares), [`instance`] (one run),
+//! [`answer`] (what flow logic may answer), [`event`] (what happened), [`turn`] (one command, from
+//! its checks to its events).
+
+pub mod actor;
+pub mod answer;
+pub mod apply;
+pub mod audit;
+pub mod check;
+pub mod command;
+pub mod event;
+pub mod graph;
+pub mod ids;
+pub mod instance;
+pub mod json;
+pub mod question;
+pub mod rejection;
+pub mod schema;
+pub mod turn;
+pub mod version;

@@ -1,0 +1,98 @@
+//! The use cases. One write path: a command is loaded, judged by host and guest, folded and committed here, and
+//! nowhere else. Reads do not pass through: handlers ask the store.
+//!
+//! Start reading at [`Engine::execute`] in `execute`; `turns` drives one turn, `actions` explains buttons, and
+//! `definitions` publishes, activates and retires versions.
+
+mod actions;
+mod definitions;
+pub mod error;
+mod evidence;
+mod execute;
+mod observe;
+mod queue;
+pub mod seal;
+mod turns;
+mod versions;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use moka::future::Cache;
+use tokio::sync::Notify;
+
+use crate::clock::Clock;
+use crate::domain::ids::{InstanceId, TaskId, TenantId, VersionRef};
+use crate::domain::version::Version;
+use crate::store::{Store, StoreError};
+use crate::wasm::Sandbox;
+
+pub use actions::{Action, Refusal};
+pub use definitions::{Activation, Published};
+pub use error::Error;
+pub use execute::{Done, Identity, Idempotency, Rendered, Reply, Request, Trace};
+pub use seal::SealKeys;
+
+/// Definition versions kept ready. They never change.
+const VERSIONS_MAX: u64 = 10_000;
+/// Tasks whose instance is remembered. A task never changes its instance.
+const TASKS_MAX: u64 = 100_000;
+
+/// Everything that the host does. Cheap to clone.
+#[derive(Clone)]
+pub struct Engine(Arc<Parts>);
+
+struct Parts {
+    store: Store,
+    sandbox: Sandbox,
+    clock: Clock,
+    seals: SealKeys,
+    queue: queue::Queue,
+    versions: Cache<(TenantId, VersionRef), Arc<Version>>,
+    tasks: Cache<(TenantId, TaskId), InstanceId>,
+    /// Told after each commit that left events for the relay.
+    wake: Arc<Notify>,
+    /// How long a request may go on.
+    patience: Duration,
+}
+
+impl Engine {
+    /// Starts the engine, and records the profile that its evaluations will refer to.
+    pub async fn new(store: Store, sandbox: Sandbox, clock: Clock, seals: SealKeys, patience: Duration) -> Result<Engine, StoreError> {
+        store.record_profile(sandbox.profile().digest, &sandbox.profile().text, clock.now()).await?;
+        Ok(Engine(Arc::new(Parts {
+            store,
+            sandbox,
+            clock,
+            seals,
+            queue: queue::Queue::new(),
+            versions: Cache::new(VERSIONS_MAX),
+            tasks: Cache::new(TASKS_MAX),
+            wake: Arc::new(Notify::new()),
+            patience,
+        })))
+    }
+
+    /// The store that this engine writes to, for reading.
+    pub fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    pub fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
+    pub fn sandbox(&self) -> &Sandbox {
+        &self.0.sandbox
+    }
+
+    /// Wakes the relay of this process.
+    pub fn wake(&self) -> Arc<Notify> {
+        self.0.wake.clone()
+    }
+
+    /// The keys that seal decisions.
+    pub fn seals(&self) -> &SealKeys {
+        &self.0.seals
+    }
+}
