@@ -1,1 +1,3 @@
+//! Tests of wrkflw from the outside: one binary, one module per subject.
 
+mod kafka;
