@@ -195,7 +195,10 @@ async fn an_event_too_large_for_the_client_is_parked_with_its_followers() {
 async fn an_event_too_large_for_the_broker_is_parked_with_its_followers() {
     let broker = Broker::shared();
     broker.create_topic("poison-broker", 1, &[("max.message.bytes", "20000")]).await;
-    refuses_only_the_poisoned_instance(broker, settings(broker, "poison-broker")).await;
+    // Several requests are under way when one is refused: those behind it must not arrive.
+    let mut small_requests = settings(broker, "poison-broker");
+    small_requests.properties.insert("batch.num.messages".into(), "4".into());
+    refuses_only_the_poisoned_instance(broker, small_requests).await;
 }
 
 /// The poisoned event stands between events of its own instance and of neighbours in the same lane and partition.
@@ -261,6 +264,22 @@ async fn a_late_commit_with_a_smaller_position_is_neither_skipped_nor_overtaken(
         assert!(begun.elapsed() < consumer::PATIENCE, "the floor never rose");
     }
     relay.stop().await;
+}
+
+#[tokio::test]
+async fn a_mark_is_younger_than_every_writer_that_drew_before_it() {
+    let database = Database::create().await;
+    let instance = database.instance().await;
+    let mut stalling = database.pool.begin().await.expect("a transaction");
+    let late = record(&mut *stalling, 0, instance, CLAIMED).await;
+    let writer: i64 = sqlx::query_scalar("select pg_current_xact_id()::text::bigint")
+        .fetch_one(&mut *stalling)
+        .await
+        .expect("a transaction number");
+    let mark = database.outbox().mark().await.expect("a mark");
+    assert_eq!(mark.drawn, late);
+    assert!(mark.oldest <= writer, "the writer is unfinished");
+    assert!(mark.xid > writer, "so the position must wait for it");
 }
 
 async fn floor_of_lane(database: &Database) -> i64 {
