@@ -64,8 +64,18 @@ struct Record<'a> {
 
 impl Record<'_> {
     fn of(evaluation: &Evaluation) -> Record<'_> {
-        let Evaluation { question, facts_digest, answer, fuel } = evaluation;
-        Record { question, facts: hex(facts_digest), answer, fuel: *fuel }
+        let Evaluation {
+            question,
+            facts_digest,
+            answer,
+            fuel,
+        } = evaluation;
+        Record {
+            question,
+            facts: hex(facts_digest),
+            answer,
+            fuel: *fuel,
+        }
     }
 }
 
@@ -81,7 +91,9 @@ impl Circumstances<'_> {
             definition: &self.version.reference.key,
             version: self.version.reference.version,
             component: self.version.component.to_string(),
-            config: hex(&crate::domain::audit::sha256(self.version.config.as_str().as_bytes())),
+            config: hex(&crate::domain::audit::sha256(
+                self.version.config.as_str().as_bytes(),
+            )),
             profile: &self.profile,
             request_id: self.request_id,
             evaluations,
