@@ -95,7 +95,7 @@ fn change(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Result<()
         Event::FlowStarted { .. } | Event::Custom { .. } => {}
         Event::StateEntered { state } => instance.active.push(state.clone()),
         Event::TaskCreated { state, task, .. } => {
-            active(instance, *state)?.tasks.push(task.clone())
+            active(instance, *state)?.tasks.push(task.clone());
         }
         Event::TaskClaimed { task, state, owner } => {
             open_task(instance, *state, *task)?.status = TaskStatus::Claimed {
@@ -104,10 +104,10 @@ fn change(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Result<()
             };
         }
         Event::TaskReleased { task, state, .. } => {
-            open_task(instance, *state, *task)?.status = TaskStatus::Pending
+            open_task(instance, *state, *task)?.status = TaskStatus::Pending;
         }
         Event::DecisionRecorded { task, state, .. } => {
-            decide(open_task(instance, *state, *task)?, event, stamp)?
+            decide(open_task(instance, *state, *task)?, event, stamp)?;
         }
         Event::TaskCancelled { task, state } => {
             let task = open_task(instance, *state, *task)?;

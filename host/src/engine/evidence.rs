@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::domain::actor::Actor;
 use crate::domain::command::Command;
-use crate::domain::ids::CommandId;
+use crate::domain::ids::{CommandId, hex};
 use crate::domain::json::Json;
 use crate::domain::question::{Answer, Question};
 use crate::domain::version::Version;
@@ -100,8 +100,4 @@ impl Circumstances<'_> {
             made: self.made,
         })
     }
-}
-
-fn hex(bytes: &[u8; 32]) -> String {
-    crate::domain::ids::Digest(*bytes).to_string()
 }

@@ -92,20 +92,19 @@ impl App {
                 challenge: error.www_authenticate(),
                 ..Problem::new(error.code(), error.to_string())
             })?;
-        let tenant = match self.tenants.get(&claims.tenant).await {
-            Some(tenant) => tenant,
-            None => {
-                let found = self.engine.store().tenant(&claims.tenant).await?;
-                let unknown = || {
-                    Problem::new(
-                        "unknown_tenant",
-                        format!("there is no tenant {}", claims.tenant),
-                    )
-                };
-                let tenant = found.ok_or_else(unknown)?;
-                self.tenants.insert(claims.tenant.clone(), tenant).await;
-                tenant
-            }
+        let tenant = if let Some(tenant) = self.tenants.get(&claims.tenant).await {
+            tenant
+        } else {
+            let found = self.engine.store().tenant(&claims.tenant).await?;
+            let unknown = || {
+                Problem::new(
+                    "unknown_tenant",
+                    format!("there is no tenant {}", claims.tenant),
+                )
+            };
+            let tenant = found.ok_or_else(unknown)?;
+            self.tenants.insert(claims.tenant.clone(), tenant).await;
+            tenant
         };
         Ok(Identity {
             tenant,

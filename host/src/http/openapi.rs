@@ -81,9 +81,10 @@ fn description() -> String {
         "A workflow engine for work that people decide.\n\nEvery POST that changes an instance takes `Idempotency-Key`, \
          `If-Match` and `?dryRun=true`. Problem codes:\n\n",
     );
-    for (code, status, title) in CODES {
-        text.push_str(&format!("- `{code}` ({status}): {title}\n"));
-    }
+    let lines = CODES
+        .iter()
+        .map(|(code, status, title)| format!("- `{code}` ({status}): {title}\n"));
+    text.extend(lines);
     text
 }
 
@@ -99,7 +100,7 @@ pub(super) async fn event_schema(State(app): State<App>, Path(file): Path<String
         .and_then(|name| name.strip_prefix(app.naming.prefix.as_str()));
     let schema = suffix
         .and_then(|suffix| suffix.strip_prefix('.'))
-        .and_then(|suffix| asyncapi::schema(suffix));
+        .and_then(asyncapi::schema);
     match schema {
         Some(schema) => json(schema.to_string()),
         None => Problem::new("not_found", format!("there is no event type {file}")).into_response(),

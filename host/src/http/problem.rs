@@ -250,7 +250,7 @@ fn rejected(rejection: Rejection, detail: String) -> Problem {
     let mut problem = Problem::new(rejection.code(), detail);
     match rejection {
         Rejection::Forbidden(reason) | Rejection::Refused(reason) => {
-            problem.reason = Some(reason.code)
+            problem.reason = Some(reason.code);
         }
         Rejection::Invalid(violations) => {
             let field = |Violation {
@@ -266,7 +266,7 @@ fn rejected(rejection: Rejection, detail: String) -> Problem {
         }
         Rejection::Taken(winner) => problem.conflict = serde_json::to_value(winner).ok(),
         Rejection::Stale { current, .. } => {
-            problem.conflict = Some(serde_json::json!({ "revision": current }))
+            problem.conflict = Some(serde_json::json!({ "revision": current }));
         }
         Rejection::AlreadyRunning { running } => {
             problem.conflict = Some(serde_json::json!({ "instance": running }));

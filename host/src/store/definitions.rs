@@ -11,7 +11,7 @@ use super::time::Time;
 use super::{Store, StoreError};
 use crate::domain::audit::{Stream, StreamKind};
 use crate::domain::graph::Graph;
-use crate::domain::ids::{Digest, TenantId, VersionRef};
+use crate::domain::ids::{Digest, TenantId, VersionRef, hex};
 use crate::domain::json::Json;
 
 /// A published version, whole.
@@ -249,18 +249,13 @@ impl Store {
         )
         .fetch_all(&mut *self.reading(tenant).await?)
         .await?;
-        let summary = |row: Vec<u8>| {
-            row.iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect::<String>()
-        };
         Ok(rows
             .into_iter()
             .map(|row| VersionSummary {
                 key: row.key,
                 version: row.version.cast_unsigned(),
                 active: row.active,
-                digest: summary(row.digest),
+                digest: hex(&row.digest),
                 sdk: row.sdk,
                 wit: row.wit,
                 published_at: row.published_at.0,

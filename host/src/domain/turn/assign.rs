@@ -29,7 +29,7 @@ impl Turn<'_> {
             .graph
             .state(&stay.name)
             .is_some_and(|state| state.own_work);
-        self.check_assignment(&stay, &assignment)?;
+        Self::check_assignment(&stay, &assignment)?;
         for offer in &assignment.offers {
             self.check_offer(&stay, own_work, offer, &assignment.exclude)?;
         }
@@ -70,7 +70,7 @@ impl Turn<'_> {
         })
     }
 
-    fn check_assignment(&self, stay: &StateInstance, assignment: &Assignment) -> Result<(), Fault> {
+    fn check_assignment(stay: &StateInstance, assignment: &Assignment) -> Result<(), Fault> {
         let state = &stay.name;
         let refuse = |message: String| Err(Fault::new(ASSIGN, message));
         if assignment.offers.is_empty() || assignment.offers.len() > OFFERS_MAX {
@@ -125,7 +125,7 @@ impl Turn<'_> {
         for candidate in &offer.candidates {
             match candidate {
                 Principal::User(id) | Principal::Group(id) => {
-                    fault::name(ASSIGN, "a candidate", id)?
+                    fault::name(ASSIGN, "a candidate", id)?;
                 }
                 Principal::ManagerOf(_) => {
                     return refuse(format!(
