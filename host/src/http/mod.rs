@@ -1,0 +1,4 @@
+//! The HTTP interface.
+
+pub mod auth;
+pub mod token;
