@@ -1,4 +1,3 @@
 //! What tests share.
 
 pub(crate) mod guests;
-pub(crate) mod program;
