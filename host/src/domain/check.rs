@@ -4,8 +4,8 @@
 //! same words. It returns every problem it finds, each with a stable code, the place and what to
 //! mend. It reads the graph alone: whether a group exists or a component answers is not its business.
 //!
-//! Start with [`check`]; [`names`] holds what can be said of one item, [`shape`] what an item and its
-//! neighbours owe each other, [`paths`] what only the graph as a whole shows.
+//! Start with [`check`]; [`names`] holds what can be said of one item, `shape` what an item and its
+//! neighbours owe each other, `paths` what only the graph as a whole shows.
 
 pub mod names;
 mod paths;
@@ -45,13 +45,23 @@ pub struct Problem {
 }
 
 impl Problem {
-    fn new(code: &'static str, at: impl Into<String>, message: impl Into<String>) -> Problem {
+    /// A problem of the caller's own finding.
+    pub fn new(code: &'static str, at: impl Into<String>, message: impl Into<String>) -> Problem {
         Problem {
             code,
             at: at.into(),
             message: message.into(),
         }
     }
+}
+
+/// `document-approval`: lower-case letters, digits and hyphens, a letter first, at most 64 characters.
+pub fn is_key(key: &str) -> bool {
+    key.len() <= 64
+        && key.starts_with(|c: char| c.is_ascii_lowercase())
+        && key
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
 /// Everything that keeps `graph` from being published; empty for a sound graph.

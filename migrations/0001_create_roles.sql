@@ -1,0 +1,23 @@
+-- The four roles of the database. The host never runs as the owner: it writes as the writer, whose grants
+-- allow no change of audit entries and decisions; it answers queries as the reader, which sees one tenant
+-- at a time; and it publishes as the relay. Roles belong to the whole server, so another database
+-- may have made them already.
+do $$
+declare
+    wanted text;
+begin
+    foreach wanted in array array['wrkflw_owner', 'wrkflw_writer', 'wrkflw_reader', 'wrkflw_relay'] loop
+        begin
+            execute format('create role %I nologin', wanted);
+        exception when duplicate_object or unique_violation then
+            null;
+        end;
+        begin
+            execute format('grant %I to %I', wanted, current_user);
+        exception when unique_violation or invalid_grant_operation then
+            null;
+        end;
+    end loop;
+    execute 'grant create, usage on schema public to wrkflw_owner';
+    execute 'grant usage on schema public to wrkflw_writer, wrkflw_reader, wrkflw_relay';
+end $$;
