@@ -1,4 +1,4 @@
-//! Compiling in a child process: the program under test, started with its hidden command.
+//! Compiling in a child process: started with the hidden command as the program starts itself.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -6,12 +6,13 @@ use std::process::{Command, Stdio};
 use wrkflw::wasm::COMPILE_COMMAND;
 
 use super::*;
-use crate::support::program;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_compiler-under-test");
 
 #[tokio::test]
 async fn a_child_compiles_what_this_process_runs() {
     let sandbox = Sandbox::new(Settings {
-        compiler: Compiler::Child(program::wrkflw()),
+        compiler: Compiler::Child(PROGRAM.into()),
         ..settings()
     });
     let sandbox = sandbox.expect("sandbox");
@@ -33,7 +34,7 @@ async fn a_compiler_that_is_not_there_is_the_operators_matter() {
 /// Feeds the child directly, past the scan that would refuse these bytes.
 #[test]
 fn the_child_tells_a_bad_component_from_a_failure_of_its_own() {
-    let mut child = Command::new(program::wrkflw())
+    let mut child = Command::new(PROGRAM)
         .arg(COMPILE_COMMAND)
         .env_clear()
         .stdin(Stdio::piped())

@@ -4,7 +4,6 @@ pub(crate) mod app;
 pub(crate) mod guests;
 pub(crate) mod kafka;
 pub(crate) mod postgres;
-pub(crate) mod program;
 
 /// A name that nothing else on a shared server has.
 #[expect(
