@@ -30,24 +30,38 @@ struct Running {
 impl Running {
     fn start(database: &Database, settings: KafkaSettings) -> Running {
         let cancel = CancellationToken::new();
-        let relay = Relay::new(database.outbox(), settings, Naming::default()).expect("sound settings");
+        let relay =
+            Relay::new(database.outbox(), settings, Naming::default()).expect("sound settings");
         let run = relay.run(cancel.clone(), Arc::new(Notify::new()));
-        Running { cancel, task: spawn(run) }
+        Running {
+            cancel,
+            task: spawn(run),
+        }
     }
 
     async fn stop(self) {
         self.cancel.cancel();
-        tokio::time::timeout(Duration::from_secs(10), self.task).await.expect("it stops in time").expect("no panic");
+        tokio::time::timeout(Duration::from_secs(10), self.task)
+            .await
+            .expect("it stops in time")
+            .expect("no panic");
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the test itself waits for the task")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test itself waits for the task"
+)]
 fn spawn(work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
     tokio::spawn(work)
 }
 
 fn settings(broker: &Broker, topic: &str) -> KafkaSettings {
-    KafkaSettings { brokers: broker.address.clone(), topic: topic.into(), ..KafkaSettings::default() }
+    KafkaSettings {
+        brokers: broker.address.clone(),
+        topic: topic.into(),
+        ..KafkaSettings::default()
+    }
 }
 
 #[tokio::test]
@@ -57,7 +71,11 @@ async fn an_event_has_its_key_its_headers_and_its_data() {
     let instance = database.instance().await;
     database.record(0, instance, CLAIMED).await;
 
-    assert_eq!(partitions(&broker.address, "binary").await, 3, "the relay creates the topic");
+    assert_eq!(
+        partitions(&broker.address, "binary").await,
+        3,
+        "the relay creates the topic"
+    );
     let mut consumer = Consumer::of(&broker.address, "binary").await;
     consumer.receive(1).await;
     database.drained().await;
@@ -65,7 +83,10 @@ async fn an_event_has_its_key_its_headers_and_its_data() {
 
     let event = &consumer.received[0];
     assert_eq!(event.key, instance.to_string());
-    let id: uuid::Uuid = sqlx::query_scalar("select id from audit_entry").fetch_one(&database.pool).await.expect("an entry");
+    let id: uuid::Uuid = sqlx::query_scalar("select id from audit_entry")
+        .fetch_one(&database.pool)
+        .await
+        .expect("an entry");
     let expected = [
         ("content-type", "application/json".to_owned()),
         ("ce_specversion", "1.0".into()),
@@ -74,14 +95,25 @@ async fn an_event_has_its_key_its_headers_and_its_data() {
         ("ce_type", "dev.wrkflw.task.claimed".into()),
         ("ce_subject", instance.to_string()),
         ("ce_time", "2026-01-02T03:04:05.000678Z".into()),
-        ("ce_dataschema", "http://localhost:8080/schemas/dev.wrkflw.task.claimed.json".into()),
+        (
+            "ce_dataschema",
+            "http://localhost:8080/schemas/dev.wrkflw.task.claimed.json".into(),
+        ),
         ("ce_partitionkey", instance.to_string()),
         ("ce_sequence", "00000000000000000001".into()),
         ("ce_authtype", "user".into()),
         ("ce_authid", "reviewer".into()),
-        ("ce_traceparent", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into()),
+        (
+            "ce_traceparent",
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into(),
+        ),
     ];
-    assert_eq!(event.headers, expected.map(|(name, value)| (name.to_owned(), value)).into());
+    assert_eq!(
+        event.headers,
+        expected
+            .map(|(name, value)| (name.to_owned(), value))
+            .into()
+    );
     let data = serde_json::json!({
         "task": "t", "state": "s", "owner": "reviewer", "actor": "reviewer", "instance": instance, "revision": 1,
         "definition": {"key": "document-approval", "version": 2},
@@ -93,18 +125,26 @@ async fn an_event_has_its_key_its_headers_and_its_data() {
 #[tokio::test]
 async fn structured_mode_is_one_document() {
     let (broker, database) = (Broker::shared(), Database::create().await);
-    let settings = KafkaSettings { mode: Mode::Structured, ..settings(broker, "structured") };
+    let settings = KafkaSettings {
+        mode: Mode::Structured,
+        ..settings(broker, "structured")
+    };
     let relay = Running::start(&database, settings);
     let instance = database.instance().await;
     database.record(0, instance, CLAIMED).await;
     let mut consumer = Consumer::of(&broker.address, "structured").await;
-    consumer.receive_until(|received| !received.is_empty()).await;
+    consumer
+        .receive_until(|received| !received.is_empty())
+        .await;
     relay.stop().await;
 
     let event = &consumer.received[0];
     assert_eq!(event.key, instance.to_string());
     assert_eq!(event.headers.len(), 1);
-    assert_eq!(event.headers["content-type"], "application/cloudevents+json; charset=UTF-8");
+    assert_eq!(
+        event.headers["content-type"],
+        "application/cloudevents+json; charset=UTF-8"
+    );
     assert_eq!(event.value["type"], "dev.wrkflw.task.claimed");
     assert_eq!(event.value["data"]["owner"], "reviewer");
 }
@@ -116,7 +156,9 @@ async fn all_arrives_in_order_though_two_relays_share_the_work_and_one_leaves() 
     let second = Running::start(&database, settings(broker, "shared"));
     database.record_many(200, 10).await;
     let mut consumer = Consumer::of(&broker.address, "shared").await;
-    consumer.receive_until(|received| received.len() > 500).await;
+    consumer
+        .receive_until(|received| received.len() > 500)
+        .await;
     first.stop().await;
     database.record_many(200, 5).await;
     consumer.receive(3000).await;
@@ -144,25 +186,40 @@ async fn a_broker_that_is_down_delays_events_and_loses_none() {
         database.record(3, instance, CLAIMED).await;
     }
     database.record_many(20, 5).await;
-    database.eventually("select exists (select from outbox_lane where last_error is not null)").await;
+    database
+        .eventually("select exists (select from outbox_lane where last_error is not null)")
+        .await;
     broker.restart();
     consumer.receive(221).await;
     database.drained().await;
     relay.stop().await;
     consumer.assert_in_order();
-    assert_eq!(database.outbox().backlog().await.expect("a measure"), Default::default());
+    assert_eq!(
+        database.outbox().backlog().await.expect("a measure"),
+        Default::default()
+    );
 }
 
 #[tokio::test]
 async fn a_relay_without_a_broker_stops_at_once() {
     let database = Database::create().await;
     database.record_many(1, 1).await;
-    let nowhere = KafkaSettings { brokers: "127.0.0.1:1".into(), ..KafkaSettings::default() };
+    let nowhere = KafkaSettings {
+        brokers: "127.0.0.1:1".into(),
+        ..KafkaSettings::default()
+    };
     let relay = Running::start(&database, nowhere);
     let asked = Instant::now();
     relay.stop().await;
-    assert!(asked.elapsed() < Duration::from_secs(6), "{:?}", asked.elapsed());
-    assert_eq!(database.outbox().backlog().await.expect("a measure").events, 1);
+    assert!(
+        asked.elapsed() < Duration::from_secs(6),
+        "{:?}",
+        asked.elapsed()
+    );
+    assert_eq!(
+        database.outbox().backlog().await.expect("a measure").events,
+        1
+    );
 }
 
 #[tokio::test]
@@ -171,14 +228,23 @@ async fn what_was_rolled_back_is_never_told() {
     let relay = Running::start(&database, settings(broker, "rollback"));
     let instance = database.instance().await;
     let mut transaction = database.pool.begin().await.expect("a transaction");
-    record(&mut *transaction, 0, instance, r#"{"reason":"mistake","type":"FLOW_CANCELLED"}"#).await;
+    record(
+        &mut *transaction,
+        0,
+        instance,
+        r#"{"reason":"mistake","type":"FLOW_CANCELLED"}"#,
+    )
+    .await;
     transaction.rollback().await.expect("rolled back");
     database.record(0, instance, CLAIMED).await;
     database.drained().await;
     let mut consumer = Consumer::of(&broker.address, "rollback").await;
     consumer.receive(1).await;
     relay.stop().await;
-    assert_eq!(consumer.received[0].headers["ce_type"], "dev.wrkflw.task.claimed");
+    assert_eq!(
+        consumer.received[0].headers["ce_type"],
+        "dev.wrkflw.task.claimed"
+    );
     consumer.assert_in_order();
 }
 
@@ -187,17 +253,23 @@ async fn an_event_too_large_for_the_client_is_parked_with_its_followers() {
     let broker = Broker::shared();
     broker.create_topic("poison-client", 1, &[]).await;
     let mut large = settings(broker, "poison-client");
-    large.properties.insert("message.max.bytes".into(), "20000".into());
+    large
+        .properties
+        .insert("message.max.bytes".into(), "20000".into());
     refuses_only_the_poisoned_instance(broker, large).await;
 }
 
 #[tokio::test]
 async fn an_event_too_large_for_the_broker_is_parked_with_its_followers() {
     let broker = Broker::shared();
-    broker.create_topic("poison-broker", 1, &[("max.message.bytes", "20000")]).await;
+    broker
+        .create_topic("poison-broker", 1, &[("max.message.bytes", "20000")])
+        .await;
     // Several requests are under way when one is refused: those behind it must not arrive.
     let mut small_requests = settings(broker, "poison-broker");
-    small_requests.properties.insert("batch.num.messages".into(), "4".into());
+    small_requests
+        .properties
+        .insert("batch.num.messages".into(), "4".into());
     refuses_only_the_poisoned_instance(broker, small_requests).await;
 }
 
@@ -205,10 +277,15 @@ async fn an_event_too_large_for_the_broker_is_parked_with_its_followers() {
 async fn refuses_only_the_poisoned_instance(broker: &Broker, settings: KafkaSettings) {
     let database = Database::create().await;
     let (poisoned, neighbour) = (database.instance().await, database.instance().await);
-    let huge = format!(r#"{{"data":"{}","name":"huge","type":"CUSTOM"}}"#, "x".repeat(30_000));
+    let huge = format!(
+        r#"{{"data":"{}","name":"huge","type":"CUSTOM"}}"#,
+        "x".repeat(30_000)
+    );
     for round in 0..40 {
         database.record(0, neighbour, CLAIMED).await;
-        database.record(0, poisoned, if round == 20 { &huge } else { CLAIMED }).await;
+        database
+            .record(0, poisoned, if round == 20 { &huge } else { CLAIMED })
+            .await;
     }
     let mut consumer = Consumer::of(&broker.address, &settings.topic).await;
     let relay = Running::start(&database, settings);
@@ -220,15 +297,36 @@ async fn refuses_only_the_poisoned_instance(broker: &Broker, settings: KafkaSett
     relay.stop().await;
 
     let sequences = consumer.sequences();
-    assert_eq!(sequences[&neighbour.to_string()], (1..=41).collect::<Vec<_>>());
-    assert_eq!(sequences[&poisoned.to_string()], (1..=20).collect::<Vec<_>>());
+    assert_eq!(
+        sequences[&neighbour.to_string()],
+        (1..=41).collect::<Vec<_>>()
+    );
+    assert_eq!(
+        sequences[&poisoned.to_string()],
+        (1..=20).collect::<Vec<_>>()
+    );
     let parked = database.dead_letters(poisoned).await;
-    assert_eq!(parked.iter().map(|(seq, ..)| *seq).collect::<Vec<_>>(), (21..=41).collect::<Vec<_>>());
+    assert_eq!(
+        parked.iter().map(|(seq, ..)| *seq).collect::<Vec<_>>(),
+        (21..=41).collect::<Vec<_>>()
+    );
     let (_, attempts, error) = &parked[0];
     assert_eq!(*attempts, 3);
     assert!(error.contains("Message size too large"), "{error}");
-    assert!(parked[1..].iter().all(|(_, attempts, error)| *attempts == 0 && error.contains("earlier event")));
-    assert_eq!(database.outbox().backlog().await.expect("a measure").dead_letters, 21);
+    assert!(
+        parked[1..]
+            .iter()
+            .all(|(_, attempts, error)| *attempts == 0 && error.contains("earlier event"))
+    );
+    assert_eq!(
+        database
+            .outbox()
+            .backlog()
+            .await
+            .expect("a measure")
+            .dead_letters,
+        21
+    );
 }
 
 #[tokio::test]
@@ -251,7 +349,10 @@ async fn a_late_commit_with_a_smaller_position_is_neither_skipped_nor_overtaken(
         consumer.receive(published).await;
     }
     let floor = floor_of_lane(&database).await;
-    assert!(floor < late, "the floor {floor} has passed the unfinished position {late}");
+    assert!(
+        floor < late,
+        "the floor {floor} has passed the unfinished position {late}"
+    );
     stalling.commit().await.expect("committed");
     database.record(0, stalled, CLAIMED).await;
     consumer.receive(published + 2).await;
@@ -283,5 +384,8 @@ async fn a_mark_is_younger_than_every_writer_that_drew_before_it() {
 }
 
 async fn floor_of_lane(database: &Database) -> i64 {
-    sqlx::query_scalar("select floor from outbox_lane where lane = 0").fetch_one(&database.pool).await.expect("a lane")
+    sqlx::query_scalar("select floor from outbox_lane where lane = 0")
+        .fetch_one(&database.pool)
+        .await
+        .expect("a lane")
 }

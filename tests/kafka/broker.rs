@@ -24,7 +24,8 @@ impl Broker {
 
     /// A broker for a test that takes it down.
     pub(super) fn start(name: &str) -> Broker {
-        let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("kafka-{name}-{}", std::process::id()));
+        let folder = Path::new(env!("CARGO_TARGET_TMPDIR"))
+            .join(format!("kafka-{name}-{}", std::process::id()));
         let address = kafka(&["start", &text(&folder), "0"]);
         Broker { folder, address }
     }
@@ -39,14 +40,25 @@ impl Broker {
         assert_eq!(kafka(&["start", &text(&self.folder)]), self.address);
     }
 
-    pub(super) async fn create_topic(&self, name: &str, partitions: i32, settings: &[(&str, &str)]) {
-        let admin: AdminClient<DefaultClientContext> =
-            ClientConfig::new().set("bootstrap.servers", &self.address).create().expect("an admin client");
-        let topic = settings
-            .iter()
-            .fold(NewTopic::new(name, partitions, TopicReplication::Fixed(1)), |topic, (key, value)| topic.set(key, value));
+    pub(super) async fn create_topic(
+        &self,
+        name: &str,
+        partitions: i32,
+        settings: &[(&str, &str)],
+    ) {
+        let admin: AdminClient<DefaultClientContext> = ClientConfig::new()
+            .set("bootstrap.servers", &self.address)
+            .create()
+            .expect("an admin client");
+        let topic = settings.iter().fold(
+            NewTopic::new(name, partitions, TopicReplication::Fixed(1)),
+            |topic, (key, value)| topic.set(key, value),
+        );
         let options = AdminOptions::new().operation_timeout(Some(Duration::from_secs(10)));
-        let answers = admin.create_topics([&topic], &options).await.expect("an answer");
+        let answers = admin
+            .create_topics([&topic], &options)
+            .await
+            .expect("an answer");
         answers[0].as_ref().expect("the topic is new");
     }
 }
@@ -70,6 +82,12 @@ fn kafka(arguments: &[&str]) -> String {
         .stderr(std::process::Stdio::inherit())
         .output()
         .expect("scripts/kafka.sh runs");
-    assert!(output.status.success(), "scripts/kafka.sh {arguments:?} failed");
-    String::from_utf8(output.stdout).expect("an address").trim().to_owned()
+    assert!(
+        output.status.success(),
+        "scripts/kafka.sh {arguments:?} failed"
+    );
+    String::from_utf8(output.stdout)
+        .expect("an address")
+        .trim()
+        .to_owned()
 }

@@ -24,16 +24,26 @@ const TENANT: i32 = 1;
 impl Database {
     pub(super) async fn create() -> Database {
         let server = server();
-        let mut connection = PgConnection::connect_with(&server).await.expect("a PostgreSQL server");
-        let name: String = sqlx::query_scalar("select 'relay_' || replace(gen_random_uuid()::text, '-', '')")
-            .fetch_one(&mut connection)
+        let mut connection = PgConnection::connect_with(&server)
             .await
-            .expect("a name");
+            .expect("a PostgreSQL server");
+        let name: String =
+            sqlx::query_scalar("select 'relay_' || replace(gen_random_uuid()::text, '-', '')")
+                .fetch_one(&mut connection)
+                .await
+                .expect("a name");
         run(&mut connection, format!("create database {name}")).await;
         let options = server.clone().database(&name);
-        let pool = PgPoolOptions::new().max_connections(8).connect_with(options.clone()).await.expect("a pool");
+        let pool = PgPoolOptions::new()
+            .max_connections(8)
+            .connect_with(options.clone())
+            .await
+            .expect("a pool");
         migrate(&pool).await;
-        sqlx::query("insert into tenant (name, created_at) values ('acme', now())").execute(&pool).await.expect("a tenant");
+        sqlx::query("insert into tenant (name, created_at) values ('acme', now())")
+            .execute(&pool)
+            .await
+            .expect("a tenant");
         let relay = PgPoolOptions::new()
             .max_connections(8)
             .after_connect(|connection, _| {
@@ -42,7 +52,12 @@ impl Database {
             .connect_with(options)
             .await
             .expect("a pool");
-        Database { server, name, pool, relay }
+        Database {
+            server,
+            name,
+            pool,
+            relay,
+        }
     }
 
     pub(super) fn outbox(&self) -> Outbox {
@@ -102,30 +117,45 @@ impl Database {
 
     /// Until nothing waits in the outbox.
     pub(super) async fn drained(&self) {
-        self.eventually("select not exists (select from outbox_event)").await;
+        self.eventually("select not exists (select from outbox_event)")
+            .await;
     }
 
     /// Until `condition` holds.
     pub(super) async fn eventually(&self, condition: &'static str) {
         let deadline = tokio::time::Instant::now() + PATIENCE;
-        while !sqlx::query_scalar::<_, bool>(condition).fetch_one(&self.pool).await.expect("an answer") {
-            assert!(tokio::time::Instant::now() < deadline, "never came true: {condition}");
+        while !sqlx::query_scalar::<_, bool>(condition)
+            .fetch_one(&self.pool)
+            .await
+            .expect("an answer")
+        {
+            assert!(
+                tokio::time::Instant::now() < deadline,
+                "never came true: {condition}"
+            );
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 
     /// `seq`, `attempts` and `error` of an instance's dead letters.
     pub(super) async fn dead_letters(&self, instance: Uuid) -> Vec<(i64, i32, String)> {
-        sqlx::query_as("select seq, attempts, error from dead_letter where instance_id = $1 order by seq")
-            .bind(instance)
-            .fetch_all(&self.pool)
-            .await
-            .expect("dead letters")
+        sqlx::query_as(
+            "select seq, attempts, error from dead_letter where instance_id = $1 order by seq",
+        )
+        .bind(instance)
+        .fetch_all(&self.pool)
+        .await
+        .expect("dead letters")
     }
 }
 
 /// Writes one public event of `instance`, as part of whatever transaction `executor` is in; tells its position.
-pub(super) async fn record<'e>(executor: impl Executor<'e, Database = Postgres>, lane: i16, instance: Uuid, payload: &str) -> i64 {
+pub(super) async fn record<'e>(
+    executor: impl Executor<'e, Database = Postgres>,
+    lane: i16,
+    instance: Uuid,
+    payload: &str,
+) -> i64 {
     sqlx::query_scalar(
         "with i as (
             update instance set revision = revision + 1, audit_seq = audit_seq + 1, event_seq = event_seq + 1
@@ -155,10 +185,19 @@ impl Drop for Database {
     fn drop(&mut self) {
         let (server, name) = (self.server.clone(), self.name.clone());
         let dropped = std::thread::spawn(move || {
-            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .expect("a runtime");
             runtime.block_on(async {
-                let mut connection = PgConnection::connect_with(&server).await.expect("a PostgreSQL server");
-                run(&mut connection, format!("drop database {name} with (force)")).await;
+                let mut connection = PgConnection::connect_with(&server)
+                    .await
+                    .expect("a PostgreSQL server");
+                run(
+                    &mut connection,
+                    format!("drop database {name} with (force)"),
+                )
+                .await;
             });
         });
         dropped.join().expect("the database can be dropped");
@@ -167,22 +206,37 @@ impl Drop for Database {
 
 async fn migrate(pool: &PgPool) {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../migrations");
-    let files = std::fs::read_dir(folder).expect("the migrations").map(|file| file.expect("a file").path());
-    let mut files: Vec<_> = files.filter(|file| file.extension().is_some_and(|extension| extension == "sql")).collect();
+    let files = std::fs::read_dir(folder)
+        .expect("the migrations")
+        .map(|file| file.expect("a file").path());
+    let mut files: Vec<_> = files
+        .filter(|file| file.extension().is_some_and(|extension| extension == "sql"))
+        .collect();
     files.sort();
     for file in files {
         let mut transaction = pool.begin().await.expect("a transaction");
-        run(&mut transaction, std::fs::read_to_string(file).expect("a migration")).await;
+        run(
+            &mut transaction,
+            std::fs::read_to_string(file).expect("a migration"),
+        )
+        .await;
         transaction.commit().await.expect("the migration commits");
     }
 }
 
 async fn run(connection: &mut PgConnection, statement: String) {
-    sqlx::raw_sql(sqlx::AssertSqlSafe(statement)).execute(connection).await.expect("the statement runs");
+    sqlx::raw_sql(sqlx::AssertSqlSafe(statement))
+        .execute(connection)
+        .await
+        .expect("the statement runs");
 }
 
-#[expect(clippy::disallowed_methods, reason = "tests are told by their environment where the server is")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "tests are told by their environment where the server is"
+)]
 fn server() -> PgConnectOptions {
-    let url = std::env::var("WRKFLW_TEST_DATABASE_URL").expect("WRKFLW_TEST_DATABASE_URL names a PostgreSQL server");
+    let url = std::env::var("WRKFLW_TEST_DATABASE_URL")
+        .expect("WRKFLW_TEST_DATABASE_URL names a PostgreSQL server");
     url.parse().expect("a PostgreSQL URL")
 }

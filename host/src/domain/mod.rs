@@ -10,10 +10,10 @@
 pub mod actor;
 pub mod answer;
 pub mod cloudevent;
+pub mod event;
+pub mod event_schema;
 pub mod graph;
 pub mod ids;
 pub mod instance;
 pub mod json;
 pub mod question;
-pub mod event;
-pub mod event_schema;
