@@ -14,6 +14,7 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 use rdkafka::message::{Header, OwnedHeaders};
 use rdkafka::producer::future_producer::FutureProducerContext;
 use rdkafka::producer::{DeliveryFuture, FutureProducer, FutureRecord, Producer as _, PurgeConfig};
+use tokio::sync::Notify;
 
 use super::failure::Failure;
 use super::settings::{KafkaSettings, Mode};
@@ -35,6 +36,7 @@ pub(super) enum Gaps {
 /// A connected producer.
 pub(super) struct Producer {
     inner: FutureProducer<Context>,
+    troubled: Arc<Notify>,
     topic: Arc<str>,
     mode: Mode,
 }
@@ -50,9 +52,12 @@ impl Producer {
                 .set("enable.gapless.guarantee", "false")
                 .set("linger.ms", "0");
         }
-        let inner: FutureProducer<Context> = config.create_with_context(Context)?;
+        let context = Context::default();
+        let troubled = Arc::clone(&context.troubled);
+        let inner: FutureProducer<Context> = config.create_with_context(context)?;
         let producer = Producer {
             inner,
+            troubled,
             topic: settings.topic.as_str().into(),
             mode: settings.mode,
         };
@@ -92,6 +97,13 @@ impl Producer {
             .map_err(|(error, _)| error.into())
     }
 
+    /// Completes when the client can deliver nothing more.
+    pub(super) async fn broken(&self) {
+        while self.inner.client().fatal_error().is_none() {
+            self.troubled.notified().await;
+        }
+    }
+
     /// Gives up what was not acknowledged yet; its futures end with a failure.
     pub(super) fn purge(&self) {
         self.inner.purge(PurgeConfig::default().queue().inflight());
@@ -111,7 +123,7 @@ impl Producer {
         if self.topic_exists().await? {
             return Ok(());
         }
-        let admin: AdminClient<Context> = config.create_with_context(Context)?;
+        let admin: AdminClient<Context> = config.create_with_context(Context::default())?;
         let topic = NewTopic::new(
             &self.topic,
             i32::from(partitions),
@@ -160,7 +172,7 @@ fn describe(client: &Client<FutureProducerContext<Context>>, topic: &str) -> Res
         .topics()
         .iter()
         .find(|found| found.name() == topic)
-        .and_then(rdkafka::metadata::MetadataTopic::error);
+        .and_then(|found| found.error());
     match error.map(RDKafkaErrorCode::from) {
         None => Ok(true),
         Some(RDKafkaErrorCode::UnknownTopicOrPartition | RDKafkaErrorCode::UnknownTopic) => {
@@ -179,7 +191,11 @@ fn header<'a>(name: &'a str, value: &'a str) -> Header<'a, &'a str> {
 
 /// Brings the client's own words into the log. Its errors are not alarms: it mends connections by itself,
 /// and what it cannot mend comes back as a failed delivery.
-struct Context;
+#[derive(Clone, Default)]
+struct Context {
+    /// Told of every error; some of them mean that the client delivers nothing more.
+    troubled: Arc<Notify>,
+}
 
 impl ClientContext for Context {
     fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
@@ -188,5 +204,6 @@ impl ClientContext for Context {
 
     fn error(&self, error: KafkaError, reason: &str) {
         tracing::debug!(%error, reason, "Kafka client");
+        self.troubled.notify_one();
     }
 }

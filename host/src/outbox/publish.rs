@@ -150,7 +150,7 @@ fn send_together(producer: &Producer, letters: &mut [Letter]) {
 
 /// Awaits all delivery reports, until the deadline at the latest: then nothing more may be delivered.
 async fn await_reports(producer: &Producer, letters: &mut [Letter], cancel: &CancellationToken) {
-    let expired = expired(cancel);
+    let expired = expired(producer, cancel);
     tokio::pin!(expired);
     let mut purged = None;
     for letter in letters {
@@ -182,8 +182,8 @@ async fn await_reports(producer: &Producer, letters: &mut [Letter], cancel: &Can
     }
 }
 
-/// Completes when a batch, or one event on its own, has had its time.
-async fn expired(cancel: &CancellationToken) -> Failure {
+/// Completes when a batch, or one event on its own, has had its time, or has none left.
+async fn expired(producer: &Producer, cancel: &CancellationToken) -> Failure {
     let stopped = async {
         cancel.cancelled().await;
         tokio::time::sleep(STOPPED_WITHIN).await;
@@ -192,6 +192,7 @@ async fn expired(cancel: &CancellationToken) -> Failure {
         () = tokio::time::sleep(ACKNOWLEDGED_WITHIN) => {
             Failure::Transport(format!("the broker did not acknowledge within {} s", ACKNOWLEDGED_WITHIN.as_secs()))
         }
+        () = producer.broken() => Failure::Transport("the Kafka producer gave up".into()),
         () = stopped => Failure::Transport("the broker did not acknowledge before the host stopped".into()),
     }
 }
@@ -320,7 +321,7 @@ fn conclude(letters: Vec<Letter>, failure: Option<Failure>) -> Published {
     for letter in letters {
         match letter.state {
             State::Acknowledged if !left.contains(&letter.stream) => {
-                published.acknowledged.push(letter.pos);
+                published.acknowledged.push(letter.pos)
             }
             State::Parked(parked) => published.parked.push(parked),
             State::Acknowledged | State::Unsent | State::Sent(_) | State::Failed(_) => {

@@ -466,7 +466,10 @@ mod tests {
 
     #[test]
     fn array_text_keeps_what_ids_may_contain() {
-        assert_eq!(array(&["a", "b,c", "d\"e\\f", ""]), r#"{"a","b,c","d\"e\\f",""}"#);
+        assert_eq!(
+            array(&["a", "b,c", "d\"e\\f", ""]),
+            r#"{"a","b,c","d\"e\\f",""}"#
+        );
         assert_eq!(array(&[] as &[String]), "{}");
     }
 }
