@@ -74,7 +74,6 @@ async fn a_key_stands_for_one_request() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[expect(clippy::disallowed_methods, reason = "the join set waits for them")]
 async fn twins_in_flight_get_the_same_reply() {
     let app = TestApp::start().await;
     let hosts = [app.host(), app.beside().await];

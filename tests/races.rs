@@ -22,7 +22,6 @@ async fn at_once(app: &TestApp, users: &[&str], path: &str, body: &Value) -> Vec
     callers.join_all().await
 }
 
-#[expect(clippy::disallowed_methods, reason = "the join set waits for them")]
 fn spawn(callers: &mut JoinSet<Answer>, host: Host, user: String, path: String, body: Value) {
     callers.spawn(async move { host.send(&user, "POST", &path, &[], Some(body)).await });
 }
