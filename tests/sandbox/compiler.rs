@@ -50,3 +50,24 @@ fn the_child_tells_a_bad_component_from_a_failure_of_its_own() {
     assert!(output.stdout.is_empty());
     assert!(!output.stderr.is_empty());
 }
+
+/// One of the limits that the child sets itself, as the easiest to run into: it writes no files.
+#[test]
+fn the_child_lives_under_limits() {
+    let path = std::env::temp_dir().join(format!("wrkflw-child-{}", std::process::id()));
+    let file = std::fs::File::create(&path).expect("file");
+    let mut child = Command::new(PROGRAM)
+        .arg(COMPILE_COMMAND)
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(file)
+        .spawn()
+        .expect("starts");
+    let mut input = child.stdin.take().expect("piped");
+    input.write_all(guests::hostile()).expect("written");
+    drop(input);
+    let status = child.wait().expect("ends");
+    let written = std::fs::metadata(&path).expect("file").len();
+    std::fs::remove_file(&path).expect("removed");
+    assert_eq!((written, status.code()), (0, None), "{status}");
+}
