@@ -28,6 +28,8 @@ create table instance (
     audit_seq bigint not null,
     audit_head bytea not null,
     event_seq bigint not null,
+    -- How many state instances it has had.
+    stays int not null,
     -- The idempotency key of the start: part of the row, so that one insert settles both races.
     start_principal text,
     start_key text,
@@ -136,7 +138,11 @@ create table idempotency_key (
     body text not null,
     -- Opaque to the store: the headers that a replay repeats.
     headers text not null,
+    -- Tells two requests with the same key apart that travel in one batch.
+    command_id uuid not null,
     created_at timestamptz not null,
     primary key (tenant_id, principal, key)
 );
 create index idempotency_key_age on idempotency_key using brin (created_at);
+
+reset role;

@@ -9,7 +9,11 @@
 
 pub mod actor;
 pub mod answer;
+pub mod apply;
+pub mod audit;
+pub mod check;
 pub mod cloudevent;
+pub mod command;
 pub mod event;
 pub mod event_schema;
 pub mod graph;
@@ -17,3 +21,7 @@ pub mod ids;
 pub mod instance;
 pub mod json;
 pub mod question;
+pub mod rejection;
+pub mod schema;
+pub mod turn;
+pub mod version;

@@ -19,7 +19,7 @@ pub struct KafkaSettings {
     pub properties: BTreeMap<String, String>,
 }
 
-/// How a CloudEvent becomes a record.
+/// How a `CloudEvent` becomes a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
     /// Attributes as headers, data as value.

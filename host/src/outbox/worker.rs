@@ -97,9 +97,10 @@ impl Worker {
         if memory.is_busy && memory.fence.is_due() {
             memory.fence.note(self.outbox.mark().await?);
         }
-        let reach = match memory.swept_at.elapsed() >= SWEEP_EVERY {
-            true => Reach::Everything,
-            false => Reach::AboveFloor,
+        let reach = if memory.swept_at.elapsed() >= SWEEP_EVERY {
+            Reach::Everything
+        } else {
+            Reach::AboveFloor
         };
         let Some(claim) = self.outbox.claim(reach).await? else {
             if reach == Reach::Everything {
@@ -145,9 +146,10 @@ impl Worker {
         let published = acknowledged.len();
         let is_settled = published + parked.len() == count;
         let last = claim.events.last().map_or(0, |event| event.pos);
-        let floor = match claim.is_cut {
-            true => memory.fence.horizon().min(last),
-            false => memory.fence.horizon(),
+        let floor = if claim.is_cut {
+            memory.fence.horizon().min(last)
+        } else {
+            memory.fence.horizon()
         };
         if published > 0 || !parked.is_empty() {
             let floor = is_settled.then_some(floor);

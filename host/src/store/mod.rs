@@ -1,3 +1,24 @@
-//! PostgreSQL, the only source of truth: every query of the host, and the only module that names `sqlx`.
+//! PostgreSQL, the only source of truth. Nothing outside this folder names `sqlx` or writes SQL.
+//!
+//! [`Store`] holds one pool per role of the database. Commands load with [`load`] and write with [`commit`],
+//! which is the only place that changes instances; the other files hold the queries of their tables.
 
+pub mod attempts;
+pub mod audit;
+pub mod commit;
+pub mod definitions;
+pub mod directory;
+pub mod error;
+pub mod feed;
+pub mod instances;
+pub mod load;
 pub mod outbox;
+pub mod pools;
+pub mod purge;
+pub mod starts;
+pub mod streams;
+pub mod tasks;
+pub mod time;
+
+pub use error::StoreError;
+pub use pools::{PoolSizes, Store};

@@ -19,7 +19,7 @@ pub const BATCH_EVENTS_MAX: i64 = 500;
 /// Payload bytes after which a claim reads no further event.
 pub const BATCH_BYTES_MAX: i64 = 8 * 1024 * 1024;
 /// The database ends a claim that was silent for so long, so that a frozen host does not keep a lane.
-pub const CLAIM_SILENT_MAX: Duration = Duration::from_secs(60);
+pub const CLAIM_SILENT_MAX: Duration = Duration::from_mins(1);
 /// Events beyond this number are not counted when the backlog is measured.
 pub const BACKLOG_COUNTED_MAX: i64 = 100_000;
 

@@ -1,0 +1,192 @@
+//! Whether a declared graph is a flow that can be run: the checker behind publishing.
+//!
+//! One function for the command line and the server, so that both refuse the same graphs with the
+//! same words. It returns every problem it finds, each with a stable code, the place and what to
+//! mend. It reads the graph alone: whether a group exists or a component answers is not its business.
+//!
+//! Start with [`check`]; [`names`] holds what can be said of one item, `shape` what an item and its
+//! neighbours owe each other, `paths` what only the graph as a whole shows.
+
+pub mod names;
+mod paths;
+#[cfg(test)]
+pub(crate) mod samples;
+mod shape;
+
+use serde::Serialize;
+
+use super::graph::{FiredBy, Graph, StateKind};
+use super::schema::Schema;
+
+/// States of one definition.
+pub const STATES_MAX: usize = 200;
+/// Transitions of one definition.
+pub const TRANSITIONS_MAX: usize = 1_000;
+/// Targets of one transition.
+pub const TARGETS_MAX: usize = 20;
+/// Attribute declarations of one definition.
+pub const ATTRIBUTES_MAX: usize = 100;
+/// Groups that may start an instance.
+pub const INITIATORS_MAX: usize = 100;
+/// Problems reported at once; what lies beyond is counted.
+pub const PROBLEMS_MAX: usize = 200;
+
+/// One reason why a graph is refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Problem {
+    /// Stable, for programs.
+    pub code: &'static str,
+    /// The state (`FinalReview`), the trigger of a state (`FinalReview/APPROVE`), or a JSON Pointer
+    /// into the graph (`/initial`, `/dataSchema/properties/title`).
+    pub at: String,
+    /// What is wrong and what to mend, for people.
+    pub message: String,
+}
+
+impl Problem {
+    /// A problem of the caller's own finding.
+    pub fn new(code: &'static str, at: impl Into<String>, message: impl Into<String>) -> Problem {
+        Problem {
+            code,
+            at: at.into(),
+            message: message.into(),
+        }
+    }
+}
+
+/// `document-approval`: lower-case letters, digits and hyphens, a letter first, at most 64 characters.
+pub fn is_key(key: &str) -> bool {
+    key.len() <= 64
+        && key.starts_with(|c: char| c.is_ascii_lowercase())
+        && key
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+}
+
+/// Everything that keeps `graph` from being published; empty for a sound graph.
+///
+/// A graph beyond the size limits is reported for that alone: the other rules cost time that grows
+/// with it.
+pub fn check(graph: &Graph) -> Vec<Problem> {
+    let mut problems = sizes(graph);
+    if problems.is_empty() {
+        names::check(graph, &mut problems);
+        shape::check(graph, &mut problems);
+        paths::check(graph, &mut problems);
+        data_schema(graph, &mut problems);
+    }
+    bounded(problems)
+}
+
+/// What a sound `graph` asks for that this release does not run.
+pub fn unsupported(graph: &Graph) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for state in &graph.states {
+        let kind = state.kind.name();
+        match state.kind {
+            StateKind::Service | StateKind::Wait => problems.push(Problem::new(
+                "unsupported",
+                names::shown(&state.name),
+                format!("this release runs no {kind} states; use a task or a router state"),
+            )),
+            StateKind::Task | StateKind::Router | StateKind::Terminal(_) => {}
+        }
+        if state.join {
+            problems.push(Problem::new(
+                "unsupported",
+                names::shown(&state.name),
+                "this release runs no joins; lead the branches through states in turn",
+            ));
+        }
+    }
+    for transition in &graph.transitions {
+        let source = graph.state(&transition.source).map(|state| &state.kind);
+        let fires = transition
+            .by
+            .iter()
+            .any(|by| matches!(by, FiredBy::Decision | FiredBy::Entry));
+        if matches!(source, Some(StateKind::Task | StateKind::Router)) && !fires {
+            problems.push(Problem::new(
+                "unsupported",
+                names::place(&transition.source, &transition.trigger),
+                "this release fires triggers by decision and by entry only, so this one would never \
+                 fire; let a decision fire it too, or leave it out",
+            ));
+        }
+    }
+    bounded(problems)
+}
+
+fn sizes(graph: &Graph) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (at, count, max, things) in [
+        ("/states", graph.states.len(), STATES_MAX, "states"),
+        (
+            "/transitions",
+            graph.transitions.len(),
+            TRANSITIONS_MAX,
+            "transitions",
+        ),
+        (
+            "/attributes",
+            graph.attributes.len(),
+            ATTRIBUTES_MAX,
+            "attributes",
+        ),
+        (
+            "/initiators",
+            graph.initiators.len(),
+            INITIATORS_MAX,
+            "initiator groups",
+        ),
+    ] {
+        if count > max {
+            problems.push(Problem::new(
+                "too_large",
+                at,
+                format!("{count} {things} are declared; at most {max} are allowed"),
+            ));
+        }
+    }
+    for transition in graph.transitions.iter().take(TRANSITIONS_MAX) {
+        let count = transition.targets.len();
+        if count > TARGETS_MAX {
+            problems.push(Problem::new(
+                "too_large",
+                names::place(&transition.source, &transition.trigger),
+                format!("{count} targets are declared; at most {TARGETS_MAX} are allowed"),
+            ));
+        }
+    }
+    problems
+}
+
+fn data_schema(graph: &Graph, problems: &mut Vec<Problem>) {
+    let Some(schema) = &graph.data_schema else {
+        return;
+    };
+    if let Err(error) = Schema::compile(schema) {
+        problems.push(Problem::new(
+            "schema_invalid",
+            format!("/dataSchema{}", error.pointer),
+            error.detail,
+        ));
+    }
+}
+
+fn bounded(mut problems: Vec<Problem>) -> Vec<Problem> {
+    if problems.len() > PROBLEMS_MAX {
+        let left_out = problems.len() - (PROBLEMS_MAX - 1);
+        problems.truncate(PROBLEMS_MAX - 1);
+        problems.push(Problem::new(
+            "too_many_problems",
+            "",
+            format!("{left_out} more problems are left out; mend those above first"),
+        ));
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests;

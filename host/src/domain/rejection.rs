@@ -1,0 +1,104 @@
+//! Every business "no", in one enum. The HTTP layer turns each into one problem; nothing else decides a status.
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::answer::{Reason, Violation};
+use super::ids::{InstanceId, TaskId};
+
+/// Why a command is not carried out.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Rejection {
+    /// The actor may not, now or ever.
+    #[error("{}", .0.message)]
+    Forbidden(Reason),
+    /// The data or the input does not permit it yet.
+    #[error("the request does not satisfy the flow: {}", list(.0))]
+    Invalid(Vec<Violation>),
+    /// The flow refuses what follows, for a reason that its guard could not foresee.
+    #[error("{}", .0.message)]
+    Refused(Reason),
+    /// Somebody was faster.
+    #[error("{}", .0)]
+    Taken(Winner),
+    #[error("instance {id} has ended: {status}")]
+    Ended {
+        id: InstanceId,
+        status: &'static str,
+        at: Timestamp,
+    },
+    /// `If-Match` named another revision.
+    #[error("the revision is {current}, not {given}")]
+    Stale { given: u32, current: u32 },
+    /// The entity is in another running instance of the same definition.
+    #[error("instance {running} of this definition already runs about this entity")]
+    AlreadyRunning { running: InstanceId },
+}
+
+/// Who was faster, at what, and when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Winner {
+    pub task: TaskId,
+    /// `claimed`, `decided` or `cancelled`.
+    pub action: &'static str,
+    /// None for the host itself.
+    pub by: Option<String>,
+    pub at: Timestamp,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+}
+
+impl std::fmt::Display for Winner {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let by = self.by.as_deref().unwrap_or("the host");
+        write!(
+            f,
+            "task {} was {} by {by} at {}",
+            self.task, self.action, self.at
+        )?;
+        self.outcome
+            .as_ref()
+            .map_or(Ok(()), |outcome| write!(f, " with {outcome}"))
+    }
+}
+
+fn list(violations: &[Violation]) -> String {
+    violations
+        .iter()
+        .map(|violation| format!("{}: {}", violation.field, violation.message))
+        .collect::<Vec<_>>()
+        .join("; ")
+}
+
+impl Rejection {
+    /// A refusal of the host's own, by its code.
+    pub fn forbidden(code: &str, message: impl Into<String>) -> Rejection {
+        Rejection::Forbidden(Reason {
+            code: code.to_owned(),
+            message: message.into(),
+        })
+    }
+
+    /// One thing wrong with one field.
+    pub fn invalid(field: &str, code: &str, message: impl Into<String>) -> Rejection {
+        Rejection::Invalid(vec![Violation {
+            field: field.to_owned(),
+            code: code.to_owned(),
+            message: message.into(),
+        }])
+    }
+
+    /// The stable code that callers branch on. A guard's own code travels as the reason's.
+    pub fn code(&self) -> &str {
+        match self {
+            Rejection::Forbidden(_) => "forbidden",
+            Rejection::Invalid(_) => "invalid_input",
+            Rejection::Refused(_) => "refused_by_flow",
+            Rejection::Taken(_) => "task_taken",
+            Rejection::Ended { .. } => "instance_ended",
+            Rejection::Stale { .. } => "stale_revision",
+            Rejection::AlreadyRunning { .. } => "already_running",
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Answers that the host does not accept, and the bounds on the text in them.
+
+use crate::domain::answer::{Reason, Violation};
+use crate::domain::rejection::Rejection;
+
+/// The longest text that flow logic may say to people, in bytes.
+pub(super) const MESSAGE_BYTES_MAX: usize = 2_000;
+/// The longest name, code, label or id in an answer, in bytes.
+pub(super) const NAME_BYTES_MAX: usize = 200;
+/// How many field errors one answer may carry.
+const VIOLATIONS_MAX: usize = 100;
+
+/// Flow logic answered what its own graph, its schema or the host's rules do not permit: its author's
+/// mistake, not the caller's.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{function}: {message}")]
+pub struct Fault {
+    /// The function whose answer it was.
+    pub function: &'static str,
+    pub message: String,
+}
+
+impl Fault {
+    pub(super) fn new(function: &'static str, message: impl Into<String>) -> Fault {
+        Fault {
+            function,
+            message: message.into(),
+        }
+    }
+}
+
+/// Why a turn does not come to its end.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum TurnError {
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+/// Refuses text that could not be kept: NUL, or longer than `bytes_max`.
+pub(super) fn text(
+    function: &'static str,
+    what: &str,
+    text: &str,
+    bytes_max: usize,
+) -> Result<(), Fault> {
+    if text.len() > bytes_max {
+        return Err(Fault::new(
+            function,
+            format!("{what} is longer than {bytes_max} bytes"),
+        ));
+    }
+    if text.contains('\0') {
+        return Err(Fault::new(
+            function,
+            format!("{what} contains the character NUL"),
+        ));
+    }
+    Ok(())
+}
+
+/// The same for an id or a name, which must not be empty either.
+pub(super) fn name(function: &'static str, what: &str, name: &str) -> Result<(), Fault> {
+    if name.is_empty() {
+        return Err(Fault::new(function, format!("{what} is empty")));
+    }
+    text(function, what, name, NAME_BYTES_MAX)
+}
+
+pub(super) fn reason(function: &'static str, reason: Reason) -> Result<Reason, Fault> {
+    name(function, "the code of a reason", &reason.code)?;
+    text(
+        function,
+        "the message of a reason",
+        &reason.message,
+        MESSAGE_BYTES_MAX,
+    )?;
+    Ok(reason)
+}
+
+pub(super) fn violations(
+    function: &'static str,
+    violations: Vec<Violation>,
+) -> Result<Vec<Violation>, Fault> {
+    if violations.is_empty() || violations.len() > VIOLATIONS_MAX {
+        return Err(Fault::new(
+            function,
+            format!(
+                "an invalid verdict names 1 to {VIOLATIONS_MAX} fields, not {}",
+                violations.len()
+            ),
+        ));
+    }
+    for violation in &violations {
+        text(
+            function,
+            "the field of a violation",
+            &violation.field,
+            NAME_BYTES_MAX,
+        )?;
+        name(function, "the code of a violation", &violation.code)?;
+        text(
+            function,
+            "the message of a violation",
+            &violation.message,
+            MESSAGE_BYTES_MAX,
+        )?;
+    }
+    Ok(violations)
+}

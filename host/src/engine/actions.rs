@@ -1,0 +1,183 @@
+//! What an actor may do with an instance now, and why not the rest: each answer is that of the very command, run dry.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::Engine;
+use super::error::Error;
+use super::execute::Identity;
+use crate::domain::actor::Actor;
+use crate::domain::answer::Violation;
+use crate::domain::command::Command;
+use crate::domain::graph::FiredBy;
+use crate::domain::ids::{InstanceId, TaskId};
+use crate::domain::instance::Instance;
+use crate::domain::json::Json;
+use crate::domain::rejection::Rejection;
+use crate::domain::turn::Context;
+use crate::domain::version::Version;
+
+/// The most commands that one answer tries. An instance with more open tasks is cut there.
+const ACTIONS_MAX: usize = 400;
+
+/// One thing that might be done.
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Action {
+    /// `claim`, `release`, `decide` or `cancel`.
+    pub action: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<uuid::Uuid>)]
+    pub task: Option<TaskId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    pub allowed: bool,
+    /// What the input must still supply.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Object>)]
+    pub required: Vec<Violation>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<Refusal>,
+}
+
+/// Why an action is not open to this actor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Refusal {
+    pub code: String,
+    pub message: String,
+}
+
+impl Engine {
+    /// All actions on the instance, allowed and refused.
+    pub async fn actions(
+        &self,
+        who: &Identity,
+        id: InstanceId,
+    ) -> Result<(Vec<Action>, u32), Error> {
+        let loaded = self.0.store.load(&who.principalship(), id, None).await?;
+        let stored = loaded.found.ok_or_else(|| Error::NotFound {
+            what: "instance",
+            id: id.to_string(),
+        })?;
+        let instance = stored.instance;
+        let version = self.version(who.tenant, &instance.definition).await?;
+        let now = self.0.clock.now().max(instance.updated_at);
+        let context = Context {
+            version: &version,
+            tenant: &who.tenant_name,
+            actor: &loaded.actor,
+            now,
+        };
+        let mut actions = Vec::new();
+        for (command, state) in candidates(&version, &instance)
+            .into_iter()
+            .take(ACTIONS_MAX)
+        {
+            actions.push(self.explain(context, &instance, command, state).await?);
+        }
+        Ok((actions, instance.revision))
+    }
+
+    async fn explain(
+        &self,
+        context: Context<'_>,
+        instance: &Instance,
+        command: Command,
+        state: Option<String>,
+    ) -> Result<Action, Error> {
+        let result = match permitted(context.actor, &command) {
+            Ok(()) => self
+                .turn(context, Some(instance.clone()), &command)
+                .await
+                .map(drop),
+            Err(error) => Err(error),
+        };
+        let (required, refusal) = match result {
+            Ok(()) => (Vec::new(), None),
+            Err(Error::Rejected(Rejection::Invalid(violations))) => (violations, None),
+            Err(error @ (Error::Store(_) | Error::Unavailable(_))) => return Err(error),
+            Err(error) => (Vec::new(), Some(refusal(&error))),
+        };
+        let outcome = match &command {
+            Command::Decide { outcome, .. } => Some(outcome.clone()),
+            Command::Start { .. }
+            | Command::Claim { .. }
+            | Command::Release { .. }
+            | Command::Cancel { .. } => None,
+        };
+        let allowed = refusal.is_none();
+        Ok(Action {
+            action: command.action(),
+            task: command.task(),
+            state,
+            outcome,
+            allowed,
+            required,
+            refusal,
+        })
+    }
+}
+
+/// Every command that the graph knows for the open tasks, and the cancelling of the whole.
+fn candidates(version: &Version, instance: &Instance) -> Vec<(Command, Option<String>)> {
+    let mut commands = Vec::new();
+    for state in &instance.active {
+        for task in state
+            .tasks
+            .iter()
+            .filter(|task| task.status.is_open())
+            .map(|task| task.id)
+        {
+            let mut add = |command| commands.push((command, Some(state.name.clone())));
+            add(Command::Claim { task });
+            add(Command::Release { task });
+            for way in version
+                .graph
+                .leaving(&state.name)
+                .filter(|way| way.by.contains(&FiredBy::Decision))
+            {
+                add(Command::Decide {
+                    task,
+                    outcome: way.trigger.clone(),
+                    comment: None,
+                    input: Json::empty(),
+                });
+            }
+        }
+    }
+    commands.push((
+        Command::Cancel {
+            instance: instance.id,
+            reason: String::new(),
+        },
+        None,
+    ));
+    commands
+}
+
+fn permitted(actor: &Actor, command: &Command) -> Result<(), Error> {
+    let permission = command.permission();
+    if actor.may(permission) {
+        Ok(())
+    } else {
+        Err(Error::Permission(permission))
+    }
+}
+
+fn refusal(error: &Error) -> Refusal {
+    let code = match error {
+        Error::Rejected(Rejection::Forbidden(reason) | Rejection::Refused(reason)) => {
+            reason.code.as_str()
+        }
+        Error::Rejected(rejection) => rejection.code(),
+        Error::Permission(_) => "permission_missing",
+        Error::Logic(logic) => logic.code,
+        _ => "unavailable",
+    };
+    Refusal {
+        code: code.to_owned(),
+        message: error.to_string(),
+    }
+}

@@ -1,0 +1,484 @@
+//! A command, from the request to the committed effect: one read, the turn, one commit statement, and again from the
+//! start when the instance moved on meanwhile.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+
+use super::Engine;
+use super::error::Error;
+use super::evidence::Circumstances;
+use super::observe::Observation;
+use super::turns::Turned;
+use crate::clock;
+use crate::domain::actor::Actor;
+use crate::domain::audit::{Draft, Entry, Head, Stream, StreamKind};
+use crate::domain::command::Command;
+use crate::domain::event::Event;
+use crate::domain::ids::{CommandId, InstanceId, TenantId, VersionRef};
+use crate::domain::instance::Instance;
+use crate::domain::json::Json;
+use crate::domain::rejection::Rejection;
+use crate::domain::turn::Context;
+use crate::domain::version::Version;
+use crate::store::commit::{Change, KeyedReply, Verdict};
+use crate::store::load::{Principalship, Stored, StoredReply};
+
+/// The first pause after a passing failure of the database; it doubles.
+const PAUSE_MIN: Duration = Duration::from_millis(10);
+const PAUSE_MAX: Duration = Duration::from_millis(500);
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    pub tenant: TenantId,
+    pub tenant_name: String,
+    pub subject: String,
+    pub roles: Vec<String>,
+}
+
+impl Identity {
+    pub(super) fn principalship(&self) -> Principalship {
+        Principalship {
+            tenant: self.tenant,
+            subject: self.subject.clone(),
+            roles: self.roles.clone(),
+        }
+    }
+}
+
+/// An idempotency key, with the fingerprint of the request it stands for.
+#[derive(Debug, Clone)]
+pub struct Idempotency {
+    pub key: String,
+    pub fingerprint: [u8; 32],
+}
+
+/// What ties a command to its request elsewhere.
+#[derive(Debug, Clone, Default)]
+pub struct Trace {
+    pub request_id: Option<String>,
+    /// W3C trace context, carried into the events.
+    pub traceparent: Option<String>,
+}
+
+/// A command with its circumstances.
+pub struct Request<'a> {
+    pub who: &'a Identity,
+    pub command: Command,
+    /// The revision that the caller believes the instance to have.
+    pub if_match: Option<u32>,
+    pub idempotency: Option<Idempotency>,
+    /// Everything but the commit.
+    pub dry_run: bool,
+    pub trace: Trace,
+    /// Makes the reply, which is stored in the same commit as the effect.
+    pub render: &'a (dyn Fn(&Done<'_>) -> Rendered + Send + Sync),
+}
+
+/// What a command came to, as the reply shows it.
+pub struct Done<'a> {
+    pub command: &'a Command,
+    pub actor: &'a Actor,
+    pub version: &'a Version,
+    pub instance: &'a Instance,
+    pub events: &'a [Event],
+    pub entries: &'a [Entry],
+    pub dry_run: bool,
+}
+
+/// A reply, ready to be sent and stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendered {
+    pub status: u16,
+    pub body: String,
+    /// Header lines, `name: value`, one a line.
+    pub headers: String,
+}
+
+/// A reply, fresh or repeated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    pub rendered: Rendered,
+    pub replayed: bool,
+}
+
+/// What an attempt starts from.
+struct Ground {
+    actor: Actor,
+    version: std::sync::Arc<Version>,
+    stored: Option<Stored>,
+}
+
+/// How an attempt ended.
+enum Attempt {
+    Finished(Reply),
+    /// The instance moved on, or the idempotency key is another's: look again.
+    Again,
+}
+
+impl Engine {
+    /// Carries out a command. Logs one line and counts once, whatever its end.
+    pub async fn execute(&self, request: Request<'_>) -> Result<Reply, Error> {
+        let mut observation = Observation::begin(&request);
+        let result = self.attempts(&request, &mut observation).await;
+        if let Err(error) = &result {
+            self.note_refusal(&request, error).await;
+        }
+        observation.end(&result);
+        result
+    }
+
+    async fn attempts(
+        &self,
+        request: &Request<'_>,
+        observation: &mut Observation,
+    ) -> Result<Reply, Error> {
+        let deadline = Instant::now() + self.0.patience;
+        let instance = self.instance_of(request).await?;
+        let turn = async {
+            match instance {
+                Some(instance) => Some(self.0.queue.turn(instance).await),
+                None => None,
+            }
+        };
+        let _turn = tokio::time::timeout_at(deadline, turn)
+            .await
+            .map_err(|_| Error::Busy)?;
+        let command_id = CommandId(clock::new_id());
+        let mut pause = PAUSE_MIN;
+        loop {
+            match self
+                .attempt(request, instance, command_id, observation)
+                .await
+            {
+                Ok(Attempt::Finished(reply)) => return Ok(reply),
+                Ok(Attempt::Again) => {}
+                Err(Error::Store(error))
+                    if error.is_passing() && Instant::now() + pause < deadline =>
+                {
+                    tracing::warn!(%error, "the database failed in passing; the command is tried again");
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(PAUSE_MAX);
+                }
+                Err(error) => return Err(error),
+            }
+            if Instant::now() >= deadline {
+                return Err(Error::Busy);
+            }
+        }
+    }
+
+    async fn instance_of(&self, request: &Request<'_>) -> Result<Option<InstanceId>, Error> {
+        let task = match &request.command {
+            Command::Start { .. } => return Ok(None),
+            Command::Cancel { instance, .. } => return Ok(Some(*instance)),
+            Command::Claim { task } | Command::Release { task } | Command::Decide { task, .. } => {
+                *task
+            }
+        };
+        let key = (request.who.tenant, task);
+        if let Some(instance) = self.0.tasks.get(&key).await {
+            return Ok(Some(instance));
+        }
+        let found = self.0.store.instance_of(request.who.tenant, task).await?;
+        let instance = found.ok_or_else(|| Error::NotFound {
+            what: "task",
+            id: task.to_string(),
+        })?;
+        self.0.tasks.insert(key, instance).await;
+        Ok(Some(instance))
+    }
+
+    async fn attempt(
+        &self,
+        request: &Request<'_>,
+        instance: Option<InstanceId>,
+        command_id: CommandId,
+        observation: &mut Observation,
+    ) -> Result<Attempt, Error> {
+        let key = request.idempotency.as_ref().filter(|_| !request.dry_run);
+        let (ground, reply) = self.ground(request, instance, key).await?;
+        if let (Some(reply), Some(key)) = (reply, key) {
+            return replay(reply, key).map(Attempt::Finished);
+        }
+        let ground = ground?;
+        observation.saw(
+            &ground.version.reference,
+            ground.stored.as_ref().map(|stored| &stored.instance),
+        );
+        check(request, &ground)?;
+        let now = self.now_for(ground.stored.as_ref());
+        let context = Context {
+            version: &ground.version,
+            tenant: &request.who.tenant_name,
+            actor: &ground.actor,
+            now,
+        };
+        let before = ground.stored.as_ref().map(|stored| stored.instance.clone());
+        let turned = self.turn(context, before, &request.command).await?;
+        observation.turned(&turned);
+        let entries = self.entries(request, &ground, &turned, command_id, now);
+        let rendered = (request.render)(&Done {
+            command: &request.command,
+            actor: &ground.actor,
+            version: &ground.version,
+            instance: &turned.outcome.instance,
+            events: &turned.outcome.events,
+            entries: &entries,
+            dry_run: request.dry_run,
+        });
+        if request.dry_run {
+            return Ok(Attempt::Finished(Reply {
+                rendered,
+                replayed: false,
+            }));
+        }
+        let seals = self.0.seals.seal(
+            &request.who.tenant_name,
+            ground.stored.as_ref().map(|stored| &stored.instance),
+            &turned.outcome.instance,
+        );
+        let change = Change {
+            tenant: request.who.tenant,
+            command: command_id,
+            before: ground.stored,
+            after: turned.outcome.instance,
+            entries,
+            seals,
+            reply: key.map(|key| keyed(request.who, key, &rendered)),
+        };
+        self.settle(request, change, rendered).await
+    }
+
+    /// Loads what the command starts from, and the reply that it may have got already. The ground is judged only
+    /// when there is no such reply: a repeat is answered even when its definition has been retired since.
+    async fn ground(
+        &self,
+        request: &Request<'_>,
+        instance: Option<InstanceId>,
+        key: Option<&Idempotency>,
+    ) -> Result<(Result<Ground, Error>, Option<StoredReply>), Error> {
+        let who = request.who.principalship();
+        let key = key.map(|key| key.key.as_str());
+        if let Some(id) = instance {
+            let loaded = self.0.store.load(&who, id, key).await?;
+            let ground = match loaded.found {
+                None => Err(Error::NotFound {
+                    what: "instance",
+                    id: id.to_string(),
+                }),
+                Some(stored) => {
+                    let version = self.version(who.tenant, &stored.instance.definition).await;
+                    version.map(|version| Ground {
+                        actor: loaded.actor,
+                        version,
+                        stored: Some(stored),
+                    })
+                }
+            };
+            return Ok((ground, loaded.reply));
+        }
+        let Command::Start { definition, .. } = &request.command else {
+            unreachable!("only a start has no instance")
+        };
+        let startable = self.0.store.load_start(&who, definition, key).await?;
+        let version = match startable.definition {
+            None => Err(Error::NotFound {
+                what: "definition",
+                id: definition.clone(),
+            }),
+            Some(found) => found
+                .version
+                .ok_or_else(|| Error::NoActiveVersion(definition.clone())),
+        };
+        let ground = match version {
+            Ok(version) => {
+                let reference = VersionRef {
+                    key: definition.clone(),
+                    version,
+                };
+                let version = self.version(who.tenant, &reference).await;
+                version.map(|version| Ground {
+                    actor: startable.actor,
+                    version,
+                    stored: None,
+                })
+            }
+            Err(error) => Err(error),
+        };
+        Ok((ground, startable.reply))
+    }
+
+    /// The time of a command is never before its instance's last entry, whatever this host's clock says.
+    fn now_for(&self, stored: Option<&Stored>) -> Timestamp {
+        let now = self.0.clock.now();
+        stored.map_or(now, |stored| now.max(stored.instance.updated_at))
+    }
+
+    fn entries(
+        &self,
+        request: &Request<'_>,
+        ground: &Ground,
+        turned: &Turned,
+        id: CommandId,
+        now: Timestamp,
+    ) -> Vec<Entry> {
+        let after = &turned.outcome.instance;
+        let stream = Stream {
+            tenant: request.who.tenant,
+            kind: StreamKind::Instance,
+            id: after.id.0,
+        };
+        let mut head = ground
+            .stored
+            .as_ref()
+            .map_or_else(|| Head::genesis(stream), |stored| stored.head.clone());
+        let circumstances = Circumstances {
+            id,
+            command: &request.command,
+            actor: &ground.actor,
+            now,
+            version: &ground.version,
+            profile: self.0.sandbox.profile().digest.to_string(),
+            request_id: request.trace.request_id.as_deref(),
+            evaluations: &turned.evaluations,
+            made: &turned.made,
+        };
+        let mut evidence = Some(circumstances.evidence());
+        let draft = |event: &Event, evidence| Draft {
+            id: clock::new_id(),
+            kind: event.kind().to_owned(),
+            revision: after.revision,
+            command: id,
+            actor: Some(ground.actor.id.clone()),
+            task: event.task(),
+            payload: Json::of(event),
+            evidence,
+            salt: clock::random(),
+            at: now,
+            public: event.is_public(),
+            traceparent: request.trace.traceparent.clone(),
+        };
+        turned
+            .outcome
+            .events
+            .iter()
+            .map(|event| head.append(stream, draft(event, evidence.take())))
+            .collect()
+    }
+
+    /// Commits, and reads the verdict.
+    async fn settle(
+        &self,
+        request: &Request<'_>,
+        change: Change,
+        rendered: Rendered,
+    ) -> Result<Attempt, Error> {
+        let (tenant, instance, command) = (change.tenant, change.after.id, change.command);
+        let verdict = match self.0.store.commit(&[&change]).await {
+            Ok(verdicts) => verdicts.first().copied().unwrap_or(Verdict::Stale),
+            // The connection may have broken after the commit: what counts is what the audit says.
+            Err(error)
+                if error.is_passing()
+                    && self
+                        .0
+                        .store
+                        .was_committed(tenant, instance, command)
+                        .await? =>
+            {
+                Verdict::Applied
+            }
+            Err(error) => return Err(error.into()),
+        };
+        match verdict {
+            Verdict::Applied => {
+                self.0.wake.notify_one();
+                self.0.commits.send_modify(|count| *count += 1);
+                for task in change.after.active.iter().flat_map(|state| &state.tasks) {
+                    self.0.tasks.insert((tenant, task.id), instance).await;
+                }
+                Ok(Attempt::Finished(Reply {
+                    rendered,
+                    replayed: false,
+                }))
+            }
+            Verdict::Stale => Ok(Attempt::Again),
+            Verdict::Taken => self.who_took(request, &change).await,
+        }
+    }
+
+    /// A start, or a key, was somebody else's: the reply to the key is found when looking again; another running
+    /// instance is a conflict.
+    async fn who_took(&self, request: &Request<'_>, change: &Change) -> Result<Attempt, Error> {
+        if let (
+            Command::Start {
+                definition, entity, ..
+            },
+            None,
+        ) = (&request.command, &change.before)
+        {
+            let key = change.reply.as_ref().map(|reply| reply.key.as_str());
+            let replied = self
+                .0
+                .store
+                .load_start(&request.who.principalship(), definition, key)
+                .await?
+                .reply
+                .is_some();
+            let running = self
+                .0
+                .store
+                .running(change.tenant, definition, &entity.kind, &entity.id)
+                .await?;
+            if let (false, Some(running)) = (replied, running) {
+                return Err(Rejection::AlreadyRunning { running }.into());
+            }
+        }
+        Ok(Attempt::Again)
+    }
+}
+
+fn check(request: &Request<'_>, ground: &Ground) -> Result<(), Error> {
+    let permission = request.command.permission();
+    if !ground.actor.may(permission) {
+        return Err(Error::Permission(permission));
+    }
+    match (request.if_match, &ground.stored) {
+        (Some(given), Some(stored)) if given != stored.instance.revision => Err(Rejection::Stale {
+            given,
+            current: stored.instance.revision,
+        }
+        .into()),
+        _ => Ok(()),
+    }
+}
+
+fn replay(reply: StoredReply, key: &Idempotency) -> Result<Reply, Error> {
+    if reply.fingerprint != key.fingerprint {
+        return Err(Error::KeyReused);
+    }
+    let rendered = Rendered {
+        status: reply.status,
+        body: reply.body,
+        headers: reply.headers,
+    };
+    Ok(Reply {
+        rendered,
+        replayed: true,
+    })
+}
+
+fn keyed(who: &Identity, key: &Idempotency, rendered: &Rendered) -> KeyedReply {
+    KeyedReply {
+        principal: who.subject.clone(),
+        key: key.key.clone(),
+        reply: StoredReply {
+            fingerprint: key.fingerprint.to_vec(),
+            status: rendered.status,
+            body: rendered.body.clone(),
+            headers: rendered.headers.clone(),
+        },
+    }
+}

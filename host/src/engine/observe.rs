@@ -1,0 +1,167 @@
+//! What is seen of a command from outside: one log line and one count, whatever its end.
+
+use std::time::{Duration, Instant};
+
+use super::Engine;
+use super::error::Error;
+use super::execute::{Reply, Request};
+use super::turns::Turned;
+use crate::clock;
+use crate::domain::ids::VersionRef;
+use crate::domain::instance::Instance;
+use crate::domain::rejection::Rejection;
+use crate::store::attempts::Attempt;
+
+/// Collects what the line will say.
+pub(super) struct Observation {
+    begun: Instant,
+    action: &'static str,
+    actor: String,
+    tenant: String,
+    request_id: Option<String>,
+    trace_id: Option<String>,
+    definition: Option<VersionRef>,
+    asked_definition: Option<String>,
+    instance: Option<String>,
+    from: Vec<String>,
+    to: Vec<String>,
+    guest_time: Duration,
+    fuel: u64,
+    dry_run: bool,
+}
+
+impl Observation {
+    pub(super) fn begin(request: &Request<'_>) -> Observation {
+        let asked = match &request.command {
+            crate::domain::command::Command::Start { definition, .. } => Some(definition.clone()),
+            _ => None,
+        };
+        Observation {
+            begun: Instant::now(),
+            action: request.command.action(),
+            actor: request.who.subject.clone(),
+            tenant: request.who.tenant_name.clone(),
+            request_id: request.trace.request_id.clone(),
+            trace_id: request
+                .trace
+                .traceparent
+                .as_deref()
+                .and_then(|text| text.split('-').nth(1))
+                .map(str::to_owned),
+            definition: None,
+            asked_definition: asked,
+            instance: None,
+            from: Vec::new(),
+            to: Vec::new(),
+            guest_time: Duration::ZERO,
+            fuel: 0,
+            dry_run: request.dry_run,
+        }
+    }
+
+    pub(super) fn saw(&mut self, definition: &VersionRef, instance: Option<&Instance>) {
+        self.definition = Some(definition.clone());
+        self.instance = instance.map(|instance| instance.id.to_string());
+        self.from = instance.map(states).unwrap_or_default();
+        self.to.clone_from(&self.from);
+    }
+
+    pub(super) fn turned(&mut self, turned: &Turned) {
+        let after = &turned.outcome.instance;
+        self.instance = Some(after.id.to_string());
+        self.to = match after.status.ended_at() {
+            Some(_) => after
+                .past
+                .last()
+                .map(|past| past.state.name.clone())
+                .into_iter()
+                .collect(),
+            None => states(after),
+        };
+        self.guest_time = turned.guest_time;
+        self.fuel = turned.fuel;
+    }
+
+    pub(super) fn end(self, result: &Result<Reply, Error>) {
+        let outcome = result.as_ref().map_or_else(Error::outcome, |_| "success");
+        // A key that is not a definition of ours is the caller's text: as a label it would have no bound.
+        let definition = self
+            .definition
+            .as_ref()
+            .map_or("", |definition| definition.key.as_str());
+        let elapsed = self.begun.elapsed();
+        metrics::counter!("wrkflw_transitions_total",
+            "definition" => definition.to_owned(), "action" => self.action, "outcome" => outcome)
+        .increment(1);
+        metrics::histogram!("wrkflw_transition_duration_seconds", "definition" => definition.to_owned(), "action" => self.action)
+            .record(elapsed.as_secs_f64());
+        let code = result.as_ref().err().map(ToString::to_string);
+        tracing::info!(
+            target: "wrkflw::command",
+            tenant = self.tenant,
+            instance = self.instance,
+            definition = self.definition.as_ref().map(|definition| definition.key.clone()).or(self.asked_definition),
+            version = self.definition.as_ref().map(|definition| definition.version),
+            action = self.action,
+            from = self.from.join(","),
+            to = self.to.join(","),
+            actor = self.actor,
+            durationMs = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+            guestUs = u64::try_from(self.guest_time.as_micros()).unwrap_or(u64::MAX),
+            fuel = self.fuel,
+            outcome,
+            replayed = result.as_ref().is_ok_and(|reply| reply.replayed),
+            dryRun = self.dry_run,
+            requestId = self.request_id,
+            traceId = self.trace_id,
+            error = code,
+            "{} {outcome}",
+            self.action
+        );
+    }
+}
+
+fn states(instance: &Instance) -> Vec<String> {
+    instance
+        .active
+        .iter()
+        .map(|state| state.name.clone())
+        .collect()
+}
+
+impl Engine {
+    /// Keeps the attempts that were refused to the actor. They must not cost the caller their answer, so a failure
+    /// to keep one is logged.
+    pub(super) async fn note_refusal(&self, request: &Request<'_>, error: &Error) {
+        let code = match error {
+            Error::Rejected(Rejection::Forbidden(reason)) => reason.code.clone(),
+            Error::Permission(_) => "permission_missing".to_owned(),
+            _ => return,
+        };
+        if request.dry_run {
+            return;
+        }
+        let attempt = Attempt {
+            id: clock::new_id(),
+            at: self.0.clock.now(),
+            actor: &request.who.subject,
+            action: request.command.action(),
+            instance: match &request.command {
+                crate::domain::command::Command::Cancel { instance, .. } => Some(*instance),
+                _ => None,
+            },
+            task: request.command.task(),
+            code: &code,
+            detail: &error.to_string(),
+            request_id: request.trace.request_id.as_deref(),
+        };
+        if let Err(error) = self
+            .0
+            .store
+            .note_attempt(request.who.tenant, &attempt)
+            .await
+        {
+            tracing::error!(%error, "a refused attempt could not be kept");
+        }
+    }
+}

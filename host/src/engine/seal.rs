@@ -1,0 +1,105 @@
+//! The HMAC over a decision, with keys that have names: new decisions are sealed with the newest, older keys still verify.
+
+use std::collections::BTreeMap;
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+use crate::domain::ids::{InstanceId, TaskId};
+use crate::domain::instance::{Decision, Instance, Task};
+use crate::store::commit::Seal;
+
+/// Which content the MAC covers, and in which order. A change of either is a new version.
+pub const MAC_VERSION: i16 = 1;
+
+/// The keys that seal decisions.
+#[derive(Clone)]
+pub struct SealKeys {
+    current: String,
+    keys: BTreeMap<String, Vec<u8>>,
+}
+
+impl SealKeys {
+    /// `current` names the key that new decisions are sealed with.
+    pub fn new(current: &str, keys: BTreeMap<String, Vec<u8>>) -> Result<SealKeys, String> {
+        match keys.get(current) {
+            Some(key) if key.len() >= 16 => Ok(SealKeys {
+                current: current.to_owned(),
+                keys,
+            }),
+            Some(_) => Err(format!("the seal key {current} has fewer than 16 bytes")),
+            None => Err(format!("there is no seal key {current}")),
+        }
+    }
+
+    /// Seals every decision that `after` has and `before` has not.
+    pub(super) fn seal(
+        &self,
+        tenant: &str,
+        before: Option<&Instance>,
+        after: &Instance,
+    ) -> Vec<Seal> {
+        let known = |task: &Task| {
+            before
+                .and_then(|before| before.task(task.id))
+                .is_some_and(|old| old.decision().is_some())
+        };
+        let decided = after
+            .stays()
+            .flat_map(|stay| &stay.tasks)
+            .filter(|task| !known(task));
+        decided
+            .filter_map(|task| {
+                let mac = self.mac(&self.current, tenant, after.id, task.id, task.decision()?)?;
+                Some(Seal {
+                    task: task.id,
+                    key_id: self.current.clone(),
+                    version: MAC_VERSION,
+                    mac,
+                })
+            })
+            .collect()
+    }
+
+    /// The MAC that this decision must have under the named key; none when there is no such key.
+    pub fn mac(
+        &self,
+        key_id: &str,
+        tenant: &str,
+        instance: InstanceId,
+        task: TaskId,
+        decision: &Decision,
+    ) -> Option<[u8; 32]> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(self.keys.get(key_id)?).ok()?;
+        let decided_at = decision.decided_at.as_millisecond().to_string();
+        let fields = [
+            Some("wrkflw decision 1"),
+            Some(tenant),
+            Some(&instance.to_string()),
+            Some(&task.to_string()),
+            Some(&decision.outcome),
+            Some(&decision.actor),
+            decision.on_behalf_of.as_deref(),
+            decision.comment.as_deref(),
+            Some(decision.input.as_str()),
+            Some(&decided_at),
+        ];
+        for field in fields {
+            mac.update(&[u8::from(field.is_some())]);
+            mac.update(&(field.map_or(0, str::len) as u64).to_be_bytes());
+            mac.update(field.unwrap_or_default().as_bytes());
+        }
+        Some(mac.finalize().into_bytes().into())
+    }
+}
+
+impl std::fmt::Debug for SealKeys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "SealKeys {{ current: {:?}, {} keys }}",
+            self.current,
+            self.keys.len()
+        )
+    }
+}

@@ -1,0 +1,112 @@
+//! Drives one turn: asks flow logic what the turn wants to know, and keeps a record of every evaluation.
+
+use std::time::Duration;
+
+use super::Engine;
+use super::error::{Error, LogicError};
+use super::evidence::Evaluation;
+use crate::clock;
+use crate::domain::audit::sha256;
+use crate::domain::command::Command;
+use crate::domain::instance::Instance;
+use crate::domain::json::Json;
+use crate::domain::turn::{Context, Fault, Outcome, Turn, TurnError};
+use crate::domain::version::Version;
+use crate::wasm::{GuestError, Pinned};
+
+/// What a turn came to, with all that a replay needs.
+pub(super) struct Turned {
+    pub(super) outcome: Outcome,
+    pub(super) evaluations: Vec<Evaluation>,
+    /// The ids that the turn made, in their order.
+    pub(super) made: Vec<uuid::Uuid>,
+    pub(super) guest_time: Duration,
+    pub(super) fuel: u64,
+}
+
+impl Engine {
+    pub(super) async fn turn(
+        &self,
+        context: Context<'_>,
+        before: Option<Instance>,
+        command: &Command,
+    ) -> Result<Turned, Error> {
+        let version = context.version;
+        let mut made = Vec::new();
+        let mut ids = || {
+            let id = clock::new_id();
+            made.push(id);
+            id
+        };
+        let mut evaluations = Vec::new();
+        let (mut guest_time, mut fuel) = (Duration::ZERO, 0);
+        let pinned = Pinned {
+            reference: version.reference.clone(),
+            digest: version.component,
+        };
+        let refused = |error| refused(version, error);
+        let mut turn = Turn::begin(context, before, command, &mut ids).map_err(refused)?;
+        while let Some(question) = turn.question().map_err(refused)? {
+            let instance = turn.instance();
+            let facts = turn.facts(&instance);
+            let facts_digest = sha256(Json::of(&facts).as_str().as_bytes());
+            let fetch = || self.0.store.component(version.component);
+            let evaluated = self
+                .0
+                .sandbox
+                .ask(&pinned, facts, &question, fetch)
+                .await
+                .map_err(misbehaved)?;
+            guest_time += evaluated.duration;
+            fuel += evaluated.fuel;
+            drop(instance);
+            evaluations.push(Evaluation {
+                question,
+                facts_digest,
+                answer: evaluated.answer.clone(),
+                fuel: evaluated.fuel,
+            });
+            turn.answer(evaluated.answer).map_err(refused)?;
+        }
+        let outcome = turn.finish();
+        Ok(Turned {
+            outcome,
+            evaluations,
+            made,
+            guest_time,
+            fuel,
+        })
+    }
+}
+
+fn refused(version: &Version, error: TurnError) -> Error {
+    match error {
+        TurnError::Rejected(rejection) => rejection.into(),
+        TurnError::Fault(Fault { function, message }) => LogicError {
+            reference: version.reference.clone(),
+            digest: version.component,
+            function,
+            code: "logic_fault",
+            message,
+        }
+        .into(),
+    }
+}
+
+fn misbehaved(error: GuestError) -> Error {
+    if error.cause.is_guests_fault() {
+        let message = error.cause.to_string();
+        let code = error.code();
+        LogicError {
+            reference: error.pinned.reference,
+            digest: error.pinned.digest,
+            function: error.function,
+            code,
+            message,
+        }
+        .into()
+    } else {
+        tracing::error!(%error, "flow logic could not be asked");
+        Error::Unavailable(error.cause.to_string())
+    }
+}

@@ -1,0 +1,211 @@
+-- The one statement that changes instances: one command or many, each applied whole or not at all. The parts below
+-- `gate` read the members that passed; nothing is written for the others.
+with member as materialized (
+    select * from unnest(
+        $1::int[], $2::uuid[], $3::uuid[], $4::int[], $5::int[], $6::smallint[], $7::text[], $8::text[], $9::text[],
+        $10::text[], $11::timestamptz[], $12::text[], $13::timestamptz[], $14::bigint[], $15::bytea[], $16::bigint[], $17::int[]
+    ) with ordinality as m (
+        tenant_id, id, command_id, revision_from, revision_to, lane, status, outcome, end_reason,
+        ended_by, ended_at, data, updated_at, audit_seq, audit_head, event_seq, stays, member
+    )
+),
+keyed as materialized (
+    select * from unnest(
+        $18::int[], $19::uuid[], $20::text[], $21::text[], $22::bytea[], $23::smallint[], $24::text[], $25::text[], $26::timestamptz[]
+    ) as k (tenant_id, command_id, principal, key, fingerprint, status, body, headers, created_at)
+),
+starting as materialized (
+    select * from unnest(
+        $27::uuid[], $28::text[], $29::int[], $30::text[], $31::text[], $32::text[], $33::text[], $34::uuid[], $35::uuid[], $36::timestamptz[]
+    ) as s (
+        command_id, definition_key, definition_version, entity_type, entity_id, initiator, requesters, predecessor, parent, started_at
+    )
+),
+-- Every host locks instances in this order, so no two batches wait for each other.
+locked as materialized (
+    select m.* from instance i join member m on m.tenant_id = i.tenant_id and m.id = i.id
+    where m.revision_from > 0 and i.revision = m.revision_from
+    order by i.tenant_id, i.id
+    for update of i
+),
+-- Behind the gate of the revision, so that no reply is kept for a command that lost. Its order drains `locked` first.
+claimed as (
+    insert into idempotency_key (tenant_id, principal, key, fingerprint, status, body, headers, created_at, command_id)
+    select k.tenant_id, k.principal, k.key, k.fingerprint, k.status, k.body, k.headers, k.created_at, k.command_id
+    from keyed k join locked l on l.command_id = k.command_id
+    order by k.tenant_id, k.principal, k.key
+    on conflict do nothing
+    returning command_id
+),
+updated as (
+    update instance i
+    set revision = m.revision_to, status = m.status, outcome = m.outcome, end_reason = m.end_reason, ended_by = m.ended_by,
+        ended_at = m.ended_at, data = m.data, updated_at = m.updated_at, audit_seq = m.audit_seq, audit_head = m.audit_head,
+        event_seq = m.event_seq, stays = m.stays
+    from locked m
+    where i.tenant_id = m.tenant_id and i.id = m.id
+      and (not exists (select from keyed k where k.command_id = m.command_id)
+           or exists (select from claimed c where c.command_id = m.command_id))
+    returning m.command_id
+),
+-- A start has no row to lock. One insert settles both races, for the entity and for the idempotency key.
+started as (
+    insert into instance (
+        tenant_id, id, definition_key, definition_version, revision, status, outcome, end_reason, ended_by, ended_at,
+        entity_type, entity_id, initiator, requesters, predecessor, parent, data, started_at, updated_at,
+        audit_seq, audit_head, event_seq, stays, start_principal, start_key
+    )
+    select
+        m.tenant_id, m.id, s.definition_key, s.definition_version, m.revision_to, m.status, m.outcome, m.end_reason, m.ended_by,
+        m.ended_at, s.entity_type, s.entity_id, s.initiator, s.requesters::text[], s.predecessor, s.parent, m.data, s.started_at,
+        m.updated_at, m.audit_seq, m.audit_head, m.event_seq, m.stays, k.principal, k.key
+    from member m
+    join starting s on s.command_id = m.command_id
+    left join keyed k on k.command_id = m.command_id
+    order by m.tenant_id, s.definition_key, s.entity_type, s.entity_id, m.id
+    on conflict do nothing
+    returning tenant_id, id
+),
+gate as materialized (
+    select m.member, m.tenant_id, m.id as instance_id, m.command_id, m.lane
+    from member m
+    where m.command_id in (select command_id from updated)
+       or (m.tenant_id, m.id) in (select tenant_id, id from started)
+),
+start_replies as (
+    insert into idempotency_key (tenant_id, principal, key, fingerprint, status, body, headers, created_at, command_id)
+    select k.tenant_id, k.principal, k.key, k.fingerprint, k.status, k.body, k.headers, k.created_at, k.command_id
+    from keyed k join gate g on g.command_id = k.command_id join starting s on s.command_id = k.command_id
+    order by k.tenant_id, k.principal, k.key
+    on conflict do nothing
+),
+entered as (
+    insert into state_instance (
+        tenant_id, instance_id, id, ordinal, name, entered_at, due_at, predecessors, entered_by, caller, needed, exclude,
+        fallback, priority, left_at, left_by, left_actor
+    )
+    select
+        g.tenant_id, g.instance_id, r.id, r.ordinal, r.name, r.entered_at, r.due_at, r.predecessors::uuid[], r.entered_by, r.caller, r.needed, r.exclude::text[],
+        r.fallback, r.priority, r.left_at, r.left_by, r.left_actor
+    from unnest(
+        $37::uuid[], $38::uuid[], $39::int[], $40::text[], $41::timestamptz[], $42::timestamptz[], $43::text[], $44::text[],
+        $45::text[], $46::int[], $47::text[], $48::text[], $49::smallint[], $50::timestamptz[], $51::text[], $52::text[]
+    ) as r (
+        command_id, id, ordinal, name, entered_at, due_at, predecessors, entered_by, caller, needed, exclude, fallback, priority,
+        left_at, left_by, left_actor
+    )
+    join gate g on g.command_id = r.command_id
+),
+departed as (
+    update state_instance s
+    set left_at = r.left_at, left_by = r.left_by, left_actor = r.left_actor
+    from unnest($53::uuid[], $54::uuid[], $55::timestamptz[], $56::text[], $57::text[])
+        as r (command_id, id, left_at, left_by, left_actor)
+    join gate g on g.command_id = r.command_id
+    where s.tenant_id = g.tenant_id and s.instance_id = g.instance_id and s.id = r.id
+),
+created as (
+    insert into task (
+        tenant_id, id, instance_id, state_id, ordinal, label, status, owner, candidates, form, created_at, claimed_at, ended_at
+    )
+    select
+        g.tenant_id, r.id, g.instance_id, r.state_id, r.ordinal, r.label, r.status, r.owner, r.candidates, r.form,
+        r.created_at, r.claimed_at, r.ended_at
+    from unnest(
+        $58::uuid[], $59::uuid[], $60::uuid[], $61::int[], $62::text[], $63::text[], $64::text[], $65::text[], $66::text[],
+        $67::timestamptz[], $68::timestamptz[], $69::timestamptz[]
+    ) as r (
+        command_id, id, state_id, ordinal, label, status, owner, candidates, form, created_at, claimed_at, ended_at
+    )
+    join gate g on g.command_id = r.command_id
+),
+changed as (
+    update task t
+    set status = r.status, owner = r.owner, claimed_at = r.claimed_at, ended_at = r.ended_at
+    from unnest($70::uuid[], $71::uuid[], $72::text[], $73::text[], $74::timestamptz[], $75::timestamptz[])
+        as r (command_id, id, status, owner, claimed_at, ended_at)
+    join gate g on g.command_id = r.command_id
+    where t.tenant_id = g.tenant_id and t.id = r.id
+),
+offered as (
+    insert into task_candidate (tenant_id, kind, principal, task_id)
+    select g.tenant_id, r.kind, r.principal, r.task_id
+    from unnest($76::uuid[], $77::uuid[], $78::text[], $79::text[]) as r (command_id, task_id, kind, principal)
+    join gate g on g.command_id = r.command_id
+),
+withdrawn as (
+    delete from task_candidate c
+    using unnest($80::uuid[], $81::uuid[]) as r (command_id, task_id)
+    join gate g on g.command_id = r.command_id
+    where c.tenant_id = g.tenant_id and c.task_id = r.task_id
+),
+decided as (
+    insert into decision (
+        tenant_id, task_id, instance_id, outcome, actor, on_behalf_of, comment, input, decided_at, key_id, mac_version, mac
+    )
+    select
+        g.tenant_id, r.task_id, g.instance_id, r.outcome, r.actor, r.on_behalf_of, r.comment, r.input, r.decided_at, r.key_id,
+        r.mac_version, r.mac
+    from unnest(
+        $82::uuid[], $83::uuid[], $84::text[], $85::text[], $86::text[], $87::text[], $88::text[], $89::timestamptz[], $90::text[],
+        $91::smallint[], $92::bytea[]
+    ) as r (
+        command_id, task_id, outcome, actor, on_behalf_of, comment, input, decided_at, key_id, mac_version, mac
+    )
+    join gate g on g.command_id = r.command_id
+),
+attributed as (
+    insert into attribute (
+        tenant_id, instance_id, name, type, text_value, boolean_value, decimal_value, float_value, timestamp_value, bytes_value
+    )
+    select
+        g.tenant_id, g.instance_id, r.name, r.type, r.text_value, r.boolean_value, r.decimal_value::numeric, r.float_value,
+        r.timestamp_value, r.bytes_value
+    from unnest(
+        $93::uuid[], $94::text[], $95::text[], $96::text[], $97::boolean[], $98::text[], $99::float8[], $100::timestamptz[],
+        $101::bytea[]
+    ) as r (
+        command_id, name, type, text_value, boolean_value, decimal_value, float_value, timestamp_value, bytes_value
+    )
+    join gate g on g.command_id = r.command_id
+    on conflict (tenant_id, instance_id, name) do update
+    set type = excluded.type, text_value = excluded.text_value, boolean_value = excluded.boolean_value,
+        decimal_value = excluded.decimal_value, float_value = excluded.float_value,
+        timestamp_value = excluded.timestamp_value, bytes_value = excluded.bytes_value
+),
+unattributed as (
+    delete from attribute a
+    using unnest($102::uuid[], $103::text[]) as r (command_id, name)
+    join gate g on g.command_id = r.command_id
+    where a.tenant_id = g.tenant_id and a.instance_id = g.instance_id and a.name = r.name
+),
+audited as (
+    insert into audit_entry (
+        tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, actor, task_id, payload, evidence, salt,
+        occurred_at, hash, event_seq, traceparent
+    )
+    select
+        g.tenant_id, 'instance', g.instance_id, r.seq, r.id, r.type, r.revision, g.command_id, r.actor, r.task_id, r.payload,
+        r.evidence, r.salt, r.occurred_at, r.hash, r.event_seq, r.traceparent
+    from unnest(
+        $104::uuid[], $105::bigint[], $106::uuid[], $107::text[], $108::int[], $109::text[], $110::uuid[], $111::text[],
+        $112::text[], $113::bytea[], $114::timestamptz[], $115::bytea[], $116::bigint[], $117::text[]
+    ) as r (
+        command_id, seq, id, type, revision, actor, task_id, payload, evidence, salt, occurred_at, hash, event_seq, traceparent
+    )
+    join gate g on g.command_id = r.command_id
+    order by g.tenant_id, g.instance_id, r.seq
+    returning tenant_id, stream_id, seq, pos, event_seq
+),
+announced as (
+    insert into outbox_event (lane, pos, tenant_id, instance_id, seq)
+    select g.lane, a.pos, a.tenant_id, a.stream_id, a.seq
+    from audited a join gate g on g.tenant_id = a.tenant_id and g.instance_id = a.stream_id
+    where a.event_seq is not null
+)
+select
+    m.member as "member!",
+    (m.revision_from = 0 or m.command_id in (select command_id from locked)) as "revision_ok!",
+    m.command_id in (select command_id from gate) as "applied!"
+from member m
+order by m.member

@@ -1,0 +1,40 @@
+-- $1 tenant, $2 instance, $3 subject, $4 roles, $5 idempotency key, $6 newest stays already left
+select
+    array(
+        select group_id from membership
+        where tenant_id = $1 and person_id = $3 and valid_to is null order by group_id
+    ) as "groups!",
+    array(
+        select distinct permission from role_permission
+        where tenant_id = $1 and role = any($4) order by permission
+    ) as "permissions!",
+    k.fingerprint as "reply_fingerprint?",
+    k.status as "reply_status?",
+    k.body as "reply_body?",
+    k.headers as "reply_headers?",
+    case when i.id is not null then to_json(i) end as "instance?: Column<InstanceRow>",
+    coalesce((
+        select json_agg(s order by s.ordinal) from state_instance s
+        where s.tenant_id = $1 and s.instance_id = $2
+          and (s.left_at is null or s.ordinal >= i.stays - $6::int)
+    ), '[]') as "stays!: Column<Vec<StayRow>>",
+    coalesce((
+        select json_agg(json_build_object(
+            'id', t.id, 'state_id', t.state_id, 'label', t.label, 'status', t.status, 'owner', t.owner,
+            'candidates', t.candidates, 'form', t.form, 'created_at', t.created_at, 'claimed_at', t.claimed_at,
+            'ended_at', t.ended_at, 'decision', case when d.task_id is not null then to_json(d) end
+        ) order by t.ordinal)
+        from task t left join decision d on d.tenant_id = t.tenant_id and d.task_id = t.id
+        where t.tenant_id = $1 and t.instance_id = $2
+    ), '[]') as "tasks!: Column<Vec<TaskRow>>",
+    coalesce((
+        select json_agg(json_build_object(
+            'name', a.name, 'type', a.type, 'text_value', a.text_value, 'boolean_value', a.boolean_value,
+            'decimal_value', a.decimal_value::text, 'float_value', a.float_value,
+            'timestamp_value', a.timestamp_value, 'bytes_value', a.bytes_value
+        )) from attribute a
+        where a.tenant_id = $1 and a.instance_id = $2
+    ), '[]') as "attributes!: Column<Vec<AttributeRow>>"
+from (values (1)) as one
+left join instance i on i.tenant_id = $1 and i.id = $2
+left join idempotency_key k on k.tenant_id = $1 and k.principal = $3 and k.key = $5

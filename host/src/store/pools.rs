@@ -1,0 +1,124 @@
+//! Connections, one pool per role. Every connection gives up its login's rights for those of its role at once.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
+use sqlx::{Connection, PgConnection, PgPool};
+
+use super::StoreError;
+use super::outbox::Outbox;
+use crate::domain::ids::TenantId;
+
+/// How long a caller waits for a free connection.
+const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How many connections each role may open.
+#[derive(Debug, Clone, Copy)]
+pub struct PoolSizes {
+    pub writer: u32,
+    pub reader: u32,
+    pub relay: u32,
+}
+
+impl Default for PoolSizes {
+    /// Together about eight per core of a small database, where throughput peaks.
+    fn default() -> PoolSizes {
+        PoolSizes {
+            writer: 8,
+            reader: 6,
+            relay: 2,
+        }
+    }
+}
+
+/// The pools. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Store {
+    /// Writes, and reads what commands need; its statements name the tenant.
+    pub(super) writer: PgPool,
+    /// Answers queries; sees the tenant that its connection was set to.
+    pub(super) reader: PgPool,
+    relay: PgPool,
+}
+
+impl Store {
+    /// Opens the pools. No connection is made before it is needed.
+    pub fn connect(url: &str, sizes: PoolSizes) -> Result<Store, StoreError> {
+        let options = PgConnectOptions::from_str(url)?.application_name("wrkflw");
+        // The array form of the commit is planned once: planning it anew for each call halves its throughput.
+        let writer = options
+            .clone()
+            .options([("plan_cache_mode", "force_generic_plan")]);
+        Ok(Store {
+            writer: pool(writer, "set role wrkflw_writer", sizes.writer),
+            reader: pool(options.clone(), "set role wrkflw_reader", sizes.reader),
+            relay: pool(options, "set role wrkflw_relay", sizes.relay),
+        })
+    }
+
+    /// Brings the schema up to date. Runs as the login itself, who must be able to create roles.
+    pub async fn migrate(url: &str) -> Result<(), StoreError> {
+        let mut connection = PgConnection::connect(url).await?;
+        sqlx::migrate!("../migrations").run(&mut connection).await?;
+        connection.close().await?;
+        Ok(())
+    }
+
+    /// Whether the database answers and has all the migrations that this host was built with.
+    pub async fn ready(&self) -> Result<bool, StoreError> {
+        let tables = sqlx::query_scalar!(r#"select count(*) as "count!" from outbox_lane"#)
+            .fetch_one(&self.writer)
+            .await?;
+        Ok(tables > 0)
+    }
+
+    /// A connection that sees one tenant only.
+    pub(super) async fn reading(
+        &self,
+        tenant: TenantId,
+    ) -> Result<sqlx::pool::PoolConnection<sqlx::Postgres>, StoreError> {
+        let mut connection = self.reader.acquire().await?;
+        sqlx::query_scalar!(
+            "select set_config('wrkflw.tenant', $1, false)",
+            tenant.to_string()
+        )
+        .fetch_one(&mut *connection)
+        .await?;
+        Ok(connection)
+    }
+
+    /// What the relay works on.
+    pub fn outbox(&self) -> Outbox {
+        Outbox::new(self.relay.clone())
+    }
+
+    /// Connections in use and idle, per role.
+    pub fn usage(&self) -> [(&'static str, u32, usize); 3] {
+        let of = |role, pool: &PgPool| (role, pool.size(), pool.num_idle());
+        [
+            of("writer", &self.writer),
+            of("reader", &self.reader),
+            of("relay", &self.relay),
+        ]
+    }
+
+    /// Waits for the connections in use and closes all.
+    pub async fn close(&self) {
+        tokio::join!(self.writer.close(), self.reader.close(), self.relay.close());
+    }
+}
+
+fn pool(options: PgConnectOptions, set_role: &'static str, size: u32) -> PgPool {
+    PgPoolOptions::new()
+        .max_connections(size)
+        .acquire_timeout(ACQUIRE_TIMEOUT)
+        .test_before_acquire(false)
+        .after_connect(move |connection, _| {
+            Box::pin(async move {
+                sqlx::query(set_role).execute(connection).await?;
+                Ok(())
+            })
+        })
+        .connect_lazy_with(options)
+}

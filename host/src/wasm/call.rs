@@ -1,0 +1,224 @@
+//! One call of one function in a fresh instance, under every limit.
+//!
+//! The store is made for the call and dropped with it, whatever its end: after a trap an instance is
+//! unusable, and after an answer it might remember. How a call failed is told apart here.
+
+use std::fmt::Write as _;
+use std::io;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::{Semaphore, SemaphorePermit};
+use wasmtime::{Engine, Store, WasmBacktrace};
+
+use super::error::{Cause, Trap};
+use super::library::Ready;
+use super::limits::{self, Allowance};
+use super::settings::Settings;
+use super::text::tame;
+use super::v0_1::{Flow, types};
+
+const MESSAGE_CHARS_MAX: usize = 300;
+const FRAME_CHARS_MAX: usize = 120;
+/// How the engine says that an answer cost more than the store allows; it has no type to ask for.
+const ANSWER_TOO_COSTLY: &str = "fuel allocated for hostcalls has been exhausted";
+
+/// A question in the guest's types.
+pub(super) enum Call {
+    Describe(String),
+    Guard(types::Snapshot, types::Event),
+    Transition(types::Snapshot, types::Event),
+    Assign(types::Snapshot, String),
+}
+
+/// Its answer, not yet believed.
+#[derive(serde::Serialize, PartialEq)]
+pub(super) enum Said {
+    Described(Result<types::Definition, Vec<types::Violation>>),
+    Verdict(types::Verdict),
+    Plan(Result<types::Plan, types::Reason>),
+    Assignment(types::Assignment),
+}
+
+/// An answer and what it took.
+pub(super) struct Ran {
+    pub(super) said: Said,
+    pub(super) fuel: u64,
+    pub(super) duration: Duration,
+}
+
+impl Call {
+    pub(super) fn function(&self) -> &'static str {
+        match self {
+            Call::Describe(_) => "describe",
+            Call::Guard(..) => "guard",
+            Call::Transition(..) => "transition",
+            Call::Assign(..) => "assign",
+        }
+    }
+
+    fn fuel(&self, settings: &Settings) -> u64 {
+        match self {
+            Call::Describe(_) => settings.fuel_describe,
+            Call::Guard(..) => settings.fuel_guard,
+            Call::Transition(..) => settings.fuel_transition,
+            Call::Assign(..) => settings.fuel_assign,
+        }
+    }
+
+    fn input_bytes(&self) -> usize {
+        match self {
+            Call::Describe(config) => config.len(),
+            Call::Guard(facts, event) | Call::Transition(facts, event) => size(facts) + size(event),
+            Call::Assign(facts, state) => size(facts) + state.len(),
+        }
+    }
+
+    async fn ask(&self, flow: &Flow, store: &mut Store<Allowance>) -> wasmtime::Result<Said> {
+        let logic = flow.wrkflw_flow_logic();
+        Ok(match self {
+            Call::Describe(config) => Said::Described(logic.call_describe(store, config).await?),
+            Call::Guard(facts, event) => {
+                Said::Verdict(logic.call_guard(store, facts, event).await?)
+            }
+            Call::Transition(facts, event) => {
+                Said::Plan(logic.call_transition(store, facts, event).await?)
+            }
+            Call::Assign(facts, state) => {
+                let cause = types::AssignCause::Entered;
+                Said::Assignment(logic.call_assign(store, facts, state, &cause).await?)
+            }
+        })
+    }
+}
+
+/// Runs calls, no more at once than the pool has room for.
+pub(super) struct Caller {
+    engine: Engine,
+    settings: Arc<Settings>,
+    turns: Semaphore,
+}
+
+impl Caller {
+    pub(super) fn new(engine: Engine, settings: Arc<Settings>) -> Caller {
+        let turns = Semaphore::new(settings.concurrency);
+        Caller {
+            engine,
+            settings,
+            turns,
+        }
+    }
+
+    pub(super) async fn run(&self, ready: &Ready, call: &Call) -> Result<Ran, Cause> {
+        let (bytes, bytes_max) = (call.input_bytes(), self.settings.input_bytes_max);
+        if bytes > bytes_max {
+            return Err(Cause::InputTooLarge { bytes, bytes_max });
+        }
+        let _turns = self.turns_for(ready).await?;
+        let begun = Instant::now();
+        let budget = call.fuel(&self.settings);
+        let mut store = limits::store(&self.engine, &self.settings, budget);
+        let deadline = Duration::from_millis(self.settings.deadline_ms);
+        let answered = tokio::time::timeout(deadline, async {
+            let flow = ready.flow.instantiate_async(&mut store).await?;
+            call.ask(&flow, &mut store).await
+        });
+        let said = match answered.await {
+            Err(_) => {
+                let deadline_ms = self.settings.deadline_ms;
+                return Err(Cause::DeadlinePassed { deadline_ms });
+            }
+            Ok(Err(error)) => return Err(self.cause(&error, budget, store.data())),
+            Ok(Ok(said)) => said,
+        };
+        let bytes_max = self.settings.output_bytes_max;
+        if size(&said) > bytes_max {
+            return Err(Cause::OutputTooLarge { bytes_max });
+        }
+        let left = store.get_fuel().expect("the engine counts fuel");
+        Ok(Ran {
+            said,
+            fuel: budget - left,
+            duration: begun.elapsed(),
+        })
+    }
+
+    /// A component's own turn first: one whose calls all run into their deadline then waits for itself,
+    /// and the turns of all stay free for others.
+    async fn turns_for<'a>(
+        &'a self,
+        ready: &'a Ready,
+    ) -> Result<(SemaphorePermit<'a>, SemaphorePermit<'a>), Cause> {
+        let queue_ms_max = self.settings.queue_ms_max;
+        let both = async {
+            let own = ready.turns.acquire().await?;
+            Ok::<_, tokio::sync::AcquireError>((own, self.turns.acquire().await?))
+        };
+        match tokio::time::timeout(Duration::from_millis(queue_ms_max), both).await {
+            Ok(Ok(turns)) => Ok(turns),
+            Ok(Err(_)) | Err(_) => Err(Cause::Busy { queue_ms_max }),
+        }
+    }
+
+    fn cause(&self, error: &wasmtime::Error, budget: u64, allowance: &Allowance) -> Cause {
+        let bytes_max = self.settings.memory_bytes_max;
+        match error.downcast_ref::<wasmtime::Trap>() {
+            Some(wasmtime::Trap::OutOfFuel) => Cause::FuelExhausted { budget },
+            Some(wasmtime::Trap::Interrupt) => Cause::DeadlinePassed {
+                deadline_ms: self.settings.deadline_ms,
+            },
+            Some(kind) if allowance.memory_refused => Cause::MemoryExhausted {
+                bytes_max,
+                trap: trap(kind, error),
+            },
+            Some(kind) => Cause::Trapped(trap(kind, error)),
+            None => {
+                let message = format!("{error:#}");
+                if message.contains(ANSWER_TOO_COSTLY) {
+                    let bytes_max = self.settings.output_bytes_max;
+                    return Cause::OutputTooLarge { bytes_max };
+                }
+                Cause::Malformed {
+                    detail: tame(&message, MESSAGE_CHARS_MAX),
+                }
+            }
+        }
+    }
+}
+
+fn trap(kind: &wasmtime::Trap, error: &wasmtime::Error) -> Trap {
+    let frames = error
+        .downcast_ref::<WasmBacktrace>()
+        .map_or(&[][..], WasmBacktrace::frames);
+    Trap {
+        message: tame(&kind.to_string(), MESSAGE_CHARS_MAX),
+        frames: frames
+            .iter()
+            .map(|frame| {
+                let mut text = tame(frame.func_name().unwrap_or("?"), FRAME_CHARS_MAX);
+                if let Some(offset) = frame.module_offset() {
+                    // Writing to a string cannot fail.
+                    let _ = write!(text, " at {offset:#x}");
+                }
+                text
+            })
+            .collect(),
+    }
+}
+
+/// The size of a message as JSON, near enough to what it takes on the way.
+fn size(message: &impl serde::Serialize) -> usize {
+    struct Count(usize);
+    impl io::Write for Count {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            self.0 += bytes.len();
+            Ok(bytes.len())
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let mut count = Count(0);
+    serde_json::to_writer(&mut count, message).expect("the contract's types serialise");
+    count.0
+}

@@ -1,0 +1,78 @@
+//! What one call may use. A store is made for it and dropped after it.
+
+use wasmtime::{Engine, ResourceLimiter, Store};
+
+use super::settings::Settings;
+
+/// What a guest's answer may cost the host to take over, before its exact size is known: the types'
+/// own overhead counts too, so this is a multiple of the output limit.
+const LIFTED_BYTES_PER_OUTPUT_BYTE: usize = 4;
+/// No contract of ours has resources; the engine asks for a number all the same.
+const HANDLES_MAX: usize = 64;
+
+/// Counts the memories and tables of one call together; the engine's own limits count each alone.
+#[derive(Debug)]
+pub(super) struct Allowance {
+    memory_bytes_left: usize,
+    table_elements_left: usize,
+    /// Whether the guest was ever refused memory, which most then answer with a trap.
+    pub(super) memory_refused: bool,
+}
+
+impl Allowance {
+    fn new(settings: &Settings) -> Allowance {
+        Allowance {
+            memory_bytes_left: settings.memory_bytes_max,
+            table_elements_left: settings.table_elements_max,
+            memory_refused: false,
+        }
+    }
+}
+
+impl ResourceLimiter for Allowance {
+    fn memory_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let granted = maximum.is_none_or(|maximum| desired <= maximum)
+            && take(&mut self.memory_bytes_left, current, desired);
+        self.memory_refused |= !granted;
+        Ok(granted)
+    }
+
+    fn table_growing(
+        &mut self,
+        current: usize,
+        desired: usize,
+        _maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        Ok(take(&mut self.table_elements_left, current, desired))
+    }
+}
+
+fn take(left: &mut usize, current: usize, desired: usize) -> bool {
+    let wanted = desired.saturating_sub(current);
+    match left.checked_sub(wanted) {
+        Some(rest) => {
+            *left = rest;
+            true
+        }
+        None => false,
+    }
+}
+
+/// A store with everything limited but wall time, which the caller bounds by dropping the call.
+pub(super) fn store(engine: &Engine, settings: &Settings, fuel: u64) -> Store<Allowance> {
+    let mut store = Store::new(engine, Allowance::new(settings));
+    store.limiter(|allowance| allowance);
+    store
+        .set_fuel(fuel)
+        .expect("the engine is configured to count fuel");
+    store.set_epoch_deadline(1);
+    store.epoch_deadline_async_yield_and_update(1);
+    store.set_hostcall_fuel(settings.output_bytes_max * LIFTED_BYTES_PER_OUTPUT_BYTE);
+    store.set_max_component_handles(HANDLES_MAX);
+    store
+}

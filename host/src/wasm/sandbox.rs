@@ -1,0 +1,267 @@
+//! What the rest of the host uses: admit a component, ask it a question.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+
+use super::call::{Call, Caller, Ran, Said};
+use super::engine;
+use super::error::{Cause, GuestError, Pinned};
+use super::library::{Library, Ready};
+use super::profile::Profile;
+use super::scan;
+use super::settings::Settings;
+use super::text::tame;
+use super::v0_1::{self, graph, lift, lower};
+use crate::domain::check::Problem;
+use crate::domain::graph::Graph;
+use crate::domain::ids::Digest;
+use crate::domain::json::Json;
+use crate::domain::question::{Answer, Facts, Question};
+
+const MESSAGE_CHARS_MAX: usize = 600;
+
+/// Runs flow logic. Cheap to clone; all clones share one engine, its pool and its cache.
+#[derive(Clone)]
+pub struct Sandbox(Arc<Shared>);
+
+struct Shared {
+    settings: Arc<Settings>,
+    profile: Profile,
+    library: Library,
+    caller: Caller,
+}
+
+/// An answer, and what is recorded with it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluation {
+    pub answer: Answer,
+    /// The same on every run of the same question.
+    pub fuel: u64,
+    /// Wall time from a free turn to the answer.
+    pub duration: Duration,
+}
+
+/// A component that may be published with the config it was asked for.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Admission {
+    pub digest: Digest,
+    /// As declared; the graph's own rules are for the domain to check.
+    pub graph: Graph,
+    /// The SDK that built it, if it says so.
+    pub sdk: Option<String>,
+    /// The version of the contract that it was built for.
+    pub wit: String,
+}
+
+/// Why a component was not admitted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AdmitError {
+    /// The component or its config is at fault.
+    #[error("the component is refused")]
+    Rejected(Vec<Problem>),
+    /// The host is; the same component may be admitted later.
+    #[error(transparent)]
+    Unavailable(Cause),
+}
+
+impl fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Sandbox")
+            .field(&self.0.profile.text)
+            .finish()
+    }
+}
+
+impl Sandbox {
+    /// Starts the engine and reserves its pool. The error says which setting or resource is at fault.
+    pub fn new(settings: Settings) -> Result<Sandbox, String> {
+        settings.check()?;
+        let engine = engine::new(&settings)?;
+        let settings = Arc::new(settings);
+        Ok(Sandbox(Arc::new(Shared {
+            profile: Profile::new(&settings),
+            library: Library::new(&settings, &engine)?,
+            caller: Caller::new(engine, Arc::clone(&settings)),
+            settings,
+        })))
+    }
+
+    /// The conditions under which guests run here.
+    pub fn profile(&self) -> &Profile {
+        &self.0.profile
+    }
+
+    /// Scans and compiles a component and has it describe its graph for `config`, twice.
+    pub async fn admit(&self, bytes: &[u8], config: &Json) -> Result<Admission, AdmitError> {
+        let bytes: Arc<[u8]> = bytes.into();
+        let bytes_max = self.0.settings.component_bytes_max;
+        let (digest, scanned) = tokio::task::spawn_blocking({
+            let bytes = Arc::clone(&bytes);
+            move || {
+                let scanned = scan::scan(&bytes, bytes_max)?;
+                Ok((Digest(Sha256::digest(&bytes).into()), scanned))
+            }
+        })
+        .await
+        .map_err(|error| {
+            AdmitError::Unavailable(Cause::Unavailable {
+                detail: format!("the scan was given up: {error}"),
+            })
+        })?
+        .map_err(AdmitError::Rejected)?;
+        let fetch = async || Ok::<_, std::convert::Infallible>(bytes.to_vec());
+        let ready = self.0.library.get(digest, fetch).await.map_err(refused)?;
+        let graph = self.describe(&ready, config).await?;
+        Ok(Admission {
+            digest,
+            graph,
+            sdk: scanned.sdk,
+            wit: v0_1::PACKAGE.to_owned(),
+        })
+    }
+
+    /// Makes a component ready, so that the first question does not have to wait for it.
+    pub async fn warm<F, Fut, E>(&self, pinned: &Pinned, fetch: F) -> Result<(), GuestError>
+    where
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = Result<Vec<u8>, E>>,
+        E: fmt::Display,
+    {
+        self.0
+            .library
+            .get(pinned.digest, fetch)
+            .await
+            .map(drop)
+            .map_err(|cause| failure(pinned, "load", cause))
+    }
+
+    /// Asks one question in a fresh instance. `fetch` gives the component's bytes and is called only
+    /// if neither memory nor disk has its machine code.
+    pub async fn ask<F, Fut, E>(
+        &self,
+        pinned: &Pinned,
+        facts: Facts<'_>,
+        question: &Question,
+        fetch: F,
+    ) -> Result<Evaluation, GuestError>
+    where
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = Result<Vec<u8>, E>>,
+        E: fmt::Display,
+    {
+        let snapshot = lower::snapshot(&facts);
+        let call = match question {
+            Question::Guard(occurrence) => Call::Guard(snapshot, lower::event(occurrence)),
+            Question::Transition(occurrence) => {
+                Call::Transition(snapshot, lower::event(occurrence))
+            }
+            Question::Assign(state) => Call::Assign(snapshot, state.clone()),
+        };
+        let asked = async {
+            let ready = self.0.library.get(pinned.digest, fetch).await?;
+            let ran = self.0.caller.run(&ready, &call).await?;
+            evaluation(ran)
+        };
+        let evaluated = asked
+            .await
+            .map_err(|cause| failure(pinned, call.function(), cause))?;
+        observe(pinned, call.function(), &evaluated);
+        Ok(evaluated)
+    }
+
+    async fn describe(&self, ready: &Ready, config: &Json) -> Result<Graph, AdmitError> {
+        let call = Call::Describe(config.to_string());
+        let first = self.0.caller.run(ready, &call).await.map_err(refused)?;
+        let second = self.0.caller.run(ready, &call).await.map_err(refused)?;
+        if first.said != second.said {
+            let message = "two fresh calls of `describe` with the same config gave two graphs";
+            return Err(rejected("describe_unstable", "", message));
+        }
+        match first.said {
+            Said::Described(Ok(definition)) => graph::graph(definition)
+                .map_err(|detail| rejected("describe_malformed", "", &detail)),
+            Said::Described(Err(violations)) => Err(AdmitError::Rejected(
+                violations.into_iter().map(config_problem).collect(),
+            )),
+            Said::Verdict(_) | Said::Plan(_) | Said::Assignment(_) => {
+                unreachable!("`describe` was called")
+            }
+        }
+    }
+}
+
+fn evaluation(ran: Ran) -> Result<Evaluation, Cause> {
+    let answer = match ran.said {
+        Said::Verdict(verdict) => lift::verdict(verdict).map(Answer::Verdict),
+        Said::Plan(Ok(plan)) => lift::plan(plan).map(|plan| Answer::Plan(Ok(plan))),
+        Said::Plan(Err(reason)) => lift::reason(reason).map(|reason| Answer::Plan(Err(reason))),
+        Said::Assignment(assignment) => lift::assignment(assignment).map(Answer::Assignment),
+        Said::Described(_) => unreachable!("`describe` is no question about facts"),
+    };
+    Ok(Evaluation {
+        answer: answer.map_err(|detail| Cause::Malformed { detail })?,
+        fuel: ran.fuel,
+        duration: ran.duration,
+    })
+}
+
+fn observe(pinned: &Pinned, function: &'static str, evaluation: &Evaluation) {
+    let labels = [
+        ("definition", pinned.reference.key.clone()),
+        ("function", function.to_owned()),
+    ];
+    metrics::histogram!("wrkflw_guest_duration_seconds", &labels)
+        .record(evaluation.duration.as_secs_f64());
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a histogram needs no exact count, and budgets stay far below 2^53"
+    )]
+    metrics::histogram!("wrkflw_guest_fuel", &labels).record(evaluation.fuel as f64);
+}
+
+fn failure(pinned: &Pinned, function: &'static str, cause: Cause) -> GuestError {
+    metrics::counter!(
+        "wrkflw_guest_failures_total",
+        "definition" => pinned.reference.key.clone(),
+        "function" => function,
+        "code" => cause.code(),
+    )
+    .increment(1);
+    GuestError {
+        pinned: Box::new(pinned.clone()),
+        function,
+        cause,
+    }
+}
+
+fn refused(cause: Cause) -> AdmitError {
+    match cause {
+        Cause::Incompatible(problems) => AdmitError::Rejected(problems),
+        Cause::InputTooLarge { .. } => rejected("config_too_large", "", &cause.to_string()),
+        _ if cause.is_guests_fault() => {
+            rejected("describe_failed", "", &format!("`describe` {cause}"))
+        }
+        _ => AdmitError::Unavailable(cause),
+    }
+}
+
+fn rejected(code: &'static str, at: &str, message: &str) -> AdmitError {
+    AdmitError::Rejected(vec![Problem {
+        code,
+        at: at.to_owned(),
+        message: message.to_owned(),
+    }])
+}
+
+fn config_problem(violation: super::v0_1::types::Violation) -> Problem {
+    let text = |text: &str| tame(text, MESSAGE_CHARS_MAX);
+    Problem {
+        code: "config_invalid",
+        at: text(&violation.field),
+        message: format!("{} ({})", text(&violation.message), text(&violation.code)),
+    }
+}

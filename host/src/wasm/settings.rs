@@ -1,0 +1,152 @@
+//! What a guest may use, and where its machine code is made and kept.
+//!
+//! The defaults are safe for components of every toolchain that was tried; [`Settings::check`] refuses
+//! values beyond the hard maxima, so that no configuration opens the sandbox by accident.
+
+use std::path::PathBuf;
+
+/// The most memory that any setting may grant one call.
+pub const MEMORY_BYTES_CEILING: usize = 256 << 20;
+/// The most fuel that any setting may grant one call.
+pub const FUEL_CEILING: u64 = 5_000_000_000;
+/// The longest that any setting may let one call run.
+pub const DEADLINE_MS_CEILING: u64 = 2_000;
+/// The largest component that any setting may admit.
+pub const COMPONENT_BYTES_CEILING: usize = 64 << 20;
+/// The largest input or output that any setting may allow.
+pub const MESSAGE_BYTES_CEILING: usize = 4 << 20;
+/// The most calls at once: each reserves address space in the pool.
+pub const CONCURRENCY_CEILING: usize = 256;
+
+/// Limits of the sandbox.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Fuel for one `guard`: about one unit per WebAssembly operator, the same on every run.
+    pub fuel_guard: u64,
+    /// Fuel for one `transition`.
+    pub fuel_transition: u64,
+    /// Fuel for one `assign`.
+    pub fuel_assign: u64,
+    /// Fuel for one `describe`, asked only when a version is published.
+    pub fuel_describe: u64,
+    /// Wall time of one call, a backstop behind the fuel.
+    pub deadline_ms: u64,
+    /// How long a call may wait for its turn before it is refused.
+    pub queue_ms_max: u64,
+    /// Linear memory of one call, all memories together.
+    pub memory_bytes_max: usize,
+    /// Table entries of one call, all tables together.
+    pub table_elements_max: usize,
+    /// Facts and question as handed to a guest.
+    pub input_bytes_max: usize,
+    /// An answer as handed back.
+    pub output_bytes_max: usize,
+    /// A component as uploaded.
+    pub component_bytes_max: usize,
+    /// Calls at once; half of them at most for one component, so that others always get a turn.
+    pub concurrency: usize,
+    /// Machine code kept in memory.
+    pub cache_bytes_max: u64,
+    /// Machine code kept on disk; the oldest goes first.
+    pub artifact_bytes_max: u64,
+    /// Where machine code is kept between runs; none keeps nothing.
+    pub artifact_dir: Option<PathBuf>,
+    /// Authenticates machine code on disk. Must be kept outside `artifact_dir`.
+    pub artifact_key: [u8; 32],
+    /// Where components are compiled.
+    pub compiler: Compiler,
+}
+
+/// Where components are compiled.
+#[derive(Debug, Clone)]
+pub enum Compiler {
+    /// In a child process under limits of its own: this program, started with
+    /// [`COMPILE_COMMAND`](super::COMPILE_COMMAND). Use it wherever components come from others.
+    Child(PathBuf),
+    /// In this process. A hostile component can take minutes and gigabytes: for one's own plugins only.
+    InProcess,
+}
+
+impl Settings {
+    /// Default limits with the given compiler, nothing kept on disk.
+    pub fn new(compiler: Compiler) -> Settings {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Settings {
+            fuel_guard: 50_000_000,
+            fuel_transition: 100_000_000,
+            fuel_assign: 50_000_000,
+            fuel_describe: 500_000_000,
+            deadline_ms: 250,
+            queue_ms_max: 2_000,
+            memory_bytes_max: 64 << 20,
+            table_elements_max: 20_000,
+            input_bytes_max: 256 << 10,
+            output_bytes_max: 256 << 10,
+            component_bytes_max: 24 << 20,
+            concurrency: (4 * cores).min(CONCURRENCY_CEILING),
+            cache_bytes_max: 512 << 20,
+            artifact_bytes_max: 4 << 30,
+            artifact_dir: None,
+            artifact_key: [0; 32],
+            compiler,
+        }
+    }
+
+    /// Keeps machine code in `dir`, authenticated with `key`.
+    #[must_use]
+    pub fn keeping_artifacts(self, dir: impl Into<PathBuf>, key: [u8; 32]) -> Settings {
+        Settings {
+            artifact_dir: Some(dir.into()),
+            artifact_key: key,
+            ..self
+        }
+    }
+
+    /// Names the first setting that is zero or beyond its hard maximum.
+    pub fn check(&self) -> Result<(), String> {
+        let within = |name: &str, value: u64, ceiling: u64| match value {
+            0 => Err(format!("{name} must not be 0")),
+            _ if value > ceiling => {
+                Err(format!("{name} is {value}, but at most {ceiling} is safe"))
+            }
+            _ => Ok(()),
+        };
+        within("fuel_guard", self.fuel_guard, FUEL_CEILING)?;
+        within("fuel_transition", self.fuel_transition, FUEL_CEILING)?;
+        within("fuel_assign", self.fuel_assign, FUEL_CEILING)?;
+        within("fuel_describe", self.fuel_describe, FUEL_CEILING)?;
+        within("deadline_ms", self.deadline_ms, DEADLINE_MS_CEILING)?;
+        within("queue_ms_max", self.queue_ms_max, 60_000)?;
+        let sizes = [
+            (
+                "memory_bytes_max",
+                self.memory_bytes_max,
+                MEMORY_BYTES_CEILING,
+            ),
+            ("table_elements_max", self.table_elements_max, 1_000_000),
+            (
+                "input_bytes_max",
+                self.input_bytes_max,
+                MESSAGE_BYTES_CEILING,
+            ),
+            (
+                "output_bytes_max",
+                self.output_bytes_max,
+                MESSAGE_BYTES_CEILING,
+            ),
+            (
+                "component_bytes_max",
+                self.component_bytes_max,
+                COMPONENT_BYTES_CEILING,
+            ),
+            ("concurrency", self.concurrency, CONCURRENCY_CEILING),
+        ];
+        for (name, value, ceiling) in sizes {
+            within(name, value as u64, ceiling as u64)?;
+        }
+        if self.artifact_dir.is_some() && self.artifact_key == [0; 32] {
+            return Err("artifact_key must be a secret when artifact_dir is set".into());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,170 @@
+//! From facts and occurrences to the guest's types.
+
+use jiff::Timestamp;
+
+use super::types;
+use crate::domain::actor::Actor;
+use crate::domain::answer::{AttributeValue, Principal};
+use crate::domain::instance::{Decision, Instance, PastState, StateInstance, Task, TaskStatus};
+use crate::domain::question::{Facts, Occurrence, Source};
+
+/// The newest states left that a guest is told of.
+const PAST_MAX: usize = 100;
+
+/// The snapshot of these facts.
+pub(in crate::wasm) fn snapshot(facts: &Facts<'_>) -> types::Snapshot {
+    let instance = facts.instance;
+    let untold = instance.past.len().saturating_sub(PAST_MAX);
+    types::Snapshot {
+        now: timestamp(facts.now),
+        config: facts.config.to_string(),
+        instance: envelope(facts.tenant, instance),
+        active: instance.active.iter().map(state_instance).collect(),
+        waiting: instance.waiting.iter().map(state_instance).collect(),
+        past: instance.past.iter().skip(untold).map(past_state).collect(),
+    }
+}
+
+/// The event of this occurrence.
+pub(in crate::wasm) fn event(occurrence: &Occurrence) -> types::Event {
+    types::Event {
+        state_instance: occurrence.state_instance.clone(),
+        trigger: occurrence.trigger.clone(),
+        source: source(&occurrence.source),
+        input: occurrence.input.to_string(),
+    }
+}
+
+/// The contract's form of an instant: RFC 3339, UTC, exactly milliseconds.
+pub(in crate::wasm) fn timestamp(instant: Timestamp) -> String {
+    format!("{instant:.3}")
+}
+
+fn envelope(tenant: &str, instance: &Instance) -> types::Instance {
+    types::Instance {
+        id: instance.id.to_string(),
+        tenant: tenant.to_owned(),
+        key: instance.definition.key.clone(),
+        version: instance.definition.version,
+        revision: instance.revision,
+        entity_type: instance.entity.kind.clone(),
+        entity_id: instance.entity.id.clone(),
+        initiator: instance.initiator.clone(),
+        requesters: instance.requesters.clone(),
+        started_at: timestamp(instance.started_at),
+        predecessor: instance.predecessor.map(|id| id.to_string()),
+        parent: instance.parent.map(|id| id.to_string()),
+        data: instance.data.to_string(),
+        attributes: instance
+            .attributes
+            .iter()
+            .map(|(name, value)| types::Attribute {
+                name: name.clone(),
+                value: Some(attribute_value(value)),
+            })
+            .collect(),
+    }
+}
+
+fn attribute_value(value: &AttributeValue) -> types::AttributeValue {
+    match value {
+        AttributeValue::Text(text) => types::AttributeValue::Text(text.clone()),
+        AttributeValue::Boolean(truth) => types::AttributeValue::Boolean(*truth),
+        AttributeValue::Decimal(digits) => types::AttributeValue::Decimal(digits.clone()),
+        AttributeValue::Float(number) => types::AttributeValue::Float(*number),
+        AttributeValue::Timestamp(instant) => types::AttributeValue::Timestamp(timestamp(*instant)),
+        AttributeValue::Bytes(bytes) => types::AttributeValue::Bytes(bytes.clone()),
+    }
+}
+
+fn state_instance(state: &StateInstance) -> types::StateInstance {
+    types::StateInstance {
+        id: state.id.to_string(),
+        name: state.name.clone(),
+        entered_at: timestamp(state.entered_at),
+        due_at: state.due_at.map(timestamp),
+        predecessors: state.predecessors.iter().map(ToString::to_string).collect(),
+        needed: state.needed,
+        tasks: state.tasks.iter().map(task).collect(),
+        children: Vec::new(),
+    }
+}
+
+fn past_state(past: &PastState) -> types::PastState {
+    let state = &past.state;
+    types::PastState {
+        id: state.id.to_string(),
+        name: state.name.clone(),
+        entered_at: timestamp(state.entered_at),
+        left_at: timestamp(past.left_at),
+        left_by: past.left_by.clone(),
+        actor: past.actor.clone(),
+        predecessors: state.predecessors.iter().map(ToString::to_string).collect(),
+        tasks: state.tasks.iter().map(task).collect(),
+    }
+}
+
+fn task(task: &Task) -> types::Task {
+    let (status, claimed_at) = match &task.status {
+        TaskStatus::Pending => (types::TaskStatus::Pending, None),
+        TaskStatus::Claimed { claimed_at, .. } => (types::TaskStatus::Claimed, Some(*claimed_at)),
+        TaskStatus::Completed { claimed_at, .. } => {
+            (types::TaskStatus::Completed, Some(*claimed_at))
+        }
+        TaskStatus::Cancelled { .. } => (types::TaskStatus::Cancelled, None),
+    };
+    types::Task {
+        id: task.id.to_string(),
+        label: task.label.clone(),
+        status,
+        candidates: task.candidates.iter().map(principal).collect(),
+        owner: task.owner().map(str::to_owned),
+        created_at: timestamp(task.created_at),
+        claimed_at: claimed_at.map(timestamp),
+        decision: task.decision().map(decision),
+    }
+}
+
+fn principal(principal: &Principal) -> types::Principal {
+    match principal {
+        Principal::User(id) => types::Principal::User(id.clone()),
+        Principal::Group(id) => types::Principal::Group(id.clone()),
+        Principal::ManagerOf(id) => types::Principal::ManagerOf(id.clone()),
+    }
+}
+
+fn decision(decision: &Decision) -> types::Decision {
+    types::Decision {
+        outcome: decision.outcome.clone(),
+        actor: decision.actor.clone(),
+        on_behalf_of: decision.on_behalf_of.clone(),
+        comment: decision.comment.clone(),
+        input: decision.input.to_string(),
+        decided_at: timestamp(decision.decided_at),
+    }
+}
+
+fn source(source: &Source) -> types::EventSource {
+    match source {
+        Source::Start(by) => types::EventSource::Start(actor(by)),
+        Source::Task {
+            task,
+            actor: by,
+            comment,
+        } => types::EventSource::Task(types::TaskDecision {
+            task: task.clone(),
+            actor: actor(by),
+            comment: comment.clone(),
+        }),
+        Source::Entry => types::EventSource::Entry,
+    }
+}
+
+fn actor(actor: &Actor) -> types::Actor {
+    types::Actor {
+        id: actor.id.clone(),
+        groups: actor.groups.clone(),
+        permissions: actor.permissions.clone(),
+        on_behalf_of: actor.on_behalf_of.clone(),
+    }
+}

@@ -1,0 +1,216 @@
+//! Every way to misbehave ends in its own error, and others do not notice.
+
+use std::convert::Infallible;
+use std::time::{Duration, Instant};
+
+use super::*;
+
+#[tokio::test]
+async fn each_way_to_misbehave_ends_in_its_own_error() {
+    let sandbox = sandbox();
+    for behaviour in ["spin", "grow"] {
+        let budget = settings().fuel_transition;
+        let expected = Cause::FuelExhausted { budget };
+        assert_eq!(cause(&sandbox, behaviour).await, expected, "{behaviour}");
+    }
+    for behaviour in ["huge", "large"] {
+        let bytes_max = settings().output_bytes_max;
+        let expected = Cause::OutputTooLarge { bytes_max };
+        assert_eq!(cause(&sandbox, behaviour).await, expected, "{behaviour}");
+    }
+    for (behaviour, detail) in [
+        (
+            "bad_decimal",
+            "the attribute `amount` is no decimal number: \"1e9\"",
+        ),
+        (
+            "not_finite",
+            "the attribute `amount` is not a finite number: NaN",
+        ),
+        ("nul", "a note contains the character NUL"),
+    ] {
+        let detail = detail.to_owned();
+        let expected = Cause::Malformed { detail };
+        assert_eq!(cause(&sandbox, behaviour).await, expected, "{behaviour}");
+    }
+    let Cause::Malformed { detail } = cause(&sandbox, "bad_timestamp").await else {
+        panic!("not malformed");
+    };
+    assert!(detail.ends_with(r#": "soon""#), "{detail}");
+}
+
+#[tokio::test]
+async fn a_trap_tells_the_author_where() {
+    let Cause::Trapped(trap) = cause(&sandbox(), "trap").await else {
+        panic!("no trap");
+    };
+    assert_eq!(
+        trap.message,
+        "wasm trap: wasm `unreachable` instruction executed"
+    );
+    let named = trap
+        .frames
+        .iter()
+        .any(|frame| frame.contains("a_function_that_traps"));
+    assert!(named, "{:?}", trap.frames);
+}
+
+#[tokio::test]
+async fn recursion_ends_at_the_stack_limit() {
+    let Cause::Trapped(trap) = cause(&sandbox(), "recurse").await else {
+        panic!("no trap");
+    };
+    assert_eq!(trap.message, "wasm trap: call stack exhausted");
+    assert!(trap.frames.len() <= 20, "{}", trap.frames.len());
+}
+
+#[tokio::test]
+async fn hoarding_memory_ends_at_the_memory_limit() {
+    let cause = cause(&sandbox(), "allocate").await;
+    assert!(
+        matches!(cause, Cause::MemoryExhausted { bytes_max, .. } if bytes_max == 64 << 20),
+        "{cause}"
+    );
+}
+
+#[tokio::test]
+async fn a_guest_with_fuel_left_ends_at_the_deadline() {
+    let sandbox = Sandbox::new(Settings {
+        fuel_transition: 5_000_000_000,
+        deadline_ms: 50,
+        ..settings()
+    });
+    let sandbox = sandbox.expect("sandbox");
+    let expected = Cause::DeadlinePassed { deadline_ms: 50 };
+    assert_eq!(cause(&sandbox, "crawl").await, expected);
+}
+
+#[tokio::test]
+async fn facts_too_large_for_a_guest_are_not_handed_over() {
+    let data = format!(r#"{{"text":"{}"}}"#, "x".repeat(300 << 10));
+    let question = Question::Assign("Work".into());
+    let error = ask_about(&sandbox(), &instance(&data), question).await;
+    let cause = error.expect_err("too large").cause;
+    assert!(
+        matches!(cause, Cause::InputTooLarge { bytes, .. } if bytes > 300 << 10),
+        "{cause}"
+    );
+    assert_eq!(cause.code(), "logic_input_too_large");
+}
+
+#[tokio::test]
+async fn errors_name_definition_version_digest_and_function() {
+    let digest = digest(guests::hostile());
+    for (behaviour, function, code) in [
+        ("spin", "guard", "logic_budget_exceeded"),
+        ("allocate", "transition", "logic_budget_exceeded"),
+        ("trap", "transition", "logic_fault"),
+        ("recurse", "guard", "logic_fault"),
+        ("nul", "transition", "logic_fault"),
+        ("huge", "transition", "logic_output_too_large"),
+    ] {
+        let question = match function {
+            "guard" => Question::Guard(wanting(behaviour, function)),
+            _ => Question::Transition(wanting(behaviour, function)),
+        };
+        let error = ask(&sandbox(), question).await.expect_err(behaviour);
+        assert_eq!(error.code(), code, "{behaviour}");
+        let expected = format!("`{function}` of hostile version 7 (component {digest}): ");
+        assert!(error.to_string().starts_with(&expected), "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn other_flows_go_on_while_one_loops() {
+    let sandbox = Sandbox::new(Settings {
+        fuel_transition: 5_000_000_000,
+        deadline_ms: 500,
+        concurrency: 4,
+        ..settings()
+    });
+    let sandbox = sandbox.expect("sandbox");
+    let peaceful = guests::another(guests::hostile(), "peaceful");
+    ask_other(&sandbox, &peaceful).await.expect("warm");
+    transition(&sandbox, "ok").await.expect("warm");
+
+    // Twelve loops of half a second each, two at a time, fill three seconds.
+    let loops: Vec<_> = (0..12)
+        .map(|_| {
+            let sandbox = sandbox.clone();
+            #[expect(clippy::disallowed_methods, reason = "joined below")]
+            tokio::spawn(async move { cause(&sandbox, "crawl").await })
+        })
+        .collect();
+    let mut slowest = Duration::ZERO;
+    for _ in 0..20 {
+        let begun = Instant::now();
+        ask_other(&sandbox, &peaceful).await.expect("answers");
+        slowest = slowest.max(begun.elapsed());
+    }
+    assert!(
+        loops.iter().any(|task| !task.is_finished()),
+        "the loops ended too early to tell"
+    );
+    assert!(slowest < Duration::from_millis(400), "{slowest:?}");
+    for task in loops {
+        let cause = task.await.expect("joined");
+        assert!(matches!(cause, Cause::DeadlinePassed { .. }), "{cause}");
+    }
+}
+
+async fn ask_other(sandbox: &Sandbox, component: &[u8]) -> Result<Evaluation, GuestError> {
+    let (config, instance) = (json("{}"), instance("{}"));
+    let facts = Facts {
+        now: NOW.parse().expect("instant"),
+        tenant: "acme",
+        config: &config,
+        instance: &instance,
+    };
+    let question = Question::Guard(wanting("ok", "guard"));
+    let fetch = async || Ok::<_, Infallible>(component.to_vec());
+    sandbox
+        .ask(&pinned(component), facts, &question, fetch)
+        .await
+}
+
+#[tokio::test]
+async fn a_call_that_finds_no_turn_is_told_so() {
+    let sandbox = Sandbox::new(Settings {
+        fuel_transition: 5_000_000_000,
+        deadline_ms: 1_000,
+        queue_ms_max: 20,
+        concurrency: 1,
+        ..settings()
+    });
+    let sandbox = sandbox.expect("sandbox");
+    transition(&sandbox, "ok").await.expect("warm");
+    let (looping, waiting) = tokio::join!(cause(&sandbox, "crawl"), cause(&sandbox, "ok"));
+    assert!(matches!(looping, Cause::DeadlinePassed { .. }), "{looping}");
+    assert_eq!(waiting, Cause::Busy { queue_ms_max: 20 });
+}
+
+#[test]
+fn limits_beyond_the_safe_maximum_are_refused() {
+    let refused = |settings: Settings| Sandbox::new(settings).expect_err("refused");
+    let error = refused(Settings {
+        memory_bytes_max: 1 << 30,
+        ..settings()
+    });
+    assert_eq!(
+        error,
+        "memory_bytes_max is 1073741824, but at most 268435456 is safe"
+    );
+    let error = refused(Settings {
+        fuel_guard: 0,
+        ..settings()
+    });
+    assert_eq!(error, "fuel_guard must not be 0");
+    let error = refused(Settings {
+        artifact_dir: Some("nowhere".into()),
+        ..settings()
+    });
+    assert_eq!(
+        error,
+        "artifact_key must be a secret when artifact_dir is set"
+    );
+}

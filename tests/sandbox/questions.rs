@@ -1,0 +1,186 @@
+//! Questions and answers cross the boundary whole, and leave nothing behind.
+
+use wrkflw::domain::answer::{Attribute, AttributeValue, Principal, Reason, Verdict};
+use wrkflw::domain::ids::StateId;
+use wrkflw::domain::instance::{Decision, PastState, StateInstance, Task, TaskStatus};
+
+use super::*;
+
+#[tokio::test]
+async fn verdicts_plans_and_assignments_come_back() {
+    let sandbox = sandbox();
+    let guard = |behaviour| ask(&sandbox, Question::Guard(wanting(behaviour, "guard")));
+    let verdict = |evaluation: Evaluation| match evaluation.answer {
+        Answer::Verdict(verdict) => verdict,
+        other => panic!("expected a verdict, got {other:?}"),
+    };
+    let unwanted = Reason {
+        code: "unwanted".into(),
+        message: "the input asked to be refused".into(),
+    };
+    assert_eq!(verdict(guard("ok").await.expect("answers")), Verdict::Allow);
+    assert_eq!(
+        verdict(guard("deny").await.expect("answers")),
+        Verdict::Deny(unwanted.clone())
+    );
+    let Verdict::Invalid(violations) = verdict(guard("invalid").await.expect("answers")) else {
+        panic!("not invalid");
+    };
+    assert_eq!(violations[0].field, "/behaviour");
+
+    let entered = plan(transition(&sandbox, "ok").await.expect("answers")).enter;
+    assert_eq!(entered, Some(vec!["Done".to_owned()]));
+    let refused = transition(&sandbox, "refuse").await.expect("answers");
+    assert_eq!(refused.answer, Answer::Plan(Err(unwanted)));
+
+    let assigned = ask(&sandbox, Question::Assign("Work".into())).await;
+    let Answer::Assignment(assignment) = assigned.expect("answers").answer else {
+        panic!("no assignment");
+    };
+    assert_eq!(
+        assignment.offers[0].candidates,
+        [Principal::Group("reviewers".into())]
+    );
+}
+
+/// Whether an answer makes sense is for the domain to judge; the sandbox hands it over as it is.
+#[tokio::test]
+async fn well_formed_nonsense_is_handed_on() {
+    let sandbox = sandbox();
+    let given = async |behaviour| plan(transition(&sandbox, behaviour).await.expect("answers"));
+    assert_eq!(
+        given("undeclared_target").await.enter,
+        Some(vec!["Nowhere".to_owned()])
+    );
+    let attribute = Attribute {
+        name: "undeclared".into(),
+        value: Some(AttributeValue::Text("x".into())),
+    };
+    assert_eq!(given("unknown_attribute").await.attributes, [attribute]);
+    let data = given("break_schema").await.data;
+    assert_eq!(data.as_deref(), Some(r#"{"behaviour": 42}"#));
+    let data = given("broken_json").await.data;
+    assert_eq!(data.as_deref(), Some(r#"{"behaviour": "#));
+}
+
+#[tokio::test]
+async fn nothing_survives_from_one_call_to_the_next() {
+    for _ in 0..3 {
+        let plan = plan(transition(&sandbox(), "remember").await.expect("answers"));
+        assert_eq!(plan.notes, ["call 1"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_same_question_takes_the_same_fuel() {
+    let sandbox = sandbox();
+    let first = transition(&sandbox, "ok").await.expect("answers");
+    assert!(first.fuel > 0);
+    let again = (0..20).map(|_| transition(&sandbox, "ok"));
+    for evaluation in futures_util::future::join_all(again).await {
+        assert_eq!(evaluation.expect("answers").fuel, first.fuel);
+    }
+    let other = Sandbox::new(settings()).expect("sandbox");
+    let elsewhere = transition(&other, "ok").await.expect("answers");
+    assert_eq!(elsewhere.fuel, first.fuel);
+}
+
+/// What the guest says it was given, as Rust's debug text of the contract's types.
+async fn echo(instance: &Instance, mut occurrence: Occurrence) -> String {
+    occurrence.input = json(r#"{"behaviour":"echo","function":"guard"}"#);
+    let evaluation = ask_about(&sandbox(), instance, Question::Guard(occurrence)).await;
+    match evaluation.expect("answers").answer {
+        Answer::Verdict(Verdict::Deny(reason)) => reason.message,
+        other => panic!("expected an echo, got {other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_start_is_told_with_its_actor_and_instants_with_milliseconds() {
+    let start = occurrence("START", Source::Start(actor("author")), "{}");
+    let echo = echo(&instance(r#"{"title":"x"}"#), start).await;
+    for expected in [
+        r#"now: "2026-11-20T18:00:00.250Z""#,
+        r#"tenant: "acme", key: "hostile", version: 7, revision: 3"#,
+        r#"entity-type: "document", entity-id: "D-1""#,
+        r#"data: "{\"title\":\"x\"}""#,
+        r#"state-instance: None, trigger: "START""#,
+        r#"id: "author", groups: ["reviewers"]"#,
+    ] {
+        assert!(echo.contains(expected), "{expected} is missing in {echo}");
+    }
+}
+
+fn stay(number: u128, tasks: Vec<Task>) -> StateInstance {
+    StateInstance {
+        id: StateId(Uuid::from_u128(number)),
+        name: format!("S{number}"),
+        entered_at: "2026-11-20T10:00:00.9Z".parse().expect("instant"),
+        due_at: None,
+        predecessors: vec![],
+        entered_by: None,
+        caller: None,
+        needed: 1,
+        exclude: vec![],
+        fallback: None,
+        priority: 0,
+        tasks,
+    }
+}
+
+#[tokio::test]
+async fn the_newest_hundred_states_left_are_told() {
+    let mut instance = instance("{}");
+    instance.past = (0..150)
+        .map(|number| PastState {
+            state: stay(number, vec![]),
+            left_at: NOW.parse().expect("instant"),
+            left_by: "GO".into(),
+            actor: Some("reviewer".into()),
+        })
+        .collect();
+    let echo = echo(&instance, wanting("echo", "guard")).await;
+    assert!(!echo.contains(r#""S49""#) && echo.contains(r#""S50""#));
+    assert!(echo.find(r#""S50""#) < echo.find(r#""S149""#));
+}
+
+#[tokio::test]
+async fn tasks_are_told_with_their_owner_and_decision() {
+    let at = "2026-11-20T11:00:00Z".parse().expect("instant");
+    let decision = Decision {
+        outcome: "GO".into(),
+        actor: "reviewer".into(),
+        on_behalf_of: None,
+        comment: Some("fine".into()),
+        input: json(r#"{"score":1}"#),
+        decided_at: at,
+    };
+    let task = Task {
+        id: wrkflw::domain::ids::TaskId(Uuid::from_u128(9)),
+        label: "review".into(),
+        candidates: vec![Principal::ManagerOf("author".into())],
+        form: None,
+        created_at: at,
+        status: TaskStatus::Completed {
+            owner: "reviewer".into(),
+            claimed_at: at,
+            decision,
+        },
+    };
+    let mut instance = instance("{}");
+    instance.active = vec![stay(5, vec![task])];
+    instance
+        .attributes
+        .insert("amount".into(), AttributeValue::Decimal("1999.90".into()));
+    let echo = echo(&instance, wanting("echo", "guard")).await;
+    for expected in [
+        r#"entered-at: "2026-11-20T10:00:00.900Z""#,
+        "status: TaskStatus::Completed",
+        r#"owner: Some("reviewer")"#,
+        r#"claimed-at: Some("2026-11-20T11:00:00.000Z")"#,
+        r#"comment: Some("fine"), input: "{\"score\":1}""#,
+        r#"Decimal("1999.90")"#,
+    ] {
+        assert!(echo.contains(expected), "{expected} is missing in {echo}");
+    }
+}

@@ -1,0 +1,32 @@
+//! Guests that tests run, built once per test run into `target/guests`.
+
+use std::path::Path;
+use std::sync::OnceLock;
+
+use wrkflw::wasm::componentize::componentize;
+
+#[path = "../../host/build/guest.rs"]
+mod build;
+
+/// The component of `tests/guests/hostile`, which misbehaves as its input asks.
+pub(crate) fn hostile() -> &'static [u8] {
+    static HOSTILE: OnceLock<Vec<u8>> = OnceLock::new();
+    HOSTILE.get_or_init(|| {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .parent()
+            .expect("the tests stand in the workspace");
+        let module = build::build(root, "hostile-guest", &root.join("target/guests"))
+            .unwrap_or_else(|error| panic!("{error}"));
+        componentize(&module).expect("the hostile guest is a component")
+    })
+}
+
+/// The same component under another digest.
+pub(crate) fn another(component: &[u8], name: &str) -> Vec<u8> {
+    let length = u8::try_from(name.len() + 1).expect("a short name");
+    let mut bytes = component.to_vec();
+    // An empty custom section: its id, its length, the length of its name, its name.
+    bytes.extend([0, length, length - 1]);
+    bytes.extend(name.as_bytes());
+    bytes
+}
