@@ -102,7 +102,7 @@ impl CloudEvent {
         ];
         match &entry.actor {
             Some(actor) => {
-                attributes.extend([("authtype", "user".to_owned()), ("authid", actor.clone())])
+                attributes.extend([("authtype", "user".to_owned()), ("authid", actor.clone())]);
             }
             None => attributes.push(("authtype", "system".to_owned())),
         }

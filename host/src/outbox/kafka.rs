@@ -172,7 +172,7 @@ fn describe(client: &Client<FutureProducerContext<Context>>, topic: &str) -> Res
         .topics()
         .iter()
         .find(|found| found.name() == topic)
-        .and_then(|found| found.error());
+        .and_then(rdkafka::metadata::MetadataTopic::error);
     match error.map(RDKafkaErrorCode::from) {
         None => Ok(true),
         Some(RDKafkaErrorCode::UnknownTopicOrPartition | RDKafkaErrorCode::UnknownTopic) => {

@@ -321,7 +321,7 @@ fn conclude(letters: Vec<Letter>, failure: Option<Failure>) -> Published {
     for letter in letters {
         match letter.state {
             State::Acknowledged if !left.contains(&letter.stream) => {
-                published.acknowledged.push(letter.pos)
+                published.acknowledged.push(letter.pos);
             }
             State::Parked(parked) => published.parked.push(parked),
             State::Acknowledged | State::Unsent | State::Sent(_) | State::Failed(_) => {
