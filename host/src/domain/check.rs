@@ -4,8 +4,8 @@
 //! same words. It returns every problem it finds, each with a stable code, the place and what to
 //! mend. It reads the graph alone: whether a group exists or a component answers is not its business.
 //!
-//! Start with [`check`]; [`names`] holds what can be said of one item, [`shape`] what an item and its
-//! neighbours owe each other, [`paths`] what only the graph as a whole shows.
+//! Start with [`check`]; [`names`] holds what can be said of one item, `shape` what an item and its
+//! neighbours owe each other, `paths` what only the graph as a whole shows.
 
 pub mod names;
 mod paths;
@@ -59,7 +59,9 @@ impl Problem {
 pub fn is_key(key: &str) -> bool {
     key.len() <= 64
         && key.starts_with(|c: char| c.is_ascii_lowercase())
-        && key.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        && key
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
 /// Everything that keeps `graph` from being published; empty for a sound graph.

@@ -5,11 +5,15 @@ use serde::{Deserialize, Serialize};
 use super::answer::Attribute;
 use super::ids::{InstanceId, StateId, TaskId, VersionRef};
 use super::instance::{Entity, StateInstance, Task};
-use super::json::Json;
+use super::json::{Json, Node};
 
 /// One fact. Its JSON is the payload of an audit entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "type",
+    rename_all = "SCREAMING_SNAKE_CASE",
+    rename_all_fields = "camelCase"
+)]
 pub enum Event {
     FlowStarted {
         definition: VersionRef,
@@ -21,11 +25,25 @@ pub enum Event {
         data: Json,
     },
     /// The stay, still without tasks.
-    StateEntered { state: StateInstance },
-    TaskCreated { state: StateId, state_name: String, task: Task },
-    TaskClaimed { task: TaskId, state: StateId, owner: String },
+    StateEntered {
+        state: StateInstance,
+    },
+    TaskCreated {
+        state: StateId,
+        state_name: String,
+        task: Task,
+    },
+    TaskClaimed {
+        task: TaskId,
+        state: StateId,
+        owner: String,
+    },
     /// Back to its candidates.
-    TaskReleased { task: TaskId, state: StateId, owner: String },
+    TaskReleased {
+        task: TaskId,
+        state: StateId,
+        owner: String,
+    },
     DecisionRecorded {
         task: TaskId,
         state: StateId,
@@ -35,7 +53,10 @@ pub enum Event {
         comment: Option<String>,
         input: Json,
     },
-    TaskCancelled { task: TaskId, state: StateId },
+    TaskCancelled {
+        task: TaskId,
+        state: StateId,
+    },
     /// A trigger moved a state on. `to` is empty where its branch ends.
     StateTransitioned {
         state: StateId,
@@ -53,11 +74,22 @@ pub enum Event {
         effects: Effects,
     },
     /// A plan ended another branch.
-    StateCancelled { state: StateId, name: String, trigger: String },
-    FlowCompleted { outcome: String },
-    FlowCancelled { reason: String },
+    StateCancelled {
+        state: StateId,
+        name: String,
+        trigger: String,
+    },
+    FlowCompleted {
+        outcome: String,
+    },
+    FlowCancelled {
+        reason: String,
+    },
     /// Published by the flow's own plan.
-    Custom { name: String, data: Json },
+    Custom {
+        name: String,
+        data: Json,
+    },
 }
 
 /// What a plan changes besides the place of the instance.
@@ -90,7 +122,7 @@ impl Event {
             Event::StateCancelled { .. } => "STATE_CANCELLED",
             Event::FlowCompleted { .. } => "FLOW_COMPLETED",
             Event::FlowCancelled { .. } => "FLOW_CANCELLED",
-            Event::Custom { .. } => "CUSTOM",
+            Event::Custom { .. } => CUSTOM,
         }
     }
 
@@ -118,23 +150,32 @@ impl Event {
         }
     }
 
-    /// What consumers are told: the payload without the instance's data and the decider's input, which
-    /// may be large or confidential and are read over HTTP by those who may.
+    /// What consumers are told: [`public_view`] of this event's payload.
     pub fn public_data(&self) -> Json {
-        let mut data = serde_json::to_value(self).expect("events serialise");
-        if let Some(members) = data.as_object_mut() {
-            members.remove("type");
-            if !matches!(self, Event::Custom { .. }) {
-                members.remove("data");
-                members.remove("input");
-            }
-            if let Some(task) = members.get_mut("task").and_then(serde_json::Value::as_object_mut) {
-                task.remove("form");
-            }
-        }
-        Json::of(&data)
+        Json::from(&public_view(self.kind(), Json::of(self).node()))
     }
 }
+
+/// The payload of an entry without the instance's data and the decider's input, which may be large or
+/// confidential and are read over HTTP by those who may. It works on the stored text, so that numbers stay as
+/// they were written and an older host still publishes what a newer one recorded.
+pub fn public_view(kind: &str, payload: Node) -> Node {
+    let mut payload = payload;
+    if let Node::Object(members) = &mut payload {
+        members.remove("type");
+        if kind != CUSTOM {
+            members.remove("data");
+            members.remove("input");
+        }
+        if let Some(Node::Object(task)) = members.get_mut("task") {
+            task.remove("form");
+        }
+    }
+    payload
+}
+
+/// The audit type of events that flows publish themselves.
+pub const CUSTOM: &str = "CUSTOM";
 
 /// The suffix of the CloudEvents type of an audit type: `task.claimed` for `TASK_CLAIMED`; the name that the
 /// flow chose, below `custom.`, for its own events. The operator's prefix comes before it.

@@ -1,10 +1,11 @@
 //! What an actor may do with an instance now, and why not the rest: each answer is that of the very command, run dry.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
+use super::Engine;
 use super::error::Error;
 use super::execute::Identity;
-use super::Engine;
 use crate::domain::actor::Actor;
 use crate::domain::answer::Violation;
 use crate::domain::command::Command;
@@ -20,12 +21,13 @@ use crate::domain::version::Version;
 const ACTIONS_MAX: usize = 400;
 
 /// One thing that might be done.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Action {
     /// `claim`, `release`, `decide` or `cancel`.
     pub action: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<uuid::Uuid>)]
     pub task: Option<TaskId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
@@ -34,13 +36,14 @@ pub struct Action {
     pub allowed: bool,
     /// What the input must still supply.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Object>)]
     pub required: Vec<Violation>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Refusal>,
 }
 
 /// Why an action is not open to this actor.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Refusal {
     pub code: String,
     pub message: String,
@@ -48,15 +51,30 @@ pub struct Refusal {
 
 impl Engine {
     /// All actions on the instance, allowed and refused.
-    pub async fn actions(&self, who: &Identity, id: InstanceId) -> Result<(Vec<Action>, u32), Error> {
+    pub async fn actions(
+        &self,
+        who: &Identity,
+        id: InstanceId,
+    ) -> Result<(Vec<Action>, u32), Error> {
         let loaded = self.0.store.load(&who.principalship(), id, None).await?;
-        let stored = loaded.found.ok_or_else(|| Error::NotFound { what: "instance", id: id.to_string() })?;
+        let stored = loaded.found.ok_or_else(|| Error::NotFound {
+            what: "instance",
+            id: id.to_string(),
+        })?;
         let instance = stored.instance;
         let version = self.version(who.tenant, &instance.definition).await?;
         let now = self.0.clock.now().max(instance.updated_at);
-        let context = Context { version: &version, tenant: &who.tenant_name, actor: &loaded.actor, now };
+        let context = Context {
+            version: &version,
+            tenant: &who.tenant_name,
+            actor: &loaded.actor,
+            now,
+        };
         let mut actions = Vec::new();
-        for (command, state) in candidates(&version, &instance).into_iter().take(ACTIONS_MAX) {
+        for (command, state) in candidates(&version, &instance)
+            .into_iter()
+            .take(ACTIONS_MAX)
+        {
             actions.push(self.explain(context, &instance, command, state).await?);
         }
         Ok((actions, instance.revision))
@@ -70,7 +88,10 @@ impl Engine {
         state: Option<String>,
     ) -> Result<Action, Error> {
         let result = match permitted(context.actor, &command) {
-            Ok(()) => self.turn(context, Some(instance.clone()), &command).await.map(drop),
+            Ok(()) => self
+                .turn(context, Some(instance.clone()), &command)
+                .await
+                .map(drop),
             Err(error) => Err(error),
         };
         let (required, refusal) = match result {
@@ -81,10 +102,21 @@ impl Engine {
         };
         let outcome = match &command {
             Command::Decide { outcome, .. } => Some(outcome.clone()),
-            Command::Start { .. } | Command::Claim { .. } | Command::Release { .. } | Command::Cancel { .. } => None,
+            Command::Start { .. }
+            | Command::Claim { .. }
+            | Command::Release { .. }
+            | Command::Cancel { .. } => None,
         };
         let allowed = refusal.is_none();
-        Ok(Action { action: command.action(), task: command.task(), state, outcome, allowed, required, refusal })
+        Ok(Action {
+            action: command.action(),
+            task: command.task(),
+            state,
+            outcome,
+            allowed,
+            required,
+            refusal,
+        })
     }
 }
 
@@ -92,31 +124,60 @@ impl Engine {
 fn candidates(version: &Version, instance: &Instance) -> Vec<(Command, Option<String>)> {
     let mut commands = Vec::new();
     for state in &instance.active {
-        for task in state.tasks.iter().filter(|task| task.status.is_open()).map(|task| task.id) {
+        for task in state
+            .tasks
+            .iter()
+            .filter(|task| task.status.is_open())
+            .map(|task| task.id)
+        {
             let mut add = |command| commands.push((command, Some(state.name.clone())));
             add(Command::Claim { task });
             add(Command::Release { task });
-            for way in version.graph.leaving(&state.name).filter(|way| way.by.contains(&FiredBy::Decision)) {
-                add(Command::Decide { task, outcome: way.trigger.clone(), comment: None, input: Json::empty() });
+            for way in version
+                .graph
+                .leaving(&state.name)
+                .filter(|way| way.by.contains(&FiredBy::Decision))
+            {
+                add(Command::Decide {
+                    task,
+                    outcome: way.trigger.clone(),
+                    comment: None,
+                    input: Json::empty(),
+                });
             }
         }
     }
-    commands.push((Command::Cancel { instance: instance.id, reason: String::new() }, None));
+    commands.push((
+        Command::Cancel {
+            instance: instance.id,
+            reason: String::new(),
+        },
+        None,
+    ));
     commands
 }
 
 fn permitted(actor: &Actor, command: &Command) -> Result<(), Error> {
     let permission = command.permission();
-    if actor.may(permission) { Ok(()) } else { Err(Error::Permission(permission)) }
+    if actor.may(permission) {
+        Ok(())
+    } else {
+        Err(Error::Permission(permission))
+    }
 }
 
 fn refusal(error: &Error) -> Refusal {
     let code = match error {
-        Error::Rejected(Rejection::Forbidden(reason) | Rejection::Refused(reason)) => reason.code.as_str(),
+        Error::Rejected(Rejection::Forbidden(reason) | Rejection::Refused(reason)) => {
+            reason.code.as_str()
+        }
         Error::Rejected(rejection) => rejection.code(),
         Error::Permission(_) => "permission_missing",
         Error::Logic(logic) => logic.code,
         _ => "unavailable",
     };
-    Refusal { code: code.to_owned(), message: error.to_string() }
+    Refusal {
+        code: code.to_owned(),
+        message: error.to_string(),
+    }
 }

@@ -28,7 +28,7 @@ pub const COMPILE_COMMAND: &str = "__compile";
 
 const CHILD_MEMORY_BYTES_MAX: u64 = 2 << 30;
 const CHILD_CPU_SECONDS_MAX: u64 = 60;
-const CHILD_WALL: Duration = Duration::from_secs(120);
+const CHILD_WALL: Duration = Duration::from_mins(2);
 const CHILD_NICENESS: i32 = 10;
 /// The child's exit code for "the component is at fault"; its standard error says why.
 const EXIT_REJECTED: u8 = 3;
@@ -95,18 +95,25 @@ async fn converse(mut child: Child, component: &[u8]) -> Result<Vec<u8>, Cause> 
     let output = child.stdout.take().expect(piped);
     let errors = child.stderr.take().expect(piped);
     let (mut code, mut message) = (Vec::new(), Vec::new());
-    let (_, read, _) = tokio::join!(
+    let ((), read, _) = tokio::join!(
         async move {
             // A child that died early is judged by its exit status below, not by the broken pipe.
             let _ = input.write_all(component).await;
             drop(input);
         },
-        async { output.take(ARTIFACT_BYTES_MAX + 1).read_to_end(&mut code).await },
+        async {
+            output
+                .take(ARTIFACT_BYTES_MAX + 1)
+                .read_to_end(&mut code)
+                .await
+        },
         async { errors.take(ERROR_BYTES_MAX).read_to_end(&mut message).await },
     );
     read.map_err(failed)?;
     if code.len() as u64 > ARTIFACT_BYTES_MAX {
-        return Err(too_costly(&format!("{ARTIFACT_BYTES_MAX} bytes of machine code")));
+        return Err(too_costly(&format!(
+            "{ARTIFACT_BYTES_MAX} bytes of machine code"
+        )));
     }
     let status = child.wait().await.map_err(failed)?;
     let message = String::from_utf8_lossy(&message);
@@ -151,7 +158,10 @@ pub fn compile_child_main() -> ExitCode {
         .and_then(|()| {
             let mut component = Vec::new();
             let ceiling = COMPONENT_BYTES_CEILING as u64;
-            io::stdin().lock().take(ceiling).read_to_end(&mut component)?;
+            io::stdin()
+                .lock()
+                .take(ceiling)
+                .read_to_end(&mut component)?;
             Ok(component)
         })
         .map_err(|error| (ExitCode::FAILURE, error.to_string()))

@@ -1,1 +1,119 @@
+//! Two reviews of a document; a rejected one goes back to its author.
 
+use serde::{Deserialize, Serialize};
+use wrkflw_guest::{AssignCause, Assignment, Event, Facts, Flow, Graph, Verdict, invalid, json};
+
+wrkflw_guest::states! { pub enum State { Submitted, FinalReview, ReworkRequested, Approved, Rejected } }
+wrkflw_guest::triggers! { pub enum Trigger { Approve, Reject, Submit, Abandon } }
+use State::{Approved, FinalReview, Rejected, ReworkRequested, Submitted};
+use Trigger::{Abandon, Approve, Reject, Submit};
+
+wrkflw_guest::config! {
+    /// The groups that take part, and whether a rejection has to say why.
+    pub struct Config {
+        initiators: String = "authors",
+        reviewers: String = "reviewers",
+        approvers: String = "approvers",
+        rejection_needs_comment: bool = true,
+    }
+}
+
+/// What the logic has to know of the document: that it has a title.
+#[derive(Serialize, Deserialize)]
+pub struct Document {
+    title: String,
+}
+
+pub struct DocumentApproval;
+
+impl Flow for DocumentApproval {
+    type Config = Config;
+    type Data = Document;
+    type State = State;
+    type Trigger = Trigger;
+
+    fn graph(config: &Config) -> Graph<State, Trigger> {
+        let properties = json!({ "title": { "type": "string" }, "link": { "type": "string" } });
+        Graph::start(Submitted)
+            .started_by(&config.initiators)
+            .schema(json!({ "type": "object", "properties": properties, "required": ["title"] }))
+            .task(Submitted, "First review")
+            .on(Approve, FinalReview)
+            .on(Reject, ReworkRequested)
+            .task(FinalReview, "Final review")
+            .on(Approve, Approved)
+            .on(Reject, ReworkRequested)
+            .own_work(ReworkRequested, "Rework")
+            .on(Submit, Submitted)
+            .on(Abandon, Rejected)
+            .terminal(Approved, "APPROVED")
+            .terminal(Rejected, "REJECTED")
+    }
+
+    fn guard(facts: &Facts<Self>, event: &Event<Self>) -> Verdict {
+        let silent = event.trigger == Reject && event.comment().is_empty();
+        invalid("/comment", "required", "Say what has to change.")
+            .when(silent && facts.config.rejection_needs_comment)
+    }
+
+    fn assign(facts: &Facts<Self>, state: State, _: &AssignCause) -> Assignment {
+        match state {
+            Submitted => Assignment::to_group(&facts.config.reviewers),
+            FinalReview => Assignment::to_group(&facts.config.approvers),
+            _ => Assignment::to_user(facts.initiator()),
+        }
+    }
+}
+
+wrkflw_guest::export!(DocumentApproval);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wrkflw_guest::testing::{Scenario, decide, given, start};
+
+    fn submitted() -> Scenario<DocumentApproval> {
+        let mut flow = given().member("ann", "authors").member("rob", "reviewers");
+        flow.when(start("rob", json!({}))).denied("not_initiator");
+        flow.follow([start("ann", json!({ "title": "Budget" }))]);
+        flow.member("amy", "approvers")
+    }
+
+    #[test]
+    fn a_reviewer_and_an_approver_approve() {
+        let mut flow = submitted();
+        flow.when(decide("amy", Approve)).denied("not_candidate");
+        flow.when(decide("rob", Approve)).enters(FinalReview);
+        flow.when(decide("amy", Approve)).ends("APPROVED");
+    }
+
+    #[test]
+    fn a_rejected_document_is_reworked_and_reviewed_from_the_beginning() {
+        let mut flow = submitted();
+        let rejection = decide("amy", Reject).comment("Too dear.");
+        flow.follow([decide("rob", Approve), rejection]);
+        flow.when(decide("ann", Submit)).enters(Submitted);
+    }
+
+    #[test]
+    fn an_abandoned_document_is_rejected() {
+        let mut flow = submitted();
+        flow.follow([decide("rob", Reject).comment("Wrong year.")]);
+        flow.when(decide("ann", Abandon)).ends("REJECTED");
+    }
+
+    #[test]
+    fn a_rejection_says_why_unless_it_need_not() {
+        let mut flow = submitted();
+        flow.when(decide("rob", Reject))
+            .invalid("/comment", "required");
+        flow = flow.config(&json!({ "rejectionNeedsComment": false }));
+        flow.when(decide("rob", Reject)).enters(ReworkRequested);
+    }
+
+    #[test]
+    fn a_misspelt_setting_is_refused() {
+        let flow = submitted().config(&json!({ "reviewer": "peers" }));
+        flow.refuses_config("/reviewer", "unknown");
+    }
+}
