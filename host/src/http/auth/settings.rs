@@ -11,7 +11,7 @@ use axum::http::Uri;
 /// The fewest bytes of a shared secret: as many as the hash that it keys.
 pub const SECRET_BYTES_MIN: usize = 32;
 /// The most that clocks of issuer and host may differ.
-pub const LEEWAY_MAX: Duration = Duration::from_secs(300);
+pub const LEEWAY_MAX: Duration = Duration::from_mins(5);
 /// Claims whose meaning the token format has already given away.
 const REGISTERED_CLAIMS: [&str; 7] = ["iss", "sub", "aud", "exp", "nbf", "iat", "jti"];
 
