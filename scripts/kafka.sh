@@ -193,6 +193,7 @@ alive() {
 
 stop() {
   local dir=${1:-.kafka} signal=$2 pid deadline=$((SECONDS + stop_seconds_max))
+  [ -d "$dir" ] || return 0
   dir=$(realpath "$dir")
   pid=$(broker_pid "$dir") || { rm -f "$dir/pid"; return 0; }
   kill "-$signal" "$pid"

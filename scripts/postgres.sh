@@ -67,6 +67,7 @@ CONF
 
 stop() {
   local dir bin
+  [ -d "$1" ] || return 0
   dir=$(realpath "$1")
   bin=$(bindir)
   [ -e "$dir/data/postmaster.pid" ] || return 0

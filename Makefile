@@ -1,0 +1,48 @@
+# The commands of everyday work. Each installs what it lacks; scripts/ has the how.
+
+.DEFAULT_GOAL := help
+.PHONY: help dev build test check fmt lint deny doc sqlx kafka setup
+
+# Queries compile by the committed metadata; only `make sqlx` and `make lint` ask a database.
+export SQLX_OFFLINE = true
+
+help: ## List these commands
+	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+dev: ## Build, and run everything locally; ARGS='--port 9000' passes through
+	@scripts/setup.sh dev
+	@exec cargo run --package wrkflw -- dev $(ARGS)
+
+build: ## Build the release binary
+	@scripts/setup.sh dev
+	@cargo build --release --package wrkflw
+
+test: ## Check and test everything, with a PostgreSQL and a Kafka of its own
+	@scripts/test.sh
+
+check: ## All of `make test` but the tests
+	@scripts/test.sh setup fmt lint deny doc
+
+fmt: ## Format the code
+	@cargo fmt --all
+
+lint: ## Clippy, and whether the query metadata is up to date
+	@scripts/test.sh setup lint
+
+deny: ## What we depend on: licences, sources, and duplicates with the reason
+	@scripts/setup.sh test
+	@.tools/bin/cargo-deny check licenses bans sources
+
+doc: ## Build the documentation, with warnings as errors
+	@scripts/test.sh doc
+
+sqlx: ## Write the query metadata anew, after changing a query or a migration
+	@scripts/setup.sh dev
+	@scripts/sqlx.sh
+
+kafka: ## Run a Kafka broker on 127.0.0.1:9092; `scripts/kafka.sh stop` ends it
+	@scripts/setup.sh test
+	@scripts/kafka.sh start
+
+setup: ## Install what is missing for all of these
+	@scripts/setup.sh test

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# Everything that must hold before a change is merged.
+#
+#   test.sh             all steps
+#   test.sh STEP...     some of: setup fmt lint deny doc test
+#
+# Every step runs even if an earlier one failed; the summary names each with its
+# time, and one failure fails the whole. For the tests, it starts a private
+# PostgreSQL and a Kafka broker on loopback, and stops them however it ends.
+# Arguments for the tests go into TEST_ARGS, as in TEST_ARGS='--test all api::'.
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+advisory_seconds_max=60
+events_topic=wrkflw.events
+events_partitions=3
+
+say() { echo "== $*"; }
+
+# --- Steps --------------------------------------------------------------------
+
+step_setup() { scripts/setup.sh test; }
+
+step_fmt() { cargo fmt --all --check; }
+
+# Clippy runs on queries checked against a live database, so it also tells whether .sqlx is up to date.
+step_lint() { scripts/sqlx.sh --check; }
+
+step_deny() {
+  .tools/bin/cargo-deny --log-level error check licenses bans sources || return 1
+  if GIT_TERMINAL_PROMPT=0 timeout "$advisory_seconds_max" .tools/bin/cargo-deny --log-level off fetch db >/dev/null 2>&1; then
+    .tools/bin/cargo-deny --log-level error check --disable-fetch advisories
+  else
+    say "deny: advisories were NOT checked, because their database cannot be reached from here"
+  fi
+}
+
+step_doc() { RUSTDOCFLAGS="-D warnings" cargo doc --quiet --workspace --no-deps --document-private-items; }
+
+step_test() {
+  start_servers || return 1
+  # shellcheck disable=SC2086 # TEST_ARGS is a list of words
+  cargo test --workspace ${TEST_ARGS:-}
+}
+
+# --- Servers ------------------------------------------------------------------
+
+servers=
+
+start_servers() {
+  servers=$(mktemp -d "${TMPDIR:-/tmp}/wrkflw-test.XXXXXX")
+  # PostgreSQL's account must be able to pass through.
+  chmod 711 "$servers"
+  WRKFLW_TEST_DATABASE_URL=$(scripts/postgres.sh start "$servers/pg") || return 1
+  WRKFLW_TEST_KAFKA=$(KAFKA_OWNER_PID=$$ scripts/kafka.sh start "$servers/kafka" 0) || return 1
+  scripts/kafka.sh topic "$events_topic" "$events_partitions" "$servers/kafka" >/dev/null || return 1
+  WRKFLW_TEST_KAFKA_TOPIC=$events_topic
+  # For #[sqlx::test], which knows no other name.
+  DATABASE_URL=$WRKFLW_TEST_DATABASE_URL
+  export WRKFLW_TEST_DATABASE_URL WRKFLW_TEST_KAFKA WRKFLW_TEST_KAFKA_TOPIC DATABASE_URL
+}
+
+stop_servers() {
+  [ -n "$servers" ] || return 0
+  scripts/kafka.sh stop "$servers/kafka" || true
+  scripts/postgres.sh stop "$servers/pg" || true
+  rm -rf "$servers"
+}
+
+# --- The run ------------------------------------------------------------------
+
+# Queries are compiled by .sqlx, whatever DATABASE_URL is set for the tests.
+export SQLX_OFFLINE=true
+trap stop_servers EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+steps=("$@")
+[ $# -gt 0 ] || steps=(setup fmt lint deny doc test)
+for step in "${steps[@]}"; do
+  declare -F "step_$step" >/dev/null || { sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" >&2; exit 2; }
+done
+
+summary=()
+failed=()
+for step in "${steps[@]}"; do
+  say "$step"
+  began=$SECONDS
+  if "step_$step"; then verdict=passed; else verdict=FAILED failed+=("$step"); fi
+  summary+=("$(printf '%-6s %-6s %4d s' "$step" "$verdict" $((SECONDS - began)))")
+  [ "$step $verdict" != "setup FAILED" ] || break
+done
+
+say "summary"
+printf '   %s\n' "${summary[@]}"
+[ ${#failed[@]} -eq 0 ] || { say "failed: ${failed[*]}"; exit 1; }
