@@ -1,1 +1,105 @@
+//! Write the logic of a wrkflw flow in Rust.
+//!
+//! A flow is a type that implements [`Flow`]: it draws its graph and answers, from the facts that
+//! it is given, who may do what, who gets the work and where it goes next. The host does the rest.
+//!
+//! ```
+//! use serde::{Deserialize, Serialize};
+//! use wrkflw_guest::{AssignCause, Assignment, Facts, Flow, Graph, NoConfig};
+//!
+//! wrkflw_guest::states! { pub enum State { Review, Accepted, Declined } }
+//! wrkflw_guest::triggers! { pub enum Trigger { Accept, Decline } }
+//!
+//! #[derive(Serialize, Deserialize)]
+//! pub struct Proposal {
+//!     reviewer: String,
+//! }
+//!
+//! pub struct Proposals;
+//!
+//! impl Flow for Proposals {
+//!     type Config = NoConfig;
+//!     type Data = Proposal;
+//!     type State = State;
+//!     type Trigger = Trigger;
+//!
+//!     fn graph(_: &NoConfig) -> Graph<State, Trigger> {
+//!         Graph::start(State::Review)
+//!             .task(State::Review, "Review")
+//!             .on(Trigger::Accept, State::Accepted)
+//!             .on(Trigger::Decline, State::Declined)
+//!             .terminal(State::Accepted, "ACCEPTED")
+//!             .terminal(State::Declined, "DECLINED")
+//!     }
+//!
+//!     fn assign(facts: &Facts<Self>, _: State, _: &AssignCause) -> Assignment {
+//!         Assignment::to_user(&facts.data.reviewer)
+//!     }
+//! }
+//!
+//! wrkflw_guest::export!(Proposals);
+//!
+//! // In a test of the flow: given, when, then.
+//! use wrkflw_guest::json;
+//! use wrkflw_guest::testing::{decide, given, start};
+//!
+//! let mut flow = given::<Proposals>();
+//! flow.when(start("ann", json!({ "reviewer": "rob" }))).enters(State::Review).offers_to_user("rob");
+//! flow.when(decide("rob", Trigger::Accept)).ends("ACCEPTED");
+//! ```
+//!
+//! Where to look: [`Graph`] for drawing, [`Facts`] and [`Event`] for what is known, [`Verdict`],
+//! [`Plan`], [`Assignment`], [`ServiceCall`] and [`Waiting`] for the answers, [`testing`] for
+//! tests that run in milliseconds without wasm.
 
+#![deny(missing_docs)]
+
+mod assignment;
+mod bindings;
+mod export;
+mod facts;
+mod flow;
+mod graph;
+mod json;
+mod names;
+mod plan;
+pub mod testing;
+mod verdict;
+mod waiting;
+
+pub use serde_json::json;
+
+pub use assignment::{days, hours, minutes};
+pub use facts::{Event, Facts};
+pub use flow::{Flow, NoConfig};
+pub use graph::{Graph, Targets};
+pub use names::{Names, States, Triggers};
+pub use plan::Plan;
+pub use verdict::{allow, deny, invalid};
+
+// What the contract says, as it says it.
+pub use bindings::wrkflw::flow::types::{
+    Actor, AssignCause, Assignment, Attribute, AttributeType, AttributeValue, Child, ChildStatus,
+    Deadline, Decision, Due, EventSource, FiredBy, Instance, Offer, Overdue, OverdueAction,
+    PastState, Principal, PublishedEvent, Reason, ServiceCall, StateInstance, Task, TaskDecision,
+    TaskStatus, Verdict, Violation, Waiting, WorkingTime,
+};
+
+/// What the macros expand to; no part of the surface.
+#[doc(hidden)]
+pub mod plumbing {
+    pub use crate::bindings::{export_logic, exports, wrkflw};
+    pub use crate::export::{Logic, is_flow};
+    pub use crate::names::{ascii, capitals, capitals_len};
+
+    /// Stands in the component's custom section `wrkflw:sdk`.
+    pub const SDK: &[u8; SDK_TEXT.len()] = SDK_TEXT
+        .as_bytes()
+        .first_chunk()
+        .expect("as long as itself");
+    const SDK_TEXT: &str = concat!(
+        r#"{"sdk":"wrkflw-guest","version":""#,
+        env!("CARGO_PKG_VERSION"),
+        r#"","wit":"wrkflw:flow@0.1.0"}"#
+    );
+}

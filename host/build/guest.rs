@@ -9,7 +9,7 @@ const TARGET: &str = "wasm32-unknown-unknown";
 const PROFILE: &str = "guest";
 
 /// Builds `package` and gives the core module. `root` is the folder of the workspace.
-pub fn build(root: &Path, package: &str, target_dir: &Path) -> Result<Vec<u8>, String> {
+pub(crate) fn build(root: &Path, package: &str, target_dir: &Path) -> Result<Vec<u8>, String> {
     let toolchain = toolchain(root)?;
     let mut cargo = Command::new("cargo");
     cargo

@@ -3,5 +3,6 @@
 pub mod clock;
 pub mod domain;
 pub mod engine;
+pub mod sample;
 pub mod store;
 pub mod wasm;

@@ -73,7 +73,7 @@ async fn a_guest_with_fuel_left_ends_at_the_deadline() {
     });
     let sandbox = sandbox.expect("sandbox");
     let expected = Cause::DeadlinePassed { deadline_ms: 50 };
-    assert_eq!(cause(&sandbox, "spin").await, expected);
+    assert_eq!(cause(&sandbox, "crawl").await, expected);
 }
 
 #[tokio::test]
@@ -129,7 +129,7 @@ async fn other_flows_go_on_while_one_loops() {
         .map(|_| {
             let sandbox = sandbox.clone();
             #[expect(clippy::disallowed_methods, reason = "joined below")]
-            tokio::spawn(async move { cause(&sandbox, "spin").await })
+            tokio::spawn(async move { cause(&sandbox, "crawl").await })
         })
         .collect();
     let mut slowest = Duration::ZERO;
@@ -170,7 +170,7 @@ async fn a_call_that_finds_no_turn_is_told_so() {
     });
     let sandbox = sandbox.expect("sandbox");
     transition(&sandbox, "ok").await.expect("warm");
-    let (looping, waiting) = tokio::join!(cause(&sandbox, "spin"), cause(&sandbox, "ok"));
+    let (looping, waiting) = tokio::join!(cause(&sandbox, "crawl"), cause(&sandbox, "ok"));
     assert!(matches!(looping, Cause::DeadlinePassed { .. }), "{looping}");
     assert_eq!(waiting, Cause::Busy { queue_ms_max: 20 });
 }

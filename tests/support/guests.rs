@@ -9,7 +9,7 @@ use wrkflw::wasm::componentize::componentize;
 mod build;
 
 /// The component of `tests/guests/hostile`, which misbehaves as its input asks.
-pub fn hostile() -> &'static [u8] {
+pub(crate) fn hostile() -> &'static [u8] {
     static HOSTILE: OnceLock<Vec<u8>> = OnceLock::new();
     HOSTILE.get_or_init(|| {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -22,7 +22,7 @@ pub fn hostile() -> &'static [u8] {
 }
 
 /// The same component under another digest.
-pub fn another(component: &[u8], name: &str) -> Vec<u8> {
+pub(crate) fn another(component: &[u8], name: &str) -> Vec<u8> {
     let length = u8::try_from(name.len() + 1).expect("a short name");
     let mut bytes = component.to_vec();
     // An empty custom section: its id, its length, the length of its name, its name.

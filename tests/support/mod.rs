@@ -1,3 +1,3 @@
 //! What tests share.
 
-pub mod guests;
+pub(crate) mod guests;

@@ -129,6 +129,7 @@ fn text(document: &str, member: &str) -> Option<String> {
 fn misbehave(behaviour: &str) {
     match behaviour {
         "spin" => spin(),
+        "crawl" => crawl(),
         "recurse" => {
             black_box(recurse(0));
         }
@@ -146,11 +147,20 @@ fn spin() {
     }
 }
 
+/// For ever too, with operators that take long for their fuel.
+fn crawl() {
+    let mut number = 2.0_f64;
+    while number > 0.0 {
+        number = ((number + 1.0).sqrt() / 1.000_1).sqrt() / 0.999_9;
+    }
+    black_box(number);
+}
+
 #[inline(never)]
 #[expect(unconditional_recursion, reason = "the host must survive it")]
 fn recurse(depth: u64) -> u64 {
-    let room = black_box([depth; 64]);
-    recurse(depth + 1) + room[usize::from(depth % 2 == 0)]
+    // Small frames, so that the host's limit is met before the guest's own stack in memory runs out.
+    black_box(depth) ^ recurse(depth + 1)
 }
 
 fn allocate() {

@@ -1,0 +1,211 @@
+//! Assignments: who gets the work of a task state, and what happens when it is late.
+//!
+//! An assignment offers; the host claims, delegates and excludes, and finds somebody when nobody
+//! is left.
+
+use crate::{
+    Assignment, Deadline, Due, Flow, Graph, Offer, OverdueAction, Principal, Triggers, WorkingTime,
+};
+
+impl Assignment {
+    /// One task for each offer; one decision is asked for.
+    pub fn new(offers: impl IntoIterator<Item = Offer>) -> Self {
+        let offers = offers.into_iter().collect();
+        Self {
+            offers,
+            needed: 1,
+            exclude: vec![],
+            fallback: None,
+            priority: 0,
+            deadlines: vec![],
+        }
+    }
+
+    /// One task, for whoever of the group claims it.
+    pub fn to_group(group: &str) -> Self {
+        Self::new([Offer::new("").to_group(group)])
+    }
+
+    /// One task, for this person.
+    pub fn to_user(user: &str) -> Self {
+        Self::new([Offer::new("").to_user(user)])
+    }
+
+    /// One task, for whoever manages this person.
+    pub fn to_manager_of(user: &str) -> Self {
+        Self::new([Offer::new("").to_manager_of(user)])
+    }
+
+    /// No task. The host looks for somebody, and tells the operator if there is nobody.
+    pub fn nobody() -> Self {
+        Self::new([])
+    }
+
+    /// How many decisions of one outcome are asked for. Shown to people: that they suffice is for
+    /// `transition` to say.
+    pub fn needed(mut self, decisions: u32) -> Self {
+        self.needed = decisions;
+        self
+    }
+
+    /// These people must not decide, neither themselves nor through a delegate.
+    pub fn exclude<U: Into<String>>(mut self, users: impl IntoIterator<Item = U>) -> Self {
+        self.exclude.extend(users.into_iter().map(Into::into));
+        self
+    }
+
+    /// The group that gets the work when nobody else is left.
+    pub fn fallback(mut self, group: &str) -> Self {
+        self.fallback = Some(group.into());
+        self
+    }
+
+    /// The higher, the more urgent.
+    pub fn priority(mut self, priority: u8) -> Self {
+        self.priority = priority;
+        self
+    }
+
+    /// A deadline of the state as a whole.
+    pub fn deadline(mut self, deadline: Deadline) -> Self {
+        self.deadlines.push(deadline);
+        self
+    }
+
+    /// Tasks without a label are called what their state is called.
+    pub(crate) fn labelled<F: Flow>(
+        mut self,
+        graph: &Graph<F::State, F::Trigger>,
+        state: &str,
+    ) -> Self {
+        let title = graph.drawn(state).map_or(state, |drawn| &drawn.title);
+        for offer in self
+            .offers
+            .iter_mut()
+            .filter(|offer| offer.label.is_empty())
+        {
+            offer.label = title.into();
+        }
+        self
+    }
+}
+
+impl Offer {
+    /// A task; the label tells it from others of the same state.
+    pub fn new(label: &str) -> Self {
+        Self {
+            label: label.into(),
+            candidates: vec![],
+            owner: None,
+            form: None,
+            deadlines: vec![],
+        }
+    }
+
+    /// Members of this group may claim it.
+    pub fn to_group(self, group: &str) -> Self {
+        self.to(Principal::Group(group.into()))
+    }
+
+    /// This person may claim it.
+    pub fn to_user(self, user: &str) -> Self {
+        self.to(Principal::User(user.into()))
+    }
+
+    /// Whoever manages this person may claim it.
+    pub fn to_manager_of(self, user: &str) -> Self {
+        self.to(Principal::ManagerOf(user.into()))
+    }
+
+    /// This person owns it from the start, without a claim.
+    pub fn owned_by(mut self, user: &str) -> Self {
+        self.owner = Some(user.into());
+        self
+    }
+
+    /// JSON Schema 2020-12 of what the decider fills in.
+    pub fn form(mut self, schema: &serde_json::Value) -> Self {
+        self.form = Some(schema.to_string());
+        self
+    }
+
+    /// A deadline of this task alone.
+    pub fn deadline(mut self, deadline: Deadline) -> Self {
+        self.deadlines.push(deadline);
+        self
+    }
+
+    fn to(mut self, principal: Principal) -> Self {
+        self.candidates.push(principal);
+        self
+    }
+}
+
+impl Deadline {
+    /// Remind whoever has the work.
+    pub fn remind(when: Due) -> Self {
+        Self {
+            when,
+            repeat: None,
+            action: OverdueAction::Remind,
+        }
+    }
+
+    /// Ask [`Flow::assign`] again.
+    pub fn escalate(when: Due) -> Self {
+        Self {
+            when,
+            repeat: None,
+            action: OverdueAction::Escalate,
+        }
+    }
+
+    /// Take the task back from an owner who sits on it.
+    pub fn release(when: Due) -> Self {
+        Self {
+            when,
+            repeat: None,
+            action: OverdueAction::Release,
+        }
+    }
+
+    /// Fire a trigger of the state; the graph has to allow it by `FiredBy::DEADLINE`.
+    pub fn fire(when: Due, trigger: impl Triggers) -> Self {
+        Self {
+            when,
+            repeat: None,
+            action: OverdueAction::Fire(trigger.name().into()),
+        }
+    }
+
+    /// And again after each pause of so many seconds, until the work is done.
+    pub fn every(mut self, seconds: u32) -> Self {
+        self.repeat = Some(seconds);
+        self
+    }
+}
+
+impl Due {
+    /// So many seconds of working time later, by the tenant's calendar of this name.
+    pub fn working(seconds: u32, calendar: &str) -> Self {
+        Self::Working(WorkingTime {
+            time: seconds,
+            calendar: calendar.into(),
+        })
+    }
+}
+
+/// So many minutes in seconds.
+pub const fn minutes(count: u32) -> u32 {
+    count.saturating_mul(60)
+}
+
+/// So many hours in seconds.
+pub const fn hours(count: u32) -> u32 {
+    minutes(count).saturating_mul(60)
+}
+
+/// So many days in seconds.
+pub const fn days(count: u32) -> u32 {
+    hours(count).saturating_mul(24)
+}

@@ -1,0 +1,248 @@
+//! The facts that a flow decides on, with the author's own types in them.
+//!
+//! Records that need no typing - tasks, decisions, stays in a state - are those of the contract;
+//! what is often asked of them is added here. A stay's or a decision's name compares with the
+//! author's enums: `decision.outcome == Trigger::Approve`.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::bindings::wrkflw::flow::types as wire;
+use crate::{
+    Actor, AttributeValue, ChildStatus, Decision, EventSource, Flow, Instance, Names, PastState,
+    Reason, StateInstance, Task, Triggers, Verdict, Violation, json,
+};
+
+/// What is known about an instance at one moment.
+///
+/// `guard` and `transition` see the facts before the event, `assign`, `call` and `wait` see the
+/// state as entered, with the plan's data applied.
+#[derive(Debug)]
+pub struct Facts<F: Flow> {
+    /// The settings of the definition version.
+    pub config: F::Config,
+    /// The instance's data.
+    pub data: F::Data,
+    /// The time of the command, as RFC 3339 in UTC. There is no other clock.
+    pub now: String,
+    /// Who started it, about what, and when.
+    pub instance: Instance,
+    /// States being worked on; more than one after a fork.
+    pub active: Vec<StateInstance>,
+    /// Joins that some branches have reached and others not yet.
+    pub waiting: Vec<StateInstance>,
+    /// States already left, oldest first; the newest 100 of them.
+    pub past: Vec<PastState>,
+}
+
+/// What happened to a state, or is proposed to.
+#[derive(Debug)]
+pub struct Event<F: Flow> {
+    /// The state concerned.
+    pub state: F::State,
+    /// What is to be fired.
+    pub trigger: F::Trigger,
+    /// Where it comes from.
+    pub source: EventSource,
+    /// The stay in the state, as it was before.
+    pub stay: StateInstance,
+    /// Form fields, signal payload, service reply or the child's data.
+    pub input: Value,
+}
+
+impl<F: Flow> Facts<F> {
+    pub(crate) fn read(snapshot: wire::Snapshot) -> Result<Self, Vec<Violation>> {
+        let wire::Snapshot {
+            now,
+            config,
+            instance,
+            active,
+            waiting,
+            past,
+        } = snapshot;
+        let config = json::parse(&config)?;
+        let data = json::parse(&instance.data)?;
+        Ok(Self {
+            config,
+            data,
+            now,
+            instance,
+            active,
+            waiting,
+            past,
+        })
+    }
+
+    /// Who started the instance.
+    pub fn initiator(&self) -> &str {
+        &self.instance.initiator
+    }
+
+    /// The value of an attribute.
+    pub fn attribute(&self, name: &str) -> Option<&AttributeValue> {
+        self.instance
+            .attributes
+            .iter()
+            .find(|one| one.name == name)?
+            .value
+            .as_ref()
+    }
+
+    /// The present stay in a state; none if it is not being worked on.
+    pub fn stay(&self, state: F::State) -> Option<&StateInstance> {
+        self.active.iter().find(|stay| stay.name == state.name())
+    }
+
+    /// The stays in a state that have ended, oldest first.
+    pub fn past_stays(&self, state: F::State) -> impl DoubleEndedIterator<Item = &PastState> {
+        self.past
+            .iter()
+            .filter(move |stay| stay.name == state.name())
+    }
+
+    /// Everybody who has ever decided in this state, oldest first: `exclude` them for four eyes.
+    pub fn deciders(&self, state: F::State) -> Vec<&str> {
+        let past = self.past_stays(state).flat_map(PastState::decisions);
+        let present = self
+            .active
+            .iter()
+            .filter(move |stay| stay.name == state.name())
+            .flat_map(StateInstance::decisions);
+        past.chain(present)
+            .map(|decision| decision.actor.as_str())
+            .collect()
+    }
+}
+
+impl<F: Flow> Event<F> {
+    pub(crate) fn read(event: wire::Event, facts: &Facts<F>) -> Result<Self, Reason> {
+        let id = event.state_instance.unwrap_or_default();
+        let stay = facts.active.iter().find(|stay| stay.id == id).cloned();
+        let stay = stay.ok_or_else(|| {
+            Reason::new(
+                "unknown_state_instance",
+                format!("No active state has the id {id:?}."),
+            )
+        })?;
+        let state = F::State::parse(&stay.name).ok_or_else(|| {
+            Reason::new(
+                "unknown_state",
+                format!("This flow knows no state {}.", stay.name),
+            )
+        })?;
+        let trigger = F::Trigger::parse(&event.trigger).ok_or_else(|| {
+            Reason::new(
+                "unknown_trigger",
+                format!("This flow knows no trigger {}.", event.trigger),
+            )
+        })?;
+        let input = json::parse(&event.input).map_err(Reason::from)?;
+        Ok(Self {
+            state,
+            trigger,
+            source: event.source,
+            stay,
+            input,
+        })
+    }
+
+    /// Who decides or sends the signal; none where no person acts.
+    pub fn actor(&self) -> Option<&Actor> {
+        match &self.source {
+            EventSource::Start(actor) | EventSource::Signal(actor) => Some(actor),
+            EventSource::Task(decision) => Some(&decision.actor),
+            EventSource::Service
+            | EventSource::Deadline
+            | EventSource::Child(_)
+            | EventSource::Entry => None,
+        }
+    }
+
+    /// The comment of the decision, without the blanks around it; empty where there is none.
+    pub fn comment(&self) -> &str {
+        match &self.source {
+            EventSource::Task(decision) => decision.comment.as_deref().unwrap_or_default().trim(),
+            _ => "",
+        }
+    }
+
+    /// The task being decided.
+    pub fn task(&self) -> Option<&Task> {
+        let EventSource::Task(decision) = &self.source else {
+            return None;
+        };
+        self.stay.tasks.iter().find(|task| task.id == decision.task)
+    }
+
+    /// The child instance that ended.
+    pub fn child(&self) -> Option<&ChildStatus> {
+        let EventSource::Child(child) = &self.source else {
+            return None;
+        };
+        Some(child)
+    }
+
+    /// The input as a type of the author's; what does not fit is the verdict to return.
+    pub fn input<I: DeserializeOwned>(&self) -> Result<I, Verdict> {
+        json::read(self.input.clone()).map_err(Verdict::Invalid)
+    }
+
+    /// Decisions for this trigger in the present stay, the one being cast included.
+    pub fn votes(&self, trigger: F::Trigger) -> usize {
+        let this = matches!(self.source, EventSource::Task(_)) && self.trigger == trigger;
+        self.stay.votes(trigger) + usize::from(this)
+    }
+
+    /// Tasks of the present stay that are still undecided once this decision is cast.
+    pub fn undecided(&self) -> usize {
+        let this = self.task().map(|task| &task.id);
+        self.stay
+            .tasks
+            .iter()
+            .filter(|task| task.is_open() && Some(&task.id) != this)
+            .count()
+    }
+}
+
+impl StateInstance {
+    /// The decisions made so far in this stay.
+    pub fn decisions(&self) -> impl DoubleEndedIterator<Item = &Decision> {
+        self.tasks.iter().filter_map(|task| task.decision.as_ref())
+    }
+
+    /// How many of them ask for this trigger.
+    pub fn votes(&self, trigger: impl Triggers) -> usize {
+        self.decisions()
+            .filter(|decision| decision.outcome == trigger.name())
+            .count()
+    }
+}
+
+impl PastState {
+    /// The decisions made in this stay.
+    pub fn decisions(&self) -> impl DoubleEndedIterator<Item = &Decision> {
+        self.tasks.iter().filter_map(|task| task.decision.as_ref())
+    }
+}
+
+impl Task {
+    /// Neither decided nor withdrawn.
+    pub fn is_open(&self) -> bool {
+        matches!(
+            self.status,
+            wire::TaskStatus::Pending | wire::TaskStatus::Claimed
+        )
+    }
+}
+
+impl Actor {
+    /// Whether the person is a member of this group.
+    pub fn is_in(&self, group: &str) -> bool {
+        self.groups.iter().any(|one| one == group)
+    }
+
+    /// Whether the person's roles permit this (`subject:action`).
+    pub fn may(&self, permission: &str) -> bool {
+        self.permissions.iter().any(|one| one == permission)
+    }
+}

@@ -1,0 +1,87 @@
+//! The one trait that a flow implements.
+//!
+//! Every function is pure: the same facts give the same answer, on every host, for as long as the
+//! audit is kept. There is no clock, no randomness and no memory between two calls.
+
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+
+use crate::{
+    Actor, AssignCause, Assignment, Event, Facts, FiredBy, Graph, Names, Plan, Reason, ServiceCall,
+    States, Triggers, Verdict, Violation, Waiting, allow,
+};
+
+/// The logic of a flow. Only the graph has to be given; the other answers have defaults that do
+/// what the graph says.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a flow",
+    label = "`Flow` is not implemented for it",
+    note = "write `impl wrkflw_guest::Flow for {Self}` and draw its graph there"
+)]
+pub trait Flow: Sized + 'static {
+    /// The settings that are published with a version; [`NoConfig`] if there are none.
+    type Config: DeserializeOwned;
+    /// The data of an instance, or the part of it that the logic looks at.
+    type Data: Serialize + DeserializeOwned;
+    /// The states, declared by [`states!`](crate::states).
+    type State: States;
+    /// The triggers, declared by [`triggers!`](crate::triggers).
+    type Trigger: Triggers;
+
+    /// The graph for these settings.
+    fn graph(config: &Self::Config) -> Graph<Self::State, Self::Trigger>;
+
+    /// What is wrong with the settings beyond their type. Asked when a version is published.
+    fn check(_config: &Self::Config) -> Vec<Violation> {
+        vec![]
+    }
+
+    /// May this person start an instance with this data? The host has already checked the
+    /// initiators that the graph names, and the data against its schema.
+    fn start(_facts: &Facts<Self>, _actor: &Actor) -> Verdict {
+        allow()
+    }
+
+    /// May this happen now? The host has already checked who owns the task.
+    fn guard(_facts: &Facts<Self>, _event: &Event<Self>) -> Verdict {
+        allow()
+    }
+
+    /// What follows? By default: the only state that the trigger leads to.
+    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<Self::State>, Reason> {
+        Self::graph(&facts.config)
+            .only_target(event.state, event.trigger)
+            .map(Plan::to)
+    }
+
+    /// Who works on the task state being entered? By default: the initiator on their own work,
+    /// and nobody elsewhere - which the host reports, and a test of the flow fails on.
+    fn assign(facts: &Facts<Self>, state: Self::State, _cause: &AssignCause) -> Assignment {
+        match Self::graph(&facts.config).drawn(state.name()) {
+            Some(drawn) if drawn.own_work => Assignment::to_user(facts.initiator()),
+            _ => Assignment::nobody(),
+        }
+    }
+
+    /// What does the service state being entered ask, and of whom? By default: the service that
+    /// is called like the state is sent the instance's data.
+    fn call(facts: &Facts<Self>, state: Self::State) -> ServiceCall {
+        let graph = Self::graph(&facts.config);
+        let fired = |by| graph.fired(state, by).unwrap_or_default();
+        ServiceCall::between(
+            state.name(),
+            facts.instance.data.clone(),
+            fired(FiredBy::REPLY),
+            fired(FiredBy::FAILURE),
+        )
+    }
+
+    /// What does the wait state being entered wait for? By default: for its signals.
+    fn wait(_facts: &Facts<Self>, _state: Self::State) -> Waiting {
+        Waiting::for_signals()
+    }
+}
+
+/// For flows without settings: any key is refused.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NoConfig {}

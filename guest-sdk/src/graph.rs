@@ -1,0 +1,216 @@
+//! The graph of a flow, written down the way it is drawn: a state, then the ways out of it.
+//!
+//! Whether the drawing makes sense - every state reachable, every way leading somewhere - the host
+//! checks when a version is published; here only the names are certain to exist.
+
+use std::marker::PhantomData;
+
+use crate::bindings::wrkflw::flow::types::{
+    AttributeDeclaration, Definition, State, StateKind, Transition,
+};
+use crate::{AttributeType, FiredBy, Reason, States, Triggers};
+
+/// A graph in the making. What is said about a state follows the state: [`on`](Self::on),
+/// [`by`](Self::by), [`needs`](Self::needs), [`join`](Self::join).
+#[derive(Clone, Debug)]
+pub struct Graph<S, T> {
+    definition: Definition,
+    drawing: (String, FiredBy),
+    names: PhantomData<(S, T)>,
+}
+
+/// Where a trigger leads: one state, or an array of states to choose from.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not where a trigger can lead",
+    label = "neither a state of this flow nor an array of them",
+    note = "give a `{S}`, or several as `[A, B]`"
+)]
+pub trait Targets<S> {
+    /// The names of the states.
+    fn names(self) -> Vec<String>;
+}
+
+impl<S: States> Targets<S> for S {
+    fn names(self) -> Vec<String> {
+        vec![self.name().into()]
+    }
+}
+
+impl<S: States, const N: usize> Targets<S> for [S; N] {
+    fn names(self) -> Vec<String> {
+        self.map(|state| state.name().into()).into()
+    }
+}
+
+impl<S: States, T: Triggers> Graph<S, T> {
+    /// A graph whose instances begin in this state.
+    pub fn start(initial: S) -> Self {
+        let definition = Definition {
+            initial: initial.name().into(),
+            initiators: vec![],
+            states: vec![],
+            transitions: vec![],
+            data_schema: None,
+            attributes: vec![],
+        };
+        Self {
+            definition,
+            drawing: (initial.name().into(), FiredBy::DECISION),
+            names: PhantomData,
+        }
+    }
+
+    /// Only members of this group may start an instance; said again, of one more group.
+    pub fn started_by(mut self, group: &str) -> Self {
+        self.definition.initiators.push(group.into());
+        self
+    }
+
+    /// JSON Schema 2020-12 that an instance's data satisfies at all times.
+    pub fn schema(mut self, schema: serde_json::Value) -> Self {
+        self.definition.data_schema = Some(schema.to_string());
+        self
+    }
+
+    /// An attribute that instances can be searched by.
+    pub fn attribute(mut self, name: &str, kind: AttributeType) -> Self {
+        self.definition.attributes.push(AttributeDeclaration {
+            name: name.into(),
+            kind,
+        });
+        self
+    }
+
+    /// People work here: [`Flow::assign`](crate::Flow::assign) says who. Left by decisions.
+    pub fn task(self, state: S, title: &str) -> Self {
+        self.state(state, title, StateKind::Task, FiredBy::DECISION)
+    }
+
+    /// The initiator works here, on their own request. Left by decisions.
+    pub fn own_work(self, state: S, title: &str) -> Self {
+        let mut graph = self.task(state, title);
+        graph.change_state(|state| state.own_work = true);
+        graph
+    }
+
+    /// A service works here: [`Flow::call`](crate::Flow::call) says which. Left by its reply; the
+    /// way on failure is `.on(…).by(FiredBy::FAILURE)`.
+    pub fn service(self, state: S, title: &str) -> Self {
+        self.state(state, title, StateKind::Service, FiredBy::REPLY)
+    }
+
+    /// Nobody works here: [`Flow::transition`](crate::Flow::transition) is asked at once where to
+    /// go. It has one trigger, fired by entry.
+    pub fn router(self, state: S, title: &str) -> Self {
+        self.state(state, title, StateKind::Router, FiredBy::ENTRY)
+    }
+
+    /// Something has to happen elsewhere: [`Flow::wait`](crate::Flow::wait) says what. Left by
+    /// signals, unless [`by`](Self::by) says otherwise.
+    pub fn wait(self, state: S, title: &str) -> Self {
+        self.state(state, title, StateKind::Wait, FiredBy::SIGNAL)
+    }
+
+    /// The instance ends here, with this outcome.
+    pub fn terminal(self, state: S, outcome: &str) -> Self {
+        self.state(
+            state,
+            outcome,
+            StateKind::Terminal(outcome.into()),
+            FiredBy::empty(),
+        )
+    }
+
+    /// The state begins only when every branch of the fork around it has arrived or ended.
+    pub fn join(mut self) -> Self {
+        self.change_state(|state| state.join = true);
+        self
+    }
+
+    /// A way out of the state: where this trigger leads, or may lead.
+    pub fn on(mut self, trigger: T, targets: impl Targets<S>) -> Self {
+        let (source, by) = self.drawing.clone();
+        let trigger = trigger.name().into();
+        self.definition.transitions.push(Transition {
+            source,
+            trigger,
+            targets: targets.names(),
+            by,
+            permission: None,
+        });
+        self
+    }
+
+    /// What may fire the trigger just given, instead of what the kind of state suggests:
+    /// `.by(FiredBy::DECISION | FiredBy::DEADLINE)`.
+    pub fn by(mut self, sources: FiredBy) -> Self {
+        self.change_transition(|transition| transition.by = sources);
+        self
+    }
+
+    /// The permission (`subject:action`) that the trigger just given takes.
+    pub fn needs(mut self, permission: &str) -> Self {
+        self.change_transition(|transition| transition.permission = Some(permission.into()));
+        self
+    }
+
+    fn state(mut self, state: S, title: &str, kind: StateKind, by: FiredBy) -> Self {
+        let name: String = state.name().into();
+        self.drawing = (name.clone(), by);
+        self.definition.states.push(State {
+            name,
+            title: title.into(),
+            kind,
+            join: false,
+            own_work: false,
+        });
+        self
+    }
+
+    fn change_state(&mut self, change: impl FnOnce(&mut State)) {
+        if let Some(state) = self.definition.states.last_mut() {
+            change(state);
+        }
+    }
+
+    fn change_transition(&mut self, change: impl FnOnce(&mut Transition)) {
+        if let Some(transition) = self.definition.transitions.last_mut() {
+            change(transition);
+        }
+    }
+
+    /// The only state that the trigger leads to.
+    pub(crate) fn only_target(&self, source: S, trigger: T) -> Result<S, Reason> {
+        let ways = self.definition.transitions.iter();
+        let targets = ways
+            .filter(|way| way.source == source.name() && way.trigger == trigger.name())
+            .flat_map(|way| &way.targets);
+        match targets.map(|name| S::parse(name)).collect::<Vec<_>>()[..] {
+            [Some(target)] => Ok(target),
+            _ => {
+                let message = format!(
+                    "{trigger:?} in {source:?} leads to no single state: Flow::transition has to choose."
+                );
+                Err(Reason::new("no_single_target", message))
+            }
+        }
+    }
+
+    /// The triggers of the state that this source may fire.
+    pub(crate) fn fired(&self, source: S, by: FiredBy) -> Option<&str> {
+        let mut ways = self.definition.transitions.iter();
+        ways.find(|way| way.source == source.name() && way.by.contains(by))
+            .map(|way| way.trigger.as_str())
+    }
+
+    pub(crate) fn drawn(&self, state: &str) -> Option<&State> {
+        self.definition
+            .states
+            .iter()
+            .find(|drawn| drawn.name == state)
+    }
+
+    pub(crate) fn definition(self) -> Definition {
+        self.definition
+    }
+}

@@ -1,0 +1,147 @@
+//! The names of a flow - its states and its triggers - as enums of the author's own.
+//!
+//! On the wire a state is called what its variant is called (`FinalReview`), a trigger the same in
+//! capitals (`NeedsWork` is `NEEDS_WORK`). Both are worked out while compiling, so a name is
+//! written once and a misspelt one does not compile.
+
+use std::fmt::Debug;
+
+/// An enum whose variants have names on the wire; made by [`states!`](crate::states) and
+/// [`triggers!`](crate::triggers) only.
+pub trait Names: Copy + Eq + Debug + 'static {
+    /// Every variant, as declared.
+    const ALL: &'static [Self];
+
+    /// What the host calls it.
+    fn name(self) -> &'static str;
+
+    /// The variant of this name.
+    fn parse(name: &str) -> Option<Self> {
+        Self::ALL.iter().copied().find(|one| one.name() == name)
+    }
+}
+
+/// The states of a flow.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not name the states of a flow",
+    label = "not an enum made by `states!`",
+    note = "declare it as `wrkflw_guest::states! {{ pub enum State {{ Draft, Done }} }}`"
+)]
+pub trait States: Names {}
+
+/// The triggers of a flow.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not name the triggers of a flow",
+    label = "not an enum made by `triggers!`",
+    note = "declare it as `wrkflw_guest::triggers! {{ pub enum Trigger {{ Approve, Reject }} }}`"
+)]
+pub trait Triggers: Names {}
+
+/// Declares the states of a flow: `states! { pub enum State { Draft, Done } }`.
+#[macro_export]
+macro_rules! states {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$note:meta])* $variant:ident),+ $(,)? }) => {
+        $crate::names_enum! { $(#[$meta])* $vis enum $name { $($(#[$note])* $variant = stringify!($variant)),+ } }
+        impl $crate::States for $name {}
+    };
+}
+
+/// Declares the triggers of a flow: `triggers! { pub enum Trigger { Approve, NeedsWork } }`.
+/// The host calls them `APPROVE` and `NEEDS_WORK`.
+#[macro_export]
+macro_rules! triggers {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$note:meta])* $variant:ident),+ $(,)? }) => {
+        $crate::names_enum! { $(#[$meta])* $vis enum $name { $($(#[$note])* $variant = {
+            const CAPITALS: [u8; $crate::plumbing::capitals_len(stringify!($variant))] =
+                $crate::plumbing::capitals(stringify!($variant));
+            const NAME: &str = $crate::plumbing::ascii(&CAPITALS);
+            NAME
+        }),+ } }
+        impl $crate::Triggers for $name {}
+    };
+}
+
+/// What [`states!`](crate::states) and [`triggers!`](crate::triggers) have in common.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! names_enum {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$note:meta])* $variant:ident = $text:expr),+ }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        $vis enum $name { $($(#[$note])* $variant),+ }
+
+        impl $crate::Names for $name {
+            const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            fn name(self) -> &'static str {
+                match self { $(Self::$variant => $text),+ }
+            }
+        }
+
+        impl PartialEq<$name> for String {
+            fn eq(&self, other: &$name) -> bool {
+                self == $crate::Names::name(*other)
+            }
+        }
+    };
+}
+
+/// How long `identifier` is in capitals: every capital but the first begins another word.
+#[must_use]
+pub const fn capitals_len(identifier: &str) -> usize {
+    let (bytes, mut at, mut len) = (identifier.as_bytes(), 0, identifier.len());
+    while at < bytes.len() {
+        if at > 0 && bytes[at].is_ascii_uppercase() {
+            len += 1;
+        }
+        at += 1;
+    }
+    len
+}
+
+/// `NeedsWork` as `NEEDS_WORK`.
+#[must_use]
+pub const fn capitals<const LEN: usize>(identifier: &str) -> [u8; LEN] {
+    let (bytes, mut capitals) = (identifier.as_bytes(), [b'_'; LEN]);
+    let (mut from, mut to) = (0, 0);
+    while from < bytes.len() {
+        if from > 0 && bytes[from].is_ascii_uppercase() {
+            to += 1;
+        }
+        capitals[to] = bytes[from].to_ascii_uppercase();
+        from += 1;
+        to += 1;
+    }
+    capitals
+}
+
+/// The bytes as the text they are.
+#[must_use]
+pub const fn ascii(bytes: &'static [u8]) -> &'static str {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(_) => panic!("names of states and triggers are written in ASCII"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    crate::states! { enum State { Draft, FinalReview } }
+    crate::triggers! { enum Trigger { Approve, NeedsWork, Retry2 } }
+
+    #[test]
+    fn states_are_called_as_written_and_triggers_in_capitals() {
+        let triggers: Vec<_> = Trigger::ALL.iter().map(|one| one.name()).collect();
+        assert_eq!(State::FinalReview.name(), "FinalReview");
+        assert_eq!(triggers, ["APPROVE", "NEEDS_WORK", "RETRY2"]);
+    }
+
+    #[test]
+    fn names_are_found_again_and_compare_with_the_wire() {
+        assert_eq!(State::parse("Draft"), Some(State::Draft));
+        assert_eq!(State::parse("draft"), None);
+        assert!("NEEDS_WORK".to_owned() == Trigger::NeedsWork);
+    }
+}

@@ -1,0 +1,212 @@
+//! Plans: what follows from an event.
+//!
+//! A plan proposes; the host holds it to the graph, the data schema and its own limits before
+//! anything is written.
+
+use serde_json::Value;
+
+use crate::bindings::wrkflw::flow::types as wire;
+use crate::{
+    Attribute, AttributeValue, Facts, Flow, PublishedEvent, Reason, StateInstance, States, json,
+};
+
+/// Where to go, and what changes on the way.
+#[derive(Clone, Debug)]
+pub struct Plan<S> {
+    enter: Option<Vec<S>>,
+    rest: wire::Plan,
+    mistake: Option<Reason>,
+}
+
+impl<S: States> Plan<S> {
+    /// Go to this state.
+    pub fn to(state: S) -> Self {
+        Self::fork([state])
+    }
+
+    /// Go to several states at once, one branch each.
+    pub fn fork(states: impl IntoIterator<Item = S>) -> Self {
+        Self::entering(Some(states.into_iter().collect()))
+    }
+
+    /// Stay: the decision counts, but more are needed.
+    pub fn stay() -> Self {
+        Self::entering(None)
+    }
+
+    /// This branch ends here, the others go on.
+    pub fn end_branch() -> Self {
+        Self::entering(Some(vec![]))
+    }
+
+    /// Cancel another branch.
+    pub fn cancel(mut self, stay: &StateInstance) -> Self {
+        self.rest.cancel.push(stay.id.clone());
+        self
+    }
+
+    /// Change the instance's data. Fields that the author's type does not know stay as they are.
+    pub fn change<F: Flow<State = S>>(
+        mut self,
+        facts: &Facts<F>,
+        edit: impl FnOnce(&mut F::Data),
+    ) -> Self {
+        match patch(facts, self.rest.data.as_deref(), edit) {
+            Ok(patch) => self.rest.data = patch.map(|patch| patch.to_string()),
+            Err(reason) => self.mistake = Some(reason),
+        }
+        self
+    }
+
+    /// Change the instance's data by a JSON Merge Patch (RFC 7396); adds to earlier changes.
+    pub fn patch(mut self, patch: &Value) -> Self {
+        let earlier = self
+            .rest
+            .data
+            .take()
+            .and_then(|text| serde_json::from_str(&text).ok());
+        self.rest.data = Some(compose(earlier.unwrap_or(Value::Null), patch).to_string());
+        self
+    }
+
+    /// Set an attribute that the graph declares.
+    pub fn attribute(mut self, name: &str, value: AttributeValue) -> Self {
+        self.rest.attributes.push(Attribute {
+            name: name.into(),
+            value: Some(value),
+        });
+        self
+    }
+
+    /// Take an attribute from the instance.
+    pub fn without_attribute(mut self, name: &str) -> Self {
+        self.rest.attributes.push(Attribute {
+            name: name.into(),
+            value: None,
+        });
+        self
+    }
+
+    /// Publish an event of the flow's own, as `custom.<name>`.
+    pub fn publish(mut self, name: &str, data: &Value) -> Self {
+        self.rest.publish.push(PublishedEvent {
+            name: name.into(),
+            data: data.to_string(),
+        });
+        self
+    }
+
+    /// Say why, for the audit and for people.
+    pub fn note(mut self, note: impl Into<String>) -> Self {
+        self.rest.notes.push(note.into());
+        self
+    }
+
+    fn entering(enter: Option<Vec<S>>) -> Self {
+        let rest = wire::Plan {
+            enter: None,
+            cancel: vec![],
+            data: None,
+            attributes: vec![],
+            publish: vec![],
+            notes: vec![],
+        };
+        Self {
+            enter,
+            rest,
+            mistake: None,
+        }
+    }
+
+    /// The plan in the contract's words, if the data that it leads to can still be read.
+    pub(crate) fn finish<F: Flow<State = S>>(self, facts: &Facts<F>) -> Result<wire::Plan, Reason> {
+        if let Some(mistake) = self.mistake {
+            return Err(mistake);
+        }
+        if let Some(patch) = &self.rest.data {
+            json::read::<F::Data>(patched(facts, Some(patch))?)?;
+        }
+        let enter = self.enter.map(|states| {
+            states
+                .into_iter()
+                .map(|state| state.name().into())
+                .collect()
+        });
+        Ok(wire::Plan { enter, ..self.rest })
+    }
+}
+
+/// The instance's data as it would be with this patch.
+fn patched<F: Flow>(facts: &Facts<F>, patch: Option<&str>) -> Result<Value, Reason> {
+    let mut data = json::parse(&facts.instance.data)?;
+    if let Some(patch) = patch {
+        json::merge(&mut data, &json::parse(patch)?);
+    }
+    Ok(data)
+}
+
+/// The patch so far and what `edit` changes beyond it.
+fn patch<F: Flow>(
+    facts: &Facts<F>,
+    so_far: Option<&str>,
+    edit: impl FnOnce(&mut F::Data),
+) -> Result<Option<Value>, Reason> {
+    let current = patched(facts, so_far)?;
+    let mut data = json::read(current)?;
+    let before = to_value::<F>(&data)?;
+    edit(&mut data);
+    let earlier = so_far.map(json::parse::<Value>).transpose()?;
+    Ok(
+        match (earlier, json::difference(&before, &to_value::<F>(&data)?)) {
+            (Some(earlier), Some(change)) => Some(compose(earlier, &change)),
+            (earlier, change) => change.or(earlier),
+        },
+    )
+}
+
+fn to_value<F: Flow>(data: &F::Data) -> Result<Value, Reason> {
+    serde_json::to_value(data).map_err(|error| {
+        Reason::new(
+            "data",
+            format!("The data cannot be written as JSON: {error}."),
+        )
+    })
+}
+
+/// One merge patch that does what both do. Unlike applying the second to the first, it keeps the
+/// nulls, since they remove fields of the data.
+fn compose(first: Value, second: &Value) -> Value {
+    match (first, second) {
+        (Value::Object(mut fields), Value::Object(changes)) => {
+            for (key, change) in changes {
+                let earlier = fields.remove(key).unwrap_or(Value::Null);
+                fields.insert(key.clone(), compose(earlier, change));
+            }
+            Value::Object(fields)
+        }
+        (_, second) => second.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn composed_patches_do_what_both_do() {
+        let (first, second) = (
+            json!({"a": null, "b": {"c": 1}}),
+            json!({"b": {"c": null, "d": 2}, "e": 3}),
+        );
+        let both = compose(first.clone(), &second);
+        let mut data = json!({"a": 1, "b": {"c": 0, "x": 1}});
+        let mut in_turn = data.clone();
+        json::merge(&mut in_turn, &first);
+        json::merge(&mut in_turn, &second);
+        json::merge(&mut data, &both);
+        assert_eq!(data, in_turn);
+        assert_eq!(data, json!({"b": {"d": 2, "x": 1}, "e": 3}));
+    }
+}

@@ -1,0 +1,296 @@
+//! The host's part once a flow has answered: writes the decision down, applies the plan, enters
+//! states and begins joins. A plan that breaks the flow's own graph fails the test.
+
+use super::outcome::Entered;
+use super::rules::way;
+use super::scenario::Scenario;
+use crate::bindings::exports::wrkflw::flow::logic::Guest;
+use crate::bindings::wrkflw::flow::types::{Definition, Event, Plan, StateKind};
+use crate::export::Logic;
+use crate::{
+    AssignCause, ChildStatus, Decision, EventSource, Flow, PastState, StateInstance, TaskDecision,
+    TaskStatus, json,
+};
+
+/// Routers that one event may pass.
+const ROUTERS_MAX: usize = 32;
+
+impl<F: Flow> Scenario<F> {
+    /// Writes the decision, or the child's end, into the facts.
+    pub(super) fn record(&mut self, event: &Event) {
+        let Some(stay) = self
+            .snapshot
+            .active
+            .iter_mut()
+            .find(|stay| Some(&stay.id) == event.state_instance.as_ref())
+        else {
+            return;
+        };
+        match &event.source {
+            EventSource::Task(TaskDecision {
+                task,
+                actor,
+                comment,
+            }) => {
+                for task in stay.tasks.iter_mut().filter(|one| &one.id == task) {
+                    task.status = TaskStatus::Completed;
+                    task.owner = Some(actor.id.clone());
+                    task.claimed_at
+                        .get_or_insert_with(|| self.snapshot.now.clone());
+                    task.decision = Some(Decision {
+                        outcome: event.trigger.clone(),
+                        actor: actor.id.clone(),
+                        on_behalf_of: actor.on_behalf_of.clone(),
+                        comment: comment.clone(),
+                        input: event.input.clone(),
+                        decided_at: self.snapshot.now.clone(),
+                    });
+                }
+            }
+            EventSource::Child(ended) => {
+                for child in stay.children.iter_mut().filter(|one| one.id == ended.id) {
+                    child.outcome.clone_from(&ended.outcome);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    #[track_caller]
+    pub(super) fn apply(
+        &mut self,
+        definition: &Definition,
+        event: &Event,
+        plan: &Plan,
+        entered: &mut Vec<Entered>,
+    ) {
+        self.snapshot.instance.revision += 1;
+        if let Some(patch) = &plan.data {
+            let mut data = self.data_now();
+            json::merge(&mut data, &json::parse(patch).expect("plans hold JSON"));
+            self.snapshot.instance.data = data.to_string();
+        }
+        for attribute in &plan.attributes {
+            assert!(
+                definition
+                    .attributes
+                    .iter()
+                    .any(|known| known.name == attribute.name),
+                "the graph declares no attribute {:?}",
+                attribute.name
+            );
+            self.snapshot
+                .instance
+                .attributes
+                .retain(|known| known.name != attribute.name);
+            self.snapshot
+                .instance
+                .attributes
+                .extend(attribute.value.is_some().then(|| attribute.clone()));
+        }
+        for id in &plan.cancel {
+            self.leave(id, event);
+            self.snapshot.waiting.retain(|stay| &stay.id != id);
+        }
+        let (Some(targets), Some(id)) = (&plan.enter, &event.state_instance) else {
+            return;
+        };
+        let left = self
+            .leave(id, event)
+            .expect("the event concerns an active state");
+        let way = way(definition, &left.name, &event.trigger);
+        for target in targets {
+            assert!(
+                way.targets.contains(target),
+                "{} in {} does not lead to {target}, but to {:?}",
+                way.trigger,
+                left.name,
+                way.targets
+            );
+        }
+        self.enter(definition, targets, std::slice::from_ref(&left.id), entered);
+        self.begin_joins(definition, entered);
+        assert!(
+            self.ended.is_some() || !self.snapshot.active.is_empty(),
+            "the last branch ended in no terminal state"
+        );
+    }
+
+    fn leave(&mut self, id: &str, event: &Event) -> Option<PastState> {
+        let at = self.snapshot.active.iter().position(|stay| stay.id == id)?;
+        let mut stay = self.snapshot.active.remove(at);
+        for task in stay.tasks.iter_mut().filter(|task| task.is_open()) {
+            task.status = TaskStatus::Cancelled;
+        }
+        let actor = match &event.source {
+            EventSource::Task(decision) => Some(decision.actor.id.clone()),
+            EventSource::Signal(actor) => Some(actor.id.clone()),
+            _ => None,
+        };
+        let StateInstance {
+            id,
+            name,
+            entered_at,
+            predecessors,
+            tasks,
+            ..
+        } = stay;
+        let (left_at, left_by) = (self.snapshot.now.clone(), event.trigger.clone());
+        self.snapshot.past.push(PastState {
+            id,
+            name,
+            entered_at,
+            left_at,
+            left_by,
+            actor,
+            predecessors,
+            tasks,
+        });
+        self.snapshot.past.last().cloned()
+    }
+
+    #[track_caller]
+    pub(super) fn enter(
+        &mut self,
+        definition: &Definition,
+        states: &[String],
+        from: &[String],
+        entered: &mut Vec<Entered>,
+    ) {
+        let mut forks = from
+            .first()
+            .and_then(|id| self.stays.get(id))
+            .map(|stay| stay.forks.clone())
+            .unwrap_or_default();
+        if states.len() > 1 {
+            self.ids += 1;
+            forks.push(self.ids);
+        }
+        for name in states {
+            if self.ended.is_some() {
+                break;
+            }
+            let state = definition
+                .states
+                .iter()
+                .find(|state| &state.name == name)
+                .expect("the graph draws every state");
+            let arrived = self
+                .snapshot
+                .waiting
+                .iter_mut()
+                .find(|stay| &stay.name == name && self.stays[&stay.id].forks == forks);
+            if let Some(join) = arrived {
+                join.predecessors.extend_from_slice(from);
+                continue;
+            }
+            let stay = self.stay(name, from);
+            self.stays
+                .entry(stay.id.clone())
+                .or_default()
+                .forks
+                .clone_from(&forks);
+            if state.join {
+                self.snapshot.waiting.push(stay);
+                entered.push(Entered::Passive(name.clone()));
+            } else {
+                self.work_on(definition, stay, entered);
+            }
+        }
+    }
+
+    /// Joins whose branches have all arrived or ended.
+    #[track_caller]
+    fn begin_joins(&mut self, definition: &Definition, entered: &mut Vec<Entered>) {
+        let forks = |scenario: &Self, id: &str| scenario.stays[id].forks.clone();
+        while let Some(at) = self.snapshot.waiting.iter().position(|join| {
+            let fork = forks(self, &join.id).pop();
+            !self
+                .snapshot
+                .active
+                .iter()
+                .any(|stay| fork.is_none_or(|fork| forks(self, &stay.id).contains(&fork)))
+        }) {
+            let join = self.snapshot.waiting.remove(at);
+            self.stays.entry(join.id.clone()).or_default().forks.pop();
+            self.work_on(definition, join, entered);
+        }
+    }
+
+    #[track_caller]
+    fn work_on(
+        &mut self,
+        definition: &Definition,
+        stay: StateInstance,
+        entered: &mut Vec<Entered>,
+    ) {
+        let (id, name) = (stay.id.clone(), stay.name.clone());
+        let kind = definition
+            .states
+            .iter()
+            .find(|state| state.name == name)
+            .map(|state| &state.kind);
+        self.snapshot.active.push(stay);
+        let facts = self.snapshot.clone();
+        match kind.expect("the graph draws every state") {
+            StateKind::Task => {
+                let assignment = Logic::<F>::assign(facts, name.clone(), AssignCause::Entered);
+                self.offer(&id, &assignment);
+                entered.push(Entered::Task(name, assignment));
+            }
+            StateKind::Service => entered.push(Entered::Service(
+                name.clone(),
+                Logic::<F>::call(facts, name),
+            )),
+            StateKind::Wait => {
+                let waiting = Logic::<F>::wait(facts, name.clone());
+                let children = waiting.children.iter().map(|child| child.key.clone());
+                let children: Vec<_> = children
+                    .map(|key| ChildStatus {
+                        id: self.id("child"),
+                        key,
+                        outcome: None,
+                    })
+                    .collect();
+                self.snapshot
+                    .active
+                    .iter_mut()
+                    .filter(|stay| stay.id == id)
+                    .for_each(|stay| stay.children.clone_from(&children));
+                entered.push(Entered::Wait(name, waiting));
+            }
+            StateKind::Router => {
+                entered.push(Entered::Passive(name.clone()));
+                assert!(
+                    entered.len() <= ROUTERS_MAX,
+                    "the routers lead in a circle: {entered:#?}"
+                );
+                let trigger = definition
+                    .transitions
+                    .iter()
+                    .find(|way| way.source == name)
+                    .map(|way| way.trigger.clone());
+                let trigger = trigger.expect("a router has one transition");
+                let event = Event {
+                    state_instance: Some(id),
+                    trigger,
+                    source: EventSource::Entry,
+                    input: "{}".into(),
+                };
+                let plan = Logic::<F>::transition(facts, event.clone());
+                self.apply(
+                    definition,
+                    &event,
+                    &plan.unwrap_or_else(|reason| panic!("the router {name} refuses: {reason:?}")),
+                    entered,
+                );
+            }
+            StateKind::Terminal(outcome) => {
+                entered.push(Entered::Passive(name));
+                self.snapshot.active.clear();
+                self.snapshot.waiting.clear();
+                self.ended = Some(outcome.clone());
+            }
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! What came of an event, and what a test says about it.
+//!
+//! Every assertion panics with what was expected and what came instead, at the line of the test.
+
+use std::fmt::Debug;
+
+use crate::bindings::wrkflw::flow::types::Plan;
+use crate::{Assignment, Principal, Reason, ServiceCall, States, Verdict, Violation, Waiting};
+
+/// What a flow answered to an event, and where that led.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    pub(super) answer: Answer,
+    pub(super) entered: Vec<Entered>,
+    pub(super) ended: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Answer {
+    /// The start of an instance, or an escalation, needs no plan.
+    Done,
+    Planned(Plan),
+    /// The host's own rules, or the guard, said no.
+    Denied(Reason),
+    Invalid(Vec<Violation>),
+    /// `transition` said no.
+    Refused(Reason),
+}
+
+/// A state that was entered, and what the flow said about it.
+#[derive(Clone, Debug)]
+pub enum Entered {
+    /// A task state, and who works on it.
+    Task(String, Assignment),
+    /// A service state, and what it asks.
+    Service(String, ServiceCall),
+    /// A wait state, and what it waits for.
+    Wait(String, Waiting),
+    /// A router, a terminal state, or a join that other branches have not reached.
+    Passive(String),
+}
+
+impl Entered {
+    /// The name of the state.
+    pub fn state(&self) -> &str {
+        match self {
+            Self::Task(state, _)
+            | Self::Service(state, _)
+            | Self::Wait(state, _)
+            | Self::Passive(state) => state,
+        }
+    }
+}
+
+impl From<Verdict> for Answer {
+    fn from(verdict: Verdict) -> Self {
+        match verdict {
+            Verdict::Allow => Self::Done,
+            Verdict::Deny(reason) => Self::Denied(reason),
+            Verdict::Invalid(violations) => Self::Invalid(violations),
+        }
+    }
+}
+
+impl Outcome {
+    /// It was denied with this code, by the guard or by a rule of the host's.
+    #[track_caller]
+    pub fn denied(&self, code: &str) -> &Self {
+        self.expect(
+            matches!(&self.answer, Answer::Denied(reason) if reason.code == code),
+            "a denial",
+            code,
+        )
+    }
+
+    /// The guard found this field invalid, with this code.
+    #[track_caller]
+    pub fn invalid(&self, field: &str, code: &str) -> &Self {
+        let found =
+            |all: &[Violation]| all.iter().any(|one| one.field == field && one.code == code);
+        self.expect(
+            matches!(&self.answer, Answer::Invalid(all) if found(all)),
+            "a violation",
+            (field, code),
+        )
+    }
+
+    /// `transition` refused with this code.
+    #[track_caller]
+    pub fn refused(&self, code: &str) -> &Self {
+        self.expect(
+            matches!(&self.answer, Answer::Refused(reason) if reason.code == code),
+            "a refusal",
+            code,
+        )
+    }
+
+    /// It was done.
+    #[track_caller]
+    pub fn allowed(&self) -> &Self {
+        self.expect(
+            matches!(self.answer, Answer::Done | Answer::Planned(_)),
+            "it",
+            "allowed",
+        )
+    }
+
+    /// It led into this state, or to this join.
+    #[track_caller]
+    pub fn enters(&self, state: impl States) -> &Self {
+        self.expect(
+            self.entered.iter().any(|one| one.state() == state.name()),
+            "an entry into",
+            state,
+        )
+    }
+
+    /// The decision counts, but the state goes on.
+    #[track_caller]
+    pub fn stays(&self) -> &Self {
+        self.expect(
+            matches!(&self.answer, Answer::Planned(plan) if plan.enter.is_none()),
+            "it",
+            "to stay",
+        )
+    }
+
+    /// The instance has ended with this outcome.
+    #[track_caller]
+    pub fn ends(&self, outcome: &str) -> &Self {
+        self.expect(self.ended.as_deref() == Some(outcome), "the end", outcome)
+    }
+
+    /// Work is offered to this group.
+    #[track_caller]
+    pub fn offers_to_group(&self, group: &str) -> &Self {
+        self.offers_to(&Principal::Group(group.into()))
+    }
+
+    /// Work is offered to this person.
+    #[track_caller]
+    pub fn offers_to_user(&self, user: &str) -> &Self {
+        self.offers_to(&Principal::User(user.into()))
+    }
+
+    /// Work is offered to whoever manages this person.
+    #[track_caller]
+    pub fn offers_to_manager_of(&self, user: &str) -> &Self {
+        self.offers_to(&Principal::ManagerOf(user.into()))
+    }
+
+    /// This service is called.
+    #[track_caller]
+    pub fn calls(&self, service: &str) -> &Self {
+        self.expect(
+            self.calls_made().any(|call| call.service == service),
+            "a call of",
+            service,
+        )
+    }
+
+    /// An event of the flow's own is published.
+    #[track_caller]
+    pub fn publishes(&self, name: &str) -> &Self {
+        let published = matches!(&self.answer, Answer::Planned(plan) if plan.publish.iter().any(|event| event.name == name));
+        self.expect(published, "the event", name)
+    }
+
+    /// A note for the audit contains these words.
+    #[track_caller]
+    pub fn notes(&self, words: &str) -> &Self {
+        let noted = matches!(&self.answer, Answer::Planned(plan) if plan.notes.iter().any(|note| note.contains(words)));
+        self.expect(noted, "a note with", words)
+    }
+
+    /// Who gets the work of the only task state that was entered.
+    #[track_caller]
+    pub fn assignment(&self) -> &Assignment {
+        match self.assignments().collect::<Vec<_>>()[..] {
+            [assignment] => assignment,
+            _ => panic!("expected one task state, but {self:#?}"),
+        }
+    }
+
+    /// What the only service state that was entered asks.
+    #[track_caller]
+    pub fn call(&self) -> &ServiceCall {
+        self.calls_made()
+            .next()
+            .unwrap_or_else(|| panic!("expected a service state, but {self:#?}"))
+    }
+
+    /// What the only wait state that was entered waits for.
+    #[track_caller]
+    pub fn waiting(&self) -> &Waiting {
+        let mut waiting = self.entered.iter().filter_map(|one| {
+            if let Entered::Wait(_, waiting) = one {
+                Some(waiting)
+            } else {
+                None
+            }
+        });
+        waiting
+            .next()
+            .unwrap_or_else(|| panic!("expected a wait state, but {self:#?}"))
+    }
+
+    /// Every state entered, in order.
+    pub fn entered(&self) -> &[Entered] {
+        &self.entered
+    }
+
+    fn assignments(&self) -> impl Iterator<Item = &Assignment> {
+        self.entered.iter().filter_map(|one| {
+            if let Entered::Task(_, assignment) = one {
+                Some(assignment)
+            } else {
+                None
+            }
+        })
+    }
+
+    fn calls_made(&self) -> impl Iterator<Item = &ServiceCall> {
+        self.entered.iter().filter_map(|one| {
+            if let Entered::Service(_, call) = one {
+                Some(call)
+            } else {
+                None
+            }
+        })
+    }
+
+    #[track_caller]
+    fn offers_to(&self, principal: &Principal) -> &Self {
+        let mut offers = self.assignments().flat_map(|assignment| &assignment.offers);
+        self.expect(
+            offers.any(|offer| offer.candidates.contains(principal)),
+            "an offer to",
+            principal,
+        )
+    }
+
+    #[track_caller]
+    fn expect(&self, holds: bool, what: &str, which: impl Debug) -> &Self {
+        assert!(holds, "expected {what} {which:?}, but {self:#?}");
+        self
+    }
+}

@@ -1,0 +1,270 @@
+//! A scenario: an instance, the people around it, and the facts of the moment.
+//!
+//! This file is what a test says; how the host is stood in for is in `host.rs`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::marker::PhantomData;
+
+use serde_json::Value;
+
+use super::event::{What, When};
+use super::outcome::{Answer, Outcome};
+use crate::bindings::exports::wrkflw::flow::logic::Guest;
+use crate::bindings::wrkflw::flow::types::{Definition, Event, EventSource, Snapshot};
+use crate::export::Logic;
+use crate::{Actor, Facts, Flow, Instance, Names, StateInstance, Violation, json};
+
+/// A test of a flow, from the facts given to the last event.
+pub struct Scenario<F> {
+    pub(super) snapshot: Snapshot,
+    pub(super) people: BTreeMap<String, Person>,
+    /// What the host knows about each stay and the facts do not tell.
+    pub(super) stays: BTreeMap<String, Stay>,
+    pub(super) ids: u32,
+    pub(super) ended: Option<String>,
+    flow: PhantomData<F>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Person {
+    pub(super) groups: Vec<String>,
+    pub(super) permissions: Vec<String>,
+    pub(super) manager: Option<String>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct Stay {
+    /// The forks that it is a branch of, innermost last.
+    pub(super) forks: Vec<u32>,
+    pub(super) exclude: BTreeSet<String>,
+}
+
+/// A scenario with an empty config, before anything has started.
+pub fn given<F: Flow>() -> Scenario<F> {
+    let now = "2026-01-05T09:00:00.000Z".to_owned();
+    let instance = Instance {
+        id: "instance".into(),
+        tenant: "tenant".into(),
+        key: "flow".into(),
+        version: 1,
+        revision: 0,
+        entity_type: "entity".into(),
+        entity_id: "1".into(),
+        initiator: "initiator".into(),
+        requesters: vec!["initiator".into()],
+        started_at: now.clone(),
+        predecessor: None,
+        parent: None,
+        data: "{}".into(),
+        attributes: vec![],
+    };
+    let snapshot = Snapshot {
+        now,
+        config: "{}".into(),
+        instance,
+        active: vec![],
+        waiting: vec![],
+        past: vec![],
+    };
+    Scenario {
+        snapshot,
+        people: BTreeMap::new(),
+        stays: BTreeMap::new(),
+        ids: 0,
+        ended: None,
+        flow: PhantomData,
+    }
+}
+
+impl<F: Flow> Scenario<F> {
+    /// Given this config.
+    pub fn config(mut self, config: &Value) -> Self {
+        self.snapshot.config = config.to_string();
+        self
+    }
+
+    /// Given this data.
+    pub fn data(mut self, data: &Value) -> Self {
+        self.snapshot.instance.data = data.to_string();
+        self
+    }
+
+    /// Given this initiator.
+    pub fn initiator(mut self, user: &str) -> Self {
+        self.snapshot.instance.initiator = user.into();
+        self.snapshot.instance.requesters = vec![user.into()];
+        self
+    }
+
+    /// Given this time, as `2026-01-05T09:00:00.000Z`.
+    pub fn now(mut self, now: &str) -> Self {
+        self.snapshot.now = now.into();
+        self
+    }
+
+    /// Given whatever else about the instance.
+    pub fn instance(mut self, change: impl FnOnce(&mut Instance)) -> Self {
+        change(&mut self.snapshot.instance);
+        self
+    }
+
+    /// Given a member of this group.
+    pub fn member(mut self, user: &str, group: &str) -> Self {
+        self.people
+            .entry(user.into())
+            .or_default()
+            .groups
+            .push(group.into());
+        self
+    }
+
+    /// Given what somebody's roles permit.
+    pub fn permitted(mut self, user: &str, permission: &str) -> Self {
+        self.people
+            .entry(user.into())
+            .or_default()
+            .permissions
+            .push(permission.into());
+        self
+    }
+
+    /// Given who manages somebody.
+    pub fn managed(mut self, user: &str, manager: &str) -> Self {
+        self.people.entry(user.into()).or_default().manager = Some(manager.into());
+        self
+    }
+
+    /// Given an instance that has just come into this state.
+    #[track_caller]
+    pub fn at(mut self, state: F::State) -> Self {
+        let definition = self.definition();
+        self.enter(&definition, &[state.name().into()], &[], &mut vec![]);
+        self
+    }
+
+    /// Puts an event to the flow and follows it to where it leads.
+    #[track_caller]
+    pub fn when(&mut self, event: When<F::Trigger>) -> Outcome {
+        assert!(
+            self.ended.is_none(),
+            "the instance has ended as {:?}",
+            self.ended
+        );
+        let definition = self.definition();
+        let mut entered = vec![];
+        let answer = match &event.what {
+            What::Start { actor, data } => {
+                let before = self.snapshot.clone();
+                self.snapshot.instance.initiator.clone_from(actor);
+                self.snapshot.instance.requesters = vec![actor.clone()];
+                self.snapshot.instance.data = data.to_string();
+                let answer = self.begin(&definition, actor, &mut entered);
+                if !matches!(answer, Answer::Done) {
+                    self.snapshot = before;
+                }
+                answer
+            }
+            What::Escalate { count } => self.escalate(&event, *count, &mut entered),
+            _ => self
+                .fire(&definition, &event, &mut entered)
+                .unwrap_or_else(Answer::Denied),
+        };
+        Outcome {
+            answer,
+            entered,
+            ended: self.ended.clone(),
+        }
+    }
+
+    /// The graph for the config; a test fails if the config is refused.
+    #[track_caller]
+    pub(super) fn definition(&self) -> Definition {
+        let described = Logic::<F>::describe(self.snapshot.config.clone());
+        described
+            .unwrap_or_else(|violations| panic!("the flow refuses its config: {violations:#?}"))
+    }
+
+    /// The flow refuses the config, for this field and with this code.
+    #[track_caller]
+    pub fn refuses_config(&self, field: &str, code: &str) {
+        let violations =
+            Logic::<F>::describe(self.snapshot.config.clone()).expect_err("the config is accepted");
+        let found = |one: &Violation| one.field == field && one.code == code;
+        assert!(
+            violations.iter().any(found),
+            "expected {code:?} at {field:?}, but {violations:#?}"
+        );
+    }
+
+    /// The facts as they are now.
+    #[track_caller]
+    pub fn facts(&self) -> Facts<F> {
+        let facts = Facts::read(self.snapshot.clone());
+        facts.unwrap_or_else(|violations| {
+            panic!("config or data do not fit the flow: {violations:#?}")
+        })
+    }
+
+    /// The instance's data as it is now.
+    #[track_caller]
+    pub fn data_now(&self) -> Value {
+        json::parse(&self.snapshot.instance.data).expect("the host keeps the data as JSON")
+    }
+
+    /// The states being worked on.
+    pub fn states(&self) -> Vec<F::State> {
+        self.snapshot
+            .active
+            .iter()
+            .filter_map(|stay| F::State::parse(&stay.name))
+            .collect()
+    }
+
+    /// The states being worked on, with their tasks.
+    pub fn stays(&self) -> &[StateInstance] {
+        &self.snapshot.active
+    }
+
+    pub(super) fn actor(&self, user: &str) -> Actor {
+        let person = self.people.get(user).cloned().unwrap_or_default();
+        Actor {
+            id: user.into(),
+            groups: person.groups,
+            permissions: person.permissions,
+            on_behalf_of: None,
+        }
+    }
+
+    fn begin(
+        &mut self,
+        definition: &Definition,
+        user: &str,
+        entered: &mut Vec<super::Entered>,
+    ) -> Answer {
+        let actor = self.actor(user);
+        if !definition.initiators.is_empty()
+            && !definition.initiators.iter().any(|group| actor.is_in(group))
+        {
+            return Answer::Denied(crate::Reason::new(
+                "not_an_initiator",
+                format!("{user} is in no group that may start it."),
+            ));
+        }
+        let event = Event {
+            state_instance: None,
+            trigger: "START".into(),
+            source: EventSource::Start(actor),
+            input: "{}".into(),
+        };
+        let answer = Answer::from(Logic::<F>::guard(self.snapshot.clone(), event));
+        if matches!(answer, Answer::Done) {
+            self.enter(
+                definition,
+                std::slice::from_ref(&definition.initial),
+                &[],
+                entered,
+            );
+        }
+        answer
+    }
+}

@@ -1,0 +1,36 @@
+//! Builds the sample flow's component into the binary, so that a plain `cargo build` of a clean clone
+//! needs no other step.
+
+use std::path::Path;
+
+#[path = "src/wasm/componentize.rs"]
+mod componentize;
+#[path = "build/guest.rs"]
+mod guest;
+
+const SAMPLE: &str = "document-approval";
+/// What the sample is made from, seen from this folder.
+const SOURCES: [&str; 7] = [
+    "build/guest.rs",
+    "src/wasm/componentize.rs",
+    "../Cargo.toml",
+    "../guest-sdk/Cargo.toml",
+    "../guest-sdk/src",
+    "../plugins/document-approval",
+    "../wit",
+];
+
+fn main() -> Result<(), String> {
+    for source in SOURCES {
+        println!("cargo::rerun-if-changed={source}");
+    }
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .ok_or("this crate stands in its workspace")?;
+    let out = std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?;
+    let out = Path::new(&out);
+    let module = guest::build(root, SAMPLE, &out.join("guest"))?;
+    let component = componentize::componentize(&module)?;
+    let file = out.join(SAMPLE).with_extension("wasm");
+    std::fs::write(&file, component).map_err(|error| format!("{}: {error}", file.display()))
+}
