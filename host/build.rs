@@ -4,6 +4,7 @@
 use std::path::Path;
 
 #[path = "src/wasm/componentize.rs"]
+#[expect(unreachable_pub, reason = "public in the crate that owns the file")]
 mod componentize;
 #[path = "build/guest.rs"]
 mod guest;
@@ -27,6 +28,10 @@ fn main() -> Result<(), String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .ok_or("this crate stands in its workspace")?;
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "cargo has no other way to say it"
+    )]
     let out = std::env::var_os("OUT_DIR").ok_or("cargo sets OUT_DIR")?;
     let out = Path::new(&out);
     let module = guest::build(root, SAMPLE, &out.join("guest"))?;

@@ -1,2 +1,5 @@
+//! Tests of wrkflw from the outside: one binary, one module per subject.
+
+mod kafka;
 mod sandbox;
 mod support;

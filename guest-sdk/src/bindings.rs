@@ -2,12 +2,7 @@
 //!
 //! Everything here is generated from `wit/`, which links to the WIT folder of the version that
 //! this SDK speaks. Authors never name this module; `lib.rs` lists by hand what they see of it.
-#![expect(
-    unsafe_code,
-    missing_docs,
-    clippy::pedantic,
-    reason = "generated: memory crosses the boundary of the component here"
-)]
+#![expect(missing_docs, clippy::pedantic, reason = "generated")]
 
 wit_bindgen::generate!({
     path: "wit",

@@ -3,7 +3,7 @@
 //! Every function is pure: the same facts give the same answer, on every host, for as long as the
 //! audit is kept. There is no clock, no randomness and no memory between two calls.
 
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
     Actor, AssignCause, Assignment, Event, Facts, FiredBy, Graph, Names, Plan, Reason, ServiceCall,
@@ -18,7 +18,8 @@ use crate::{
     note = "write `impl wrkflw_guest::Flow for {Self}` and draw its graph there"
 )]
 pub trait Flow: Sized + 'static {
-    /// The settings that are published with a version; [`NoConfig`] if there are none.
+    /// The settings that are published with a version: [`config!`](crate::config) or
+    /// [`NoConfig`](crate::NoConfig).
     type Config: DeserializeOwned;
     /// The data of an instance, or the part of it that the logic looks at.
     type Data: Serialize + DeserializeOwned;
@@ -48,9 +49,7 @@ pub trait Flow: Sized + 'static {
 
     /// What follows? By default: the only state that the trigger leads to.
     fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<Self::State>, Reason> {
-        Self::graph(&facts.config)
-            .only_target(event.state, event.trigger)
-            .map(Plan::to)
+        Plan::along(facts, event)
     }
 
     /// Who works on the task state being entered? By default: the initiator on their own work,
@@ -80,8 +79,3 @@ pub trait Flow: Sized + 'static {
         Waiting::for_signals()
     }
 }
-
-/// For flows without settings: any key is refused.
-#[derive(Clone, Copy, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct NoConfig {}

@@ -185,18 +185,14 @@ impl<S: States, T: Triggers> Graph<S, T> {
         let targets = ways
             .filter(|way| way.source == source.name() && way.trigger == trigger.name())
             .flat_map(|way| &way.targets);
-        match targets.map(|name| S::parse(name)).collect::<Vec<_>>()[..] {
-            [Some(target)] => Ok(target),
-            _ => {
-                let message = format!(
-                    "{trigger:?} in {source:?} leads to no single state: Flow::transition has to choose."
-                );
-                Err(Reason::new("no_single_target", message))
-            }
+        if let [Some(target)] = targets.map(|name| S::parse(name)).collect::<Vec<_>>()[..] {
+            return Ok(target);
         }
+        let message = format!("{trigger:?} in {source:?} leads to no single state.");
+        Err(Reason::new("no_single_target", message))
     }
 
-    /// The triggers of the state that this source may fire.
+    /// The trigger of the state that this source may fire.
     pub(crate) fn fired(&self, source: S, by: FiredBy) -> Option<&str> {
         let mut ways = self.definition.transitions.iter();
         ways.find(|way| way.source == source.name() && way.by.contains(by))

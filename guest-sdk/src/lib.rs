@@ -56,6 +56,7 @@
 
 mod assignment;
 mod bindings;
+mod config;
 mod export;
 mod facts;
 mod flow;
@@ -70,8 +71,9 @@ mod waiting;
 pub use serde_json::json;
 
 pub use assignment::{days, hours, minutes};
+pub use config::NoConfig;
 pub use facts::{Event, Facts};
-pub use flow::{Flow, NoConfig};
+pub use flow::Flow;
 pub use graph::{Graph, Targets};
 pub use names::{Names, States, Triggers};
 pub use plan::Plan;
@@ -88,7 +90,10 @@ pub use bindings::wrkflw::flow::types::{
 /// What the macros expand to; no part of the surface.
 #[doc(hidden)]
 pub mod plumbing {
+    pub use serde;
+
     pub use crate::bindings::{export_logic, exports, wrkflw};
+    pub use crate::config::Setting;
     pub use crate::export::{Logic, is_flow};
     pub use crate::names::{ascii, capitals, capitals_len};
 

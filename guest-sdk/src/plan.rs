@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::bindings::wrkflw::flow::types as wire;
 use crate::{
-    Attribute, AttributeValue, Facts, Flow, PublishedEvent, Reason, StateInstance, States, json,
+    Attribute, AttributeValue, Event, Facts, Flow, PublishedEvent, Reason, StateInstance, States,
+    json,
 };
 
 /// Where to go, and what changes on the way.
@@ -27,6 +28,13 @@ impl<S: States> Plan<S> {
     /// Go to several states at once, one branch each.
     pub fn fork(states: impl IntoIterator<Item = S>) -> Self {
         Self::entering(Some(states.into_iter().collect()))
+    }
+
+    /// Go where the graph says; an error if it leaves a choice.
+    pub fn along<F: Flow<State = S>>(facts: &Facts<F>, event: &Event<F>) -> Result<Self, Reason> {
+        F::graph(&facts.config)
+            .only_target(event.state, event.trigger)
+            .map(Self::to)
     }
 
     /// Stay: the decision counts, but more are needed.

@@ -1,8 +1,13 @@
 //! wrkflw: a workflow engine for work that people decide.
 
+pub mod asyncapi;
 pub mod clock;
+pub mod diagram;
 pub mod domain;
 pub mod engine;
+pub mod http;
+pub mod outbox;
 pub mod sample;
 pub mod store;
+pub mod telemetry;
 pub mod wasm;

@@ -53,7 +53,9 @@ async fn fetches(sandbox: &Sandbox, component: &[u8]) -> usize {
         instance: &instance,
     };
     let question = Question::Transition(wanting("ok", "transition"));
-    let evaluation = sandbox.ask(&pinned(component), facts, &question, fetch).await;
+    let evaluation = sandbox
+        .ask(&pinned(component), facts, &question, fetch)
+        .await;
     assert!(plan(evaluation.expect("answers")).enter.is_some());
     count.into_inner()
 }
@@ -75,7 +77,9 @@ async fn an_altered_file_is_set_aside_and_compiled_anew() {
             bytes[middle] ^= 1;
         }),
         ("a flipped bit in the MAC", |bytes| bytes[20] ^= 1),
-        ("a truncated file", |bytes| bytes.truncate(bytes.len() - 100)),
+        ("a truncated file", |bytes| {
+            bytes.truncate(bytes.len() - 100)
+        }),
         ("a file without a header", |bytes| bytes.truncate(3)),
     ];
     let folder = Folder::new("altered");
@@ -85,10 +89,18 @@ async fn an_altered_file_is_set_aside_and_compiled_anew() {
         let mut bytes = fs::read(&file).expect("artifact");
         alter(&mut bytes);
         fs::write(&file, bytes).expect("altered");
-        assert_eq!(fetches(&folder.sandbox(), guests::hostile()).await, 1, "{what}");
+        assert_eq!(
+            fetches(&folder.sandbox(), guests::hostile()).await,
+            1,
+            "{what}"
+        );
         assert_eq!(folder.files("quarantined").len(), 1, "{what}");
         // What was made anew is good again.
-        assert_eq!(fetches(&folder.sandbox(), guests::hostile()).await, 0, "{what}");
+        assert_eq!(
+            fetches(&folder.sandbox(), guests::hostile()).await,
+            0,
+            "{what}"
+        );
     }
 }
 
@@ -105,14 +117,19 @@ async fn code_of_another_component_or_key_is_not_taken() {
     assert_eq!(fetches(&folder.sandbox(), &other).await, 1);
 
     let stranger = Sandbox::new(settings().keeping_artifacts(&folder.0, [8; 32]));
-    assert_eq!(fetches(&stranger.expect("sandbox"), guests::hostile()).await, 1);
+    assert_eq!(
+        fetches(&stranger.expect("sandbox"), guests::hostile()).await,
+        1
+    );
 }
 
 #[tokio::test]
 async fn the_folder_stays_within_its_bound() {
     let folder = Folder::new("bounded");
     fetches(&folder.sandbox(), guests::hostile()).await;
-    let one = fs::metadata(&folder.files("cwasm")[0]).expect("artifact").len();
+    let one = fs::metadata(&folder.files("cwasm")[0])
+        .expect("artifact")
+        .len();
     let sandbox = Sandbox::new(Settings {
         artifact_bytes_max: 2 * one + one / 2,
         ..settings().keeping_artifacts(&folder.0, KEY)
@@ -148,5 +165,8 @@ async fn bytes_of_another_digest_are_refused() {
 
     // Failing is not remembered.
     let fetch = async || Ok::<_, Infallible>(guests::hostile().to_vec());
-    sandbox.warm(&pinned(guests::hostile()), fetch).await.expect("warm");
+    sandbox
+        .warm(&pinned(guests::hostile()), fetch)
+        .await
+        .expect("warm");
 }

@@ -19,8 +19,14 @@ async fn each_way_to_misbehave_ends_in_its_own_error() {
         assert_eq!(cause(&sandbox, behaviour).await, expected, "{behaviour}");
     }
     for (behaviour, detail) in [
-        ("bad_decimal", "the attribute `amount` is no decimal number: \"1e9\""),
-        ("not_finite", "the attribute `amount` is not a finite number: NaN"),
+        (
+            "bad_decimal",
+            "the attribute `amount` is no decimal number: \"1e9\"",
+        ),
+        (
+            "not_finite",
+            "the attribute `amount` is not a finite number: NaN",
+        ),
         ("nul", "a note contains the character NUL"),
     ] {
         let detail = detail.to_owned();
@@ -38,7 +44,10 @@ async fn a_trap_tells_the_author_where() {
     let Cause::Trapped(trap) = cause(&sandbox(), "trap").await else {
         panic!("no trap");
     };
-    assert_eq!(trap.message, "wasm trap: wasm `unreachable` instruction executed");
+    assert_eq!(
+        trap.message,
+        "wasm trap: wasm `unreachable` instruction executed"
+    );
     let named = trap
         .frames
         .iter()
@@ -138,7 +147,10 @@ async fn other_flows_go_on_while_one_loops() {
         ask_other(&sandbox, &peaceful).await.expect("answers");
         slowest = slowest.max(begun.elapsed());
     }
-    assert!(loops.iter().any(|task| !task.is_finished()), "the loops ended too early to tell");
+    assert!(
+        loops.iter().any(|task| !task.is_finished()),
+        "the loops ended too early to tell"
+    );
     assert!(slowest < Duration::from_millis(400), "{slowest:?}");
     for task in loops {
         let cause = task.await.expect("joined");
@@ -156,7 +168,9 @@ async fn ask_other(sandbox: &Sandbox, component: &[u8]) -> Result<Evaluation, Gu
     };
     let question = Question::Guard(wanting("ok", "guard"));
     let fetch = async || Ok::<_, Infallible>(component.to_vec());
-    sandbox.ask(&pinned(component), facts, &question, fetch).await
+    sandbox
+        .ask(&pinned(component), facts, &question, fetch)
+        .await
 }
 
 #[tokio::test]
@@ -195,5 +209,8 @@ fn limits_beyond_the_safe_maximum_are_refused() {
         artifact_dir: Some("nowhere".into()),
         ..settings()
     });
-    assert_eq!(error, "artifact_key must be a secret when artifact_dir is set");
+    assert_eq!(
+        error,
+        "artifact_key must be a secret when artifact_dir is set"
+    );
 }

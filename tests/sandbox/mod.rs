@@ -2,8 +2,10 @@
 
 mod admission;
 mod artifacts;
+mod compiler;
 mod limits;
 mod questions;
+mod sample;
 
 use std::convert::Infallible;
 use std::sync::LazyLock;
@@ -33,8 +35,7 @@ fn settings() -> Settings {
 
 /// One sandbox for the tests that need nothing special of it.
 fn sandbox() -> Sandbox {
-    static SHARED: LazyLock<Sandbox> =
-        LazyLock::new(|| Sandbox::new(settings()).expect("sandbox"));
+    static SHARED: LazyLock<Sandbox> = LazyLock::new(|| Sandbox::new(settings()).expect("sandbox"));
     SHARED.clone()
 }
 
@@ -129,7 +130,9 @@ async fn ask_about(
         instance,
     };
     let fetch = async || Ok::<_, Infallible>(component.to_vec());
-    sandbox.ask(&pinned(component), facts, &question, fetch).await
+    sandbox
+        .ask(&pinned(component), facts, &question, fetch)
+        .await
 }
 
 async fn transition(sandbox: &Sandbox, behaviour: &str) -> Result<Evaluation, GuestError> {

@@ -259,32 +259,7 @@ impl<F: Flow> Scenario<F> {
                     .for_each(|stay| stay.children.clone_from(&children));
                 entered.push(Entered::Wait(name, waiting));
             }
-            StateKind::Router => {
-                entered.push(Entered::Passive(name.clone()));
-                assert!(
-                    entered.len() <= ROUTERS_MAX,
-                    "the routers lead in a circle: {entered:#?}"
-                );
-                let trigger = definition
-                    .transitions
-                    .iter()
-                    .find(|way| way.source == name)
-                    .map(|way| way.trigger.clone());
-                let trigger = trigger.expect("a router has one transition");
-                let event = Event {
-                    state_instance: Some(id),
-                    trigger,
-                    source: EventSource::Entry,
-                    input: "{}".into(),
-                };
-                let plan = Logic::<F>::transition(facts, event.clone());
-                self.apply(
-                    definition,
-                    &event,
-                    &plan.unwrap_or_else(|reason| panic!("the router {name} refuses: {reason:?}")),
-                    entered,
-                );
-            }
+            StateKind::Router => self.route(definition, id, name, entered),
             StateKind::Terminal(outcome) => {
                 entered.push(Entered::Passive(name));
                 self.snapshot.active.clear();
@@ -292,5 +267,34 @@ impl<F: Flow> Scenario<F> {
                 self.ended = Some(outcome.clone());
             }
         }
+    }
+    #[track_caller]
+    fn route(
+        &mut self,
+        definition: &Definition,
+        id: String,
+        name: String,
+        entered: &mut Vec<Entered>,
+    ) {
+        assert!(
+            entered.len() <= ROUTERS_MAX,
+            "the routers lead in a circle: {entered:#?}"
+        );
+        let way = definition
+            .transitions
+            .iter()
+            .find(|way| way.source == name)
+            .expect("a router has one transition");
+        let (trigger, source) = (way.trigger.clone(), EventSource::Entry);
+        let event = Event {
+            state_instance: Some(id),
+            trigger,
+            source,
+            input: "{}".into(),
+        };
+        let plan = Logic::<F>::transition(self.snapshot.clone(), event.clone());
+        let plan = plan.unwrap_or_else(|reason| panic!("the router {name} refuses: {reason:?}"));
+        entered.push(Entered::Router(name, plan.clone()));
+        self.apply(definition, &event, &plan, entered);
     }
 }

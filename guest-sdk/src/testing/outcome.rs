@@ -36,7 +36,9 @@ pub enum Entered {
     Service(String, ServiceCall),
     /// A wait state, and what it waits for.
     Wait(String, Waiting),
-    /// A router, a terminal state, or a join that other branches have not reached.
+    /// A router, and what it planned.
+    Router(String, Plan),
+    /// A terminal state, or a join that other branches have not reached.
     Passive(String),
 }
 
@@ -47,6 +49,7 @@ impl Entered {
             Self::Task(state, _)
             | Self::Service(state, _)
             | Self::Wait(state, _)
+            | Self::Router(state, _)
             | Self::Passive(state) => state,
         }
     }
@@ -162,14 +165,20 @@ impl Outcome {
     /// An event of the flow's own is published.
     #[track_caller]
     pub fn publishes(&self, name: &str) -> &Self {
-        let published = matches!(&self.answer, Answer::Planned(plan) if plan.publish.iter().any(|event| event.name == name));
+        let published = self
+            .plans()
+            .flat_map(|plan| &plan.publish)
+            .any(|event| event.name == name);
         self.expect(published, "the event", name)
     }
 
     /// A note for the audit contains these words.
     #[track_caller]
     pub fn notes(&self, words: &str) -> &Self {
-        let noted = matches!(&self.answer, Answer::Planned(plan) if plan.notes.iter().any(|note| note.contains(words)));
+        let noted = self
+            .plans()
+            .flat_map(|plan| &plan.notes)
+            .any(|note| note.contains(words));
         self.expect(noted, "a note with", words)
     }
 
@@ -208,6 +217,22 @@ impl Outcome {
     /// Every state entered, in order.
     pub fn entered(&self) -> &[Entered] {
         &self.entered
+    }
+
+    fn plans(&self) -> impl Iterator<Item = &Plan> {
+        let first = if let Answer::Planned(plan) = &self.answer {
+            Some(plan)
+        } else {
+            None
+        };
+        let routers = self.entered.iter().filter_map(|one| {
+            if let Entered::Router(_, plan) = one {
+                Some(plan)
+            } else {
+                None
+            }
+        });
+        first.into_iter().chain(routers)
     }
 
     fn assignments(&self) -> impl Iterator<Item = &Assignment> {

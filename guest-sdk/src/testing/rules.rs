@@ -176,7 +176,7 @@ impl<F: Flow> Scenario<F> {
         }
         let not_offered = || {
             Reason::new(
-                "not_a_candidate",
+                "not_candidate",
                 format!("{user} is offered no open task of {}.", stay.name),
             )
         };

@@ -176,6 +176,18 @@ impl<F: Flow> Scenario<F> {
         }
     }
 
+    /// Puts these events to the flow, one after the other. Each must be allowed; the last one's
+    /// outcome is left to assert.
+    #[track_caller]
+    pub fn follow(&mut self, events: impl IntoIterator<Item = When<F::Trigger>>) -> Outcome {
+        let outcomes = events.into_iter().map(|event| {
+            let outcome = self.when(event);
+            outcome.allowed();
+            outcome
+        });
+        outcomes.last().expect("at least one event")
+    }
+
     /// The graph for the config; a test fails if the config is refused.
     #[track_caller]
     pub(super) fn definition(&self) -> Definition {
@@ -246,7 +258,7 @@ impl<F: Flow> Scenario<F> {
             && !definition.initiators.iter().any(|group| actor.is_in(group))
         {
             return Answer::Denied(crate::Reason::new(
-                "not_an_initiator",
+                "not_initiator",
                 format!("{user} is in no group that may start it."),
             ));
         }

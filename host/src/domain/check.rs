@@ -4,8 +4,8 @@
 //! same words. It returns every problem it finds, each with a stable code, the place and what to
 //! mend. It reads the graph alone: whether a group exists or a component answers is not its business.
 //!
-//! Start with [`check`]; [`names`] holds what can be said of one item, [`shape`] what an item and its
-//! neighbours owe each other, [`paths`] what only the graph as a whole shows.
+//! Start with [`check`]; [`names`] holds what can be said of one item, `shape` what an item and its
+//! neighbours owe each other, `paths` what only the graph as a whole shows.
 
 pub mod names;
 mod paths;

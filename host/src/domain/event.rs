@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::answer::Attribute;
 use super::ids::{InstanceId, StateId, TaskId, VersionRef};
 use super::instance::{Entity, StateInstance, Task};
-use super::json::Json;
+use super::json::{Json, Node};
 
 /// One fact. Its JSON is the payload of an audit entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -90,7 +90,7 @@ impl Event {
             Event::StateCancelled { .. } => "STATE_CANCELLED",
             Event::FlowCompleted { .. } => "FLOW_COMPLETED",
             Event::FlowCancelled { .. } => "FLOW_CANCELLED",
-            Event::Custom { .. } => "CUSTOM",
+            Event::Custom { .. } => CUSTOM,
         }
     }
 
@@ -118,23 +118,32 @@ impl Event {
         }
     }
 
-    /// What consumers are told: the payload without the instance's data and the decider's input, which
-    /// may be large or confidential and are read over HTTP by those who may.
+    /// What consumers are told: [`public_view`] of this event's payload.
     pub fn public_data(&self) -> Json {
-        let mut data = serde_json::to_value(self).expect("events serialise");
-        if let Some(members) = data.as_object_mut() {
-            members.remove("type");
-            if !matches!(self, Event::Custom { .. }) {
-                members.remove("data");
-                members.remove("input");
-            }
-            if let Some(task) = members.get_mut("task").and_then(serde_json::Value::as_object_mut) {
-                task.remove("form");
-            }
-        }
-        Json::of(&data)
+        Json::from(&public_view(self.kind(), Json::of(self).node()))
     }
 }
+
+/// The payload of an entry without the instance's data and the decider's input, which may be large or
+/// confidential and are read over HTTP by those who may. It works on the stored text, so that numbers stay as
+/// they were written and an older host still publishes what a newer one recorded.
+pub fn public_view(kind: &str, payload: Node) -> Node {
+    let mut payload = payload;
+    if let Node::Object(members) = &mut payload {
+        members.remove("type");
+        if kind != CUSTOM {
+            members.remove("data");
+            members.remove("input");
+        }
+        if let Some(Node::Object(task)) = members.get_mut("task") {
+            task.remove("form");
+        }
+    }
+    payload
+}
+
+/// The audit type of events that flows publish themselves.
+pub const CUSTOM: &str = "CUSTOM";
 
 /// The suffix of the CloudEvents type of an audit type: `task.claimed` for `TASK_CLAIMED`; the name that the
 /// flow chose, below `custom.`, for its own events. The operator's prefix comes before it.

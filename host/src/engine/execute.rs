@@ -321,6 +321,7 @@ impl Engine {
         match verdict {
             Verdict::Applied => {
                 self.0.wake.notify_one();
+                self.0.commits.send_modify(|count| *count += 1);
                 for task in change.after.active.iter().flat_map(|state| &state.tasks) {
                     self.0.tasks.insert((tenant, task.id), instance).await;
                 }

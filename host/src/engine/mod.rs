@@ -19,16 +19,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use moka::future::Cache;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::clock::Clock;
 use crate::domain::ids::{InstanceId, TaskId, TenantId, VersionRef};
 use crate::domain::version::Version;
+use crate::store::load::Stored;
 use crate::store::{Store, StoreError};
 use crate::wasm::Sandbox;
 
 pub use actions::{Action, Refusal};
-pub use definitions::{Activation, Published};
+pub use definitions::{Activation, Published, check_component};
 pub use error::Error;
 pub use execute::{Done, Identity, Idempotency, Rendered, Reply, Request, Trace};
 pub use seal::SealKeys;
@@ -37,6 +38,9 @@ pub use seal::SealKeys;
 const VERSIONS_MAX: u64 = 10_000;
 /// Tasks whose instance is remembered. A task never changes its instance.
 const TASKS_MAX: u64 = 100_000;
+
+/// How long a reply is repeated for its idempotency key.
+const REPLIES_KEPT: Duration = Duration::from_hours(24);
 
 /// Everything that the host does. Cheap to clone.
 #[derive(Clone)]
@@ -52,6 +56,8 @@ struct Parts {
     tasks: Cache<(TenantId, TaskId), InstanceId>,
     /// Told after each commit that left events for the relay.
     wake: Arc<Notify>,
+    /// Counts those commits, for those who stream events.
+    commits: watch::Sender<u64>,
     /// How long a request may go on.
     patience: Duration,
 }
@@ -69,6 +75,7 @@ impl Engine {
             versions: Cache::new(VERSIONS_MAX),
             tasks: Cache::new(TASKS_MAX),
             wake: Arc::new(Notify::new()),
+            commits: watch::Sender::new(0),
             patience,
         })))
     }
@@ -89,6 +96,24 @@ impl Engine {
     /// Wakes the relay of this process.
     pub fn wake(&self) -> Arc<Notify> {
         self.0.wake.clone()
+    }
+
+    /// Changes with each commit of this process that left events.
+    pub fn commits(&self) -> watch::Receiver<u64> {
+        self.0.commits.subscribe()
+    }
+
+    /// An instance with all its parts, for those who may read it.
+    pub async fn read(&self, who: &Identity, id: InstanceId) -> Result<Stored, Error> {
+        let loaded = self.0.store.load(&who.principalship(), id, None).await?;
+        loaded.found.ok_or_else(|| Error::NotFound { what: "instance", id: id.to_string() })
+    }
+
+    /// Forgets the replies to idempotency keys that are older than a day.
+    pub async fn purge(&self) -> Result<(), StoreError> {
+        let limit = self.0.clock.now() - REPLIES_KEPT;
+        while self.0.store.purge_replies(limit).await? {}
+        Ok(())
     }
 
     /// The keys that seal decisions.

@@ -4,14 +4,20 @@
 //! which is the only place that changes instances; the other files hold the queries of their tables.
 
 pub mod attempts;
+pub mod audit;
 pub mod commit;
 pub mod definitions;
 pub mod directory;
 pub mod error;
+pub mod feed;
+pub mod instances;
 pub mod load;
+pub mod outbox;
 pub mod pools;
+pub mod purge;
 pub mod starts;
 pub mod streams;
+pub mod tasks;
 pub mod time;
 
 pub use error::StoreError;

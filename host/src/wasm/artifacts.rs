@@ -120,7 +120,10 @@ impl Artifacts {
 
     /// Keeps the code of this component. Failing is not an error: it is compiled again next time.
     pub(super) fn keep(&self, digest: Digest, artifact: &Artifact) {
-        if let Err(error) = self.write(digest, artifact.code()).and_then(|()| self.trim()) {
+        if let Err(error) = self
+            .write(digest, artifact.code())
+            .and_then(|()| self.trim())
+        {
             tracing::warn!(dir = %self.dir.display(), %error, "compiled component cannot be kept");
         }
     }

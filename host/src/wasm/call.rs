@@ -69,9 +69,7 @@ impl Call {
     fn input_bytes(&self) -> usize {
         match self {
             Call::Describe(config) => config.len(),
-            Call::Guard(facts, event) | Call::Transition(facts, event) => {
-                size(facts) + size(event)
-            }
+            Call::Guard(facts, event) | Call::Transition(facts, event) => size(facts) + size(event),
             Call::Assign(facts, state) => size(facts) + state.len(),
         }
     }

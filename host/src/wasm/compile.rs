@@ -101,12 +101,19 @@ async fn converse(mut child: Child, component: &[u8]) -> Result<Vec<u8>, Cause> 
             let _ = input.write_all(component).await;
             drop(input);
         },
-        async { output.take(ARTIFACT_BYTES_MAX + 1).read_to_end(&mut code).await },
+        async {
+            output
+                .take(ARTIFACT_BYTES_MAX + 1)
+                .read_to_end(&mut code)
+                .await
+        },
         async { errors.take(ERROR_BYTES_MAX).read_to_end(&mut message).await },
     );
     read.map_err(failed)?;
     if code.len() as u64 > ARTIFACT_BYTES_MAX {
-        return Err(too_costly(&format!("{ARTIFACT_BYTES_MAX} bytes of machine code")));
+        return Err(too_costly(&format!(
+            "{ARTIFACT_BYTES_MAX} bytes of machine code"
+        )));
     }
     let status = child.wait().await.map_err(failed)?;
     let message = String::from_utf8_lossy(&message);
@@ -151,7 +158,10 @@ pub fn compile_child_main() -> ExitCode {
         .and_then(|()| {
             let mut component = Vec::new();
             let ceiling = COMPONENT_BYTES_CEILING as u64;
-            io::stdin().lock().take(ceiling).read_to_end(&mut component)?;
+            io::stdin()
+                .lock()
+                .take(ceiling)
+                .read_to_end(&mut component)?;
             Ok(component)
         })
         .map_err(|error| (ExitCode::FAILURE, error.to_string()))

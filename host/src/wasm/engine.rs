@@ -84,7 +84,8 @@ pub(super) fn new(settings: &Settings) -> Result<Engine, String> {
         config.allocation_strategy(InstanceAllocationStrategy::OnDemand);
         Engine::new(&config)
     });
-    let engine = engine.map_err(|error| format!("the WebAssembly engine cannot start: {error:#}"))?;
+    let engine =
+        engine.map_err(|error| format!("the WebAssembly engine cannot start: {error:#}"))?;
     start_ticker(&engine)?;
     Ok(engine)
 }

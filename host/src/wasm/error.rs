@@ -47,7 +47,9 @@ pub enum Cause {
     Malformed { detail: String },
     #[error("gave an answer of more than {bytes_max} bytes")]
     OutputTooLarge { bytes_max: usize },
-    #[error("was not asked: the facts take {bytes} bytes, more than the {bytes_max} that a guest is given")]
+    #[error(
+        "was not asked: the facts take {bytes} bytes, more than the {bytes_max} that a guest is given"
+    )]
     InputTooLarge { bytes: usize, bytes_max: usize },
     /// All turns stayed taken for as long as a call may wait.
     #[error("was not asked: no turn became free within {queue_ms_max} ms")]

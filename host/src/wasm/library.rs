@@ -68,11 +68,7 @@ impl Library {
     }
 
     /// The component of this digest; `fetch` gives its bytes and is called only if it must be compiled.
-    pub(super) async fn get<F, Fut, E>(
-        &self,
-        digest: Digest,
-        fetch: F,
-    ) -> Result<Arc<Ready>, Cause>
+    pub(super) async fn get<F, Fut, E>(&self, digest: Digest, fetch: F) -> Result<Arc<Ready>, Cause>
     where
         F: FnOnce() -> Fut,
         Fut: Future<Output = Result<Vec<u8>, E>>,

@@ -29,5 +29,5 @@ mod v0_1;
 pub use compile::{COMPILE_COMMAND, compile_child_main};
 pub use error::{Cause, GuestError, Pinned, Trap};
 pub use profile::Profile;
-pub use sandbox::{AdmitError, Admission, Evaluation, Sandbox};
+pub use sandbox::{Admission, AdmitError, Evaluation, Sandbox};
 pub use settings::{Compiler, Settings};

@@ -84,6 +84,9 @@ mod tests {
             ..settings.clone()
         };
         assert_eq!(Profile::new(&settings), Profile::new(&settings));
-        assert_ne!(Profile::new(&settings).digest, Profile::new(&stricter).digest);
+        assert_ne!(
+            Profile::new(&settings).digest,
+            Profile::new(&stricter).digest
+        );
     }
 }

@@ -70,7 +70,9 @@ pub enum AdmitError {
 
 impl fmt::Debug for Sandbox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("Sandbox").field(&self.0.profile.text).finish()
+        f.debug_tuple("Sandbox")
+            .field(&self.0.profile.text)
+            .finish()
     }
 }
 

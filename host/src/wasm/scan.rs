@@ -47,7 +47,10 @@ pub(super) fn scan(bytes: &[u8], bytes_max: usize) -> Result<Scanned, Vec<Proble
         .map_err(|error| one(invalid(&error)))?;
     let mut problems = Vec::new();
     for name in &tally.imports {
-        let entity = types.as_ref().component_item_for_import(name).map(|item| item.ty);
+        let entity = types
+            .as_ref()
+            .component_item_for_import(name)
+            .map(|item| item.ty);
         refuse_import(types.as_ref(), name, entity, &mut problems);
     }
     problems.extend(missing_logic(&tally.exports));

@@ -106,7 +106,9 @@ impl Settings {
     pub fn check(&self) -> Result<(), String> {
         let within = |name: &str, value: u64, ceiling: u64| match value {
             0 => Err(format!("{name} must not be 0")),
-            _ if value > ceiling => Err(format!("{name} is {value}, but at most {ceiling} is safe")),
+            _ if value > ceiling => {
+                Err(format!("{name} is {value}, but at most {ceiling} is safe"))
+            }
             _ => Ok(()),
         };
         within("fuel_guard", self.fuel_guard, FUEL_CEILING)?;
@@ -116,11 +118,27 @@ impl Settings {
         within("deadline_ms", self.deadline_ms, DEADLINE_MS_CEILING)?;
         within("queue_ms_max", self.queue_ms_max, 60_000)?;
         let sizes = [
-            ("memory_bytes_max", self.memory_bytes_max, MEMORY_BYTES_CEILING),
+            (
+                "memory_bytes_max",
+                self.memory_bytes_max,
+                MEMORY_BYTES_CEILING,
+            ),
             ("table_elements_max", self.table_elements_max, 1_000_000),
-            ("input_bytes_max", self.input_bytes_max, MESSAGE_BYTES_CEILING),
-            ("output_bytes_max", self.output_bytes_max, MESSAGE_BYTES_CEILING),
-            ("component_bytes_max", self.component_bytes_max, COMPONENT_BYTES_CEILING),
+            (
+                "input_bytes_max",
+                self.input_bytes_max,
+                MESSAGE_BYTES_CEILING,
+            ),
+            (
+                "output_bytes_max",
+                self.output_bytes_max,
+                MESSAGE_BYTES_CEILING,
+            ),
+            (
+                "component_bytes_max",
+                self.component_bytes_max,
+                COMPONENT_BYTES_CEILING,
+            ),
             ("concurrency", self.concurrency, CONCURRENCY_CEILING),
         ];
         for (name, value, ceiling) in sizes {

@@ -11,7 +11,7 @@ use crate::domain::schema::Schema;
 
 const ASSIGN: &str = "assign";
 /// How many tasks one stay may have.
-pub const OFFERS_MAX: usize = 200;
+pub(super) const OFFERS_MAX: usize = 200;
 const CANDIDATES_MAX: usize = 200;
 const EXCLUDED_MAX: usize = 200;
 /// The largest form of an offer, in bytes.

@@ -12,7 +12,7 @@ use crate::domain::rejection::Rejection;
 
 const TRANSITION: &str = "transition";
 /// The largest data of an instance, in bytes of canonical JSON.
-pub const DATA_BYTES_MAX: usize = 64 * 1024;
+const DATA_BYTES_MAX: usize = 64 * 1024;
 /// The largest data of an event that a plan publishes.
 const PUBLISHED_BYTES_MAX: usize = 64 * 1024;
 const PUBLISHED_MAX: usize = 32;

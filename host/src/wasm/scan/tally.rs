@@ -69,15 +69,27 @@ impl Tally {
             }
             Payload::CodeSectionEntry(body) => {
                 let bytes = body.range().len();
-                within("bytes in one function", bytes as u64, FUNCTION_BYTES_MAX as u64)?;
+                within(
+                    "bytes in one function",
+                    bytes as u64,
+                    FUNCTION_BYTES_MAX as u64,
+                )?;
             }
             Payload::ImportSection(section) => {
                 self.core_imports += u64::from(section.count());
-                within("imports of its modules", self.core_imports, CORE_IMPORTS_MAX)?;
+                within(
+                    "imports of its modules",
+                    self.core_imports,
+                    CORE_IMPORTS_MAX,
+                )?;
             }
             Payload::CustomSection(section) => {
                 let bytes = section.data().len() as u64;
-                within("bytes in one custom section", bytes, CUSTOM_SECTION_BYTES_MAX as u64)?;
+                within(
+                    "bytes in one custom section",
+                    bytes,
+                    CUSTOM_SECTION_BYTES_MAX as u64,
+                )?;
                 if section.name() == SDK_SECTION {
                     let text = String::from_utf8_lossy(section.data());
                     self.sdk = Some(tame(&text, SDK_CHARS_MAX));
@@ -101,7 +113,11 @@ impl Tally {
                 }
             }
             Payload::ComponentImportSection(section) => {
-                within("imports", u64::from(section.count()), COMPONENT_IMPORTS_MAX as u64)?;
+                within(
+                    "imports",
+                    u64::from(section.count()),
+                    COMPONENT_IMPORTS_MAX as u64,
+                )?;
                 for import in section {
                     let import = import.map_err(|error| invalid(&error))?;
                     self.import(import.name.name, import.ty.kind())?;
@@ -119,7 +135,11 @@ impl Tally {
     }
 
     fn enter(&mut self, encoding: Encoding) -> Result<(), Problem> {
-        within("levels of nesting", self.levels.len() as u64 + 1, NESTING_MAX as u64)?;
+        within(
+            "levels of nesting",
+            self.levels.len() as u64 + 1,
+            NESTING_MAX as u64,
+        )?;
         self.levels.push(Level {
             is_component: encoding == Encoding::Component,
             instantiations: 0,
@@ -139,7 +159,9 @@ impl Tally {
 
     fn instance(&mut self, instance: &ComponentInstance<'_>) -> Result<(), Problem> {
         match instance {
-            ComponentInstance::Instantiate { component_index, .. } => {
+            ComponentInstance::Instantiate {
+                component_index, ..
+            } => {
                 let weight = self.weight(0, *component_index)?;
                 self.add(weight.saturating_add(1))
             }
@@ -172,7 +194,11 @@ impl Tally {
             return Err(unfollowable("imports a component"));
         }
         if self.levels.len() == 1 {
-            within("imports", self.imports.len() as u64 + 1, COMPONENT_IMPORTS_MAX as u64)?;
+            within(
+                "imports",
+                self.imports.len() as u64 + 1,
+                COMPONENT_IMPORTS_MAX as u64,
+            )?;
             self.imports.push(name.to_owned());
         }
         Ok(())

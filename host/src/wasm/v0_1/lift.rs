@@ -127,7 +127,10 @@ fn attribute_value(place: &str, value: types::AttributeValue) -> Lifted<Attribut
             AttributeValue::Decimal(digits)
         }
         types::AttributeValue::Decimal(other) => {
-            return Err(format!("{place} is no decimal number: \"{}\"", quoted(&other)));
+            return Err(format!(
+                "{place} is no decimal number: \"{}\"",
+                quoted(&other)
+            ));
         }
         types::AttributeValue::Float(number) if number.is_finite() => AttributeValue::Float(number),
         types::AttributeValue::Float(number) => {
@@ -147,7 +150,8 @@ fn is_decimal(digits: &str) -> bool {
         Some((whole, fraction)) => (whole, Some(fraction)),
         None => (number, None),
     };
-    let all_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let all_digits =
+        |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     digits.len() <= DECIMAL_CHARS_MAX
         && all_digits(whole)
         && (whole == "0" || !whole.starts_with('0'))
@@ -202,7 +206,9 @@ mod tests {
             assert!(is_decimal(good), "{good}");
         }
         let long = "1".repeat(DECIMAL_CHARS_MAX + 1);
-        for bad in ["", "-", "01", "1.", ".5", "1e3", "+1", "1,5", "NaN", " 1", "٣", &long] {
+        for bad in [
+            "", "-", "01", "1.", ".5", "1e3", "+1", "1,5", "NaN", " 1", "٣", &long,
+        ] {
             assert!(!is_decimal(bad), "{bad}");
         }
     }

@@ -105,9 +105,9 @@ struct Wanted {
 impl Wanted {
     /// The first of these documents that names a behaviour.
     fn of(documents: &[&str]) -> Wanted {
-        let found = documents
-            .iter()
-            .find_map(|document| text(document, "behaviour").map(|behaviour| (behaviour, *document)));
+        let found = documents.iter().find_map(|document| {
+            text(document, "behaviour").map(|behaviour| (behaviour, *document))
+        });
         let (behaviour, document) = found.unwrap_or_else(|| ("ok".into(), "{}"));
         Wanted {
             behaviour,
@@ -116,7 +116,11 @@ impl Wanted {
     }
 
     fn within(&self, function: &str) -> &str {
-        if self.function == function { &self.behaviour } else { "ok" }
+        if self.function == function {
+            &self.behaviour
+        } else {
+            "ok"
+        }
     }
 }
 

@@ -1,0 +1,298 @@
+//! A flow that uses all that the contract offers - votes, a fork and its join, a router, a service,
+//! a wait with children, deadlines, attributes - followed from its start to each of its ends.
+
+use serde::{Deserialize, Serialize};
+use wrkflw_guest::testing::{
+    Scenario, child, deadline, decide, escalate, failure, given, reply, signal, start,
+};
+use wrkflw_guest::{
+    Actor, AssignCause, Assignment, AttributeType, AttributeValue, Child, Deadline, Due, Event,
+    Facts, FiredBy, Flow, Graph, Offer, Plan, Reason, ServiceCall, Verdict, Violation, Waiting,
+    days, deny, hours, invalid, json,
+};
+
+wrkflw_guest::states! { enum State { Check, Unrated, Sort, Board, Legal, Technical, Agreed, Delivery, Done, Refused } }
+wrkflw_guest::triggers! { enum Trigger { Rated, Unreachable, Sorted, Approve, Reject, Agree, Arrived, Late, Settled } }
+
+wrkflw_guest::config! {
+    struct Config { quorum: u32 = 2, limit: u32 = 1000 }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Order {
+    amount: u32,
+    rating: Option<String>,
+    #[serde(default)]
+    delays: u32,
+}
+
+#[derive(Deserialize)]
+struct Rating {
+    rating: String,
+}
+
+struct Orders;
+
+impl Flow for Orders {
+    type Config = Config;
+    type Data = Order;
+    type State = State;
+    type Trigger = Trigger;
+
+    fn check(config: &Config) -> Vec<Violation> {
+        let impossible = (config.quorum == 0 || config.quorum > 3)
+            .then(|| Violation::new("/quorum", "range", "There are three of them."));
+        impossible.into_iter().collect()
+    }
+
+    fn graph(_: &Config) -> Graph<State, Trigger> {
+        Graph::start(State::Check)
+            .attribute("amount", AttributeType::Decimal)
+            .service(State::Check, "Credit check")
+            .on(Trigger::Rated, State::Sort)
+            .on(Trigger::Unreachable, State::Unrated)
+            .by(FiredBy::FAILURE)
+            .task(State::Unrated, "Rate by hand")
+            .on(Trigger::Approve, State::Sort)
+            .needs("orders:rate")
+            .router(State::Sort, "Small or large")
+            .on(Trigger::Sorted, [State::Delivery, State::Board])
+            .task(State::Board, "Vote of the board")
+            .on(Trigger::Approve, [State::Legal, State::Technical])
+            .on(Trigger::Reject, State::Refused)
+            .by(FiredBy::DECISION | FiredBy::DEADLINE)
+            .task(State::Legal, "Terms")
+            .on(Trigger::Agree, State::Agreed)
+            .on(Trigger::Reject, State::Refused)
+            .task(State::Technical, "Specification")
+            .on(Trigger::Agree, State::Agreed)
+            .router(State::Agreed, "All agreed")
+            .join()
+            .on(Trigger::Sorted, State::Delivery)
+            .wait(State::Delivery, "Delivery")
+            .on(Trigger::Arrived, State::Done)
+            .on(Trigger::Late, State::Refused)
+            .by(FiredBy::DEADLINE)
+            .on(Trigger::Settled, State::Done)
+            .by(FiredBy::CHILD)
+            .terminal(State::Done, "DONE")
+            .terminal(State::Refused, "REFUSED")
+    }
+
+    fn start(facts: &Facts<Self>, actor: &Actor) -> Verdict {
+        let late = deny("suspended", "You may not order.").when(actor.is_in("suspended"));
+        late.and(invalid("/amount", "range", "Order something.").when(facts.data.amount == 0))
+    }
+
+    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Reason> {
+        Ok(match (event.state, event.trigger) {
+            (State::Check, Trigger::Rated) => {
+                let answer: Rating = event
+                    .input()
+                    .map_err(|_| Reason::new("rating", "The service sent no rating."))?;
+                let plan = Plan::to(State::Sort).attribute(
+                    "amount",
+                    AttributeValue::Decimal(facts.data.amount.to_string()),
+                );
+                plan.change(facts, |order| order.rating = Some(answer.rating))
+                    .publish("rated", &event.input)
+            }
+            (State::Sort, _) if facts.data.amount < facts.config.limit => {
+                Plan::to(State::Delivery).note("below the limit")
+            }
+            (State::Sort, _) => Plan::to(State::Board),
+            (State::Board, Trigger::Approve)
+                if event.votes(Trigger::Approve) < facts.config.quorum as usize =>
+            {
+                Plan::stay()
+            }
+            (State::Board, Trigger::Approve) => Plan::fork([State::Legal, State::Technical]),
+            (State::Delivery, Trigger::Late) if facts.data.delays < 1 => {
+                Plan::stay().change(facts, |order| order.delays += 1)
+            }
+            (State::Legal, Trigger::Agree) => {
+                Plan::to(State::Agreed).patch(&json!({ "terms": "ok" }))
+            }
+            _ => Plan::along(facts, event)?,
+        })
+    }
+
+    fn assign(facts: &Facts<Self>, state: State, cause: &AssignCause) -> Assignment {
+        match (state, cause) {
+            (State::Board, AssignCause::Overdue(_)) => Assignment::to_group("chair"),
+            (State::Board, AssignCause::Entered) => Assignment::new(
+                ["one", "two", "three"].map(|seat| Offer::new(seat).to_group("board")),
+            )
+            .needed(facts.config.quorum)
+            .priority(5)
+            .deadline(Deadline::escalate(Due::working(hours(8), "office")).every(days(1)))
+            .deadline(Deadline::fire(Due::After(days(7)), Trigger::Reject)),
+            (State::Legal, _) => Assignment::to_group("legal")
+                .exclude(facts.deciders(State::Board))
+                .fallback("office"),
+            _ => Assignment::to_manager_of(facts.initiator()),
+        }
+    }
+
+    fn call(facts: &Facts<Self>, _: State) -> ServiceCall {
+        ServiceCall::new(
+            "credit",
+            &json!({ "amount": facts.data.amount }),
+            Trigger::Rated,
+            Trigger::Unreachable,
+        )
+        .retries([5])
+    }
+
+    fn wait(facts: &Facts<Self>, _: State) -> Waiting {
+        let invoice = Child::new("invoice", "order", &facts.instance.entity_id, &json!({}))
+            .on_end(Trigger::Settled);
+        let waiting = Waiting::for_children([invoice])
+            .correlation(&facts.instance.entity_id)
+            .keep_early();
+        waiting.deadline(Deadline::fire(Due::After(days(30)), Trigger::Late).every(days(7)))
+    }
+}
+
+fn ordered(amount: u32) -> Scenario<Orders> {
+    let board = ["bea", "bob", "ben"]
+        .iter()
+        .fold(given().managed("ann", "meg"), |flow, who| {
+            flow.member(who, "board")
+        });
+    let mut flow = board
+        .member("bea", "legal")
+        .member("lea", "legal")
+        .member("cy", "chair");
+    let started = flow.when(start("ann", json!({ "amount": amount, "colour": "red" })));
+    assert_eq!(
+        started.calls("credit").call().request,
+        r#"{"amount":1}"#.replace('1', &amount.to_string())
+    );
+    flow
+}
+
+fn voted() -> Scenario<Orders> {
+    let mut flow = ordered(5000);
+    flow.follow([
+        reply(Trigger::Rated, json!({ "rating": "A" })),
+        decide("bea", Trigger::Approve),
+    ]);
+    flow
+}
+
+#[test]
+fn a_small_order_is_delivered_without_a_vote() {
+    let mut flow = ordered(10);
+    let rated = flow.when(reply(Trigger::Rated, json!({ "rating": "A" })));
+    rated
+        .enters(State::Sort)
+        .enters(State::Delivery)
+        .publishes("rated");
+    assert_eq!(rated.waiting().children[0].key, "invoice");
+    assert_eq!(
+        flow.data_now(),
+        json!({ "amount": 10, "colour": "red", "rating": "A" })
+    );
+    assert_eq!(
+        flow.facts().attribute("amount"),
+        Some(&AttributeValue::Decimal("10".into()))
+    );
+    flow.when(child(Trigger::Settled, "invoice", "PAID"))
+        .ends("DONE");
+}
+
+#[test]
+fn a_deadline_fires_again_until_it_is_too_late() {
+    let mut flow = ordered(10);
+    flow.follow([reply(Trigger::Rated, json!({ "rating": "A" }))]);
+    flow.when(deadline(Trigger::Late)).stays();
+    flow.when(deadline(Trigger::Late)).ends("REFUSED");
+}
+
+#[test]
+fn a_signal_stands_in_for_no_deadline() {
+    let mut flow = ordered(10);
+    flow.follow([reply(Trigger::Rated, json!({ "rating": "A" }))]);
+    flow.when(signal("shop", Trigger::Late))
+        .denied("trigger_not_declared");
+    flow.when(signal("shop", Trigger::Arrived)).ends("DONE");
+}
+
+#[test]
+fn an_answer_that_cannot_be_read_is_refused() {
+    ordered(10)
+        .when(reply(Trigger::Rated, json!({ "rate": "A" })))
+        .refused("rating");
+}
+
+#[test]
+fn rating_by_hand_takes_a_permission() {
+    let mut flow = ordered(10);
+    flow.when(failure(Trigger::Unreachable))
+        .enters(State::Unrated)
+        .offers_to_manager_of("ann");
+    flow.when(decide("meg", Trigger::Approve))
+        .denied("permission");
+    flow = flow.permitted("meg", "orders:rate");
+    flow.when(decide("meg", Trigger::Approve))
+        .enters(State::Delivery)
+        .notes("limit");
+}
+
+#[test]
+fn the_board_votes_and_both_branches_meet() {
+    let mut flow = voted();
+    flow.when(decide("bea", Trigger::Approve))
+        .denied("already_decided");
+    flow.when(decide("bob", Trigger::Approve))
+        .enters(State::Legal)
+        .enters(State::Technical);
+    flow.when(decide("bea", Trigger::Agree)).denied("excluded");
+    flow.when(decide("lea", Trigger::Agree))
+        .enters(State::Agreed);
+    assert_eq!(flow.states(), [State::Technical]);
+    flow.when(decide("meg", Trigger::Agree))
+        .enters(State::Delivery);
+    assert_eq!(flow.data_now()["terms"], "ok");
+    assert_eq!(
+        flow.facts()
+            .past_stays(State::Agreed)
+            .next()
+            .map(|stay| stay.predecessors.len()),
+        Some(2)
+    );
+}
+
+#[test]
+fn one_branch_ends_all() {
+    let mut flow = voted();
+    flow.follow([decide("bob", Trigger::Approve)]);
+    flow.when(decide("lea", Trigger::Reject)).ends("REFUSED");
+}
+
+#[test]
+fn an_overdue_vote_goes_to_the_chair_and_at_last_is_lost() {
+    let mut flow = voted();
+    flow.when(escalate(1)).offers_to_group("chair");
+    flow.when(decide("ben", Trigger::Approve))
+        .denied("not_candidate");
+    flow.when(deadline(Trigger::Reject)).ends("REFUSED");
+}
+
+#[test]
+fn a_start_is_judged_by_its_data_and_actor() {
+    given::<Orders>()
+        .when(start("ann", json!({ "amount": 0 })))
+        .invalid("/amount", "range");
+    given::<Orders>()
+        .member("eve", "suspended")
+        .when(start("eve", json!({ "amount": 0 })))
+        .denied("suspended");
+    given::<Orders>()
+        .when(start("ann", json!({ "amount": "ten" })))
+        .invalid("/amount", "type");
+    given::<Orders>()
+        .config(&json!({ "quorum": 9 }))
+        .refuses_config("/quorum", "range");
+}

@@ -1,0 +1,5 @@
+struct Approval;
+
+wrkflw_guest::export!(Approval);
+
+fn main() {}

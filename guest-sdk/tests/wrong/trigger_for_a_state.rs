@@ -1,0 +1,15 @@
+use wrkflw_guest::Graph;
+
+wrkflw_guest::states! { enum State { Draft, Done } }
+wrkflw_guest::triggers! { enum Trigger { Approve } }
+
+fn graph() -> Graph<State, Trigger> {
+    Graph::start(State::Draft)
+        .task(State::Draft, "Write")
+        .on(Trigger::Approve, Trigger::Approve)
+        .terminal(State::Done, "DONE")
+}
+
+fn main() {
+    graph();
+}

@@ -1,0 +1,123 @@
+//! Where the boxes, lines and labels of a directed graph go, row by row from the top.
+//!
+//! A layered drawing in four bounded steps: turn the edges so that they all lead down ([`layers`]),
+//! give each node a row and each label a place on the way of its edge, order the rows so that few
+//! lines cross ([`order`]), and set them out ([`place`]). Labels and bends take room like boxes do,
+//! so none overlaps another by construction. The same input always gives the same places.
+
+mod layers;
+mod order;
+mod place;
+
+/// Boxes, labels and bends of one drawing. A drawing that needs more is unreadable, and refused.
+pub(super) const POINTS_MAX: usize = 6_000;
+
+/// What a box or a label takes, to both sides of the line through its middle.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Extent {
+    pub(super) left: f64,
+    pub(super) right: f64,
+    pub(super) height: f64,
+}
+
+impl Extent {
+    pub(super) fn centred(width: f64, height: f64) -> Extent {
+        Extent {
+            left: width / 2.0,
+            right: width / 2.0,
+            height,
+        }
+    }
+}
+
+/// An edge between two different nodes, by their indices.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Link {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) label: Extent,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Spot {
+    pub(super) x: f64,
+    pub(super) y: f64,
+}
+
+/// The way of a link from its source to its target.
+#[derive(Debug, Clone)]
+pub(super) struct Route {
+    /// From row to row: in each, the line enters at one height and leaves at the other, at one x.
+    pub(super) steps: Vec<Step>,
+    pub(super) label: Spot,
+}
+
+/// Where a line passes a row.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Step {
+    pub(super) x: f64,
+    pub(super) enters: f64,
+    pub(super) leaves: f64,
+}
+
+#[derive(Debug, Clone)]
+pub(super) struct Layout {
+    pub(super) width: f64,
+    pub(super) height: f64,
+    /// The middles of the nodes.
+    pub(super) nodes: Vec<Spot>,
+    pub(super) routes: Vec<Route>,
+}
+
+/// Lays out `nodes`, the first rows below `root`; none without nodes, or if the
+/// drawing would need too many points.
+pub(super) fn layout(nodes: &[Extent], root: usize, links: &[Link]) -> Option<Layout> {
+    let mut mesh = layers::mesh(nodes, root, links)?;
+    order::order(&mut mesh);
+    Some(place::place(&mesh, nodes.len()))
+}
+
+/// A count as a length.
+pub(super) fn real(count: usize) -> f64 {
+    f64::from(u32::try_from(count).unwrap_or(u32::MAX))
+}
+
+/// Nodes, labels and bends in rows, where each line leads to the next row only.
+struct Mesh {
+    /// The nodes first, by their indices; then labels and bends.
+    points: Vec<Point>,
+    rows: Vec<Vec<usize>>,
+    /// By link: its points from the upper node to the lower one, both among them.
+    chains: Vec<Chain>,
+}
+
+struct Point {
+    extent: Extent,
+    row: usize,
+    kind: PointKind,
+    up: Vec<usize>,
+    down: Vec<usize>,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum PointKind {
+    Node,
+    Label,
+    Bend,
+}
+
+struct Chain {
+    points: Vec<usize>,
+    label: usize,
+    /// Whether the link leads down this chain or up.
+    leads: Direction,
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Direction {
+    Down,
+    Up,
+}
+
+#[cfg(test)]
+mod tests;

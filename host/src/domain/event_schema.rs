@@ -1,0 +1,269 @@
+//! What consumers may rely on: one table of the members of every public event's data, and the JSON Schema of each.
+//!
+//! Members are only ever added, so the schemas leave room for others. The table stands beside the event
+//! vocabulary; the tests below hold every event against it, in both directions.
+
+use serde_json::{Map, Value, json};
+
+use super::event::{CUSTOM, type_suffix};
+
+/// The public face of one audit type.
+#[derive(Debug, Clone, Copy)]
+pub struct EventType {
+    /// The audit type.
+    pub kind: &'static str,
+    pub summary: &'static str,
+    members: &'static [Member],
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Member {
+    name: &'static str,
+    shape: Shape,
+    presence: Presence,
+    about: &'static str,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Shape {
+    Id,
+    Ids,
+    Text,
+    Texts,
+    Time,
+    Count,
+    Anything,
+    Record(&'static [Member]),
+    Records(&'static [Member]),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Presence {
+    Always,
+    /// Always there, `null` if there is none.
+    OrNull,
+    Sometimes,
+}
+
+use Presence::{Always, OrNull, Sometimes};
+use Shape::{Anything, Count, Id, Ids, Record, Records, Text, Texts, Time};
+
+const fn member(name: &'static str, shape: Shape, presence: Presence, about: &'static str) -> Member {
+    Member { name, shape, presence, about }
+}
+
+const DEFINITION: &[Member] = &[
+    member("key", Text, Always, "The definition's key."),
+    member("version", Count, Always, "The version that the instance keeps."),
+];
+const ENTITY: &[Member] = &[
+    member("type", Text, Always, "The kind of thing."),
+    member("id", Text, Always, "The thing's id where it lives."),
+];
+/// What every event's data carries besides its own members.
+const CONTEXT: &[Member] = &[
+    member("instance", Id, Always, "The instance."),
+    member("revision", Count, Always, "The instance's revision after the change."),
+    member("definition", Record(DEFINITION), Always, "The definition version that the instance runs."),
+    member("entity", Record(ENTITY), Always, "What the instance is about."),
+    member("actor", Text, Sometimes, "Who acted; absent when the host acted by itself."),
+];
+const CANDIDATE: &[Member] = &[
+    member("type", Text, Always, "`user`, `group` or `managerOf`."),
+    member("id", Text, Always, "The person or group."),
+];
+const TASK: &[Member] = &[
+    member("id", Id, Always, "The task."),
+    member("label", Text, Always, "The task in words."),
+    member("candidates", Records(CANDIDATE), Always, "Who may claim it."),
+    member("createdAt", Time, Always, "When it was created."),
+    member("status", Text, Always, "`PENDING`."),
+];
+const STAY: &[Member] = &[
+    member("id", Id, Always, "The stay."),
+    member("name", Text, Always, "The state's name."),
+    member("enteredAt", Time, Always, "When it was entered."),
+    member("dueAt", Time, OrNull, "When its work is due."),
+    member("predecessors", Ids, Always, "The stays that led here, in order."),
+    member("enteredBy", Text, OrNull, "The trigger that led here."),
+    member("caller", Text, OrNull, "Who fired it."),
+    member("needed", Count, Always, "Decisions of one outcome that the state asks for."),
+    member("exclude", Texts, Always, "People who must not decide."),
+    member("fallback", Text, OrNull, "The group that gets the work when nobody else is left."),
+    member("priority", Count, Always, "Higher is more urgent."),
+    member("tasks", Records(TASK), Always, "Empty: each task has an event of its own."),
+];
+const VALUE: &[Member] = &[
+    member("type", Text, Always, "The value's type."),
+    member("value", Anything, Always, "The value."),
+];
+const ATTRIBUTE: &[Member] = &[
+    member("name", Text, Always, "The attribute's name."),
+    member("value", Record(VALUE), OrNull, "Its value; none removes it."),
+];
+const IN_STATE: Member = member("state", Id, Always, "The stay in the state.");
+const ON_TASK: Member = member("task", Id, Always, "The task.");
+
+/// Every public audit type. The order is that of the event vocabulary.
+pub const EVENT_TYPES: &[EventType] = &[
+    EventType {
+        kind: "FLOW_STARTED",
+        summary: "An instance started.",
+        members: &[
+            member("initiator", Text, Always, "Who started it."),
+            member("requesters", Texts, Always, "Those who must not decide on it."),
+            member("predecessor", Id, OrNull, "The instance that it continues."),
+            member("parent", Id, OrNull, "The instance that started it."),
+        ],
+    },
+    EventType {
+        kind: "STATE_ENTERED",
+        summary: "An instance entered a state.",
+        members: &[member("state", Record(STAY), Always, "The stay in the state.")],
+    },
+    EventType {
+        kind: "TASK_CREATED",
+        summary: "Work waits for its candidates.",
+        members: &[
+            IN_STATE,
+            member("stateName", Text, Always, "The state's name."),
+            member("task", Record(TASK), Always, "The task."),
+        ],
+    },
+    EventType {
+        kind: "TASK_CLAIMED",
+        summary: "A candidate took a task.",
+        members: &[ON_TASK, IN_STATE, member("owner", Text, Always, "Who took it.")],
+    },
+    EventType {
+        kind: "TASK_RELEASED",
+        summary: "An owner gave a task back to its candidates.",
+        members: &[ON_TASK, IN_STATE, member("owner", Text, Always, "Who gave it back.")],
+    },
+    EventType {
+        kind: "DECISION_RECORDED",
+        summary: "An owner decided on a task.",
+        members: &[
+            ON_TASK,
+            IN_STATE,
+            member("stateName", Text, Always, "The state's name."),
+            member("outcome", Text, Always, "The outcome chosen."),
+            member("onBehalfOf", Text, OrNull, "Whom the owner acted for."),
+            member("comment", Text, OrNull, "The owner's words."),
+        ],
+    },
+    EventType {
+        kind: "TASK_CANCELLED",
+        summary: "A task is needed no longer.",
+        members: &[ON_TASK, IN_STATE],
+    },
+    EventType {
+        kind: "STATE_TRANSITIONED",
+        summary: "A trigger moved a state on.",
+        members: &[
+            IN_STATE,
+            member("from", Text, Always, "The state's name."),
+            member("trigger", Text, Always, "The trigger."),
+            member("to", Texts, Always, "The names of the states that follow; none where a branch ends."),
+            member("attributes", Records(ATTRIBUTE), Sometimes, "Attributes that changed."),
+            member("notes", Texts, Sometimes, "Why the flow chose so."),
+        ],
+    },
+    EventType {
+        kind: "STATE_CANCELLED",
+        summary: "A flow ended one of its branches.",
+        members: &[
+            IN_STATE,
+            member("name", Text, Always, "The state's name."),
+            member("trigger", Text, Always, "The trigger that ended it."),
+        ],
+    },
+    EventType {
+        kind: "FLOW_COMPLETED",
+        summary: "An instance reached its end.",
+        members: &[member("outcome", Text, Always, "With what.")],
+    },
+    EventType {
+        kind: "FLOW_CANCELLED",
+        summary: "An instance was cancelled.",
+        members: &[member("reason", Text, Always, "Why.")],
+    },
+    EventType {
+        kind: CUSTOM,
+        summary: "A flow published an event of its own.",
+        members: &[
+            member("name", Text, Always, "The name that the flow gave it."),
+            member("data", Anything, Always, "Whatever the flow says."),
+        ],
+    },
+];
+
+impl EventType {
+    /// The public type of this name below the operator's prefix; every `custom.` name is the same to the table.
+    pub fn by_suffix(suffix: &str) -> Option<&'static EventType> {
+        let is_custom = suffix.strip_prefix("custom.").is_some_and(|name| !name.is_empty());
+        EVENT_TYPES.iter().find(|event_type| match event_type.kind {
+            CUSTOM => is_custom,
+            kind => type_suffix(kind, None) == suffix,
+        })
+    }
+
+    /// The name below the prefix, `custom.{name}` for what flows name themselves.
+    pub fn suffix(&self) -> String {
+        type_suffix(self.kind, (self.kind == CUSTOM).then_some("{name}"))
+    }
+
+    /// The JSON Schema (2020-12) of the event's data.
+    pub fn schema(&self) -> Value {
+        let members: Vec<&Member> = self.members.iter().chain(CONTEXT).collect();
+        let mut schema = json!({
+            "$schema": "https://json-schema.org/draft/2020-12/schema",
+            "title": self.suffix(),
+            "description": self.summary,
+        });
+        if let (Some(schema), Value::Object(record)) = (schema.as_object_mut(), record(&members)) {
+            schema.extend(record);
+        }
+        schema
+    }
+}
+
+fn record(members: &[&Member]) -> Value {
+    let required: Vec<&str> = members
+        .iter()
+        .filter(|member| member.presence != Sometimes)
+        .map(|member| member.name)
+        .collect();
+    let properties: Map<String, Value> = members.iter().map(|member| (member.name.to_owned(), member.schema())).collect();
+    json!({"type": "object", "required": required, "properties": properties})
+}
+
+impl Member {
+    fn schema(&self) -> Value {
+        let mut schema = self.shape.schema();
+        if self.presence == OrNull {
+            schema = json!({"anyOf": [schema, {"type": "null"}]});
+        }
+        schema["description"] = json!(self.about);
+        schema
+    }
+}
+
+impl Shape {
+    fn schema(self) -> Value {
+        match self {
+            Id => json!({"type": "string", "format": "uuid"}),
+            Ids => json!({"type": "array", "items": Id.schema()}),
+            Text => json!({"type": "string"}),
+            Texts => json!({"type": "array", "items": Text.schema()}),
+            Time => json!({"type": "string", "format": "date-time"}),
+            Count => json!({"type": "integer", "minimum": 0}),
+            Anything => json!({}),
+            Record(members) => record(&members.iter().collect::<Vec<_>>()),
+            Records(members) => json!({"type": "array", "items": Record(members).schema()}),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

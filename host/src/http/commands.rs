@@ -1,0 +1,113 @@
+//! From a handler's command to its response: shared by all routes that change an instance.
+
+use axum::body::Body as ResponseBody;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::App;
+use super::extract::Options;
+use super::problem::Problem;
+use super::views::{InstanceView, TaskView};
+use crate::domain::audit::Entry;
+use crate::domain::cloudevent::{CloudEvent, PublicEntry};
+use crate::domain::command::Command;
+use crate::domain::json::Json;
+use crate::engine::{Done, Identity, Rendered, Reply, Request};
+
+/// A started instance.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Started {
+    #[serde(flatten)]
+    pub instance: InstanceView,
+    /// The events of the start, as CloudEvents.
+    #[schema(value_type = Vec<Object>)]
+    pub events: Vec<Json>,
+    /// Nothing was written.
+    pub dry_run: bool,
+}
+
+/// What a command on an instance or a task came to.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Changed {
+    /// The task that the command was about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<TaskView>,
+    pub instance: InstanceView,
+    /// The events of the command, as CloudEvents.
+    #[schema(value_type = Vec<Object>)]
+    pub events: Vec<Json>,
+    /// Nothing was written.
+    pub dry_run: bool,
+}
+
+/// Carries out a command and answers it.
+pub async fn run(app: &App, who: &Identity, command: Command, options: Options, body: &Json) -> Result<Response, Problem> {
+    let idempotency = options.idempotency(body);
+    let render = |done: &Done<'_>| render(app, who, done);
+    let request = Request {
+        who,
+        command,
+        if_match: options.if_match,
+        idempotency,
+        dry_run: options.dry_run,
+        trace: options.trace,
+        render: &render,
+    };
+    Ok(respond(app.engine.execute(request).await?))
+}
+
+fn render(app: &App, who: &Identity, done: &Done<'_>) -> Rendered {
+    let instance = InstanceView::of(done.instance, &done.version.graph);
+    let events = done.entries.iter().filter_map(|entry| cloud_event(app, who, done, entry)).collect();
+    let revision = done.instance.revision;
+    if matches!(done.command, Command::Start { .. }) {
+        let headers = format!("etag: \"{revision}\"\nlocation: /v1/instances/{}", done.instance.id);
+        return Rendered { status: if done.dry_run { 200 } else { 201 }, body: text(&Started { instance, events, dry_run: done.dry_run }), headers };
+    }
+    let task = done.command.task().and_then(|id| done.instance.task(id)).map(TaskView::of);
+    let body = text(&Changed { task, instance, events, dry_run: done.dry_run });
+    Rendered { status: 200, body, headers: format!("etag: \"{revision}\"") }
+}
+
+fn text(value: &impl Serialize) -> String {
+    serde_json::to_string(value).expect("views serialise")
+}
+
+fn cloud_event(app: &App, who: &Identity, done: &Done<'_>, entry: &Entry) -> Option<Json> {
+    let public = PublicEntry {
+        tenant: who.tenant_name.clone(),
+        instance: done.instance.id,
+        id: entry.draft.id,
+        kind: entry.draft.kind.clone(),
+        payload: entry.draft.payload.to_string(),
+        event_seq: entry.event_seq?,
+        occurred_at: entry.draft.at,
+        actor: entry.draft.actor.clone(),
+        definition: done.instance.definition.clone(),
+        entity: done.instance.entity.clone(),
+        traceparent: entry.draft.traceparent.clone(),
+        revision: entry.draft.revision,
+    };
+    CloudEvent::of(&public, &app.naming).ok().map(|event| event.structured())
+}
+
+fn respond(reply: Reply) -> Response {
+    let mut response = Response::new(ResponseBody::from(reply.rendered.body));
+    *response.status_mut() = StatusCode::from_u16(reply.rendered.status).unwrap_or(StatusCode::OK);
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    for line in reply.rendered.headers.lines() {
+        let Some((name, value)) = line.split_once(": ") else { continue };
+        if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), value.parse::<HeaderValue>()) {
+            headers.insert(name, value);
+        }
+    }
+    if reply.replayed {
+        headers.insert("idempotency-replayed", HeaderValue::from_static("true"));
+    }
+    response
+}

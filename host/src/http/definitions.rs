@@ -1,0 +1,187 @@
+//! Definitions: publish, list, activate, retire, draw.
+
+use axum::extract::{Multipart, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::App;
+use super::extract::{Body, Caller, Path, Query};
+use super::instances::PageQuery;
+use super::page::{Page, decode, limit, page};
+use super::problem::Problem;
+use super::svg;
+use super::tasks::Empty;
+use crate::domain::graph::Graph;
+use crate::domain::ids::VersionRef;
+use crate::domain::json::Json;
+use crate::engine::{Activation, Error, Published};
+use crate::store::definitions::VersionSummary;
+
+/// The largest upload, in bytes: a component and its config.
+pub const UPLOAD_BYTES_MAX: usize = 26 * 1024 * 1024;
+
+/// A version to be published.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "documents the form that `publish` reads")]
+pub struct PublishForm {
+    /// The WebAssembly component.
+    #[schema(value_type = String, format = Binary)]
+    component: Vec<u8>,
+    /// JSON settings of the flow; `{}` when absent.
+    #[schema(value_type = Option<Object>)]
+    config: Option<String>,
+}
+
+/// A published version with its graph.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct VersionDetail {
+    #[serde(flatten)]
+    pub summary: VersionSummary,
+    #[schema(value_type = Object)]
+    pub config: Json,
+    #[schema(value_type = Object)]
+    pub graph: Graph,
+}
+
+/// Publishes a component with its config as the definition's next version. Identical content keeps its version.
+#[utoipa::path(post, path = "/v1/definitions/{key}/versions", tag = "definitions", params(("key" = String, Path)),
+    request_body(content = PublishForm, content_type = "multipart/form-data"),
+    responses((status = 201, body = Published), (status = 200, body = Published, description = "had been published before")))]
+pub(super) async fn publish(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(key): Path<String>,
+    form: Result<Multipart, axum::extract::multipart::MultipartRejection>,
+) -> Result<Response, Problem> {
+    app.engine.permit(&who, "definition:publish").await?;
+    let form = form.map_err(|_| Problem::new("unsupported_media_type", "send multipart/form-data with `component` and `config`"))?;
+    let (component, config) = read(form).await?;
+    let published = app.engine.publish(&who, &key, &component, &config).await?;
+    let status = if published.created { StatusCode::CREATED } else { StatusCode::OK };
+    Ok((status, axum::Json(published)).into_response())
+}
+
+async fn read(mut form: Multipart) -> Result<(Vec<u8>, Json), Problem> {
+    let (mut component, mut config) = (None, Json::empty());
+    let broken = |error: axum::extract::multipart::MultipartError| {
+        let code = if error.status() == StatusCode::PAYLOAD_TOO_LARGE { "too_large" } else { "malformed_request" };
+        Problem::new(code, error.body_text())
+    };
+    while let Some(field) = form.next_field().await.map_err(broken)? {
+        match field.name().unwrap_or_default() {
+            "component" => component = Some(field.bytes().await.map_err(broken)?.to_vec()),
+            "config" => {
+                let text = field.text().await.map_err(broken)?;
+                config = Json::parse(&text).map_err(|error| {
+                    Problem::new("malformed_json", format!("the config has {error}")).at(
+                        &format!("/config{}", error.pointer),
+                        "malformed",
+                        error.detail,
+                    )
+                })?;
+            }
+            other => {
+                let detail = format!("the form has the fields component and config, not {other:?}");
+                return Err(Problem::new("invalid_request", &*detail).at(&format!("/{other}"), "unknown_field", detail));
+            }
+        }
+    }
+    let missing = || Problem::new("invalid_request", "the form lacks its component").at("/component", "required", "missing");
+    Ok((component.ok_or_else(missing)?, config))
+}
+
+/// Lists the versions of all definitions, by key, newest first.
+#[utoipa::path(get, path = "/v1/definitions", tag = "definitions", params(PageQuery), responses((status = 200, body = Page<VersionSummary>)))]
+pub(super) async fn list_all(
+    State(app): State<App>,
+    caller: Caller,
+    query: Query<PageQuery>,
+) -> Result<axum::Json<Page<VersionSummary>>, Problem> {
+    versions(&app, caller, None, query).await
+}
+
+/// Lists the versions of one definition, newest first.
+#[utoipa::path(get, path = "/v1/definitions/{key}/versions", tag = "definitions", params(("key" = String, Path), PageQuery),
+    responses((status = 200, body = Page<VersionSummary>)))]
+pub(super) async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    Path(key): Path<String>,
+    query: Query<PageQuery>,
+) -> Result<axum::Json<Page<VersionSummary>>, Problem> {
+    versions(&app, caller, Some(&key), query).await
+}
+
+async fn versions(
+    app: &App,
+    Caller(who): Caller,
+    key: Option<&str>,
+    Query(query): Query<PageQuery>,
+) -> Result<axum::Json<Page<VersionSummary>>, Problem> {
+    app.engine.permit(&who, "definition:read").await?;
+    let limit = limit(query.limit)?;
+    let after: Option<String> = decode(query.after.as_deref())?;
+    let after = after.as_deref().and_then(|after| after.rsplit_once(' ')).and_then(|(key, version)| Some((key, version.parse().ok()?)));
+    let found = app.engine.store().versions(who.tenant, key, after, i64::from(limit) + 1).await?;
+    if let (true, None, Some(key)) = (found.is_empty(), &query.after, key) {
+        return Err(Error::NotFound { what: "definition", id: key.to_owned() }.into());
+    }
+    Ok(axum::Json(page(found, limit, |last| format!("{} {}", last.key, last.version))))
+}
+
+/// A version with its config and graph.
+#[utoipa::path(get, path = "/v1/definitions/{key}/versions/{version}", tag = "definitions",
+    params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, body = VersionDetail)))]
+pub(super) async fn show(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path((key, version)): Path<(String, u32)>,
+) -> Result<axum::Json<VersionDetail>, Problem> {
+    app.engine.permit(&who, "definition:read").await?;
+    let reference = VersionRef { key, version };
+    let found = app.engine.version(who.tenant, &reference).await?;
+    let above = reference.version.checked_add(1).map(|above| (reference.key.as_str(), above));
+    let summary = app.engine.store().versions(who.tenant, Some(&reference.key), above, 1).await?.into_iter().next();
+    let summary = summary.ok_or_else(|| Error::NotFound { what: "definition version", id: reference.to_string() })?;
+    Ok(axum::Json(VersionDetail { summary, config: found.config.clone(), graph: found.graph.clone() }))
+}
+
+/// Makes new instances take this version. Running ones keep theirs.
+#[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/activate", tag = "definitions",
+    params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, body = Activation)))]
+pub(super) async fn activate(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path((key, version)): Path<(String, u32)>,
+    _: Body<Empty>,
+) -> Result<axum::Json<Activation>, Problem> {
+    Ok(axum::Json(app.engine.activate(&who, &VersionRef { key, version }).await?))
+}
+
+/// Lets no new instance take this version. Running ones go on.
+#[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/retire", tag = "definitions",
+    params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, body = Activation)))]
+pub(super) async fn retire(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path((key, version)): Path<(String, u32)>,
+    _: Body<Empty>,
+) -> Result<axum::Json<Activation>, Problem> {
+    Ok(axum::Json(app.engine.retire(&who, &VersionRef { key, version }).await?))
+}
+
+/// The diagram of a version.
+#[utoipa::path(get, path = "/v1/definitions/{key}/versions/{version}/diagram.svg", tag = "definitions",
+    params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, content_type = "image/svg+xml", body = String)))]
+pub(super) async fn diagram(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path((key, version)): Path<(String, u32)>,
+) -> Result<Response, Problem> {
+    app.engine.permit(&who, "definition:read").await?;
+    let version = app.engine.version(who.tenant, &VersionRef { key, version }).await?;
+    Ok(svg(crate::diagram::svg(&version.graph, None)))
+}

@@ -1,0 +1,245 @@
+//! Instances: start, read, explain, cancel.
+
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::App;
+use super::commands::{Changed, Started, run};
+use super::extract::{Body, Caller, Options, Path, Query, check_name};
+use super::page::{Page, decode, limit, page};
+use super::problem::Problem;
+use super::svg;
+use super::views::{InstanceView, StateView};
+use crate::diagram::{Taken, TakenEdge};
+use crate::domain::command::Command;
+use crate::domain::ids::InstanceId;
+use crate::domain::instance::{Entity, Instance};
+use crate::domain::json::Json;
+use crate::engine::{Action, Error, Identity};
+use crate::store::audit::AuditRow;
+use crate::store::instances::{InstanceFilter, InstanceSummary};
+use crate::store::load::Stored;
+
+/// What a new instance is about.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct StartBody {
+    /// Key of the definition, whose active version the instance takes for good.
+    pub definition_key: String,
+    pub entity_type: String,
+    pub entity_id: String,
+    /// What the flow's data schema asks for.
+    #[serde(default = "Json::empty")]
+    #[schema(value_type = Object)]
+    pub data: Json,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CancelBody {
+    pub reason: String,
+}
+
+/// Whether to write.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase")]
+pub struct DryRun {
+    /// Answers in full and writes nothing.
+    #[serde(default)]
+    #[expect(dead_code, reason = "documents the parameter that `Options` reads")]
+    pub dry_run: bool,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct InstanceQuery {
+    pub definition: Option<String>,
+    /// RUNNING, SUSPENDED, COMPLETED or CANCELLED.
+    pub status: Option<String>,
+    /// Name of an active state.
+    pub state: Option<String>,
+    pub entity_type: Option<String>,
+    pub entity_id: Option<String>,
+    pub initiator: Option<String>,
+    /// Started at or after.
+    #[param(value_type = Option<String>, format = DateTime)]
+    pub from: Option<Timestamp>,
+    /// Started before.
+    #[param(value_type = Option<String>, format = DateTime)]
+    pub to: Option<Timestamp>,
+    pub after: Option<String>,
+    pub limit: Option<u32>,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct PageQuery {
+    pub after: Option<String>,
+    pub limit: Option<u32>,
+}
+
+/// Starts an instance of the definition's active version.
+#[utoipa::path(post, path = "/v1/instances", tag = "instances", params(DryRun), request_body = StartBody,
+    responses((status = 201, body = Started), (status = 200, body = Started, description = "dry run")))]
+pub(super) async fn start(
+    State(app): State<App>,
+    Caller(who): Caller,
+    options: Options,
+    Body { value, canonical }: Body<StartBody>,
+) -> Result<Response, Problem> {
+    check_name("/entityType", &value.entity_type)?;
+    check_name("/entityId", &value.entity_id)?;
+    let entity = Entity { kind: value.entity_type, id: value.entity_id };
+    let command = Command::Start { definition: value.definition_key, entity, data: value.data };
+    run(&app, &who, command, options, &canonical).await
+}
+
+/// Cancels a running instance.
+#[utoipa::path(post, path = "/v1/instances/{id}/cancel", tag = "instances", params(("id" = Uuid, Path), DryRun), request_body = CancelBody,
+    responses((status = 200, body = Changed)))]
+pub(super) async fn cancel(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    options: Options,
+    Body { value, canonical }: Body<CancelBody>,
+) -> Result<Response, Problem> {
+    if value.reason.trim().is_empty() || value.reason.len() > 2_000 {
+        let detail = "say why, in at most 2000 bytes";
+        return Err(Problem::new("invalid_request", detail).at("/reason", "required", detail));
+    }
+    let command = Command::Cancel { instance: InstanceId(id), reason: value.reason };
+    run(&app, &who, command, options, &canonical).await
+}
+
+/// Lists instances, newest first.
+#[utoipa::path(get, path = "/v1/instances", tag = "instances", params(InstanceQuery), responses((status = 200, body = Page<InstanceSummary>)))]
+pub(super) async fn list(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Query(query): Query<InstanceQuery>,
+) -> Result<axum::Json<Page<InstanceSummary>>, Problem> {
+    app.engine.permit(&who, "instance:read").await?;
+    let limit = limit(query.limit)?;
+    if let Some(status) = &query.status
+        && !["RUNNING", "SUSPENDED", "COMPLETED", "CANCELLED"].contains(&status.as_str())
+    {
+        return Err(Problem::new("malformed_request", "status is RUNNING, SUSPENDED, COMPLETED or CANCELLED"));
+    }
+    let filter = InstanceFilter {
+        definition: query.definition,
+        status: query.status,
+        state: query.state,
+        entity_type: query.entity_type,
+        entity_id: query.entity_id,
+        initiator: query.initiator,
+        from: query.from,
+        to: query.to,
+        after: decode(query.after.as_deref())?,
+        limit: i64::from(limit) + 1,
+    };
+    let found = app.engine.store().instances(who.tenant, &filter).await?;
+    Ok(axum::Json(page(found, limit, |last| last.id.to_string())))
+}
+
+/// An instance with its active states and their tasks.
+#[utoipa::path(get, path = "/v1/instances/{id}", tag = "instances", params(("id" = Uuid, Path)), responses((status = 200, body = InstanceView)))]
+pub(super) async fn show(State(app): State<App>, Caller(who): Caller, Path(id): Path<Uuid>) -> Result<Response, Problem> {
+    let stored = read(&app, &who, id).await?;
+    let version = app.engine.version(who.tenant, &stored.instance.definition).await?;
+    let etag = [(header::ETAG, format!("\"{}\"", stored.instance.revision))];
+    Ok((etag, axum::Json(InstanceView::of(&stored.instance, &version.graph))).into_response())
+}
+
+/// The stays of an instance with their tasks and decisions, oldest first: active ones last.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct History {
+    pub data: Vec<StateView>,
+}
+
+/// How an instance came to be where it is.
+#[utoipa::path(get, path = "/v1/instances/{id}/history", tag = "instances", params(("id" = Uuid, Path)), responses((status = 200, body = History)))]
+pub(super) async fn history(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+) -> Result<axum::Json<History>, Problem> {
+    let stored = read(&app, &who, id).await?;
+    let version = app.engine.version(who.tenant, &stored.instance.definition).await?;
+    let past = stored.instance.past.iter().map(|past| StateView::past(past, &version.graph));
+    let active = stored.instance.active.iter().map(|state| StateView::of(state, &version.graph));
+    Ok(axum::Json(History { data: past.chain(active).collect() }))
+}
+
+/// The audit stream of an instance, from its first entry on.
+#[utoipa::path(get, path = "/v1/instances/{id}/audit", tag = "instances", params(("id" = Uuid, Path), PageQuery),
+    responses((status = 200, body = Page<AuditRow>)))]
+pub(super) async fn audit(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    Query(query): Query<PageQuery>,
+) -> Result<axum::Json<Page<AuditRow>>, Problem> {
+    app.engine.permit(&who, "audit:read").await?;
+    let limit = limit(query.limit)?;
+    let after: Option<u64> = decode(query.after.as_deref())?;
+    let entries = app.engine.store().audit(who.tenant, InstanceId(id), after.unwrap_or(0), i64::from(limit) + 1).await?;
+    if entries.is_empty() && !app.engine.store().knows_instance(who.tenant, id).await? {
+        return Err(Error::NotFound { what: "instance", id: id.to_string() }.into());
+    }
+    Ok(axum::Json(page(entries, limit, |last| last.seq.to_string())))
+}
+
+/// What the caller may do now, and why not the rest.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct Actions {
+    /// The instance's revision that this was true at.
+    pub revision: u32,
+    pub actions: Vec<Action>,
+}
+
+/// Explains every action: those open to the caller, and for each refused one the guard's own reason.
+#[utoipa::path(get, path = "/v1/instances/{id}/actions", tag = "instances", params(("id" = Uuid, Path)), responses((status = 200, body = Actions)))]
+pub(super) async fn actions(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+) -> Result<axum::Json<Actions>, Problem> {
+    app.engine.permit(&who, "instance:read").await?;
+    let (actions, revision) = app.engine.actions(&who, InstanceId(id)).await?;
+    Ok(axum::Json(Actions { revision, actions }))
+}
+
+/// The diagram of the definition with the path that the instance took.
+#[utoipa::path(get, path = "/v1/instances/{id}/diagram.svg", tag = "instances", params(("id" = Uuid, Path)),
+    responses((status = 200, content_type = "image/svg+xml", body = String)))]
+pub(super) async fn diagram(State(app): State<App>, Caller(who): Caller, Path(id): Path<Uuid>) -> Result<Response, Problem> {
+    let stored = read(&app, &who, id).await?;
+    let version = app.engine.version(who.tenant, &stored.instance.definition).await?;
+    Ok(svg(crate::diagram::svg(&version.graph, Some(&taken(&stored.instance)))))
+}
+
+/// The edges that the instance went along, in the order of the stays that they led to.
+fn taken(instance: &Instance) -> Taken {
+    let mut taken = Taken::default();
+    for stay in instance.stays() {
+        *taken.visits.entry(stay.name.clone()).or_default() += 1;
+        let source = stay.predecessors.first().and_then(|id| instance.stays().find(|before| before.id == *id));
+        if let (Some(source), Some(trigger)) = (source, &stay.entered_by) {
+            let (source, trigger, target) = (source.name.clone(), trigger.clone(), stay.name.clone());
+            taken.edges.push(TakenEdge { source, trigger, target });
+        }
+    }
+    taken.active = instance.active.iter().map(|stay| stay.name.clone()).collect();
+    taken
+}
+
+async fn read(app: &App, who: &Identity, id: Uuid) -> Result<Stored, Problem> {
+    app.engine.permit(who, "instance:read").await?;
+    Ok(app.engine.read(who, InstanceId(id)).await?)
+}

@@ -1,0 +1,64 @@
+//! What surrounds every request: its id, its trace context, a bound on its headers, and the rendering of problems.
+
+use std::any::Any;
+
+use axum::extract::Request;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::problem::Problem;
+use crate::clock;
+use crate::engine::Trace;
+use crate::telemetry;
+
+/// All headers of a request together, in bytes.
+const HEADER_BYTES_MAX: usize = 16 * 1024;
+/// The longest request id that is taken over from a caller.
+const REQUEST_ID_CHARS_MAX: usize = 128;
+
+pub(super) async fn surround(mut request: Request, next: Next) -> Response {
+    let headers = request.headers();
+    let request_id = request_id(headers);
+    let path = request.uri().path().to_owned();
+    let size: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
+    let traceparent = telemetry::traceparent(headers.get("traceparent").and_then(|value| value.to_str().ok()));
+    let trace = Trace { request_id: Some(request_id.clone()), traceparent: Some(traceparent) };
+    request.extensions_mut().insert(trace);
+    let response = if size > HEADER_BYTES_MAX {
+        Problem::new("headers_too_large", format!("headers have at most {HEADER_BYTES_MAX} bytes together")).into_response()
+    } else {
+        next.run(request).await
+    };
+    let mut response = described(response, &path, &request_id);
+    if let Ok(value) = HeaderValue::from_str(&request_id) {
+        response.headers_mut().insert("x-request-id", value);
+    }
+    response
+}
+
+/// Gives every problem its body; also those that the framework answered by itself.
+fn described(mut response: Response, path: &str, request_id: &str) -> Response {
+    if let Some(problem) = response.extensions_mut().remove::<Problem>() {
+        return problem.render(path, request_id);
+    }
+    match response.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => Problem::new("too_large", "the body is too large").render(path, request_id),
+        _ => response,
+    }
+}
+
+fn request_id(headers: &HeaderMap) -> String {
+    let given = headers.get("x-request-id").and_then(|value| value.to_str().ok());
+    let plain = |id: &&str| {
+        (1..=REQUEST_ID_CHARS_MAX).contains(&id.len()) && id.chars().all(|c| c.is_ascii_graphic())
+    };
+    given.filter(plain).map_or_else(|| clock::new_id().to_string(), str::to_owned)
+}
+
+/// A panic is our mistake; the caller gets an answer all the same.
+pub(super) fn panicked(panic: Box<dyn Any + Send>) -> Response {
+    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    tracing::error!(panic = text.unwrap_or("unknown"), "a handler panicked");
+    Problem::new("internal", "the request failed here; the log has its id").into_response()
+}

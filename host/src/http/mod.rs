@@ -1,0 +1,158 @@
+//! The HTTP API: the only folder that names `axum`. Handlers read, ask the engine or the store, and show.
+//!
+//! All routes stand in [`routes`]; [`problem`] turns errors into answers; [`commands`] carries out what
+//! changes instances. `extract` reads requests, so that handlers see good values only.
+
+pub mod auth;
+pub mod commands;
+mod definitions;
+mod directory;
+mod docs;
+mod events;
+pub mod extract;
+mod health;
+mod instances;
+mod layers;
+pub mod openapi;
+pub mod page;
+pub mod problem;
+mod tasks;
+pub mod token;
+mod views;
+
+use std::sync::Arc;
+
+use axum::extract::DefaultBodyLimit;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Router, middleware};
+use moka::future::Cache;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use self::auth::Authenticator;
+use self::problem::Problem;
+use crate::domain::cloudevent::Naming;
+use crate::domain::ids::TenantId;
+use crate::engine::{Engine, Identity};
+
+/// Tenants whose number is remembered. A tenant never changes its number.
+const TENANTS_MAX: u64 = 10_000;
+
+/// What handlers share. Cheap to clone.
+#[derive(Clone)]
+pub struct App {
+    pub engine: Engine,
+    pub auth: Arc<Authenticator>,
+    /// Names of events, as on Kafka.
+    pub naming: Naming,
+    /// The topic that `/asyncapi.json` tells of.
+    pub topic: String,
+    /// Renders the metrics.
+    pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
+    /// Cancelled when the host shuts down.
+    pub cancel: CancellationToken,
+    /// Counts the streams that a shutdown waits for.
+    pub tracker: TaskTracker,
+    tenants: Cache<String, TenantId>,
+}
+
+impl App {
+    pub fn new(
+        engine: Engine,
+        auth: Arc<Authenticator>,
+        naming: Naming,
+        topic: String,
+        metrics: Arc<dyn Fn() -> String + Send + Sync>,
+        cancel: CancellationToken,
+    ) -> App {
+        let (tracker, tenants) = (TaskTracker::new(), Cache::new(TENANTS_MAX));
+        App { engine, auth, naming, topic, metrics, cancel, tracker, tenants }
+    }
+
+    /// Who a bearer token stands for.
+    async fn identify(&self, authorization: Option<&str>) -> Result<Identity, Problem> {
+        let claims = self.auth.authenticate(authorization).await.map_err(|error| Problem {
+            challenge: Some(error.challenge()),
+            ..Problem::new(error.code(), error.to_string())
+        })?;
+        let tenant = match self.tenants.get(&claims.tenant).await {
+            Some(tenant) => tenant,
+            None => {
+                let found = self.engine.store().tenant(&claims.tenant).await?;
+                let unknown = || Problem::new("unknown_tenant", format!("there is no tenant {}", claims.tenant));
+                let tenant = found.ok_or_else(unknown)?;
+                self.tenants.insert(claims.tenant.clone(), tenant).await;
+                tenant
+            }
+        };
+        Ok(Identity { tenant, tenant_name: claims.tenant, subject: claims.subject, roles: claims.roles })
+    }
+}
+
+/// The whole service.
+pub fn router(app: App) -> Router {
+    let (api, document) = routes().split_for_parts();
+    let document: Arc<str> = openapi::complete(document).to_pretty_json().expect("the document serialises").into();
+    api.route("/openapi.json", get(move || async move { json(document.to_string()) }))
+        .route("/asyncapi.json", get(openapi::asyncapi))
+        .route("/schemas/{file}", get(openapi::event_schema))
+        .merge(docs::routes())
+        .fallback(|| async { Problem::new("not_found", "there is nothing at this path") })
+        .method_not_allowed_fallback(|| async { Problem::new("method_not_allowed", "see /docs for what this path takes") })
+        .layer(DefaultBodyLimit::max(extract::BODY_BYTES_MAX))
+        .layer(tower_http::catch_panic::CatchPanicLayer::custom(layers::panicked))
+        .layer(middleware::from_fn(layers::surround))
+        .with_state(app)
+}
+
+/// Every route of the API, with its documentation.
+pub fn routes() -> OpenApiRouter<App> {
+    let upload = OpenApiRouter::new()
+        .routes(routes!(definitions::publish))
+        .layer(DefaultBodyLimit::max(definitions::UPLOAD_BYTES_MAX));
+    OpenApiRouter::new()
+        .routes(routes!(definitions::list_all))
+        .routes(routes!(definitions::list))
+        .routes(routes!(definitions::show))
+        .routes(routes!(definitions::activate))
+        .routes(routes!(definitions::retire))
+        .routes(routes!(definitions::diagram))
+        .routes(routes!(instances::start, instances::list))
+        .routes(routes!(instances::show))
+        .routes(routes!(instances::history))
+        .routes(routes!(instances::audit))
+        .routes(routes!(instances::actions))
+        .routes(routes!(instances::diagram))
+        .routes(routes!(instances::cancel))
+        .routes(routes!(tasks::list))
+        .routes(routes!(tasks::show))
+        .routes(routes!(tasks::claim))
+        .routes(routes!(tasks::release))
+        .routes(routes!(tasks::decide))
+        .routes(routes!(events::list))
+        .routes(routes!(events::stream))
+        .routes(routes!(directory::person, directory::put_person))
+        .routes(routes!(directory::group, directory::put_group))
+        .routes(routes!(directory::put_member, directory::delete_member))
+        .routes(routes!(health::live))
+        .routes(routes!(health::ready))
+        .routes(routes!(health::metrics))
+        .merge(upload)
+}
+
+fn json(text: String) -> Response {
+    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], text).into_response()
+}
+
+fn svg(text: String) -> Response {
+    // A drawing is shown as an image or alone; whatever a flow wrote into it must not run.
+    let headers = [
+        (header::CONTENT_TYPE, "image/svg+xml"),
+        (header::CONTENT_SECURITY_POLICY, "default-src 'none'; style-src 'unsafe-inline'; sandbox"),
+    ];
+    (headers, text).into_response()
+}

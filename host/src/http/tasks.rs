@@ -1,0 +1,153 @@
+//! Tasks: inboxes, and what is done with them.
+
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::App;
+use super::commands::{Changed, run};
+use super::extract::{Body, Caller, Options, Path, Query};
+use super::instances::DryRun;
+use super::page::{Page, decode, limit, page};
+use super::problem::Problem;
+use super::views::{InstanceView, TaskView};
+use crate::domain::command::Command;
+use crate::domain::ids::TaskId;
+use crate::domain::json::Json;
+use crate::engine::Error;
+use crate::store::tasks::{TaskFilter, TaskSummary, View};
+
+/// The longest comment of a decision, in bytes.
+const COMMENT_BYTES_MAX: usize = 16 * 1024;
+
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum WhichTasks {
+    Mine,
+    Available,
+    All,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub struct TaskQuery {
+    /// `mine` (default), `available` or `all`.
+    #[param(inline)]
+    pub view: Option<WhichTasks>,
+    /// Key of a definition.
+    pub definition: Option<String>,
+    /// Name of a state.
+    pub state: Option<String>,
+    pub after: Option<String>,
+    pub limit: Option<u32>,
+}
+
+/// A decision.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DecideBody {
+    /// One of the outcomes that the state takes.
+    pub outcome: String,
+    pub comment: Option<String>,
+    /// What the task's form asks for.
+    #[serde(default = "Json::empty")]
+    #[schema(value_type = Object)]
+    pub input: Json,
+}
+
+/// No fields.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Empty {}
+
+/// A task with the instance that it belongs to.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct TaskDetail {
+    pub task: TaskView,
+    pub instance: InstanceView,
+}
+
+/// Lists open tasks, oldest first.
+#[utoipa::path(get, path = "/v1/tasks", tag = "tasks", params(TaskQuery), responses((status = 200, body = Page<TaskSummary>)))]
+pub(super) async fn list(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Query(query): Query<TaskQuery>,
+) -> Result<axum::Json<Page<TaskSummary>>, Problem> {
+    app.engine.permit(&who, "task:read").await?;
+    let limit = limit(query.limit)?;
+    let filter = TaskFilter {
+        view: match query.view {
+            None | Some(WhichTasks::Mine) => View::Mine,
+            Some(WhichTasks::Available) => View::Available,
+            Some(WhichTasks::All) => View::All,
+        },
+        subject: who.subject.clone(),
+        definition: query.definition,
+        state: query.state,
+        after: decode(query.after.as_deref())?,
+        limit: i64::from(limit) + 1,
+    };
+    let found = app.engine.store().tasks(who.tenant, &filter).await?;
+    Ok(axum::Json(page(found, limit, |last| last.id.to_string())))
+}
+
+/// A task, open or ended.
+#[utoipa::path(get, path = "/v1/tasks/{id}", tag = "tasks", params(("id" = Uuid, Path)), responses((status = 200, body = TaskDetail)))]
+pub(super) async fn show(State(app): State<App>, Caller(who): Caller, Path(id): Path<Uuid>) -> Result<Response, Problem> {
+    app.engine.permit(&who, "task:read").await?;
+    let missing = || Error::NotFound { what: "task", id: id.to_string() };
+    let instance = app.engine.store().instance_of(who.tenant, TaskId(id)).await?.ok_or_else(missing)?;
+    let stored = app.engine.read(&who, instance).await?;
+    let version = app.engine.version(who.tenant, &stored.instance.definition).await?;
+    let task = stored.instance.task(TaskId(id)).map(TaskView::of).ok_or_else(missing)?;
+    let etag = [(header::ETAG, format!("\"{}\"", stored.instance.revision))];
+    let instance = InstanceView::of(&stored.instance, &version.graph);
+    Ok((etag, axum::Json(TaskDetail { task, instance })).into_response())
+}
+
+/// Takes a task: from now on only the claimer decides it.
+#[utoipa::path(post, path = "/v1/tasks/{id}/claim", tag = "tasks", params(("id" = Uuid, Path), DryRun), responses((status = 200, body = Changed)))]
+pub(super) async fn claim(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    options: Options,
+    Body { canonical, .. }: Body<Empty>,
+) -> Result<Response, Problem> {
+    run(&app, &who, Command::Claim { task: TaskId(id) }, options, &canonical).await
+}
+
+/// Gives a task back to its candidates.
+#[utoipa::path(post, path = "/v1/tasks/{id}/release", tag = "tasks", params(("id" = Uuid, Path), DryRun), responses((status = 200, body = Changed)))]
+pub(super) async fn release(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    options: Options,
+    Body { canonical, .. }: Body<Empty>,
+) -> Result<Response, Problem> {
+    run(&app, &who, Command::Release { task: TaskId(id) }, options, &canonical).await
+}
+
+/// Decides a task that the caller owns.
+#[utoipa::path(post, path = "/v1/tasks/{id}/decide", tag = "tasks", params(("id" = Uuid, Path), DryRun), request_body = DecideBody,
+    responses((status = 200, body = Changed)))]
+pub(super) async fn decide(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    options: Options,
+    Body { value, canonical }: Body<DecideBody>,
+) -> Result<Response, Problem> {
+    if value.comment.as_ref().is_some_and(|comment| comment.len() > COMMENT_BYTES_MAX) {
+        let detail = format!("a comment has at most {COMMENT_BYTES_MAX} bytes");
+        return Err(Problem::new("invalid_request", &*detail).at("/comment", "too_long", detail));
+    }
+    let DecideBody { outcome, comment, input } = value;
+    let command = Command::Decide { task: TaskId(id), outcome, comment, input };
+    run(&app, &who, command, options, &canonical).await
+}

@@ -1,0 +1,215 @@
+//! What the API shows of instances and tasks.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use crate::domain::answer::{AttributeValue, Principal};
+use crate::domain::graph::Graph;
+use crate::domain::instance::{Decision, Instance, PastState, StateInstance, Status, Task};
+use crate::domain::json::Json;
+
+/// An instance with its active states.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InstanceView {
+    pub id: Uuid,
+    pub definition_key: String,
+    pub definition_version: u32,
+    /// RUNNING, SUSPENDED, COMPLETED or CANCELLED.
+    pub status: &'static str,
+    /// Of the terminal state, once it is reached.
+    pub outcome: Option<String>,
+    /// The optimistic lock, also sent as `ETag`.
+    pub revision: u32,
+    pub entity_type: String,
+    pub entity_id: String,
+    pub initiator: String,
+    pub requesters: Vec<String>,
+    #[schema(value_type = String, format = DateTime)]
+    pub started_at: Timestamp,
+    #[schema(value_type = String, format = DateTime)]
+    pub updated_at: Timestamp,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub ended_at: Option<Timestamp>,
+    /// Why and by whom it was cancelled.
+    pub cancelled: Option<CancelView>,
+    /// The active ones.
+    pub states: Vec<StateView>,
+    #[schema(value_type = Object)]
+    pub data: Json,
+    #[schema(value_type = Object)]
+    pub attributes: BTreeMap<String, AttributeValue>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CancelView {
+    pub reason: String,
+    pub by: String,
+}
+
+/// One stay in a state.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StateView {
+    pub id: Uuid,
+    pub name: String,
+    pub title: String,
+    #[schema(value_type = String, format = DateTime)]
+    pub entered_at: Timestamp,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub due_at: Option<Timestamp>,
+    /// The trigger that led here.
+    pub entered_by: Option<String>,
+    pub caller: Option<String>,
+    pub predecessors: Vec<Uuid>,
+    /// Decisions of one outcome that the state asks for.
+    pub needed: u32,
+    pub tasks: Vec<TaskView>,
+    /// None while the state is active.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<LeftView>,
+}
+
+/// How a stay ended.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LeftView {
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Timestamp,
+    pub by: String,
+    pub actor: Option<String>,
+}
+
+/// A work item.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskView {
+    pub id: Uuid,
+    pub label: String,
+    /// PENDING, CLAIMED, COMPLETED or CANCELLED.
+    pub status: &'static str,
+    pub owner: Option<String>,
+    pub candidates: Vec<CandidateView>,
+    /// JSON Schema of the input that a decision needs.
+    #[schema(value_type = Option<Object>)]
+    pub form: Option<Json>,
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+    pub decision: Option<DecisionView>,
+}
+
+/// Whom a task is offered to.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CandidateView {
+    /// `user` or `group`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub id: String,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DecisionView {
+    pub outcome: String,
+    pub actor: String,
+    pub on_behalf_of: Option<String>,
+    pub comment: Option<String>,
+    #[schema(value_type = Object)]
+    pub input: Json,
+    #[schema(value_type = String, format = DateTime)]
+    pub decided_at: Timestamp,
+}
+
+impl InstanceView {
+    pub fn of(instance: &Instance, graph: &Graph) -> InstanceView {
+        let (outcome, cancelled) = match &instance.status {
+            Status::Running | Status::Suspended => (None, None),
+            Status::Completed { outcome, .. } => (Some(outcome.clone()), None),
+            Status::Cancelled { reason, by, .. } => (None, Some(CancelView { reason: reason.clone(), by: by.clone() })),
+        };
+        InstanceView {
+            id: instance.id.0,
+            definition_key: instance.definition.key.clone(),
+            definition_version: instance.definition.version,
+            status: instance.status.name(),
+            outcome,
+            revision: instance.revision,
+            entity_type: instance.entity.kind.clone(),
+            entity_id: instance.entity.id.clone(),
+            initiator: instance.initiator.clone(),
+            requesters: instance.requesters.clone(),
+            started_at: instance.started_at,
+            updated_at: instance.updated_at,
+            ended_at: instance.status.ended_at(),
+            cancelled,
+            states: instance.active.iter().map(|state| StateView::of(state, graph)).collect(),
+            data: instance.data.clone(),
+            attributes: instance.attributes.clone(),
+        }
+    }
+}
+
+impl StateView {
+    pub fn of(state: &StateInstance, graph: &Graph) -> StateView {
+        StateView {
+            id: state.id.0,
+            name: state.name.clone(),
+            title: graph.state(&state.name).map_or_else(|| state.name.clone(), |declared| declared.title.clone()),
+            entered_at: state.entered_at,
+            due_at: state.due_at,
+            entered_by: state.entered_by.clone(),
+            caller: state.caller.clone(),
+            predecessors: state.predecessors.iter().map(|id| id.0).collect(),
+            needed: state.needed,
+            tasks: state.tasks.iter().map(TaskView::of).collect(),
+            left: None,
+        }
+    }
+
+    pub fn past(past: &PastState, graph: &Graph) -> StateView {
+        let left = LeftView { at: past.left_at, by: past.left_by.clone(), actor: past.actor.clone() };
+        StateView { left: Some(left), ..StateView::of(&past.state, graph) }
+    }
+}
+
+impl TaskView {
+    pub fn of(task: &Task) -> TaskView {
+        TaskView {
+            id: task.id.0,
+            label: task.label.clone(),
+            status: task.status.name(),
+            owner: task.owner().map(str::to_owned),
+            candidates: task.candidates.iter().map(CandidateView::of).collect(),
+            form: task.form.clone(),
+            created_at: task.created_at,
+            decision: task.decision().map(DecisionView::of),
+        }
+    }
+}
+
+impl CandidateView {
+    pub fn of(principal: &Principal) -> CandidateView {
+        let (kind, id) = match principal {
+            Principal::User(id) => ("user", id),
+            Principal::Group(id) => ("group", id),
+            Principal::ManagerOf(id) => ("managerOf", id),
+        };
+        CandidateView { kind, id: id.clone() }
+    }
+}
+
+impl DecisionView {
+    fn of(decision: &Decision) -> DecisionView {
+        DecisionView {
+            outcome: decision.outcome.clone(),
+            actor: decision.actor.clone(),
+            on_behalf_of: decision.on_behalf_of.clone(),
+            comment: decision.comment.clone(),
+            input: decision.input.clone(),
+            decided_at: decision.decided_at,
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Public events in the order of their transactions, for readers without Kafka.
+//!
+//! Positions are drawn before their transactions commit, so a reader that only remembered the last position would
+//! miss those that commit late. The order here is (transaction, position), and nothing is shown that an
+//! unfinished transaction could still come before.
+
+use std::fmt;
+use std::str::FromStr;
+
+use uuid::Uuid;
+
+use super::time::Time;
+use super::{Store, StoreError};
+use crate::domain::cloudevent::PublicEntry;
+use crate::domain::ids::{InstanceId, TenantId, VersionRef};
+use crate::domain::instance::Entity;
+
+/// Where a reader stands. Transaction numbers begin anew in a restored database, hence the epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FeedCursor {
+    pub epoch: i32,
+    pub xid: i64,
+    pub pos: i64,
+}
+
+impl fmt::Display for FeedCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}-{}", self.epoch, self.xid, self.pos)
+    }
+}
+
+impl FromStr for FeedCursor {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<FeedCursor, ()> {
+        let mut parts = text.splitn(3, '-').map(|part| part.parse::<i64>().ok().filter(|number| *number >= 0));
+        let mut next = || parts.next().flatten().ok_or(());
+        Ok(FeedCursor { epoch: i32::try_from(next()?).map_err(|_| ())?, xid: next()?, pos: next()? })
+    }
+}
+
+/// A page of the feed.
+#[derive(Debug)]
+pub struct FeedPage {
+    pub entries: Vec<(FeedCursor, PublicEntry)>,
+    /// The epoch of this database. A cursor of another one is of no use here.
+    pub epoch: i32,
+    /// Where a reader stands who has read all there is now.
+    pub end: FeedCursor,
+}
+
+impl Store {
+    /// Entries after the cursor, or from the first one.
+    pub async fn feed(&self, tenant: TenantId, after: Option<FeedCursor>, limit: i64) -> Result<FeedPage, StoreError> {
+        let mut connection = self.reading(tenant).await?;
+        let horizon = sqlx::query!(
+            r#"select epoch, pg_snapshot_xmin(pg_current_snapshot())::text::bigint as "xmin!" from feed_epoch"#
+        )
+        .fetch_one(&mut *connection)
+        .await?;
+        let start = after.unwrap_or(FeedCursor { epoch: horizon.epoch, xid: 0, pos: 0 });
+        let rows = sqlx::query!(
+            r#"select e.xid::text::bigint as "xid!", e.pos, e.id, e.type, e.payload, e.event_seq as "event_seq!",
+                e.occurred_at as "at: Time", e.actor, e.traceparent, e.revision, e.stream_id, n.name as tenant,
+                i.definition_key, i.definition_version, i.entity_type, i.entity_id
+            from audit_entry e
+            join instance i on i.tenant_id = e.tenant_id and i.id = e.stream_id
+            join tenant n on n.id = e.tenant_id
+            where e.tenant_id = $1 and e.event_seq is not null
+              and (e.xid, e.pos) > ($2::bigint::text::xid8, $3::bigint)
+              and e.xid < $4::bigint::text::xid8
+            order by e.xid, e.pos
+            limit $5"#,
+            tenant.0,
+            start.xid,
+            start.pos,
+            horizon.xmin,
+            limit
+        )
+        .fetch_all(&mut *connection)
+        .await?;
+        let entries: Vec<_> = rows
+            .into_iter()
+            .map(|row| {
+                let cursor = FeedCursor { epoch: horizon.epoch, xid: row.xid, pos: row.pos };
+                let entry = PublicEntry {
+                    tenant: row.tenant,
+                    instance: InstanceId(row.stream_id),
+                    id: row.id,
+                    kind: row.r#type,
+                    payload: row.payload,
+                    event_seq: row.event_seq.cast_unsigned(),
+                    occurred_at: row.at.0,
+                    actor: row.actor,
+                    definition: VersionRef { key: row.definition_key, version: row.definition_version.cast_unsigned() },
+                    entity: Entity { kind: row.entity_type, id: row.entity_id },
+                    traceparent: row.traceparent,
+                    revision: row.revision.cast_unsigned(),
+                };
+                (cursor, entry)
+            })
+            .collect();
+        let end = entries.last().map_or(start, |(cursor, _)| *cursor);
+        Ok(FeedPage { entries, epoch: horizon.epoch, end })
+    }
+
+    /// Instances whose audit streams hold this id: none or one.
+    pub async fn knows_instance(&self, tenant: TenantId, id: Uuid) -> Result<bool, StoreError> {
+        let found =
+            sqlx::query_scalar!(r#"select exists(select from instance where tenant_id = $1 and id = $2) as "found!""#, tenant.0, id)
+                .fetch_one(&mut *self.reading(tenant).await?)
+                .await?;
+        Ok(found)
+    }
+}

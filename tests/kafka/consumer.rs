@@ -1,0 +1,128 @@
+//! An independent consumer: it knows Kafka and CloudEvents, and nothing of wrkflw.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
+
+use rdkafka::consumer::{BaseConsumer, Consumer as _, StreamConsumer};
+use rdkafka::message::Headers as _;
+use rdkafka::{ClientConfig, Message as _, Offset, TopicPartitionList};
+
+/// Longer than anything that a test waits for.
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+
+pub(super) struct Consumer {
+    inner: StreamConsumer,
+    pub(super) received: Vec<Received>,
+}
+
+/// One record as it came.
+#[derive(Debug, Clone)]
+pub(super) struct Received {
+    pub(super) key: String,
+    pub(super) headers: BTreeMap<String, String>,
+    pub(super) value: serde_json::Value,
+}
+
+impl Received {
+    pub(super) fn id(&self) -> &str {
+        &self.headers["ce_id"]
+    }
+
+    pub(super) fn sequence(&self) -> u64 {
+        assert_eq!(self.headers["ce_sequence"].len(), 20);
+        self.headers["ce_sequence"].parse().expect("a number")
+    }
+}
+
+impl Consumer {
+    /// Reads every partition of `topic` from its beginning.
+    pub(super) async fn of(brokers: &str, topic: &str) -> Consumer {
+        let inner: StreamConsumer = ClientConfig::new()
+            .set("bootstrap.servers", brokers)
+            .set("group.id", "independent")
+            .set("enable.auto.commit", "false")
+            .set("fetch.wait.max.ms", "20")
+            .set("reconnect.backoff.max.ms", "500")
+            .create()
+            .expect("a consumer");
+        let mut assignment = TopicPartitionList::new();
+        for partition in 0..partitions(brokers, topic).await {
+            assignment.add_partition_offset(topic, partition, Offset::Beginning).expect("a partition");
+        }
+        inner.assign(&assignment).expect("an assignment");
+        Consumer { inner, received: Vec::new() }
+    }
+
+    /// Receives until `done` says so of everything received.
+    pub(super) async fn receive_until(&mut self, done: impl Fn(&[Received]) -> bool) {
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        while !done(&self.received) {
+            let message = tokio::time::timeout_at(deadline, self.inner.recv())
+                .await
+                .unwrap_or_else(|_| panic!("only {} records arrived", self.received.len()));
+            // A broker that is down is tried again by the client.
+            let Ok(message) = message else { continue };
+            let headers = message.headers().expect("headers");
+            self.received.push(Received {
+                key: String::from_utf8(message.key().expect("a key").to_vec()).expect("text"),
+                headers: headers
+                    .iter()
+                    .map(|header| {
+                        let value = header.value.expect("a value").to_vec();
+                        (header.key.to_owned(), String::from_utf8(value).expect("text"))
+                    })
+                    .collect(),
+                value: serde_json::from_slice(message.payload().expect("a value")).expect("JSON"),
+            });
+        }
+    }
+
+    /// Receives until `count` different events have come.
+    pub(super) async fn receive(&mut self, count: usize) {
+        self.receive_until(|received| distinct(received) >= count).await;
+        assert_eq!(distinct(&self.received), count);
+    }
+
+    /// The sequence numbers of each instance in the order of arrival, repetitions left out as a consumer does.
+    pub(super) fn sequences(&self) -> HashMap<String, Vec<u64>> {
+        let mut sequences: HashMap<String, Vec<u64>> = HashMap::new();
+        let mut seen = HashSet::new();
+        for received in &self.received {
+            if seen.insert(received.id().to_owned()) {
+                sequences.entry(received.key.clone()).or_default().push(received.sequence());
+            }
+        }
+        sequences
+    }
+
+    /// Every instance's events from 1 on, in order and without a gap.
+    pub(super) fn assert_in_order(&self) {
+        for (instance, sequence) in self.sequences() {
+            let expected: Vec<u64> = (1..=sequence.len() as u64).collect();
+            assert_eq!(sequence, expected, "instance {instance}");
+        }
+    }
+}
+
+fn distinct(received: &[Received]) -> usize {
+    received.iter().map(Received::id).collect::<HashSet<_>>().len()
+}
+
+/// Waits until the topic exists.
+pub(super) async fn partitions(brokers: &str, topic: &str) -> i32 {
+    let (brokers, topic) = (brokers.to_owned(), topic.to_owned());
+    let count = tokio::task::spawn_blocking(move || {
+        let client: BaseConsumer = ClientConfig::new().set("bootstrap.servers", brokers).create().expect("a client");
+        let deadline = std::time::Instant::now() + PATIENCE;
+        loop {
+            let metadata = client.fetch_metadata(Some(&topic), Duration::from_secs(1));
+            let count = metadata.map_or(0, |metadata| metadata.topics()[0].partitions().len());
+            if count > 0 {
+                return count;
+            }
+            assert!(std::time::Instant::now() < deadline, "the topic {topic} never came to be");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    });
+    i32::try_from(count.await.expect("a topic")).expect("few partitions")
+}
