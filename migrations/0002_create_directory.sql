@@ -41,3 +41,5 @@ create table membership (
     primary key (tenant_id, person_id, group_id, valid_from)
 );
 create unique index membership_current on membership (tenant_id, group_id, person_id) where valid_to is null;
+
+reset role;

@@ -44,3 +44,5 @@ create table engine_profile (
     profile text not null,
     recorded_at timestamptz not null
 );
+
+reset role;

@@ -144,3 +144,5 @@ create table idempotency_key (
     primary key (tenant_id, principal, key)
 );
 create index idempotency_key_age on idempotency_key using brin (created_at);
+
+reset role;

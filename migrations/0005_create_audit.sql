@@ -76,3 +76,5 @@ create trigger decision_append_only before update or delete or truncate on decis
     for each statement execute function refuse_change();
 create trigger refused_attempt_append_only before update or delete or truncate on refused_attempt
     for each statement execute function refuse_change();
+
+reset role;

@@ -35,3 +35,5 @@ create table dead_letter (
     parked_at timestamptz not null,
     primary key (tenant_id, instance_id, seq)
 );
+
+reset role;

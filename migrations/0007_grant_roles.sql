@@ -42,3 +42,5 @@ begin
         execute format('create policy relay on %I to wrkflw_relay using (true) with check (true)', name);
     end loop;
 end $$;
+
+reset role;

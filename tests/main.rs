@@ -1,5 +1,8 @@
 //! Tests of wrkflw from the outside: one binary, one module per subject.
 
+mod flow;
+mod idempotency;
 mod kafka;
+mod races;
 mod sandbox;
 mod support;

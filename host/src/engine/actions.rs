@@ -1,6 +1,7 @@
 //! What an actor may do with an instance now, and why not the rest: each answer is that of the very command, run dry.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::error::Error;
 use super::execute::Identity;
@@ -20,12 +21,13 @@ use crate::domain::version::Version;
 const ACTIONS_MAX: usize = 400;
 
 /// One thing that might be done.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Action {
     /// `claim`, `release`, `decide` or `cancel`.
     pub action: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<uuid::Uuid>)]
     pub task: Option<TaskId>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
@@ -34,13 +36,14 @@ pub struct Action {
     pub allowed: bool,
     /// What the input must still supply.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schema(value_type = Vec<Object>)]
     pub required: Vec<Violation>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Refusal>,
 }
 
 /// Why an action is not open to this actor.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Refusal {
     pub code: String,
     pub message: String,

@@ -1,6 +1,7 @@
 //! Publishing, activating and retiring versions, and changes of the directory: what is written beside instances.
 
 use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::error::Error;
 use super::execute::Identity;
@@ -16,7 +17,7 @@ use crate::store::streams::Note;
 use crate::wasm::{Admission, AdmitError, Sandbox};
 
 /// A version that was published now or before.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Published {
     pub key: String,
@@ -29,7 +30,7 @@ pub struct Published {
 }
 
 /// A version that new instances take from now on, or no longer.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Activation {
     pub key: String,

@@ -20,12 +20,12 @@ use crate::engine::{Activation, Error, Published};
 use crate::store::definitions::VersionSummary;
 
 /// The largest upload, in bytes: a component and its config.
-pub const UPLOAD_BYTES_MAX: usize = 26 * 1024 * 1024;
+pub(super) const UPLOAD_BYTES_MAX: usize = 26 * 1024 * 1024;
 
 /// A version to be published.
 #[derive(ToSchema)]
 #[expect(dead_code, reason = "documents the form that `publish` reads")]
-pub struct PublishForm {
+pub(super) struct PublishForm {
     /// The WebAssembly component.
     #[schema(value_type = String, format = Binary)]
     component: Vec<u8>,
@@ -37,7 +37,7 @@ pub struct PublishForm {
 /// A published version with its graph.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct VersionDetail {
+pub(super) struct VersionDetail {
     #[serde(flatten)]
     pub summary: VersionSummary,
     #[schema(value_type = Object)]

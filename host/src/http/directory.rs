@@ -12,7 +12,7 @@ use crate::store::directory::{Group, Membership, Person};
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct NameBody {
+pub(super) struct NameBody {
     /// For people to read.
     pub name: String,
 }

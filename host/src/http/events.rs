@@ -33,7 +33,7 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
-pub struct EventQuery {
+pub(super) struct EventQuery {
     /// The `next` of an earlier page; from the first event when absent.
     pub after: Option<String>,
     pub limit: Option<u32>,
@@ -41,7 +41,7 @@ pub struct EventQuery {
 
 /// A page of events. `next` is always there: what comes later is found behind it.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Events {
+pub(super) struct Events {
     /// `CloudEvents`, in structured form.
     #[schema(value_type = Vec<Object>)]
     pub data: Vec<Json>,

@@ -28,7 +28,7 @@ use crate::store::load::Stored;
 /// What a new instance is about.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct StartBody {
+pub(super) struct StartBody {
     /// Key of the definition, whose active version the instance takes for good.
     pub definition_key: String,
     pub entity_type: String,
@@ -41,14 +41,14 @@ pub struct StartBody {
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct CancelBody {
+pub(super) struct CancelBody {
     pub reason: String,
 }
 
 /// Whether to write.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase")]
-pub struct DryRun {
+pub(super) struct DryRun {
     /// Answers in full and writes nothing.
     #[serde(default)]
     #[expect(dead_code, reason = "documents the parameter that `Options` reads")]
@@ -57,7 +57,7 @@ pub struct DryRun {
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct InstanceQuery {
+pub(super) struct InstanceQuery {
     pub definition: Option<String>,
     /// RUNNING, SUSPENDED, COMPLETED or CANCELLED.
     pub status: Option<String>,
@@ -78,7 +78,7 @@ pub struct InstanceQuery {
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
-pub struct PageQuery {
+pub(super) struct PageQuery {
     pub after: Option<String>,
     pub limit: Option<u32>,
 }
@@ -158,7 +158,7 @@ pub(super) async fn show(State(app): State<App>, Caller(who): Caller, Path(id): 
 
 /// The stays of an instance with their tasks and decisions, oldest first: active ones last.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct History {
+pub(super) struct History {
     pub data: Vec<StateView>,
 }
 
@@ -197,7 +197,7 @@ pub(super) async fn audit(
 
 /// What the caller may do now, and why not the rest.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct Actions {
+pub(super) struct Actions {
     /// The instance's revision that this was true at.
     pub revision: u32,
     pub actions: Vec<Action>,

@@ -18,7 +18,7 @@ pub mod page;
 pub mod problem;
 mod tasks;
 pub mod token;
-mod views;
+pub mod views;
 
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ impl App {
     /// Who a bearer token stands for.
     async fn identify(&self, authorization: Option<&str>) -> Result<Identity, Problem> {
         let claims = self.auth.authenticate(authorization).await.map_err(|error| Problem {
-            challenge: Some(error.challenge()),
+            challenge: error.www_authenticate(),
             ..Problem::new(error.code(), error.to_string())
         })?;
         let tenant = match self.tenants.get(&claims.tenant).await {

@@ -59,7 +59,7 @@ pub(super) async fn asyncapi(State(app): State<App>) -> Response {
 /// The JSON Schema of one event type, where events point to with `dataschema`.
 pub(super) async fn event_schema(State(app): State<App>, Path(file): Path<String>) -> Response {
     let suffix = file.strip_suffix(".json").and_then(|name| name.strip_prefix(app.naming.prefix.as_str()));
-    let schema = suffix.and_then(|suffix| suffix.strip_prefix('.')).and_then(|suffix| asyncapi::schema(&app.naming, suffix));
+    let schema = suffix.and_then(|suffix| suffix.strip_prefix('.')).and_then(|suffix| asyncapi::schema(suffix));
     match schema {
         Some(schema) => json(schema.to_string()),
         None => Problem::new("not_found", format!("there is no event type {file}")).into_response(),

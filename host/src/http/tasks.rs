@@ -25,7 +25,7 @@ const COMMENT_BYTES_MAX: usize = 16 * 1024;
 
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum WhichTasks {
+pub(super) enum WhichTasks {
     Mine,
     Available,
     All,
@@ -33,7 +33,7 @@ pub enum WhichTasks {
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
-pub struct TaskQuery {
+pub(super) struct TaskQuery {
     /// `mine` (default), `available` or `all`.
     #[param(inline)]
     pub view: Option<WhichTasks>,
@@ -48,7 +48,7 @@ pub struct TaskQuery {
 /// A decision.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct DecideBody {
+pub(super) struct DecideBody {
     /// One of the outcomes that the state takes.
     pub outcome: String,
     pub comment: Option<String>,
@@ -61,11 +61,11 @@ pub struct DecideBody {
 /// No fields.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Empty {}
+pub(super) struct Empty {}
 
 /// A task with the instance that it belongs to.
 #[derive(Debug, Serialize, ToSchema)]
-pub struct TaskDetail {
+pub(super) struct TaskDetail {
     pub task: TaskView,
     pub instance: InstanceView,
 }

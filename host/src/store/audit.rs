@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::time::Time;
@@ -10,7 +11,7 @@ use crate::domain::ids::{InstanceId, TenantId};
 use crate::domain::json::Json;
 
 /// One entry, with everything that its hash covers.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct AuditRow {
     pub seq: u64,
@@ -21,10 +22,13 @@ pub struct AuditRow {
     /// None for the host itself.
     pub actor: Option<String>,
     pub task_id: Option<Uuid>,
+    #[schema(value_type = Object)]
     pub payload: Json,
+    #[schema(value_type = Option<Object>)]
     pub evidence: Option<Json>,
     /// Hexadecimal.
     pub salt: String,
+    #[schema(value_type = String, format = DateTime)]
     pub occurred_at: Timestamp,
     /// Hexadecimal SHA-256.
     pub hash: String,

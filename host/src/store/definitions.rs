@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use serde::Serialize;
 use sqlx::PgConnection;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::streams::{Note, append};
@@ -22,7 +23,7 @@ pub struct VersionRow {
 }
 
 /// A published version, as lists show it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct VersionSummary {
     pub key: String,
@@ -32,8 +33,10 @@ pub struct VersionSummary {
     pub digest: String,
     pub sdk: Option<String>,
     pub wit: String,
+    #[schema(value_type = String, format = DateTime)]
     pub published_at: Timestamp,
     pub published_by: String,
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub retired_at: Option<Timestamp>,
 }
 

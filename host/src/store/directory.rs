@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::Serialize;
 use sqlx::PgConnection;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::load::Principalship;
@@ -19,7 +20,7 @@ use crate::domain::ids::TenantId;
 const DIRECTORY: Uuid = Uuid::nil();
 
 /// Somebody who may act.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Person {
     pub id: String,
     pub name: String,
@@ -27,7 +28,7 @@ pub struct Person {
 }
 
 /// People who may act alike.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Group {
     pub id: String,
     pub name: String,

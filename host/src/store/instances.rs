@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::time::Time;
@@ -28,7 +29,7 @@ pub struct InstanceFilter {
 }
 
 /// One line of a list.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct InstanceSummary {
     pub id: Uuid,
@@ -40,7 +41,9 @@ pub struct InstanceSummary {
     pub entity_type: String,
     pub entity_id: String,
     pub initiator: String,
+    #[schema(value_type = String, format = DateTime)]
     pub started_at: Timestamp,
+    #[schema(value_type = String, format = DateTime)]
     pub updated_at: Timestamp,
     /// Names of the active states.
     pub states: Vec<String>,

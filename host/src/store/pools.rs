@@ -7,6 +7,7 @@ use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
 use sqlx::{Connection, PgConnection, PgPool};
 
 use super::StoreError;
+use super::outbox::Outbox;
 use crate::domain::ids::TenantId;
 
 /// How long a caller waits for a free connection.
@@ -34,7 +35,7 @@ pub struct Store {
     pub(super) writer: PgPool,
     /// Answers queries; sees the tenant that its connection was set to.
     pub(super) reader: PgPool,
-    pub(super) relay: PgPool,
+    relay: PgPool,
 }
 
 impl Store {
@@ -73,9 +74,9 @@ impl Store {
         Ok(connection)
     }
 
-    /// The pool of the relay's role.
-    pub(crate) fn relay_pool(&self) -> &PgPool {
-        &self.relay
+    /// What the relay works on.
+    pub fn outbox(&self) -> Outbox {
+        Outbox::new(self.relay.clone())
     }
 
     /// Connections in use and idle, per role.

@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::time::Time;
@@ -33,19 +34,24 @@ pub struct TaskFilter {
 }
 
 /// One open task, with what it belongs to.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskSummary {
     pub id: Uuid,
     pub label: String,
     pub status: String,
     pub owner: Option<String>,
+    #[schema(value_type = Vec<Object>)]
     pub candidates: Vec<Principal>,
+    #[schema(value_type = Option<Object>)]
     pub form: Option<Json>,
+    #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub claimed_at: Option<Timestamp>,
     pub state: String,
     pub priority: i16,
+    #[schema(value_type = Option<String>, format = DateTime)]
     pub due_at: Option<Timestamp>,
     pub instance_id: Uuid,
     pub definition_key: String,

@@ -1,0 +1,125 @@
+//! Brokers for tests: the one that the test command started, and a test's own to stop, kill and start again.
+
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::time::Duration;
+use std::{env, fs};
+
+use rdkafka::ClientConfig;
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::client::DefaultClientContext;
+use tokio::process::Command;
+
+/// Names the address of the broker that all tests share.
+const SHARED: &str = "WRKFLW_TEST_KAFKA";
+/// How long the broker may take to make a topic.
+const CREATE_TOPIC_MAX: Duration = Duration::from_secs(30);
+
+/// The address of the shared broker, which no test may stop.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test command names its servers in the environment"
+)]
+pub(crate) fn shared_address() -> String {
+    env::var(SHARED).unwrap_or_else(|_| {
+        panic!("{SHARED} is not set: run `make test`, which starts Kafka for the tests")
+    })
+}
+
+/// Creates a topic, and returns once the broker knows it. Tests that share a broker take topics of their own.
+pub(crate) async fn create_topic(address: &str, name: &str, partitions: i32) {
+    let admin: AdminClient<DefaultClientContext> = ClientConfig::new()
+        .set("bootstrap.servers", address)
+        .create()
+        .expect("the settings of the client are valid");
+    let topic = NewTopic::new(name, partitions, TopicReplication::Fixed(1));
+    let options = AdminOptions::new().operation_timeout(Some(CREATE_TOPIC_MAX));
+    let created = admin
+        .create_topics([&topic], &options)
+        .await
+        .unwrap_or_else(|error| panic!("no topic {name}: {error}"));
+    for result in created {
+        result.unwrap_or_else(|(name, code)| panic!("no topic {name}: {code}"));
+    }
+}
+
+/// A broker of the test's own. It keeps its address and its data when it is stopped or killed and
+/// started again, and ends with the test, even if that is killed.
+#[derive(Debug)]
+pub(crate) struct OwnBroker {
+    dir: PathBuf,
+    address: String,
+}
+
+impl OwnBroker {
+    /// Starts an empty broker on a free port.
+    pub(crate) async fn start() -> Self {
+        let dir = env::temp_dir().join(format!("wrkflw-kafka-{}", super::unique()));
+        let address = run(&dir, "start", &["0"]).await;
+        Self { dir, address }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Ends the broker in good order.
+    pub(crate) async fn stop(&self) {
+        run(&self.dir, "stop", &[]).await;
+    }
+
+    /// Ends it as a crash would.
+    pub(crate) async fn kill(&self) {
+        run(&self.dir, "kill", &[]).await;
+    }
+
+    /// Starts it again where it was.
+    pub(crate) async fn start_again(&self) {
+        assert_eq!(
+            run(&self.dir, "start", &[]).await,
+            self.address,
+            "clients know the broker by its address"
+        );
+    }
+}
+
+impl Drop for OwnBroker {
+    fn drop(&mut self) {
+        let killed = command(&self.dir, "kill", &[]).into_std().status();
+        if !killed.is_ok_and(|status| status.success()) {
+            eprintln!("the broker in {} did not end", self.dir.display());
+        }
+        if let Err(error) = fs::remove_dir_all(&self.dir) {
+            eprintln!("{} is left over: {error}", self.dir.display());
+        }
+    }
+}
+
+fn command(dir: &Path, verb: &str, arguments: &[&str]) -> Command {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/kafka.sh");
+    let mut command = Command::new(script);
+    command
+        .arg(verb)
+        .arg(dir)
+        .args(arguments)
+        .stdin(Stdio::null());
+    command.env("KAFKA_OWNER_PID", std::process::id().to_string());
+    command
+}
+
+/// Runs the script without blocking the test's runtime, on which a host may be at work. Returns what it printed.
+async fn run(dir: &Path, verb: &str, arguments: &[&str]) -> String {
+    let output: Output = command(dir, verb, arguments)
+        .output()
+        .await
+        .expect("the script can be run");
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "kafka.sh {verb} failed: {complaint}"
+    );
+    String::from_utf8(output.stdout)
+        .expect("an address is text")
+        .trim()
+        .to_owned()
+}

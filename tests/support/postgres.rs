@@ -1,0 +1,194 @@
+//! A database of its own for each test.
+//!
+//! The first test migrates a template; every test gets a copy of it, which takes a few dozen milliseconds
+//! and is dropped with its [`TestDatabase`]. The template's name tells the migrations
+//! it was made by, so a server that lives longer than one run serves the next run at once.
+
+use std::fmt::{Display, Write as _};
+use std::fs;
+use std::path::Path;
+use std::thread;
+
+use sha2::{Digest as _, Sha256};
+use sqlx::postgres::{PgConnection, PgPool, PgPoolOptions};
+use sqlx::{AssertSqlSafe, Connection as _};
+use tokio::sync::OnceCell;
+
+/// Names the URL of a server on which we may create databases and roles.
+const SERVER: &str = "WRKFLW_TEST_DATABASE_URL";
+/// Guards the making of the template among processes; any number will do that nobody else uses.
+const TEMPLATE_LOCK: i64 = 0x7772_6b66;
+/// Connections that a test itself may hold, beside those of the hosts it starts.
+const CONNECTIONS_MAX: u32 = 5;
+
+/// A migrated database that goes when this value does.
+#[derive(Debug)]
+pub(crate) struct TestDatabase {
+    name: String,
+    url: String,
+    pool: PgPool,
+}
+
+/// Makes a database. `migrate` brings the database at the URL it is given up to date, and
+/// leaves no connection open; it is called once for each state of `migrations/`.
+pub(crate) async fn database<E: Display>(
+    migrate: impl AsyncFnOnce(&str) -> Result<(), E>,
+) -> TestDatabase {
+    static TEMPLATE: OnceCell<String> = OnceCell::const_new();
+
+    let template = TEMPLATE.get_or_init(async || template(migrate).await).await;
+    let name = format!("wrkflw_test_{}", super::unique());
+    let mut server = connect().await;
+    execute(
+        &mut server,
+        format!("create database {name} template {template}"),
+    )
+    .await;
+    server
+        .close()
+        .await
+        .expect("the server closes a connection");
+    let url = with_database(&server_url(), &name);
+    let pool = PgPoolOptions::new()
+        .max_connections(CONNECTIONS_MAX)
+        .connect_lazy(&url);
+    TestDatabase {
+        pool: pool.expect("the server's URL was used before"),
+        name,
+        url,
+    }
+}
+
+impl TestDatabase {
+    /// The URL of this database, for its superuser.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Connections as the superuser, to look behind the host's back.
+    pub(crate) fn admin_pool(&self) -> &PgPool {
+        &self.pool
+    }
+}
+
+impl Drop for TestDatabase {
+    /// On a thread of its own, since the test's runtime cannot be waited for from within. What it says
+    /// goes to the test's output: a database that is left over fails nobody's test.
+    fn drop(&mut self) {
+        let sql = format!("drop database if exists {} with (force)", self.name);
+        let dropping = thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()?;
+            runtime.block_on(async {
+                let mut server = PgConnection::connect(&server_url())
+                    .await
+                    .map_err(std::io::Error::other)?;
+                sqlx::raw_sql(AssertSqlSafe(sql))
+                    .execute(&mut server)
+                    .await
+                    .map_err(std::io::Error::other)
+            })
+        });
+        if !matches!(dropping.join(), Ok(Ok(_))) {
+            eprintln!("the database {} could not be dropped", self.name);
+        }
+    }
+}
+
+/// Makes the template, unless a run before has; prints its name.
+async fn template<E: Display>(migrate: impl AsyncFnOnce(&str) -> Result<(), E>) -> String {
+    let name = format!("wrkflw_template_{}", digest_of_migrations());
+    let mut server = connect().await;
+    // Another process waits here until ours is done. The lock goes with the connection.
+    execute(
+        &mut server,
+        format!("select pg_advisory_lock({TEMPLATE_LOCK})"),
+    )
+    .await;
+    let finished = format!(
+        "select exists (select from pg_database where datname = '{name}' and datistemplate)"
+    );
+    let finished: bool = sqlx::query_scalar(AssertSqlSafe(finished))
+        .fetch_one(&mut server)
+        .await
+        .expect("the catalogue can be read");
+    if !finished {
+        execute(
+            &mut server,
+            format!("drop database if exists {name} with (force)"),
+        )
+        .await;
+        execute(&mut server, format!("create database {name}")).await;
+        let migrated = migrate(&with_database(&server_url(), &name)).await;
+        migrated.unwrap_or_else(|error| panic!("the migrations do not apply: {error}"));
+        execute(
+            &mut server,
+            format!("alter database {name} is_template true"),
+        )
+        .await;
+    }
+    server
+        .close()
+        .await
+        .expect("the server closes a connection");
+    name
+}
+
+fn digest_of_migrations() -> String {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../migrations");
+    let mut files: Vec<_> = fs::read_dir(&folder)
+        .expect("the repository has migrations")
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    let mut digest = Sha256::new();
+    for file in files.iter().filter(|file| file.is_file()) {
+        digest.update(file.file_name().expect("it is a file").as_encoded_bytes());
+        digest.update(fs::read(file).expect("a migration can be read"));
+    }
+    digest.finalize()[..8]
+        .iter()
+        .fold(String::new(), |mut text, byte| {
+            write!(text, "{byte:02x}").expect("a String takes every write");
+            text
+        })
+}
+
+async fn connect() -> PgConnection {
+    let url = server_url();
+    PgConnection::connect(&url)
+        .await
+        .unwrap_or_else(|error| panic!("cannot connect to {SERVER}={url}: {error}"))
+}
+
+async fn execute(server: &mut PgConnection, sql: String) {
+    let done = sqlx::raw_sql(AssertSqlSafe(sql.clone()))
+        .execute(server)
+        .await;
+    done.unwrap_or_else(|error| panic!("{sql}: {error}"));
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test command names its servers in the environment"
+)]
+fn server_url() -> String {
+    std::env::var(SERVER).unwrap_or_else(|_| {
+        panic!("{SERVER} is not set: run `make test`, which starts PostgreSQL for the tests")
+    })
+}
+
+/// Replaces the name of the database, which is the URL's path.
+fn with_database(url: &str, name: &str) -> String {
+    let (address, query) = url
+        .split_once('?')
+        .map_or((url, String::new()), |(address, query)| {
+            (address, format!("?{query}"))
+        });
+    let (scheme, rest) = address
+        .split_once("://")
+        .unwrap_or_else(|| panic!("{SERVER} is not a URL: {url}"));
+    let authority = rest.split('/').next().unwrap_or_default();
+    format!("{scheme}://{authority}/{name}{query}")
+}
