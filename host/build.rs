@@ -11,9 +11,10 @@ mod guest;
 
 const SAMPLE: &str = "document-approval";
 /// What the sample is made from, seen from this folder.
-const SOURCES: [&str; 7] = [
+const SOURCES: [&str; 8] = [
     "build/guest.rs",
     "src/wasm/componentize.rs",
+    "../Cargo.lock",
     "../Cargo.toml",
     "../guest-sdk/Cargo.toml",
     "../guest-sdk/src",

@@ -12,14 +12,24 @@ fn start_body(entity: &str) -> Value {
 }
 
 async fn start(host: &Host, entity: &str) -> Answer {
-    host.send("author", "POST", "/v1/instances", &[KEY], Some(start_body(entity))).await
+    host.send(
+        "author",
+        "POST",
+        "/v1/instances",
+        &[KEY],
+        Some(start_body(entity)),
+    )
+    .await
 }
 
 #[tokio::test]
 async fn a_repeat_gets_the_stored_reply() {
     let app = TestApp::start().await;
     let first = start(&app.host(), "doc-1").await;
-    assert_eq!((first.status, first.headers.get("idempotency-replayed")), (201, None));
+    assert_eq!(
+        (first.status, first.headers.get("idempotency-replayed")),
+        (201, None)
+    );
     let again = start(&app.beside().await, "doc-1").await;
     assert_eq!((again.status, &again.text), (201, &first.text));
     assert_eq!(again.headers["idempotency-replayed"], "true");
@@ -28,23 +38,42 @@ async fn a_repeat_gets_the_stored_reply() {
 
     let task = task_of(&first.body);
     let claim = format!("/v1/tasks/{task}/claim");
-    let claimed = app.host().send("reviewer", "POST", &claim, &[KEY], Some(json!({}))).await;
-    let repeated = app.host().send("reviewer", "POST", &claim, &[KEY], Some(json!({}))).await;
-    assert_eq!((claimed.status, repeated.status, &repeated.text), (200, 200, &claimed.text));
+    let claimed = app
+        .host()
+        .send("reviewer", "POST", &claim, &[KEY], Some(json!({})))
+        .await;
+    let repeated = app
+        .host()
+        .send("reviewer", "POST", &claim, &[KEY], Some(json!({})))
+        .await;
+    assert_eq!(
+        (claimed.status, repeated.status, &repeated.text),
+        (200, 200, &claimed.text)
+    );
 }
 
 #[tokio::test]
 async fn a_key_stands_for_one_request() {
     let app = TestApp::start().await;
     start(&app.host(), "doc-1").await.expect(201);
-    start(&app.host(), "doc-2").await.problem(422, "idempotency_key_reused");
+    start(&app.host(), "doc-2")
+        .await
+        .problem(422, "idempotency_key_reused");
     // Another principal's key is another key.
-    let other = app.host().send("admin", "POST", "/v1/instances", &[KEY], Some(start_body("doc-3"))).await;
+    let other = app
+        .host()
+        .send(
+            "admin",
+            "POST",
+            "/v1/instances",
+            &[KEY],
+            Some(start_body("doc-3")),
+        )
+        .await;
     other.problem(403, "forbidden");
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[expect(clippy::disallowed_methods, reason = "the join set waits for them")]
 async fn twins_in_flight_get_the_same_reply() {
     let app = TestApp::start().await;
     let hosts = [app.host(), app.beside().await];
@@ -57,14 +86,20 @@ async fn twins_in_flight_get_the_same_reply() {
     for reply in &replies {
         assert_eq!((reply.status, &reply.text), (201, &replies[0].text));
     }
-    let fresh = replies.iter().filter(|reply| !reply.headers.contains_key("idempotency-replayed")).count();
+    let fresh = replies
+        .iter()
+        .filter(|reply| !reply.headers.contains_key("idempotency-replayed"))
+        .count();
     assert_eq!(fresh, 1);
 
     let claim = format!("/v1/tasks/{}/claim", task_of(&replies[0].body));
     let mut twins = JoinSet::new();
     for twin in 0..20 {
         let (host, claim) = (hosts[twin % 2].clone(), claim.clone());
-        twins.spawn(async move { host.send("reviewer", "POST", &claim, &[KEY], Some(json!({}))).await });
+        twins.spawn(async move {
+            host.send("reviewer", "POST", &claim, &[KEY], Some(json!({})))
+                .await
+        });
     }
     let replies = twins.join_all().await;
     for reply in &replies {
@@ -77,10 +112,24 @@ async fn a_refused_request_keeps_no_reply() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let claim = format!("/v1/tasks/{}/claim", task_of(&instance));
-    app.host().send("outsider", "POST", &claim, &[KEY], Some(json!({}))).await.problem(403, "forbidden");
-    app.put("admin", "/v1/people/outsider", json!({ "name": "now inside" })).await.expect(200);
-    app.put("admin", "/v1/groups/reviewers/members/outsider", json!({})).await.expect(200);
-    app.host().send("outsider", "POST", &claim, &[KEY], Some(json!({}))).await.expect(200);
+    app.host()
+        .send("outsider", "POST", &claim, &[KEY], Some(json!({})))
+        .await
+        .problem(403, "forbidden");
+    app.put(
+        "admin",
+        "/v1/people/outsider",
+        json!({ "name": "now inside" }),
+    )
+    .await
+    .expect(200);
+    app.put("admin", "/v1/groups/reviewers/members/outsider", json!({}))
+        .await
+        .expect(200);
+    app.host()
+        .send("outsider", "POST", &claim, &[KEY], Some(json!({})))
+        .await
+        .expect(200);
 }
 
 #[tokio::test]
@@ -88,8 +137,14 @@ async fn keys_are_forgotten_after_a_day() {
     let app = TestApp::start().await;
     let first = start(&app.host(), "doc-1").await.expect(201);
     let pool = app.database.admin_pool();
-    sqlx::query("update idempotency_key set created_at = created_at - interval '25 hours'").execute(pool).await.expect("older");
-    sqlx::query("update instance set started_at = started_at - interval '25 hours'").execute(pool).await.expect("older");
+    sqlx::query("update idempotency_key set created_at = created_at - interval '25 hours'")
+        .execute(pool)
+        .await
+        .expect("older");
+    sqlx::query("update instance set started_at = started_at - interval '25 hours'")
+        .execute(pool)
+        .await
+        .expect("older");
     app.engine.purge().await.expect("a purge");
     let second = start(&app.host(), "doc-2").await.expect(201);
     assert_ne!(first["id"], second["id"]);
@@ -98,7 +153,16 @@ async fn keys_are_forgotten_after_a_day() {
 #[tokio::test]
 async fn a_dry_run_keeps_no_key() {
     let app = TestApp::start().await;
-    let dry = app.host().send("author", "POST", "/v1/instances?dryRun=true", &[KEY], Some(start_body("doc-1"))).await;
+    let dry = app
+        .host()
+        .send(
+            "author",
+            "POST",
+            "/v1/instances?dryRun=true",
+            &[KEY],
+            Some(start_body("doc-1")),
+        )
+        .await;
     assert_eq!(dry.expect(200)["dryRun"], true);
     start(&app.host(), "doc-2").await.expect(201);
 }

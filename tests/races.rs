@@ -12,24 +12,32 @@ async fn at_once(app: &TestApp, users: &[&str], path: &str, body: &Value) -> Vec
     let hosts = [app.host(), app.beside().await];
     let mut callers = JoinSet::new();
     for caller in 0..CALLERS {
-        let (host, user) = (hosts[caller % 2].clone(), users[caller % users.len()].to_owned());
+        let (host, user) = (
+            hosts[caller % 2].clone(),
+            users[caller % users.len()].to_owned(),
+        );
         let (path, body) = (path.to_owned(), body.clone());
         spawn(&mut callers, host, user, path, body);
     }
     callers.join_all().await
 }
 
-#[expect(clippy::disallowed_methods, reason = "the join set waits for them")]
 fn spawn(callers: &mut JoinSet<Answer>, host: Host, user: String, path: String, body: Value) {
     callers.spawn(async move { host.send(&user, "POST", &path, &[], Some(body)).await });
 }
 
 fn statuses(answers: &[Answer], status: u16) -> usize {
-    answers.iter().filter(|answer| answer.status == status).count()
+    answers
+        .iter()
+        .filter(|answer| answer.status == status)
+        .count()
 }
 
 async fn count(app: &TestApp, sql: &'static str) -> i64 {
-    sqlx::query_scalar(sql).fetch_one(app.database.admin_pool()).await.expect("a count")
+    sqlx::query_scalar(sql)
+        .fetch_one(app.database.admin_pool())
+        .await
+        .expect("a count")
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -37,21 +45,57 @@ async fn fifty_decide_and_one_wins() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let task = task_of(&instance);
-    app.post("reviewer", &format!("/v1/tasks/{task}/claim"), json!({})).await.expect(200);
+    app.post("reviewer", &format!("/v1/tasks/{task}/claim"), json!({}))
+        .await
+        .expect(200);
     let path = format!("/v1/tasks/{task}/decide");
     let answers = at_once(&app, &["reviewer"], &path, &json!({ "outcome": "APPROVE" })).await;
     assert_eq!((statuses(&answers, 200), statuses(&answers, 409)), (1, 49));
     for lost in answers.iter().filter(|answer| answer.status == 409) {
         assert_eq!(lost.body["code"], "task_taken");
         let conflict = &lost.body["conflict"];
-        let named = (&conflict["by"], &conflict["action"], &conflict["outcome"], &conflict["task"]);
-        assert_eq!(named, (&json!("reviewer"), &json!("decided"), &json!("APPROVE"), &json!(task)));
+        let named = (
+            &conflict["by"],
+            &conflict["action"],
+            &conflict["outcome"],
+            &conflict["task"],
+        );
+        assert_eq!(
+            named,
+            (
+                &json!("reviewer"),
+                &json!("decided"),
+                &json!("APPROVE"),
+                &json!(task)
+            )
+        );
         assert!(conflict["at"].is_string());
     }
     assert_eq!(count(&app, "select count(*) from decision").await, 1);
-    assert_eq!(count(&app, "select count(*) from audit_entry where type = 'DECISION_RECORDED'").await, 1);
-    assert_eq!(count(&app, "select count(*) from audit_entry where type = 'STATE_TRANSITIONED'").await, 1);
-    assert_eq!(count(&app, "select count(*) - max(event_seq) from audit_entry where event_seq is not null").await, 0);
+    assert_eq!(
+        count(
+            &app,
+            "select count(*) from audit_entry where type = 'DECISION_RECORDED'"
+        )
+        .await,
+        1
+    );
+    assert_eq!(
+        count(
+            &app,
+            "select count(*) from audit_entry where type = 'STATE_TRANSITIONED'"
+        )
+        .await,
+        1
+    );
+    assert_eq!(
+        count(
+            &app,
+            "select count(*) - max(event_seq) from audit_entry where event_seq is not null"
+        )
+        .await,
+        0
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -61,12 +105,28 @@ async fn fifty_claim_and_one_wins() {
     let path = format!("/v1/tasks/{}/claim", task_of(&instance));
     let answers = at_once(&app, &["reviewer", "reviewer2"], &path, &json!({})).await;
     assert_eq!((statuses(&answers, 200), statuses(&answers, 409)), (1, 49));
-    let won = answers.iter().find(|answer| answer.status == 200).expect("a winner");
+    let won = answers
+        .iter()
+        .find(|answer| answer.status == 200)
+        .expect("a winner");
     let owner = &won.body["task"]["owner"];
     for lost in answers.iter().filter(|answer| answer.status == 409) {
-        assert_eq!((&lost.body["conflict"]["by"], &lost.body["conflict"]["action"]), (owner, &json!("claimed")));
+        assert_eq!(
+            (
+                &lost.body["conflict"]["by"],
+                &lost.body["conflict"]["action"]
+            ),
+            (owner, &json!("claimed"))
+        );
     }
-    assert_eq!(count(&app, "select count(*) from audit_entry where type = 'TASK_CLAIMED'").await, 1);
+    assert_eq!(
+        count(
+            &app,
+            "select count(*) from audit_entry where type = 'TASK_CLAIMED'"
+        )
+        .await,
+        1
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -75,18 +135,41 @@ async fn decide_against_cancel_has_one_winner() {
     let other = app.beside().await;
     for round in 0..10 {
         let instance = app.started(&format!("doc-{round}")).await;
-        let (task, id) = (task_of(&instance), instance["id"].as_str().expect("an id").to_owned());
-        app.post("reviewer", &format!("/v1/tasks/{task}/claim"), json!({})).await.expect(200);
-        let (decide, cancel) = (format!("/v1/tasks/{task}/decide"), format!("/v1/instances/{id}/cancel"));
-        let decision = other.send("reviewer", "POST", &decide, &[], Some(json!({ "outcome": "APPROVE" })));
-        let (decided, cancelled) = tokio::join!(decision, app.post("admin", &cancel, json!({ "reason": "withdrawn" })));
+        let (task, id) = (
+            task_of(&instance),
+            instance["id"].as_str().expect("an id").to_owned(),
+        );
+        app.post("reviewer", &format!("/v1/tasks/{task}/claim"), json!({}))
+            .await
+            .expect(200);
+        let (decide, cancel) = (
+            format!("/v1/tasks/{task}/decide"),
+            format!("/v1/instances/{id}/cancel"),
+        );
+        let decision = other.send(
+            "reviewer",
+            "POST",
+            &decide,
+            &[],
+            Some(json!({ "outcome": "APPROVE" })),
+        );
+        let (decided, cancelled) = tokio::join!(
+            decision,
+            app.post("admin", &cancel, json!({ "reason": "withdrawn" }))
+        );
         // A cancel may follow a decision, never the other way round.
         assert_eq!(cancelled.status, 200, "{}", cancelled.text);
         if decided.status != 200 {
             let problem = decided.problem(409, "task_taken");
-            assert_eq!((&problem["conflict"]["action"], &problem["conflict"]["by"]), (&json!("cancelled"), &json!("admin")));
+            assert_eq!(
+                (&problem["conflict"]["action"], &problem["conflict"]["by"]),
+                (&json!("cancelled"), &json!("admin"))
+            );
         }
-        let shown = app.get("author", &format!("/v1/instances/{id}")).await.expect(200);
+        let shown = app
+            .get("author", &format!("/v1/instances/{id}"))
+            .await
+            .expect(200);
         assert_eq!(shown["status"], "CANCELLED");
     }
 }
@@ -99,9 +182,15 @@ async fn fifty_starts_about_one_entity_make_one_instance() {
     });
     let answers = at_once(&app, &["author"], "/v1/instances", &body).await;
     assert_eq!((statuses(&answers, 201), statuses(&answers, 409)), (1, 49));
-    let won = answers.iter().find(|answer| answer.status == 201).expect("a winner");
+    let won = answers
+        .iter()
+        .find(|answer| answer.status == 201)
+        .expect("a winner");
     for lost in answers.iter().filter(|answer| answer.status == 409) {
-        assert_eq!((&lost.body["code"], &lost.body["conflict"]["instance"]), (&json!("already_running"), &won.body["id"]));
+        assert_eq!(
+            (&lost.body["code"], &lost.body["conflict"]["instance"]),
+            (&json!("already_running"), &won.body["id"])
+        );
     }
     assert_eq!(count(&app, "select count(*) from instance").await, 1);
 }
@@ -112,7 +201,13 @@ async fn votes_on_different_instances_do_not_meet() {
     let mut callers = JoinSet::new();
     for round in 0..CALLERS {
         let instance = app.started(&format!("doc-{round}")).await;
-        spawn(&mut callers, app.host(), "reviewer".into(), format!("/v1/tasks/{}/claim", task_of(&instance)), json!({}));
+        spawn(
+            &mut callers,
+            app.host(),
+            "reviewer".into(),
+            format!("/v1/tasks/{}/claim", task_of(&instance)),
+            json!({}),
+        );
     }
     let answers = callers.join_all().await;
     assert_eq!(statuses(&answers, 200), CALLERS);

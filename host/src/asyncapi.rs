@@ -18,7 +18,10 @@ pub fn document(naming: &Naming, topic: &str) -> Value {
     let mut messages = Map::new();
     for event_type in EVENT_TYPES {
         let name = message_name(event_type);
-        channel_messages.insert(name.clone(), json!({"$ref": format!("#/components/messages/{name}")}));
+        channel_messages.insert(
+            name.clone(),
+            json!({"$ref": format!("#/components/messages/{name}")}),
+        );
         messages.insert(name, message(event_type, naming));
     }
     json!({
@@ -99,7 +102,10 @@ mod tests {
     use super::*;
 
     fn example() -> Value {
-        let naming = Naming { prefix: "org.example".into(), base: "https://flows.example.org".into() };
+        let naming = Naming {
+            prefix: "org.example".into(),
+            base: "https://flows.example.org".into(),
+        };
         document(&naming, "flows")
     }
 
@@ -107,7 +113,9 @@ mod tests {
     fn every_type_is_a_message_of_the_channel() {
         let document = example();
         assert_eq!(document["channels"]["events"]["address"], "flows");
-        let messages = document["components"]["messages"].as_object().expect("messages");
+        let messages = document["components"]["messages"]
+            .as_object()
+            .expect("messages");
         assert_eq!(messages.len(), EVENT_TYPES.len());
         assert_eq!(messages["task.claimed"]["name"], "org.example.task.claimed");
         assert_eq!(messages["custom"]["name"], "org.example.custom.{name}");
@@ -120,12 +128,19 @@ mod tests {
         let mut references = 0;
         while let Some(value) = open.pop() {
             if let Some(reference) = value.get("$ref").and_then(Value::as_str) {
-                let pointer = reference.strip_prefix('#').expect("a reference within the document");
+                let pointer = reference
+                    .strip_prefix('#')
+                    .expect("a reference within the document");
                 assert!(document.pointer(pointer).is_some(), "{reference}");
                 references += 1;
             }
             open.extend(value.as_array().into_iter().flatten());
-            open.extend(value.as_object().into_iter().flat_map(|members| members.values()));
+            open.extend(
+                value
+                    .as_object()
+                    .into_iter()
+                    .flat_map(|members| members.values()),
+            );
         }
         assert_eq!(references, 1 + 2 * EVENT_TYPES.len());
     }
@@ -142,17 +157,29 @@ mod tests {
             event_seq: 1,
             occurred_at: jiff::Timestamp::UNIX_EPOCH,
             actor: Some("ada".into()),
-            definition: crate::domain::ids::VersionRef { key: "approval".into(), version: 1 },
-            entity: crate::domain::instance::Entity { kind: "invoice".into(), id: "i".into() },
+            definition: crate::domain::ids::VersionRef {
+                key: "approval".into(),
+                version: 1,
+            },
+            entity: crate::domain::instance::Entity {
+                kind: "invoice".into(),
+                id: "i".into(),
+            },
             traceparent: Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into()),
             revision: 1,
         };
         let event = CloudEvent::of(&entry, &Naming::default()).expect("a sound entry");
-        let headers: Map<String, Value> =
-            event.binary_headers().map(|(name, value)| (name, Value::from(value))).collect();
+        let headers: Map<String, Value> = event
+            .binary_headers()
+            .map(|(name, value)| (name, Value::from(value)))
+            .collect();
         let schema = super::headers();
         let mut names: Vec<&String> = headers.keys().collect();
-        let mut documented: Vec<&String> = schema["properties"].as_object().expect("properties").keys().collect();
+        let mut documented: Vec<&String> = schema["properties"]
+            .as_object()
+            .expect("properties")
+            .keys()
+            .collect();
         names.sort();
         documented.sort();
         assert_eq!(names, documented);

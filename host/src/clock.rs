@@ -1,7 +1,7 @@
 //! The only place that reads the wall clock or draws a random number.
 
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -22,7 +22,8 @@ impl Clock {
             Clock::System => Timestamp::now().as_millisecond(),
             Clock::Manual(milliseconds) => milliseconds.load(Ordering::SeqCst),
         };
-        Timestamp::from_millisecond(milliseconds).expect("clocks stay within the years that timestamps cover")
+        Timestamp::from_millisecond(milliseconds)
+            .expect("clocks stay within the years that timestamps cover")
     }
 }
 

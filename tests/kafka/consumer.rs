@@ -47,10 +47,15 @@ impl Consumer {
             .expect("a consumer");
         let mut assignment = TopicPartitionList::new();
         for partition in 0..partitions(brokers, topic).await {
-            assignment.add_partition_offset(topic, partition, Offset::Beginning).expect("a partition");
+            assignment
+                .add_partition_offset(topic, partition, Offset::Beginning)
+                .expect("a partition");
         }
         inner.assign(&assignment).expect("an assignment");
-        Consumer { inner, received: Vec::new() }
+        Consumer {
+            inner,
+            received: Vec::new(),
+        }
     }
 
     /// Receives until `done` says so of everything received.
@@ -69,7 +74,10 @@ impl Consumer {
                     .iter()
                     .map(|header| {
                         let value = header.value.expect("a value").to_vec();
-                        (header.key.to_owned(), String::from_utf8(value).expect("text"))
+                        (
+                            header.key.to_owned(),
+                            String::from_utf8(value).expect("text"),
+                        )
                     })
                     .collect(),
                 value: serde_json::from_slice(message.payload().expect("a value")).expect("JSON"),
@@ -79,7 +87,8 @@ impl Consumer {
 
     /// Receives until `count` different events have come.
     pub(super) async fn receive(&mut self, count: usize) {
-        self.receive_until(|received| distinct(received) >= count).await;
+        self.receive_until(|received| distinct(received) >= count)
+            .await;
         assert_eq!(distinct(&self.received), count);
     }
 
@@ -89,7 +98,10 @@ impl Consumer {
         let mut seen = HashSet::new();
         for received in &self.received {
             if seen.insert(received.id().to_owned()) {
-                sequences.entry(received.key.clone()).or_default().push(received.sequence());
+                sequences
+                    .entry(received.key.clone())
+                    .or_default()
+                    .push(received.sequence());
             }
         }
         sequences
@@ -105,14 +117,21 @@ impl Consumer {
 }
 
 fn distinct(received: &[Received]) -> usize {
-    received.iter().map(Received::id).collect::<HashSet<_>>().len()
+    received
+        .iter()
+        .map(Received::id)
+        .collect::<HashSet<_>>()
+        .len()
 }
 
 /// Waits until the topic exists.
 pub(super) async fn partitions(brokers: &str, topic: &str) -> i32 {
     let (brokers, topic) = (brokers.to_owned(), topic.to_owned());
     let count = tokio::task::spawn_blocking(move || {
-        let client: BaseConsumer = ClientConfig::new().set("bootstrap.servers", brokers).create().expect("a client");
+        let client: BaseConsumer = ClientConfig::new()
+            .set("bootstrap.servers", brokers)
+            .create()
+            .expect("a client");
         let deadline = std::time::Instant::now() + PATIENCE;
         loop {
             let metadata = client.fetch_metadata(Some(&topic), Duration::from_secs(1));
@@ -120,7 +139,10 @@ pub(super) async fn partitions(brokers: &str, topic: &str) -> i32 {
             if count > 0 {
                 return count;
             }
-            assert!(std::time::Instant::now() < deadline, "the topic {topic} never came to be");
+            assert!(
+                std::time::Instant::now() < deadline,
+                "the topic {topic} never came to be"
+            );
             std::thread::sleep(Duration::from_millis(50));
         }
     });

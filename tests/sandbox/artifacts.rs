@@ -71,14 +71,15 @@ async fn a_restart_loads_from_disk() {
 
 #[tokio::test]
 async fn an_altered_file_is_set_aside_and_compiled_anew() {
-    let alterations: [(&str, fn(&mut Vec<u8>)); 4] = [
+    type Alteration = fn(&mut Vec<u8>);
+    let alterations: [(&str, Alteration); 4] = [
         ("a flipped bit in the code", |bytes| {
             let middle = bytes.len() / 2;
             bytes[middle] ^= 1;
         }),
         ("a flipped bit in the MAC", |bytes| bytes[20] ^= 1),
         ("a truncated file", |bytes| {
-            bytes.truncate(bytes.len() - 100)
+            bytes.truncate(bytes.len() - 100);
         }),
         ("a file without a header", |bytes| bytes.truncate(3)),
     ];

@@ -1,4 +1,4 @@
-//! Compiling in a child process: the program under test, started with its hidden command.
+//! Compiling in a child process: started with the hidden command as the program starts itself.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -6,12 +6,13 @@ use std::process::{Command, Stdio};
 use wrkflw::wasm::COMPILE_COMMAND;
 
 use super::*;
-use crate::support::program;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_compiler-under-test");
 
 #[tokio::test]
 async fn a_child_compiles_what_this_process_runs() {
     let sandbox = Sandbox::new(Settings {
-        compiler: Compiler::Child(program::wrkflw()),
+        compiler: Compiler::Child(PROGRAM.into()),
         ..settings()
     });
     let sandbox = sandbox.expect("sandbox");
@@ -33,7 +34,7 @@ async fn a_compiler_that_is_not_there_is_the_operators_matter() {
 /// Feeds the child directly, past the scan that would refuse these bytes.
 #[test]
 fn the_child_tells_a_bad_component_from_a_failure_of_its_own() {
-    let mut child = Command::new(program::wrkflw())
+    let mut child = Command::new(PROGRAM)
         .arg(COMPILE_COMMAND)
         .env_clear()
         .stdin(Stdio::piped())
@@ -48,4 +49,25 @@ fn the_child_tells_a_bad_component_from_a_failure_of_its_own() {
     assert_eq!(output.status.code(), Some(3));
     assert!(output.stdout.is_empty());
     assert!(!output.stderr.is_empty());
+}
+
+/// One of the limits that the child sets itself, as the easiest to run into: it writes no files.
+#[test]
+fn the_child_lives_under_limits() {
+    let path = std::env::temp_dir().join(format!("wrkflw-child-{}", std::process::id()));
+    let file = std::fs::File::create(&path).expect("file");
+    let mut child = Command::new(PROGRAM)
+        .arg(COMPILE_COMMAND)
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(file)
+        .spawn()
+        .expect("starts");
+    let mut input = child.stdin.take().expect("piped");
+    input.write_all(guests::hostile()).expect("written");
+    drop(input);
+    let status = child.wait().expect("ends");
+    let written = std::fs::metadata(&path).expect("file").len();
+    std::fs::remove_file(&path).expect("removed");
+    assert_eq!((written, status.code()), (0, None), "{status}");
 }

@@ -7,6 +7,7 @@ mod limits;
 mod questions;
 mod sample;
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::LazyLock;
 
@@ -75,7 +76,7 @@ fn instance(data: &str) -> Instance {
         predecessor: None,
         parent: None,
         data: json(data),
-        attributes: Default::default(),
+        attributes: BTreeMap::default(),
         active: vec![],
         waiting: vec![],
         past: vec![],

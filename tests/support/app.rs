@@ -26,11 +26,28 @@ use super::postgres::{TestDatabase, database};
 const SECRET: &[u8] = b"a secret for tests, long enough for HS256";
 /// What roles permit in the tests' tenant.
 const USER: &[&str] = &[
-    "instance:start", "instance:read", "task:act", "task:read", "definition:read", "event:read", "directory:read",
+    "instance:start",
+    "instance:read",
+    "task:act",
+    "task:read",
+    "definition:read",
+    "event:read",
+    "directory:read",
 ];
 const ADMIN: &[&str] = &[
-    "instance:start", "instance:read", "instance:cancel", "task:act", "task:read", "definition:read", "definition:publish",
-    "definition:activate", "definition:activate-own-work", "definition:retire", "event:read", "audit:read", "directory:read",
+    "instance:start",
+    "instance:read",
+    "instance:cancel",
+    "task:act",
+    "task:read",
+    "definition:read",
+    "definition:publish",
+    "definition:activate",
+    "definition:activate-own-work",
+    "definition:retire",
+    "event:read",
+    "audit:read",
+    "directory:read",
     "directory:write",
 ];
 
@@ -62,7 +79,12 @@ impl Answer {
     /// The problem of this status and code.
     #[track_caller]
     pub(crate) fn problem(self, status: u16, code: &str) -> Value {
-        assert_eq!((self.status, self.body["code"].as_str()), (status, Some(code)), "{}", self.text);
+        assert_eq!(
+            (self.status, self.body["code"].as_str()),
+            (status, Some(code)),
+            "{}",
+            self.text
+        );
         assert_eq!(self.headers["content-type"], "application/problem+json");
         self.body
     }
@@ -79,7 +101,9 @@ impl TestApp {
     /// With demo people, and document approval published and active.
     pub(crate) async fn start() -> TestApp {
         let app = TestApp::empty().await;
-        app.publish("document-approval", DOCUMENT_APPROVAL, &json!({})).await.expect(201);
+        app.publish("document-approval", DOCUMENT_APPROVAL, &json!({}))
+            .await
+            .expect(201);
         let path = "/v1/definitions/document-approval/versions/1/activate";
         app.post("admin", path, json!({})).await.expect(200);
         app
@@ -94,39 +118,90 @@ impl TestApp {
     }
 
     async fn on(database: TestDatabase) -> TestApp {
-        let store = Store::connect(database.url(), PoolSizes { writer: 4, reader: 3, relay: 2 }).expect("a URL");
+        let store = Store::connect(
+            database.url(),
+            PoolSizes {
+                writer: 4,
+                reader: 3,
+                relay: 2,
+            },
+        )
+        .expect("a URL");
         let engine = engine(store).await;
-        let auth = AuthSettings { hs256_secret: Some(Secret::new(SECRET)), ..AuthSettings::default() };
+        let auth = AuthSettings {
+            hs256_secret: Some(Secret::new(SECRET)),
+            ..AuthSettings::default()
+        };
         let router = service(engine.clone(), &auth);
-        TestApp { database, engine, router, auth }
+        TestApp {
+            database,
+            engine,
+            router,
+            auth,
+        }
     }
 
     /// A second host on the same database.
     pub(crate) async fn beside(&self) -> Host {
-        let store = Store::connect(self.database.url(), PoolSizes { writer: 4, reader: 3, relay: 2 }).expect("a URL");
+        let store = Store::connect(
+            self.database.url(),
+            PoolSizes {
+                writer: 4,
+                reader: 3,
+                relay: 2,
+            },
+        )
+        .expect("a URL");
         let engine = engine(store).await;
-        Host { router: service(engine, &self.auth), auth: self.auth.clone() }
+        Host {
+            router: service(engine, &self.auth),
+            auth: self.auth.clone(),
+        }
     }
 
     async fn populate(&self) {
         let roles = BTreeMap::from([("user", USER), ("admin", ADMIN)]);
         let store = self.engine.store();
-        store.ensure_tenant("default", &roles, self.engine.clock().now()).await.expect("a tenant");
+        store
+            .ensure_tenant("default", &roles, self.engine.clock().now())
+            .await
+            .expect("a tenant");
         for (group, members) in [
             ("authors", vec!["author"]),
             ("reviewers", vec!["reviewer", "reviewer2", "author"]),
             ("approvers", vec!["approver"]),
         ] {
-            self.put("admin", &format!("/v1/groups/{group}"), json!({ "name": group })).await.expect(200);
+            self.put(
+                "admin",
+                &format!("/v1/groups/{group}"),
+                json!({ "name": group }),
+            )
+            .await
+            .expect(200);
             for member in members {
-                self.put("admin", &format!("/v1/people/{member}"), json!({ "name": member })).await.expect(200);
-                self.put("admin", &format!("/v1/groups/{group}/members/{member}"), json!({})).await.expect(200);
+                self.put(
+                    "admin",
+                    &format!("/v1/people/{member}"),
+                    json!({ "name": member }),
+                )
+                .await
+                .expect(200);
+                self.put(
+                    "admin",
+                    &format!("/v1/groups/{group}/members/{member}"),
+                    json!({}),
+                )
+                .await
+                .expect(200);
             }
         }
     }
 
     pub(crate) fn host(&self) -> Host {
-        Host { router: self.router.clone(), auth: self.auth.clone() }
+        Host {
+            router: self.router.clone(),
+            auth: self.auth.clone(),
+        }
     }
 
     pub(crate) async fn get(&self, user: &str, path: &str) -> Answer {
@@ -153,7 +228,10 @@ impl TestApp {
         let host = self.host();
         let request = host
             .request("admin", "POST", &format!("/v1/definitions/{key}/versions"))
-            .header("content-type", format!("multipart/form-data; boundary={BOUNDARY}"))
+            .header(
+                "content-type",
+                format!("multipart/form-data; boundary={BOUNDARY}"),
+            )
             .body(Body::from(body));
         host.answer(request.expect("a request")).await
     }
@@ -169,8 +247,13 @@ impl TestApp {
     /// Claims the only open task of an instance and decides it.
     pub(crate) async fn decided(&self, user: &str, instance: &Value, decision: Value) -> Value {
         let task = task_of(instance);
-        self.post(user, &format!("/v1/tasks/{task}/claim"), json!({})).await.expect(200);
-        self.post(user, &format!("/v1/tasks/{task}/decide"), decision).await.expect(200)["instance"].clone()
+        self.post(user, &format!("/v1/tasks/{task}/claim"), json!({}))
+            .await
+            .expect(200);
+        self.post(user, &format!("/v1/tasks/{task}/decide"), decision)
+            .await
+            .expect(200)["instance"]
+            .clone()
     }
 }
 
@@ -178,7 +261,9 @@ impl TestApp {
 #[track_caller]
 pub(crate) fn task_of(instance: &Value) -> String {
     let task = &instance["states"][0]["tasks"][0]["id"];
-    task.as_str().unwrap_or_else(|| panic!("no open task in {instance}")).to_owned()
+    task.as_str()
+        .unwrap_or_else(|| panic!("no open task in {instance}"))
+        .to_owned()
 }
 
 /// A way to one host, to be sent to other tasks.
@@ -191,13 +276,32 @@ pub(crate) struct Host {
 impl Host {
     pub(crate) fn token(&self, user: &str) -> String {
         let roles = vec![if user == "admin" { "admin" } else { "user" }.to_owned()];
-        let claims = Claims { subject: user.to_owned(), tenant: "default".to_owned(), roles };
-        token::mint(&self.auth, &claims, Duration::from_hours(1), Clock::System.now()).expect("a token")
+        let claims = Claims {
+            subject: user.to_owned(),
+            tenant: "default".to_owned(),
+            roles,
+        };
+        token::mint(
+            &self.auth,
+            &claims,
+            Duration::from_hours(1),
+            Clock::System.now(),
+        )
+        .expect("a token")
     }
 
-    pub(crate) fn request(&self, user: &str, method: &str, path: &str) -> axum::http::request::Builder {
+    pub(crate) fn request(
+        &self,
+        user: &str,
+        method: &str,
+        path: &str,
+    ) -> axum::http::request::Builder {
         let request = Request::builder().method(method).uri(path);
-        if user.is_empty() { request } else { request.header("authorization", format!("Bearer {}", self.token(user))) }
+        if user.is_empty() {
+            request
+        } else {
+            request.header("authorization", format!("Bearer {}", self.token(user)))
+        }
     }
 
     pub(crate) async fn send(
@@ -213,29 +317,58 @@ impl Host {
             request = request.header(*name, *value);
         }
         let request = match body {
-            Some(body) => request.header("content-type", "application/json").body(Body::from(body.to_string())),
+            Some(body) => request
+                .header("content-type", "application/json")
+                .body(Body::from(body.to_string())),
             None => request.body(Body::empty()),
         };
         self.answer(request.expect("a request")).await
     }
 
     pub(crate) async fn answer(&self, request: Request<Body>) -> Answer {
-        let response = self.router.clone().oneshot(request).await.expect("the router answers");
+        let response = self
+            .router
+            .clone()
+            .oneshot(request)
+            .await
+            .expect("the router answers");
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.expect("a body").to_bytes();
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let body = serde_json::from_str(&text).unwrap_or(Value::Null);
-        Answer { status: parts.status.as_u16(), headers: parts.headers, body, text }
+        Answer {
+            status: parts.status.as_u16(),
+            headers: parts.headers,
+            body,
+            text,
+        }
     }
 }
 
 async fn engine(store: Store) -> Engine {
-    let seals = SealKeys::new("test", BTreeMap::from([("test".to_owned(), vec![7; 32])])).expect("a key");
-    Engine::new(store, sandbox().await, Clock::System, seals, Duration::from_secs(20)).await.expect("an engine")
+    let seals =
+        SealKeys::new("test", BTreeMap::from([("test".to_owned(), vec![7; 32])])).expect("a key");
+    Engine::new(
+        store,
+        sandbox().await,
+        Clock::System,
+        seals,
+        Duration::from_secs(20),
+    )
+    .await
+    .expect("an engine")
 }
 
 fn service(engine: Engine, auth: &AuthSettings) -> Router {
-    let authenticator = Arc::new(Authenticator::new(auth.clone(), Clock::System).expect("sound settings"));
+    let authenticator =
+        Arc::new(Authenticator::new(auth.clone(), Clock::System).expect("sound settings"));
     let metrics = Arc::new(String::new);
-    router(App::new(engine, authenticator, Naming::default(), "wrkflw.events".into(), metrics, CancellationToken::new()))
+    router(App::new(
+        engine,
+        authenticator,
+        Naming::default(),
+        "wrkflw.events".into(),
+        metrics,
+        CancellationToken::new(),
+    ))
 }

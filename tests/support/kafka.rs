@@ -26,13 +26,22 @@ pub(crate) fn shared_address() -> String {
     })
 }
 
-/// Creates a topic, and returns once the broker knows it. Tests that share a broker take topics of their own.
-pub(crate) async fn create_topic(address: &str, name: &str, partitions: i32) {
+/// Creates a topic with the broker's settings or others, and returns once the broker knows it. Tests that share a
+/// broker take topics of their own.
+pub(crate) async fn create_topic(
+    address: &str,
+    name: &str,
+    partitions: i32,
+    settings: &[(&str, &str)],
+) {
     let admin: AdminClient<DefaultClientContext> = ClientConfig::new()
         .set("bootstrap.servers", address)
         .create()
         .expect("the settings of the client are valid");
-    let topic = NewTopic::new(name, partitions, TopicReplication::Fixed(1));
+    let topic = settings.iter().fold(
+        NewTopic::new(name, partitions, TopicReplication::Fixed(1)),
+        |topic, (key, value)| topic.set(key, value),
+    );
     let options = AdminOptions::new().operation_timeout(Some(CREATE_TOPIC_MAX));
     let created = admin
         .create_topics([&topic], &options)

@@ -4,10 +4,12 @@ pub(crate) mod app;
 pub(crate) mod guests;
 pub(crate) mod kafka;
 pub(crate) mod postgres;
-pub(crate) mod program;
 
 /// A name that nothing else on a shared server has.
-#[expect(clippy::disallowed_methods, reason = "the name of something thrown away is no id of the domain")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the name of something thrown away is no id of the domain"
+)]
 fn unique() -> String {
     uuid::Uuid::now_v7().simple().to_string()
 }

@@ -139,7 +139,7 @@ fn digest_of_migrations() -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../migrations");
     let mut files: Vec<_> = fs::read_dir(&folder)
         .expect("the repository has migrations")
-        .map(|entry| entry.unwrap().path())
+        .map(|entry| entry.expect("a readable folder").path())
         .collect();
     files.sort();
     let mut digest = Sha256::new();

@@ -31,12 +31,21 @@ pub struct IllegalEvent {
 }
 
 /// Folds one event into the instance; the first one makes it.
-pub fn apply(instance: Option<Instance>, event: &Event, stamp: Stamp<'_>) -> Result<Instance, IllegalEvent> {
-    let illegal = |why: String| IllegalEvent { event: event.kind(), why };
+pub fn apply(
+    instance: Option<Instance>,
+    event: &Event,
+    stamp: Stamp<'_>,
+) -> Result<Instance, IllegalEvent> {
+    let illegal = |why: String| IllegalEvent {
+        event: event.kind(),
+        why,
+    };
     let mut instance = match (instance, event) {
         (None, Event::FlowStarted { .. }) => return Ok(started(event, stamp)),
         (None, _) => return Err(illegal("the instance has not started".into())),
-        (Some(_), Event::FlowStarted { .. }) => return Err(illegal("the instance has started".into())),
+        (Some(_), Event::FlowStarted { .. }) => {
+            return Err(illegal("the instance has started".into()));
+        }
         (Some(instance), _) => instance,
     };
     if instance.status.ended_at().is_some() {
@@ -49,7 +58,16 @@ pub fn apply(instance: Option<Instance>, event: &Event, stamp: Stamp<'_>) -> Res
 }
 
 fn started(event: &Event, stamp: Stamp<'_>) -> Instance {
-    let Event::FlowStarted { definition, entity, initiator, requesters, predecessor, parent, data } = event else {
+    let Event::FlowStarted {
+        definition,
+        entity,
+        initiator,
+        requesters,
+        predecessor,
+        parent,
+        data,
+    } = event
+    else {
         unreachable!("asked for a start only")
     };
     Instance {
@@ -76,17 +94,34 @@ fn change(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Result<()
     match event {
         Event::FlowStarted { .. } | Event::Custom { .. } => {}
         Event::StateEntered { state } => instance.active.push(state.clone()),
-        Event::TaskCreated { state, task, .. } => active(instance, *state)?.tasks.push(task.clone()),
-        Event::TaskClaimed { task, state, owner } => {
-            open_task(instance, *state, *task)?.status = TaskStatus::Claimed { owner: owner.clone(), claimed_at: stamp.at };
+        Event::TaskCreated { state, task, .. } => {
+            active(instance, *state)?.tasks.push(task.clone());
         }
-        Event::TaskReleased { task, state, .. } => open_task(instance, *state, *task)?.status = TaskStatus::Pending,
-        Event::DecisionRecorded { task, state, .. } => decide(open_task(instance, *state, *task)?, event, stamp)?,
+        Event::TaskClaimed { task, state, owner } => {
+            open_task(instance, *state, *task)?.status = TaskStatus::Claimed {
+                owner: owner.clone(),
+                claimed_at: stamp.at,
+            };
+        }
+        Event::TaskReleased { task, state, .. } => {
+            open_task(instance, *state, *task)?.status = TaskStatus::Pending;
+        }
+        Event::DecisionRecorded { task, state, .. } => {
+            decide(open_task(instance, *state, *task)?, event, stamp)?;
+        }
         Event::TaskCancelled { task, state } => {
             let task = open_task(instance, *state, *task)?;
-            task.status = TaskStatus::Cancelled { owner: task.owner().map(str::to_owned), cancelled_at: stamp.at };
+            task.status = TaskStatus::Cancelled {
+                owner: task.owner().map(str::to_owned),
+                cancelled_at: stamp.at,
+            };
         }
-        Event::StateTransitioned { state, trigger, effects, .. } => {
+        Event::StateTransitioned {
+            state,
+            trigger,
+            effects,
+            ..
+        } => {
             leave(instance, *state, trigger, stamp)?;
             take_effect(instance, effects);
         }
@@ -97,19 +132,30 @@ fn change(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Result<()
         Event::StateCancelled { state, trigger, .. } => leave(instance, *state, trigger, stamp)?,
         Event::FlowCompleted { outcome } => {
             leave_all(instance, ENDED, stamp)?;
-            instance.status = Status::Completed { outcome: outcome.clone(), at: stamp.at };
+            instance.status = Status::Completed {
+                outcome: outcome.clone(),
+                at: stamp.at,
+            };
         }
         Event::FlowCancelled { reason } => {
             let by = stamp.actor.ok_or("somebody cancels a flow")?.to_owned();
             leave_all(instance, CANCELLED, stamp)?;
-            instance.status = Status::Cancelled { reason: reason.clone(), by, at: stamp.at };
+            instance.status = Status::Cancelled {
+                reason: reason.clone(),
+                by,
+                at: stamp.at,
+            };
         }
     }
     Ok(())
 }
 
 fn active(instance: &mut Instance, id: StateId) -> Result<&mut StateInstance, String> {
-    instance.active.iter_mut().find(|state| state.id == id).ok_or_else(|| format!("state {id} is not active"))
+    instance
+        .active
+        .iter_mut()
+        .find(|state| state.id == id)
+        .ok_or_else(|| format!("state {id} is not active"))
 }
 
 fn open_task(instance: &mut Instance, state: StateId, id: TaskId) -> Result<&mut Task, String> {
@@ -121,7 +167,14 @@ fn open_task(instance: &mut Instance, state: StateId, id: TaskId) -> Result<&mut
 }
 
 fn decide(task: &mut Task, event: &Event, stamp: Stamp<'_>) -> Result<(), String> {
-    let Event::DecisionRecorded { outcome, on_behalf_of, comment, input, .. } = event else {
+    let Event::DecisionRecorded {
+        outcome,
+        on_behalf_of,
+        comment,
+        input,
+        ..
+    } = event
+    else {
         unreachable!("asked for a decision only")
     };
     let TaskStatus::Claimed { owner, claimed_at } = task.status.clone() else {
@@ -135,7 +188,11 @@ fn decide(task: &mut Task, event: &Event, stamp: Stamp<'_>) -> Result<(), String
         input: input.clone(),
         decided_at: stamp.at,
     };
-    task.status = TaskStatus::Completed { owner, claimed_at, decision };
+    task.status = TaskStatus::Completed {
+        owner,
+        claimed_at,
+        decision,
+    };
     Ok(())
 }
 
@@ -146,13 +203,27 @@ fn leave_all(instance: &mut Instance, by: &str, stamp: Stamp<'_>) -> Result<(), 
     Ok(())
 }
 
-fn leave(instance: &mut Instance, id: StateId, trigger: &str, stamp: Stamp<'_>) -> Result<(), String> {
-    let index = instance.active.iter().position(|state| state.id == id).ok_or_else(|| format!("state {id} is not active"))?;
+fn leave(
+    instance: &mut Instance,
+    id: StateId,
+    trigger: &str,
+    stamp: Stamp<'_>,
+) -> Result<(), String> {
+    let index = instance
+        .active
+        .iter()
+        .position(|state| state.id == id)
+        .ok_or_else(|| format!("state {id} is not active"))?;
     let state = instance.active.remove(index);
     if let Some(task) = state.tasks.iter().find(|task| task.status.is_open()) {
         return Err(format!("task {} is still open", task.id));
     }
-    let past = PastState { state, left_at: stamp.at, left_by: trigger.to_owned(), actor: stamp.actor.map(str::to_owned) };
+    let past = PastState {
+        state,
+        left_at: stamp.at,
+        left_by: trigger.to_owned(),
+        actor: stamp.actor.map(str::to_owned),
+    };
     instance.past.push(past);
     Ok(())
 }
@@ -163,7 +234,9 @@ fn take_effect(instance: &mut Instance, effects: &Effects) {
     }
     for attribute in &effects.attributes {
         match &attribute.value {
-            Some(value) => instance.attributes.insert(attribute.name.clone(), value.clone()),
+            Some(value) => instance
+                .attributes
+                .insert(attribute.name.clone(), value.clone()),
             None => instance.attributes.remove(&attribute.name),
         };
     }

@@ -60,7 +60,11 @@ impl Head {
         hasher.update(stream.tenant.0.to_be_bytes());
         field(&mut hasher, stream.kind.name().as_bytes());
         field(&mut hasher, stream.id.as_bytes());
-        Head { seq: 0, hash: hasher.finalize().into(), event_seq: 0 }
+        Head {
+            seq: 0,
+            hash: hasher.finalize().into(),
+            event_seq: 0,
+        }
     }
 
     /// Numbers the draft and hashes it onto the stream.
@@ -70,7 +74,13 @@ impl Head {
             self.event_seq += 1;
             self.event_seq
         });
-        let mut entry = Entry { stream, seq: self.seq, event_seq, draft, hash: [0; 32] };
+        let mut entry = Entry {
+            stream,
+            seq: self.seq,
+            event_seq,
+            draft,
+            hash: [0; 32],
+        };
         entry.hash = entry.digest(&self.hash);
         self.hash = entry.hash;
         entry
@@ -126,10 +136,16 @@ impl Entry {
         hasher.update(draft.revision.to_be_bytes());
         field(&mut hasher, draft.command.0.as_bytes());
         optional(&mut hasher, draft.actor.as_deref().map(str::as_bytes));
-        optional(&mut hasher, draft.task.as_ref().map(|task| task.0.as_bytes().as_slice()));
+        optional(
+            &mut hasher,
+            draft.task.as_ref().map(|task| task.0.as_bytes().as_slice()),
+        );
         hasher.update(draft.at.as_millisecond().to_be_bytes());
         field(&mut hasher, &salted(&draft.salt, &draft.payload));
-        let evidence = draft.evidence.as_ref().map(|evidence| salted(&draft.salt, evidence));
+        let evidence = draft
+            .evidence
+            .as_ref()
+            .map(|evidence| salted(&draft.salt, evidence));
         optional(&mut hasher, evidence.as_ref().map(<[u8; 32]>::as_slice));
         field(&mut hasher, previous);
         hasher.finalize().into()
@@ -164,7 +180,11 @@ mod tests {
     use super::*;
 
     fn stream() -> Stream {
-        Stream { tenant: TenantId(1), kind: StreamKind::Instance, id: Uuid::from_u128(7) }
+        Stream {
+            tenant: TenantId(1),
+            kind: StreamKind::Instance,
+            id: Uuid::from_u128(7),
+        }
     }
 
     fn draft() -> Draft {
@@ -213,7 +233,8 @@ mod tests {
     #[test]
     fn public_entries_are_numbered_without_gaps() {
         let mut head = Head::genesis(stream());
-        let numbers = [true, false, true].map(|public| head.append(stream(), Draft { public, ..draft() }).event_seq);
+        let numbers = [true, false, true]
+            .map(|public| head.append(stream(), Draft { public, ..draft() }).event_seq);
         assert_eq!((numbers, head.seq), ([Some(1), None, Some(2)], 3));
     }
 }

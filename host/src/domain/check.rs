@@ -59,7 +59,9 @@ impl Problem {
 pub fn is_key(key: &str) -> bool {
     key.len() <= 64
         && key.starts_with(|c: char| c.is_ascii_lowercase())
-        && key.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+        && key
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
 /// Everything that keeps `graph` from being published; empty for a sound graph.

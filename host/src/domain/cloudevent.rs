@@ -101,7 +101,9 @@ impl CloudEvent {
             ("sequence", format!("{:020}", entry.event_seq)),
         ];
         match &entry.actor {
-            Some(actor) => attributes.extend([("authtype", "user".to_owned()), ("authid", actor.clone())]),
+            Some(actor) => {
+                attributes.extend([("authtype", "user".to_owned()), ("authid", actor.clone())]);
+            }
             None => attributes.push(("authtype", "system".to_owned())),
         }
         if let Some(traceparent) = &entry.traceparent {
@@ -124,8 +126,11 @@ impl CloudEvent {
 
     /// The headers of the Kafka binding's binary mode; the value of the record is the data.
     pub fn binary_headers(&self) -> impl Iterator<Item = (String, &str)> {
-        std::iter::once(("content-type".to_owned(), DATA_CONTENT_TYPE))
-            .chain(self.attributes.iter().map(|(name, value)| (format!("ce_{name}"), value.as_str())))
+        std::iter::once(("content-type".to_owned(), DATA_CONTENT_TYPE)).chain(
+            self.attributes
+                .iter()
+                .map(|(name, value)| (format!("ce_{name}"), value.as_str())),
+        )
     }
 
     /// The whole event as one JSON document.
@@ -135,7 +140,10 @@ impl CloudEvent {
             .iter()
             .map(|(name, value)| ((*name).to_owned(), Node::String(value.clone())))
             .collect();
-        members.insert("datacontenttype".into(), Node::String(DATA_CONTENT_TYPE.into()));
+        members.insert(
+            "datacontenttype".into(),
+            Node::String(DATA_CONTENT_TYPE.into()),
+        );
         members.insert("data".into(), self.data.node());
         Json::from(&Node::Object(members))
     }
@@ -193,8 +201,14 @@ mod tests {
             event_seq: 7,
             occurred_at: "2026-01-02T03:04:05.000678Z".parse().expect("a timestamp"),
             actor: Some("ada".into()),
-            definition: VersionRef { key: "approval".into(), version: 3 },
-            entity: Entity { kind: "invoice".into(), id: "i-1".into() },
+            definition: VersionRef {
+                key: "approval".into(),
+                version: 3,
+            },
+            entity: Entity {
+                kind: "invoice".into(),
+                id: "i-1".into(),
+            },
             traceparent: Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into()),
             revision: 4,
         }
@@ -236,7 +250,10 @@ mod tests {
 
     #[test]
     fn binary_mode_has_a_header_for_each_attribute_and_none_for_the_content_type() {
-        let mut completed = entry("FLOW_COMPLETED", r#"{"type":"FLOW_COMPLETED","outcome":"APPROVED"}"#);
+        let mut completed = entry(
+            "FLOW_COMPLETED",
+            r#"{"type":"FLOW_COMPLETED","outcome":"APPROVED"}"#,
+        );
         completed.actor = None;
         completed.traceparent = None;
         let event = event(&completed);
@@ -245,8 +262,17 @@ mod tests {
         assert_eq!(
             names,
             [
-                "content-type", "ce_specversion", "ce_id", "ce_source", "ce_type", "ce_subject", "ce_time",
-                "ce_dataschema", "ce_partitionkey", "ce_sequence", "ce_authtype",
+                "content-type",
+                "ce_specversion",
+                "ce_id",
+                "ce_source",
+                "ce_type",
+                "ce_subject",
+                "ce_time",
+                "ce_dataschema",
+                "ce_partitionkey",
+                "ce_sequence",
+                "ce_authtype",
             ]
         );
         assert_eq!(headers[0].1, "application/json");
@@ -255,10 +281,17 @@ mod tests {
 
     #[test]
     fn a_flows_own_event_is_named_by_it_and_keeps_its_data_to_the_letter() {
-        let custom = entry(CUSTOM, r#"{"type":"CUSTOM","name":"stamped","data":{"sum":1e2}}"#);
+        let custom = entry(
+            CUSTOM,
+            r#"{"type":"CUSTOM","name":"stamped","data":{"sum":1e2}}"#,
+        );
         let event = event(&custom);
         assert_eq!(event.attribute("type"), Some("dev.wrkflw.custom.stamped"));
-        assert!(event.data.as_str().contains(r#""data":{"sum":1e2}"#), "{}", event.data);
+        assert!(
+            event.data.as_str().contains(r#""data":{"sum":1e2}"#),
+            "{}",
+            event.data
+        );
     }
 
     #[test]
@@ -268,7 +301,10 @@ mod tests {
             r#"{"type":"DECISION_RECORDED","task":"t","input":{"salary":1},"outcome":"APPROVE"}"#,
         );
         assert!(!event(&decided).structured().as_str().contains("salary"));
-        let started = entry("FLOW_STARTED", r#"{"type":"FLOW_STARTED","data":{"salary":1}}"#);
+        let started = entry(
+            "FLOW_STARTED",
+            r#"{"type":"FLOW_STARTED","data":{"salary":1}}"#,
+        );
         assert!(!event(&started).structured().as_str().contains("salary"));
     }
 

@@ -8,13 +8,33 @@ use super::json::Json;
 
 /// One command. Every way in - HTTP, command line, later timers and replies - ends in one of these.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase", tag = "action")]
+#[serde(
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase",
+    tag = "action"
+)]
 pub enum Command {
-    Start { definition: String, entity: Entity, data: Json },
-    Claim { task: TaskId },
-    Release { task: TaskId },
-    Decide { task: TaskId, outcome: String, comment: Option<String>, input: Json },
-    Cancel { instance: InstanceId, reason: String },
+    Start {
+        definition: String,
+        entity: Entity,
+        data: Json,
+    },
+    Claim {
+        task: TaskId,
+    },
+    Release {
+        task: TaskId,
+    },
+    Decide {
+        task: TaskId,
+        outcome: String,
+        comment: Option<String>,
+        input: Json,
+    },
+    Cancel {
+        instance: InstanceId,
+        reason: String,
+    },
 }
 
 impl Command {
@@ -41,7 +61,9 @@ impl Command {
     /// The task that it is about.
     pub fn task(&self) -> Option<TaskId> {
         match self {
-            Command::Claim { task } | Command::Release { task } | Command::Decide { task, .. } => Some(*task),
+            Command::Claim { task } | Command::Release { task } | Command::Decide { task, .. } => {
+                Some(*task)
+            }
             Command::Start { .. } | Command::Cancel { .. } => None,
         }
     }

@@ -9,7 +9,11 @@ use super::json::{Json, Node};
 
 /// One fact. Its JSON is the payload of an audit entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "type", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "camelCase")]
+#[serde(
+    tag = "type",
+    rename_all = "SCREAMING_SNAKE_CASE",
+    rename_all_fields = "camelCase"
+)]
 pub enum Event {
     FlowStarted {
         definition: VersionRef,
@@ -21,11 +25,25 @@ pub enum Event {
         data: Json,
     },
     /// The stay, still without tasks.
-    StateEntered { state: StateInstance },
-    TaskCreated { state: StateId, state_name: String, task: Task },
-    TaskClaimed { task: TaskId, state: StateId, owner: String },
+    StateEntered {
+        state: StateInstance,
+    },
+    TaskCreated {
+        state: StateId,
+        state_name: String,
+        task: Task,
+    },
+    TaskClaimed {
+        task: TaskId,
+        state: StateId,
+        owner: String,
+    },
     /// Back to its candidates.
-    TaskReleased { task: TaskId, state: StateId, owner: String },
+    TaskReleased {
+        task: TaskId,
+        state: StateId,
+        owner: String,
+    },
     DecisionRecorded {
         task: TaskId,
         state: StateId,
@@ -35,7 +53,10 @@ pub enum Event {
         comment: Option<String>,
         input: Json,
     },
-    TaskCancelled { task: TaskId, state: StateId },
+    TaskCancelled {
+        task: TaskId,
+        state: StateId,
+    },
     /// A trigger moved a state on. `to` is empty where its branch ends.
     StateTransitioned {
         state: StateId,
@@ -53,11 +74,22 @@ pub enum Event {
         effects: Effects,
     },
     /// A plan ended another branch.
-    StateCancelled { state: StateId, name: String, trigger: String },
-    FlowCompleted { outcome: String },
-    FlowCancelled { reason: String },
+    StateCancelled {
+        state: StateId,
+        name: String,
+        trigger: String,
+    },
+    FlowCompleted {
+        outcome: String,
+    },
+    FlowCancelled {
+        reason: String,
+    },
     /// Published by the flow's own plan.
-    Custom { name: String, data: Json },
+    Custom {
+        name: String,
+        data: Json,
+    },
 }
 
 /// What a plan changes besides the place of the instance.

@@ -48,13 +48,28 @@ enum Presence {
 use Presence::{Always, OrNull, Sometimes};
 use Shape::{Anything, Count, Id, Ids, Record, Records, Text, Texts, Time};
 
-const fn member(name: &'static str, shape: Shape, presence: Presence, about: &'static str) -> Member {
-    Member { name, shape, presence, about }
+const fn member(
+    name: &'static str,
+    shape: Shape,
+    presence: Presence,
+    about: &'static str,
+) -> Member {
+    Member {
+        name,
+        shape,
+        presence,
+        about,
+    }
 }
 
 const DEFINITION: &[Member] = &[
     member("key", Text, Always, "The definition's key."),
-    member("version", Count, Always, "The version that the instance keeps."),
+    member(
+        "version",
+        Count,
+        Always,
+        "The version that the instance keeps.",
+    ),
 ];
 const ENTITY: &[Member] = &[
     member("type", Text, Always, "The kind of thing."),
@@ -63,10 +78,30 @@ const ENTITY: &[Member] = &[
 /// What every event's data carries besides its own members.
 const CONTEXT: &[Member] = &[
     member("instance", Id, Always, "The instance."),
-    member("revision", Count, Always, "The instance's revision after the change."),
-    member("definition", Record(DEFINITION), Always, "The definition version that the instance runs."),
-    member("entity", Record(ENTITY), Always, "What the instance is about."),
-    member("actor", Text, Sometimes, "Who acted; absent when the host acted by itself."),
+    member(
+        "revision",
+        Count,
+        Always,
+        "The instance's revision after the change.",
+    ),
+    member(
+        "definition",
+        Record(DEFINITION),
+        Always,
+        "The definition version that the instance runs.",
+    ),
+    member(
+        "entity",
+        Record(ENTITY),
+        Always,
+        "What the instance is about.",
+    ),
+    member(
+        "actor",
+        Text,
+        Sometimes,
+        "Who acted; absent when the host acted by itself.",
+    ),
 ];
 const CANDIDATE: &[Member] = &[
     member("type", Text, Always, "`user`, `group` or `managerOf`."),
@@ -75,7 +110,12 @@ const CANDIDATE: &[Member] = &[
 const TASK: &[Member] = &[
     member("id", Id, Always, "The task."),
     member("label", Text, Always, "The task in words."),
-    member("candidates", Records(CANDIDATE), Always, "Who may claim it."),
+    member(
+        "candidates",
+        Records(CANDIDATE),
+        Always,
+        "Who may claim it.",
+    ),
     member("createdAt", Time, Always, "When it was created."),
     member("status", Text, Always, "`PENDING`."),
 ];
@@ -84,14 +124,34 @@ const STAY: &[Member] = &[
     member("name", Text, Always, "The state's name."),
     member("enteredAt", Time, Always, "When it was entered."),
     member("dueAt", Time, OrNull, "When its work is due."),
-    member("predecessors", Ids, Always, "The stays that led here, in order."),
+    member(
+        "predecessors",
+        Ids,
+        Always,
+        "The stays that led here, in order.",
+    ),
     member("enteredBy", Text, OrNull, "The trigger that led here."),
     member("caller", Text, OrNull, "Who fired it."),
-    member("needed", Count, Always, "Decisions of one outcome that the state asks for."),
+    member(
+        "needed",
+        Count,
+        Always,
+        "Decisions of one outcome that the state asks for.",
+    ),
     member("exclude", Texts, Always, "People who must not decide."),
-    member("fallback", Text, OrNull, "The group that gets the work when nobody else is left."),
+    member(
+        "fallback",
+        Text,
+        OrNull,
+        "The group that gets the work when nobody else is left.",
+    ),
     member("priority", Count, Always, "Higher is more urgent."),
-    member("tasks", Records(TASK), Always, "Empty: each task has an event of its own."),
+    member(
+        "tasks",
+        Records(TASK),
+        Always,
+        "Empty: each task has an event of its own.",
+    ),
 ];
 const VALUE: &[Member] = &[
     member("type", Text, Always, "The value's type."),
@@ -99,7 +159,12 @@ const VALUE: &[Member] = &[
 ];
 const ATTRIBUTE: &[Member] = &[
     member("name", Text, Always, "The attribute's name."),
-    member("value", Record(VALUE), OrNull, "Its value; none removes it."),
+    member(
+        "value",
+        Record(VALUE),
+        OrNull,
+        "Its value; none removes it.",
+    ),
 ];
 const IN_STATE: Member = member("state", Id, Always, "The stay in the state.");
 const ON_TASK: Member = member("task", Id, Always, "The task.");
@@ -111,7 +176,12 @@ pub const EVENT_TYPES: &[EventType] = &[
         summary: "An instance started.",
         members: &[
             member("initiator", Text, Always, "Who started it."),
-            member("requesters", Texts, Always, "Those who must not decide on it."),
+            member(
+                "requesters",
+                Texts,
+                Always,
+                "Those who must not decide on it.",
+            ),
             member("predecessor", Id, OrNull, "The instance that it continues."),
             member("parent", Id, OrNull, "The instance that started it."),
         ],
@@ -119,7 +189,12 @@ pub const EVENT_TYPES: &[EventType] = &[
     EventType {
         kind: "STATE_ENTERED",
         summary: "An instance entered a state.",
-        members: &[member("state", Record(STAY), Always, "The stay in the state.")],
+        members: &[member(
+            "state",
+            Record(STAY),
+            Always,
+            "The stay in the state.",
+        )],
     },
     EventType {
         kind: "TASK_CREATED",
@@ -133,12 +208,20 @@ pub const EVENT_TYPES: &[EventType] = &[
     EventType {
         kind: "TASK_CLAIMED",
         summary: "A candidate took a task.",
-        members: &[ON_TASK, IN_STATE, member("owner", Text, Always, "Who took it.")],
+        members: &[
+            ON_TASK,
+            IN_STATE,
+            member("owner", Text, Always, "Who took it."),
+        ],
     },
     EventType {
         kind: "TASK_RELEASED",
         summary: "An owner gave a task back to its candidates.",
-        members: &[ON_TASK, IN_STATE, member("owner", Text, Always, "Who gave it back.")],
+        members: &[
+            ON_TASK,
+            IN_STATE,
+            member("owner", Text, Always, "Who gave it back."),
+        ],
     },
     EventType {
         kind: "DECISION_RECORDED",
@@ -164,8 +247,18 @@ pub const EVENT_TYPES: &[EventType] = &[
             IN_STATE,
             member("from", Text, Always, "The state's name."),
             member("trigger", Text, Always, "The trigger."),
-            member("to", Texts, Always, "The names of the states that follow; none where a branch ends."),
-            member("attributes", Records(ATTRIBUTE), Sometimes, "Attributes that changed."),
+            member(
+                "to",
+                Texts,
+                Always,
+                "The names of the states that follow; none where a branch ends.",
+            ),
+            member(
+                "attributes",
+                Records(ATTRIBUTE),
+                Sometimes,
+                "Attributes that changed.",
+            ),
             member("notes", Texts, Sometimes, "Why the flow chose so."),
         ],
     },
@@ -201,7 +294,9 @@ pub const EVENT_TYPES: &[EventType] = &[
 impl EventType {
     /// The public type of this name below the operator's prefix; every `custom.` name is the same to the table.
     pub fn by_suffix(suffix: &str) -> Option<&'static EventType> {
-        let is_custom = suffix.strip_prefix("custom.").is_some_and(|name| !name.is_empty());
+        let is_custom = suffix
+            .strip_prefix("custom.")
+            .is_some_and(|name| !name.is_empty());
         EVENT_TYPES.iter().find(|event_type| match event_type.kind {
             CUSTOM => is_custom,
             kind => type_suffix(kind, None) == suffix,
@@ -234,7 +329,10 @@ fn record(members: &[&Member]) -> Value {
         .filter(|member| member.presence != Sometimes)
         .map(|member| member.name)
         .collect();
-    let properties: Map<String, Value> = members.iter().map(|member| (member.name.to_owned(), member.schema())).collect();
+    let properties: Map<String, Value> = members
+        .iter()
+        .map(|member| (member.name.to_owned(), member.schema()))
+        .collect();
     json!({"type": "object", "required": required, "properties": properties})
 }
 

@@ -21,11 +21,11 @@ macro_rules! uuid_ids {
 }
 
 uuid_ids! {
-    /// One run of a definition version (UUIDv7).
+    /// One run of a definition version (`UUIDv7`).
     InstanceId,
-    /// One stay in a state (UUIDv7).
+    /// One stay in a state (`UUIDv7`).
     StateId,
-    /// A work item of a state instance (UUIDv7).
+    /// A work item of a state instance (`UUIDv7`).
     TaskId,
     /// One execution of a command, kept with everything that it wrote.
     CommandId,
@@ -40,6 +40,17 @@ impl fmt::Display for TenantId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
+}
+
+/// Bytes in hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    use fmt::Write as _;
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            write!(text, "{byte:02x}").expect("a string takes everything");
+            text
+        })
 }
 
 /// The SHA-256 of a component, its only identity.

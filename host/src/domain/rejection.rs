@@ -22,7 +22,11 @@ pub enum Rejection {
     #[error("{}", .0)]
     Taken(Winner),
     #[error("instance {id} has ended: {status}")]
-    Ended { id: InstanceId, status: &'static str, at: Timestamp },
+    Ended {
+        id: InstanceId,
+        status: &'static str,
+        at: Timestamp,
+    },
     /// `If-Match` named another revision.
     #[error("the revision is {current}, not {given}")]
     Stale { given: u32, current: u32 },
@@ -48,24 +52,41 @@ pub struct Winner {
 impl std::fmt::Display for Winner {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let by = self.by.as_deref().unwrap_or("the host");
-        write!(f, "task {} was {} by {by} at {}", self.task, self.action, self.at)?;
-        self.outcome.as_ref().map_or(Ok(()), |outcome| write!(f, " with {outcome}"))
+        write!(
+            f,
+            "task {} was {} by {by} at {}",
+            self.task, self.action, self.at
+        )?;
+        self.outcome
+            .as_ref()
+            .map_or(Ok(()), |outcome| write!(f, " with {outcome}"))
     }
 }
 
 fn list(violations: &[Violation]) -> String {
-    violations.iter().map(|violation| format!("{}: {}", violation.field, violation.message)).collect::<Vec<_>>().join("; ")
+    violations
+        .iter()
+        .map(|violation| format!("{}: {}", violation.field, violation.message))
+        .collect::<Vec<_>>()
+        .join("; ")
 }
 
 impl Rejection {
     /// A refusal of the host's own, by its code.
     pub fn forbidden(code: &str, message: impl Into<String>) -> Rejection {
-        Rejection::Forbidden(Reason { code: code.to_owned(), message: message.into() })
+        Rejection::Forbidden(Reason {
+            code: code.to_owned(),
+            message: message.into(),
+        })
     }
 
     /// One thing wrong with one field.
     pub fn invalid(field: &str, code: &str, message: impl Into<String>) -> Rejection {
-        Rejection::Invalid(vec![Violation { field: field.to_owned(), code: code.to_owned(), message: message.into() }])
+        Rejection::Invalid(vec![Violation {
+            field: field.to_owned(),
+            code: code.to_owned(),
+            message: message.into(),
+        }])
     }
 
     /// The stable code that callers branch on. A guard's own code travels as the reason's.

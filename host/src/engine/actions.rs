@@ -3,9 +3,9 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::Engine;
 use super::error::Error;
 use super::execute::Identity;
-use super::Engine;
 use crate::domain::actor::Actor;
 use crate::domain::answer::Violation;
 use crate::domain::command::Command;
@@ -51,15 +51,30 @@ pub struct Refusal {
 
 impl Engine {
     /// All actions on the instance, allowed and refused.
-    pub async fn actions(&self, who: &Identity, id: InstanceId) -> Result<(Vec<Action>, u32), Error> {
+    pub async fn actions(
+        &self,
+        who: &Identity,
+        id: InstanceId,
+    ) -> Result<(Vec<Action>, u32), Error> {
         let loaded = self.0.store.load(&who.principalship(), id, None).await?;
-        let stored = loaded.found.ok_or_else(|| Error::NotFound { what: "instance", id: id.to_string() })?;
+        let stored = loaded.found.ok_or_else(|| Error::NotFound {
+            what: "instance",
+            id: id.to_string(),
+        })?;
         let instance = stored.instance;
         let version = self.version(who.tenant, &instance.definition).await?;
         let now = self.0.clock.now().max(instance.updated_at);
-        let context = Context { version: &version, tenant: &who.tenant_name, actor: &loaded.actor, now };
+        let context = Context {
+            version: &version,
+            tenant: &who.tenant_name,
+            actor: &loaded.actor,
+            now,
+        };
         let mut actions = Vec::new();
-        for (command, state) in candidates(&version, &instance).into_iter().take(ACTIONS_MAX) {
+        for (command, state) in candidates(&version, &instance)
+            .into_iter()
+            .take(ACTIONS_MAX)
+        {
             actions.push(self.explain(context, &instance, command, state).await?);
         }
         Ok((actions, instance.revision))
@@ -73,7 +88,10 @@ impl Engine {
         state: Option<String>,
     ) -> Result<Action, Error> {
         let result = match permitted(context.actor, &command) {
-            Ok(()) => self.turn(context, Some(instance.clone()), &command).await.map(drop),
+            Ok(()) => self
+                .turn(context, Some(instance.clone()), &command)
+                .await
+                .map(drop),
             Err(error) => Err(error),
         };
         let (required, refusal) = match result {
@@ -84,10 +102,21 @@ impl Engine {
         };
         let outcome = match &command {
             Command::Decide { outcome, .. } => Some(outcome.clone()),
-            Command::Start { .. } | Command::Claim { .. } | Command::Release { .. } | Command::Cancel { .. } => None,
+            Command::Start { .. }
+            | Command::Claim { .. }
+            | Command::Release { .. }
+            | Command::Cancel { .. } => None,
         };
         let allowed = refusal.is_none();
-        Ok(Action { action: command.action(), task: command.task(), state, outcome, allowed, required, refusal })
+        Ok(Action {
+            action: command.action(),
+            task: command.task(),
+            state,
+            outcome,
+            allowed,
+            required,
+            refusal,
+        })
     }
 }
 
@@ -95,31 +124,60 @@ impl Engine {
 fn candidates(version: &Version, instance: &Instance) -> Vec<(Command, Option<String>)> {
     let mut commands = Vec::new();
     for state in &instance.active {
-        for task in state.tasks.iter().filter(|task| task.status.is_open()).map(|task| task.id) {
+        for task in state
+            .tasks
+            .iter()
+            .filter(|task| task.status.is_open())
+            .map(|task| task.id)
+        {
             let mut add = |command| commands.push((command, Some(state.name.clone())));
             add(Command::Claim { task });
             add(Command::Release { task });
-            for way in version.graph.leaving(&state.name).filter(|way| way.by.contains(&FiredBy::Decision)) {
-                add(Command::Decide { task, outcome: way.trigger.clone(), comment: None, input: Json::empty() });
+            for way in version
+                .graph
+                .leaving(&state.name)
+                .filter(|way| way.by.contains(&FiredBy::Decision))
+            {
+                add(Command::Decide {
+                    task,
+                    outcome: way.trigger.clone(),
+                    comment: None,
+                    input: Json::empty(),
+                });
             }
         }
     }
-    commands.push((Command::Cancel { instance: instance.id, reason: String::new() }, None));
+    commands.push((
+        Command::Cancel {
+            instance: instance.id,
+            reason: String::new(),
+        },
+        None,
+    ));
     commands
 }
 
 fn permitted(actor: &Actor, command: &Command) -> Result<(), Error> {
     let permission = command.permission();
-    if actor.may(permission) { Ok(()) } else { Err(Error::Permission(permission)) }
+    if actor.may(permission) {
+        Ok(())
+    } else {
+        Err(Error::Permission(permission))
+    }
 }
 
 fn refusal(error: &Error) -> Refusal {
     let code = match error {
-        Error::Rejected(Rejection::Forbidden(reason) | Rejection::Refused(reason)) => reason.code.as_str(),
+        Error::Rejected(Rejection::Forbidden(reason) | Rejection::Refused(reason)) => {
+            reason.code.as_str()
+        }
         Error::Rejected(rejection) => rejection.code(),
         Error::Permission(_) => "permission_missing",
         Error::Logic(logic) => logic.code,
         _ => "unavailable",
     };
-    Refusal { code: code.to_owned(), message: error.to_string() }
+    Refusal {
+        code: code.to_owned(),
+        message: error.to_string(),
+    }
 }

@@ -3,9 +3,9 @@
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::Engine;
 use super::error::Error;
 use super::execute::Identity;
-use super::Engine;
 use crate::clock;
 use crate::domain::audit::sha256;
 use crate::domain::check::{self, Problem};
@@ -41,23 +41,46 @@ pub struct Activation {
 }
 
 /// The one checker, for the server and the command line: everything that keeps a component from being published.
-pub async fn check_component(sandbox: &Sandbox, bytes: &[u8], config: &Json) -> Result<Admission, Error> {
-    let admission = sandbox.admit(bytes, config).await.map_err(|error| match error {
-        AdmitError::Rejected(problems) => Error::Unpublishable(problems),
-        AdmitError::Unavailable(cause) => Error::Unavailable(cause.to_string()),
-    })?;
+pub async fn check_component(
+    sandbox: &Sandbox,
+    bytes: &[u8],
+    config: &Json,
+) -> Result<Admission, Error> {
+    let admission = sandbox
+        .admit(bytes, config)
+        .await
+        .map_err(|error| match error {
+            AdmitError::Rejected(problems) => Error::Unpublishable(problems),
+            AdmitError::Unavailable(cause) => Error::Unavailable(cause.to_string()),
+        })?;
     let mut problems = check::check(&admission.graph);
     problems.extend(check::unsupported(&admission.graph));
-    if problems.is_empty() { Ok(admission) } else { Err(Error::Unpublishable(problems)) }
+    if problems.is_empty() {
+        Ok(admission)
+    } else {
+        Err(Error::Unpublishable(problems))
+    }
 }
 
 impl Engine {
     /// Publishes a component with its config under the definition's next number.
-    pub async fn publish(&self, who: &Identity, key: &str, bytes: &[u8], config: &Json) -> Result<Published, Error> {
+    pub async fn publish(
+        &self,
+        who: &Identity,
+        key: &str,
+        bytes: &[u8],
+        config: &Json,
+    ) -> Result<Published, Error> {
         self.permit(who, "definition:publish").await?;
         if !check::is_key(key) {
-            let message = "a definition's key is 1 to 64 of a-z, 0-9 and '-', beginning with a letter".to_owned();
-            return Err(Error::Unpublishable(vec![Problem::new("malformed_key", key, message)]));
+            let message =
+                "a definition's key is 1 to 64 of a-z, 0-9 and '-', beginning with a letter"
+                    .to_owned();
+            return Err(Error::Unpublishable(vec![Problem::new(
+                "malformed_key",
+                key,
+                message,
+            )]));
         }
         let admission = check_component(&self.0.sandbox, bytes, config).await?;
         let new = NewVersion {
@@ -71,7 +94,11 @@ impl Engine {
             wit: &admission.wit,
             definition_id: clock::new_id(),
         };
-        let numbered = self.0.store.publish(who.tenant, &new, &self.note(&who.subject)).await?;
+        let numbered = self
+            .0
+            .store
+            .publish(who.tenant, &new, &self.note(&who.subject))
+            .await?;
         Ok(Published {
             key: key.to_owned(),
             version: numbered.version,
@@ -82,51 +109,100 @@ impl Engine {
     }
 
     /// Makes new instances take this version. A version with states of own work needs a permission of its own.
-    pub async fn activate(&self, who: &Identity, reference: &VersionRef) -> Result<Activation, Error> {
+    pub async fn activate(
+        &self,
+        who: &Identity,
+        reference: &VersionRef,
+    ) -> Result<Activation, Error> {
         self.permit(who, "definition:activate").await?;
         let version = self.version(who.tenant, reference).await?;
         if !own_work(&version.graph).is_empty() {
             self.permit(who, "definition:activate-own-work").await?;
         }
-        let standing = self.0.store.activate(who.tenant, reference, &self.note(&who.subject)).await?;
+        let standing = self
+            .0
+            .store
+            .activate(who.tenant, reference, &self.note(&who.subject))
+            .await?;
         let activation = activation(reference, standing, true)?;
-        let pinned = crate::wasm::Pinned { reference: reference.clone(), digest: version.component };
-        if let Err(error) = self.0.sandbox.warm(&pinned, || self.0.store.component(version.component)).await {
+        let pinned = crate::wasm::Pinned {
+            reference: reference.clone(),
+            digest: version.component,
+        };
+        if let Err(error) = self
+            .0
+            .sandbox
+            .warm(&pinned, || self.0.store.component(version.component))
+            .await
+        {
             tracing::warn!(%error, "an activated version could not be made ready ahead of its first question");
         }
         Ok(activation)
     }
 
     /// Lets no new instance take this version.
-    pub async fn retire(&self, who: &Identity, reference: &VersionRef) -> Result<Activation, Error> {
+    pub async fn retire(
+        &self,
+        who: &Identity,
+        reference: &VersionRef,
+    ) -> Result<Activation, Error> {
         self.permit(who, "definition:retire").await?;
-        let standing = self.0.store.retire(who.tenant, reference, &self.note(&who.subject)).await?;
+        let standing = self
+            .0
+            .store
+            .retire(who.tenant, reference, &self.note(&who.subject))
+            .await?;
         activation(reference, standing, false)
     }
 
     /// Refuses who has no role with the permission.
     pub async fn permit(&self, who: &Identity, permission: &'static str) -> Result<(), Error> {
         let actor = self.0.store.standing(&who.principalship()).await?;
-        if actor.may(permission) { Ok(()) } else { Err(Error::Permission(permission)) }
+        if actor.may(permission) {
+            Ok(())
+        } else {
+            Err(Error::Permission(permission))
+        }
     }
 
     /// Who changes something now, for the audit.
     pub fn note<'a>(&self, actor: &'a str) -> Note<'a> {
-        Note { id: clock::new_id(), command: CommandId(clock::new_id()), actor, at: self.0.clock.now(), salt: clock::random() }
+        Note {
+            id: clock::new_id(),
+            command: CommandId(clock::new_id()),
+            actor,
+            at: self.0.clock.now(),
+            salt: clock::random(),
+        }
     }
 }
 
 fn own_work(graph: &Graph) -> Vec<String> {
-    graph.states.iter().filter(|state| state.own_work).map(|state| state.name.clone()).collect()
+    graph
+        .states
+        .iter()
+        .filter(|state| state.own_work)
+        .map(|state| state.name.clone())
+        .collect()
 }
 
-fn activation(reference: &VersionRef, standing: Standing, active: bool) -> Result<Activation, Error> {
+fn activation(
+    reference: &VersionRef,
+    standing: Standing,
+    active: bool,
+) -> Result<Activation, Error> {
     let VersionRef { key, version } = reference.clone();
     match standing {
-        Standing::Missing => Err(Error::NotFound { what: "definition version", id: reference.to_string() }),
+        Standing::Missing => Err(Error::NotFound {
+            what: "definition version",
+            id: reference.to_string(),
+        }),
         Standing::Retired => Err(Error::Retired { key, version }),
-        Standing::Changed | Standing::Unchanged => {
-            Ok(Activation { key, version, active, changed: standing == Standing::Changed })
-        }
+        Standing::Changed | Standing::Unchanged => Ok(Activation {
+            key,
+            version,
+            active,
+            changed: standing == Standing::Changed,
+        }),
     }
 }

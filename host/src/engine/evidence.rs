@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use crate::domain::actor::Actor;
 use crate::domain::command::Command;
-use crate::domain::ids::CommandId;
+use crate::domain::ids::{CommandId, hex};
 use crate::domain::json::Json;
 use crate::domain::question::{Answer, Question};
 use crate::domain::version::Version;
@@ -64,8 +64,18 @@ struct Record<'a> {
 
 impl Record<'_> {
     fn of(evaluation: &Evaluation) -> Record<'_> {
-        let Evaluation { question, facts_digest, answer, fuel } = evaluation;
-        Record { question, facts: hex(facts_digest), answer, fuel: *fuel }
+        let Evaluation {
+            question,
+            facts_digest,
+            answer,
+            fuel,
+        } = evaluation;
+        Record {
+            question,
+            facts: hex(facts_digest),
+            answer,
+            fuel: *fuel,
+        }
     }
 }
 
@@ -81,15 +91,13 @@ impl Circumstances<'_> {
             definition: &self.version.reference.key,
             version: self.version.reference.version,
             component: self.version.component.to_string(),
-            config: hex(&crate::domain::audit::sha256(self.version.config.as_str().as_bytes())),
+            config: hex(&crate::domain::audit::sha256(
+                self.version.config.as_str().as_bytes(),
+            )),
             profile: &self.profile,
             request_id: self.request_id,
             evaluations,
             made: self.made,
         })
     }
-}
-
-fn hex(bytes: &[u8; 32]) -> String {
-    crate::domain::ids::Digest(*bytes).to_string()
 }

@@ -6,11 +6,11 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
+use super::Engine;
 use super::error::Error;
 use super::evidence::Circumstances;
 use super::observe::Observation;
 use super::turns::Turned;
-use super::Engine;
 use crate::clock;
 use crate::domain::actor::Actor;
 use crate::domain::audit::{Draft, Entry, Head, Stream, StreamKind};
@@ -40,7 +40,11 @@ pub struct Identity {
 
 impl Identity {
     pub(super) fn principalship(&self) -> Principalship {
-        Principalship { tenant: self.tenant, subject: self.subject.clone(), roles: self.roles.clone() }
+        Principalship {
+            tenant: self.tenant,
+            subject: self.subject.clone(),
+            roles: self.roles.clone(),
+        }
     }
 }
 
@@ -126,7 +130,11 @@ impl Engine {
         result
     }
 
-    async fn attempts(&self, request: &Request<'_>, observation: &mut Observation) -> Result<Reply, Error> {
+    async fn attempts(
+        &self,
+        request: &Request<'_>,
+        observation: &mut Observation,
+    ) -> Result<Reply, Error> {
         let deadline = Instant::now() + self.0.patience;
         let instance = self.instance_of(request).await?;
         let turn = async {
@@ -135,14 +143,21 @@ impl Engine {
                 None => None,
             }
         };
-        let _turn = tokio::time::timeout_at(deadline, turn).await.map_err(|_| Error::Busy)?;
+        let _turn = tokio::time::timeout_at(deadline, turn)
+            .await
+            .map_err(|_| Error::Busy)?;
         let command_id = CommandId(clock::new_id());
         let mut pause = PAUSE_MIN;
         loop {
-            match self.attempt(request, instance, command_id, observation).await {
+            match self
+                .attempt(request, instance, command_id, observation)
+                .await
+            {
                 Ok(Attempt::Finished(reply)) => return Ok(reply),
                 Ok(Attempt::Again) => {}
-                Err(Error::Store(error)) if error.is_passing() && Instant::now() + pause < deadline => {
+                Err(Error::Store(error))
+                    if error.is_passing() && Instant::now() + pause < deadline =>
+                {
                     tracing::warn!(%error, "the database failed in passing; the command is tried again");
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(PAUSE_MAX);
@@ -159,14 +174,19 @@ impl Engine {
         let task = match &request.command {
             Command::Start { .. } => return Ok(None),
             Command::Cancel { instance, .. } => return Ok(Some(*instance)),
-            Command::Claim { task } | Command::Release { task } | Command::Decide { task, .. } => *task,
+            Command::Claim { task } | Command::Release { task } | Command::Decide { task, .. } => {
+                *task
+            }
         };
         let key = (request.who.tenant, task);
         if let Some(instance) = self.0.tasks.get(&key).await {
             return Ok(Some(instance));
         }
         let found = self.0.store.instance_of(request.who.tenant, task).await?;
-        let instance = found.ok_or_else(|| Error::NotFound { what: "task", id: task.to_string() })?;
+        let instance = found.ok_or_else(|| Error::NotFound {
+            what: "task",
+            id: task.to_string(),
+        })?;
         self.0.tasks.insert(key, instance).await;
         Ok(Some(instance))
     }
@@ -184,10 +204,18 @@ impl Engine {
             return replay(reply, key).map(Attempt::Finished);
         }
         let ground = ground?;
-        observation.saw(&ground.version.reference, ground.stored.as_ref().map(|stored| &stored.instance));
+        observation.saw(
+            &ground.version.reference,
+            ground.stored.as_ref().map(|stored| &stored.instance),
+        );
         check(request, &ground)?;
         let now = self.now_for(ground.stored.as_ref());
-        let context = Context { version: &ground.version, tenant: &request.who.tenant_name, actor: &ground.actor, now };
+        let context = Context {
+            version: &ground.version,
+            tenant: &request.who.tenant_name,
+            actor: &ground.actor,
+            now,
+        };
         let before = ground.stored.as_ref().map(|stored| stored.instance.clone());
         let turned = self.turn(context, before, &request.command).await?;
         observation.turned(&turned);
@@ -202,7 +230,10 @@ impl Engine {
             dry_run: request.dry_run,
         });
         if request.dry_run {
-            return Ok(Attempt::Finished(Reply { rendered, replayed: false }));
+            return Ok(Attempt::Finished(Reply {
+                rendered,
+                replayed: false,
+            }));
         }
         let seals = self.0.seals.seal(
             &request.who.tenant_name,
@@ -234,10 +265,17 @@ impl Engine {
         if let Some(id) = instance {
             let loaded = self.0.store.load(&who, id, key).await?;
             let ground = match loaded.found {
-                None => Err(Error::NotFound { what: "instance", id: id.to_string() }),
+                None => Err(Error::NotFound {
+                    what: "instance",
+                    id: id.to_string(),
+                }),
                 Some(stored) => {
                     let version = self.version(who.tenant, &stored.instance.definition).await;
-                    version.map(|version| Ground { actor: loaded.actor, version, stored: Some(stored) })
+                    version.map(|version| Ground {
+                        actor: loaded.actor,
+                        version,
+                        stored: Some(stored),
+                    })
                 }
             };
             return Ok((ground, loaded.reply));
@@ -247,14 +285,26 @@ impl Engine {
         };
         let startable = self.0.store.load_start(&who, definition, key).await?;
         let version = match startable.definition {
-            None => Err(Error::NotFound { what: "definition", id: definition.clone() }),
-            Some(found) => found.version.ok_or_else(|| Error::NoActiveVersion(definition.clone())),
+            None => Err(Error::NotFound {
+                what: "definition",
+                id: definition.clone(),
+            }),
+            Some(found) => found
+                .version
+                .ok_or_else(|| Error::NoActiveVersion(definition.clone())),
         };
         let ground = match version {
             Ok(version) => {
-                let reference = VersionRef { key: definition.clone(), version };
+                let reference = VersionRef {
+                    key: definition.clone(),
+                    version,
+                };
                 let version = self.version(who.tenant, &reference).await;
-                version.map(|version| Ground { actor: startable.actor, version, stored: None })
+                version.map(|version| Ground {
+                    actor: startable.actor,
+                    version,
+                    stored: None,
+                })
             }
             Err(error) => Err(error),
         };
@@ -276,8 +326,15 @@ impl Engine {
         now: Timestamp,
     ) -> Vec<Entry> {
         let after = &turned.outcome.instance;
-        let stream = Stream { tenant: request.who.tenant, kind: StreamKind::Instance, id: after.id.0 };
-        let mut head = ground.stored.as_ref().map_or_else(|| Head::genesis(stream), |stored| stored.head.clone());
+        let stream = Stream {
+            tenant: request.who.tenant,
+            kind: StreamKind::Instance,
+            id: after.id.0,
+        };
+        let mut head = ground
+            .stored
+            .as_ref()
+            .map_or_else(|| Head::genesis(stream), |stored| stored.head.clone());
         let circumstances = Circumstances {
             id,
             command: &request.command,
@@ -304,16 +361,33 @@ impl Engine {
             public: event.is_public(),
             traceparent: request.trace.traceparent.clone(),
         };
-        turned.outcome.events.iter().map(|event| head.append(stream, draft(event, evidence.take()))).collect()
+        turned
+            .outcome
+            .events
+            .iter()
+            .map(|event| head.append(stream, draft(event, evidence.take())))
+            .collect()
     }
 
     /// Commits, and reads the verdict.
-    async fn settle(&self, request: &Request<'_>, change: Change, rendered: Rendered) -> Result<Attempt, Error> {
+    async fn settle(
+        &self,
+        request: &Request<'_>,
+        change: Change,
+        rendered: Rendered,
+    ) -> Result<Attempt, Error> {
         let (tenant, instance, command) = (change.tenant, change.after.id, change.command);
         let verdict = match self.0.store.commit(&[&change]).await {
             Ok(verdicts) => verdicts.first().copied().unwrap_or(Verdict::Stale),
             // The connection may have broken after the commit: what counts is what the audit says.
-            Err(error) if error.is_passing() && self.0.store.was_committed(tenant, instance, command).await? => {
+            Err(error)
+                if error.is_passing()
+                    && self
+                        .0
+                        .store
+                        .was_committed(tenant, instance, command)
+                        .await? =>
+            {
                 Verdict::Applied
             }
             Err(error) => return Err(error.into()),
@@ -325,7 +399,10 @@ impl Engine {
                 for task in change.after.active.iter().flat_map(|state| &state.tasks) {
                     self.0.tasks.insert((tenant, task.id), instance).await;
                 }
-                Ok(Attempt::Finished(Reply { rendered, replayed: false }))
+                Ok(Attempt::Finished(Reply {
+                    rendered,
+                    replayed: false,
+                }))
             }
             Verdict::Stale => Ok(Attempt::Again),
             Verdict::Taken => self.who_took(request, &change).await,
@@ -335,10 +412,26 @@ impl Engine {
     /// A start, or a key, was somebody else's: the reply to the key is found when looking again; another running
     /// instance is a conflict.
     async fn who_took(&self, request: &Request<'_>, change: &Change) -> Result<Attempt, Error> {
-        if let (Command::Start { definition, entity, .. }, None) = (&request.command, &change.before) {
+        if let (
+            Command::Start {
+                definition, entity, ..
+            },
+            None,
+        ) = (&request.command, &change.before)
+        {
             let key = change.reply.as_ref().map(|reply| reply.key.as_str());
-            let replied = self.0.store.load_start(&request.who.principalship(), definition, key).await?.reply.is_some();
-            let running = self.0.store.running(change.tenant, definition, &entity.kind, &entity.id).await?;
+            let replied = self
+                .0
+                .store
+                .load_start(&request.who.principalship(), definition, key)
+                .await?
+                .reply
+                .is_some();
+            let running = self
+                .0
+                .store
+                .running(change.tenant, definition, &entity.kind, &entity.id)
+                .await?;
             if let (false, Some(running)) = (replied, running) {
                 return Err(Rejection::AlreadyRunning { running }.into());
             }
@@ -353,9 +446,11 @@ fn check(request: &Request<'_>, ground: &Ground) -> Result<(), Error> {
         return Err(Error::Permission(permission));
     }
     match (request.if_match, &ground.stored) {
-        (Some(given), Some(stored)) if given != stored.instance.revision => {
-            Err(Rejection::Stale { given, current: stored.instance.revision }.into())
+        (Some(given), Some(stored)) if given != stored.instance.revision => Err(Rejection::Stale {
+            given,
+            current: stored.instance.revision,
         }
+        .into()),
         _ => Ok(()),
     }
 }
@@ -364,8 +459,15 @@ fn replay(reply: StoredReply, key: &Idempotency) -> Result<Reply, Error> {
     if reply.fingerprint != key.fingerprint {
         return Err(Error::KeyReused);
     }
-    let rendered = Rendered { status: reply.status, body: reply.body, headers: reply.headers };
-    Ok(Reply { rendered, replayed: true })
+    let rendered = Rendered {
+        status: reply.status,
+        body: reply.body,
+        headers: reply.headers,
+    };
+    Ok(Reply {
+        rendered,
+        replayed: true,
+    })
 }
 
 fn keyed(who: &Identity, key: &Idempotency, rendered: &Rendered) -> KeyedReply {

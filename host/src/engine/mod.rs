@@ -31,7 +31,7 @@ use crate::wasm::Sandbox;
 pub use actions::{Action, Refusal};
 pub use definitions::{Activation, Published, check_component};
 pub use error::Error;
-pub use execute::{Done, Identity, Idempotency, Rendered, Reply, Request, Trace};
+pub use execute::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
 pub use seal::SealKeys;
 
 /// Definition versions kept ready. They never change.
@@ -64,8 +64,20 @@ struct Parts {
 
 impl Engine {
     /// Starts the engine, and records the profile that its evaluations will refer to.
-    pub async fn new(store: Store, sandbox: Sandbox, clock: Clock, seals: SealKeys, patience: Duration) -> Result<Engine, StoreError> {
-        store.record_profile(sandbox.profile().digest, &sandbox.profile().text, clock.now()).await?;
+    pub async fn new(
+        store: Store,
+        sandbox: Sandbox,
+        clock: Clock,
+        seals: SealKeys,
+        patience: Duration,
+    ) -> Result<Engine, StoreError> {
+        store
+            .record_profile(
+                sandbox.profile().digest,
+                &sandbox.profile().text,
+                clock.now(),
+            )
+            .await?;
         Ok(Engine(Arc::new(Parts {
             store,
             sandbox,
@@ -106,7 +118,10 @@ impl Engine {
     /// An instance with all its parts, for those who may read it.
     pub async fn read(&self, who: &Identity, id: InstanceId) -> Result<Stored, Error> {
         let loaded = self.0.store.load(&who.principalship(), id, None).await?;
-        loaded.found.ok_or_else(|| Error::NotFound { what: "instance", id: id.to_string() })
+        loaded.found.ok_or_else(|| Error::NotFound {
+            what: "instance",
+            id: id.to_string(),
+        })
     }
 
     /// Forgets the replies to idempotency keys that are older than a day.

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
+use super::Engine;
 use super::error::Error;
 use super::execute::{Reply, Request};
 use super::turns::Turned;
-use super::Engine;
 use crate::clock;
 use crate::domain::ids::VersionRef;
 use crate::domain::instance::Instance;
@@ -42,7 +42,12 @@ impl Observation {
             actor: request.who.subject.clone(),
             tenant: request.who.tenant_name.clone(),
             request_id: request.trace.request_id.clone(),
-            trace_id: request.trace.traceparent.as_deref().and_then(|text| text.split('-').nth(1)).map(str::to_owned),
+            trace_id: request
+                .trace
+                .traceparent
+                .as_deref()
+                .and_then(|text| text.split('-').nth(1))
+                .map(str::to_owned),
             definition: None,
             asked_definition: asked,
             instance: None,
@@ -65,7 +70,12 @@ impl Observation {
         let after = &turned.outcome.instance;
         self.instance = Some(after.id.to_string());
         self.to = match after.status.ended_at() {
-            Some(_) => after.past.last().map(|past| past.state.name.clone()).into_iter().collect(),
+            Some(_) => after
+                .past
+                .last()
+                .map(|past| past.state.name.clone())
+                .into_iter()
+                .collect(),
             None => states(after),
         };
         self.guest_time = turned.guest_time;
@@ -75,7 +85,10 @@ impl Observation {
     pub(super) fn end(self, result: &Result<Reply, Error>) {
         let outcome = result.as_ref().map_or_else(Error::outcome, |_| "success");
         // A key that is not a definition of ours is the caller's text: as a label it would have no bound.
-        let definition = self.definition.as_ref().map_or("", |definition| definition.key.as_str());
+        let definition = self
+            .definition
+            .as_ref()
+            .map_or("", |definition| definition.key.as_str());
         let elapsed = self.begun.elapsed();
         metrics::counter!("wrkflw_transitions_total",
             "definition" => definition.to_owned(), "action" => self.action, "outcome" => outcome)
@@ -109,7 +122,11 @@ impl Observation {
 }
 
 fn states(instance: &Instance) -> Vec<String> {
-    instance.active.iter().map(|state| state.name.clone()).collect()
+    instance
+        .active
+        .iter()
+        .map(|state| state.name.clone())
+        .collect()
 }
 
 impl Engine {
@@ -138,7 +155,12 @@ impl Engine {
             detail: &error.to_string(),
             request_id: request.trace.request_id.as_deref(),
         };
-        if let Err(error) = self.0.store.note_attempt(request.who.tenant, &attempt).await {
+        if let Err(error) = self
+            .0
+            .store
+            .note_attempt(request.who.tenant, &attempt)
+            .await
+        {
             tracing::error!(%error, "a refused attempt could not be kept");
         }
     }

@@ -16,13 +16,16 @@ pub(super) struct Queue {
 
 impl Queue {
     pub(super) fn new() -> Queue {
-        Queue { stripes: (0..STRIPES).map(|_| Mutex::new(())).collect() }
+        Queue {
+            stripes: (0..STRIPES).map(|_| Mutex::new(())).collect(),
+        }
     }
 
     /// Waits until it is the caller's turn.
     pub(super) async fn turn(&self, instance: InstanceId) -> MutexGuard<'_, ()> {
         let (_, random) = instance.0.as_u64_pair();
-        let stripe = usize::try_from(random % STRIPES as u64).expect("fewer stripes than a usize counts");
+        let stripe =
+            usize::try_from(random % STRIPES as u64).expect("fewer stripes than a usize counts");
         self.stripes[stripe].lock().await
     }
 }

@@ -23,20 +23,40 @@ impl SealKeys {
     /// `current` names the key that new decisions are sealed with.
     pub fn new(current: &str, keys: BTreeMap<String, Vec<u8>>) -> Result<SealKeys, String> {
         match keys.get(current) {
-            Some(key) if key.len() >= 16 => Ok(SealKeys { current: current.to_owned(), keys }),
+            Some(key) if key.len() >= 16 => Ok(SealKeys {
+                current: current.to_owned(),
+                keys,
+            }),
             Some(_) => Err(format!("the seal key {current} has fewer than 16 bytes")),
             None => Err(format!("there is no seal key {current}")),
         }
     }
 
     /// Seals every decision that `after` has and `before` has not.
-    pub(super) fn seal(&self, tenant: &str, before: Option<&Instance>, after: &Instance) -> Vec<Seal> {
-        let known = |task: &Task| before.and_then(|before| before.task(task.id)).is_some_and(|old| old.decision().is_some());
-        let decided = after.stays().flat_map(|stay| &stay.tasks).filter(|task| !known(task));
+    pub(super) fn seal(
+        &self,
+        tenant: &str,
+        before: Option<&Instance>,
+        after: &Instance,
+    ) -> Vec<Seal> {
+        let known = |task: &Task| {
+            before
+                .and_then(|before| before.task(task.id))
+                .is_some_and(|old| old.decision().is_some())
+        };
+        let decided = after
+            .stays()
+            .flat_map(|stay| &stay.tasks)
+            .filter(|task| !known(task));
         decided
             .filter_map(|task| {
                 let mac = self.mac(&self.current, tenant, after.id, task.id, task.decision()?)?;
-                Some(Seal { task: task.id, key_id: self.current.clone(), version: MAC_VERSION, mac })
+                Some(Seal {
+                    task: task.id,
+                    key_id: self.current.clone(),
+                    version: MAC_VERSION,
+                    mac,
+                })
             })
             .collect()
     }
@@ -75,6 +95,11 @@ impl SealKeys {
 
 impl std::fmt::Debug for SealKeys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "SealKeys {{ current: {:?}, {} keys }}", self.current, self.keys.len())
+        write!(
+            f,
+            "SealKeys {{ current: {:?}, {} keys }}",
+            self.current,
+            self.keys.len()
+        )
     }
 }

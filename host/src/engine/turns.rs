@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
+use super::Engine;
 use super::error::{Error, LogicError};
 use super::evidence::Evaluation;
-use super::Engine;
 use crate::clock;
 use crate::domain::audit::sha256;
 use crate::domain::command::Command;
@@ -40,7 +40,10 @@ impl Engine {
         };
         let mut evaluations = Vec::new();
         let (mut guest_time, mut fuel) = (Duration::ZERO, 0);
-        let pinned = Pinned { reference: version.reference.clone(), digest: version.component };
+        let pinned = Pinned {
+            reference: version.reference.clone(),
+            digest: version.component,
+        };
         let refused = |error| refused(version, error);
         let mut turn = Turn::begin(context, before, command, &mut ids).map_err(refused)?;
         while let Some(question) = turn.question().map_err(refused)? {
@@ -48,15 +51,31 @@ impl Engine {
             let facts = turn.facts(&instance);
             let facts_digest = sha256(Json::of(&facts).as_str().as_bytes());
             let fetch = || self.0.store.component(version.component);
-            let evaluated = self.0.sandbox.ask(&pinned, facts, &question, fetch).await.map_err(misbehaved)?;
+            let evaluated = self
+                .0
+                .sandbox
+                .ask(&pinned, facts, &question, fetch)
+                .await
+                .map_err(misbehaved)?;
             guest_time += evaluated.duration;
             fuel += evaluated.fuel;
             drop(instance);
-            evaluations.push(Evaluation { question, facts_digest, answer: evaluated.answer.clone(), fuel: evaluated.fuel });
+            evaluations.push(Evaluation {
+                question,
+                facts_digest,
+                answer: evaluated.answer.clone(),
+                fuel: evaluated.fuel,
+            });
             turn.answer(evaluated.answer).map_err(refused)?;
         }
         let outcome = turn.finish();
-        Ok(Turned { outcome, evaluations, made, guest_time, fuel })
+        Ok(Turned {
+            outcome,
+            evaluations,
+            made,
+            guest_time,
+            fuel,
+        })
     }
 }
 
@@ -78,7 +97,14 @@ fn misbehaved(error: GuestError) -> Error {
     if error.cause.is_guests_fault() {
         let message = error.cause.to_string();
         let code = error.code();
-        LogicError { reference: error.pinned.reference, digest: error.pinned.digest, function: error.function, code, message }.into()
+        LogicError {
+            reference: error.pinned.reference,
+            digest: error.pinned.digest,
+            function: error.function,
+            code,
+            message,
+        }
+        .into()
     } else {
         tracing::error!(%error, "flow logic could not be asked");
         Error::Unavailable(error.cause.to_string())

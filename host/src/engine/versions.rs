@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::error::Error;
 use super::Engine;
+use super::error::Error;
 use crate::domain::ids::{TenantId, VersionRef};
 use crate::domain::schema::Schema;
 use crate::domain::version::Version;
@@ -11,15 +11,27 @@ use crate::store::StoreError;
 
 impl Engine {
     /// The version, from the cache or the store.
-    pub async fn version(&self, tenant: TenantId, reference: &VersionRef) -> Result<Arc<Version>, Error> {
+    pub async fn version(
+        &self,
+        tenant: TenantId,
+        reference: &VersionRef,
+    ) -> Result<Arc<Version>, Error> {
         let parts = &self.0;
         let key = (tenant, reference.clone());
         if let Some(version) = parts.versions.get(&key).await {
             return Ok(version);
         }
         let found = parts.store.definition_version(tenant, reference).await?;
-        let row = found.ok_or_else(|| Error::NotFound { what: "definition version", id: reference.to_string() })?;
-        let schema = row.graph.data_schema.as_ref().map(Schema::compile).transpose();
+        let row = found.ok_or_else(|| Error::NotFound {
+            what: "definition version",
+            id: reference.to_string(),
+        })?;
+        let schema = row
+            .graph
+            .data_schema
+            .as_ref()
+            .map(Schema::compile)
+            .transpose();
         let schema = schema.map_err(|error| StoreError::Inconsistent {
             table: "definition_version",
             id: reference.to_string(),

@@ -45,7 +45,13 @@ pub struct Changed {
 }
 
 /// Carries out a command and answers it.
-pub async fn run(app: &App, who: &Identity, command: Command, options: Options, body: &Json) -> Result<Response, Problem> {
+pub async fn run(
+    app: &App,
+    who: &Identity,
+    command: Command,
+    options: Options,
+    body: &Json,
+) -> Result<Response, Problem> {
     let idempotency = options.idempotency(body);
     let render = |done: &Done<'_>| render(app, who, done);
     let request = Request {
@@ -62,15 +68,43 @@ pub async fn run(app: &App, who: &Identity, command: Command, options: Options, 
 
 fn render(app: &App, who: &Identity, done: &Done<'_>) -> Rendered {
     let instance = InstanceView::of(done.instance, &done.version.graph);
-    let events = done.entries.iter().filter_map(|entry| cloud_event(app, who, done, entry)).collect();
+    let events = done
+        .entries
+        .iter()
+        .filter_map(|entry| cloud_event(app, who, done, entry))
+        .collect();
     let revision = done.instance.revision;
     if matches!(done.command, Command::Start { .. }) {
-        let headers = format!("etag: \"{revision}\"\nlocation: /v1/instances/{}", done.instance.id);
-        return Rendered { status: if done.dry_run { 200 } else { 201 }, body: text(&Started { instance, events, dry_run: done.dry_run }), headers };
+        let headers = format!(
+            "etag: \"{revision}\"\nlocation: /v1/instances/{}",
+            done.instance.id
+        );
+        return Rendered {
+            status: if done.dry_run { 200 } else { 201 },
+            body: text(&Started {
+                instance,
+                events,
+                dry_run: done.dry_run,
+            }),
+            headers,
+        };
     }
-    let task = done.command.task().and_then(|id| done.instance.task(id)).map(TaskView::of);
-    let body = text(&Changed { task, instance, events, dry_run: done.dry_run });
-    Rendered { status: 200, body, headers: format!("etag: \"{revision}\"") }
+    let task = done
+        .command
+        .task()
+        .and_then(|id| done.instance.task(id))
+        .map(TaskView::of);
+    let body = text(&Changed {
+        task,
+        instance,
+        events,
+        dry_run: done.dry_run,
+    });
+    Rendered {
+        status: 200,
+        body,
+        headers: format!("etag: \"{revision}\""),
+    }
 }
 
 fn text(value: &impl Serialize) -> String {
@@ -92,16 +126,23 @@ fn cloud_event(app: &App, who: &Identity, done: &Done<'_>, entry: &Entry) -> Opt
         traceparent: entry.draft.traceparent.clone(),
         revision: entry.draft.revision,
     };
-    CloudEvent::of(&public, &app.naming).ok().map(|event| event.structured())
+    CloudEvent::of(&public, &app.naming)
+        .ok()
+        .map(|event| event.structured())
 }
 
 fn respond(reply: Reply) -> Response {
     let mut response = Response::new(ResponseBody::from(reply.rendered.body));
     *response.status_mut() = StatusCode::from_u16(reply.rendered.status).unwrap_or(StatusCode::OK);
     let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/json"),
+    );
     for line in reply.rendered.headers.lines() {
-        let Some((name, value)) = line.split_once(": ") else { continue };
+        let Some((name, value)) = line.split_once(": ") else {
+            continue;
+        };
         if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), value.parse::<HeaderValue>()) {
             headers.insert(name, value);
         }

@@ -57,17 +57,30 @@ pub(super) async fn publish(
     form: Result<Multipart, axum::extract::multipart::MultipartRejection>,
 ) -> Result<Response, Problem> {
     app.engine.permit(&who, "definition:publish").await?;
-    let form = form.map_err(|_| Problem::new("unsupported_media_type", "send multipart/form-data with `component` and `config`"))?;
+    let form = form.map_err(|_| {
+        Problem::new(
+            "unsupported_media_type",
+            "send multipart/form-data with `component` and `config`",
+        )
+    })?;
     let (component, config) = read(form).await?;
     let published = app.engine.publish(&who, &key, &component, &config).await?;
-    let status = if published.created { StatusCode::CREATED } else { StatusCode::OK };
+    let status = if published.created {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
     Ok((status, axum::Json(published)).into_response())
 }
 
 async fn read(mut form: Multipart) -> Result<(Vec<u8>, Json), Problem> {
     let (mut component, mut config) = (None, Json::empty());
     let broken = |error: axum::extract::multipart::MultipartError| {
-        let code = if error.status() == StatusCode::PAYLOAD_TOO_LARGE { "too_large" } else { "malformed_request" };
+        let code = if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
+            "too_large"
+        } else {
+            "malformed_request"
+        };
         Problem::new(code, error.body_text())
     };
     while let Some(field) = form.next_field().await.map_err(broken)? {
@@ -85,11 +98,21 @@ async fn read(mut form: Multipart) -> Result<(Vec<u8>, Json), Problem> {
             }
             other => {
                 let detail = format!("the form has the fields component and config, not {other:?}");
-                return Err(Problem::new("invalid_request", &*detail).at(&format!("/{other}"), "unknown_field", detail));
+                return Err(Problem::new("invalid_request", &*detail).at(
+                    &format!("/{other}"),
+                    "unknown_field",
+                    detail,
+                ));
             }
         }
     }
-    let missing = || Problem::new("invalid_request", "the form lacks its component").at("/component", "required", "missing");
+    let missing = || {
+        Problem::new("invalid_request", "the form lacks its component").at(
+            "/component",
+            "required",
+            "missing",
+        )
+    };
     Ok((component.ok_or_else(missing)?, config))
 }
 
@@ -124,12 +147,25 @@ async fn versions(
     app.engine.permit(&who, "definition:read").await?;
     let limit = limit(query.limit)?;
     let after: Option<String> = decode(query.after.as_deref())?;
-    let after = after.as_deref().and_then(|after| after.rsplit_once(' ')).and_then(|(key, version)| Some((key, version.parse().ok()?)));
-    let found = app.engine.store().versions(who.tenant, key, after, i64::from(limit) + 1).await?;
+    let after = after
+        .as_deref()
+        .and_then(|after| after.rsplit_once(' '))
+        .and_then(|(key, version)| Some((key, version.parse().ok()?)));
+    let found = app
+        .engine
+        .store()
+        .versions(who.tenant, key, after, i64::from(limit) + 1)
+        .await?;
     if let (true, None, Some(key)) = (found.is_empty(), &query.after, key) {
-        return Err(Error::NotFound { what: "definition", id: key.to_owned() }.into());
+        return Err(Error::NotFound {
+            what: "definition",
+            id: key.to_owned(),
+        }
+        .into());
     }
-    Ok(axum::Json(page(found, limit, |last| format!("{} {}", last.key, last.version))))
+    Ok(axum::Json(page(found, limit, |last| {
+        format!("{} {}", last.key, last.version)
+    })))
 }
 
 /// A version with its config and graph.
@@ -143,10 +179,26 @@ pub(super) async fn show(
     app.engine.permit(&who, "definition:read").await?;
     let reference = VersionRef { key, version };
     let found = app.engine.version(who.tenant, &reference).await?;
-    let above = reference.version.checked_add(1).map(|above| (reference.key.as_str(), above));
-    let summary = app.engine.store().versions(who.tenant, Some(&reference.key), above, 1).await?.into_iter().next();
-    let summary = summary.ok_or_else(|| Error::NotFound { what: "definition version", id: reference.to_string() })?;
-    Ok(axum::Json(VersionDetail { summary, config: found.config.clone(), graph: found.graph.clone() }))
+    let above = reference
+        .version
+        .checked_add(1)
+        .map(|above| (reference.key.as_str(), above));
+    let summary = app
+        .engine
+        .store()
+        .versions(who.tenant, Some(&reference.key), above, 1)
+        .await?
+        .into_iter()
+        .next();
+    let summary = summary.ok_or_else(|| Error::NotFound {
+        what: "definition version",
+        id: reference.to_string(),
+    })?;
+    Ok(axum::Json(VersionDetail {
+        summary,
+        config: found.config.clone(),
+        graph: found.graph.clone(),
+    }))
 }
 
 /// Makes new instances take this version. Running ones keep theirs.
@@ -158,7 +210,11 @@ pub(super) async fn activate(
     Path((key, version)): Path<(String, u32)>,
     _: Body<Empty>,
 ) -> Result<axum::Json<Activation>, Problem> {
-    Ok(axum::Json(app.engine.activate(&who, &VersionRef { key, version }).await?))
+    Ok(axum::Json(
+        app.engine
+            .activate(&who, &VersionRef { key, version })
+            .await?,
+    ))
 }
 
 /// Lets no new instance take this version. Running ones go on.
@@ -170,7 +226,11 @@ pub(super) async fn retire(
     Path((key, version)): Path<(String, u32)>,
     _: Body<Empty>,
 ) -> Result<axum::Json<Activation>, Problem> {
-    Ok(axum::Json(app.engine.retire(&who, &VersionRef { key, version }).await?))
+    Ok(axum::Json(
+        app.engine
+            .retire(&who, &VersionRef { key, version })
+            .await?,
+    ))
 }
 
 /// The diagram of a version.
@@ -182,6 +242,9 @@ pub(super) async fn diagram(
     Path((key, version)): Path<(String, u32)>,
 ) -> Result<Response, Problem> {
     app.engine.permit(&who, "definition:read").await?;
-    let version = app.engine.version(who.tenant, &VersionRef { key, version }).await?;
+    let version = app
+        .engine
+        .version(who.tenant, &VersionRef { key, version })
+        .await?;
     Ok(svg(crate::diagram::svg(&version.graph, None)))
 }

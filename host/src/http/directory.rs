@@ -30,7 +30,10 @@ pub(super) async fn person(
 
 async fn read_person(app: &App, who: &Identity, id: &str) -> Result<axum::Json<Person>, Problem> {
     let person = app.engine.store().person(who.tenant, id).await?;
-    Ok(axum::Json(person.ok_or_else(|| Error::NotFound { what: "person", id: id.to_owned() })?))
+    Ok(axum::Json(person.ok_or_else(|| Error::NotFound {
+        what: "person",
+        id: id.to_owned(),
+    })?))
 }
 
 /// Adds a person, or renames them.
@@ -45,7 +48,10 @@ pub(super) async fn put_person(
     app.engine.permit(&who, "directory:write").await?;
     check_name("/id", &id)?;
     check_name("/name", &value.name)?;
-    app.engine.store().put_person(who.tenant, &id, &value.name, &app.engine.note(&who.subject)).await?;
+    app.engine
+        .store()
+        .put_person(who.tenant, &id, &value.name, &app.engine.note(&who.subject))
+        .await?;
     read_person(&app, &who, &id).await
 }
 
@@ -62,7 +68,10 @@ pub(super) async fn group(
 
 async fn read_group(app: &App, who: &Identity, id: &str) -> Result<axum::Json<Group>, Problem> {
     let group = app.engine.store().group(who.tenant, id).await?;
-    Ok(axum::Json(group.ok_or_else(|| Error::NotFound { what: "group", id: id.to_owned() })?))
+    Ok(axum::Json(group.ok_or_else(|| Error::NotFound {
+        what: "group",
+        id: id.to_owned(),
+    })?))
 }
 
 /// Adds a group, or renames it.
@@ -77,7 +86,10 @@ pub(super) async fn put_group(
     app.engine.permit(&who, "directory:write").await?;
     check_name("/id", &id)?;
     check_name("/name", &value.name)?;
-    app.engine.store().put_group(who.tenant, &id, &value.name, &app.engine.note(&who.subject)).await?;
+    app.engine
+        .store()
+        .put_group(who.tenant, &id, &value.name, &app.engine.note(&who.subject))
+        .await?;
     read_group(&app, &who, &id).await
 }
 
@@ -112,8 +124,17 @@ async fn change(
 ) -> Result<axum::Json<Group>, Problem> {
     app.engine.permit(who, "directory:write").await?;
     let note = app.engine.note(&who.subject);
-    if !app.engine.store().put_membership(who.tenant, group, person, membership, &note).await? {
-        return Err(Error::NotFound { what: "group with that person", id: format!("{group}/{person}") }.into());
+    if !app
+        .engine
+        .store()
+        .put_membership(who.tenant, group, person, membership, &note)
+        .await?
+    {
+        return Err(Error::NotFound {
+            what: "group with that person",
+            id: format!("{group}/{person}"),
+        }
+        .into());
     }
     read_group(app, who, group).await
 }

@@ -59,16 +59,31 @@ pub(super) async fn list(
     let limit = limit(query.limit)?;
     let after = decode(query.after.as_deref())?;
     let page = read(&app, who.tenant, after, limit.into()).await?;
-    let data = page.entries.iter().filter_map(|(_, entry)| CloudEvent::of(entry, &app.naming).ok()).map(|event| event.structured());
-    Ok(axum::Json(Events { data: data.collect(), page: Next { next: Some(encode(&page.end.to_string())) } }))
+    let data = page
+        .entries
+        .iter()
+        .filter_map(|(_, entry)| CloudEvent::of(entry, &app.naming).ok())
+        .map(|event| event.structured());
+    Ok(axum::Json(Events {
+        data: data.collect(),
+        page: Next {
+            next: Some(encode(&page.end.to_string())),
+        },
+    }))
 }
 
-async fn read(app: &App, tenant: TenantId, after: Option<FeedCursor>, limit: i64) -> Result<FeedPage, Problem> {
+async fn read(
+    app: &App,
+    tenant: TenantId,
+    after: Option<FeedCursor>,
+    limit: i64,
+) -> Result<FeedPage, Problem> {
     let page = app.engine.store().feed(tenant, after, limit).await?;
     match after {
-        Some(after) if after.epoch != page.epoch => {
-            Err(Problem::new("cursor_expired", "the database was restored; read again from the first event"))
-        }
+        Some(after) if after.epoch != page.epoch => Err(Problem::new(
+            "cursor_expired",
+            "the database was restored; read again from the first event",
+        )),
         Some(_) | None => Ok(page),
     }
 }
@@ -83,7 +98,9 @@ pub(super) async fn stream(
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     app.engine.permit(&who, "event:read").await?;
-    let last = headers.get("last-event-id").and_then(|value| value.to_str().ok());
+    let last = headers
+        .get("last-event-id")
+        .and_then(|value| value.to_str().ok());
     let after = decode(last.or(query.after.as_deref()))?;
     // The first read is made before the answer, so that a bad cursor is a problem and no broken stream.
     let first = read(&app, who.tenant, after, STREAM_BATCH).await?;
@@ -105,8 +122,12 @@ async fn pump(app: App, tenant: TenantId, mut page: FeedPage, sender: mpsc::Send
     loop {
         commits.borrow_and_update();
         for (cursor, entry) in &page.entries {
-            let Ok(event) = CloudEvent::of(entry, &app.naming) else { continue };
-            let event = Event::default().id(encode(&cursor.to_string())).data(event.structured().as_str());
+            let Ok(event) = CloudEvent::of(entry, &app.naming) else {
+                continue;
+            };
+            let event = Event::default()
+                .id(encode(&cursor.to_string()))
+                .data(event.structured().as_str());
             if sender.send(event).await.is_err() {
                 return;
             }

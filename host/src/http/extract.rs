@@ -24,7 +24,10 @@ impl FromRequestParts<App> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Caller, Problem> {
-        let authorization = parts.headers.get(header::AUTHORIZATION).map(|value| value.to_str().unwrap_or("\u{fffd}"));
+        let authorization = parts
+            .headers
+            .get(header::AUTHORIZATION)
+            .map(|value| value.to_str().unwrap_or("\u{fffd}"));
         app.identify(authorization).await.map(Caller)
     }
 }
@@ -39,26 +42,48 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Body<T>, Problem> {
-        let is_json = request.headers().get(header::CONTENT_TYPE).is_some_and(|value| {
-            value.to_str().is_ok_and(|value| value.split(';').next().unwrap_or_default().trim().ends_with("json"))
-        });
-        let bytes = Bytes::from_request(request, app)
-            .await
-            .map_err(|_| Problem::new("too_large", format!("a body has at most {BODY_BYTES_MAX} bytes")))?;
+        let is_json = request
+            .headers()
+            .get(header::CONTENT_TYPE)
+            .is_some_and(|value| {
+                value.to_str().is_ok_and(|value| {
+                    value
+                        .split(';')
+                        .next()
+                        .unwrap_or_default()
+                        .trim()
+                        .ends_with("json")
+                })
+            });
+        let bytes = Bytes::from_request(request, app).await.map_err(|_| {
+            Problem::new(
+                "too_large",
+                format!("a body has at most {BODY_BYTES_MAX} bytes"),
+            )
+        })?;
         if bytes.is_empty() {
             return parse("{}");
         }
         if !is_json {
-            return Err(Problem::new("unsupported_media_type", "send the body as application/json"));
+            return Err(Problem::new(
+                "unsupported_media_type",
+                "send the body as application/json",
+            ));
         }
-        let text = str::from_utf8(&bytes).map_err(|_| Problem::new("malformed_json", "the body is not UTF-8"))?;
+        let text = str::from_utf8(&bytes)
+            .map_err(|_| Problem::new("malformed_json", "the body is not UTF-8"))?;
         parse(text)
     }
 }
 
 fn parse<T: DeserializeOwned>(text: &str) -> Result<Body<T>, Problem> {
-    let canonical = Json::parse(text)
-        .map_err(|error| Problem::new("malformed_json", format!("the body has {error}")).at(&error.pointer, "malformed", error.detail))?;
+    let canonical = Json::parse(text).map_err(|error| {
+        Problem::new("malformed_json", format!("the body has {error}")).at(
+            &error.pointer,
+            "malformed",
+            error.detail,
+        )
+    })?;
     let deserializer = &mut serde_json::Deserializer::from_str(canonical.as_str());
     match serde_path_to_error::deserialize(deserializer) {
         Ok(value) => Ok(Body { value, canonical }),
@@ -76,7 +101,11 @@ fn misfit(error: &serde_path_to_error::Error<serde_json::Error>) -> Problem {
         }
     }
     let message = error.inner().to_string();
-    let message = message.split(" at line ").next().unwrap_or_default().to_owned();
+    let message = message
+        .split(" at line ")
+        .next()
+        .unwrap_or_default()
+        .to_owned();
     let named = message.split('`').nth(1).unwrap_or_default();
     let (code, named) = if message.starts_with("unknown field") {
         ("unknown_field", Some(named))
@@ -120,35 +149,60 @@ impl Options {
     pub fn idempotency(&self, body: &Json) -> Option<Idempotency> {
         let key = self.idempotency_key.clone()?;
         let mut hasher = Sha256::new();
-        for part in [self.line.as_str(), &format!("{:?}", self.if_match), body.as_str()] {
+        for part in [
+            self.line.as_str(),
+            &format!("{:?}", self.if_match),
+            body.as_str(),
+        ] {
             hasher.update((part.len() as u64).to_be_bytes());
             hasher.update(part.as_bytes());
         }
-        Some(Idempotency { key, fingerprint: hasher.finalize().into() })
+        Some(Idempotency {
+            key,
+            fingerprint: hasher.finalize().into(),
+        })
     }
 }
 
 fn text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Problem> {
     let value = headers.get(name).map(|value| value.to_str());
-    value.transpose().map_err(|_| Problem::new("malformed_request", format!("the header {name} is not plain text")))
+    value.transpose().map_err(|_| {
+        Problem::new(
+            "malformed_request",
+            format!("the header {name} is not plain text"),
+        )
+    })
 }
 
 fn if_match(headers: &HeaderMap) -> Result<Option<u32>, Problem> {
-    let Some(value) = text(headers, "if-match")? else { return Ok(None) };
+    let Some(value) = text(headers, "if-match")? else {
+        return Ok(None);
+    };
     if value.trim() == "*" {
         return Ok(None);
     }
-    let quoted = value.trim().strip_prefix('"').and_then(|value| value.strip_suffix('"'));
+    let quoted = value
+        .trim()
+        .strip_prefix('"')
+        .and_then(|value| value.strip_suffix('"'));
     let revision = quoted.and_then(|value| value.parse().ok());
     revision.map(Some).ok_or_else(|| {
-        Problem::new("malformed_request", "If-Match takes the ETag of an instance, a revision in quotes such as \"3\"")
+        Problem::new(
+            "malformed_request",
+            "If-Match takes the ETag of an instance, a revision in quotes such as \"3\"",
+        )
     })
 }
 
 fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
-    let Some(value) = text(headers, "idempotency-key")? else { return Ok(None) };
+    let Some(value) = text(headers, "idempotency-key")? else {
+        return Ok(None);
+    };
     let key = value.trim();
-    let key = key.strip_prefix('"').and_then(|key| key.strip_suffix('"')).unwrap_or(key);
+    let key = key
+        .strip_prefix('"')
+        .and_then(|key| key.strip_suffix('"'))
+        .unwrap_or(key);
     if key.is_empty() || key.len() > KEY_CHARS_MAX {
         let detail = format!("an Idempotency-Key has 1 to {KEY_CHARS_MAX} characters");
         return Err(Problem::new("malformed_request", detail));
@@ -157,7 +211,10 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
 }
 
 fn dry_run(query: &str) -> Result<bool, Problem> {
-    match query.split('&').find_map(|pair| pair.strip_prefix("dryRun=")) {
+    match query
+        .split('&')
+        .find_map(|pair| pair.strip_prefix("dryRun="))
+    {
         None | Some("false") => Ok(false),
         Some("true") => Ok(true),
         Some(_) => Err(Problem::new("malformed_request", "dryRun is true or false")),
@@ -172,7 +229,8 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Path<T> {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Path<T>, Problem> {
         let path = AxumPath::<T>::from_request_parts(parts, app).await;
-        path.map(|AxumPath(value)| Path(value)).map_err(|error| Problem::new("not_found", error.body_text()))
+        path.map(|AxumPath(value)| Path(value))
+            .map_err(|error| Problem::new("not_found", error.body_text()))
     }
 }
 
@@ -184,19 +242,27 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Query<T> {
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Query<T>, Problem> {
         let query = axum::extract::Query::<T>::from_request_parts(parts, app).await;
-        query.map(|axum::extract::Query(value)| Query(value)).map_err(|error| {
-            Problem::new("malformed_request", error.body_text())
-        })
+        query
+            .map(|axum::extract::Query(value)| Query(value))
+            .map_err(|error| Problem::new("malformed_request", error.body_text()))
     }
 }
 
 /// An id that people chose: of a person, a group, an entity.
 pub fn check_name(pointer: &str, name: &str) -> Result<(), Problem> {
     const CHARS_MAX: usize = 200;
-    let well_formed = !name.is_empty() && name.chars().count() <= CHARS_MAX && !name.chars().any(char::is_control);
+    let well_formed = !name.is_empty()
+        && name.chars().count() <= CHARS_MAX
+        && !name.chars().any(char::is_control);
     if well_formed {
         return Ok(());
     }
     let detail = format!("1 to {CHARS_MAX} characters, none of them a control character");
-    Err(Problem::new("invalid_request", format!("{pointer}: {detail}")).at(pointer, "malformed", detail))
+    Err(
+        Problem::new("invalid_request", format!("{pointer}: {detail}")).at(
+            pointer,
+            "malformed",
+            detail,
+        ),
+    )
 }

@@ -20,7 +20,11 @@ pub(super) async fn ready(State(app): State<App>) -> Response {
     }
     match app.engine.store().ready().await {
         Ok(true) => "database ok\n".into_response(),
-        Ok(false) => (StatusCode::SERVICE_UNAVAILABLE, "database not migrated: run `wrkflw migrate`\n").into_response(),
+        Ok(false) => (
+            StatusCode::SERVICE_UNAVAILABLE,
+            "database not migrated: run `wrkflw migrate`\n",
+        )
+            .into_response(),
         Err(error) => {
             tracing::warn!(%error, "not ready");
             (StatusCode::SERVICE_UNAVAILABLE, "database not available\n").into_response()
@@ -33,8 +37,13 @@ pub(super) async fn ready(State(app): State<App>) -> Response {
 pub(super) async fn metrics(State(app): State<App>) -> Response {
     for (role, open, idle) in app.engine.store().usage() {
         let idle = u32::try_from(idle).unwrap_or(u32::MAX);
-        metrics::gauge!("wrkflw_pool_connections", "role" => role, "state" => "used").set(open.saturating_sub(idle));
+        metrics::gauge!("wrkflw_pool_connections", "role" => role, "state" => "used")
+            .set(open.saturating_sub(idle));
         metrics::gauge!("wrkflw_pool_connections", "role" => role, "state" => "idle").set(idle);
     }
-    ([(header::CONTENT_TYPE, "text/plain; version=0.0.4")], (app.metrics)()).into_response()
+    (
+        [(header::CONTENT_TYPE, "text/plain; version=0.0.4")],
+        (app.metrics)(),
+    )
+        .into_response()
 }

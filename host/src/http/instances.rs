@@ -94,8 +94,15 @@ pub(super) async fn start(
 ) -> Result<Response, Problem> {
     check_name("/entityType", &value.entity_type)?;
     check_name("/entityId", &value.entity_id)?;
-    let entity = Entity { kind: value.entity_type, id: value.entity_id };
-    let command = Command::Start { definition: value.definition_key, entity, data: value.data };
+    let entity = Entity {
+        kind: value.entity_type,
+        id: value.entity_id,
+    };
+    let command = Command::Start {
+        definition: value.definition_key,
+        entity,
+        data: value.data,
+    };
     run(&app, &who, command, options, &canonical).await
 }
 
@@ -113,7 +120,10 @@ pub(super) async fn cancel(
         let detail = "say why, in at most 2000 bytes";
         return Err(Problem::new("invalid_request", detail).at("/reason", "required", detail));
     }
-    let command = Command::Cancel { instance: InstanceId(id), reason: value.reason };
+    let command = Command::Cancel {
+        instance: InstanceId(id),
+        reason: value.reason,
+    };
     run(&app, &who, command, options, &canonical).await
 }
 
@@ -129,7 +139,10 @@ pub(super) async fn list(
     if let Some(status) = &query.status
         && !["RUNNING", "SUSPENDED", "COMPLETED", "CANCELLED"].contains(&status.as_str())
     {
-        return Err(Problem::new("malformed_request", "status is RUNNING, SUSPENDED, COMPLETED or CANCELLED"));
+        return Err(Problem::new(
+            "malformed_request",
+            "status is RUNNING, SUSPENDED, COMPLETED or CANCELLED",
+        ));
     }
     let filter = InstanceFilter {
         definition: query.definition,
@@ -149,11 +162,22 @@ pub(super) async fn list(
 
 /// An instance with its active states and their tasks.
 #[utoipa::path(get, path = "/v1/instances/{id}", tag = "instances", params(("id" = Uuid, Path)), responses((status = 200, body = InstanceView)))]
-pub(super) async fn show(State(app): State<App>, Caller(who): Caller, Path(id): Path<Uuid>) -> Result<Response, Problem> {
+pub(super) async fn show(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+) -> Result<Response, Problem> {
     let stored = read(&app, &who, id).await?;
-    let version = app.engine.version(who.tenant, &stored.instance.definition).await?;
+    let version = app
+        .engine
+        .version(who.tenant, &stored.instance.definition)
+        .await?;
     let etag = [(header::ETAG, format!("\"{}\"", stored.instance.revision))];
-    Ok((etag, axum::Json(InstanceView::of(&stored.instance, &version.graph))).into_response())
+    Ok((
+        etag,
+        axum::Json(InstanceView::of(&stored.instance, &version.graph)),
+    )
+        .into_response())
 }
 
 /// The stays of an instance with their tasks and decisions, oldest first: active ones last.
@@ -170,10 +194,23 @@ pub(super) async fn history(
     Path(id): Path<Uuid>,
 ) -> Result<axum::Json<History>, Problem> {
     let stored = read(&app, &who, id).await?;
-    let version = app.engine.version(who.tenant, &stored.instance.definition).await?;
-    let past = stored.instance.past.iter().map(|past| StateView::past(past, &version.graph));
-    let active = stored.instance.active.iter().map(|state| StateView::of(state, &version.graph));
-    Ok(axum::Json(History { data: past.chain(active).collect() }))
+    let version = app
+        .engine
+        .version(who.tenant, &stored.instance.definition)
+        .await?;
+    let past = stored
+        .instance
+        .past
+        .iter()
+        .map(|past| StateView::past(past, &version.graph));
+    let active = stored
+        .instance
+        .active
+        .iter()
+        .map(|state| StateView::of(state, &version.graph));
+    Ok(axum::Json(History {
+        data: past.chain(active).collect(),
+    }))
 }
 
 /// The audit stream of an instance, from its first entry on.
@@ -188,11 +225,26 @@ pub(super) async fn audit(
     app.engine.permit(&who, "audit:read").await?;
     let limit = limit(query.limit)?;
     let after: Option<u64> = decode(query.after.as_deref())?;
-    let entries = app.engine.store().audit(who.tenant, InstanceId(id), after.unwrap_or(0), i64::from(limit) + 1).await?;
+    let entries = app
+        .engine
+        .store()
+        .audit(
+            who.tenant,
+            InstanceId(id),
+            after.unwrap_or(0),
+            i64::from(limit) + 1,
+        )
+        .await?;
     if entries.is_empty() && !app.engine.store().knows_instance(who.tenant, id).await? {
-        return Err(Error::NotFound { what: "instance", id: id.to_string() }.into());
+        return Err(Error::NotFound {
+            what: "instance",
+            id: id.to_string(),
+        }
+        .into());
     }
-    Ok(axum::Json(page(entries, limit, |last| last.seq.to_string())))
+    Ok(axum::Json(page(entries, limit, |last| {
+        last.seq.to_string()
+    })))
 }
 
 /// What the caller may do now, and why not the rest.
@@ -218,10 +270,20 @@ pub(super) async fn actions(
 /// The diagram of the definition with the path that the instance took.
 #[utoipa::path(get, path = "/v1/instances/{id}/diagram.svg", tag = "instances", params(("id" = Uuid, Path)),
     responses((status = 200, content_type = "image/svg+xml", body = String)))]
-pub(super) async fn diagram(State(app): State<App>, Caller(who): Caller, Path(id): Path<Uuid>) -> Result<Response, Problem> {
+pub(super) async fn diagram(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+) -> Result<Response, Problem> {
     let stored = read(&app, &who, id).await?;
-    let version = app.engine.version(who.tenant, &stored.instance.definition).await?;
-    Ok(svg(crate::diagram::svg(&version.graph, Some(&taken(&stored.instance)))))
+    let version = app
+        .engine
+        .version(who.tenant, &stored.instance.definition)
+        .await?;
+    Ok(svg(crate::diagram::svg(
+        &version.graph,
+        Some(&taken(&stored.instance)),
+    )))
 }
 
 /// The edges that the instance went along, in the order of the stays that they led to.
@@ -229,13 +291,25 @@ fn taken(instance: &Instance) -> Taken {
     let mut taken = Taken::default();
     for stay in instance.stays() {
         *taken.visits.entry(stay.name.clone()).or_default() += 1;
-        let source = stay.predecessors.first().and_then(|id| instance.stays().find(|before| before.id == *id));
+        let source = stay
+            .predecessors
+            .first()
+            .and_then(|id| instance.stays().find(|before| before.id == *id));
         if let (Some(source), Some(trigger)) = (source, &stay.entered_by) {
-            let (source, trigger, target) = (source.name.clone(), trigger.clone(), stay.name.clone());
-            taken.edges.push(TakenEdge { source, trigger, target });
+            let (source, trigger, target) =
+                (source.name.clone(), trigger.clone(), stay.name.clone());
+            taken.edges.push(TakenEdge {
+                source,
+                trigger,
+                target,
+            });
         }
     }
-    taken.active = instance.active.iter().map(|stay| stay.name.clone()).collect();
+    taken.active = instance
+        .active
+        .iter()
+        .map(|stay| stay.name.clone())
+        .collect();
     taken
 }
 

@@ -21,12 +21,26 @@ pub(super) async fn surround(mut request: Request, next: Next) -> Response {
     let headers = request.headers();
     let request_id = request_id(headers);
     let path = request.uri().path().to_owned();
-    let size: usize = headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
-    let traceparent = telemetry::traceparent(headers.get("traceparent").and_then(|value| value.to_str().ok()));
-    let trace = Trace { request_id: Some(request_id.clone()), traceparent: Some(traceparent) };
+    let size: usize = headers
+        .iter()
+        .map(|(name, value)| name.as_str().len() + value.len())
+        .sum();
+    let traceparent = telemetry::traceparent(
+        headers
+            .get("traceparent")
+            .and_then(|value| value.to_str().ok()),
+    );
+    let trace = Trace {
+        request_id: Some(request_id.clone()),
+        traceparent: Some(traceparent),
+    };
     request.extensions_mut().insert(trace);
     let response = if size > HEADER_BYTES_MAX {
-        Problem::new("headers_too_large", format!("headers have at most {HEADER_BYTES_MAX} bytes together")).into_response()
+        Problem::new(
+            "headers_too_large",
+            format!("headers have at most {HEADER_BYTES_MAX} bytes together"),
+        )
+        .into_response()
     } else {
         next.run(request).await
     };
@@ -43,22 +57,31 @@ fn described(mut response: Response, path: &str, request_id: &str) -> Response {
         return problem.render(path, request_id);
     }
     match response.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => Problem::new("too_large", "the body is too large").render(path, request_id),
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            Problem::new("too_large", "the body is too large").render(path, request_id)
+        }
         _ => response,
     }
 }
 
 fn request_id(headers: &HeaderMap) -> String {
-    let given = headers.get("x-request-id").and_then(|value| value.to_str().ok());
+    let given = headers
+        .get("x-request-id")
+        .and_then(|value| value.to_str().ok());
     let plain = |id: &&str| {
         (1..=REQUEST_ID_CHARS_MAX).contains(&id.len()) && id.chars().all(|c| c.is_ascii_graphic())
     };
-    given.filter(plain).map_or_else(|| clock::new_id().to_string(), str::to_owned)
+    given
+        .filter(plain)
+        .map_or_else(|| clock::new_id().to_string(), str::to_owned)
 }
 
 /// A panic is our mistake; the caller gets an answer all the same.
 pub(super) fn panicked(panic: Box<dyn Any + Send>) -> Response {
-    let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+    let text = panic
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| panic.downcast_ref::<&str>().copied());
     tracing::error!(panic = text.unwrap_or("unknown"), "a handler panicked");
     Problem::new("internal", "the request failed here; the log has its id").into_response()
 }

@@ -71,43 +71,75 @@ impl App {
         cancel: CancellationToken,
     ) -> App {
         let (tracker, tenants) = (TaskTracker::new(), Cache::new(TENANTS_MAX));
-        App { engine, auth, naming, topic, metrics, cancel, tracker, tenants }
+        App {
+            engine,
+            auth,
+            naming,
+            topic,
+            metrics,
+            cancel,
+            tracker,
+            tenants,
+        }
     }
 
     /// Who a bearer token stands for.
     async fn identify(&self, authorization: Option<&str>) -> Result<Identity, Problem> {
-        let claims = self.auth.authenticate(authorization).await.map_err(|error| Problem {
-            challenge: error.www_authenticate(),
-            ..Problem::new(error.code(), error.to_string())
-        })?;
-        let tenant = match self.tenants.get(&claims.tenant).await {
-            Some(tenant) => tenant,
-            None => {
-                let found = self.engine.store().tenant(&claims.tenant).await?;
-                let unknown = || Problem::new("unknown_tenant", format!("there is no tenant {}", claims.tenant));
-                let tenant = found.ok_or_else(unknown)?;
-                self.tenants.insert(claims.tenant.clone(), tenant).await;
-                tenant
-            }
+        let claims = self
+            .auth
+            .authenticate(authorization)
+            .await
+            .map_err(|error| Problem {
+                challenge: error.www_authenticate(),
+                ..Problem::new(error.code(), error.to_string())
+            })?;
+        let tenant = if let Some(tenant) = self.tenants.get(&claims.tenant).await {
+            tenant
+        } else {
+            let found = self.engine.store().tenant(&claims.tenant).await?;
+            let unknown = || {
+                Problem::new(
+                    "unknown_tenant",
+                    format!("there is no tenant {}", claims.tenant),
+                )
+            };
+            let tenant = found.ok_or_else(unknown)?;
+            self.tenants.insert(claims.tenant.clone(), tenant).await;
+            tenant
         };
-        Ok(Identity { tenant, tenant_name: claims.tenant, subject: claims.subject, roles: claims.roles })
+        Ok(Identity {
+            tenant,
+            tenant_name: claims.tenant,
+            subject: claims.subject,
+            roles: claims.roles,
+        })
     }
 }
 
 /// The whole service.
 pub fn router(app: App) -> Router {
     let (api, document) = routes().split_for_parts();
-    let document: Arc<str> = openapi::complete(document).to_pretty_json().expect("the document serialises").into();
-    api.route("/openapi.json", get(move || async move { json(document.to_string()) }))
-        .route("/asyncapi.json", get(openapi::asyncapi))
-        .route("/schemas/{file}", get(openapi::event_schema))
-        .merge(docs::routes())
-        .fallback(|| async { Problem::new("not_found", "there is nothing at this path") })
-        .method_not_allowed_fallback(|| async { Problem::new("method_not_allowed", "see /docs for what this path takes") })
-        .layer(DefaultBodyLimit::max(extract::BODY_BYTES_MAX))
-        .layer(tower_http::catch_panic::CatchPanicLayer::custom(layers::panicked))
-        .layer(middleware::from_fn(layers::surround))
-        .with_state(app)
+    let document: Arc<str> = openapi::complete(document)
+        .to_pretty_json()
+        .expect("the document serialises")
+        .into();
+    api.route(
+        "/openapi.json",
+        get(move || async move { json(document.to_string()) }),
+    )
+    .route("/asyncapi.json", get(openapi::asyncapi))
+    .route("/schemas/{file}", get(openapi::event_schema))
+    .merge(docs::routes())
+    .fallback(|| async { Problem::new("not_found", "there is nothing at this path") })
+    .method_not_allowed_fallback(|| async {
+        Problem::new("method_not_allowed", "see /docs for what this path takes")
+    })
+    .layer(DefaultBodyLimit::max(extract::BODY_BYTES_MAX))
+    .layer(tower_http::catch_panic::CatchPanicLayer::custom(
+        layers::panicked,
+    ))
+    .layer(middleware::from_fn(layers::surround))
+    .with_state(app)
 }
 
 /// Every route of the API, with its documentation.
@@ -146,14 +178,24 @@ pub fn routes() -> OpenApiRouter<App> {
 }
 
 fn json(text: String) -> Response {
-    ([(header::CONTENT_TYPE, HeaderValue::from_static("application/json"))], text).into_response()
+    (
+        [(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        )],
+        text,
+    )
+        .into_response()
 }
 
 fn svg(text: String) -> Response {
     // A drawing is shown as an image or alone; whatever a flow wrote into it must not run.
     let headers = [
         (header::CONTENT_TYPE, "image/svg+xml"),
-        (header::CONTENT_SECURITY_POLICY, "default-src 'none'; style-src 'unsafe-inline'; sandbox"),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+        ),
     ];
     (headers, text).into_response()
 }

@@ -15,20 +15,49 @@ pub fn complete(mut document: OpenApi) -> OpenApi {
     document.info = Info::new("wrkflw", env!("CARGO_PKG_VERSION"));
     document.info.description = Some(description());
     let components = document.components.get_or_insert_with(Components::new);
-    components.add_security_scheme("bearer", SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)));
-    components.schemas.insert(Problem::name().into_owned(), Problem::schema());
-    components.schemas.insert(FieldError::name().into_owned(), FieldError::schema());
+    components.add_security_scheme(
+        "bearer",
+        SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)),
+    );
+    components
+        .schemas
+        .insert(Problem::name().into_owned(), Problem::schema());
+    components
+        .schemas
+        .insert(FieldError::name().into_owned(), FieldError::schema());
     let tag = |name: &str| Tag::new(name);
-    document.tags = Some(["definitions", "instances", "tasks", "events", "directory", "operation"].map(tag).to_vec());
-    document.security = Some(vec![SecurityRequirement::new("bearer", Vec::<String>::new())]);
+    document.tags = Some(
+        [
+            "definitions",
+            "instances",
+            "tasks",
+            "events",
+            "directory",
+            "operation",
+        ]
+        .map(tag)
+        .to_vec(),
+    );
+    document.security = Some(vec![SecurityRequirement::new(
+        "bearer",
+        Vec::<String>::new(),
+    )]);
     for (path, item) in &mut document.paths.paths {
         let open = !path.starts_with("/v1/");
-        let operations = [&mut item.get, &mut item.put, &mut item.post, &mut item.delete];
+        let operations = [
+            &mut item.get,
+            &mut item.put,
+            &mut item.post,
+            &mut item.delete,
+        ];
         for operation in operations.into_iter().flatten() {
             if open {
                 operation.security = Some(vec![SecurityRequirement::default()]);
             } else {
-                operation.responses.responses.insert("default".to_owned(), RefOr::T(problem_response()));
+                operation
+                    .responses
+                    .responses
+                    .insert("default".to_owned(), RefOr::T(problem_response()));
             }
         }
     }
@@ -36,8 +65,15 @@ pub fn complete(mut document: OpenApi) -> OpenApi {
 }
 
 fn problem_response() -> utoipa::openapi::Response {
-    let content = ContentBuilder::new().schema(Some(utoipa::openapi::Ref::from_schema_name(Problem::name()))).build();
-    ResponseBuilder::new().description("A problem (RFC 9457)").content("application/problem+json", content).build()
+    let content = ContentBuilder::new()
+        .schema(Some(
+            utoipa::openapi::Ref::from_schema_name(Problem::name()),
+        ))
+        .build();
+    ResponseBuilder::new()
+        .description("A problem (RFC 9457)")
+        .content("application/problem+json", content)
+        .build()
 }
 
 fn description() -> String {
@@ -45,9 +81,10 @@ fn description() -> String {
         "A workflow engine for work that people decide.\n\nEvery POST that changes an instance takes `Idempotency-Key`, \
          `If-Match` and `?dryRun=true`. Problem codes:\n\n",
     );
-    for (code, status, title) in CODES {
-        text.push_str(&format!("- `{code}` ({status}): {title}\n"));
-    }
+    let lines = CODES
+        .iter()
+        .map(|(code, status, title)| format!("- `{code}` ({status}): {title}\n"));
+    text.extend(lines);
     text
 }
 
@@ -58,8 +95,12 @@ pub(super) async fn asyncapi(State(app): State<App>) -> Response {
 
 /// The JSON Schema of one event type, where events point to with `dataschema`.
 pub(super) async fn event_schema(State(app): State<App>, Path(file): Path<String>) -> Response {
-    let suffix = file.strip_suffix(".json").and_then(|name| name.strip_prefix(app.naming.prefix.as_str()));
-    let schema = suffix.and_then(|suffix| suffix.strip_prefix('.')).and_then(|suffix| asyncapi::schema(suffix));
+    let suffix = file
+        .strip_suffix(".json")
+        .and_then(|name| name.strip_prefix(app.naming.prefix.as_str()));
+    let schema = suffix
+        .and_then(|suffix| suffix.strip_prefix('.'))
+        .and_then(asyncapi::schema);
     match schema {
         Some(schema) => json(schema.to_string()),
         None => Problem::new("not_found", format!("there is no event type {file}")).into_response(),

@@ -31,16 +31,29 @@ pub struct Next {
 pub fn limit(asked: Option<u32>) -> Result<u32, Problem> {
     match asked.unwrap_or(LIMIT_DEFAULT) {
         limit @ 1..=LIMIT_MAX => Ok(limit),
-        _ => Err(Problem::new("malformed_request", format!("limit is 1 to {LIMIT_MAX}"))),
+        _ => Err(Problem::new(
+            "malformed_request",
+            format!("limit is 1 to {LIMIT_MAX}"),
+        )),
     }
 }
 
 /// Makes a page of what was read with one item to spare.
-pub fn page<T: ToSchema>(mut read: Vec<T>, limit: u32, position: impl FnOnce(&T) -> String) -> Page<T> {
+pub fn page<T: ToSchema>(
+    mut read: Vec<T>,
+    limit: u32,
+    position: impl FnOnce(&T) -> String,
+) -> Page<T> {
     let more = read.len() > limit as usize;
     read.truncate(limit as usize);
-    let next = read.last().filter(|_| more).map(|last| encode(&position(last)));
-    Page { data: read, page: Next { next } }
+    let next = read
+        .last()
+        .filter(|_| more)
+        .map(|last| encode(&position(last)));
+    Page {
+        data: read,
+        page: Next { next },
+    }
 }
 
 /// Hides a position, so that nobody builds one by hand.
@@ -50,8 +63,17 @@ pub fn encode(position: &str) -> String {
 
 /// The position that a cursor hides.
 pub fn decode<T: FromStr>(cursor: Option<&str>) -> Result<Option<T>, Problem> {
-    let Some(cursor) = cursor else { return Ok(None) };
+    let Some(cursor) = cursor else {
+        return Ok(None);
+    };
     let bytes = URL_SAFE_NO_PAD.decode(cursor).ok();
-    let position = bytes.and_then(|bytes| String::from_utf8(bytes).ok()).and_then(|text| text.parse().ok());
-    position.map(Some).ok_or_else(|| Problem::new("invalid_cursor", "pass the cursor of an earlier page unchanged"))
+    let position = bytes
+        .and_then(|bytes| String::from_utf8(bytes).ok())
+        .and_then(|text| text.parse().ok());
+    position.map(Some).ok_or_else(|| {
+        Problem::new(
+            "invalid_cursor",
+            "pass the cursor of an earlier page unchanged",
+        )
+    })
 }

@@ -63,32 +63,64 @@ pub const CODES: &[(&str, u16, &str)] = &[
     ("token_expired", 401, "The token has expired"),
     ("token_not_yet_valid", 401, "The token is not valid yet"),
     ("token_untrusted", 401, "The token is not trusted"),
-    ("token_claim_invalid", 401, "A claim of the token is of no use"),
-    ("token_keys_unavailable", 503, "The keys that verify tokens cannot be had"),
+    (
+        "token_claim_invalid",
+        401,
+        "A claim of the token is of no use",
+    ),
+    (
+        "token_keys_unavailable",
+        503,
+        "The keys that verify tokens cannot be had",
+    ),
     ("unknown_tenant", 403, "The tenant is not known here"),
     ("forbidden", 403, "You may not do this"),
     ("permission_missing", 403, "You lack a permission"),
     ("not_found", 404, "There is no such thing"),
-    ("method_not_allowed", 405, "The resource does not take this method"),
+    (
+        "method_not_allowed",
+        405,
+        "The resource does not take this method",
+    ),
     ("task_taken", 409, "Somebody was faster"),
     ("instance_ended", 409, "The instance has ended"),
     ("already_running", 409, "The entity has a running instance"),
     ("no_active_version", 409, "No version is active"),
     ("version_retired", 409, "The version is retired"),
-    ("cursor_expired", 410, "The cursor is of an earlier database"),
+    (
+        "cursor_expired",
+        410,
+        "The cursor is of an earlier database",
+    ),
     ("stale_revision", 412, "The revision has moved on"),
     ("too_large", 413, "The request is too large"),
-    ("unsupported_media_type", 415, "The media type is not supported"),
+    (
+        "unsupported_media_type",
+        415,
+        "The media type is not supported",
+    ),
     ("invalid_request", 422, "The request has invalid fields"),
     ("invalid_input", 422, "The flow needs other input"),
     ("refused_by_flow", 422, "The flow refuses what would follow"),
-    ("idempotency_key_reused", 422, "The idempotency key stands for another request"),
+    (
+        "idempotency_key_reused",
+        422,
+        "The idempotency key stands for another request",
+    ),
     ("unpublishable", 422, "The version cannot be published"),
     ("headers_too_large", 431, "The headers are too large"),
     ("internal", 500, "Something failed here"),
-    ("logic_budget_exceeded", 502, "The flow's logic used up its budget"),
+    (
+        "logic_budget_exceeded",
+        502,
+        "The flow's logic used up its budget",
+    ),
     ("logic_fault", 502, "The flow's logic failed"),
-    ("logic_output_too_large", 502, "The flow's logic answered too much"),
+    (
+        "logic_output_too_large",
+        502,
+        "The flow's logic answered too much",
+    ),
     ("busy", 503, "The instance is busy"),
     ("unavailable", 503, "The service is not available now"),
 ];
@@ -98,7 +130,10 @@ impl Problem {
     pub fn new(code: &str, detail: impl Into<String>) -> Problem {
         let known = CODES.iter().find(|(known, ..)| *known == code);
         debug_assert!(known.is_some(), "{code} is not in the list");
-        let (code, status, title) = known.copied().unwrap_or(("internal", 500, "Something failed here"));
+        let (code, status, title) =
+            known
+                .copied()
+                .unwrap_or(("internal", 500, "Something failed here"));
         Problem {
             kind: format!("https://wrkflw.dev/problems/{code}"),
             title: title.to_owned(),
@@ -117,7 +152,11 @@ impl Problem {
 
     #[must_use]
     pub fn at(mut self, pointer: &str, code: &str, detail: impl Into<String>) -> Problem {
-        self.errors.push(FieldError { pointer: pointer.to_owned(), code: code.to_owned(), detail: detail.into() });
+        self.errors.push(FieldError {
+            pointer: pointer.to_owned(),
+            code: code.to_owned(),
+            detail: detail.into(),
+        });
         self
     }
 
@@ -127,11 +166,18 @@ impl Problem {
         request_id.clone_into(&mut self.request_id);
         let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let mut headers = HeaderMap::new();
-        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/problem+json"),
+        );
         if let Some(seconds) = self.retry_after {
             headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
         }
-        if let Some(challenge) = self.challenge.as_deref().and_then(|text| HeaderValue::from_str(text).ok()) {
+        if let Some(challenge) = self
+            .challenge
+            .as_deref()
+            .and_then(|text| HeaderValue::from_str(text).ok())
+        {
             headers.insert(header::WWW_AUTHENTICATE, challenge);
         }
         (status, headers, Body(self)).into_response()
@@ -153,9 +199,10 @@ impl From<Error> for Problem {
         let detail = error.to_string();
         match error {
             Error::Rejected(rejection) => rejected(rejection, detail),
-            Error::Permission(permission) => {
-                Problem { reason: Some(permission.to_owned()), ..Problem::new("permission_missing", detail) }
-            }
+            Error::Permission(permission) => Problem {
+                reason: Some(permission.to_owned()),
+                ..Problem::new("permission_missing", detail)
+            },
             Error::NotFound { .. } => Problem::new("not_found", detail),
             Error::NoActiveVersion(_) => Problem::new("no_active_version", detail),
             Error::Retired { .. } => Problem::new("version_retired", detail),
@@ -168,15 +215,28 @@ impl From<Error> for Problem {
                 let mut problem = Problem::new("unpublishable", detail);
                 problem.errors = problems
                     .into_iter()
-                    .map(|found| FieldError { pointer: found.at, code: found.code.to_owned(), detail: found.message })
+                    .map(|found| FieldError {
+                        pointer: found.at,
+                        code: found.code.to_owned(),
+                        detail: found.message,
+                    })
                     .collect();
                 problem
             }
-            Error::Busy => Problem { retry_after: Some(1), ..Problem::new("busy", detail) },
-            Error::Unavailable(_) => Problem { retry_after: Some(1), ..Problem::new("unavailable", detail) },
+            Error::Busy => Problem {
+                retry_after: Some(1),
+                ..Problem::new("busy", detail)
+            },
+            Error::Unavailable(_) => Problem {
+                retry_after: Some(1),
+                ..Problem::new("unavailable", detail)
+            },
             Error::Store(error) if error.is_passing() => {
                 tracing::error!(%error, "the database is not available");
-                Problem { retry_after: Some(1), ..Problem::new("unavailable", "the database is not available now") }
+                Problem {
+                    retry_after: Some(1),
+                    ..Problem::new("unavailable", "the database is not available now")
+                }
             }
             Error::Store(error) => {
                 tracing::error!(%error, "the database failed");
@@ -189,13 +249,25 @@ impl From<Error> for Problem {
 fn rejected(rejection: Rejection, detail: String) -> Problem {
     let mut problem = Problem::new(rejection.code(), detail);
     match rejection {
-        Rejection::Forbidden(reason) | Rejection::Refused(reason) => problem.reason = Some(reason.code),
+        Rejection::Forbidden(reason) | Rejection::Refused(reason) => {
+            problem.reason = Some(reason.code);
+        }
         Rejection::Invalid(violations) => {
-            let field = |Violation { field, code, message }| FieldError { pointer: field, code, detail: message };
+            let field = |Violation {
+                             field,
+                             code,
+                             message,
+                         }| FieldError {
+                pointer: field,
+                code,
+                detail: message,
+            };
             problem.errors = violations.into_iter().map(field).collect();
         }
         Rejection::Taken(winner) => problem.conflict = serde_json::to_value(winner).ok(),
-        Rejection::Stale { current, .. } => problem.conflict = Some(serde_json::json!({ "revision": current })),
+        Rejection::Stale { current, .. } => {
+            problem.conflict = Some(serde_json::json!({ "revision": current }));
+        }
         Rejection::AlreadyRunning { running } => {
             problem.conflict = Some(serde_json::json!({ "instance": running }));
         }

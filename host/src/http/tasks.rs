@@ -97,13 +97,32 @@ pub(super) async fn list(
 
 /// A task, open or ended.
 #[utoipa::path(get, path = "/v1/tasks/{id}", tag = "tasks", params(("id" = Uuid, Path)), responses((status = 200, body = TaskDetail)))]
-pub(super) async fn show(State(app): State<App>, Caller(who): Caller, Path(id): Path<Uuid>) -> Result<Response, Problem> {
+pub(super) async fn show(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+) -> Result<Response, Problem> {
     app.engine.permit(&who, "task:read").await?;
-    let missing = || Error::NotFound { what: "task", id: id.to_string() };
-    let instance = app.engine.store().instance_of(who.tenant, TaskId(id)).await?.ok_or_else(missing)?;
+    let missing = || Error::NotFound {
+        what: "task",
+        id: id.to_string(),
+    };
+    let instance = app
+        .engine
+        .store()
+        .instance_of(who.tenant, TaskId(id))
+        .await?
+        .ok_or_else(missing)?;
     let stored = app.engine.read(&who, instance).await?;
-    let version = app.engine.version(who.tenant, &stored.instance.definition).await?;
-    let task = stored.instance.task(TaskId(id)).map(TaskView::of).ok_or_else(missing)?;
+    let version = app
+        .engine
+        .version(who.tenant, &stored.instance.definition)
+        .await?;
+    let task = stored
+        .instance
+        .task(TaskId(id))
+        .map(TaskView::of)
+        .ok_or_else(missing)?;
     let etag = [(header::ETAG, format!("\"{}\"", stored.instance.revision))];
     let instance = InstanceView::of(&stored.instance, &version.graph);
     Ok((etag, axum::Json(TaskDetail { task, instance })).into_response())
@@ -118,7 +137,14 @@ pub(super) async fn claim(
     options: Options,
     Body { canonical, .. }: Body<Empty>,
 ) -> Result<Response, Problem> {
-    run(&app, &who, Command::Claim { task: TaskId(id) }, options, &canonical).await
+    run(
+        &app,
+        &who,
+        Command::Claim { task: TaskId(id) },
+        options,
+        &canonical,
+    )
+    .await
 }
 
 /// Gives a task back to its candidates.
@@ -130,7 +156,14 @@ pub(super) async fn release(
     options: Options,
     Body { canonical, .. }: Body<Empty>,
 ) -> Result<Response, Problem> {
-    run(&app, &who, Command::Release { task: TaskId(id) }, options, &canonical).await
+    run(
+        &app,
+        &who,
+        Command::Release { task: TaskId(id) },
+        options,
+        &canonical,
+    )
+    .await
 }
 
 /// Decides a task that the caller owns.
@@ -143,11 +176,24 @@ pub(super) async fn decide(
     options: Options,
     Body { value, canonical }: Body<DecideBody>,
 ) -> Result<Response, Problem> {
-    if value.comment.as_ref().is_some_and(|comment| comment.len() > COMMENT_BYTES_MAX) {
+    if value
+        .comment
+        .as_ref()
+        .is_some_and(|comment| comment.len() > COMMENT_BYTES_MAX)
+    {
         let detail = format!("a comment has at most {COMMENT_BYTES_MAX} bytes");
         return Err(Problem::new("invalid_request", &*detail).at("/comment", "too_long", detail));
     }
-    let DecideBody { outcome, comment, input } = value;
-    let command = Command::Decide { task: TaskId(id), outcome, comment, input };
+    let DecideBody {
+        outcome,
+        comment,
+        input,
+    } = value;
+    let command = Command::Decide {
+        task: TaskId(id),
+        outcome,
+        comment,
+        input,
+    };
     run(&app, &who, command, options, &canonical).await
 }

@@ -128,7 +128,13 @@ impl InstanceView {
         let (outcome, cancelled) = match &instance.status {
             Status::Running | Status::Suspended => (None, None),
             Status::Completed { outcome, .. } => (Some(outcome.clone()), None),
-            Status::Cancelled { reason, by, .. } => (None, Some(CancelView { reason: reason.clone(), by: by.clone() })),
+            Status::Cancelled { reason, by, .. } => (
+                None,
+                Some(CancelView {
+                    reason: reason.clone(),
+                    by: by.clone(),
+                }),
+            ),
         };
         InstanceView {
             id: instance.id.0,
@@ -145,7 +151,11 @@ impl InstanceView {
             updated_at: instance.updated_at,
             ended_at: instance.status.ended_at(),
             cancelled,
-            states: instance.active.iter().map(|state| StateView::of(state, graph)).collect(),
+            states: instance
+                .active
+                .iter()
+                .map(|state| StateView::of(state, graph))
+                .collect(),
             data: instance.data.clone(),
             attributes: instance.attributes.clone(),
         }
@@ -157,7 +167,9 @@ impl StateView {
         StateView {
             id: state.id.0,
             name: state.name.clone(),
-            title: graph.state(&state.name).map_or_else(|| state.name.clone(), |declared| declared.title.clone()),
+            title: graph
+                .state(&state.name)
+                .map_or_else(|| state.name.clone(), |declared| declared.title.clone()),
             entered_at: state.entered_at,
             due_at: state.due_at,
             entered_by: state.entered_by.clone(),
@@ -170,8 +182,15 @@ impl StateView {
     }
 
     pub fn past(past: &PastState, graph: &Graph) -> StateView {
-        let left = LeftView { at: past.left_at, by: past.left_by.clone(), actor: past.actor.clone() };
-        StateView { left: Some(left), ..StateView::of(&past.state, graph) }
+        let left = LeftView {
+            at: past.left_at,
+            by: past.left_by.clone(),
+            actor: past.actor.clone(),
+        };
+        StateView {
+            left: Some(left),
+            ..StateView::of(&past.state, graph)
+        }
     }
 }
 
@@ -197,7 +216,10 @@ impl CandidateView {
             Principal::Group(id) => ("group", id),
             Principal::ManagerOf(id) => ("managerOf", id),
         };
-        CandidateView { kind, id: id.clone() }
+        CandidateView {
+            kind,
+            id: id.clone(),
+        }
     }
 }
 

@@ -19,7 +19,9 @@ pub(super) enum Failure {
 impl From<KafkaError> for Failure {
     fn from(error: KafkaError) -> Failure {
         match error.rdkafka_error_code() {
-            Some(code) if concerns_the_record(code) => Failure::Refused(format!("the broker refuses it: {code}")),
+            Some(code) if concerns_the_record(code) => {
+                Failure::Refused(format!("the broker refuses it: {code}"))
+            }
             Some(code) if concerns_the_topic(code) => Failure::Transport(format!(
                 "the topic cannot be written: {code}; create it or grant the relay's user the right to write it"
             )),
@@ -58,7 +60,10 @@ mod tests {
     #[test]
     fn only_the_record_itself_counts_against_an_event() {
         let failure = |code| Failure::from(KafkaError::MessageProduction(code));
-        for code in [RDKafkaErrorCode::MessageSizeTooLarge, RDKafkaErrorCode::InvalidRecord] {
+        for code in [
+            RDKafkaErrorCode::MessageSizeTooLarge,
+            RDKafkaErrorCode::InvalidRecord,
+        ] {
             assert!(matches!(failure(code), Failure::Refused(_)), "{code:?}");
         }
         for code in [

@@ -48,15 +48,43 @@ mod tests {
     #[test]
     fn a_position_counts_once_all_older_writers_have_finished() {
         let mut fence = Fence::default();
-        fence.note(Mark { drawn: 10, xid: 100, oldest: 95 });
+        fence.note(Mark {
+            drawn: 10,
+            xid: 100,
+            oldest: 95,
+        });
         assert_eq!(fence.horizon(), 0);
-        fence.note(Mark { drawn: 20, xid: 110, oldest: 99 });
-        assert_eq!(fence.horizon(), 0, "transaction 99 may still hold a position up to 10");
-        fence.note(Mark { drawn: 30, xid: 120, oldest: 100 });
+        fence.note(Mark {
+            drawn: 20,
+            xid: 110,
+            oldest: 99,
+        });
+        assert_eq!(
+            fence.horizon(),
+            0,
+            "transaction 99 may still hold a position up to 10"
+        );
+        fence.note(Mark {
+            drawn: 30,
+            xid: 120,
+            oldest: 100,
+        });
         assert_eq!(fence.horizon(), 10);
-        fence.note(Mark { drawn: 40, xid: 130, oldest: 119 });
-        assert_eq!(fence.horizon(), 10, "the next mark is that of transaction 120");
-        fence.note(Mark { drawn: 50, xid: 140, oldest: 130 });
+        fence.note(Mark {
+            drawn: 40,
+            xid: 130,
+            oldest: 119,
+        });
+        assert_eq!(
+            fence.horizon(),
+            10,
+            "the next mark is that of transaction 120"
+        );
+        fence.note(Mark {
+            drawn: 50,
+            xid: 140,
+            oldest: 130,
+        });
         assert_eq!(fence.horizon(), 30);
     }
 }

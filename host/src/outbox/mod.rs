@@ -41,9 +41,17 @@ pub struct Relay {
 
 impl Relay {
     /// Refuses settings that cannot work. No broker is contacted yet.
-    pub fn new(outbox: Outbox, settings: KafkaSettings, naming: Naming) -> Result<Relay, KafkaSettingsError> {
+    pub fn new(
+        outbox: Outbox,
+        settings: KafkaSettings,
+        naming: Naming,
+    ) -> Result<Relay, KafkaSettingsError> {
         settings.client_config()?;
-        Ok(Relay { outbox, settings: Arc::new(settings), naming: Arc::new(naming) })
+        Ok(Relay {
+            outbox,
+            settings: Arc::new(settings),
+            naming: Arc::new(naming),
+        })
     }
 
     /// Works until `cancel`; then it finishes what is under way, or leaves it for the next relay. `wake` tells that
@@ -61,7 +69,11 @@ impl Relay {
             tasks.spawn(worker.run());
         }
         tasks.spawn(measure(self.outbox, cancel));
-        tracing::info!(topic = self.settings.topic, brokers = self.settings.brokers, "relaying events to Kafka");
+        tracing::info!(
+            topic = self.settings.topic,
+            brokers = self.settings.brokers,
+            "relaying events to Kafka"
+        );
         tasks.join_all().await;
     }
 }

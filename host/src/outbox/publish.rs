@@ -22,7 +22,11 @@ pub(super) const ACKNOWLEDGED_WITHIN: Duration = Duration::from_secs(10);
 /// What is left of that once the host is asked to stop.
 pub(super) const STOPPED_WITHIN: Duration = Duration::from_secs(3);
 /// Pauses before an event is tried on its own; after the last the event is parked.
-const ATTEMPTS_AFTER: [Duration; ATTEMPTS as usize] = [Duration::ZERO, Duration::from_millis(500), Duration::from_secs(1)];
+const ATTEMPTS_AFTER: [Duration; ATTEMPTS as usize] = [
+    Duration::ZERO,
+    Duration::from_millis(500),
+    Duration::from_secs(1),
+];
 const ATTEMPTS: i32 = 3;
 /// How long the client may take to answer for what it was told to give up.
 const PURGED_WITHIN: Duration = Duration::from_secs(2);
@@ -67,7 +71,10 @@ pub(super) async fn publish(
     naming: &Naming,
     cancel: &CancellationToken,
 ) -> Published {
-    let mut letters: Vec<Letter> = events.iter().map(|waiting| letter(waiting, naming)).collect();
+    let mut letters: Vec<Letter> = events
+        .iter()
+        .map(|waiting| letter(waiting, naming))
+        .collect();
     if let Some(together) = producer {
         send_together(together, &mut letters);
         await_reports(together, &mut letters, cancel).await;
@@ -76,7 +83,9 @@ pub(super) async fn publish(
         State::Failed(failure @ Failure::Transport(_)) => Some(failure.clone()),
         _ => None,
     });
-    let refused = letters.iter().any(|letter| matches!(letter.state, State::Failed(Failure::Refused(_))));
+    let refused = letters
+        .iter()
+        .any(|letter| matches!(letter.state, State::Failed(Failure::Refused(_))));
     if (refused || failure.is_some())
         && let Some(broken) = producer.take()
     {
@@ -91,15 +100,24 @@ pub(super) async fn publish(
 
 fn letter(waiting: &Waiting, naming: &Naming) -> Letter {
     let event = match &waiting.entry {
-        Ok(entry) => CloudEvent::of(entry, naming).map_err(|error| format!("audit_entry.payload is damaged: {error}")),
+        Ok(entry) => CloudEvent::of(entry, naming)
+            .map_err(|error| format!("audit_entry.payload is damaged: {error}")),
         Err(reason) => Err(reason.clone()),
     };
-    let parked = Parked { pos: waiting.pos, error: FOLLOWS_PARKED.into(), attempts: 0 };
+    let parked = Parked {
+        pos: waiting.pos,
+        error: FOLLOWS_PARKED.into(),
+        attempts: 0,
+    };
     Letter {
         pos: waiting.pos,
         stream: (waiting.tenant, waiting.instance),
         event: event.map_err(Failure::Refused),
-        state: if waiting.follows_parked { State::Parked(parked) } else { State::Unsent },
+        state: if waiting.follows_parked {
+            State::Parked(parked)
+        } else {
+            State::Unsent
+        },
     }
 }
 
@@ -110,7 +128,11 @@ fn send_together(producer: &Producer, letters: &mut [Letter]) {
         if !matches!(letter.state, State::Unsent) || held.contains(&letter.stream) {
             continue;
         }
-        let sent = letter.event.as_ref().map_err(Failure::clone).and_then(|event| producer.send(event));
+        let sent = letter
+            .event
+            .as_ref()
+            .map_err(Failure::clone)
+            .and_then(|event| producer.send(event));
         match sent {
             Ok(report) => letter.state = State::Sent(report),
             Err(failure @ Failure::Refused(_)) => {
@@ -128,7 +150,7 @@ fn send_together(producer: &Producer, letters: &mut [Letter]) {
 
 /// Awaits all delivery reports, until the deadline at the latest: then nothing more may be delivered.
 async fn await_reports(producer: &Producer, letters: &mut [Letter], cancel: &CancellationToken) {
-    let expired = expired(cancel);
+    let expired = expired(producer, cancel);
     tokio::pin!(expired);
     let mut purged = None;
     for letter in letters {
@@ -151,15 +173,17 @@ async fn await_reports(producer: &Producer, letters: &mut [Letter], cancel: &Can
             // The purge answers every open report, many with the acknowledgement that was just under way.
             (None, late) => match tokio::time::timeout(PURGED_WITHIN, report).await {
                 Ok(report) => delivered(report),
-                Err(_) => Err(late.clone().unwrap_or(Failure::Transport("the Kafka client does not answer".into()))),
+                Err(_) => Err(late.clone().unwrap_or(Failure::Transport(
+                    "the Kafka client does not answer".into(),
+                ))),
             },
         }
         .map_or_else(State::Failed, |()| State::Acknowledged);
     }
 }
 
-/// Completes when a batch, or one event on its own, has had its time.
-async fn expired(cancel: &CancellationToken) -> Failure {
+/// Completes when a batch, or one event on its own, has had its time, or has none left.
+async fn expired(producer: &Producer, cancel: &CancellationToken) -> Failure {
     let stopped = async {
         cancel.cancelled().await;
         tokio::time::sleep(STOPPED_WITHIN).await;
@@ -168,6 +192,7 @@ async fn expired(cancel: &CancellationToken) -> Failure {
         () = tokio::time::sleep(ACKNOWLEDGED_WITHIN) => {
             Failure::Transport(format!("the broker did not acknowledge within {} s", ACKNOWLEDGED_WITHIN.as_secs()))
         }
+        () = producer.broken() => Failure::Transport("the Kafka producer gave up".into()),
         () = stopped => Failure::Transport("the broker did not acknowledge before the host stopped".into()),
     }
 }
@@ -183,14 +208,22 @@ fn delivered(report: Report) -> Result<(), Failure> {
 }
 
 /// Sends what is left one by one, and parks what is refused each time.
-async fn send_alone(letters: &mut [Letter], settings: &KafkaSettings, cancel: &CancellationToken) -> Result<(), Failure> {
+async fn send_alone(
+    letters: &mut [Letter],
+    settings: &KafkaSettings,
+    cancel: &CancellationToken,
+) -> Result<(), Failure> {
     let producer = Producer::connect(settings, Gaps::Permitted).await?;
     let outcome = try_alone(&producer, letters, cancel).await;
     producer.discard().await;
     outcome
 }
 
-async fn try_alone(producer: &Producer, letters: &mut [Letter], cancel: &CancellationToken) -> Result<(), Failure> {
+async fn try_alone(
+    producer: &Producer,
+    letters: &mut [Letter],
+    cancel: &CancellationToken,
+) -> Result<(), Failure> {
     let end = letters
         .iter()
         .enumerate()
@@ -235,7 +268,11 @@ fn park(letters: &mut [Letter], tried: usize) {
             State::Failed(_) | State::Unsent | State::Sent(_) => continue,
         };
         parked.insert(letter.stream);
-        letter.state = State::Parked(Parked { pos: letter.pos, error, attempts });
+        letter.state = State::Parked(Parked {
+            pos: letter.pos,
+            error,
+            attempts,
+        });
     }
 }
 
@@ -245,8 +282,16 @@ impl Letter {
     }
 
     /// Err only if it is not the event's own fault.
-    async fn send_alone(&mut self, producer: &Producer, cancel: &CancellationToken) -> Result<(), Failure> {
-        let sent = self.event.as_ref().map_err(Failure::clone).and_then(|event| producer.send(event));
+    async fn send_alone(
+        &mut self,
+        producer: &Producer,
+        cancel: &CancellationToken,
+    ) -> Result<(), Failure> {
+        let sent = self
+            .event
+            .as_ref()
+            .map_err(Failure::clone)
+            .and_then(|event| producer.send(event));
         match sent {
             Ok(report) => {
                 self.state = State::Sent(report);
@@ -256,9 +301,11 @@ impl Letter {
         }
         match &self.state {
             State::Failed(failure @ Failure::Transport(_)) => Err(failure.clone()),
-            State::Failed(Failure::Refused(_)) | State::Unsent | State::Sent(_) | State::Acknowledged | State::Parked(_) => {
-                Ok(())
-            }
+            State::Failed(Failure::Refused(_))
+            | State::Unsent
+            | State::Sent(_)
+            | State::Acknowledged
+            | State::Parked(_) => Ok(()),
         }
     }
 }
@@ -266,11 +313,16 @@ impl Letter {
 /// An acknowledgement counts only if nothing of the same instance was left behind: what is sent again must be sent
 /// again in order.
 fn conclude(letters: Vec<Letter>, failure: Option<Failure>) -> Published {
-    let mut published = Published { failure, ..Published::default() };
+    let mut published = Published {
+        failure,
+        ..Published::default()
+    };
     let mut left: HashSet<Stream> = HashSet::new();
     for letter in letters {
         match letter.state {
-            State::Acknowledged if !left.contains(&letter.stream) => published.acknowledged.push(letter.pos),
+            State::Acknowledged if !left.contains(&letter.stream) => {
+                published.acknowledged.push(letter.pos);
+            }
             State::Parked(parked) => published.parked.push(parked),
             State::Acknowledged | State::Unsent | State::Sent(_) | State::Failed(_) => {
                 left.insert(letter.stream);

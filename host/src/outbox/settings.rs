@@ -19,7 +19,7 @@ pub struct KafkaSettings {
     pub properties: BTreeMap<String, String>,
 }
 
-/// How a CloudEvent becomes a record.
+/// How a `CloudEvent` becomes a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Mode {
     /// Attributes as headers, data as value.
@@ -32,11 +32,21 @@ pub enum Mode {
 /// A setting that cannot work.
 #[derive(Debug, thiserror::Error)]
 pub enum KafkaSettingsError {
-    #[error("Kafka setting '{property}' is the relay's own: it is always '{value}', because the order of events rests on it")]
-    Reserved { property: String, value: &'static str },
+    #[error(
+        "Kafka setting '{property}' is the relay's own: it is always '{value}', because the order of events rests on it"
+    )]
+    Reserved {
+        property: String,
+        value: &'static str,
+    },
     #[error("Kafka setting '{property}' is set by its own name: use the setting '{instead}'")]
-    Named { property: String, instead: &'static str },
-    #[error("the Kafka topic name '{0}' is not valid: use 1 to 249 letters, digits, '.', '_' and '-'")]
+    Named {
+        property: String,
+        instead: &'static str,
+    },
+    #[error(
+        "the Kafka topic name '{0}' is not valid: use 1 to 249 letters, digits, '.', '_' and '-'"
+    )]
     Topic(String),
     #[error("the number of partitions of a Kafka topic is at least 1")]
     Partitions,
@@ -53,7 +63,10 @@ const RESERVED: [(&str, &str); 4] = [
     ("enable.gapless.guarantee", "true"),
 ];
 /// Other spellings under which librdkafka takes the same.
-const ALIASES: [(&str, &str); 2] = [("request.required.acks", "acks"), ("delivery.timeout.ms", "message.timeout.ms")];
+const ALIASES: [(&str, &str); 2] = [
+    ("request.required.acks", "acks"),
+    ("delivery.timeout.ms", "message.timeout.ms"),
+];
 /// What operators may change: a record's partition as Java clients compute it, and short waiting for companions.
 const DEFAULTS: [(&str, &str); 4] = [
     ("client.id", "wrkflw"),
@@ -99,7 +112,10 @@ impl KafkaSettings {
 
     fn check(&self) -> Result<(), KafkaSettingsError> {
         let is_topic = (1..=TOPIC_CHARACTERS_MAX).contains(&self.topic.len())
-            && self.topic.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
+            && self
+                .topic
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
             && !matches!(self.topic.as_str(), "." | "..");
         if !is_topic {
             return Err(KafkaSettingsError::Topic(self.topic.clone()));
@@ -108,12 +124,24 @@ impl KafkaSettings {
             return Err(KafkaSettingsError::Partitions);
         }
         for property in self.properties.keys() {
-            if matches!(property.as_str(), "bootstrap.servers" | "metadata.broker.list") {
-                return Err(KafkaSettingsError::Named { property: property.clone(), instead: "brokers" });
+            if matches!(
+                property.as_str(),
+                "bootstrap.servers" | "metadata.broker.list"
+            ) {
+                return Err(KafkaSettingsError::Named {
+                    property: property.clone(),
+                    instead: "brokers",
+                });
             }
-            let name = ALIASES.iter().find(|(alias, _)| alias == property).map_or(property.as_str(), |(_, name)| name);
+            let name = ALIASES
+                .iter()
+                .find(|(alias, _)| alias == property)
+                .map_or(property.as_str(), |(_, name)| name);
             if let Some((_, value)) = RESERVED.iter().find(|(reserved, _)| *reserved == name) {
-                return Err(KafkaSettingsError::Reserved { property: property.clone(), value });
+                return Err(KafkaSettingsError::Reserved {
+                    property: property.clone(),
+                    value,
+                });
             }
         }
         Ok(())
@@ -151,7 +179,16 @@ mod tests {
             let message = with(property, value).expect_err(property).to_string();
             assert!(message.contains(words), "{property}: {message}");
         }
-        let named = KafkaSettings { topic: "my events".into(), ..KafkaSettings::default() };
-        assert!(named.client_config().expect_err("a blank").to_string().contains("'my events'"));
+        let named = KafkaSettings {
+            topic: "my events".into(),
+            ..KafkaSettings::default()
+        };
+        assert!(
+            named
+                .client_config()
+                .expect_err("a blank")
+                .to_string()
+                .contains("'my events'")
+        );
     }
 }

@@ -97,9 +97,10 @@ impl Worker {
         if memory.is_busy && memory.fence.is_due() {
             memory.fence.note(self.outbox.mark().await?);
         }
-        let reach = match memory.swept_at.elapsed() >= SWEEP_EVERY {
-            true => Reach::Everything,
-            false => Reach::AboveFloor,
+        let reach = if memory.swept_at.elapsed() >= SWEEP_EVERY {
+            Reach::Everything
+        } else {
+            Reach::AboveFloor
         };
         let Some(claim) = self.outbox.claim(reach).await? else {
             if reach == Reach::Everything {
@@ -128,19 +129,37 @@ impl Worker {
 
     async fn relay(&self, memory: &mut Memory, claim: Claim) -> Result<(), TurnError> {
         let (lane, failures, count) = (claim.lane, claim.failures, claim.events.len());
-        let published = publish(&mut memory.producer, &claim.events, &self.settings, &self.naming, &self.cancel).await;
-        let Published { acknowledged, parked, failure } = published;
+        let published = publish(
+            &mut memory.producer,
+            &claim.events,
+            &self.settings,
+            &self.naming,
+            &self.cancel,
+        )
+        .await;
+        let Published {
+            acknowledged,
+            parked,
+            failure,
+        } = published;
         alarm(&claim, &parked);
         let published = acknowledged.len();
         let is_settled = published + parked.len() == count;
         let last = claim.events.last().map_or(0, |event| event.pos);
-        let floor = match claim.is_cut {
-            true => memory.fence.horizon().min(last),
-            false => memory.fence.horizon(),
+        let floor = if claim.is_cut {
+            memory.fence.horizon().min(last)
+        } else {
+            memory.fence.horizon()
         };
         if published > 0 || !parked.is_empty() {
             let floor = is_settled.then_some(floor);
-            claim.settle(Settlement { acknowledged, parked, floor }).await?;
+            claim
+                .settle(Settlement {
+                    acknowledged,
+                    parked,
+                    floor,
+                })
+                .await?;
         } else {
             claim.release().await?;
         }
@@ -150,7 +169,9 @@ impl Worker {
         };
         if !self.cancel.is_cancelled() {
             let pause = Pause::after(failures, BACK_OFF_MIN, BACK_OFF_MAX);
-            self.outbox.back_off(lane, pause, &failure.to_string()).await?;
+            self.outbox
+                .back_off(lane, pause, &failure.to_string())
+                .await?;
         }
         Err(failure.into())
     }
@@ -188,7 +209,9 @@ fn report(error: &TurnError, pause: Duration) {
 fn alarm(claim: &Claim, parked: &[crate::store::outbox::Parked]) {
     for parked in parked.iter().filter(|parked| parked.attempts > 0) {
         let refused = claim.events.iter().find(|event| event.pos == parked.pos);
-        let instance = refused.map(|event| event.instance.to_string()).unwrap_or_default();
+        let instance = refused
+            .map(|event| event.instance.to_string())
+            .unwrap_or_default();
         metrics::counter!("wrkflw_relay_failures_total", "class" => "refused").increment(1);
         tracing::error!(
             instance.id = instance,
@@ -209,7 +232,11 @@ struct Pause {
 
 impl Pause {
     fn new(first: Duration, last: Duration) -> Pause {
-        Pause { first, last, taken: 0 }
+        Pause {
+            first,
+            last,
+            taken: 0,
+        }
     }
 
     fn restart(&mut self) {
@@ -240,6 +267,9 @@ mod tests {
         assert_eq!(taken, [5, 10, 20, 40, 80, 160, 250, 250]);
         pause.restart();
         assert_eq!(pause.next(), POLL_BUSY);
-        assert_eq!(Pause::after(i32::MAX, BACK_OFF_MIN, BACK_OFF_MAX), BACK_OFF_MAX);
+        assert_eq!(
+            Pause::after(i32::MAX, BACK_OFF_MIN, BACK_OFF_MAX),
+            BACK_OFF_MAX
+        );
     }
 }

@@ -22,7 +22,11 @@ pub struct Attempt<'a> {
 }
 
 impl Store {
-    pub async fn note_attempt(&self, tenant: TenantId, attempt: &Attempt<'_>) -> Result<(), StoreError> {
+    pub async fn note_attempt(
+        &self,
+        tenant: TenantId,
+        attempt: &Attempt<'_>,
+    ) -> Result<(), StoreError> {
         sqlx::query!(
             "insert into refused_attempt (tenant_id, id, occurred_at, actor, action, instance_id, task_id, code, detail, request_id)
              values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)",

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use super::time::Time;
 use super::{Store, StoreError};
-use crate::domain::ids::{InstanceId, TenantId};
+use crate::domain::ids::{InstanceId, TenantId, hex};
 use crate::domain::json::Json;
 
 /// One entry, with everything that its hash covers.
@@ -77,8 +77,4 @@ impl Store {
             })
             .collect())
     }
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -11,7 +11,7 @@ use super::time::Time;
 use super::{Store, StoreError};
 use crate::domain::audit::{Stream, StreamKind};
 use crate::domain::graph::Graph;
-use crate::domain::ids::{Digest, TenantId, VersionRef};
+use crate::domain::ids::{Digest, TenantId, VersionRef, hex};
 use crate::domain::json::Json;
 
 /// A published version, whole.
@@ -74,7 +74,12 @@ pub enum Standing {
 
 impl Store {
     /// Publishes a version under the next number; identical content keeps the number it has.
-    pub async fn publish(&self, tenant: TenantId, new: &NewVersion<'_>, note: &Note<'_>) -> Result<Numbered, StoreError> {
+    pub async fn publish(
+        &self,
+        tenant: TenantId,
+        new: &NewVersion<'_>,
+        note: &Note<'_>,
+    ) -> Result<Numbered, StoreError> {
         let mut transaction = self.writer.begin().await?;
         let at = Time(note.at);
         sqlx::query!(
@@ -95,7 +100,9 @@ impl Store {
         .execute(&mut *transaction)
         .await?;
         // The lock on the definition makes publishers queue, so that numbers have no gaps.
-        let (id, revision) = lock(&mut transaction, tenant, new.key).await?.ok_or(sqlx::Error::RowNotFound)?;
+        let (id, revision) = lock(&mut transaction, tenant, new.key)
+            .await?
+            .ok_or(sqlx::Error::RowNotFound)?;
         let known = sqlx::query_scalar!(
             "select version from definition_version where tenant_id = $1 and key = $2 and digest = $3 and config_digest = $4",
             tenant.0,
@@ -106,21 +113,39 @@ impl Store {
         .fetch_optional(&mut *transaction)
         .await?;
         if let Some(version) = known {
-            return Ok(Numbered { version: version.cast_unsigned(), created: false });
+            return Ok(Numbered {
+                version: version.cast_unsigned(),
+                created: false,
+            });
         }
         let version = insert_version(&mut transaction, tenant, new, note).await?;
         let payload = serde_json::json!({
             "key": new.key, "version": version, "component": new.digest.to_string(), "config": new.config, "graph": new.graph,
         });
-        append(&mut transaction, stream(tenant, id), note.draft("VERSION_PUBLISHED", revision, &payload)).await?;
+        append(
+            &mut transaction,
+            stream(tenant, id),
+            note.draft("VERSION_PUBLISHED", revision, &payload),
+        )
+        .await?;
         transaction.commit().await?;
-        Ok(Numbered { version, created: true })
+        Ok(Numbered {
+            version,
+            created: true,
+        })
     }
 
     /// Makes new instances take this version.
-    pub async fn activate(&self, tenant: TenantId, reference: &VersionRef, note: &Note<'_>) -> Result<Standing, StoreError> {
+    pub async fn activate(
+        &self,
+        tenant: TenantId,
+        reference: &VersionRef,
+        note: &Note<'_>,
+    ) -> Result<Standing, StoreError> {
         let mut transaction = self.writer.begin().await?;
-        let Some(found) = standing(&mut transaction, tenant, reference).await? else { return Ok(Standing::Missing) };
+        let Some(found) = standing(&mut transaction, tenant, reference).await? else {
+            return Ok(Standing::Missing);
+        };
         if found.retired {
             return Ok(Standing::Retired);
         }
@@ -136,9 +161,16 @@ impl Store {
     }
 
     /// Lets no new instance take this version any more. Running ones go on.
-    pub async fn retire(&self, tenant: TenantId, reference: &VersionRef, note: &Note<'_>) -> Result<Standing, StoreError> {
+    pub async fn retire(
+        &self,
+        tenant: TenantId,
+        reference: &VersionRef,
+        note: &Note<'_>,
+    ) -> Result<Standing, StoreError> {
         let mut transaction = self.writer.begin().await?;
-        let Some(found) = standing(&mut transaction, tenant, reference).await? else { return Ok(Standing::Missing) };
+        let Some(found) = standing(&mut transaction, tenant, reference).await? else {
+            return Ok(Standing::Missing);
+        };
         if found.retired {
             return Ok(Standing::Unchanged);
         }
@@ -162,7 +194,11 @@ impl Store {
     }
 
     /// The version, whole.
-    pub async fn definition_version(&self, tenant: TenantId, reference: &VersionRef) -> Result<Option<VersionRow>, StoreError> {
+    pub async fn definition_version(
+        &self,
+        tenant: TenantId,
+        reference: &VersionRef,
+    ) -> Result<Option<VersionRow>, StoreError> {
         let row = sqlx::query!(
             "select digest, config, graph from definition_version where tenant_id = $1 and key = $2 and version = $3",
             tenant.0,
@@ -172,11 +208,17 @@ impl Store {
         .fetch_optional(&self.writer)
         .await?;
         let Some(row) = row else { return Ok(None) };
-        let inconsistent = |detail: String| StoreError::inconsistent("definition_version", reference, detail);
+        let inconsistent =
+            |detail: String| StoreError::inconsistent("definition_version", reference, detail);
         Ok(Some(VersionRow {
-            digest: Digest(row.digest.try_into().map_err(|_| inconsistent("a malformed digest".into()))?),
+            digest: Digest(
+                row.digest
+                    .try_into()
+                    .map_err(|_| inconsistent("a malformed digest".into()))?,
+            ),
             config: Json::from_canonical(row.config),
-            graph: serde_json::from_str(&row.graph).map_err(|error| inconsistent(error.to_string()))?,
+            graph: serde_json::from_str(&row.graph)
+                .map_err(|error| inconsistent(error.to_string()))?,
         }))
     }
 
@@ -188,7 +230,9 @@ impl Store {
         before: Option<(&str, u32)>,
         limit: i64,
     ) -> Result<Vec<VersionSummary>, StoreError> {
-        let (after_key, before_version) = before.map_or((None, None), |(key, version)| (Some(key), Some(version.cast_signed())));
+        let (after_key, before_version) = before.map_or((None, None), |(key, version)| {
+            (Some(key), Some(version.cast_signed()))
+        });
         let rows = sqlx::query!(
             r#"select v.key, v.version, v.digest, v.sdk, v.wit, v.published_at as "published_at: Time", v.published_by,
                    v.retired_at as "retired_at: Time", d.active_version is not distinct from v.version as "active!"
@@ -205,14 +249,13 @@ impl Store {
         )
         .fetch_all(&mut *self.reading(tenant).await?)
         .await?;
-        let summary = |row: Vec<u8>| row.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
         Ok(rows
             .into_iter()
             .map(|row| VersionSummary {
                 key: row.key,
                 version: row.version.cast_unsigned(),
                 active: row.active,
-                digest: summary(row.digest),
+                digest: hex(&row.digest),
                 sdk: row.sdk,
                 wit: row.wit,
                 published_at: row.published_at.0,
@@ -224,12 +267,20 @@ impl Store {
 
     /// The bytes of a component.
     pub async fn component(&self, digest: Digest) -> Result<Vec<u8>, StoreError> {
-        let bytes = sqlx::query_scalar!("select bytes from component where digest = $1", digest.0.as_slice());
+        let bytes = sqlx::query_scalar!(
+            "select bytes from component where digest = $1",
+            digest.0.as_slice()
+        );
         Ok(bytes.fetch_one(&self.writer).await?)
     }
 
     /// Keeps what evaluations run on, for those who verify them later.
-    pub async fn record_profile(&self, digest: Digest, profile: &Json, at: Timestamp) -> Result<(), StoreError> {
+    pub async fn record_profile(
+        &self,
+        digest: Digest,
+        profile: &Json,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
         sqlx::query!(
             "insert into engine_profile (digest, profile, recorded_at) values ($1, $2, $3) on conflict do nothing",
             digest.0.as_slice(),
@@ -243,11 +294,23 @@ impl Store {
 }
 
 fn stream(tenant: TenantId, id: Uuid) -> Stream {
-    Stream { tenant, kind: StreamKind::Definition, id }
+    Stream {
+        tenant,
+        kind: StreamKind::Definition,
+        id,
+    }
 }
 
-async fn lock(connection: &mut PgConnection, tenant: TenantId, key: &str) -> Result<Option<(Uuid, u32)>, StoreError> {
-    let query = sqlx::query!("select id, revision from definition where tenant_id = $1 and key = $2 for update", tenant.0, key);
+async fn lock(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    key: &str,
+) -> Result<Option<(Uuid, u32)>, StoreError> {
+    let query = sqlx::query!(
+        "select id, revision from definition where tenant_id = $1 and key = $2 for update",
+        tenant.0,
+        key
+    );
     let row = query.fetch_optional(connection).await?;
     Ok(row.map(|row| (row.id, row.revision.cast_unsigned())))
 }

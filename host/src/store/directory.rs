@@ -60,7 +60,8 @@ impl Store {
         .await?;
         if let Some(id) = created {
             for (role, permissions) in roles {
-                let permissions: Vec<String> = permissions.iter().map(ToString::to_string).collect();
+                let permissions: Vec<String> =
+                    permissions.iter().map(ToString::to_string).collect();
                 sqlx::query!(
                     "insert into role_permission (tenant_id, role, permission) select $1, $2, unnest($3::text[])",
                     id,
@@ -74,13 +75,18 @@ impl Store {
         transaction.commit().await?;
         match created {
             Some(id) => Ok(TenantId(id)),
-            None => self.tenant(name).await?.ok_or_else(|| sqlx::Error::RowNotFound.into()),
+            None => self
+                .tenant(name)
+                .await?
+                .ok_or_else(|| sqlx::Error::RowNotFound.into()),
         }
     }
 
     /// The number of the tenant of this name.
     pub async fn tenant(&self, name: &str) -> Result<Option<TenantId>, StoreError> {
-        let id = sqlx::query_scalar!("select id from tenant where name = $1", name).fetch_optional(&self.writer).await?;
+        let id = sqlx::query_scalar!("select id from tenant where name = $1", name)
+            .fetch_optional(&self.writer)
+            .await?;
         Ok(id.map(TenantId))
     }
 
@@ -102,7 +108,12 @@ impl Store {
         )
         .fetch_one(&self.writer)
         .await?;
-        Ok(Actor { id: who.subject.clone(), groups: row.groups, permissions: row.permissions, on_behalf_of: None })
+        Ok(Actor {
+            id: who.subject.clone(),
+            groups: row.groups,
+            permissions: row.permissions,
+            on_behalf_of: None,
+        })
     }
 
     pub async fn person(&self, tenant: TenantId, id: &str) -> Result<Option<Person>, StoreError> {
@@ -115,7 +126,11 @@ impl Store {
         )
         .fetch_optional(&mut *self.reading(tenant).await?)
         .await?;
-        Ok(row.map(|row| Person { id: row.id, name: row.name, groups: row.groups }))
+        Ok(row.map(|row| Person {
+            id: row.id,
+            name: row.name,
+            groups: row.groups,
+        }))
     }
 
     pub async fn group(&self, tenant: TenantId, id: &str) -> Result<Option<Group>, StoreError> {
@@ -128,11 +143,21 @@ impl Store {
         )
         .fetch_optional(&mut *self.reading(tenant).await?)
         .await?;
-        Ok(row.map(|row| Group { id: row.id, name: row.name, members: row.members }))
+        Ok(row.map(|row| Group {
+            id: row.id,
+            name: row.name,
+            members: row.members,
+        }))
     }
 
     /// Adds the person, or renames them.
-    pub async fn put_person(&self, tenant: TenantId, id: &str, name: &str, note: &Note<'_>) -> Result<(), StoreError> {
+    pub async fn put_person(
+        &self,
+        tenant: TenantId,
+        id: &str,
+        name: &str,
+        note: &Note<'_>,
+    ) -> Result<(), StoreError> {
         let mut transaction = self.writer.begin().await?;
         sqlx::query!(
             "insert into person (tenant_id, id, name, created_at) values ($1, $2, $3, $4)
@@ -144,12 +169,25 @@ impl Store {
         )
         .execute(&mut *transaction)
         .await?;
-        record(&mut transaction, tenant, note, "PERSON_PUT", &serde_json::json!({ "person": id, "name": name })).await?;
+        record(
+            &mut transaction,
+            tenant,
+            note,
+            "PERSON_PUT",
+            &serde_json::json!({ "person": id, "name": name }),
+        )
+        .await?;
         Ok(transaction.commit().await?)
     }
 
     /// Adds the group, or renames it.
-    pub async fn put_group(&self, tenant: TenantId, id: &str, name: &str, note: &Note<'_>) -> Result<(), StoreError> {
+    pub async fn put_group(
+        &self,
+        tenant: TenantId,
+        id: &str,
+        name: &str,
+        note: &Note<'_>,
+    ) -> Result<(), StoreError> {
         let mut transaction = self.writer.begin().await?;
         sqlx::query!(
             r#"insert into "group" (tenant_id, id, name, created_at) values ($1, $2, $3, $4)
@@ -161,7 +199,14 @@ impl Store {
         )
         .execute(&mut *transaction)
         .await?;
-        record(&mut transaction, tenant, note, "GROUP_PUT", &serde_json::json!({ "group": id, "name": name })).await?;
+        record(
+            &mut transaction,
+            tenant,
+            note,
+            "GROUP_PUT",
+            &serde_json::json!({ "group": id, "name": name }),
+        )
+        .await?;
         Ok(transaction.commit().await?)
     }
 
@@ -188,11 +233,24 @@ impl Store {
             return Ok(false);
         }
         let (changed, kind) = match membership {
-            Membership::Begins => (begin(&mut transaction, tenant, group, person, note.at).await?, "MEMBER_ADDED"),
-            Membership::Ends => (end(&mut transaction, tenant, group, person, note.at).await?, "MEMBER_REMOVED"),
+            Membership::Begins => (
+                begin(&mut transaction, tenant, group, person, note.at).await?,
+                "MEMBER_ADDED",
+            ),
+            Membership::Ends => (
+                end(&mut transaction, tenant, group, person, note.at).await?,
+                "MEMBER_REMOVED",
+            ),
         };
         if changed {
-            record(&mut transaction, tenant, note, kind, &serde_json::json!({ "group": group, "person": person })).await?;
+            record(
+                &mut transaction,
+                tenant,
+                note,
+                kind,
+                &serde_json::json!({ "group": group, "person": person }),
+            )
+            .await?;
         }
         transaction.commit().await?;
         Ok(true)
@@ -244,6 +302,10 @@ async fn record(
     kind: &str,
     payload: &serde_json::Value,
 ) -> Result<(), StoreError> {
-    let stream = Stream { tenant, kind: StreamKind::Directory, id: DIRECTORY };
+    let stream = Stream {
+        tenant,
+        kind: StreamKind::Directory,
+        id: DIRECTORY,
+    };
     append(connection, stream, note.draft(kind, 0, payload)).await
 }

@@ -33,9 +33,15 @@ impl FromStr for FeedCursor {
     type Err = ();
 
     fn from_str(text: &str) -> Result<FeedCursor, ()> {
-        let mut parts = text.splitn(3, '-').map(|part| part.parse::<i64>().ok().filter(|number| *number >= 0));
+        let mut parts = text
+            .splitn(3, '-')
+            .map(|part| part.parse::<i64>().ok().filter(|number| *number >= 0));
         let mut next = || parts.next().flatten().ok_or(());
-        Ok(FeedCursor { epoch: i32::try_from(next()?).map_err(|_| ())?, xid: next()?, pos: next()? })
+        Ok(FeedCursor {
+            epoch: i32::try_from(next()?).map_err(|_| ())?,
+            xid: next()?,
+            pos: next()?,
+        })
     }
 }
 
@@ -51,14 +57,23 @@ pub struct FeedPage {
 
 impl Store {
     /// Entries after the cursor, or from the first one.
-    pub async fn feed(&self, tenant: TenantId, after: Option<FeedCursor>, limit: i64) -> Result<FeedPage, StoreError> {
+    pub async fn feed(
+        &self,
+        tenant: TenantId,
+        after: Option<FeedCursor>,
+        limit: i64,
+    ) -> Result<FeedPage, StoreError> {
         let mut connection = self.reading(tenant).await?;
         let horizon = sqlx::query!(
             r#"select epoch, pg_snapshot_xmin(pg_current_snapshot())::text::bigint as "xmin!" from feed_epoch"#
         )
         .fetch_one(&mut *connection)
         .await?;
-        let start = after.unwrap_or(FeedCursor { epoch: horizon.epoch, xid: 0, pos: 0 });
+        let start = after.unwrap_or(FeedCursor {
+            epoch: horizon.epoch,
+            xid: 0,
+            pos: 0,
+        });
         let rows = sqlx::query!(
             r#"select e.xid::text::bigint as "xid!", e.pos, e.id, e.type, e.payload, e.event_seq as "event_seq!",
                 e.occurred_at as "at: Time", e.actor, e.traceparent, e.revision, e.stream_id, n.name as tenant,
@@ -82,7 +97,11 @@ impl Store {
         let entries: Vec<_> = rows
             .into_iter()
             .map(|row| {
-                let cursor = FeedCursor { epoch: horizon.epoch, xid: row.xid, pos: row.pos };
+                let cursor = FeedCursor {
+                    epoch: horizon.epoch,
+                    xid: row.xid,
+                    pos: row.pos,
+                };
                 let entry = PublicEntry {
                     tenant: row.tenant,
                     instance: InstanceId(row.stream_id),
@@ -92,8 +111,14 @@ impl Store {
                     event_seq: row.event_seq.cast_unsigned(),
                     occurred_at: row.at.0,
                     actor: row.actor,
-                    definition: VersionRef { key: row.definition_key, version: row.definition_version.cast_unsigned() },
-                    entity: Entity { kind: row.entity_type, id: row.entity_id },
+                    definition: VersionRef {
+                        key: row.definition_key,
+                        version: row.definition_version.cast_unsigned(),
+                    },
+                    entity: Entity {
+                        kind: row.entity_type,
+                        id: row.entity_id,
+                    },
                     traceparent: row.traceparent,
                     revision: row.revision.cast_unsigned(),
                 };
@@ -101,15 +126,22 @@ impl Store {
             })
             .collect();
         let end = entries.last().map_or(start, |(cursor, _)| *cursor);
-        Ok(FeedPage { entries, epoch: horizon.epoch, end })
+        Ok(FeedPage {
+            entries,
+            epoch: horizon.epoch,
+            end,
+        })
     }
 
     /// Instances whose audit streams hold this id: none or one.
     pub async fn knows_instance(&self, tenant: TenantId, id: Uuid) -> Result<bool, StoreError> {
-        let found =
-            sqlx::query_scalar!(r#"select exists(select from instance where tenant_id = $1 and id = $2) as "found!""#, tenant.0, id)
-                .fetch_one(&mut *self.reading(tenant).await?)
-                .await?;
+        let found = sqlx::query_scalar!(
+            r#"select exists(select from instance where tenant_id = $1 and id = $2) as "found!""#,
+            tenant.0,
+            id
+        )
+        .fetch_one(&mut *self.reading(tenant).await?)
+        .await?;
         Ok(found)
     }
 }

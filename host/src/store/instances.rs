@@ -51,7 +51,11 @@ pub struct InstanceSummary {
 
 impl Store {
     /// Newest first.
-    pub async fn instances(&self, tenant: TenantId, filter: &InstanceFilter) -> Result<Vec<InstanceSummary>, StoreError> {
+    pub async fn instances(
+        &self,
+        tenant: TenantId,
+        filter: &InstanceFilter,
+    ) -> Result<Vec<InstanceSummary>, StoreError> {
         let rows = sqlx::query!(
             r#"select i.id, i.definition_key, i.definition_version, i.status, i.outcome, i.revision, i.entity_type, i.entity_id,
                 i.initiator, i.started_at as "started_at: Time", i.updated_at as "updated_at: Time",

@@ -13,7 +13,9 @@ use crate::domain::actor::Actor;
 use crate::domain::answer::{AttributeValue, Principal};
 use crate::domain::audit::Head;
 use crate::domain::ids::{InstanceId, StateId, TaskId, TenantId, VersionRef};
-use crate::domain::instance::{Decision, Entity, Instance, PastState, StateInstance, Status, Task, TaskStatus};
+use crate::domain::instance::{
+    Decision, Entity, Instance, PastState, StateInstance, Status, Task, TaskStatus,
+};
 use crate::domain::json::Json;
 
 /// The newest stays already left that flow logic is shown.
@@ -45,7 +47,12 @@ impl StoredReply {
         headers: Option<String>,
     ) -> Option<StoredReply> {
         let status = u16::try_from(status?).ok()?;
-        Some(StoredReply { fingerprint: fingerprint?, status, body: body?, headers: headers? })
+        Some(StoredReply {
+            fingerprint: fingerprint?,
+            status,
+            body: body?,
+            headers: headers?,
+        })
     }
 }
 
@@ -69,7 +76,12 @@ pub struct Loaded {
 
 impl Store {
     /// Loads for a command on an instance; of a tenant's own instances only.
-    pub async fn load(&self, who: &Principalship, instance: InstanceId, key: Option<&str>) -> Result<Loaded, StoreError> {
+    pub async fn load(
+        &self,
+        who: &Principalship,
+        instance: InstanceId,
+        key: Option<&str>,
+    ) -> Result<Loaded, StoreError> {
         let row = sqlx::query_file!(
             "src/store/load.sql",
             who.tenant.0,
@@ -81,14 +93,29 @@ impl Store {
         )
         .fetch_one(&self.writer)
         .await?;
-        let actor =
-            Actor { id: who.subject.clone(), groups: row.groups, permissions: row.permissions, on_behalf_of: None };
-        let reply = StoredReply::of(row.reply_body, row.reply_status, row.reply_fingerprint, row.reply_headers);
+        let actor = Actor {
+            id: who.subject.clone(),
+            groups: row.groups,
+            permissions: row.permissions,
+            on_behalf_of: None,
+        };
+        let reply = StoredReply::of(
+            row.reply_body,
+            row.reply_status,
+            row.reply_fingerprint,
+            row.reply_headers,
+        );
         let found = match row.instance {
             None => None,
-            Some(Column(stored)) => Some(stored.into_domain(row.stays.0, row.tasks.0, row.attributes.0)?),
+            Some(Column(stored)) => {
+                Some(stored.into_domain(row.stays.0, row.tasks.0, row.attributes.0)?)
+            }
         };
-        Ok(Loaded { actor, reply, found })
+        Ok(Loaded {
+            actor,
+            reply,
+            found,
+        })
     }
 }
 
@@ -184,8 +211,14 @@ impl InstanceRow {
     ) -> Result<Stored, StoreError> {
         let status = self.status()?;
         let hash = bytes(&self.audit_head).and_then(|bytes| bytes.try_into().ok());
-        let hash = hash.ok_or_else(|| StoreError::inconsistent("instance", self.id, "a malformed audit head"))?;
-        let head = Head { seq: self.audit_seq, hash, event_seq: self.event_seq };
+        let hash = hash.ok_or_else(|| {
+            StoreError::inconsistent("instance", self.id, "a malformed audit head")
+        })?;
+        let head = Head {
+            seq: self.audit_seq,
+            hash,
+            event_seq: self.event_seq,
+        };
         let mut tasks_of: BTreeMap<StateId, Vec<Task>> = BTreeMap::new();
         for row in tasks {
             let state = row.state_id;
@@ -202,9 +235,15 @@ impl InstanceRow {
         past.sort_by_key(|state: &PastState| state.left_at);
         let instance = Instance {
             id: InstanceId(self.id),
-            definition: VersionRef { key: self.definition_key, version: self.definition_version },
+            definition: VersionRef {
+                key: self.definition_key,
+                version: self.definition_version,
+            },
             revision: self.revision,
-            entity: Entity { kind: self.entity_type, id: self.entity_id },
+            entity: Entity {
+                kind: self.entity_type,
+                id: self.entity_id,
+            },
             initiator: self.initiator,
             requesters: self.requesters,
             status,
@@ -213,27 +252,50 @@ impl InstanceRow {
             predecessor: self.predecessor,
             parent: self.parent,
             data: Json::from_canonical(self.data),
-            attributes: attributes.into_iter().map(AttributeRow::into_domain).collect::<Result<_, _>>()?,
+            attributes: attributes
+                .into_iter()
+                .map(AttributeRow::into_domain)
+                .collect::<Result<_, _>>()?,
             active,
             waiting: Vec::new(),
             past,
         };
-        Ok(Stored { instance, head, stays: self.stays })
+        Ok(Stored {
+            instance,
+            head,
+            stays: self.stays,
+        })
     }
 
     fn status(&self) -> Result<Status, StoreError> {
-        let missing = |what: &str| StoreError::inconsistent("instance", self.id, format!("{} without {what}", self.status));
+        let missing = |what: &str| {
+            StoreError::inconsistent(
+                "instance",
+                self.id,
+                format!("{} without {what}", self.status),
+            )
+        };
         let at = || self.ended_at.ok_or_else(|| missing("ended_at"));
         match self.status.as_str() {
             "RUNNING" => Ok(Status::Running),
             "SUSPENDED" => Ok(Status::Suspended),
-            "COMPLETED" => Ok(Status::Completed { outcome: self.outcome.clone().ok_or_else(|| missing("outcome"))?, at: at()? }),
+            "COMPLETED" => Ok(Status::Completed {
+                outcome: self.outcome.clone().ok_or_else(|| missing("outcome"))?,
+                at: at()?,
+            }),
             "CANCELLED" => Ok(Status::Cancelled {
-                reason: self.end_reason.clone().ok_or_else(|| missing("end_reason"))?,
+                reason: self
+                    .end_reason
+                    .clone()
+                    .ok_or_else(|| missing("end_reason"))?,
                 by: self.ended_by.clone().ok_or_else(|| missing("ended_by"))?,
                 at: at()?,
             }),
-            other => Err(StoreError::inconsistent("instance", self.id, format!("status {other}"))),
+            other => Err(StoreError::inconsistent(
+                "instance",
+                self.id,
+                format!("status {other}"),
+            )),
         }
     }
 }
@@ -260,7 +322,12 @@ impl StayRow {
             tasks,
         };
         match (self.left_at, self.left_by) {
-            (Some(left_at), Some(left_by)) => Stay::Past(PastState { state, left_at, left_by, actor: self.left_actor }),
+            (Some(left_at), Some(left_by)) => Stay::Past(PastState {
+                state,
+                left_at,
+                left_by,
+                actor: self.left_actor,
+            }),
             _ => Stay::Active(state),
         }
     }
@@ -269,13 +336,16 @@ impl StayRow {
 impl TaskRow {
     fn into_domain(self) -> Result<Task, StoreError> {
         let inconsistent = |detail: &str| StoreError::inconsistent("task", self.id, detail);
-        let candidates: Vec<Principal> =
-            serde_json::from_str(&self.candidates).map_err(|error| inconsistent(&error.to_string()))?;
+        let candidates: Vec<Principal> = serde_json::from_str(&self.candidates)
+            .map_err(|error| inconsistent(&error.to_string()))?;
         let owner = || self.owner.clone().ok_or_else(|| inconsistent("no owner"));
         let claimed_at = || self.claimed_at.ok_or_else(|| inconsistent("no claimed_at"));
         let status = match self.status.as_str() {
             "PENDING" => TaskStatus::Pending,
-            "CLAIMED" => TaskStatus::Claimed { owner: owner()?, claimed_at: claimed_at()? },
+            "CLAIMED" => TaskStatus::Claimed {
+                owner: owner()?,
+                claimed_at: claimed_at()?,
+            },
             "COMPLETED" => TaskStatus::Completed {
                 owner: owner()?,
                 claimed_at: claimed_at()?,
@@ -290,7 +360,14 @@ impl TaskRow {
             other => return Err(inconsistent(&format!("status {other}"))),
         };
         let form = self.form.map(Json::from_canonical);
-        Ok(Task { id: self.id, label: self.label, candidates, form, created_at: self.created_at, status })
+        Ok(Task {
+            id: self.id,
+            label: self.label,
+            candidates,
+            form,
+            created_at: self.created_at,
+            status,
+        })
     }
 }
 
@@ -315,12 +392,20 @@ impl AttributeRow {
             "decimal" => self.decimal_value.map(AttributeValue::Decimal),
             "float" => self.float_value.map(AttributeValue::Float),
             "timestamp" => self.timestamp_value.map(AttributeValue::Timestamp),
-            "bytes" => self.bytes_value.as_deref().and_then(bytes).map(AttributeValue::Bytes),
+            "bytes" => self
+                .bytes_value
+                .as_deref()
+                .and_then(bytes)
+                .map(AttributeValue::Bytes),
             _ => None,
         };
         match value {
             Some(value) => Ok((self.name, value)),
-            None => Err(StoreError::inconsistent("attribute", self.name, format!("no {} value", self.r#type))),
+            None => Err(StoreError::inconsistent(
+                "attribute",
+                self.name,
+                format!("no {} value", self.r#type),
+            )),
         }
     }
 }
@@ -328,5 +413,8 @@ impl AttributeRow {
 /// Bytes as PostgreSQL's JSON functions write them: `\x` and hexadecimal digits.
 fn bytes(text: &str) -> Option<Vec<u8>> {
     let digits = text.strip_prefix("\\x")?;
-    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok()).collect()
+    (0..digits.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok())
+        .collect()
 }

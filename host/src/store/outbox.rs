@@ -19,7 +19,7 @@ pub const BATCH_EVENTS_MAX: i64 = 500;
 /// Payload bytes after which a claim reads no further event.
 pub const BATCH_BYTES_MAX: i64 = 8 * 1024 * 1024;
 /// The database ends a claim that was silent for so long, so that a frozen host does not keep a lane.
-pub const CLAIM_SILENT_MAX: Duration = Duration::from_secs(60);
+pub const CLAIM_SILENT_MAX: Duration = Duration::from_mins(1);
 /// Events beyond this number are not counted when the backlog is measured.
 pub const BACKLOG_COUNTED_MAX: i64 = 100_000;
 
@@ -28,7 +28,9 @@ pub const BACKLOG_COUNTED_MAX: i64 = 100_000;
 pub enum OutboxError {
     #[error("the database refused the relay: {0}")]
     Database(#[from] sqlx::Error),
-    #[error("lane {lane} of the outbox lost {missing} events to somebody else while it was claimed")]
+    #[error(
+        "lane {lane} of the outbox lost {missing} events to somebody else while it was claimed"
+    )]
     LostEvents { lane: i16, missing: u64 },
 }
 
@@ -168,7 +170,12 @@ impl Outbox {
     }
 
     /// Lets nobody try `lane` for the time of `pause`, and keeps the reason for operators.
-    pub async fn back_off(&self, lane: i16, pause: Duration, error: &str) -> Result<(), OutboxError> {
+    pub async fn back_off(
+        &self,
+        lane: i16,
+        pause: Duration,
+        error: &str,
+    ) -> Result<(), OutboxError> {
         sqlx::query!(
             "update outbox_lane set retry_at = now() + make_interval(secs => $2), failures = failures + 1, last_error = $3
              where lane = $1",
@@ -210,19 +217,30 @@ impl Outbox {
 impl Claim {
     /// Deletes what was acknowledged, parks what was refused, and gives the lane back, all at once.
     pub async fn settle(mut self, settlement: Settlement) -> Result<(), OutboxError> {
-        let Settlement { acknowledged, parked, floor } = settlement;
+        let Settlement {
+            acknowledged,
+            parked,
+            floor,
+        } = settlement;
         let mut gone = acknowledged;
         if !parked.is_empty() {
             gone.extend(parked.iter().map(|parked| parked.pos));
             self.park(&parked).await?;
         }
-        let deleted = sqlx::query!("delete from outbox_event where lane = $1 and pos = any($2)", self.lane, &gone)
-            .execute(&mut *self.transaction)
-            .await?
-            .rows_affected();
+        let deleted = sqlx::query!(
+            "delete from outbox_event where lane = $1 and pos = any($2)",
+            self.lane,
+            &gone
+        )
+        .execute(&mut *self.transaction)
+        .await?
+        .rows_affected();
         let missing = (gone.len() as u64).saturating_sub(deleted);
         if missing > 0 {
-            return Err(OutboxError::LostEvents { lane: self.lane, missing });
+            return Err(OutboxError::LostEvents {
+                lane: self.lane,
+                missing,
+            });
         }
         sqlx::query!(
             "update outbox_lane set floor = greatest(floor, $2), polled_at = clock_timestamp(), failures = 0, last_error = null
@@ -325,7 +343,8 @@ async fn read(
     .fetch_all(&mut **transaction)
     .await?;
     let taken = rows.first().map_or(0, |row| row.taken);
-    let is_cut = taken == BATCH_EVENTS_MAX || i64::try_from(rows.len()).is_ok_and(|read| read < taken);
+    let is_cut =
+        taken == BATCH_EVENTS_MAX || i64::try_from(rows.len()).is_ok_and(|read| read < taken);
     let events = rows.into_iter().map(Waiting::from).collect();
     Ok((events, is_cut))
 }
@@ -371,7 +390,10 @@ fn present<T>(column: &str, value: Option<T>) -> Result<T, String> {
     value.ok_or_else(|| format!("{column} is missing"))
 }
 
-fn whole<T: Copy + std::fmt::Display, U: TryFrom<T>>(column: &str, value: Option<T>) -> Result<U, String> {
+fn whole<T: Copy + std::fmt::Display, U: TryFrom<T>>(
+    column: &str,
+    value: Option<T>,
+) -> Result<U, String> {
     let value = present(column, value)?;
     U::try_from(value).map_err(|_| format!("{column} is {value}"))
 }

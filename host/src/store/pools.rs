@@ -24,7 +24,11 @@ pub struct PoolSizes {
 impl Default for PoolSizes {
     /// Together about eight per core of a small database, where throughput peaks.
     fn default() -> PoolSizes {
-        PoolSizes { writer: 8, reader: 6, relay: 2 }
+        PoolSizes {
+            writer: 8,
+            reader: 6,
+            relay: 2,
+        }
     }
 }
 
@@ -41,9 +45,14 @@ pub struct Store {
 impl Store {
     /// Opens the pools. No connection is made before it is needed.
     pub fn connect(url: &str, sizes: PoolSizes) -> Result<Store, StoreError> {
-        let options = PgConnectOptions::from_str(url)?.application_name("wrkflw");
+        // Compiling a statement of a millisecond costs more than it saves.
+        let options = PgConnectOptions::from_str(url)?
+            .application_name("wrkflw")
+            .options([("jit", "off")]);
         // The array form of the commit is planned once: planning it anew for each call halves its throughput.
-        let writer = options.clone().options([("plan_cache_mode", "force_generic_plan")]);
+        let writer = options
+            .clone()
+            .options([("plan_cache_mode", "force_generic_plan")]);
         Ok(Store {
             writer: pool(writer, "set role wrkflw_writer", sizes.writer),
             reader: pool(options.clone(), "set role wrkflw_reader", sizes.reader),
@@ -61,16 +70,24 @@ impl Store {
 
     /// Whether the database answers and has all the migrations that this host was built with.
     pub async fn ready(&self) -> Result<bool, StoreError> {
-        let tables = sqlx::query_scalar!(r#"select count(*) as "count!" from outbox_lane"#).fetch_one(&self.writer).await?;
+        let tables = sqlx::query_scalar!(r#"select count(*) as "count!" from outbox_lane"#)
+            .fetch_one(&self.writer)
+            .await?;
         Ok(tables > 0)
     }
 
     /// A connection that sees one tenant only.
-    pub(super) async fn reading(&self, tenant: TenantId) -> Result<sqlx::pool::PoolConnection<sqlx::Postgres>, StoreError> {
+    pub(super) async fn reading(
+        &self,
+        tenant: TenantId,
+    ) -> Result<sqlx::pool::PoolConnection<sqlx::Postgres>, StoreError> {
         let mut connection = self.reader.acquire().await?;
-        sqlx::query_scalar!("select set_config('wrkflw.tenant', $1, false)", tenant.to_string())
-            .fetch_one(&mut *connection)
-            .await?;
+        sqlx::query_scalar!(
+            "select set_config('wrkflw.tenant', $1, false)",
+            tenant.to_string()
+        )
+        .fetch_one(&mut *connection)
+        .await?;
         Ok(connection)
     }
 
@@ -82,7 +99,11 @@ impl Store {
     /// Connections in use and idle, per role.
     pub fn usage(&self) -> [(&'static str, u32, usize); 3] {
         let of = |role, pool: &PgPool| (role, pool.size(), pool.num_idle());
-        [of("writer", &self.writer), of("reader", &self.reader), of("relay", &self.relay)]
+        [
+            of("writer", &self.writer),
+            of("reader", &self.reader),
+            of("relay", &self.relay),
+        ]
     }
 
     /// Waits for the connections in use and closes all.

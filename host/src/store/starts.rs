@@ -55,10 +55,22 @@ impl Store {
         )
         .fetch_one(&self.writer)
         .await?;
-        let reply = StoredReply::of(row.reply_body, row.reply_status, row.reply_fingerprint, row.reply_headers);
-        let version = row.active_version.and_then(|version| u32::try_from(version).ok());
+        let reply = StoredReply::of(
+            row.reply_body,
+            row.reply_status,
+            row.reply_fingerprint,
+            row.reply_headers,
+        );
+        let version = row
+            .active_version
+            .and_then(|version| u32::try_from(version).ok());
         Ok(Startable {
-            actor: Actor { id: who.subject.clone(), groups: row.groups, permissions: row.permissions, on_behalf_of: None },
+            actor: Actor {
+                id: who.subject.clone(),
+                groups: row.groups,
+                permissions: row.permissions,
+                on_behalf_of: None,
+            },
             reply,
             definition: row.definition.map(|_| Activation { version }),
         })
@@ -86,10 +98,18 @@ impl Store {
     }
 
     /// The instance that a task belongs to.
-    pub async fn instance_of(&self, tenant: TenantId, task: TaskId) -> Result<Option<InstanceId>, StoreError> {
-        let id = sqlx::query_scalar!("select instance_id from task where tenant_id = $1 and id = $2", tenant.0, task.0)
-            .fetch_optional(&self.writer)
-            .await?;
+    pub async fn instance_of(
+        &self,
+        tenant: TenantId,
+        task: TaskId,
+    ) -> Result<Option<InstanceId>, StoreError> {
+        let id = sqlx::query_scalar!(
+            "select instance_id from task where tenant_id = $1 and id = $2",
+            tenant.0,
+            task.0
+        )
+        .fetch_optional(&self.writer)
+        .await?;
         Ok(id.map(InstanceId))
     }
 

@@ -5,8 +5,8 @@ use jiff::Timestamp;
 use sqlx::PgConnection;
 use uuid::Uuid;
 
-use super::time::Time;
 use super::StoreError;
+use super::time::Time;
 use crate::domain::audit::{Draft, Head, Stream};
 use crate::domain::ids::CommandId;
 use crate::domain::json::Json;
@@ -42,7 +42,11 @@ impl Note<'_> {
 }
 
 /// Appends one entry within the caller's transaction.
-pub(super) async fn append(connection: &mut PgConnection, stream: Stream, draft: Draft) -> Result<(), StoreError> {
+pub(super) async fn append(
+    connection: &mut PgConnection,
+    stream: Stream,
+    draft: Draft,
+) -> Result<(), StoreError> {
     let genesis = Head::genesis(stream);
     let (tenant, kind) = (stream.tenant.0, stream.kind.name());
     sqlx::query!(
@@ -63,8 +67,15 @@ pub(super) async fn append(connection: &mut PgConnection, stream: Stream, draft:
     )
     .fetch_one(&mut *connection)
     .await?;
-    let hash = row.head.try_into().map_err(|_| StoreError::inconsistent("audit_stream", stream.id, "a malformed head"))?;
-    let mut head = Head { seq: row.seq.cast_unsigned(), hash, event_seq: 0 };
+    let hash = row
+        .head
+        .try_into()
+        .map_err(|_| StoreError::inconsistent("audit_stream", stream.id, "a malformed head"))?;
+    let mut head = Head {
+        seq: row.seq.cast_unsigned(),
+        hash,
+        event_seq: 0,
+    };
     let entry = head.append(stream, draft);
     let draft = &entry.draft;
     sqlx::query!(

@@ -63,7 +63,11 @@ pub struct TaskSummary {
 
 impl Store {
     /// Oldest first.
-    pub async fn tasks(&self, tenant: TenantId, filter: &TaskFilter) -> Result<Vec<TaskSummary>, StoreError> {
+    pub async fn tasks(
+        &self,
+        tenant: TenantId,
+        filter: &TaskFilter,
+    ) -> Result<Vec<TaskSummary>, StoreError> {
         let rows = sqlx::query!(
             r#"select t.id, t.label, t.status, t.owner, t.candidates, t.form, t.created_at as "created_at: Time",
                 t.claimed_at as "claimed_at: Time", s.name as state, s.priority, s.due_at as "due_at: Time",

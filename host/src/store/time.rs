@@ -29,14 +29,19 @@ impl PgHasArrayType for Time {
 
 impl Encode<'_, Postgres> for Time {
     fn encode_by_ref(&self, buffer: &mut PgArgumentBuffer) -> Result<IsNull, BoxDynError> {
-        <i64 as Encode<'_, Postgres>>::encode(self.0.as_microsecond() - POSTGRES_EPOCH_MICROSECONDS, buffer)
+        <i64 as Encode<'_, Postgres>>::encode(
+            self.0.as_microsecond() - POSTGRES_EPOCH_MICROSECONDS,
+            buffer,
+        )
     }
 }
 
 impl<'r> Decode<'r, Postgres> for Time {
     fn decode(value: PgValueRef<'r>) -> Result<Self, BoxDynError> {
         let microseconds = <i64 as Decode<'_, Postgres>>::decode(value)?;
-        let unix = microseconds.checked_add(POSTGRES_EPOCH_MICROSECONDS).ok_or("infinite timestamp")?;
+        let unix = microseconds
+            .checked_add(POSTGRES_EPOCH_MICROSECONDS)
+            .ok_or("infinite timestamp")?;
         Ok(Time(Timestamp::from_microsecond(unix)?))
     }
 }

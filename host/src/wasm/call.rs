@@ -169,9 +169,9 @@ impl Caller {
             },
             Some(kind) if allowance.memory_refused => Cause::MemoryExhausted {
                 bytes_max,
-                trap: trap(kind, error),
+                trap: trap(*kind, error),
             },
-            Some(kind) => Cause::Trapped(trap(kind, error)),
+            Some(kind) => Cause::Trapped(trap(*kind, error)),
             None => {
                 let message = format!("{error:#}");
                 if message.contains(ANSWER_TOO_COSTLY) {
@@ -186,7 +186,7 @@ impl Caller {
     }
 }
 
-fn trap(kind: &wasmtime::Trap, error: &wasmtime::Error) -> Trap {
+fn trap(kind: wasmtime::Trap, error: &wasmtime::Error) -> Trap {
     let frames = error
         .downcast_ref::<WasmBacktrace>()
         .map_or(&[][..], WasmBacktrace::frames);

@@ -28,7 +28,7 @@ pub const COMPILE_COMMAND: &str = "__compile";
 
 const CHILD_MEMORY_BYTES_MAX: u64 = 2 << 30;
 const CHILD_CPU_SECONDS_MAX: u64 = 60;
-const CHILD_WALL: Duration = Duration::from_secs(120);
+const CHILD_WALL: Duration = Duration::from_mins(2);
 const CHILD_NICENESS: i32 = 10;
 /// The child's exit code for "the component is at fault"; its standard error says why.
 const EXIT_REJECTED: u8 = 3;
@@ -95,7 +95,7 @@ async fn converse(mut child: Child, component: &[u8]) -> Result<Vec<u8>, Cause> 
     let output = child.stdout.take().expect(piped);
     let errors = child.stderr.take().expect(piped);
     let (mut code, mut message) = (Vec::new(), Vec::new());
-    let (_, read, _) = tokio::join!(
+    let ((), read, _) = tokio::join!(
         async move {
             // A child that died early is judged by its exit status below, not by the broken pipe.
             let _ = input.write_all(component).await;

@@ -90,7 +90,7 @@ impl Library {
         Fut: Future<Output = Result<Vec<u8>, E>>,
         E: std::fmt::Display,
     {
-        if let Some((component, code_bytes)) = self.from_disk(digest).await? {
+        if let Some((component, code_bytes)) = self.kept(digest).await? {
             looked_up("disk");
             return self.ready(component, code_bytes);
         }
@@ -112,7 +112,7 @@ impl Library {
         self.ready(component, code_bytes)
     }
 
-    async fn from_disk(&self, digest: Digest) -> Result<Option<(Component, usize)>, Cause> {
+    async fn kept(&self, digest: Digest) -> Result<Option<(Component, usize)>, Cause> {
         let Some(artifacts) = self.artifacts.clone() else {
             return Ok(None);
         };

@@ -22,9 +22,21 @@ fn next(event: Option<&Event>) -> Option<Event> {
     let (task, state) = (TASK_ID, STATE);
     Some(match event {
         Event::FlowStarted { .. } => Event::StateEntered { state: stay() },
-        Event::StateEntered { .. } => Event::TaskCreated { state, state_name: "Review".into(), task: open_task() },
-        Event::TaskCreated { .. } => Event::TaskClaimed { task, state, owner: "ada".into() },
-        Event::TaskClaimed { .. } => Event::TaskReleased { task, state, owner: "ada".into() },
+        Event::StateEntered { .. } => Event::TaskCreated {
+            state,
+            state_name: "Review".into(),
+            task: open_task(),
+        },
+        Event::TaskCreated { .. } => Event::TaskClaimed {
+            task,
+            state,
+            owner: "ada".into(),
+        },
+        Event::TaskClaimed { .. } => Event::TaskReleased {
+            task,
+            state,
+            owner: "ada".into(),
+        },
         Event::TaskReleased { .. } => Event::DecisionRecorded {
             task,
             state,
@@ -42,21 +54,40 @@ fn next(event: Option<&Event>) -> Option<Event> {
             to: vec!["Approved".into()],
             effects: effects(),
         },
-        Event::StateTransitioned { .. } => Event::StateContinued { state, trigger: "REMIND".into(), effects: effects() },
-        Event::StateContinued { .. } => {
-            Event::StateCancelled { state, name: "Review".into(), trigger: "APPROVE".into() }
-        }
-        Event::StateCancelled { .. } => Event::FlowCompleted { outcome: "APPROVED".into() },
-        Event::FlowCompleted { .. } => Event::FlowCancelled { reason: "withdrawn".into() },
-        Event::FlowCancelled { .. } => Event::Custom { name: "stamped".into(), data: Json::empty() },
+        Event::StateTransitioned { .. } => Event::StateContinued {
+            state,
+            trigger: "REMIND".into(),
+            effects: effects(),
+        },
+        Event::StateContinued { .. } => Event::StateCancelled {
+            state,
+            name: "Review".into(),
+            trigger: "APPROVE".into(),
+        },
+        Event::StateCancelled { .. } => Event::FlowCompleted {
+            outcome: "APPROVED".into(),
+        },
+        Event::FlowCompleted { .. } => Event::FlowCancelled {
+            reason: "withdrawn".into(),
+        },
+        Event::FlowCancelled { .. } => Event::Custom {
+            name: "stamped".into(),
+            data: Json::empty(),
+        },
         Event::Custom { .. } => return None,
     })
 }
 
 fn started() -> Event {
     Event::FlowStarted {
-        definition: VersionRef { key: "approval".into(), version: 3 },
-        entity: Entity { kind: "invoice".into(), id: "i-1".into() },
+        definition: VersionRef {
+            key: "approval".into(),
+            version: 3,
+        },
+        entity: Entity {
+            kind: "invoice".into(),
+            id: "i-1".into(),
+        },
         initiator: "ada".into(),
         requesters: vec!["ada".into()],
         predecessor: None,
@@ -86,7 +117,10 @@ fn open_task() -> Task {
     Task {
         id: TASK_ID,
         label: "Review it".into(),
-        candidates: vec![Principal::User("bob".into()), Principal::Group("reviewers".into())],
+        candidates: vec![
+            Principal::User("bob".into()),
+            Principal::Group("reviewers".into()),
+        ],
         form: None,
         created_at: Timestamp::UNIX_EPOCH,
         status: TaskStatus::Pending,
@@ -97,8 +131,14 @@ fn effects() -> Effects {
     Effects {
         data: Some(Json::empty()),
         attributes: vec![
-            Attribute { name: "sum".into(), value: Some(AttributeValue::Decimal("1.50".into())) },
-            Attribute { name: "gone".into(), value: None },
+            Attribute {
+                name: "sum".into(),
+                value: Some(AttributeValue::Decimal("1.50".into())),
+            },
+            Attribute {
+                name: "gone".into(),
+                value: None,
+            },
         ],
         notes: vec!["small sums need one approval".into()],
     }
@@ -114,13 +154,22 @@ fn data(event: &Event) -> (String, Value) {
         event_seq: 1,
         occurred_at: Timestamp::UNIX_EPOCH,
         actor: Some("ada".into()),
-        definition: VersionRef { key: "approval".into(), version: 3 },
-        entity: Entity { kind: "invoice".into(), id: "i-1".into() },
+        definition: VersionRef {
+            key: "approval".into(),
+            version: 3,
+        },
+        entity: Entity {
+            kind: "invoice".into(),
+            id: "i-1".into(),
+        },
         traceparent: None,
         revision: 1,
     };
     let event = CloudEvent::of(&entry, &Naming::default()).expect("a sound entry");
-    let suffix = event.attribute("type").and_then(|name| name.strip_prefix("dev.wrkflw.")).expect("a type");
+    let suffix = event
+        .attribute("type")
+        .and_then(|name| name.strip_prefix("dev.wrkflw."))
+        .expect("a type");
     (suffix.to_owned(), event.data.value())
 }
 
@@ -152,27 +201,45 @@ fn every_public_event_is_documented_to_the_last_member() {
     while let Some(event) = next(last.as_ref()) {
         if event.is_public() {
             let (suffix, data) = data(&event);
-            let event_type = EventType::by_suffix(&suffix).unwrap_or_else(|| panic!("{suffix} has no schema"));
+            let event_type =
+                EventType::by_suffix(&suffix).unwrap_or_else(|| panic!("{suffix} has no schema"));
             assert_eq!(event_type.kind, event.kind());
             let schema = closed(event_type.schema());
             jsonschema::meta::validate(&schema).expect("a sound schema");
-            let validator =
-                jsonschema::options().should_validate_formats(true).build(&schema).expect("a sound schema");
-            let errors: Vec<String> = validator.iter_errors(&data).map(|error| error.to_string()).collect();
+            let validator = jsonschema::options()
+                .should_validate_formats(true)
+                .build(&schema)
+                .expect("a sound schema");
+            let errors: Vec<String> = validator
+                .iter_errors(&data)
+                .map(|error| error.to_string())
+                .collect();
             assert!(errors.is_empty(), "{suffix}: {errors:?} in {data}");
             kinds.push(event_type.kind);
         } else {
-            assert!(EVENT_TYPES.iter().all(|event_type| event_type.kind != event.kind()));
+            assert!(
+                EVENT_TYPES
+                    .iter()
+                    .all(|event_type| event_type.kind != event.kind())
+            );
         }
         last = Some(event);
     }
-    let table: Vec<&str> = EVENT_TYPES.iter().map(|event_type| event_type.kind).collect();
-    assert_eq!(kinds, table, "the table names each public event once, in the order of the vocabulary");
+    let table: Vec<&str> = EVENT_TYPES
+        .iter()
+        .map(|event_type| event_type.kind)
+        .collect();
+    assert_eq!(
+        kinds, table,
+        "the table names each public event once, in the order of the vocabulary"
+    );
 }
 
 #[test]
 fn an_event_that_lacks_a_member_is_refused() {
-    let (suffix, mut data) = data(&Event::FlowCompleted { outcome: "APPROVED".into() });
+    let (suffix, mut data) = data(&Event::FlowCompleted {
+        outcome: "APPROVED".into(),
+    });
     let schema = EventType::by_suffix(&suffix).expect("documented").schema();
     assert!(jsonschema::is_valid(&schema, &data));
     data["more"] = json!("members may be added");
@@ -183,9 +250,22 @@ fn an_event_that_lacks_a_member_is_refused() {
 
 #[test]
 fn types_are_found_by_their_public_names() {
-    assert_eq!(EventType::by_suffix("decision.recorded").map(|found| found.kind), Some("DECISION_RECORDED"));
-    assert_eq!(EventType::by_suffix("custom.anything.at-all").map(|found| found.kind), Some(CUSTOM));
-    for unknown in ["custom", "custom.", "task", "task.eaten", "state.continued", ""] {
+    assert_eq!(
+        EventType::by_suffix("decision.recorded").map(|found| found.kind),
+        Some("DECISION_RECORDED")
+    );
+    assert_eq!(
+        EventType::by_suffix("custom.anything.at-all").map(|found| found.kind),
+        Some(CUSTOM)
+    );
+    for unknown in [
+        "custom",
+        "custom.",
+        "task",
+        "task.eaten",
+        "state.continued",
+        "",
+    ] {
         assert!(EventType::by_suffix(unknown).is_none(), "{unknown}");
     }
 }

@@ -22,7 +22,10 @@ pub struct Fault {
 
 impl Fault {
     pub(super) fn new(function: &'static str, message: impl Into<String>) -> Fault {
-        Fault { function, message: message.into() }
+        Fault {
+            function,
+            message: message.into(),
+        }
     }
 }
 
@@ -36,12 +39,23 @@ pub enum TurnError {
 }
 
 /// Refuses text that could not be kept: NUL, or longer than `bytes_max`.
-pub(super) fn text(function: &'static str, what: &str, text: &str, bytes_max: usize) -> Result<(), Fault> {
+pub(super) fn text(
+    function: &'static str,
+    what: &str,
+    text: &str,
+    bytes_max: usize,
+) -> Result<(), Fault> {
     if text.len() > bytes_max {
-        return Err(Fault::new(function, format!("{what} is longer than {bytes_max} bytes")));
+        return Err(Fault::new(
+            function,
+            format!("{what} is longer than {bytes_max} bytes"),
+        ));
     }
     if text.contains('\0') {
-        return Err(Fault::new(function, format!("{what} contains the character NUL")));
+        return Err(Fault::new(
+            function,
+            format!("{what} contains the character NUL"),
+        ));
     }
     Ok(())
 }
@@ -56,18 +70,42 @@ pub(super) fn name(function: &'static str, what: &str, name: &str) -> Result<(),
 
 pub(super) fn reason(function: &'static str, reason: Reason) -> Result<Reason, Fault> {
     name(function, "the code of a reason", &reason.code)?;
-    text(function, "the message of a reason", &reason.message, MESSAGE_BYTES_MAX)?;
+    text(
+        function,
+        "the message of a reason",
+        &reason.message,
+        MESSAGE_BYTES_MAX,
+    )?;
     Ok(reason)
 }
 
-pub(super) fn violations(function: &'static str, violations: Vec<Violation>) -> Result<Vec<Violation>, Fault> {
+pub(super) fn violations(
+    function: &'static str,
+    violations: Vec<Violation>,
+) -> Result<Vec<Violation>, Fault> {
     if violations.is_empty() || violations.len() > VIOLATIONS_MAX {
-        return Err(Fault::new(function, format!("an invalid verdict names 1 to {VIOLATIONS_MAX} fields, not {}", violations.len())));
+        return Err(Fault::new(
+            function,
+            format!(
+                "an invalid verdict names 1 to {VIOLATIONS_MAX} fields, not {}",
+                violations.len()
+            ),
+        ));
     }
     for violation in &violations {
-        text(function, "the field of a violation", &violation.field, NAME_BYTES_MAX)?;
+        text(
+            function,
+            "the field of a violation",
+            &violation.field,
+            NAME_BYTES_MAX,
+        )?;
         name(function, "the code of a violation", &violation.code)?;
-        text(function, "the message of a violation", &violation.message, MESSAGE_BYTES_MAX)?;
+        text(
+            function,
+            "the message of a violation",
+            &violation.message,
+            MESSAGE_BYTES_MAX,
+        )?;
     }
     Ok(violations)
 }

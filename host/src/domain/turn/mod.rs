@@ -139,7 +139,12 @@ impl<'a> Turn<'a> {
             parent: None,
             data: data.clone(),
         };
-        let stamp = Stamp { instance: InstanceId(ids()), revision: 1, at: context.now, actor: Some(&context.actor.id) };
+        let stamp = Stamp {
+            instance: InstanceId(ids()),
+            revision: 1,
+            at: context.now,
+            actor: Some(&context.actor.id),
+        };
         let instance = apply(None, &event, stamp).expect("a start begins an instance");
         let proposed = Occurrence {
             state_instance: None,
@@ -147,7 +152,11 @@ impl<'a> Turn<'a> {
             source: Source::Start(context.actor.clone()),
             input: Json::empty(),
         };
-        let initial = Entry { name: context.version.graph.initial.clone(), predecessors: Vec::new(), by: None };
+        let initial = Entry {
+            name: context.version.graph.initial.clone(),
+            predecessors: Vec::new(),
+            by: None,
+        };
         Ok(Turn {
             context,
             ids,
@@ -181,21 +190,40 @@ impl<'a> Turn<'a> {
             Command::Start { .. } => unreachable!("a start has no instance yet"),
             Command::Claim { task } => {
                 let state = rules::may_claim(context, &turn.instance, *task)?;
-                turn.emit(Event::TaskClaimed { task: *task, state, owner: context.actor.id.clone() });
+                turn.emit(Event::TaskClaimed {
+                    task: *task,
+                    state,
+                    owner: context.actor.id.clone(),
+                });
             }
             Command::Release { task } => {
                 let state = rules::may_release(context, &turn.instance, *task)?;
-                turn.emit(Event::TaskReleased { task: *task, state, owner: context.actor.id.clone() });
+                turn.emit(Event::TaskReleased {
+                    task: *task,
+                    state,
+                    owner: context.actor.id.clone(),
+                });
             }
-            Command::Decide { task, outcome, comment, input } => {
-                let deciding =
-                    Deciding { task: *task, outcome: outcome.clone(), comment: comment.clone(), input: input.clone() };
+            Command::Decide {
+                task,
+                outcome,
+                comment,
+                input,
+            } => {
+                let deciding = Deciding {
+                    task: *task,
+                    outcome: outcome.clone(),
+                    comment: comment.clone(),
+                    input: input.clone(),
+                };
                 turn.phase = rules::may_decide(context, &turn.instance, deciding)?;
             }
             Command::Cancel { reason, .. } => {
                 rules::may_cancel(&turn.instance)?;
                 turn.cancel_open_tasks(None);
-                turn.emit(Event::FlowCancelled { reason: reason.clone() });
+                turn.emit(Event::FlowCancelled {
+                    reason: reason.clone(),
+                });
             }
         }
         Ok(turn)
@@ -225,13 +253,20 @@ impl<'a> Turn<'a> {
                 instance.active.push(StateInstance::clone(stay));
                 Cow::Owned(instance)
             }
-            Phase::Guard(..) | Phase::Transition(..) | Phase::Settle => Cow::Borrowed(&self.instance),
+            Phase::Guard(..) | Phase::Transition(..) | Phase::Settle => {
+                Cow::Borrowed(&self.instance)
+            }
         }
     }
 
     /// The facts of the pending question.
     pub fn facts<'f>(&'f self, instance: &'f Instance) -> Facts<'f> {
-        Facts { now: self.context.now, tenant: self.context.tenant, config: &self.context.version.config, instance }
+        Facts {
+            now: self.context.now,
+            tenant: self.context.tenant,
+            config: &self.context.version.config,
+            instance,
+        }
     }
 
     /// Takes the answer to the pending question.
@@ -244,8 +279,12 @@ impl<'a> Turn<'a> {
                 }
                 Ok(())
             }
-            (Phase::Transition(occurrence, moving), Answer::Plan(plan)) => self.planned(&occurrence, moving, plan),
-            (Phase::Assign(stay), Answer::Assignment(assignment)) => self.assigned(*stay, assignment),
+            (Phase::Transition(occurrence, moving), Answer::Plan(plan)) => {
+                self.planned(&occurrence, moving, plan)
+            }
+            (Phase::Assign(stay), Answer::Assignment(assignment)) => {
+                self.assigned(*stay, assignment)
+            }
             _ => unreachable!("the driver answers what was asked"),
         }
     }
@@ -253,36 +292,64 @@ impl<'a> Turn<'a> {
     /// What the turn came to, once there is no question left.
     pub fn finish(self) -> Outcome {
         debug_assert!(matches!(self.phase, Phase::Settle) && self.entering.is_empty());
-        Outcome { instance: self.instance, events: self.events }
+        Outcome {
+            instance: self.instance,
+            events: self.events,
+        }
     }
 
     fn enter(&mut self, entry: Entry) -> Result<(), TurnError> {
-        let declared = self.context.version.graph.state(&entry.name).expect("plans name declared states only");
+        let declared = self
+            .context
+            .version
+            .graph
+            .state(&entry.name)
+            .expect("plans name declared states only");
         let stay = self.stay(&entry);
         match &declared.kind {
             StateKind::Task => self.phase = Phase::Assign(Box::new(stay)),
             StateKind::Router => {
                 self.router_steps += 1;
                 if self.router_steps > ROUTER_STEPS_MAX {
-                    return Err(Fault::new("transition", format!("more than {ROUTER_STEPS_MAX} router states in a row")).into());
+                    return Err(Fault::new(
+                        "transition",
+                        format!("more than {ROUTER_STEPS_MAX} router states in a row"),
+                    )
+                    .into());
                 }
-                let way_out = self.context.version.graph.leaving(&entry.name).next().expect("a router has one way out");
+                let way_out = self
+                    .context
+                    .version
+                    .graph
+                    .leaving(&entry.name)
+                    .next()
+                    .expect("a router has one way out");
                 let occurrence = Occurrence {
                     state_instance: Some(stay.id.to_string()),
                     trigger: way_out.trigger.clone(),
                     source: Source::Entry,
                     input: Json::empty(),
                 };
-                self.phase = Phase::Transition(occurrence, Moving { state: stay.id, decision: None });
+                self.phase = Phase::Transition(
+                    occurrence,
+                    Moving {
+                        state: stay.id,
+                        decision: None,
+                    },
+                );
                 self.emit(Event::StateEntered { state: stay });
             }
             StateKind::Terminal(outcome) => {
                 self.entering.clear();
                 self.cancel_open_tasks(None);
                 self.emit(Event::StateEntered { state: stay });
-                self.emit(Event::FlowCompleted { outcome: outcome.clone() });
+                self.emit(Event::FlowCompleted {
+                    outcome: outcome.clone(),
+                });
             }
-            StateKind::Service | StateKind::Wait => unreachable!("versions with such states are not published"),
+            StateKind::Service | StateKind::Wait => {
+                unreachable!("versions with such states are not published")
+            }
         }
         Ok(())
     }
@@ -311,7 +378,13 @@ impl<'a> Turn<'a> {
             .active
             .iter()
             .filter(|state| of.is_none_or(|id| id == state.id))
-            .flat_map(|state| state.tasks.iter().filter(|task| task.status.is_open()).map(|task| (state.id, task.id)))
+            .flat_map(|state| {
+                state
+                    .tasks
+                    .iter()
+                    .filter(|task| task.status.is_open())
+                    .map(|task| (state.id, task.id))
+            })
             .collect();
         for (state, task) in open {
             self.emit(Event::TaskCancelled { task, state });
@@ -335,6 +408,8 @@ fn judge(verdict: Verdict) -> Result<(), TurnError> {
     match verdict {
         Verdict::Allow => Ok(()),
         Verdict::Deny(reason) => Err(Rejection::Forbidden(fault::reason("guard", reason)?).into()),
-        Verdict::Invalid(violations) => Err(Rejection::Invalid(fault::violations("guard", violations)?).into()),
+        Verdict::Invalid(violations) => {
+            Err(Rejection::Invalid(fault::violations("guard", violations)?).into())
+        }
     }
 }

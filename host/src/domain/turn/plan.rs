@@ -30,14 +30,24 @@ impl Turn<'_> {
     ) -> Result<(), TurnError> {
         let plan = match plan {
             Ok(plan) => plan,
-            Err(reason) => return Err(Rejection::Refused(fault::reason(TRANSITION, reason)?).into()),
+            Err(reason) => {
+                return Err(Rejection::Refused(fault::reason(TRANSITION, reason)?).into());
+            }
         };
         let cancel = self.check_cancel(&moving, &plan)?;
         self.check_enter(occurrence, &moving, &plan, &cancel)?;
         let effects = self.check_effects(&plan)?;
-        let published = plan.publish.into_iter().map(check_published).collect::<Result<Vec<_>, _>>()?;
+        let published = plan
+            .publish
+            .into_iter()
+            .map(check_published)
+            .collect::<Result<Vec<_>, _>>()?;
         if published.len() > PUBLISHED_MAX {
-            return Err(Fault::new(TRANSITION, format!("a plan publishes at most {PUBLISHED_MAX} events")).into());
+            return Err(Fault::new(
+                TRANSITION,
+                format!("a plan publishes at most {PUBLISHED_MAX} events"),
+            )
+            .into());
         }
         self.carry_out(&occurrence.trigger, moving, plan.enter, effects);
         for event in published {
@@ -46,7 +56,11 @@ impl Turn<'_> {
         for state in cancel {
             self.cancel_open_tasks(Some(state));
             let name = self.stay_name(state);
-            self.emit(Event::StateCancelled { state, name, trigger: occurrence.trigger.clone() });
+            self.emit(Event::StateCancelled {
+                state,
+                name,
+                trigger: occurrence.trigger.clone(),
+            });
         }
         Ok(())
     }
@@ -56,7 +70,13 @@ impl Turn<'_> {
         stay.expect("checked to be active").name.clone()
     }
 
-    fn carry_out(&mut self, trigger: &str, moving: Moving, enter: Option<Vec<String>>, effects: Effects) {
+    fn carry_out(
+        &mut self,
+        trigger: &str,
+        moving: Moving,
+        enter: Option<Vec<String>>,
+        effects: Effects,
+    ) {
         let from = self.stay_name(moving.state);
         if let Some(deciding) = moving.decision {
             self.emit(Event::DecisionRecorded {
@@ -70,7 +90,11 @@ impl Turn<'_> {
             });
         }
         let Some(to) = enter else {
-            self.emit(Event::StateContinued { state: moving.state, trigger: trigger.to_owned(), effects });
+            self.emit(Event::StateContinued {
+                state: moving.state,
+                trigger: trigger.to_owned(),
+                effects,
+            });
             return;
         };
         self.cancel_open_tasks(Some(moving.state));
@@ -79,48 +103,111 @@ impl Turn<'_> {
             predecessors: vec![moving.state],
             by: Some(trigger.to_owned()),
         }));
-        self.emit(Event::StateTransitioned { state: moving.state, from, trigger: trigger.to_owned(), to, effects });
+        self.emit(Event::StateTransitioned {
+            state: moving.state,
+            from,
+            trigger: trigger.to_owned(),
+            to,
+            effects,
+        });
     }
 
-    fn check_enter(&self, occurrence: &Occurrence, moving: &Moving, plan: &Plan, cancel: &[StateId]) -> Result<(), Fault> {
+    fn check_enter(
+        &self,
+        occurrence: &Occurrence,
+        moving: &Moving,
+        plan: &Plan,
+        cancel: &[StateId],
+    ) -> Result<(), Fault> {
         let from = self.stay_name(moving.state);
         let Some(to) = &plan.enter else {
-            let stay = self.instance.active.iter().find(|state| state.id == moving.state).expect("checked to be active");
+            let stay = self
+                .instance
+                .active
+                .iter()
+                .find(|state| state.id == moving.state)
+                .expect("checked to be active");
             let decided = moving.decision.as_ref().map(|deciding| deciding.task);
-            let more = stay.tasks.iter().any(|task| task.status.is_open() && Some(task.id) != decided);
-            return if more { Ok(()) } else { Err(Fault::new(TRANSITION, format!("{from} goes on with nothing left that could move it"))) };
+            let more = stay
+                .tasks
+                .iter()
+                .any(|task| task.status.is_open() && Some(task.id) != decided);
+            return if more {
+                Ok(())
+            } else {
+                Err(Fault::new(
+                    TRANSITION,
+                    format!("{from} goes on with nothing left that could move it"),
+                ))
+            };
         };
         let graph = &self.context.version.graph;
-        let declared = graph.transition(&from, &occurrence.trigger).expect("checked before the guard was asked");
+        let declared = graph
+            .transition(&from, &occurrence.trigger)
+            .expect("checked before the guard was asked");
         if let Some(name) = to.iter().find(|name| !declared.targets.contains(name)) {
-            let message = format!("{from} on {} may lead to {}, not to {name:?}", occurrence.trigger, declared.targets.join(", "));
+            let message = format!(
+                "{from} on {} may lead to {}, not to {name:?}",
+                occurrence.trigger,
+                declared.targets.join(", ")
+            );
             return Err(Fault::new(TRANSITION, bounded(message)));
         }
-        if to.iter().enumerate().any(|(index, name)| to[..index].contains(name)) {
+        if to
+            .iter()
+            .enumerate()
+            .any(|(index, name)| to[..index].contains(name))
+        {
             return Err(Fault::new(TRANSITION, "a plan enters a state once"));
         }
-        let others = self.instance.active.iter().filter(|state| state.id != moving.state && !cancel.contains(&state.id)).count();
+        let others = self
+            .instance
+            .active
+            .iter()
+            .filter(|state| state.id != moving.state && !cancel.contains(&state.id))
+            .count();
         if to.is_empty() && others == 0 && self.entering.is_empty() {
-            return Err(Fault::new(TRANSITION, format!("{from} ends the last branch without an outcome")));
+            return Err(Fault::new(
+                TRANSITION,
+                format!("{from} ends the last branch without an outcome"),
+            ));
         }
         Ok(())
     }
 
     fn check_cancel(&self, moving: &Moving, plan: &Plan) -> Result<Vec<StateId>, Fault> {
         let find = |id: &String| {
-            let found = self.instance.active.iter().find(|state| state.id.to_string() == *id && state.id != moving.state);
-            found.map(|state| state.id).ok_or_else(|| Fault::new(TRANSITION, bounded(format!("{id:?} is no other active state"))))
+            let found = self
+                .instance
+                .active
+                .iter()
+                .find(|state| state.id.to_string() == *id && state.id != moving.state);
+            found.map(|state| state.id).ok_or_else(|| {
+                Fault::new(
+                    TRANSITION,
+                    bounded(format!("{id:?} is no other active state")),
+                )
+            })
         };
-        let mut cancel = plan.cancel.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+        let mut cancel = plan
+            .cancel
+            .iter()
+            .map(find)
+            .collect::<Result<Vec<_>, _>>()?;
         cancel.sort_unstable();
         cancel.dedup();
         Ok(cancel)
     }
 
     fn check_effects(&self, plan: &Plan) -> Result<Effects, Fault> {
-        let data = plan.data.as_deref().map(|patch| self.check_data(patch)).transpose()?;
+        let data = plan
+            .data
+            .as_deref()
+            .map(|patch| self.check_data(patch))
+            .transpose()?;
         if plan.attributes.len() > ATTRIBUTES_MAX || plan.notes.len() > NOTES_MAX {
-            let message = format!("a plan carries at most {ATTRIBUTES_MAX} attributes and {NOTES_MAX} notes");
+            let message =
+                format!("a plan carries at most {ATTRIBUTES_MAX} attributes and {NOTES_MAX} notes");
             return Err(Fault::new(TRANSITION, message));
         }
         for attribute in &plan.attributes {
@@ -129,19 +216,36 @@ impl Turn<'_> {
         for note in &plan.notes {
             fault::text(TRANSITION, "a note", note, MESSAGE_BYTES_MAX)?;
         }
-        Ok(Effects { data, attributes: plan.attributes.clone(), notes: plan.notes.clone() })
+        Ok(Effects {
+            data,
+            attributes: plan.attributes.clone(),
+            notes: plan.notes.clone(),
+        })
     }
 
     fn check_data(&self, patch: &str) -> Result<Json, Fault> {
-        let patch = Json::parse(patch).map_err(|error| Fault::new(TRANSITION, format!("the data patch has {error}")))?;
+        let patch = Json::parse(patch)
+            .map_err(|error| Fault::new(TRANSITION, format!("the data patch has {error}")))?;
         let data = self.instance.data.merged(&patch);
         if data.as_str().len() > DATA_BYTES_MAX {
-            return Err(Fault::new(TRANSITION, format!("the data grows beyond {DATA_BYTES_MAX} bytes")));
+            return Err(Fault::new(
+                TRANSITION,
+                format!("the data grows beyond {DATA_BYTES_MAX} bytes"),
+            ));
         }
-        let violations = self.context.version.schema.as_ref().map(|schema| schema.violations(&data)).unwrap_or_default();
+        let violations = self
+            .context
+            .version
+            .schema
+            .as_ref()
+            .map(|schema| schema.violations(&data))
+            .unwrap_or_default();
         match violations.first() {
             Some(first) => {
-                let message = format!("the data no longer satisfies the flow's own schema: {} at {}", first.message, first.field);
+                let message = format!(
+                    "the data no longer satisfies the flow's own schema: {} at {}",
+                    first.message, first.field
+                );
                 Err(Fault::new(TRANSITION, bounded(message)))
             }
             None => Ok(patch),
@@ -150,24 +254,55 @@ impl Turn<'_> {
 
     fn check_attribute(&self, attribute: &Attribute) -> Result<(), Fault> {
         let name = &attribute.name;
-        let declared = self.context.version.graph.attributes.iter().find(|declared| declared.name == *name);
-        let declared = declared.ok_or_else(|| Fault::new(TRANSITION, bounded(format!("the attribute {name:?} is not declared"))))?;
-        let Some(value) = &attribute.value else { return Ok(()) };
+        let declared = self
+            .context
+            .version
+            .graph
+            .attributes
+            .iter()
+            .find(|declared| declared.name == *name);
+        let declared = declared.ok_or_else(|| {
+            Fault::new(
+                TRANSITION,
+                bounded(format!("the attribute {name:?} is not declared")),
+            )
+        })?;
+        let Some(value) = &attribute.value else {
+            return Ok(());
+        };
         let fits = match (declared.kind, value) {
-            (AttributeType::Text, AttributeValue::Text(text)) => text.len() <= MESSAGE_BYTES_MAX && !text.contains('\0'),
+            (AttributeType::Text, AttributeValue::Text(text)) => {
+                text.len() <= MESSAGE_BYTES_MAX && !text.contains('\0')
+            }
             (AttributeType::Decimal, AttributeValue::Decimal(text)) => is_decimal(text),
             (AttributeType::Float, AttributeValue::Float(number)) => number.is_finite(),
-            (AttributeType::Bytes, AttributeValue::Bytes(bytes)) => bytes.len() <= MESSAGE_BYTES_MAX,
-            (AttributeType::Boolean, AttributeValue::Boolean(_)) | (AttributeType::Timestamp, AttributeValue::Timestamp(_)) => true,
+            (AttributeType::Bytes, AttributeValue::Bytes(bytes)) => {
+                bytes.len() <= MESSAGE_BYTES_MAX
+            }
+            (AttributeType::Boolean, AttributeValue::Boolean(_))
+            | (AttributeType::Timestamp, AttributeValue::Timestamp(_)) => true,
             _ => false,
         };
-        if fits { Ok(()) } else { Err(Fault::new(TRANSITION, format!("the attribute {name} is no {:?} that can be kept", declared.kind))) }
+        if fits {
+            Ok(())
+        } else {
+            Err(Fault::new(
+                TRANSITION,
+                format!(
+                    "the attribute {name} is no {:?} that can be kept",
+                    declared.kind
+                ),
+            ))
+        }
     }
 }
 
 /// Names that flow logic made up may be long, and are quoted in messages.
 fn bounded(mut message: String) -> String {
-    let end = (0..=MESSAGE_BYTES_MAX.min(message.len())).rev().find(|end| message.is_char_boundary(*end)).unwrap_or(0);
+    let end = (0..=MESSAGE_BYTES_MAX.min(message.len()))
+        .rev()
+        .find(|end| message.is_char_boundary(*end))
+        .unwrap_or(0);
     message.truncate(end);
     message
 }
@@ -176,22 +311,43 @@ fn check_published(event: PublishedEvent) -> Result<Event, Fault> {
     let well_formed = |name: &str| {
         (1..=64).contains(&name.len())
             && name.starts_with(|c: char| c.is_ascii_lowercase())
-            && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '-' | '_'))
+            && name.chars().all(|c| {
+                c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '-' | '_')
+            })
     };
     if !well_formed(&event.name) {
-        let message = format!("an event's name is 1 to 64 of a-z, 0-9, '.', '-' and '_', not {:?}", event.name);
+        let message = format!(
+            "an event's name is 1 to 64 of a-z, 0-9, '.', '-' and '_', not {:?}",
+            event.name
+        );
         return Err(Fault::new(TRANSITION, bounded(message)));
     }
     if event.data.len() > PUBLISHED_BYTES_MAX {
-        return Err(Fault::new(TRANSITION, format!("the data of event {} is longer than {PUBLISHED_BYTES_MAX} bytes", event.name)));
+        return Err(Fault::new(
+            TRANSITION,
+            format!(
+                "the data of event {} is longer than {PUBLISHED_BYTES_MAX} bytes",
+                event.name
+            ),
+        ));
     }
-    let data = Json::parse(&event.data)
-        .map_err(|error| Fault::new(TRANSITION, format!("the data of event {} has {error}", event.name)))?;
-    Ok(Event::Custom { name: event.name, data })
+    let data = Json::parse(&event.data).map_err(|error| {
+        Fault::new(
+            TRANSITION,
+            format!("the data of event {} has {error}", event.name),
+        )
+    })?;
+    Ok(Event::Custom {
+        name: event.name,
+        data,
+    })
 }
 
 fn is_decimal(text: &str) -> bool {
-    let digits = |part: &str| (1..=DECIMAL_DIGITS_MAX).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
+    let digits = |part: &str| {
+        (1..=DECIMAL_DIGITS_MAX).contains(&part.len())
+            && part.bytes().all(|byte| byte.is_ascii_digit())
+    };
     let unsigned = text.strip_prefix('-').unwrap_or(text);
     match unsigned.split_once('.') {
         Some((whole, fraction)) => digits(whole) && digits(fraction),

@@ -104,7 +104,12 @@ impl Rows {
         let before = change.before.as_ref().map(|stored| &stored.instance);
         let stays_before = change.before.as_ref().map_or(0, |stored| stored.stays);
         let mut ordinal = stays_before;
-        let mut after: Vec<_> = change.after.past.iter().map(|past| (&past.state, Some(departure(past)))).collect();
+        let mut after: Vec<_> = change
+            .after
+            .past
+            .iter()
+            .map(|past| (&past.state, Some(departure(past))))
+            .collect();
         after.extend(change.after.active.iter().map(|state| (state, None)));
         // The order of entering is the order of the ids, which one generator made within one command.
         after.sort_by_key(|(state, _)| (state.entered_at, state.id));
@@ -116,7 +121,8 @@ impl Rows {
                     self.tasks(change, &[], state);
                 }
                 Some(known) => {
-                    let was_active = before.is_some_and(|before| before.active.iter().any(|stay| stay.id == state.id));
+                    let was_active = before
+                        .is_some_and(|before| before.active.iter().any(|stay| stay.id == state.id));
                     if let (true, Some(left)) = (was_active, left) {
                         self.depart(command, state, left);
                     }
@@ -138,12 +144,17 @@ impl Rows {
     fn member(&mut self, change: &Change, stays: u32) {
         let (rows, after) = (&mut self.members, &change.after);
         let last = change.entries.last();
-        let event_seq = change.entries.iter().rev().find_map(|entry| entry.event_seq);
+        let event_seq = change
+            .entries
+            .iter()
+            .rev()
+            .find_map(|entry| entry.event_seq);
         let before = change.before.as_ref();
         rows.tenant.push(change.tenant.0);
         rows.id.push(after.id.0);
         rows.command.push(change.command.0);
-        rows.revision_from.push(before.map_or(0, |stored| stored.instance.revision.cast_signed()));
+        rows.revision_from
+            .push(before.map_or(0, |stored| stored.instance.revision.cast_signed()));
         rows.revision_to.push(after.revision.cast_signed());
         rows.lane.push(lane(after.id.0));
         rows.status.push(after.status.name().to_owned());
@@ -158,10 +169,13 @@ impl Rows {
         rows.ended_at.push(after.status.ended_at().map(Time));
         rows.data.push(after.data.to_string());
         rows.updated_at.push(Time(after.updated_at));
-        rows.audit_seq.push(last.map_or(0, |entry| entry.seq.cast_signed()));
-        rows.audit_head.push(last.map_or_else(Vec::new, |entry| entry.hash.to_vec()));
+        rows.audit_seq
+            .push(last.map_or(0, |entry| entry.seq.cast_signed()));
+        rows.audit_head
+            .push(last.map_or_else(Vec::new, |entry| entry.hash.to_vec()));
         let known = before.map_or(0, |stored| stored.head.event_seq);
-        rows.event_seq.push(event_seq.unwrap_or(known).cast_signed());
+        rows.event_seq
+            .push(event_seq.unwrap_or(known).cast_signed());
         rows.stays.push(stays.cast_signed());
     }
 
@@ -183,7 +197,8 @@ impl Rows {
         let rows = &mut self.starts;
         rows.command.push(command);
         rows.definition_key.push(after.definition.key.clone());
-        rows.definition_version.push(after.definition.version.cast_signed());
+        rows.definition_version
+            .push(after.definition.version.cast_signed());
         rows.entity_type.push(after.entity.kind.clone());
         rows.entity_id.push(after.entity.id.clone());
         rows.initiator.push(after.initiator.clone());
@@ -193,7 +208,13 @@ impl Rows {
         rows.started_at.push(Time(after.started_at));
     }
 
-    fn enter(&mut self, command: Uuid, ordinal: u32, state: &StateInstance, left: Option<Departure>) {
+    fn enter(
+        &mut self,
+        command: Uuid,
+        ordinal: u32,
+        state: &StateInstance,
+        left: Option<Departure>,
+    ) {
         let rows = &mut self.entered;
         rows.command.push(command);
         rows.id.push(state.id.0);
@@ -295,7 +316,11 @@ impl Rows {
 
     fn decide(&mut self, change: &Change, task: &Task) {
         let decision = task.decision().expect("asked for a decided task only");
-        let seal = change.seals.iter().find(|seal| seal.task == task.id).expect("every decision is sealed");
+        let seal = change
+            .seals
+            .iter()
+            .find(|seal| seal.task == task.id)
+            .expect("every decision is sealed");
         let rows = &mut self.decided;
         rows.command.push(change.command.0);
         rows.task.push(task.id.0);
@@ -311,12 +336,21 @@ impl Rows {
     }
 
     fn attributes(&mut self, command: Uuid, before: Option<&Instance>, after: &Instance) {
-        let old = before.map(|before| before.attributes.clone()).unwrap_or_default();
-        for name in old.keys().filter(|name| !after.attributes.contains_key(*name)) {
+        let old = before
+            .map(|before| before.attributes.clone())
+            .unwrap_or_default();
+        for name in old
+            .keys()
+            .filter(|name| !after.attributes.contains_key(*name))
+        {
             self.unattributed.command.push(command);
             self.unattributed.name.push(name.clone());
         }
-        for (name, value) in after.attributes.iter().filter(|(name, value)| old.get(*name) != Some(*value)) {
+        for (name, value) in after
+            .attributes
+            .iter()
+            .filter(|(name, value)| old.get(*name) != Some(*value))
+        {
             self.attribute(command, name, value);
         }
     }
@@ -325,7 +359,8 @@ impl Rows {
         let rows = &mut self.attributed;
         rows.command.push(command);
         rows.name.push(name.to_owned());
-        let (mut text, mut boolean, mut decimal, mut float, mut timestamp, mut bytes) = (None, None, None, None, None, None);
+        let (mut text, mut boolean, mut decimal, mut float, mut timestamp, mut bytes) =
+            (None, None, None, None, None, None);
         rows.kind.push(
             match value {
                 AttributeValue::Text(value) => {
@@ -373,7 +408,8 @@ impl Rows {
         rows.actor.push(draft.actor.clone());
         rows.task.push(draft.task.map(|task| task.0));
         rows.payload.push(draft.payload.to_string());
-        rows.evidence.push(draft.evidence.as_ref().map(Json::to_string));
+        rows.evidence
+            .push(draft.evidence.as_ref().map(Json::to_string));
         rows.salt.push(draft.salt.to_vec());
         rows.at.push(Time(draft.at));
         rows.hash.push(entry.hash.to_vec());
@@ -391,7 +427,11 @@ fn times(status: &TaskStatus) -> (Option<Time>, Option<Time>) {
     match status {
         TaskStatus::Pending => (None, None),
         TaskStatus::Claimed { claimed_at, .. } => (Some(Time(*claimed_at)), None),
-        TaskStatus::Completed { claimed_at, decision, .. } => (Some(Time(*claimed_at)), Some(Time(decision.decided_at))),
+        TaskStatus::Completed {
+            claimed_at,
+            decision,
+            ..
+        } => (Some(Time(*claimed_at)), Some(Time(decision.decided_at))),
         TaskStatus::Cancelled { cancelled_at, .. } => (None, Some(Time(*cancelled_at))),
     }
 }
@@ -404,8 +444,20 @@ fn lane(id: Uuid) -> i16 {
 
 /// An array inside an array does not travel; its text does.
 fn array(items: &[impl ToString]) -> String {
-    let quoted = |item: &dyn ToString| format!("\"{}\"", item.to_string().replace('\\', "\\\\").replace('"', "\\\""));
-    format!("{{{}}}", items.iter().map(|item| quoted(item)).collect::<Vec<_>>().join(","))
+    let quoted = |item: &dyn ToString| {
+        format!(
+            "\"{}\"",
+            item.to_string().replace('\\', "\\\\").replace('"', "\\\"")
+        )
+    };
+    format!(
+        "{{{}}}",
+        items
+            .iter()
+            .map(|item| quoted(item))
+            .collect::<Vec<_>>()
+            .join(",")
+    )
 }
 
 #[cfg(test)]
@@ -414,7 +466,10 @@ mod tests {
 
     #[test]
     fn array_text_keeps_what_ids_may_contain() {
-        assert_eq!(array(&["a", "b,c", "d\"e\\f", ""]), r#"{"a","b,c","d\"e\\f",""}"#);
-        assert_eq!(array::<String>(&[]), "{}");
+        assert_eq!(
+            array(&["a", "b,c", "d\"e\\f", ""]),
+            r#"{"a","b,c","d\"e\\f",""}"#
+        );
+        assert_eq!(array(&[] as &[String]), "{}");
     }
 }

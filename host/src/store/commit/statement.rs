@@ -151,7 +151,10 @@ impl Store {
         )
         .fetch_all(&self.writer)
         .await?;
-        Ok(verdicts.into_iter().map(|verdict| read(verdict.applied, verdict.revision_ok)).collect())
+        Ok(verdicts
+            .into_iter()
+            .map(|verdict| read(verdict.applied, verdict.revision_ok))
+            .collect())
     }
 }
 

@@ -95,6 +95,13 @@ impl Tally {
                     self.sdk = Some(tame(&text, SDK_CHARS_MAX));
                 }
             }
+            other => self.take_of_component(other)?,
+        }
+        Ok(())
+    }
+
+    fn take_of_component(&mut self, payload: Payload<'_>) -> Result<(), Problem> {
+        match payload {
             Payload::InstanceSection(section) => {
                 for instance in section {
                     if let Instance::Instantiate { .. } = instance.map_err(|e| invalid(&e))? {
@@ -129,6 +136,7 @@ impl Tally {
                     self.export(export.name.name, export.kind, export.index)?;
                 }
             }
+            // Costs no more than the bytes it takes.
             _ => {}
         }
         Ok(())

@@ -172,7 +172,7 @@ fn timestamp(place: &str, instant: &str) -> Lifted<Timestamp> {
         })
 }
 
-/// Text that PostgreSQL can keep.
+/// Text that a database can keep.
 pub(super) fn text(place: &str, text: String) -> Lifted<String> {
     if text.contains('\0') {
         return Err(format!("{place} contains the character NUL"));
@@ -188,8 +188,8 @@ pub(super) fn optional(place: &str, value: Option<String>) -> Lifted<Option<Stri
     value.map(|value| text(place, value)).transpose()
 }
 
-pub(super) fn each<A, B>(list: Vec<A>, lift: impl FnMut(A) -> Lifted<B>) -> Lifted<Vec<B>> {
-    list.into_iter().map(lift).collect()
+pub(super) fn each<A, B>(list: Vec<A>, convert: impl FnMut(A) -> Lifted<B>) -> Lifted<Vec<B>> {
+    list.into_iter().map(convert).collect()
 }
 
 fn quoted(value: &str) -> String {

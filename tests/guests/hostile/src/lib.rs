@@ -22,7 +22,13 @@ use serde_json::Value;
 
 struct Hostile;
 
+// No native linker accepts the names of a component's exports; natively this crate is only checked.
+#[cfg(target_arch = "wasm32")]
 bindings::export!(Hostile with_types_in bindings);
+#[cfg(not(target_arch = "wasm32"))]
+const _: () = is_guest::<Hostile>();
+#[cfg(not(target_arch = "wasm32"))]
+const fn is_guest<T: Guest>() {}
 
 /// Survives from one call to the next only if the host reuses an instance.
 static CALLS: AtomicU32 = AtomicU32::new(0);

@@ -1,0 +1,165 @@
+//! Callers over HTTP: each keeps one connection and sends its next request when the last was answered.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, bail};
+use http_body_util::{BodyExt as _, Full};
+use hyper::body::Bytes;
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper_util::rt::TokioIo;
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+
+/// Connections that prepare the work.
+const PREPARING: usize = 16;
+
+#[derive(clap::Args)]
+pub(crate) struct Decide {
+    /// Where the host listens.
+    #[arg(long, default_value = "127.0.0.1:8080")]
+    address: String,
+    /// Bearer token of a member of the initiators.
+    #[arg(long, env = "BENCH_AUTHOR")]
+    author: String,
+    /// Bearer token of a member of the first reviewers.
+    #[arg(long, env = "BENCH_REVIEWER")]
+    reviewer: String,
+    #[arg(long, default_value_t = 8)]
+    clients: usize,
+    /// How many decisions to measure.
+    #[arg(long, default_value_t = 2000)]
+    count: usize,
+}
+
+struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    address: String,
+}
+
+impl Connection {
+    async fn open(address: &str) -> anyhow::Result<Connection> {
+        let stream = TcpStream::connect(address)
+            .await
+            .with_context(|| format!("no host at {address}"))?;
+        stream.set_nodelay(true)?;
+        let (sender, connection) = handshake(TokioIo::new(stream)).await?;
+        spawn(connection);
+        Ok(Connection {
+            sender,
+            address: address.to_owned(),
+        })
+    }
+
+    async fn post(&mut self, token: &str, path: &str, body: Value) -> anyhow::Result<Value> {
+        let request = hyper::Request::post(path)
+            .header("host", &self.address)
+            .header("authorization", format!("Bearer {token}"))
+            .header("content-type", "application/json")
+            .body(Full::new(Bytes::from(body.to_string())))?;
+        let response = self.sender.send_request(request).await?;
+        let status = response.status();
+        let bytes = response.into_body().collect().await?.to_bytes();
+        if !status.is_success() {
+            bail!("{path}: {status} {}", String::from_utf8_lossy(&bytes));
+        }
+        Ok(serde_json::from_slice(&bytes)?)
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the connection ends with its sender"
+)]
+fn spawn(connection: impl Future<Output = Result<(), hyper::Error>> + Send + 'static) {
+    tokio::spawn(connection);
+}
+
+impl Decide {
+    /// One line: clients, decisions per second, latencies.
+    pub(crate) async fn run(self) -> anyhow::Result<String> {
+        let this = Arc::new(self);
+        let tasks = Arc::new(Mutex::new(prepared(&this).await?));
+        let mut callers = JoinSet::new();
+        let begun = Instant::now();
+        for _ in 0..this.clients {
+            callers.spawn(decisions(this.clone(), tasks.clone()));
+        }
+        let mut latencies = Vec::with_capacity(this.count);
+        while let Some(caller) = callers.join_next().await {
+            latencies.extend(caller??);
+        }
+        let elapsed = begun.elapsed();
+        latencies.sort_unstable();
+        let at = |quantile: usize| milliseconds(latencies[(latencies.len() - 1) * quantile / 100]);
+        let rate = usize::div_ceil(
+            latencies.len() * 1000,
+            usize::try_from(elapsed.as_millis())?.max(1),
+        );
+        Ok(format!(
+            "http    {:>3} clients  {rate:>6}/s  p50 {:>7} ms  p95 {:>7} ms  p99 {:>7} ms",
+            this.clients,
+            at(50),
+            at(95),
+            at(99)
+        ))
+    }
+}
+
+fn milliseconds(duration: Duration) -> String {
+    format!("{:.2}", duration.as_secs_f64() * 1000.0)
+}
+
+/// Starts instances and claims their tasks; nobody measures this.
+async fn prepared(this: &Arc<Decide>) -> anyhow::Result<VecDeque<String>> {
+    let mut preparing = JoinSet::new();
+    for share in 0..PREPARING {
+        let this = this.clone();
+        preparing.spawn(async move {
+            let mut connection = Connection::open(&this.address).await?;
+            let mut tasks = Vec::new();
+            let unique = std::process::id();
+            for number in (share..this.count).step_by(PREPARING) {
+                let body = json!({
+                    "definitionKey": "document-approval", "entityType": "bench", "entityId": format!("{unique}-{}-{number}", this.clients),
+                    "data": { "title": "A document that is measured" },
+                });
+                let instance = connection.post(&this.author, "/v1/instances", body).await?;
+                let task = instance["states"][0]["tasks"][0]["id"].as_str().context("no task")?.to_owned();
+                connection.post(&this.reviewer, &format!("/v1/tasks/{task}/claim"), json!({})).await?;
+                tasks.push(task);
+            }
+            anyhow::Ok(tasks)
+        });
+    }
+    let mut tasks = VecDeque::new();
+    while let Some(share) = preparing.join_next().await {
+        tasks.extend(share??);
+    }
+    Ok(tasks)
+}
+
+async fn decisions(
+    this: Arc<Decide>,
+    tasks: Arc<Mutex<VecDeque<String>>>,
+) -> anyhow::Result<Vec<Duration>> {
+    let mut connection = Connection::open(&this.address).await?;
+    let mut latencies = Vec::new();
+    loop {
+        let next = tasks
+            .lock()
+            .expect("nobody panics while holding it")
+            .pop_front();
+        let Some(task) = next else {
+            return Ok(latencies);
+        };
+        let begun = Instant::now();
+        let body = json!({ "outcome": "APPROVE", "comment": "measured" });
+        connection
+            .post(&this.reviewer, &format!("/v1/tasks/{task}/decide"), body)
+            .await?;
+        latencies.push(begun.elapsed());
+    }
+}

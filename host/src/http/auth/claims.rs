@@ -1,0 +1,147 @@
+//! What a verified token says, checked before anybody acts on it.
+//!
+//! The signature is somebody else's concern. Names end up in audit entries, logs and events, so their lengths are
+//! bounded and control characters refused here, once.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value};
+
+use super::error::AuthError;
+use super::settings::AuthSettings;
+
+pub const SUBJECT_CHARS_MAX: usize = 200;
+pub const TENANT_CHARS_MAX: usize = 64;
+pub const ROLE_CHARS_MAX: usize = 100;
+pub const ROLES_MAX: usize = 64;
+
+/// Who a request comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claims {
+    pub subject: String,
+    pub tenant: String,
+    pub roles: Vec<String>,
+}
+
+impl Claims {
+    /// Reads the claims of a token whose signature is good.
+    pub(super) fn read(
+        token: &Map<String, Value>,
+        settings: &AuthSettings,
+        now: Timestamp,
+    ) -> Result<Claims, AuthError> {
+        check_time(token, settings.leeway, now)?;
+        check_place(token, settings)?;
+        let tenant = match token.get(&settings.tenant_claim) {
+            None | Some(Value::Null) => settings.default_tenant.clone(),
+            named => text(named, &settings.tenant_claim)?.to_owned(),
+        };
+        let claims = Claims {
+            subject: text(token.get("sub"), "sub")?.to_owned(),
+            tenant,
+            roles: roles(token.get(&settings.roles_claim), &settings.roles_claim)?,
+        };
+        claims.check(settings)?;
+        Ok(claims)
+    }
+
+    /// Whether these are names that a token may carry; the claim at fault otherwise.
+    pub(in crate::http) fn check(&self, settings: &AuthSettings) -> Result<(), AuthError> {
+        let roles_fit = self.roles.len() <= ROLES_MAX
+            && self.roles.iter().all(|role| is_name(role, ROLE_CHARS_MAX));
+        let fits = [
+            ("sub", is_name(&self.subject, SUBJECT_CHARS_MAX)),
+            (
+                &settings.tenant_claim,
+                is_name(&self.tenant, TENANT_CHARS_MAX),
+            ),
+            (&settings.roles_claim, roles_fit),
+        ];
+        match fits.into_iter().find(|(_, fits)| !fits) {
+            Some((claim, _)) => Err(unfit(claim)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn is_name(text: &str, chars_max: usize) -> bool {
+    !text.trim().is_empty()
+        && text.chars().count() <= chars_max
+        && !text.chars().any(char::is_control)
+}
+
+fn unfit(claim: &str) -> AuthError {
+    AuthError::Claim {
+        claim: claim.to_owned(),
+    }
+}
+
+fn text<'a>(value: Option<&'a Value>, claim: &str) -> Result<&'a str, AuthError> {
+    value.and_then(Value::as_str).ok_or_else(|| unfit(claim))
+}
+
+/// A list of roles, or a single one; no claim means no role.
+fn roles(value: Option<&Value>, claim: &str) -> Result<Vec<String>, AuthError> {
+    match value {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::String(role)) => Ok(vec![role.clone()]),
+        Some(Value::Array(roles)) => roles
+            .iter()
+            .map(|role| text(Some(role), claim).map(str::to_owned))
+            .collect(),
+        Some(_) => Err(unfit(claim)),
+    }
+}
+
+fn check_time(
+    token: &Map<String, Value>,
+    leeway: Duration,
+    now: Timestamp,
+) -> Result<(), AuthError> {
+    let leeway = SignedDuration::try_from(leeway).unwrap_or(SignedDuration::MAX);
+    let now = now.as_duration();
+    let expires = moment(token, "exp")?.ok_or_else(|| unfit("exp"))?;
+    if now >= expires.saturating_add(leeway) {
+        return Err(AuthError::Expired);
+    }
+    match moment(token, "nbf")? {
+        Some(begins) if now.saturating_add(leeway) < begins => Err(AuthError::NotYetValid),
+        _ => Ok(()),
+    }
+}
+
+/// Seconds of the Unix epoch, possibly with a fraction.
+fn moment(token: &Map<String, Value>, claim: &str) -> Result<Option<SignedDuration>, AuthError> {
+    let Some(value) = token.get(claim) else {
+        return Ok(None);
+    };
+    let whole = value.as_i64().map(SignedDuration::from_secs);
+    let fraction = || SignedDuration::try_from_secs_f64(value.as_f64()?).ok();
+    whole
+        .or_else(fraction)
+        .map(Some)
+        .ok_or_else(|| unfit(claim))
+}
+
+fn check_place(token: &Map<String, Value>, settings: &AuthSettings) -> Result<(), AuthError> {
+    let is = |value: &Value, wanted: &str| value.as_str() == Some(wanted);
+    if let Some(issuer) = &settings.issuer
+        && !token.get("iss").is_some_and(|value| is(value, issuer))
+    {
+        return Err(AuthError::Foreign { claim: "iss" });
+    }
+    let Some(audience) = &settings.audience else {
+        return Ok(());
+    };
+    let meant = match token.get("aud") {
+        Some(Value::Array(several)) => several.iter().any(|value| is(value, audience)),
+        Some(value) => is(value, audience),
+        None => false,
+    };
+    if meant {
+        Ok(())
+    } else {
+        Err(AuthError::Foreign { claim: "aud" })
+    }
+}

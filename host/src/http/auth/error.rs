@@ -1,0 +1,75 @@
+//! Why a request is not known to come from anybody.
+//!
+//! A caller learns enough to mend an honest mistake: no token, an old one, one from elsewhere. Which part of a check on
+//! a signature failed stays here.
+
+use axum::http::StatusCode;
+
+/// Why a token was not accepted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AuthError {
+    #[error("a bearer token is needed")]
+    Missing,
+    #[error("the bearer token is not a JWT signed by an accepted algorithm")]
+    Malformed,
+    #[error("the bearer token has expired")]
+    Expired,
+    #[error("the bearer token is not valid yet")]
+    NotYetValid,
+    #[error("the bearer token is not trusted here")]
+    Untrusted,
+    /// The signature is good, so its holder may know what else is not.
+    #[error("the bearer token is not meant for this service: see its claim {claim}")]
+    Foreign { claim: &'static str },
+    #[error("the claim {claim} of the bearer token is missing or not usable")]
+    Claim { claim: String },
+    #[error("the keys that verify bearer tokens cannot be had at present")]
+    Unavailable,
+}
+
+impl AuthError {
+    /// The stable code of the problem.
+    pub fn code(&self) -> &'static str {
+        match self {
+            AuthError::Missing => "token_missing",
+            AuthError::Malformed => "token_malformed",
+            AuthError::Expired => "token_expired",
+            AuthError::NotYetValid => "token_not_yet_valid",
+            AuthError::Untrusted | AuthError::Foreign { .. } => "token_untrusted",
+            AuthError::Claim { .. } => "token_claim_invalid",
+            AuthError::Unavailable => "token_keys_unavailable",
+        }
+    }
+
+    pub fn status(&self) -> StatusCode {
+        match self {
+            AuthError::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+            AuthError::Missing
+            | AuthError::Malformed
+            | AuthError::Expired
+            | AuthError::NotYetValid
+            | AuthError::Untrusted
+            | AuthError::Foreign { .. }
+            | AuthError::Claim { .. } => StatusCode::UNAUTHORIZED,
+        }
+    }
+
+    /// The `WWW-Authenticate` header of the answer; none when another token would not help.
+    pub fn www_authenticate(&self) -> Option<String> {
+        match self {
+            AuthError::Unavailable => None,
+            AuthError::Missing => Some("Bearer realm=\"wrkflw\"".to_owned()),
+            AuthError::Malformed
+            | AuthError::Expired
+            | AuthError::NotYetValid
+            | AuthError::Untrusted
+            | AuthError::Foreign { .. }
+            | AuthError::Claim { .. } => {
+                let code = self.code();
+                Some(format!(
+                    "Bearer realm=\"wrkflw\", error=\"invalid_token\", error_description=\"{code}\""
+                ))
+            }
+        }
+    }
+}

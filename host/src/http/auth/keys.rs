@@ -1,0 +1,250 @@
+//! Keys that verify tokens, each with the algorithms it may be used for.
+//!
+//! The algorithm belongs to the key: a token chooses among the algorithms of a key, never a key's use. So a public key
+//! can never stand in for a shared secret. Keys of a set that cannot be used are left out, one by one.
+
+use std::sync::Arc;
+
+use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
+use jsonwebtoken::jwk::{
+    AlgorithmParameters, EllipticCurve, Jwk, KeyAlgorithm, KeyOperations, PublicKeyUse,
+};
+use jsonwebtoken::{Algorithm, DecodingKey};
+
+/// The most keys of a set that are looked at.
+const KEYS_MAX: usize = 64;
+/// Shorter RSA keys can be broken; longer ones the verifier does not take.
+const RSA_MODULUS_BYTES: std::ops::RangeInclusive<usize> = 256..=512;
+/// An Ed25519 public key has exactly this length.
+const ED25519_BYTES: usize = 32;
+
+const RSA: &[Algorithm] = &[
+    Algorithm::RS256,
+    Algorithm::RS384,
+    Algorithm::RS512,
+    Algorithm::PS256,
+    Algorithm::PS384,
+    Algorithm::PS512,
+];
+
+/// One key and what it may verify.
+pub(super) struct Key {
+    id: Option<String>,
+    algorithms: Vec<Algorithm>,
+    pub(super) decoding: DecodingKey,
+}
+
+impl Key {
+    /// A shared secret, good for HS256 alone.
+    pub(super) fn from_secret(secret: &[u8]) -> Key {
+        Key {
+            id: None,
+            algorithms: vec![Algorithm::HS256],
+            decoding: DecodingKey::from_secret(secret),
+        }
+    }
+
+    pub(super) fn permits(&self, algorithm: Algorithm) -> bool {
+        self.algorithms.contains(&algorithm)
+    }
+
+    fn from_jwk(jwk: &Jwk) -> Option<Key> {
+        let family = permitted(&jwk.algorithm)?;
+        let algorithms = match jwk.common.key_algorithm {
+            Some(declared) => family
+                .iter()
+                .copied()
+                .filter(|algorithm| KeyAlgorithm::from(*algorithm) == declared)
+                .collect(),
+            None => family.to_vec(),
+        };
+        if algorithms.is_empty() || !verifies(jwk) {
+            return None;
+        }
+        let decoding = DecodingKey::from_jwk(jwk).ok()?;
+        Some(Key {
+            id: jwk.common.key_id.clone(),
+            algorithms,
+            decoding,
+        })
+    }
+}
+
+/// The algorithms that the type of this key allows; none for a symmetric key, which no public set may hold.
+fn permitted(parameters: &AlgorithmParameters) -> Option<&'static [Algorithm]> {
+    match parameters {
+        AlgorithmParameters::RSA(rsa) => RSA_MODULUS_BYTES
+            .contains(&decoded_length(&rsa.n)?)
+            .then_some(RSA),
+        AlgorithmParameters::EllipticCurve(curve) => match curve.curve {
+            EllipticCurve::P256 => Some(&[Algorithm::ES256]),
+            EllipticCurve::P384 => Some(&[Algorithm::ES384]),
+            _ => None,
+        },
+        AlgorithmParameters::OctetKeyPair(pair) => {
+            // The verifier slices without looking, so the length is checked here.
+            let fits =
+                pair.curve == EllipticCurve::Ed25519 && decoded_length(&pair.x)? == ED25519_BYTES;
+            fits.then_some(&[Algorithm::EdDSA])
+        }
+        _ => None,
+    }
+}
+
+/// Whether the key is meant for signatures, as far as it says.
+fn verifies(jwk: &Jwk) -> bool {
+    let for_signatures = jwk
+        .common
+        .public_key_use
+        .as_ref()
+        .is_none_or(|purpose| *purpose == PublicKeyUse::Signature);
+    let may_verify = jwk
+        .common
+        .key_operations
+        .as_ref()
+        .is_none_or(|permitted| permitted.contains(&KeyOperations::Verify));
+    for_signatures && may_verify
+}
+
+/// Bytes without the leading zeros that some providers write.
+fn decoded_length(text: &str) -> Option<usize> {
+    let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok()?;
+    Some(bytes.len() - bytes.iter().take_while(|byte| **byte == 0).count())
+}
+
+/// The usable keys of a published set.
+pub(super) struct KeySet(Vec<Arc<Key>>);
+
+impl KeySet {
+    /// Reads a JWK set. A set without any usable key is an error: to keep the last good one is better.
+    pub(super) fn parse(text: &[u8]) -> Result<KeySet, String> {
+        #[derive(serde::Deserialize)]
+        struct Published {
+            keys: Vec<serde_json::Value>,
+        }
+        let published: Published = serde_json::from_slice(text)
+            .map_err(|error| format!("it is not a JWK set: {error}"))?;
+        let count = published.keys.len();
+        if count > KEYS_MAX {
+            return Err(format!("it has {count} keys; at most {KEYS_MAX} are read"));
+        }
+        let jwks = published
+            .keys
+            .into_iter()
+            .filter_map(|key| serde_json::from_value::<Jwk>(key).ok());
+        let keys: Vec<_> = jwks
+            .filter_map(|jwk| Key::from_jwk(&jwk))
+            .map(Arc::new)
+            .collect();
+        if keys.is_empty() {
+            return Err(format!("none of its {count} keys can verify a token"));
+        }
+        Ok(KeySet(keys))
+    }
+
+    /// The key of this id for this algorithm. A token that names no key is accepted when only one can be meant.
+    pub(super) fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Option<&Arc<Key>> {
+        let mut fitting = self
+            .0
+            .iter()
+            .filter(|key| key.permits(algorithm) && (id.is_none() || key.id.as_deref() == id));
+        let first = fitting.next()?;
+        (id.is_some() || fitting.next().is_none()).then_some(first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn octets(length: usize) -> String {
+        BASE64_URL_SAFE_NO_PAD.encode(vec![0x5a; length])
+    }
+
+    fn rsa(id: &str) -> Value {
+        json!({"kty": "RSA", "kid": id, "n": octets(256), "e": "AQAB"})
+    }
+
+    fn with(mut key: Value, name: &str, value: Value) -> Value {
+        key[name] = value;
+        key
+    }
+
+    fn set(keys: &[Value]) -> Result<KeySet, String> {
+        KeySet::parse(&serde_json::to_vec(&json!({ "keys": keys })).unwrap())
+    }
+
+    #[test]
+    fn unusable_keys_are_left_out() {
+        let unusable = [
+            json!({"kty": "oct", "kid": "k", "k": octets(32)}),
+            json!({"kty": "OKP", "kid": "k", "crv": "Ed25519", "x": octets(31)}),
+            json!({"kty": "EC", "kid": "k", "crv": "P-521", "x": octets(66), "y": octets(66)}),
+            json!({"kty": "EC", "kid": "k", "crv": "P-256", "alg": "ES384", "x": octets(32), "y": octets(32)}),
+            with(rsa("k"), "n", json!(octets(255))),
+            with(rsa("k"), "n", json!(octets(513))),
+            with(rsa("k"), "alg", json!("HS256")),
+            with(rsa("k"), "alg", json!("RSA-OAEP")),
+            with(rsa("k"), "use", json!("enc")),
+            with(rsa("k"), "key_ops", json!(["sign"])),
+            json!("not a key"),
+        ];
+        for key in unusable {
+            let why = set(std::slice::from_ref(&key)).err();
+            assert_eq!(
+                why.as_deref(),
+                Some("none of its 1 keys can verify a token"),
+                "{key}"
+            );
+            assert!(
+                set(&[key, rsa("good")])
+                    .unwrap()
+                    .find(Some("good"), Algorithm::RS256)
+                    .is_some()
+            );
+        }
+    }
+
+    #[test]
+    fn a_key_serves_its_own_algorithms_alone() {
+        let keys = set(&[with(rsa("declared"), "alg", json!("RS256")), rsa("open")]).unwrap();
+        assert!(keys.find(Some("declared"), Algorithm::RS256).is_some());
+        assert!(keys.find(Some("declared"), Algorithm::PS256).is_none());
+        assert!(keys.find(Some("open"), Algorithm::PS256).is_some());
+        for foreign in [Algorithm::HS256, Algorithm::ES256, Algorithm::EdDSA] {
+            assert!(keys.find(Some("open"), foreign).is_none());
+        }
+    }
+
+    #[test]
+    fn a_token_without_key_id_needs_a_single_candidate() {
+        assert!(
+            set(&[rsa("a")])
+                .unwrap()
+                .find(None, Algorithm::RS256)
+                .is_some()
+        );
+        assert!(
+            set(&[rsa("a"), rsa("b")])
+                .unwrap()
+                .find(None, Algorithm::RS256)
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn sets_are_bounded() {
+        assert_eq!(
+            set(&vec![rsa("a"); 65]).err().unwrap(),
+            "it has 65 keys; at most 64 are read"
+        );
+        assert!(
+            KeySet::parse(b"<html>")
+                .err()
+                .unwrap()
+                .starts_with("it is not a JWK set")
+        );
+    }
+}

@@ -1,0 +1,185 @@
+//! Keys that change, and a provider that is away.
+
+use super::*;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+async fn subject(authenticator: &Authenticator, signer: &Signer) -> Result<String, AuthError> {
+    let far = content("exp", json!(NOW_SECONDS + 10 * 24 * 3600));
+    let token = signer.token(&far, signer.algorithms[0]);
+    authenticator
+        .authenticate(Some(&token))
+        .await
+        .map(|claims| claims.subject)
+}
+
+/// Until a refresh in the background has reached the provider.
+async fn asked(provider: &Provider, times: usize) {
+    let reached = async {
+        while provider.hits() < times {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(MINUTE, reached)
+        .await
+        .expect("the provider is asked again");
+}
+
+#[tokio::test]
+async fn a_new_key_is_fetched_when_it_first_appears() {
+    let (old, new) = (Signer::ed25519("old"), Signer::es256("new"));
+    let hands = Hands::new();
+    let provider = Provider::start(std::slice::from_ref(&old)).await;
+    let authenticator = provider.authenticator(&hands);
+    assert!(subject(&authenticator, &old).await.is_ok());
+
+    provider.publish(std::slice::from_ref(&new));
+    hands.advance(Duration::from_secs(10));
+    assert!(subject(&authenticator, &new).await.is_ok());
+    assert_eq!(
+        subject(&authenticator, &old).await,
+        Err(AuthError::Untrusted)
+    );
+    assert_eq!(provider.hits(), 2);
+}
+
+#[tokio::test]
+async fn invented_key_ids_do_not_flood_the_provider() {
+    let known = Signer::ed25519("known");
+    let hands = Hands::new();
+    let provider = Provider::start(std::slice::from_ref(&known)).await;
+    let authenticator = provider.authenticator(&hands);
+    for round in 1..=3 {
+        for id in 0..20 {
+            let invented = Signer::ed25519(&format!("invented-{id}"));
+            assert_eq!(
+                subject(&authenticator, &invented).await,
+                Err(AuthError::Untrusted)
+            );
+        }
+        assert_eq!(provider.hits(), round);
+        hands.advance(Duration::from_secs(10));
+    }
+    assert!(subject(&authenticator, &known).await.is_ok());
+}
+
+#[tokio::test]
+async fn many_first_requests_cause_one_fetch() {
+    let signer = Signer::ed25519("k");
+    let provider = Provider::start(std::slice::from_ref(&signer)).await;
+    let authenticator = provider.authenticator(&Hands::new());
+    let all =
+        futures_util::future::join_all((0..50).map(|_| subject(&authenticator, &signer))).await;
+    assert!(all.iter().all(Result::is_ok));
+    assert_eq!(provider.hits(), 1);
+}
+
+#[tokio::test]
+async fn a_caller_who_leaves_does_not_waste_the_fetch() {
+    let signer = Signer::ed25519("k");
+    let provider = Provider::start(std::slice::from_ref(&signer)).await;
+    let authenticator = provider.authenticator(&Hands::new());
+    let first = std::pin::pin!(subject(&authenticator, &signer));
+    assert!(futures_util::poll!(first).is_pending());
+    assert!(subject(&authenticator, &signer).await.is_ok());
+    assert_eq!(provider.hits(), 1);
+}
+
+#[tokio::test]
+async fn good_keys_outlive_an_outage_for_a_bounded_time() {
+    let signer = Signer::ed25519("k");
+    let hands = Hands::new();
+    let provider = Provider::start(std::slice::from_ref(&signer)).await;
+    let authenticator = provider.authenticator(&hands);
+    assert!(subject(&authenticator, &signer).await.is_ok());
+
+    provider.fail();
+    hands.advance(6 * MINUTE);
+    assert!(subject(&authenticator, &signer).await.is_ok());
+    asked(&provider, 2).await;
+    hands.advance(23 * 60 * MINUTE);
+    assert!(subject(&authenticator, &signer).await.is_ok());
+    asked(&provider, 3).await;
+    hands.advance(60 * MINUTE);
+    assert_eq!(
+        subject(&authenticator, &signer).await,
+        Err(AuthError::Unavailable)
+    );
+
+    provider.publish(std::slice::from_ref(&signer));
+    hands.advance(MINUTE);
+    assert!(subject(&authenticator, &signer).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_withdrawn_key_ends_with_the_next_refresh() {
+    let (kept, withdrawn) = (Signer::ed25519("kept"), Signer::ed25519("withdrawn"));
+    let hands = Hands::new();
+    let both = [kept, withdrawn];
+    let provider = Provider::start(&both).await;
+    let authenticator = provider.authenticator(&hands);
+    let [kept, withdrawn] = &both;
+    assert!(subject(&authenticator, withdrawn).await.is_ok());
+
+    provider.publish(std::slice::from_ref(kept));
+    hands.advance(6 * MINUTE);
+    // The stale key answers this one while the refresh runs; from its end on the key is gone.
+    assert!(subject(&authenticator, kept).await.is_ok());
+    asked(&provider, 2).await;
+    let gone = async {
+        while subject(&authenticator, withdrawn).await != Err(AuthError::Untrusted) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(MINUTE, gone)
+        .await
+        .expect("the withdrawn key stops serving");
+    assert_eq!(provider.hits(), 2);
+}
+
+#[tokio::test]
+async fn unusable_answers_replace_nothing() {
+    let signer = Signer::ed25519("k");
+    let hands = Hands::new();
+    let provider = Provider::start(std::slice::from_ref(&signer)).await;
+    let authenticator = provider.authenticator(&hands);
+    assert!(subject(&authenticator, &signer).await.is_ok());
+
+    let padded = format!("{}{}", json!({"keys": []}), " ".repeat(300 * 1024));
+    let answers: [(&str, Box<dyn Fn()>); 4] = [
+        ("too large", Box::new(|| provider.say(padded.clone()))),
+        (
+            "no key",
+            Box::new(|| provider.say(json!({"keys": []}).to_string())),
+        ),
+        ("not JSON", Box::new(|| provider.say("<html>".to_owned()))),
+        ("elsewhere", Box::new(|| provider.redirect())),
+    ];
+    let stranger = Signer::ed25519("stranger");
+    for (number, (name, answer)) in answers.iter().enumerate() {
+        answer();
+        hands.advance(MINUTE);
+        assert_eq!(
+            subject(&authenticator, &stranger).await,
+            Err(AuthError::Unavailable),
+            "{name}"
+        );
+        assert_eq!(
+            provider.hits(),
+            number + 2,
+            "{name}: asked once, and no redirect followed"
+        );
+        assert!(subject(&authenticator, &signer).await.is_ok(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn without_any_key_nobody_is_let_in() {
+    let signer = Signer::ed25519("k");
+    let provider = Provider::start(&[]).await;
+    let authenticator = provider.authenticator(&Hands::new());
+    assert_eq!(
+        subject(&authenticator, &signer).await,
+        Err(AuthError::Unavailable)
+    );
+}

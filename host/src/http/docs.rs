@@ -1,0 +1,3 @@
+pub(super) fn routes() -> axum::Router<super::App> {
+    axum::Router::new()
+}

@@ -1,0 +1,250 @@
+//! Every metric, described once, and the recorder that renders them for a scraper.
+//!
+//! A process has one recorder. Between scrapes the samples of histograms wait in memory; `upkeep` sorts them into their
+//! buckets, so that a host nobody scrapes does not grow.
+
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use metrics_exporter_prometheus::{Matcher, PrometheusBuilder, PrometheusHandle};
+use tokio_util::sync::CancellationToken;
+
+/// How long samples of histograms wait at most.
+const UPKEEP_INTERVAL: Duration = Duration::from_secs(5);
+
+/// Seconds, from a dry run in memory to a caller's deadline.
+const SECONDS: &[f64] = &[
+    0.0005, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.125, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
+    30.0,
+];
+/// Seconds in guest code, whose deadline is short.
+const GUEST_SECONDS: &[f64] = &[
+    0.000_05, 0.000_1, 0.000_2, 0.000_4, 0.000_8, 0.001_6, 0.003_2, 0.006_4, 0.012_8, 0.025, 0.05,
+    0.1, 0.25, 0.5, 1.0,
+];
+/// Fuel, about one unit for an instruction.
+const FUEL: &[f64] = &[1e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8, 3e8, 1e9];
+
+enum Kind {
+    Counter,
+    Gauge,
+    Histogram(&'static [f64]),
+}
+
+struct Measure {
+    name: &'static str,
+    kind: Kind,
+    help: &'static str,
+}
+
+const fn counter(name: &'static str, help: &'static str) -> Measure {
+    Measure {
+        name,
+        kind: Kind::Counter,
+        help,
+    }
+}
+
+const fn gauge(name: &'static str, help: &'static str) -> Measure {
+    Measure {
+        name,
+        kind: Kind::Gauge,
+        help,
+    }
+}
+
+const fn histogram(name: &'static str, buckets: &'static [f64], help: &'static str) -> Measure {
+    Measure {
+        name,
+        kind: Kind::Histogram(buckets),
+        help,
+    }
+}
+
+const MEASURES: &[Measure] = &[
+    counter(
+        "wrkflw_transitions_total",
+        "Commands by definition, action and outcome.",
+    ),
+    histogram(
+        "wrkflw_transition_duration_seconds",
+        SECONDS,
+        "Time that a command took, whatever its end.",
+    ),
+    histogram(
+        "wrkflw_guest_duration_seconds",
+        GUEST_SECONDS,
+        "Time of one evaluation of flow logic.",
+    ),
+    histogram(
+        "wrkflw_guest_fuel",
+        FUEL,
+        "Fuel that one evaluation of flow logic burned.",
+    ),
+    counter(
+        "wrkflw_guest_failures_total",
+        "Evaluations of flow logic that failed, by definition, function and code.",
+    ),
+    counter(
+        "wrkflw_component_lookups_total",
+        "Components looked up, by where they were found.",
+    ),
+    counter(
+        "wrkflw_artifacts_quarantined_total",
+        "Compiled components set aside as altered or damaged.",
+    ),
+    counter(
+        "wrkflw_commit_batches_split_total",
+        "Batches of commits that were repeated one by one.",
+    ),
+    gauge("wrkflw_outbox_depth", "Events that wait for Kafka."),
+    gauge(
+        "wrkflw_outbox_oldest_seconds",
+        "Age of the oldest event that waits for Kafka.",
+    ),
+    counter(
+        "wrkflw_relay_published_total",
+        "Events that Kafka acknowledged.",
+    ),
+    counter(
+        "wrkflw_relay_failures_total",
+        "Events that Kafka did not take, by class of failure.",
+    ),
+    gauge("wrkflw_dead_letters", "Events that Kafka refused for good."),
+    gauge(
+        "wrkflw_pool_connections",
+        "Database connections by role and state.",
+    ),
+];
+
+/// The metrics of this process.
+#[derive(Debug, Clone)]
+pub struct Metrics(PrometheusHandle);
+
+/// Begins to collect, the first time; gives the same metrics ever after.
+pub fn metrics() -> Result<Metrics, String> {
+    static INSTALLED: OnceLock<Result<Metrics, String>> = OnceLock::new();
+    INSTALLED.get_or_init(install).clone()
+}
+
+impl Metrics {
+    /// The text that a scraper reads.
+    pub fn render(&self) -> String {
+        self.0.render()
+    }
+
+    /// Keeps what waits between scrapes small, until `stop`.
+    pub async fn upkeep(self, stop: CancellationToken) {
+        let mut ticks = tokio::time::interval(UPKEEP_INTERVAL);
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        while stop.run_until_cancelled(ticks.tick()).await.is_some() {
+            self.0.run_upkeep();
+        }
+    }
+}
+
+fn install() -> Result<Metrics, String> {
+    let mut builder = PrometheusBuilder::new();
+    for measure in MEASURES {
+        if let Kind::Histogram(buckets) = measure.kind {
+            let name = Matcher::Full(measure.name.to_owned());
+            builder = builder
+                .set_buckets_for_metric(name, buckets)
+                .map_err(|error| error.to_string())?;
+        }
+    }
+    let handle = builder
+        .install_recorder()
+        .map_err(|error| format!("metrics are collected already: {error}"))?;
+    for measure in MEASURES {
+        match measure.kind {
+            Kind::Counter => metrics::describe_counter!(measure.name, measure.help),
+            Kind::Gauge => metrics::describe_gauge!(measure.name, measure.help),
+            Kind::Histogram(_) => metrics::describe_histogram!(measure.name, measure.help),
+        }
+    }
+    Ok(Metrics(handle))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn what_is_measured_is_rendered_with_its_description() {
+        let first = metrics().unwrap();
+        let again = metrics().unwrap();
+        metrics::counter!("wrkflw_transitions_total", "definition" => "d\"\n", "action" => "claim", "outcome" => "success")
+            .increment(2);
+        metrics::histogram!("wrkflw_guest_duration_seconds", "definition" => "measured")
+            .record(0.000_15);
+        let text = again.render();
+        for line in [
+            "# HELP wrkflw_transitions_total Commands by definition, action and outcome.",
+            "# TYPE wrkflw_guest_duration_seconds histogram",
+            "wrkflw_guest_duration_seconds_bucket{definition=\"measured\",le=\"0.0001\"} 0",
+            "wrkflw_guest_duration_seconds_bucket{definition=\"measured\",le=\"0.0002\"} 1",
+        ] {
+            assert!(
+                text.lines().any(|found| found == line),
+                "{line} is not in\n{text}"
+            );
+        }
+        assert!(
+            text.contains(r#"definition="d\"\n",action="claim",outcome="success"} 2"#),
+            "{text}"
+        );
+        assert!(first.render().contains("wrkflw_transitions_total"));
+    }
+
+    #[tokio::test]
+    async fn upkeep_ends_when_it_is_told_to() {
+        let stop = CancellationToken::new();
+        stop.cancel();
+        tokio::time::timeout(Duration::from_secs(60), metrics().unwrap().upkeep(stop))
+            .await
+            .unwrap();
+    }
+
+    #[test]
+    fn every_metric_of_the_code_is_described_and_used() {
+        let mut used = BTreeSet::new();
+        collect(
+            Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src")),
+            &mut used,
+        );
+        let described: BTreeSet<_> = MEASURES
+            .iter()
+            .map(|measure| measure.name.to_owned())
+            .collect();
+        assert_eq!(used, described);
+    }
+
+    /// Names that a file gives to one of the macros. They stand in the first string after it.
+    fn collect(path: &Path, used: &mut BTreeSet<String>) {
+        if path.is_dir() {
+            std::fs::read_dir(path)
+                .unwrap()
+                .for_each(|entry| collect(&entry.unwrap().path(), used));
+        } else if path.extension().is_some_and(|extension| extension == "rs")
+            && !path.ends_with(file!().rsplit_once("src/").unwrap().1)
+        {
+            let text = std::fs::read_to_string(path).unwrap();
+            for start in [
+                "metrics::counter!(",
+                "metrics::gauge!(",
+                "metrics::histogram!(",
+            ] {
+                used.extend(
+                    text.split(start)
+                        .skip(1)
+                        .filter_map(|rest| rest.split('"').nth(1))
+                        .map(str::to_owned),
+                );
+            }
+        }
+    }
+}
