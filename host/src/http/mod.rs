@@ -16,6 +16,7 @@ mod layers;
 pub mod openapi;
 pub mod page;
 pub mod problem;
+pub mod server;
 mod tasks;
 pub mod token;
 pub mod views;
