@@ -23,7 +23,9 @@ use wrkflw::wasm::{Compiler, Sandbox, Settings};
 
 use super::postgres::{TestDatabase, database};
 
-const SECRET: &[u8] = b"a secret for tests, long enough for HS256";
+pub(crate) const SECRET: &[u8] = b"a secret for tests, long enough for HS256";
+/// How long requests go on when a test says nothing else.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// What roles permit in the tests' tenant.
 const USER: &[&str] = &[
     "instance:start",
@@ -34,7 +36,7 @@ const USER: &[&str] = &[
     "event:read",
     "directory:read",
 ];
-const ADMIN: &[&str] = &[
+pub(crate) const ADMIN: &[&str] = &[
     "instance:start",
     "instance:read",
     "instance:cancel",
@@ -127,7 +129,7 @@ impl TestApp {
             },
         )
         .expect("a URL");
-        let engine = engine(store).await;
+        let engine = engine(store, PATIENCE).await;
         let auth = AuthSettings {
             hs256_secret: Some(Secret::new(SECRET)),
             ..AuthSettings::default()
@@ -143,18 +145,29 @@ impl TestApp {
 
     /// A second host on the same database.
     pub(crate) async fn beside(&self) -> Host {
-        let store = Store::connect(
-            self.database.url(),
-            PoolSizes {
-                writer: 4,
-                reader: 3,
-                relay: 2,
-            },
-        )
-        .expect("a URL");
-        let engine = engine(store).await;
+        self.impatient(PATIENCE).await.0
+    }
+
+    /// A second host whose requests give up after `patience`, with its engine.
+    pub(crate) async fn impatient(&self, patience: Duration) -> (Host, Engine) {
+        let sizes = PoolSizes {
+            writer: 4,
+            reader: 3,
+            relay: 2,
+        };
+        let store = Store::connect(self.database.url(), sizes).expect("a URL");
+        let engine = engine(store, patience).await;
+        let host = Host {
+            router: service(engine.clone(), &self.auth),
+            auth: self.auth.clone(),
+        };
+        (host, engine)
+    }
+
+    /// This host, if it checked tokens in another way.
+    pub(crate) fn guarded_by(&self, auth: &AuthSettings) -> Host {
         Host {
-            router: service(engine, &self.auth),
+            router: service(self.engine.clone(), auth),
             auth: self.auth.clone(),
         }
     }
@@ -275,19 +288,18 @@ pub(crate) struct Host {
 
 impl Host {
     pub(crate) fn token(&self, user: &str) -> String {
-        let roles = vec![if user == "admin" { "admin" } else { "user" }.to_owned()];
+        let role = if user == "admin" { "admin" } else { "user" };
+        self.token_of(user, "default", &[role])
+    }
+
+    pub(crate) fn token_of(&self, subject: &str, tenant: &str, roles: &[&str]) -> String {
         let claims = Claims {
-            subject: user.to_owned(),
-            tenant: "default".to_owned(),
-            roles,
+            subject: subject.to_owned(),
+            tenant: tenant.to_owned(),
+            roles: roles.iter().map(ToString::to_string).collect(),
         };
-        token::mint(
-            &self.auth,
-            &claims,
-            Duration::from_hours(1),
-            Clock::System.now(),
-        )
-        .expect("a token")
+        let (lifetime, now) = (Duration::from_hours(1), Clock::System.now());
+        token::mint(&self.auth, &claims, lifetime, now).expect("a token")
     }
 
     pub(crate) fn request(
@@ -345,18 +357,12 @@ impl Host {
     }
 }
 
-async fn engine(store: Store) -> Engine {
+async fn engine(store: Store, patience: Duration) -> Engine {
     let seals =
         SealKeys::new("test", BTreeMap::from([("test".to_owned(), vec![7; 32])])).expect("a key");
-    Engine::new(
-        store,
-        sandbox().await,
-        Clock::System,
-        seals,
-        Duration::from_secs(20),
-    )
-    .await
-    .expect("an engine")
+    Engine::new(store, sandbox().await, Clock::System, seals, patience)
+        .await
+        .expect("an engine")
 }
 
 fn service(engine: Engine, auth: &AuthSettings) -> Router {
