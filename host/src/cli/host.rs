@@ -44,7 +44,9 @@ pub(super) struct Host {
 pub(super) fn observe(settings: &Settings) -> Result<Metrics> {
     let filter = tracing_subscriber::EnvFilter::try_new(&settings.log)
         .map_err(|error| SettingsError(format!("log is not understood: {error}")))?;
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    let lines = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr);
     let started = match settings.log_format {
         LogFormat::Text => lines.with_ansi(false).try_init(),
         LogFormat::Json => lines.json().flatten_event(true).try_init(),
@@ -52,7 +54,9 @@ pub(super) fn observe(settings: &Settings) -> Result<Metrics> {
     if let Err(error) = started {
         bail!("logging cannot start: {error}");
     }
-    let handle = metrics_exporter_prometheus::PrometheusBuilder::new().install_recorder().context("metrics cannot start")?;
+    let handle = metrics_exporter_prometheus::PrometheusBuilder::new()
+        .install_recorder()
+        .context("metrics cannot start")?;
     Ok(Arc::new(move || handle.render()))
 }
 
@@ -60,13 +64,18 @@ pub(super) fn observe(settings: &Settings) -> Result<Metrics> {
 pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(address).await.map_err(|error| {
         let next = "choose another with --port or --listen; port 0 takes any that is free";
-        Failure::new(Exit::Failed, format!("cannot listen on {address}: {error}")).next(next).into()
+        Failure::new(Exit::Failed, format!("cannot listen on {address}: {error}"))
+            .next(next)
+            .into()
     })
 }
 
 /// Becomes ready when this process is asked to stop.
 pub(super) fn stop_signal() -> Result<impl Future<Output = ()>> {
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let (mut terminate, mut interrupt) = (
+        signal(SignalKind::terminate())?,
+        signal(SignalKind::interrupt())?,
+    );
     Ok(async move {
         tokio::select! {
             _ = terminate.recv() => {}
@@ -77,13 +86,24 @@ pub(super) fn stop_signal() -> Result<impl Future<Output = ()>> {
 
 impl Host {
     /// Starts what the settings say. `listener` is there exactly if the API is to be served.
-    pub(super) async fn start(settings: &Settings, listener: Option<TcpListener>, program: PathBuf, metrics: Metrics) -> Result<Host> {
+    pub(super) async fn start(
+        settings: &Settings,
+        listener: Option<TcpListener>,
+        program: PathBuf,
+        metrics: Metrics,
+    ) -> Result<Host> {
         // What the settings lack is said before anything is contacted.
         let (seals, naming) = (settings.seals()?, settings.naming());
-        let kafka = settings.has(Role::Relay).then(|| settings.kafka()).transpose()?;
+        let kafka = settings
+            .has(Role::Relay)
+            .then(|| settings.kafka())
+            .transpose()?;
         let clock = Clock::System;
         let auth = match &listener {
-            Some(_) => Some(Authenticator::new(settings.auth.settings(), clock.clone()).map_err(SettingsError)?),
+            Some(_) => Some(
+                Authenticator::new(settings.auth.settings(), clock.clone())
+                    .map_err(SettingsError)?,
+            ),
             None => None,
         };
         let sandbox = Sandbox::new(settings.sandbox(program)?).map_err(SettingsError)?;
@@ -104,12 +124,24 @@ impl Host {
         };
         if let (Some(listener), Some(auth)) = (listener, auth) {
             let topic = settings.kafka_topic.clone();
-            let app = App::new(engine.clone(), Arc::new(auth), naming.clone(), topic, metrics, cancel.clone());
+            let app = App::new(
+                engine.clone(),
+                Arc::new(auth),
+                naming.clone(),
+                topic,
+                metrics,
+                cancel.clone(),
+            );
             host.streams = Some(app.tracker.clone());
-            host.server = Some(tasks.spawn(http::server::serve(listener, http::router(app), cancel.clone())));
+            host.server = Some(tasks.spawn(http::server::serve(
+                listener,
+                http::router(app),
+                cancel.clone(),
+            )));
         }
         if let Some(kafka) = kafka {
-            let relay = Relay::new(store.outbox(), kafka, naming).map_err(|error| SettingsError(error.to_string()))?;
+            let relay = Relay::new(store.outbox(), kafka, naming)
+                .map_err(|error| SettingsError(error.to_string()))?;
             tasks.spawn(relay.run(cancel.clone(), engine.wake()));
         }
         tasks.spawn(sweep(engine, cancel));
@@ -137,7 +169,9 @@ impl Host {
         self.cancel.cancel();
         if let Some(failed) = failed {
             self.server = None;
-            failed.context("the API ended")?.context("the API cannot go on")?;
+            failed
+                .context("the API ended")?
+                .context("the API cannot go on")?;
         }
         tokio::select! {
             drained = tokio::time::timeout(self.drain, self.drained()) => match drained {
@@ -163,7 +197,11 @@ async fn check(store: &Store) -> Result<()> {
         Ok(false) => Err(not_migrated().into()),
         Err(error) => {
             let next = "check database_url; if the database is new, run `wrkflw migrate` first";
-            Err(Failure::new(Exit::Failed, format!("the database is not usable: {error}")).next(next).into())
+            Err(
+                Failure::new(Exit::Failed, format!("the database is not usable: {error}"))
+                    .next(next)
+                    .into(),
+            )
         }
     }
 }
