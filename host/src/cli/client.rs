@@ -11,7 +11,7 @@ use ureq::{Agent, Body};
 use super::failure::{Exit, Failure};
 
 /// How long an answer may take; publishing compiles on the server.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(180);
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(3);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest answer that is read.
 const ANSWER_BYTES_MAX: u64 = 64 << 20;

@@ -17,7 +17,7 @@ use crate::http::token::mint;
 use crate::roles;
 
 /// How long a token lives that a command makes for itself.
-const OWN_TOKEN: Duration = Duration::from_secs(10 * 60);
+const OWN_TOKEN: Duration = Duration::from_mins(10);
 /// Who acts against `wrkflw dev` when nobody is named.
 const DEFAULT_USER: &str = "admin";
 /// The tenant of `wrkflw dev`.

@@ -40,7 +40,7 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
     let begun = Instant::now();
     let mut settings = Settings::defaults();
     settings.log.clone_from(&args.log);
-    let metrics = host::observe(&settings)?;
+    let telemetry = host::observe(&settings)?;
     block_on(async {
         let stop = host::stop_signal()?;
         let here = std::env::current_dir().context("cannot tell the current folder")?;
@@ -58,13 +58,7 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
             .context("the database cannot be brought up to date")?;
         configure(&mut settings, &args, &home, &url, database)?;
 
-        let host = Host::start(
-            &settings,
-            Some(listener),
-            environment.program.clone(),
-            metrics,
-        )
-        .await?;
+        let host = Host::start(&settings, Some(listener), environment.program.clone(), telemetry).await?;
         demo::prepare(host.engine()).await?;
         let note = Note {
             url,
@@ -72,7 +66,11 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
             pid: std::process::id().cast_signed(),
         };
         let announced = home.announce(&note, environment.state.as_deref())?;
-        show(output, &note, &args, home.folder(), begun)?;
+        show(output, &note, &args, home.folder())?;
+        if !environment.in_path {
+            output.hint(&format!("the commands above need: alias wrkflw={}", environment.program.display()));
+        }
+        output.hint(&format!("ready after {:.1} s; Ctrl-C stops", begun.elapsed().as_secs_f32()));
         let ran = host.run_until(stop).await;
         drop(announced);
         let stopped = match server {
@@ -117,7 +115,7 @@ fn configure(
     Ok(())
 }
 
-fn show(output: Output, note: &Note, args: &DevArgs, folder: &Path, begun: Instant) -> Result<()> {
+fn show(output: Output, note: &Note, args: &DevArgs, folder: &Path) -> Result<()> {
     let kept = match (&args.database_url, args.ephemeral) {
         (Some(_), _) => "in the database that was named".to_owned(),
         (None, true) => "until this ends".to_owned(),
@@ -146,10 +144,6 @@ fn show(output: Output, note: &Note, args: &DevArgs, folder: &Path, begun: Insta
             next_commands(&note.url)
         ));
     }
-    output.hint(&format!(
-        "ready after {:.1} s; Ctrl-C stops",
-        begun.elapsed().as_secs_f32()
-    ));
     Ok(())
 }
 

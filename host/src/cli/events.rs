@@ -20,7 +20,7 @@ const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Subcommand)]
 pub(super) enum EventsCommand {
-    /// Print events, oldest first; as JSON, one CloudEvent a line
+    /// Print events, oldest first; as JSON, one a line
     Tail(TailArgs),
 }
 
@@ -138,7 +138,6 @@ impl Tail<'_> {
             {
                 Some(("id", value)) => id = Some(value.to_owned()),
                 Some(("data", value)) => data.push_str(value),
-                Some(_) => {}
                 None if line.is_empty() && !data.is_empty() => {
                     let event: Value =
                         serde_json::from_str(&data).context("an event of the stream is no JSON")?;
@@ -150,7 +149,7 @@ impl Tail<'_> {
                         break;
                     }
                 }
-                None => {}
+                Some(_) | None => {}
             }
         }
         Ok(())

@@ -11,6 +11,7 @@ use rustix::process::{Pid, test_kill_process};
 use serde::{Deserialize, Serialize};
 
 use crate::clock;
+use crate::domain::ids::Digest;
 
 /// The folder's name.
 pub(super) const NAME: &str = ".wrkflw";
@@ -72,10 +73,7 @@ impl Home {
                 return Err(error).with_context(|| format!("cannot read {}", path.display()));
             }
         }
-        let text: String = clock::random::<32>()
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect();
+        let text = Digest(clock::random()).to_string();
         // Written aside and renamed, so that a crash leaves no half secret.
         let aside = path.with_extension("new");
         let file = File::options()

@@ -21,13 +21,11 @@ use crate::http::auth::Authenticator;
 use crate::http::{self, App};
 use crate::outbox::Relay;
 use crate::store::Store;
+use crate::telemetry::{self, LogSettings, Telemetry};
 use crate::wasm::Sandbox;
 
 /// How often replies that are too old are forgotten.
-const SWEEP_EVERY: Duration = Duration::from_secs(60 * 60);
-
-/// Renders the metrics of this process.
-pub(super) type Metrics = Arc<dyn Fn() -> String + Send + Sync>;
+const SWEEP_EVERY: Duration = Duration::from_hours(1);
 
 /// Everything that runs in this process.
 pub(super) struct Host {
@@ -41,23 +39,13 @@ pub(super) struct Host {
 }
 
 /// Starts logs and metrics.
-pub(super) fn observe(settings: &Settings) -> Result<Metrics> {
-    let filter = tracing_subscriber::EnvFilter::try_new(&settings.log)
-        .map_err(|error| SettingsError(format!("log is not understood: {error}")))?;
-    let lines = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr);
-    let started = match settings.log_format {
-        LogFormat::Text => lines.with_ansi(false).try_init(),
-        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+pub(super) fn observe(settings: &Settings) -> Result<Telemetry> {
+    let format = match settings.log_format {
+        LogFormat::Text => telemetry::LogFormat::Human,
+        LogFormat::Json => telemetry::LogFormat::Json,
     };
-    if let Err(error) = started {
-        bail!("logging cannot start: {error}");
-    }
-    let handle = metrics_exporter_prometheus::PrometheusBuilder::new()
-        .install_recorder()
-        .context("metrics cannot start")?;
-    Ok(Arc::new(move || handle.render()))
+    let log = LogSettings { format, filter: settings.log.clone() };
+    Ok(telemetry::init(&log).map_err(SettingsError)?)
 }
 
 /// Takes the address, or says who might have it.
@@ -86,12 +74,7 @@ pub(super) fn stop_signal() -> Result<impl Future<Output = ()>> {
 
 impl Host {
     /// Starts what the settings say. `listener` is there exactly if the API is to be served.
-    pub(super) async fn start(
-        settings: &Settings,
-        listener: Option<TcpListener>,
-        program: PathBuf,
-        metrics: Metrics,
-    ) -> Result<Host> {
+    pub(super) async fn start(settings: &Settings, listener: Option<TcpListener>, program: PathBuf, telemetry: Telemetry) -> Result<Host> {
         // What the settings lack is said before anything is contacted.
         let (seals, naming) = (settings.seals()?, settings.naming());
         let kafka = settings
@@ -124,14 +107,9 @@ impl Host {
         };
         if let (Some(listener), Some(auth)) = (listener, auth) {
             let topic = settings.kafka_topic.clone();
-            let app = App::new(
-                engine.clone(),
-                Arc::new(auth),
-                naming.clone(),
-                topic,
-                metrics,
-                cancel.clone(),
-            );
+            let metrics = telemetry.metrics.clone();
+            let render = Arc::new(move || metrics.render());
+            let app = App::new(engine.clone(), Arc::new(auth), naming.clone(), topic, render, cancel.clone());
             host.streams = Some(app.tracker.clone());
             host.server = Some(tasks.spawn(http::server::serve(
                 listener,
@@ -144,6 +122,7 @@ impl Host {
                 .map_err(|error| SettingsError(error.to_string()))?;
             tasks.spawn(relay.run(cancel.clone(), engine.wake()));
         }
+        tasks.spawn(telemetry.metrics.upkeep(cancel.clone()));
         tasks.spawn(sweep(engine, cancel));
         Ok(host)
     }

@@ -44,7 +44,7 @@ impl Output {
     /// One thing, a line per field.
     pub(super) fn record(self, value: &Value, fields: &[Column]) -> Result<()> {
         if self.format == Format::Json {
-            return self.json(value);
+            return json(value);
         }
         let width = fields
             .iter()
@@ -63,7 +63,7 @@ impl Output {
     /// A list as the API answers it: its items as rows, its next page as a hint.
     pub(super) fn list(self, page: &Value, columns: &[Column]) -> Result<()> {
         if self.format == Format::Json {
-            return self.json(page);
+            return json(page);
         }
         let items = page["data"]
             .as_array()
@@ -96,7 +96,7 @@ impl Output {
     /// A document that is data by itself; as JSON it is the value of `name`.
     pub(super) fn text(self, name: &str, text: &str) -> Result<()> {
         match self.format {
-            Format::Json => self.json(&serde_json::json!({ name: text })),
+            Format::Json => json(&serde_json::json!({ name: text })),
             Format::Table if text.ends_with('\n') => write(text),
             Format::Table => write(&format!("{text}\n")),
         }
@@ -119,10 +119,6 @@ impl Output {
             _ => format!("error: {error:#}"),
         };
         drop(writeln!(io::stderr(), "{text}"));
-    }
-
-    fn json(self, value: &Value) -> Result<()> {
-        write(&format!("{}\n", serde_json::to_string_pretty(value)?))
     }
 
     fn heading(self, text: &str) -> String {
@@ -178,11 +174,7 @@ fn cell(value: &Value, pointer: &str) -> String {
     let text = match value.pointer(pointer) {
         None | Some(Value::Null) => String::new(),
         Some(Value::String(text)) => text.clone(),
-        Some(Value::Array(items)) => items
-            .iter()
-            .map(|item| short(item))
-            .collect::<Vec<_>>()
-            .join(", "),
+        Some(Value::Array(items)) => items.iter().map(short).collect::<Vec<_>>().join(", "),
         Some(other) => other.to_string(),
     };
     // What others wrote must neither break the table nor steer the terminal.
@@ -207,6 +199,10 @@ fn short(item: &Value) -> String {
         },
         other => other.to_string(),
     }
+}
+
+fn json(value: &Value) -> Result<()> {
+    write(&format!("{}\n", serde_json::to_string_pretty(value)?))
 }
 
 fn write(text: &str) -> Result<()> {

@@ -28,27 +28,13 @@ pub(super) struct ServeArgs {
 
 pub(super) fn run(args: ServeArgs, output: Output, environment: &Environment) -> Result<()> {
     let settings = args.settings;
-    let metrics = host::observe(&settings)?;
+    let telemetry = host::observe(&settings)?;
     block_on(async {
-        let listener = match settings.has(Role::Api) {
-            true => Some(host::listen(settings.listen).await?),
-            false => None,
-        };
-        let address = listener
-            .as_ref()
-            .map(tokio::net::TcpListener::local_addr)
-            .transpose()
-            .context("no address")?;
-        let host = Host::start(&settings, listener, environment.program.clone(), metrics).await?;
-        let roles: Vec<String> = settings
-            .roles
-            .iter()
-            .map(|role| format!("{role:?}").to_lowercase())
-            .collect();
-        output.record(
-            &json!({ "listen": address, "roles": roles }),
-            &[("listen", "/listen"), ("roles", "/roles")],
-        )?;
+        let listener = if settings.has(Role::Api) { Some(host::listen(settings.listen).await?) } else { None };
+        let address = listener.as_ref().map(tokio::net::TcpListener::local_addr).transpose().context("no address")?;
+        let host = Host::start(&settings, listener, environment.program.clone(), telemetry).await?;
+        let roles: Vec<String> = settings.roles.iter().map(|role| format!("{role:?}").to_lowercase()).collect();
+        output.record(&json!({ "listen": address, "roles": roles }), &[("listen", "/listen"), ("roles", "/roles")])?;
         host.run_until(host::stop_signal()?).await
     })
 }

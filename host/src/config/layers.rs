@@ -50,21 +50,19 @@ impl From<SettingsError> for LayerError {
 pub fn matches(command: Command, sources: &Sources) -> Result<ArgMatches, LayerError> {
     let mut values = of_variables(&command, &sources.variables)?;
     let matches = command.clone().try_get_matches_from(&sources.arguments)?;
-    let Some(file) = settings_file(&matches) else {
-        return Ok(matches);
-    };
-    for (name, of_file) in of_file(file.map(PathBuf::as_path))? {
+    let Some(chosen) = taking_settings(&matches) else { return Ok(matches) };
+    for (name, of_file) in of_file(chosen.get_one(FILE_ARGUMENT).map(PathBuf::as_path))? {
         values.entry(name).or_insert(of_file);
     }
     Ok(with_defaults(command, &values).try_get_matches_from(&sources.arguments)?)
 }
 
-/// The file that the chosen command's argument names; none when the command takes no settings.
-fn settings_file(matches: &ArgMatches) -> Option<Option<&PathBuf>> {
-    if let Ok(file) = matches.try_get_one::<PathBuf>(FILE_ARGUMENT) {
-        return Some(file);
+/// The chosen command, if it takes settings.
+fn taking_settings(matches: &ArgMatches) -> Option<&ArgMatches> {
+    match matches.try_get_one::<PathBuf>(FILE_ARGUMENT) {
+        Ok(_) => Some(matches),
+        Err(_) => taking_settings(matches.subcommand()?.1),
     }
-    settings_file(matches.subcommand()?.1)
 }
 
 type Values = BTreeMap<String, Vec<String>>;
@@ -291,9 +289,8 @@ mod tests {
     #[test]
     fn secrets_are_read_from_the_files_that_are_named() {
         let settings = read(&[], &[], "jwt_secret_file = \"FOLDER/secret\"").expect("settings");
-        assert_eq!(settings.jwt_secret.as_deref(), Some("from-a-file"));
-        let error =
-            read(&[], &[("WRKFLW_JWT_SECRET_FILE", "/nowhere")], "").expect_err("no such file");
+        assert_eq!(settings.auth.jwt_secret.as_deref(), Some("from-a-file"));
+        let error = read(&[], &[("WRKFLW_JWT_SECRET_FILE", "/nowhere")], "").expect_err("no such file");
         assert!(error.contains("WRKFLW_JWT_SECRET_FILE"), "{error}");
     }
 

@@ -70,7 +70,8 @@ mod tests {
 
     #[test]
     fn the_template_is_a_file_of_known_keys() {
-        let uncommented = template().lines().map(|line| match line.strip_prefix('#') {
+        let template = template();
+        let uncommented = template.lines().map(|line| match line.strip_prefix('#') {
             Some(rest) if !rest.starts_with(' ') => format!("{rest}\n"),
             _ => String::new(),
         });
