@@ -58,7 +58,13 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
             .context("the database cannot be brought up to date")?;
         configure(&mut settings, &args, &home, &url, database)?;
 
-        let host = Host::start(&settings, Some(listener), environment.program.clone(), telemetry).await?;
+        let host = Host::start(
+            &settings,
+            Some(listener),
+            environment.program.clone(),
+            telemetry,
+        )
+        .await?;
         demo::prepare(host.engine()).await?;
         let note = Note {
             url,
@@ -68,9 +74,15 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
         let announced = home.announce(&note, environment.state.as_deref())?;
         show(output, &note, &args, home.folder())?;
         if !environment.in_path {
-            output.hint(&format!("the commands above need: alias wrkflw={}", environment.program.display()));
+            output.hint(&format!(
+                "the commands above need: alias wrkflw={}",
+                environment.program.display()
+            ));
         }
-        output.hint(&format!("ready after {:.1} s; Ctrl-C stops", begun.elapsed().as_secs_f32()));
+        output.hint(&format!(
+            "ready after {:.1} s; Ctrl-C stops",
+            begun.elapsed().as_secs_f32()
+        ));
         let ran = host.run_until(stop).await;
         drop(announced);
         let stopped = match server {

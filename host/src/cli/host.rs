@@ -44,7 +44,10 @@ pub(super) fn observe(settings: &Settings) -> Result<Telemetry> {
         LogFormat::Text => telemetry::LogFormat::Human,
         LogFormat::Json => telemetry::LogFormat::Json,
     };
-    let log = LogSettings { format, filter: settings.log.clone() };
+    let log = LogSettings {
+        format,
+        filter: settings.log.clone(),
+    };
     Ok(telemetry::init(&log).map_err(SettingsError)?)
 }
 
@@ -74,7 +77,12 @@ pub(super) fn stop_signal() -> Result<impl Future<Output = ()>> {
 
 impl Host {
     /// Starts what the settings say. `listener` is there exactly if the API is to be served.
-    pub(super) async fn start(settings: &Settings, listener: Option<TcpListener>, program: PathBuf, telemetry: Telemetry) -> Result<Host> {
+    pub(super) async fn start(
+        settings: &Settings,
+        listener: Option<TcpListener>,
+        program: PathBuf,
+        telemetry: Telemetry,
+    ) -> Result<Host> {
         // What the settings lack is said before anything is contacted.
         let (seals, naming) = (settings.seals()?, settings.naming());
         let kafka = settings
@@ -109,7 +117,14 @@ impl Host {
             let topic = settings.kafka_topic.clone();
             let metrics = telemetry.metrics.clone();
             let render = Arc::new(move || metrics.render());
-            let app = App::new(engine.clone(), Arc::new(auth), naming.clone(), topic, render, cancel.clone());
+            let app = App::new(
+                engine.clone(),
+                Arc::new(auth),
+                naming.clone(),
+                topic,
+                render,
+                cancel.clone(),
+            );
             host.streams = Some(app.tracker.clone());
             host.server = Some(tasks.spawn(http::server::serve(
                 listener,

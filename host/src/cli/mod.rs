@@ -122,8 +122,18 @@ pub fn main() -> ExitCode {
     let output = Output::new(cli.output, cli.quiet, variables.no_colour);
     let program = std::env::current_exe().context("cannot tell where this program is");
     let result = program.and_then(|program| {
-        let in_path = variables.path.iter().any(|folder| folder.join("wrkflw").canonicalize().is_ok_and(|found| found == program));
-        let environment = Environment { state: variables.state, program, in_path, under_cargo: variables.under_cargo };
+        let in_path = variables.path.iter().any(|folder| {
+            folder
+                .join("wrkflw")
+                .canonicalize()
+                .is_ok_and(|found| found == program)
+        });
+        let environment = Environment {
+            state: variables.state,
+            program,
+            in_path,
+            under_cargo: variables.under_cargo,
+        };
         run(cli.command, output, &environment)
     });
     finish(output, result)
@@ -180,7 +190,9 @@ fn variables() -> Variables {
     Variables {
         ours: text.filter(|(name, _)| name.starts_with(PREFIX)).collect(),
         state: connection::state_folder(path("XDG_STATE_HOME"), path("HOME")),
-        path: std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default(),
+        path: std::env::var_os("PATH")
+            .map(|path| std::env::split_paths(&path).collect())
+            .unwrap_or_default(),
         no_colour: path("NO_COLOR").is_some(),
         under_cargo: path("CARGO").is_some(),
     }

@@ -10,7 +10,12 @@ use crate::store::PoolSizes;
 #[group(skip)]
 pub struct DatabaseArgs {
     /// URL of the PostgreSQL database. A secret: can be read from the file that `WRKFLW_DATABASE_URL_FILE` names
-    #[arg(long, env = "WRKFLW_DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    #[arg(
+        long,
+        env = "WRKFLW_DATABASE_URL",
+        value_name = "URL",
+        hide_env_values = true
+    )]
     pub database_url: Option<String>,
     /// Tenants that are made, with the default roles, when they are missing
     #[arg(

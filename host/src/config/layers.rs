@@ -50,7 +50,9 @@ impl From<SettingsError> for LayerError {
 pub fn matches(command: Command, sources: &Sources) -> Result<ArgMatches, LayerError> {
     let mut values = of_variables(&command, &sources.variables)?;
     let matches = command.clone().try_get_matches_from(&sources.arguments)?;
-    let Some(chosen) = taking_settings(&matches) else { return Ok(matches) };
+    let Some(chosen) = taking_settings(&matches) else {
+        return Ok(matches);
+    };
     for (name, of_file) in of_file(chosen.get_one(FILE_ARGUMENT).map(PathBuf::as_path))? {
         values.entry(name).or_insert(of_file);
     }
@@ -290,7 +292,8 @@ mod tests {
     fn secrets_are_read_from_the_files_that_are_named() {
         let settings = read(&[], &[], "jwt_secret_file = \"FOLDER/secret\"").expect("settings");
         assert_eq!(settings.auth.jwt_secret.as_deref(), Some("from-a-file"));
-        let error = read(&[], &[("WRKFLW_JWT_SECRET_FILE", "/nowhere")], "").expect_err("no such file");
+        let error =
+            read(&[], &[("WRKFLW_JWT_SECRET_FILE", "/nowhere")], "").expect_err("no such file");
         assert!(error.contains("WRKFLW_JWT_SECRET_FILE"), "{error}");
     }
 

@@ -32,9 +32,13 @@ pub struct Running {
 impl Place {
     pub fn new() -> Place {
         // Short, because sockets lie below it.
-        let folder = std::env::temp_dir().join(format!("wcli-{}", wrkflw::clock::new_id().simple()));
+        let folder =
+            std::env::temp_dir().join(format!("wcli-{}", wrkflw::clock::new_id().simple()));
         fs::create_dir(&folder).unwrap();
-        Place { state: folder.join("state"), folder }
+        Place {
+            state: folder.join("state"),
+            folder,
+        }
     }
 
     pub fn command(&self, arguments: &[&str]) -> Command {
@@ -42,7 +46,11 @@ impl Place {
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("WRKFLW_")) {
             command.env_remove(name);
         }
-        command.args(arguments).current_dir(&self.folder).env("XDG_STATE_HOME", &self.state).env("CARGO_NET_OFFLINE", "true");
+        command
+            .args(arguments)
+            .current_dir(&self.folder)
+            .env("XDG_STATE_HOME", &self.state)
+            .env("CARGO_NET_OFFLINE", "true");
         command
     }
 
@@ -54,7 +62,8 @@ impl Place {
     pub fn data(&self, arguments: &[&str]) -> Value {
         let ran = self.run(&[arguments, &["--output", "json"]].concat());
         assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.stderr);
-        serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{arguments:?}: {error}: {}", ran.stdout))
+        serde_json::from_str(&ran.stdout)
+            .unwrap_or_else(|error| panic!("{arguments:?}: {error}: {}", ran.stdout))
     }
 
     /// Starts a host, and waits until it has said where it is.
@@ -69,7 +78,10 @@ impl Place {
                 return Running { child, facts };
             }
         }
-        panic!("{arguments:?} ended early: {}", fs::read_to_string(self.folder.join("host.log")).unwrap());
+        panic!(
+            "{arguments:?} ended early: {}",
+            fs::read_to_string(self.folder.join("host.log")).unwrap()
+        );
     }
 }
 

@@ -25,7 +25,8 @@ pub(super) fn lock(name: &str, direct: &[String], of_sdk: &[String]) -> String {
         let mut words = reference.split(' ');
         let (wanted_name, version) = (words.next().unwrap_or_default(), words.next());
         let mut of_name = packages.get(wanted_name).into_iter().flatten();
-        let newest_fit = of_name.rfind(|package| version.is_none() || package["version"].as_str() == version);
+        let newest_fit =
+            of_name.rfind(|package| version.is_none() || package["version"].as_str() == version);
         let Some(package) = newest_fit else { continue };
         let key = (wanted_name.to_owned(), package["version"].to_string());
         if taken.insert(key, (*package).clone()).is_none() {

@@ -10,8 +10,15 @@ use super::super::Environment;
 use super::super::failure::{Exit, Failure};
 
 /// What cargo sets for a program that it runs. It describes that program's build and not a plugin's.
-const OF_OUTER_BUILD: [&str; 7] =
-    ["CARGO", "RUSTC", "RUSTC_WORKSPACE_WRAPPER", "RUSTDOC", "RUSTUP_TOOLCHAIN", "LD_LIBRARY_PATH", "RUST_RECURSION_COUNT"];
+const OF_OUTER_BUILD: [&str; 7] = [
+    "CARGO",
+    "RUSTC",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "RUSTDOC",
+    "RUSTUP_TOOLCHAIN",
+    "LD_LIBRARY_PATH",
+    "RUST_RECURSION_COUNT",
+];
 
 /// A crate.
 pub(in crate::cli) struct Project {
