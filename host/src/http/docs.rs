@@ -9,6 +9,7 @@ use axum::Router;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
 use sha2::{Digest, Sha256};
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
@@ -58,13 +59,10 @@ pub(super) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
 }
 
 fn entity_tag(content: &str) -> String {
-    let digest = Sha256::digest(content);
-    let short: String = digest
-        .iter()
-        .take(16)
-        .map(|byte| format!("{byte:02x}"))
-        .collect();
-    format!("\"{short}\"")
+    format!(
+        "\"{}\"",
+        BASE64_URL_SAFE_NO_PAD.encode(&Sha256::digest(content)[..16])
+    )
 }
 
 /// Browsers ask each time and mostly hear that nothing has changed, so an upgrade never meets half an old page.
@@ -80,7 +78,7 @@ fn answer(asset: &'static Asset, tag: &str, request: &HeaderMap) -> Response {
     headers.extend(fixed.map(|(name, value)| (name, HeaderValue::from_static(value))));
     headers.insert(
         header::ETAG,
-        HeaderValue::from_str(tag).expect("hexadecimal digits are fit for a header"),
+        HeaderValue::from_str(tag).expect("digits and letters are fit for a header"),
     );
     if is_known(request, tag) {
         return (StatusCode::NOT_MODIFIED, headers).into_response();
