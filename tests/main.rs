@@ -1,6 +1,7 @@
 //! Tests of wrkflw from the outside: one binary, one module per subject.
 
 mod flow;
+mod hazards;
 mod idempotency;
 mod kafka;
 mod races;
