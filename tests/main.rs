@@ -2,6 +2,7 @@
 
 mod api;
 mod flow;
+mod hazards;
 mod idempotency;
 mod kafka;
 mod races;

@@ -23,8 +23,8 @@ use wrkflw::wasm::{Compiler, Sandbox, Settings};
 
 use super::postgres::{TestDatabase, database};
 
-pub(crate) const SECRET: &[u8] = b"a secret for tests, long enough for HS256";
-/// How long requests go on when a test says nothing else.
+const SECRET: &[u8] = b"a secret for tests, long enough for HS256";
+/// How long a request may go on: longer than a busy machine needs.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// What roles permit in the tests' tenant.
 const USER: &[&str] = &[
@@ -145,27 +145,21 @@ impl TestApp {
 
     /// A second host on the same database.
     pub(crate) async fn beside(&self) -> Host {
-        self.impatient(PATIENCE).await.0
+        self.beside_at(self.database.url(), PATIENCE).await
     }
 
-    /// A second host whose requests give up after `patience`, with its engine.
-    pub(crate) async fn impatient(&self, patience: Duration) -> (Host, Engine) {
-        let sizes = PoolSizes {
-            writer: 4,
-            reader: 3,
-            relay: 2,
-        };
-        let store = Store::connect(self.database.url(), sizes).expect("a URL");
+    /// A second host that finds the same database at another address, or gives a request another time.
+    pub(crate) async fn beside_at(&self, url: &str, patience: Duration) -> Host {
+        let store = Store::connect(
+            url,
+            PoolSizes {
+                writer: 4,
+                reader: 3,
+                relay: 2,
+            },
+        )
+        .expect("a URL");
         let engine = engine(store, patience).await;
-        let host = Host {
-            router: service(engine.clone(), &self.auth),
-            auth: self.auth.clone(),
-        };
-        (host, engine)
-    }
-
-    /// This host, if it checked tokens in another way.
-    pub(crate) fn guarded_by(&self, auth: &AuthSettings) -> Host {
         Host {
             router: service(self.engine.clone(), auth),
             auth: self.auth.clone(),
