@@ -161,6 +161,30 @@ impl TestApp {
         .expect("a URL");
         let engine = engine(store, patience).await;
         Host {
+            router: service(engine, &self.auth),
+            auth: self.auth.clone(),
+        }
+    }
+
+    /// A second host whose requests give up after `patience`, with its engine.
+    pub(crate) async fn impatient(&self, patience: Duration) -> (Host, Engine) {
+        let sizes = PoolSizes {
+            writer: 4,
+            reader: 3,
+            relay: 2,
+        };
+        let store = Store::connect(self.database.url(), sizes).expect("a URL");
+        let engine = engine(store, patience).await;
+        let host = Host {
+            router: service(engine.clone(), &self.auth),
+            auth: self.auth.clone(),
+        };
+        (host, engine)
+    }
+
+    /// This host, if it checked tokens in another way.
+    pub(crate) fn guarded_by(&self, auth: &AuthSettings) -> Host {
+        Host {
             router: service(self.engine.clone(), auth),
             auth: self.auth.clone(),
         }
