@@ -61,16 +61,32 @@ pub struct Settings {
     #[arg(long, env = "WRKFLW_LISTEN", value_name = "ADDRESS", default_value_t = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)))]
     pub listen: SocketAddr,
     /// What this process does, separated by commas
-    #[arg(long, env = "WRKFLW_ROLES", value_enum, value_delimiter = ',', default_value = "api,relay")]
+    #[arg(
+        long,
+        env = "WRKFLW_ROLES",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "api,relay"
+    )]
     pub roles: Vec<Role>,
     /// URL under which others reach the API; events name their schemas below it
-    #[arg(long, env = "WRKFLW_PUBLIC_URL", value_name = "URL", default_value = "http://localhost:8080")]
+    #[arg(
+        long,
+        env = "WRKFLW_PUBLIC_URL",
+        value_name = "URL",
+        default_value = "http://localhost:8080"
+    )]
     pub public_url: String,
 
     #[command(flatten)]
     pub auth: AuthArgs,
     /// Keys that seal decisions, as `name:hex` and separated by commas; new decisions take the first. Keep old ones: they verify
-    #[arg(long, env = "WRKFLW_SEAL_KEYS", value_delimiter = ',', hide_env_values = true)]
+    #[arg(
+        long,
+        env = "WRKFLW_SEAL_KEYS",
+        value_delimiter = ',',
+        hide_env_values = true
+    )]
     pub seal_keys: Vec<String>,
 
     /// Kafka brokers, `host:port` and separated by commas
@@ -86,7 +102,12 @@ pub struct Settings {
     #[arg(long, env = "WRKFLW_KAFKA_MODE", value_enum, default_value_t = KafkaMode::Binary)]
     pub kafka_mode: KafkaMode,
     /// Further librdkafka properties, `name=value` and separated by commas. A secret: may hold a password
-    #[arg(long, env = "WRKFLW_KAFKA_PROPERTIES", value_delimiter = ',', hide_env_values = true)]
+    #[arg(
+        long,
+        env = "WRKFLW_KAFKA_PROPERTIES",
+        value_delimiter = ',',
+        hide_env_values = true
+    )]
     pub kafka_properties: Vec<String>,
     /// Before every event type
     #[arg(long, env = "WRKFLW_EVENT_PREFIX", default_value = "dev.wrkflw")]
@@ -117,18 +138,27 @@ pub struct SettingsError(pub String);
 
 /// Settings that no process list and no error message may show. Each is also read from the file that
 /// its variable with `_FILE` behind, or its key with `_file` behind, names.
-pub const SECRETS: [&str; 5] = ["database_url", "jwt_secret", "seal_keys", "artifact_key", "kafka_properties"];
+pub const SECRETS: [&str; 5] = [
+    "database_url",
+    "jwt_secret",
+    "seal_keys",
+    "artifact_key",
+    "kafka_properties",
+];
 
 /// Says how to set what is missing.
 fn missing(name: &str, why: &str) -> SettingsError {
     let (flag, variable) = (name.replace('_', "-"), name.to_uppercase());
-    SettingsError(format!("{name} is not set: {why}. Set it with --{flag}, WRKFLW_{variable} or `{name}` in the file"))
+    SettingsError(format!(
+        "{name} is not set: {why}. Set it with --{flag}, WRKFLW_{variable} or `{name}` in the file"
+    ))
 }
 
 impl Settings {
     /// The defaults, whatever the variables of this process say.
     pub fn defaults() -> Settings {
-        let command = Settings::augment_args(clap::Command::new("defaults")).mut_args(|arg| arg.env(Resettable::Reset));
+        let command = Settings::augment_args(clap::Command::new("defaults"))
+            .mut_args(|arg| arg.env(Resettable::Reset));
         let matches = command.get_matches_from(["defaults"]);
         Settings::from_arg_matches(&matches).expect("the defaults are valid")
     }
@@ -138,8 +168,16 @@ impl Settings {
     }
 
     pub fn seals(&self) -> Result<SealKeys, SettingsError> {
-        let named: Vec<_> = self.seal_keys.iter().map(|text| secrets::seal_key(text)).collect::<Result<_, _>>().map_err(SettingsError)?;
-        let (newest, _) = named.first().cloned().ok_or_else(|| missing("seal_keys", "every decision is sealed"))?;
+        let named: Vec<_> = self
+            .seal_keys
+            .iter()
+            .map(|text| secrets::seal_key(text))
+            .collect::<Result<_, _>>()
+            .map_err(SettingsError)?;
+        let (newest, _) = named
+            .first()
+            .cloned()
+            .ok_or_else(|| missing("seal_keys", "every decision is sealed"))?;
         let keys: BTreeMap<_, _> = named.into_iter().collect();
         if keys.len() < self.seal_keys.len() {
             return Err(SettingsError("seal_keys names a key twice".into()));
@@ -150,19 +188,30 @@ impl Settings {
     pub fn kafka(&self) -> Result<KafkaSettings, SettingsError> {
         let why = "the relay needs Kafka; a process without it runs with `--roles api`";
         Ok(KafkaSettings {
-            brokers: self.kafka_brokers.clone().ok_or_else(|| missing("kafka_brokers", why))?,
+            brokers: self
+                .kafka_brokers
+                .clone()
+                .ok_or_else(|| missing("kafka_brokers", why))?,
             topic: self.kafka_topic.clone(),
             partitions: self.kafka_partitions,
             mode: match self.kafka_mode {
                 KafkaMode::Binary => Mode::Binary,
                 KafkaMode::Structured => Mode::Structured,
             },
-            properties: self.kafka_properties.iter().map(|text| secrets::property(text)).collect::<Result<_, _>>().map_err(SettingsError)?,
+            properties: self
+                .kafka_properties
+                .iter()
+                .map(|text| secrets::property(text))
+                .collect::<Result<_, _>>()
+                .map_err(SettingsError)?,
         })
     }
 
     pub fn naming(&self) -> Naming {
-        Naming { prefix: self.event_prefix.clone(), base: self.public_url.trim_end_matches('/').to_owned() }
+        Naming {
+            prefix: self.event_prefix.clone(),
+            base: self.public_url.trim_end_matches('/').to_owned(),
+        }
     }
 
     pub fn sandbox(&self, program: PathBuf) -> Result<crate::wasm::Settings, SettingsError> {

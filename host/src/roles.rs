@@ -45,6 +45,10 @@ mod tests {
 
     #[test]
     fn an_admin_may_do_all_that_a_user_may() {
-        assert!(USER_PERMISSIONS.iter().all(|permission| ADMIN_PERMISSIONS.contains(permission)));
+        assert!(
+            USER_PERMISSIONS
+                .iter()
+                .all(|permission| ADMIN_PERMISSIONS.contains(permission))
+        );
     }
 }

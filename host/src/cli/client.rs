@@ -47,10 +47,17 @@ impl Client {
             .timeout_connect(Some(CONNECT_TIMEOUT))
             .timeout_recv_response(Some(ANSWER_TIMEOUT));
         // A proxy knows its own loopback interface, not ours.
-        if ["http://127.", "http://localhost", "http://[::1]"].iter().any(|start| server.starts_with(start)) {
+        if ["http://127.", "http://localhost", "http://[::1]"]
+            .iter()
+            .any(|start| server.starts_with(start))
+        {
             config = config.proxy(None);
         }
-        Client { agent: config.build().into(), server, token }
+        Client {
+            agent: config.build().into(),
+            server,
+            token,
+        }
     }
 
     pub(super) fn get(&self, path: &str, query: &[(&str, Option<String>)]) -> Result<Value> {
@@ -59,7 +66,12 @@ impl Client {
 
     /// A document that is no JSON.
     pub(super) fn get_text(&self, path: &str) -> Result<String> {
-        Ok(self.answer(self.asking(path, &[]).call())?.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string()?)
+        Ok(self
+            .answer(self.asking(path, &[]).call())?
+            .body_mut()
+            .with_config()
+            .limit(ANSWER_BYTES_MAX)
+            .read_to_string()?)
     }
 
     pub(super) fn post(&self, path: &str, body: &Value) -> Result<Value> {
@@ -85,7 +97,10 @@ impl Client {
     pub(super) fn publish(&self, path: &str, component: &[u8], config: &str) -> Result<Value> {
         let boundary = format!("wrkflw-{}", crate::clock::new_id().simple());
         let mut form = Vec::with_capacity(component.len() + config.len() + 512);
-        for (name, kind, content) in [("component", "application/wasm", component), ("config", "application/json", config.as_bytes())] {
+        for (name, kind, content) in [
+            ("component", "application/wasm", component),
+            ("config", "application/json", config.as_bytes()),
+        ] {
             let head = format!(
                 "--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"; filename=\"{name}\"\r\nContent-Type: {kind}\r\n\r\n"
             );
@@ -94,7 +109,9 @@ impl Client {
             form.extend_from_slice(b"\r\n");
         }
         form.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
-        let request = self.telling(path).content_type(format!("multipart/form-data; boundary={boundary}"));
+        let request = self
+            .telling(path)
+            .content_type(format!("multipart/form-data; boundary={boundary}"));
         json(self.answer(request.send(&form))?)
     }
 
@@ -107,9 +124,18 @@ impl Client {
         Ok(self.answer(request.call())?.into_body().into_reader())
     }
 
-    fn asking(&self, path: &str, query: &[(&str, Option<String>)]) -> ureq::RequestBuilder<ureq::typestate::WithoutBody> {
-        let given = query.iter().filter_map(|(name, value)| Some((*name, value.as_deref()?)));
-        let request = self.agent.get(format!("{}{path}", self.server)).query_pairs(given);
+    fn asking(
+        &self,
+        path: &str,
+        query: &[(&str, Option<String>)],
+    ) -> ureq::RequestBuilder<ureq::typestate::WithoutBody> {
+        let given = query
+            .iter()
+            .filter_map(|(name, value)| Some((*name, value.as_deref()?)));
+        let request = self
+            .agent
+            .get(format!("{}{path}", self.server))
+            .query_pairs(given);
         match &self.token {
             Some(token) => request.header("Authorization", format!("Bearer {token}")),
             None => request,
@@ -126,25 +152,42 @@ impl Client {
 
     fn answer(&self, result: Result<Response<Body>, ureq::Error>) -> Result<Response<Body>> {
         let mut response = result.map_err(|error| {
-            Failure::new(Exit::Unreachable, format!("{} cannot be reached: {error}", self.server))
-                .next("start one with `wrkflw dev`, or name another with --server or WRKFLW_SERVER")
+            Failure::new(
+                Exit::Unreachable,
+                format!("{} cannot be reached: {error}", self.server),
+            )
+            .next("start one with `wrkflw dev`, or name another with --server or WRKFLW_SERVER")
         })?;
         let status = response.status();
         if status.is_success() {
             return Ok(response);
         }
-        let text = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string().unwrap_or_default();
+        let text = response
+            .body_mut()
+            .with_config()
+            .limit(ANSWER_BYTES_MAX)
+            .read_to_string()
+            .unwrap_or_default();
         match serde_json::from_str::<Value>(&text) {
-            Ok(problem) if problem["code"].is_string() => Err(Failure::of_problem(status.as_u16(), problem).into()),
-            _ => Err(Failure::new(Exit::Failed, format!("{} answered {status}, and not as wrkflw does", self.server))
-                .next("check the URL of the server")
-                .into()),
+            Ok(problem) if problem["code"].is_string() => {
+                Err(Failure::of_problem(status.as_u16(), problem).into())
+            }
+            _ => Err(Failure::new(
+                Exit::Failed,
+                format!("{} answered {status}, and not as wrkflw does", self.server),
+            )
+            .next("check the URL of the server")
+            .into()),
         }
     }
 }
 
 fn json(mut response: Response<Body>) -> Result<Value> {
-    let text = response.body_mut().with_config().limit(ANSWER_BYTES_MAX).read_to_string()?;
+    let text = response
+        .body_mut()
+        .with_config()
+        .limit(ANSWER_BYTES_MAX)
+        .read_to_string()?;
     serde_json::from_str(&text).context("the server's answer is no JSON: is this a wrkflw server?")
 }
 

@@ -49,7 +49,13 @@ impl ConnectionArgs {
         // A person that is named goes before a token that merely lies in the environment.
         let token = match (&self.user, &self.token) {
             (None, Some(token)) => Some(token.clone()),
-            (Some(user), _) => Some(dev_token(&dev()?.ok_or_else(no_secret)?, user, None, &[], OWN_TOKEN)?),
+            (Some(user), _) => Some(dev_token(
+                &dev()?.ok_or_else(no_secret)?,
+                user,
+                None,
+                &[],
+                OWN_TOKEN,
+            )?),
             // The secret of a dev server is of no use, and no business, of another server.
             (None, None) => match dev()?.filter(|note| note.url == server.trim_end_matches('/')) {
                 Some(note) => Some(dev_token(&note, DEFAULT_USER, None, &[], OWN_TOKEN)?),
@@ -67,33 +73,82 @@ pub(super) fn find_dev(environment: &Environment) -> Result<Option<Note>> {
 }
 
 /// A token of one of dev's people.
-pub(super) fn dev_token(note: &Note, user: &str, tenant: Option<&str>, roles: &[String], lifetime: Duration) -> Result<String> {
-    let secret = fs::read_to_string(&note.secret)
-        .with_context(|| format!("cannot read the secret of `wrkflw dev` in {}", note.secret.display()))?;
-    let settings = AuthSettings { hs256_secret: Some(Secret::new(secret.trim())), ..AuthSettings::default() };
-    token(&settings, user, tenant.unwrap_or(DEV_TENANT), roles, lifetime)
+pub(super) fn dev_token(
+    note: &Note,
+    user: &str,
+    tenant: Option<&str>,
+    roles: &[String],
+    lifetime: Duration,
+) -> Result<String> {
+    let secret = fs::read_to_string(&note.secret).with_context(|| {
+        format!(
+            "cannot read the secret of `wrkflw dev` in {}",
+            note.secret.display()
+        )
+    })?;
+    let settings = AuthSettings {
+        hs256_secret: Some(Secret::new(secret.trim())),
+        ..AuthSettings::default()
+    };
+    token(
+        &settings,
+        user,
+        tenant.unwrap_or(DEV_TENANT),
+        roles,
+        lifetime,
+    )
 }
 
 /// A token under `settings`. Whoever is given no roles has those that the name suggests.
-pub(super) fn token(settings: &AuthSettings, user: &str, tenant: &str, given: &[String], lifetime: Duration) -> Result<String> {
-    let usual = if user == DEFAULT_USER { roles::ADMIN } else { roles::USER };
-    let roles = if given.is_empty() { vec![usual.to_owned()] } else { given.to_vec() };
-    let claims = Claims { subject: user.to_owned(), tenant: tenant.to_owned(), roles };
-    mint(settings, &claims, lifetime, Clock::System.now()).map_err(|error| Failure::new(Exit::Usage, error).into())
+pub(super) fn token(
+    settings: &AuthSettings,
+    user: &str,
+    tenant: &str,
+    given: &[String],
+    lifetime: Duration,
+) -> Result<String> {
+    let usual = if user == DEFAULT_USER {
+        roles::ADMIN
+    } else {
+        roles::USER
+    };
+    let roles = if given.is_empty() {
+        vec![usual.to_owned()]
+    } else {
+        given.to_vec()
+    };
+    let claims = Claims {
+        subject: user.to_owned(),
+        tenant: tenant.to_owned(),
+        roles,
+    };
+    mint(settings, &claims, lifetime, Clock::System.now())
+        .map_err(|error| Failure::new(Exit::Usage, error).into())
 }
 
 fn no_server() -> Failure {
-    Failure::new(Exit::Unreachable, "no server is named, and no `wrkflw dev` runs here")
-        .next("run `wrkflw dev` in another terminal, or name a server with --server or WRKFLW_SERVER")
+    Failure::new(
+        Exit::Unreachable,
+        "no server is named, and no `wrkflw dev` runs here",
+    )
+    .next("run `wrkflw dev` in another terminal, or name a server with --server or WRKFLW_SERVER")
 }
 
 fn no_secret() -> Failure {
-    Failure::new(Exit::Usage, "--as makes a token with the secret of a running `wrkflw dev`, and none runs here")
-        .next("run `wrkflw dev`, or pass a token with --token or WRKFLW_TOKEN")
+    Failure::new(
+        Exit::Usage,
+        "--as makes a token with the secret of a running `wrkflw dev`, and none runs here",
+    )
+    .next("run `wrkflw dev`, or pass a token with --token or WRKFLW_TOKEN")
 }
 
 /// The folder for what programs remember of this user.
-pub(super) fn state_folder(xdg_state_home: Option<PathBuf>, home: Option<PathBuf>) -> Option<PathBuf> {
-    let base = xdg_state_home.filter(|path| path.is_absolute()).or_else(|| Some(home?.join(".local/state")))?;
+pub(super) fn state_folder(
+    xdg_state_home: Option<PathBuf>,
+    home: Option<PathBuf>,
+) -> Option<PathBuf> {
+    let base = xdg_state_home
+        .filter(|path| path.is_absolute())
+        .or_else(|| Some(home?.join(".local/state")))?;
     Some(base.join("wrkflw"))
 }

@@ -87,7 +87,10 @@ pub(super) struct PageArgs {
 
 impl PageArgs {
     pub(super) fn query(&self) -> [(&'static str, Option<String>); 2] {
-        [("limit", self.limit.map(|limit| limit.to_string())), ("after", self.after.clone())]
+        [
+            ("limit", self.limit.map(|limit| limit.to_string())),
+            ("after", self.after.clone()),
+        ]
     }
 }
 
@@ -121,27 +124,57 @@ const PUBLISHED: &[Column] = &[
     ("own work", "/ownWork"),
     ("active", "/active"),
 ];
-const ACTIVATION: &[Column] = &[("key", "/key"), ("version", "/version"), ("active", "/active"), ("changed", "/changed")];
+const ACTIVATION: &[Column] = &[
+    ("key", "/key"),
+    ("version", "/version"),
+    ("active", "/active"),
+    ("changed", "/changed"),
+];
 
-pub(super) fn run(command: DefinitionCommand, output: Output, environment: &Environment) -> Result<()> {
+pub(super) fn run(
+    command: DefinitionCommand,
+    output: Output,
+    environment: &Environment,
+) -> Result<()> {
     match command {
         DefinitionCommand::Publish(args) => publish(&args, output, environment),
-        DefinitionCommand::List { key, page, connection } => {
+        DefinitionCommand::List {
+            key,
+            page,
+            connection,
+        } => {
             let path = key.map_or_else(|| "/v1/definitions".to_owned(), |key| versions_path(&key));
-            output.list(&connection.open(environment)?.get(&path, &page.query())?, VERSIONS)
+            output.list(
+                &connection.open(environment)?.get(&path, &page.query())?,
+                VERSIONS,
+            )
         }
-        DefinitionCommand::Show { key, version, connection } => {
+        DefinitionCommand::Show {
+            key,
+            version,
+            connection,
+        } => {
             let client = connection.open(environment)?;
             let version = match version {
                 Some(version) => version.into(),
                 None => usual_version(&client, &key)?,
             };
-            output.record(&client.get(&format!("{}/{version}", versions_path(&key)), &[])?, VERSION)
+            output.record(
+                &client.get(&format!("{}/{version}", versions_path(&key)), &[])?,
+                VERSION,
+            )
         }
         DefinitionCommand::Activate(args) => args.tell("activate", output, environment),
         DefinitionCommand::Retire(args) => args.tell("retire", output, environment),
-        DefinitionCommand::Diagram { key, version, out, connection } => {
-            let svg = connection.open(environment)?.get_text(&format!("{}/{version}/diagram.svg", versions_path(&key)))?;
+        DefinitionCommand::Diagram {
+            key,
+            version,
+            out,
+            connection,
+        } => {
+            let svg = connection
+                .open(environment)?
+                .get_text(&format!("{}/{version}/diagram.svg", versions_path(&key)))?;
             draw(&svg, out.as_deref(), output)
         }
     }
@@ -149,7 +182,9 @@ pub(super) fn run(command: DefinitionCommand, output: Output, environment: &Envi
 
 /// Hands a drawing over: to the file that is named, else as data.
 pub(super) fn draw(svg: &str, out: Option<&Path>, output: Output) -> Result<()> {
-    let Some(path) = out else { return output.text("svg", svg) };
+    let Some(path) = out else {
+        return output.text("svg", svg);
+    };
     fs::write(path, svg).with_context(|| format!("cannot write {}", path.display()))?;
     output.record(&json!({ "path": path }), &[("path", "/path")])
 }
@@ -157,7 +192,10 @@ pub(super) fn draw(svg: &str, out: Option<&Path>, output: Output) -> Result<()> 
 impl VersionArgs {
     fn tell(&self, verb: &str, output: Output, environment: &Environment) -> Result<()> {
         let path = format!("{}/{}/{verb}", versions_path(&self.key), self.version);
-        output.record(&self.connection.open(environment)?.post(&path, &json!({}))?, ACTIVATION)
+        output.record(
+            &self.connection.open(environment)?.post(&path, &json!({}))?,
+            ACTIVATION,
+        )
     }
 }
 
@@ -167,16 +205,25 @@ fn publish(args: &PublishArgs, output: Output, environment: &Environment) -> Res
     let component = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
     let config = read_config(config.as_deref())?;
     let client = args.connection.open(environment)?;
-    output.hint(&format!("publishing {} ({} KiB) as {key}", file.display(), component.len() / 1024));
+    output.hint(&format!(
+        "publishing {} ({} KiB) as {key}",
+        file.display(),
+        component.len() / 1024
+    ));
     let mut published = client.publish(&versions_path(&key), &component, &config)?;
     let version = published["version"].clone();
     if args.activate {
-        let activation = client.post(&format!("{}/{version}/activate", versions_path(&key)), &json!({}))?;
+        let activation = client.post(
+            &format!("{}/{version}/activate", versions_path(&key)),
+            &json!({}),
+        )?;
         published["active"] = activation["active"].clone();
     }
     output.record(&published, PUBLISHED)?;
     if args.activate {
-        output.hint(&format!("next: wrkflw instance start {key} --entity TYPE/ID --data '{{...}}'"));
+        output.hint(&format!(
+            "next: wrkflw instance start {key} --entity TYPE/ID --data '{{...}}'"
+        ));
     } else {
         output.hint(&format!("next: wrkflw definition activate {key} {version}"));
     }
@@ -184,30 +231,56 @@ fn publish(args: &PublishArgs, output: Output, environment: &Environment) -> Res
 }
 
 /// What is published: the component, its config, and the key.
-fn resolve(args: &PublishArgs, project: Option<&Project>) -> Result<(PathBuf, Option<PathBuf>, String)> {
+fn resolve(
+    args: &PublishArgs,
+    project: Option<&Project>,
+) -> Result<(PathBuf, Option<PathBuf>, String)> {
     let built = match &args.file {
         Some(file) => file.clone(),
         None => Project::require(project)?.built()?,
     };
     // A file that is named need not have to do with the folder that we stand in.
-    let project = project.filter(|project| args.file.is_none() || built.starts_with(&project.target));
+    let project =
+        project.filter(|project| args.file.is_none() || built.starts_with(&project.target));
     let config = args.config.clone().or_else(|| project?.config());
-    let stem = || built.file_stem().map(|stem| stem.to_string_lossy().replace('_', "-"));
-    let key = args.key.clone().or_else(|| Some(project?.name.clone())).or_else(stem);
-    Ok((built, config, key.context("name the definition with --key")?))
+    let stem = || {
+        built
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().replace('_', "-"))
+    };
+    let key = args
+        .key
+        .clone()
+        .or_else(|| Some(project?.name.clone()))
+        .or_else(stem);
+    Ok((
+        built,
+        config,
+        key.context("name the definition with --key")?,
+    ))
 }
 
 /// The text of a config; an empty object when there is none.
 pub(super) fn read_config(path: Option<&Path>) -> Result<String> {
-    let Some(path) = path else { return Ok("{}".to_owned()) };
+    let Some(path) = path else {
+        return Ok("{}".to_owned());
+    };
     fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
 }
 
 fn usual_version(client: &Client, key: &str) -> Result<Value> {
     let page = client.get(&versions_path(key), &[("limit", Some("100".to_owned()))])?;
-    let versions = page["data"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let newest = versions.iter().max_by_key(|version| version["version"].as_u64());
-    let usual = versions.iter().find(|version| version["active"] == true).or(newest);
+    let versions = page["data"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let newest = versions
+        .iter()
+        .max_by_key(|version| version["version"].as_u64());
+    let usual = versions
+        .iter()
+        .find(|version| version["active"] == true)
+        .or(newest);
     Ok(usual.context("the definition has no versions")?["version"].clone())
 }
 

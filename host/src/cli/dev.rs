@@ -44,23 +44,45 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
     block_on(async {
         let stop = host::stop_signal()?;
         let here = std::env::current_dir().context("cannot tell the current folder")?;
-        let home = if args.ephemeral { Home::ephemeral()? } else { Home::kept(&here)? };
+        let home = if args.ephemeral {
+            Home::ephemeral()?
+        } else {
+            Home::kept(&here)?
+        };
         let listener = host::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, args.port))).await?;
         let url = format!("http://{}", listener.local_addr()?);
         output.hint("starting: database, migrations, sample flow");
         let (server, database) = database(&args, &home).await?;
-        Store::migrate(&database).await.context("the database cannot be brought up to date")?;
+        Store::migrate(&database)
+            .await
+            .context("the database cannot be brought up to date")?;
         configure(&mut settings, &args, &home, &url, database)?;
 
-        let host = Host::start(&settings, Some(listener), environment.program.clone(), telemetry).await?;
+        let host = Host::start(
+            &settings,
+            Some(listener),
+            environment.program.clone(),
+            telemetry,
+        )
+        .await?;
         demo::prepare(host.engine()).await?;
-        let note = Note { url, secret: home.secret_path(JWT), pid: std::process::id().cast_signed() };
+        let note = Note {
+            url,
+            secret: home.secret_path(JWT),
+            pid: std::process::id().cast_signed(),
+        };
         let announced = home.announce(&note, environment.state.as_deref())?;
         show(output, &note, &args, home.folder())?;
         if !environment.in_path {
-            output.hint(&format!("the commands above need: alias wrkflw={}", environment.program.display()));
+            output.hint(&format!(
+                "the commands above need: alias wrkflw={}",
+                environment.program.display()
+            ));
         }
-        output.hint(&format!("ready after {:.1} s; Ctrl-C stops", begun.elapsed().as_secs_f32()));
+        output.hint(&format!(
+            "ready after {:.1} s; Ctrl-C stops",
+            begun.elapsed().as_secs_f32()
+        ));
         let ran = host.run_until(stop).await;
         drop(announced);
         let stopped = match server {
@@ -84,7 +106,13 @@ async fn database(args: &DevArgs, home: &Home) -> Result<(Option<Managed>, Strin
     Ok((Some(server), url))
 }
 
-fn configure(settings: &mut Settings, args: &DevArgs, home: &Home, url: &str, database: String) -> Result<()> {
+fn configure(
+    settings: &mut Settings,
+    args: &DevArgs,
+    home: &Home,
+    url: &str,
+    database: String,
+) -> Result<()> {
     url.clone_into(&mut settings.public_url);
     settings.database.database_url = Some(database);
     settings.auth.jwt_secret = Some(home.secret(JWT)?);
@@ -105,12 +133,28 @@ fn show(output: Output, note: &Note, args: &DevArgs, folder: &Path) -> Result<()
         (None, true) => "until this ends".to_owned(),
         (None, false) => format!("in {}", folder.display()),
     };
-    let people: Vec<_> = PEOPLE.iter().map(|(id, _, group)| json!({ "id": id, "group": group })).collect();
+    let people: Vec<_> = PEOPLE
+        .iter()
+        .map(|(id, _, group)| json!({ "id": id, "group": group }))
+        .collect();
     let facts = json!({ "url": note.url, "docs": format!("{}/docs", note.url), "dataKept": kept, "people": people });
-    output.record(&facts, &[("api", "/url"), ("docs", "/docs"), ("data kept", "/dataKept")])?;
+    output.record(
+        &facts,
+        &[
+            ("api", "/url"),
+            ("docs", "/docs"),
+            ("data kept", "/dataKept"),
+        ],
+    )?;
     if output.format == Format::Table {
-        let named = PEOPLE.map(|(id, _, group)| group.map_or_else(|| id.to_owned(), |group| format!("{id} ({group})")));
-        output.hint(&format!("people: {}\n{}", named.join(", "), next_commands(&note.url)));
+        let named = PEOPLE.map(|(id, _, group)| {
+            group.map_or_else(|| id.to_owned(), |group| format!("{id} ({group})"))
+        });
+        output.hint(&format!(
+            "people: {}\n{}",
+            named.join(", "),
+            next_commands(&note.url)
+        ));
     }
     Ok(())
 }

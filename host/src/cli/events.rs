@@ -39,7 +39,12 @@ pub(super) struct TailArgs {
     connection: ConnectionArgs,
 }
 
-const EVENT: &[Column] = &[("", "/time"), ("", "/type"), ("", "/subject"), ("", "/data")];
+const EVENT: &[Column] = &[
+    ("", "/time"),
+    ("", "/type"),
+    ("", "/subject"),
+    ("", "/data"),
+];
 
 /// How far the reading has come.
 struct Tail<'a> {
@@ -52,8 +57,17 @@ struct Tail<'a> {
 pub(super) fn run(command: EventsCommand, output: Output, environment: &Environment) -> Result<()> {
     let EventsCommand::Tail(args) = command;
     let client = args.connection.open(environment)?;
-    let mut tail = Tail { client: &client, output, cursor: args.after, left: args.limit.unwrap_or(u64::MAX) };
-    if args.follow { tail.follow()? } else { tail.read_all()? }
+    let mut tail = Tail {
+        client: &client,
+        output,
+        cursor: args.after,
+        left: args.limit.unwrap_or(u64::MAX),
+    };
+    if args.follow {
+        tail.follow()?;
+    } else {
+        tail.read_all()?;
+    }
     if let Some(cursor) = tail.cursor {
         output.hint(&format!("next: wrkflw events tail --after {cursor}"));
     }
@@ -65,7 +79,10 @@ impl Tail<'_> {
     fn read_all(&mut self) -> Result<()> {
         while self.left > 0 {
             let limit = self.left.min(100).to_string();
-            let page = self.client.get("/v1/events", &[("after", self.cursor.clone()), ("limit", Some(limit))])?;
+            let page = self.client.get(
+                "/v1/events",
+                &[("after", self.cursor.clone()), ("limit", Some(limit))],
+            )?;
             let next = page["page"]["next"].as_str().map(str::to_owned);
             let ended = next.is_none() || next == self.cursor;
             for event in page["data"].as_array().into_iter().flatten() {
@@ -89,9 +106,17 @@ impl Tail<'_> {
                 Ok(()) if self.left == 0 => return Ok(()),
                 Ok(()) => self.output.hint("the stream ended; going on with it"),
                 // A refusal stays one; only a server that is away may come back.
-                Err(error) if error.downcast_ref::<Failure>().is_some_and(|failure| failure.exit != Exit::Unreachable) => return Err(error),
+                Err(error)
+                    if error
+                        .downcast_ref::<Failure>()
+                        .is_some_and(|failure| failure.exit != Exit::Unreachable) =>
+                {
+                    return Err(error);
+                }
                 Err(error) if breaks >= RECONNECTS_MAX => return Err(error),
-                Err(error) => self.output.hint(&format!("the stream broke; going on with it ({error:#})")),
+                Err(error) => self
+                    .output
+                    .hint(&format!("the stream broke; going on with it ({error:#})")),
             }
             breaks = if before == self.cursor { breaks + 1 } else { 0 };
             sleep(RECONNECT_PAUSE);
@@ -99,15 +124,23 @@ impl Tail<'_> {
     }
 
     fn read_stream(&mut self) -> Result<()> {
-        let lines = BufReader::new(self.client.stream("/v1/events/stream", self.cursor.as_deref())?).lines();
+        let lines = BufReader::new(
+            self.client
+                .stream("/v1/events/stream", self.cursor.as_deref())?,
+        )
+        .lines();
         let (mut id, mut data) = (None, String::new());
         for line in lines {
             let line = line.context("the stream broke")?;
-            match line.split_once(':').map(|(field, value)| (field, value.trim_start_matches(' '))) {
+            match line
+                .split_once(':')
+                .map(|(field, value)| (field, value.trim_start_matches(' ')))
+            {
                 Some(("id", value)) => id = Some(value.to_owned()),
                 Some(("data", value)) => data.push_str(value),
                 None if line.is_empty() && !data.is_empty() => {
-                    let event: Value = serde_json::from_str(&data).context("an event of the stream is no JSON")?;
+                    let event: Value =
+                        serde_json::from_str(&data).context("an event of the stream is no JSON")?;
                     self.output.line(&event, EVENT)?;
                     data.clear();
                     self.cursor = id.take().or_else(|| self.cursor.take());

@@ -56,7 +56,13 @@ pub(super) struct Failure {
 
 impl Failure {
     pub(super) fn new(exit: Exit, message: impl Into<String>) -> Failure {
-        Failure { exit, message: message.into(), details: Vec::new(), next: None, problem: None }
+        Failure {
+            exit,
+            message: message.into(),
+            details: Vec::new(),
+            next: None,
+            problem: None,
+        }
     }
 
     pub(super) fn details(mut self, details: impl IntoIterator<Item = String>) -> Failure {
@@ -74,19 +80,31 @@ impl Failure {
         let text = |name: &str| problem[name].as_str().unwrap_or_default().to_owned();
         let (title, detail, code) = (text("title"), text("detail"), text("code"));
         let fields = problem["errors"].as_array().into_iter().flatten();
-        let details: Vec<String> = fields.map(|field| format!("{}: {}", plain(&field["pointer"]), plain(&field["detail"]))).collect();
-        let message = if detail.is_empty() { title } else { format!("{title}: {detail}") };
-        let failure = Failure::new(Exit::of_status(status), format!("{message} [{code}]")).details(details);
+        let details: Vec<String> = fields
+            .map(|field| format!("{}: {}", plain(&field["pointer"]), plain(&field["detail"])))
+            .collect();
+        let message = if detail.is_empty() {
+            title
+        } else {
+            format!("{title}: {detail}")
+        };
+        let failure =
+            Failure::new(Exit::of_status(status), format!("{message} [{code}]")).details(details);
         let failure = match next_step(&code) {
             Some(next) => failure.next(next),
             None => failure,
         };
-        Failure { problem: Some(problem), ..failure }
+        Failure {
+            problem: Some(problem),
+            ..failure
+        }
     }
 }
 
 fn plain(value: &Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
 }
 
 fn next_step(code: &str) -> Option<&'static str> {
@@ -95,15 +113,25 @@ fn next_step(code: &str) -> Option<&'static str> {
             "pass --as USER against `wrkflw dev`, or a token with --token or WRKFLW_TOKEN"
         }
         "token_expired" => "make a new token with `wrkflw token USER`",
-        "permission_missing" => "act as somebody whose role has the permission, such as `--as admin` against `wrkflw dev`",
-        "forbidden" => "`wrkflw instance actions ID --as USER` lists what that person may do, and why not the rest",
-        "not_found" => "list what there is with `wrkflw definition list`, `wrkflw instance list` or `wrkflw task list --view all`",
+        "permission_missing" => {
+            "act as somebody whose role has the permission, such as `--as admin` against `wrkflw dev`"
+        }
+        "forbidden" => {
+            "`wrkflw instance actions ID --as USER` lists what that person may do, and why not the rest"
+        }
+        "not_found" => {
+            "list what there is with `wrkflw definition list`, `wrkflw instance list` or `wrkflw task list --view all`"
+        }
         "task_taken" => "`wrkflw task list --view available` shows what is still open",
         "instance_ended" => "`wrkflw instance history ID` shows how it ended",
-        "already_running" => "find it with `wrkflw instance list --status RUNNING`, or start one for another entity",
+        "already_running" => {
+            "find it with `wrkflw instance list --status RUNNING`, or start one for another entity"
+        }
         "no_active_version" => "activate a version with `wrkflw definition activate KEY VERSION`",
         "version_retired" => "publish it again, or activate another of `wrkflw definition list`",
-        "stale_revision" => "look at it again with `wrkflw instance show ID`, then repeat with the new revision",
+        "stale_revision" => {
+            "look at it again with `wrkflw instance show ID`, then repeat with the new revision"
+        }
         "unpublishable" => "mend these, build again, and try with `wrkflw plugin check` first",
         "invalid_input" | "invalid_request" | "malformed_json" => "mend these and repeat",
         "busy" | "unavailable" => "try again in a moment",
@@ -117,7 +145,9 @@ fn next_step(code: &str) -> Option<&'static str> {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.message)?;
-        self.details.iter().try_for_each(|detail| write!(f, "\n  {detail}"))?;
+        self.details
+            .iter()
+            .try_for_each(|detail| write!(f, "\n  {detail}"))?;
         match &self.next {
             Some(next) => write!(f, "\nnext: {next}"),
             None => Ok(()),
@@ -139,8 +169,18 @@ mod tests {
             let ours = matches!(status, 405 | 410 | 431 | 500 | 503);
             assert!(classified || ours, "{code} has no exit code of its own");
         }
-        for code in ["token_missing", "permission_missing", "no_active_version", "task_taken", "stale_revision", "unpublishable"] {
-            assert!(CODES.iter().any(|(known, ..)| *known == code), "{code} is no code of the API");
+        for code in [
+            "token_missing",
+            "permission_missing",
+            "no_active_version",
+            "task_taken",
+            "stale_revision",
+            "unpublishable",
+        ] {
+            assert!(
+                CODES.iter().any(|(known, ..)| *known == code),
+                "{code} is no code of the API"
+            );
             assert!(next_step(code).is_some(), "{code}");
         }
     }

@@ -40,16 +40,23 @@ impl Home {
         make(&folder)?;
         let ignore = folder.join(".gitignore");
         if !ignore.exists() {
-            fs::write(&ignore, "*\n").with_context(|| format!("cannot write {}", ignore.display()))?;
+            fs::write(&ignore, "*\n")
+                .with_context(|| format!("cannot write {}", ignore.display()))?;
         }
-        Ok(Home { folder: folder.canonicalize()?, ephemeral: false })
+        Ok(Home {
+            folder: folder.canonicalize()?,
+            ephemeral: false,
+        })
     }
 
     /// A folder that goes with this value.
     pub(super) fn ephemeral() -> Result<Home> {
         let folder = std::env::temp_dir().join(format!("wrkflw-dev-{}", clock::new_id().simple()));
         make(&folder)?;
-        Ok(Home { folder, ephemeral: true })
+        Ok(Home {
+            folder,
+            ephemeral: true,
+        })
     }
 
     pub(super) fn folder(&self) -> &Path {
@@ -62,12 +69,19 @@ impl Home {
         match fs::read_to_string(&path) {
             Ok(text) => return Ok(text.trim().to_owned()),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot read {}", path.display()));
+            }
         }
         let text = Digest(clock::random()).to_string();
         // Written aside and renamed, so that a crash leaves no half secret.
         let aside = path.with_extension("new");
-        let file = File::options().create(true).write(true).truncate(true).mode(0o600).open(&aside);
+        let file = File::options()
+            .create(true)
+            .write(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&aside);
         file.and_then(|mut file| file.write_all(text.as_bytes()))
             .and_then(|()| fs::rename(&aside, &path))
             .with_context(|| format!("cannot write {}", path.display()))?;
@@ -87,9 +101,13 @@ impl Home {
         }
         let paths: Vec<PathBuf> = own.into_iter().chain(shared).collect();
         for path in &paths {
-            fs::write(path, serde_json::to_vec_pretty(note)?).with_context(|| format!("cannot write {}", path.display()))?;
+            fs::write(path, serde_json::to_vec_pretty(note)?)
+                .with_context(|| format!("cannot write {}", path.display()))?;
         }
-        Ok(Announcement { note: note.clone(), paths })
+        Ok(Announcement {
+            note: note.clone(),
+            paths,
+        })
     }
 }
 
@@ -123,7 +141,10 @@ impl Drop for Announcement {
 /// The running server that is nearest: of this folder, of one above it, or the user's latest.
 pub(super) fn find(from: &Path, state: Option<&Path>) -> Option<Note> {
     let above = from.ancestors().map(|folder| folder.join(NAME).join(NOTE));
-    above.chain(state.map(|state| state.join(NOTE))).filter_map(|path| read(&path)).find(Note::is_alive)
+    above
+        .chain(state.map(|state| state.join(NOTE)))
+        .filter_map(|path| read(&path))
+        .find(Note::is_alive)
 }
 
 impl Note {
@@ -153,7 +174,11 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     fn note(pid: i32) -> Note {
-        Note { url: "http://127.0.0.1:1".into(), secret: "/nowhere".into(), pid }
+        Note {
+            url: "http://127.0.0.1:1".into(),
+            secret: "/nowhere".into(),
+            pid,
+        }
     }
 
     #[test]
@@ -162,14 +187,20 @@ mod tests {
         let first = home.secret("jwt").expect("a secret");
         assert_eq!(first.len(), 64);
         assert_eq!(home.secret("jwt").expect("again"), first);
-        let mode = fs::metadata(home.secret_path("jwt")).expect("a file").permissions().mode();
+        let mode = fs::metadata(home.secret_path("jwt"))
+            .expect("a file")
+            .permissions()
+            .mode();
         assert_eq!(mode & 0o777, 0o600);
     }
 
     #[test]
     fn a_server_is_found_from_below_its_folder_and_by_the_user_elsewhere_only_while_it_lives() {
         let place = Home::ephemeral().expect("a folder");
-        let (state, below) = (place.folder().join("state"), place.folder().join("project/plugin"));
+        let (state, below) = (
+            place.folder().join("state"),
+            place.folder().join("project/plugin"),
+        );
         fs::create_dir_all(&below).expect("folders");
         let home = Home::kept(&place.folder().join("project")).expect("a home");
         let own = i32::try_from(std::process::id()).expect("a pid");
@@ -180,7 +211,9 @@ mod tests {
         drop(announcement);
         assert_eq!(find(&below, Some(&state)), None);
 
-        let gone = home.announce(&note(i32::MAX), Some(&state)).expect("announced");
+        let gone = home
+            .announce(&note(i32::MAX), Some(&state))
+            .expect("announced");
         assert_eq!(find(&below, Some(&state)), None);
         drop(gone);
     }

@@ -44,7 +44,10 @@ pub(super) fn observe(settings: &Settings) -> Result<Telemetry> {
         LogFormat::Text => telemetry::LogFormat::Human,
         LogFormat::Json => telemetry::LogFormat::Json,
     };
-    let log = LogSettings { format, filter: settings.log.clone() };
+    let log = LogSettings {
+        format,
+        filter: settings.log.clone(),
+    };
     Ok(telemetry::init(&log).map_err(SettingsError)?)
 }
 
@@ -52,13 +55,18 @@ pub(super) fn observe(settings: &Settings) -> Result<Telemetry> {
 pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener> {
     TcpListener::bind(address).await.map_err(|error| {
         let next = "choose another with --port or --listen; port 0 takes any that is free";
-        Failure::new(Exit::Failed, format!("cannot listen on {address}: {error}")).next(next).into()
+        Failure::new(Exit::Failed, format!("cannot listen on {address}: {error}"))
+            .next(next)
+            .into()
     })
 }
 
 /// Becomes ready when this process is asked to stop.
 pub(super) fn stop_signal() -> Result<impl Future<Output = ()>> {
-    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let (mut terminate, mut interrupt) = (
+        signal(SignalKind::terminate())?,
+        signal(SignalKind::interrupt())?,
+    );
     Ok(async move {
         tokio::select! {
             _ = terminate.recv() => {}
@@ -69,13 +77,24 @@ pub(super) fn stop_signal() -> Result<impl Future<Output = ()>> {
 
 impl Host {
     /// Starts what the settings say. `listener` is there exactly if the API is to be served.
-    pub(super) async fn start(settings: &Settings, listener: Option<TcpListener>, program: PathBuf, telemetry: Telemetry) -> Result<Host> {
+    pub(super) async fn start(
+        settings: &Settings,
+        listener: Option<TcpListener>,
+        program: PathBuf,
+        telemetry: Telemetry,
+    ) -> Result<Host> {
         // What the settings lack is said before anything is contacted.
         let (seals, naming) = (settings.seals()?, settings.naming());
-        let kafka = settings.has(Role::Relay).then(|| settings.kafka()).transpose()?;
+        let kafka = settings
+            .has(Role::Relay)
+            .then(|| settings.kafka())
+            .transpose()?;
         let clock = Clock::System;
         let auth = match &listener {
-            Some(_) => Some(Authenticator::new(settings.auth.settings(), clock.clone()).map_err(SettingsError)?),
+            Some(_) => Some(
+                Authenticator::new(settings.auth.settings(), clock.clone())
+                    .map_err(SettingsError)?,
+            ),
             None => None,
         };
         let sandbox = Sandbox::new(settings.sandbox(program)?).map_err(SettingsError)?;
@@ -98,12 +117,24 @@ impl Host {
             let topic = settings.kafka_topic.clone();
             let metrics = telemetry.metrics.clone();
             let render = Arc::new(move || metrics.render());
-            let app = App::new(engine.clone(), Arc::new(auth), naming.clone(), topic, render, cancel.clone());
+            let app = App::new(
+                engine.clone(),
+                Arc::new(auth),
+                naming.clone(),
+                topic,
+                render,
+                cancel.clone(),
+            );
             host.streams = Some(app.tracker.clone());
-            host.server = Some(tasks.spawn(http::server::serve(listener, http::router(app), cancel.clone())));
+            host.server = Some(tasks.spawn(http::server::serve(
+                listener,
+                http::router(app),
+                cancel.clone(),
+            )));
         }
         if let Some(kafka) = kafka {
-            let relay = Relay::new(store.outbox(), kafka, naming).map_err(|error| SettingsError(error.to_string()))?;
+            let relay = Relay::new(store.outbox(), kafka, naming)
+                .map_err(|error| SettingsError(error.to_string()))?;
             tasks.spawn(relay.run(cancel.clone(), engine.wake()));
         }
         tasks.spawn(telemetry.metrics.upkeep(cancel.clone()));
@@ -132,7 +163,9 @@ impl Host {
         self.cancel.cancel();
         if let Some(failed) = failed {
             self.server = None;
-            failed.context("the API ended")?.context("the API cannot go on")?;
+            failed
+                .context("the API ended")?
+                .context("the API cannot go on")?;
         }
         tokio::select! {
             drained = tokio::time::timeout(self.drain, self.drained()) => match drained {
@@ -158,7 +191,11 @@ async fn check(store: &Store) -> Result<()> {
         Ok(false) => Err(not_migrated().into()),
         Err(error) => {
             let next = "check database_url; if the database is new, run `wrkflw migrate` first";
-            Err(Failure::new(Exit::Failed, format!("the database is not usable: {error}")).next(next).into())
+            Err(
+                Failure::new(Exit::Failed, format!("the database is not usable: {error}"))
+                    .next(next)
+                    .into(),
+            )
         }
     }
 }

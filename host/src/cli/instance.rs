@@ -142,7 +142,11 @@ const ACTIONS: &[Column] = &[
     ("WHY NOT", "/refusal/message"),
 ];
 
-pub(super) fn run(command: InstanceCommand, output: Output, environment: &Environment) -> Result<()> {
+pub(super) fn run(
+    command: InstanceCommand,
+    output: Output,
+    environment: &Environment,
+) -> Result<()> {
     match command {
         InstanceCommand::Start(args) => start(&args, output, environment),
         InstanceCommand::List(args) => list(&args, output, environment),
@@ -152,16 +156,29 @@ pub(super) fn run(command: InstanceCommand, output: Output, environment: &Enviro
             let answer = one.get("/actions", environment)?;
             match output.format {
                 super::output::Format::Json => output.record(&answer, &[]),
-                super::output::Format::Table => output.list(&json!({ "data": answer["actions"] }), ACTIONS),
+                super::output::Format::Table => {
+                    output.list(&json!({ "data": answer["actions"] }), ACTIONS)
+                }
             }
         }
         InstanceCommand::Diagram { one, out } => {
-            let svg = one.connection.open(environment)?.get_text(&format!("{}/diagram.svg", path(&one.id)))?;
+            let svg = one
+                .connection
+                .open(environment)?
+                .get_text(&format!("{}/diagram.svg", path(&one.id)))?;
             draw(&svg, out.as_deref(), output)
         }
-        InstanceCommand::Cancel { one, reason, change } => {
+        InstanceCommand::Cancel {
+            one,
+            reason,
+            change,
+        } => {
             let client = one.connection.open(environment)?;
-            let answer = client.change(&format!("{}/cancel", path(&one.id)), &json!({ "reason": reason }), &change)?;
+            let answer = client.change(
+                &format!("{}/cancel", path(&one.id)),
+                &json!({ "reason": reason }),
+                &change,
+            )?;
             match output.format {
                 super::output::Format::Json => output.record(&answer, &[]),
                 super::output::Format::Table => output.record(&answer["instance"], INSTANCE),
@@ -172,7 +189,9 @@ pub(super) fn run(command: InstanceCommand, output: Output, environment: &Enviro
 
 impl OneArgs {
     fn get(&self, below: &str, environment: &Environment) -> Result<Value> {
-        self.connection.open(environment)?.get(&format!("{}{below}", path(&self.id)), &[])
+        self.connection
+            .open(environment)?
+            .get(&format!("{}{below}", path(&self.id)), &[])
     }
 }
 
@@ -188,16 +207,26 @@ fn start(args: &StartArgs, output: Output, environment: &Environment) -> Result<
         "entityId": id,
         "data": json_argument(&args.data)?,
     });
-    let started = args.connection.open(environment)?.change("/v1/instances", &body, &args.change)?;
+    let started =
+        args.connection
+            .open(environment)?
+            .change("/v1/instances", &body, &args.change)?;
     show_changed(&started, output)
 }
 
 /// An instance, and the tasks that wait.
 fn show_changed(instance: &Value, output: Output) -> Result<()> {
     output.record(instance, INSTANCE)?;
-    let open = instance["states"].as_array().into_iter().flatten().flat_map(|state| state["tasks"].as_array().into_iter().flatten());
+    let open = instance["states"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .flat_map(|state| state["tasks"].as_array().into_iter().flatten());
     for task in open.filter(|task| task["status"] == "PENDING" || task["status"] == "CLAIMED") {
-        let (id, label) = (task["id"].as_str().unwrap_or_default(), task["label"].as_str().unwrap_or_default());
+        let (id, label) = (
+            task["id"].as_str().unwrap_or_default(),
+            task["label"].as_str().unwrap_or_default(),
+        );
         output.hint(&format!("open task: {id} ({label})"));
     }
     Ok(())
@@ -216,12 +245,23 @@ fn list(args: &ListArgs, output: Output, environment: &Environment) -> Result<()
         ("to", args.to.clone()),
     ];
     let query: Vec<_> = filters.into_iter().chain(args.page.query()).collect();
-    output.list(&args.connection.open(environment)?.get("/v1/instances", &query)?, SUMMARIES)
+    output.list(
+        &args
+            .connection
+            .open(environment)?
+            .get("/v1/instances", &query)?,
+        SUMMARIES,
+    )
 }
 
 fn entity(text: &str) -> Result<(String, String), Failure> {
     match text.split_once('/') {
-        Some((kind, id)) if !kind.is_empty() && !id.is_empty() => Ok((kind.to_owned(), id.to_owned())),
-        _ => Err(Failure::new(Exit::Usage, "write what it is about as TYPE/ID, such as document/4711")),
+        Some((kind, id)) if !kind.is_empty() && !id.is_empty() => {
+            Ok((kind.to_owned(), id.to_owned()))
+        }
+        _ => Err(Failure::new(
+            Exit::Usage,
+            "write what it is about as TYPE/ID, such as document/4711",
+        )),
     }
 }

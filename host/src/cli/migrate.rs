@@ -16,7 +16,12 @@ use crate::store::Store;
 #[derive(Debug, Args)]
 pub(super) struct MigrateArgs {
     /// File with settings. Default: wrkflw.toml, if there is one
-    #[arg(long = "config", id = "settings_file", env = "WRKFLW_CONFIG", value_name = "FILE")]
+    #[arg(
+        long = "config",
+        id = "settings_file",
+        env = "WRKFLW_CONFIG",
+        value_name = "FILE"
+    )]
     _file: Option<PathBuf>,
     #[command(flatten)]
     database: DatabaseArgs,
@@ -25,19 +30,26 @@ pub(super) struct MigrateArgs {
 pub(super) fn run(args: &MigrateArgs, output: Output) -> Result<()> {
     block_on(async {
         let url = args.database.url()?;
-        Store::migrate(url).await.context("the database cannot be brought up to date")?;
+        Store::migrate(url)
+            .await
+            .context("the database cannot be brought up to date")?;
         let store = Store::connect(url, args.database.pools())?;
         ensure_tenants(&store, &args.database.tenants).await?;
         store.close().await;
         Ok(())
     })?;
-    output.record(&json!({ "migrated": true, "tenants": args.database.tenants }), &[("migrated", "/migrated"), ("tenants", "/tenants")])
+    output.record(
+        &json!({ "migrated": true, "tenants": args.database.tenants }),
+        &[("migrated", "/migrated"), ("tenants", "/tenants")],
+    )
 }
 
 /// Makes the tenants that are missing, with the default roles.
 pub(super) async fn ensure_tenants(store: &Store, names: &[String]) -> Result<()> {
     for name in names {
-        let made = store.ensure_tenant(name, &roles::defaults(), Clock::System.now()).await;
+        let made = store
+            .ensure_tenant(name, &roles::defaults(), Clock::System.now())
+            .await;
         made.with_context(|| format!("the tenant {name} cannot be made"))?;
     }
     Ok(())

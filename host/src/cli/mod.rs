@@ -31,15 +31,21 @@ use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use self::failure::{Exit, Failure};
 use self::output::{Format, Output};
-use crate::config::layers::{self, LayerError, PREFIX, Sources};
 use crate::config::SettingsError;
+use crate::config::layers::{self, LayerError, PREFIX, Sources};
 
 /// A workflow engine for work that people decide.
 #[derive(Debug, Parser)]
 #[command(name = "wrkflw", version, after_help = failure::EXIT_CODES)]
 struct Cli {
     /// How data is written to standard output
-    #[arg(long, global = true, value_enum, env = "WRKFLW_OUTPUT", default_value = "table")]
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        env = "WRKFLW_OUTPUT",
+        default_value = "table"
+    )]
     output: Format,
     /// No hints and no progress
     #[arg(long, short, global = true)]
@@ -100,7 +106,10 @@ pub fn command() -> clap::Command {
 pub fn main() -> ExitCode {
     let variables = variables();
     let fallback = Output::new(Format::Table, false, variables.no_colour);
-    let sources = Sources { arguments: std::env::args_os().collect(), variables: variables.ours };
+    let sources = Sources {
+        arguments: std::env::args_os().collect(),
+        variables: variables.ours,
+    };
     let matches = match layers::matches(command(), &sources) {
         Ok(matches) => matches,
         Err(LayerError::Clap(error)) => error.exit(),
@@ -113,8 +122,18 @@ pub fn main() -> ExitCode {
     let output = Output::new(cli.output, cli.quiet, variables.no_colour);
     let program = std::env::current_exe().context("cannot tell where this program is");
     let result = program.and_then(|program| {
-        let in_path = variables.path.iter().any(|folder| folder.join("wrkflw").canonicalize().is_ok_and(|found| found == program));
-        let environment = Environment { state: variables.state, program, in_path, under_cargo: variables.under_cargo };
+        let in_path = variables.path.iter().any(|folder| {
+            folder
+                .join("wrkflw")
+                .canonicalize()
+                .is_ok_and(|found| found == program)
+        });
+        let environment = Environment {
+            state: variables.state,
+            program,
+            in_path,
+            under_cargo: variables.under_cargo,
+        };
         run(cli.command, output, &environment)
     });
     finish(output, result)
@@ -136,7 +155,9 @@ fn run(command: Command, output: Output, environment: &Environment) -> Result<()
 }
 
 fn finish(output: Output, result: Result<()>) -> ExitCode {
-    let Err(error) = result else { return ExitCode::SUCCESS };
+    let Err(error) = result else {
+        return ExitCode::SUCCESS;
+    };
     output.failure(&error);
     let exit = match error.downcast_ref::<Failure>() {
         Some(failure) => failure.exit,
@@ -154,14 +175,24 @@ struct Variables {
     under_cargo: bool,
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one place where the environment is read")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where the environment is read"
+)]
 fn variables() -> Variables {
-    let path = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    let text = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let path = |name| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let text = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     Variables {
         ours: text.filter(|(name, _)| name.starts_with(PREFIX)).collect(),
         state: connection::state_folder(path("XDG_STATE_HOME"), path("HOME")),
-        path: std::env::var_os("PATH").map(|path| std::env::split_paths(&path).collect()).unwrap_or_default(),
+        path: std::env::var_os("PATH")
+            .map(|path| std::env::split_paths(&path).collect())
+            .unwrap_or_default(),
         no_colour: path("NO_COLOR").is_some(),
         under_cargo: path("CARGO").is_some(),
     }
@@ -169,18 +200,25 @@ fn variables() -> Variables {
 
 /// The runtime of commands that need one.
 fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start the runtime")?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
     runtime.block_on(future)
 }
 
 /// The value of an argument that is JSON, or `@FILE`.
 fn json_argument(text: &str) -> Result<serde_json::Value> {
     let text = match text.strip_prefix('@') {
-        Some(path) => std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?,
+        Some(path) => {
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?
+        }
         None => text.to_owned(),
     };
     serde_json::from_str(&text).map_err(|error| {
         let failure = Failure::new(Exit::Invalid, format!("this is no JSON: {error}"));
-        failure.next("quote it for the shell, as '{\"title\": \"Budget\"}', or write @FILE").into()
+        failure
+            .next("quote it for the shell, as '{\"title\": \"Budget\"}', or write @FILE")
+            .into()
     })
 }

@@ -34,7 +34,11 @@ pub(super) struct Output {
 impl Output {
     /// `no_colour` is what the variable `NO_COLOR` asks for.
     pub(super) fn new(format: Format, quiet: bool, no_colour: bool) -> Output {
-        Output { format, quiet, colour: !no_colour && io::stdout().is_terminal() }
+        Output {
+            format,
+            quiet,
+            colour: !no_colour && io::stdout().is_terminal(),
+        }
     }
 
     /// One thing, a line per field.
@@ -42,9 +46,17 @@ impl Output {
         if self.format == Format::Json {
             return json(value);
         }
-        let width = fields.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
-        let shown = fields.iter().map(|(name, pointer)| (name, cell(value, pointer))).filter(|(_, text)| !text.is_empty());
-        let lines = shown.map(|(name, text)| format!("{}  {text}\n", self.heading(&format!("{name:width$}"))));
+        let width = fields
+            .iter()
+            .map(|(name, _)| name.len())
+            .max()
+            .unwrap_or_default();
+        let shown = fields
+            .iter()
+            .map(|(name, pointer)| (name, cell(value, pointer)))
+            .filter(|(_, text)| !text.is_empty());
+        let lines = shown
+            .map(|(name, text)| format!("{}  {text}\n", self.heading(&format!("{name:width$}"))));
         write(&lines.collect::<String>())
     }
 
@@ -53,7 +65,10 @@ impl Output {
         if self.format == Format::Json {
             return json(page);
         }
-        let items = page["data"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let items = page["data"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
         write(&self.table(items, columns))?;
         if items.is_empty() {
             self.hint("nothing found");
@@ -69,7 +84,10 @@ impl Output {
         match self.format {
             Format::Json => write(&format!("{value}\n")),
             Format::Table => {
-                let cells: Vec<String> = columns.iter().map(|(_, pointer)| cell(value, pointer)).collect();
+                let cells: Vec<String> = columns
+                    .iter()
+                    .map(|(_, pointer)| cell(value, pointer))
+                    .collect();
                 write(&format!("{}\n", cells.join("  ")))
             }
         }
@@ -93,7 +111,9 @@ impl Output {
     }
 
     pub(super) fn failure(self, error: &anyhow::Error) {
-        let problem = error.downcast_ref::<Failure>().and_then(|failure| failure.problem.as_ref());
+        let problem = error
+            .downcast_ref::<Failure>()
+            .and_then(|failure| failure.problem.as_ref());
         let text = match (self.format, problem) {
             (Format::Json, Some(problem)) => problem.to_string(),
             _ => format!("error: {error:#}"),
@@ -102,26 +122,50 @@ impl Output {
     }
 
     fn heading(self, text: &str) -> String {
-        if self.colour { format!("\x1b[1m{text}\x1b[0m") } else { text.to_owned() }
+        if self.colour {
+            format!("\x1b[1m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
     }
 
     fn table(self, items: &[Value], columns: &[Column]) -> String {
         if items.is_empty() {
             return String::new();
         }
-        let rows: Vec<Vec<String>> = items.iter().map(|item| columns.iter().map(|(_, pointer)| cell(item, pointer)).collect()).collect();
+        let rows: Vec<Vec<String>> = items
+            .iter()
+            .map(|item| {
+                columns
+                    .iter()
+                    .map(|(_, pointer)| cell(item, pointer))
+                    .collect()
+            })
+            .collect();
         let width = |column: usize| {
             let cells = rows.iter().map(|row| row[column].chars().count());
-            cells.chain([columns[column].0.len()]).max().unwrap_or_default()
+            cells
+                .chain([columns[column].0.len()])
+                .max()
+                .unwrap_or_default()
         };
         let widths: Vec<usize> = (0..columns.len()).map(width).collect();
         let line = |cells: Vec<&str>| {
-            let padded = cells.iter().zip(&widths).map(|(text, width)| format!("{text:width$}"));
+            let padded = cells
+                .iter()
+                .zip(&widths)
+                .map(|(text, width)| format!("{text:width$}"));
             padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
         };
         let head = self.heading(&line(columns.iter().map(|(name, _)| *name).collect()));
-        let body = rows.iter().map(|row| line(row.iter().map(String::as_str).collect()));
-        [head].into_iter().chain(body).map(|line| line + "\n").collect()
+        let body = rows
+            .iter()
+            .map(|row| line(row.iter().map(String::as_str).collect()));
+        [head]
+            .into_iter()
+            .chain(body)
+            .map(|line| line + "\n")
+            .collect()
     }
 }
 
@@ -134,7 +178,9 @@ fn cell(value: &Value, pointer: &str) -> String {
         Some(other) => other.to_string(),
     };
     // What others wrote must neither break the table nor steer the terminal.
-    text.chars().map(|char| if char.is_control() { ' ' } else { char }).collect()
+    text.chars()
+        .map(|char| if char.is_control() { ' ' } else { char })
+        .collect()
 }
 
 /// An item of a list: a text, or what an object is known by.
@@ -142,7 +188,11 @@ fn short(item: &Value) -> String {
     let known_by = |name: &str| item.get(name).and_then(Value::as_str);
     match item {
         Value::String(text) => text.clone(),
-        Value::Object(_) => match (known_by("type").or(known_by("kind")), known_by("id"), known_by("name")) {
+        Value::Object(_) => match (
+            known_by("type").or(known_by("kind")),
+            known_by("id"),
+            known_by("name"),
+        ) {
             (_, _, Some(name)) => name.to_owned(),
             (Some(kind), Some(id), None) => format!("{kind}:{id}"),
             _ => item.to_string(),
@@ -157,7 +207,10 @@ fn json(value: &Value) -> Result<()> {
 
 fn write(text: &str) -> Result<()> {
     let mut stdout = io::stdout().lock();
-    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
         // Whoever read us has seen enough, as `| head` does.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
         result => Ok(result?),
@@ -171,12 +224,22 @@ mod tests {
 
     #[test]
     fn a_table_lines_up_and_tames_what_others_wrote() {
-        let output = Output { format: Format::Table, quiet: true, colour: false };
+        let output = Output {
+            format: Format::Table,
+            quiet: true,
+            colour: false,
+        };
         let items = [
             json!({ "id": "a", "candidates": [{ "type": "group", "id": "reviewers" }], "n": null }),
             json!({ "id": "lon\u{1b}ger", "candidates": ["x", "y"], "n": 3 }),
         ];
-        let table = output.table(&items, &[("ID", "/id"), ("FOR", "/candidates"), ("N", "/n")]);
-        assert_eq!(table, "ID       FOR              N\na        group:reviewers\nlon ger  x, y             3\n");
+        let table = output.table(
+            &items,
+            &[("ID", "/id"), ("FOR", "/candidates"), ("N", "/n")],
+        );
+        assert_eq!(
+            table,
+            "ID       FOR              N\na        group:reviewers\nlon ger  x, y             3\n"
+        );
     }
 }

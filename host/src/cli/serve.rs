@@ -15,7 +15,12 @@ use crate::config::{Role, Settings};
 #[derive(Debug, Args)]
 pub(super) struct ServeArgs {
     /// File with settings. Default: wrkflw.toml, if there is one
-    #[arg(long = "config", id = "settings_file", env = "WRKFLW_CONFIG", value_name = "FILE")]
+    #[arg(
+        long = "config",
+        id = "settings_file",
+        env = "WRKFLW_CONFIG",
+        value_name = "FILE"
+    )]
     _file: Option<PathBuf>,
     #[command(flatten)]
     settings: Settings,
@@ -25,11 +30,26 @@ pub(super) fn run(args: ServeArgs, output: Output, environment: &Environment) ->
     let settings = args.settings;
     let telemetry = host::observe(&settings)?;
     block_on(async {
-        let listener = if settings.has(Role::Api) { Some(host::listen(settings.listen).await?) } else { None };
-        let address = listener.as_ref().map(tokio::net::TcpListener::local_addr).transpose().context("no address")?;
+        let listener = if settings.has(Role::Api) {
+            Some(host::listen(settings.listen).await?)
+        } else {
+            None
+        };
+        let address = listener
+            .as_ref()
+            .map(tokio::net::TcpListener::local_addr)
+            .transpose()
+            .context("no address")?;
         let host = Host::start(&settings, listener, environment.program.clone(), telemetry).await?;
-        let roles: Vec<String> = settings.roles.iter().map(|role| format!("{role:?}").to_lowercase()).collect();
-        output.record(&json!({ "listen": address, "roles": roles }), &[("listen", "/listen"), ("roles", "/roles")])?;
+        let roles: Vec<String> = settings
+            .roles
+            .iter()
+            .map(|role| format!("{role:?}").to_lowercase())
+            .collect();
+        output.record(
+            &json!({ "listen": address, "roles": roles }),
+            &[("listen", "/listen"), ("roles", "/roles")],
+        )?;
         host.run_until(host::stop_signal()?).await
     })
 }

@@ -107,15 +107,25 @@ const TASK: &[Column] = &[
 pub(super) fn run(command: TaskCommand, output: Output, environment: &Environment) -> Result<()> {
     match command {
         TaskCommand::List(args) => list(&args, output, environment),
-        TaskCommand::Show { id, connection } => output.record(&connection.open(environment)?.get(&path(&id), &[])?, TASK),
+        TaskCommand::Show { id, connection } => {
+            output.record(&connection.open(environment)?.get(&path(&id), &[])?, TASK)
+        }
         TaskCommand::Claim(one) => {
             output.record(&one.tell("claim", &json!({}), environment)?, TASK)?;
             output.hint(&format!("next: wrkflw task decide {} OUTCOME", one.id));
             Ok(())
         }
-        TaskCommand::Release(one) => output.record(&one.tell("release", &json!({}), environment)?, TASK),
-        TaskCommand::Decide { one, outcome, comment, input } => {
-            let body = json!({ "outcome": outcome, "comment": comment, "input": json_argument(&input)? });
+        TaskCommand::Release(one) => {
+            output.record(&one.tell("release", &json!({}), environment)?, TASK)
+        }
+        TaskCommand::Decide {
+            one,
+            outcome,
+            comment,
+            input,
+        } => {
+            let body =
+                json!({ "outcome": outcome, "comment": comment, "input": json_argument(&input)? });
             output.record(&one.tell("decide", &body, environment)?, TASK)
         }
     }
@@ -123,7 +133,11 @@ pub(super) fn run(command: TaskCommand, output: Output, environment: &Environmen
 
 impl OneArgs {
     fn tell(&self, verb: &str, body: &Value, environment: &Environment) -> Result<Value> {
-        self.connection.open(environment)?.change(&format!("{}/{verb}", path(&self.id)), body, &self.change)
+        self.connection.open(environment)?.change(
+            &format!("{}/{verb}", path(&self.id)),
+            body,
+            &self.change,
+        )
     }
 }
 
@@ -137,11 +151,21 @@ fn list(args: &ListArgs, output: Output, environment: &Environment) -> Result<()
         View::Available => "available",
         View::All => "all",
     };
-    let filters = [("view", Some(view.to_owned())), ("definition", args.definition.clone()), ("state", args.state.clone())];
+    let filters = [
+        ("view", Some(view.to_owned())),
+        ("definition", args.definition.clone()),
+        ("state", args.state.clone()),
+    ];
     let query: Vec<_> = filters.into_iter().chain(args.page.query()).collect();
-    let page = args.connection.open(environment)?.get("/v1/tasks", &query)?;
+    let page = args
+        .connection
+        .open(environment)?
+        .get("/v1/tasks", &query)?;
     output.list(&page, TASKS)?;
-    if output.format == Format::Table && page["data"].as_array().is_some_and(Vec::is_empty) && matches!(args.view, View::Mine) {
+    if output.format == Format::Table
+        && page["data"].as_array().is_some_and(Vec::is_empty)
+        && matches!(args.view, View::Mine)
+    {
         output.hint("next: `--view available` lists what you may claim");
     }
     Ok(())

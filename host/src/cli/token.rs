@@ -26,7 +26,12 @@ pub(super) struct TokenArgs {
     #[arg(long, default_value_t = 12, value_name = "HOURS")]
     hours: u32,
     /// File with settings. Default: wrkflw.toml, if there is one
-    #[arg(long = "config", id = "settings_file", env = "WRKFLW_CONFIG", value_name = "FILE")]
+    #[arg(
+        long = "config",
+        id = "settings_file",
+        env = "WRKFLW_CONFIG",
+        value_name = "FILE"
+    )]
     _file: Option<PathBuf>,
     #[command(flatten)]
     auth: AuthArgs,
@@ -36,14 +41,24 @@ pub(super) fn run(args: &TokenArgs, output: Output, environment: &Environment) -
     let lifetime = Duration::from_secs(u64::from(args.hours) * 60 * 60);
     let made = if args.auth.jwt_secret.is_some() {
         let settings = args.auth.settings();
-        let tenant = args.tenant.as_deref().unwrap_or(&args.auth.jwt_default_tenant);
+        let tenant = args
+            .tenant
+            .as_deref()
+            .unwrap_or(&args.auth.jwt_default_tenant);
         token(&settings, &args.user, tenant, &args.role, lifetime)?
     } else {
         let note = find_dev(environment)?.ok_or_else(|| {
-            Failure::new(Exit::Usage, "there is no secret to make a token with")
-                .next("run `wrkflw dev`, or set jwt_secret as the server has it (WRKFLW_JWT_SECRET)")
+            Failure::new(Exit::Usage, "there is no secret to make a token with").next(
+                "run `wrkflw dev`, or set jwt_secret as the server has it (WRKFLW_JWT_SECRET)",
+            )
         })?;
-        dev_token(&note, &args.user, args.tenant.as_deref(), &args.role, lifetime)?
+        dev_token(
+            &note,
+            &args.user,
+            args.tenant.as_deref(),
+            &args.role,
+            lifetime,
+        )?
     };
     output.text("token", &made)
 }

@@ -39,7 +39,10 @@ pub struct AuthArgs {
 impl AuthArgs {
     pub fn settings(&self) -> AuthSettings {
         AuthSettings {
-            hs256_secret: self.jwt_secret.as_ref().map(|secret| Secret::new(secret.as_bytes())),
+            hs256_secret: self
+                .jwt_secret
+                .as_ref()
+                .map(|secret| Secret::new(secret.as_bytes())),
             jwks_url: self.jwks_url.clone(),
             issuer: self.jwt_issuer.clone(),
             audience: self.jwt_audience.clone(),

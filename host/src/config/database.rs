@@ -10,10 +10,20 @@ use crate::store::PoolSizes;
 #[group(skip)]
 pub struct DatabaseArgs {
     /// URL of the PostgreSQL database. A secret: can be read from the file that `WRKFLW_DATABASE_URL_FILE` names
-    #[arg(long, env = "WRKFLW_DATABASE_URL", value_name = "URL", hide_env_values = true)]
+    #[arg(
+        long,
+        env = "WRKFLW_DATABASE_URL",
+        value_name = "URL",
+        hide_env_values = true
+    )]
     pub database_url: Option<String>,
     /// Tenants that are made, with the default roles, when they are missing
-    #[arg(long, env = "WRKFLW_TENANTS", value_delimiter = ',', default_value = "default")]
+    #[arg(
+        long,
+        env = "WRKFLW_TENANTS",
+        value_delimiter = ',',
+        default_value = "default"
+    )]
     pub tenants: Vec<String>,
     /// Database connections for commands
     #[arg(long, env = "WRKFLW_WRITER_CONNECTIONS", default_value_t = PoolSizes::default().writer)]
@@ -25,10 +35,16 @@ pub struct DatabaseArgs {
 
 impl DatabaseArgs {
     pub fn url(&self) -> Result<&str, SettingsError> {
-        self.database_url.as_deref().ok_or_else(|| missing("database_url", "the host keeps everything in PostgreSQL"))
+        self.database_url
+            .as_deref()
+            .ok_or_else(|| missing("database_url", "the host keeps everything in PostgreSQL"))
     }
 
     pub fn pools(&self) -> PoolSizes {
-        PoolSizes { writer: self.writer_connections, reader: self.reader_connections, ..PoolSizes::default() }
+        PoolSizes {
+            writer: self.writer_connections,
+            reader: self.reader_connections,
+            ..PoolSizes::default()
+        }
     }
 }

@@ -50,7 +50,9 @@ impl From<SettingsError> for LayerError {
 pub fn matches(command: Command, sources: &Sources) -> Result<ArgMatches, LayerError> {
     let mut values = of_variables(&command, &sources.variables)?;
     let matches = command.clone().try_get_matches_from(&sources.arguments)?;
-    let Some(chosen) = taking_settings(&matches) else { return Ok(matches) };
+    let Some(chosen) = taking_settings(&matches) else {
+        return Ok(matches);
+    };
     for (name, of_file) in of_file(chosen.get_one(FILE_ARGUMENT).map(PathBuf::as_path))? {
         values.entry(name).or_insert(of_file);
     }
@@ -68,30 +70,52 @@ fn taking_settings(matches: &ArgMatches) -> Option<&ArgMatches> {
 type Values = BTreeMap<String, Vec<String>>;
 
 /// Refuses unknown variables, and reads the files that `..._FILE` name.
-fn of_variables(command: &Command, variables: &BTreeMap<String, String>) -> Result<Values, SettingsError> {
+fn of_variables(
+    command: &Command,
+    variables: &BTreeMap<String, String>,
+) -> Result<Values, SettingsError> {
     let mut known = BTreeSet::new();
     collect(command, &mut known);
-    let files: BTreeMap<String, &str> =
-        SECRETS.iter().map(|name| (format!("{PREFIX}{}_FILE", name.to_uppercase()), *name)).collect();
+    let files: BTreeMap<String, &str> = SECRETS
+        .iter()
+        .map(|name| (format!("{PREFIX}{}_FILE", name.to_uppercase()), *name))
+        .collect();
     known.extend(files.keys().cloned());
     let mut values = Values::new();
     for (variable, value) in variables {
         if !known.contains(variable) {
-            return Err(unknown("the variable", variable, known.iter().map(String::as_str)));
+            return Err(unknown(
+                "the variable",
+                variable,
+                known.iter().map(String::as_str),
+            ));
         }
-        let Some(name) = files.get(variable) else { continue };
+        let Some(name) = files.get(variable) else {
+            continue;
+        };
         let plain = variable.trim_end_matches("_FILE");
         if variables.contains_key(plain) {
-            return Err(SettingsError(format!("{plain} and {variable} are both set: unset one of them")));
+            return Err(SettingsError(format!(
+                "{plain} and {variable} are both set: unset one of them"
+            )));
         }
-        values.insert((*name).to_owned(), vec![content(variable, Path::new(value))?]);
+        values.insert(
+            (*name).to_owned(),
+            vec![content(variable, Path::new(value))?],
+        );
     }
     Ok(values)
 }
 
 fn collect(command: &Command, known: &mut BTreeSet<String>) {
-    known.extend(command.get_arguments().filter_map(|arg| Some(arg.get_env()?.to_str()?.to_owned())));
-    command.get_subcommands().for_each(|command| collect(command, known));
+    known.extend(
+        command
+            .get_arguments()
+            .filter_map(|arg| Some(arg.get_env()?.to_str()?.to_owned())),
+    );
+    command
+        .get_subcommands()
+        .for_each(|command| collect(command, known));
 }
 
 fn of_file(named: Option<&Path>) -> Result<Values, SettingsError> {
@@ -100,23 +124,35 @@ fn of_file(named: Option<&Path>) -> Result<Values, SettingsError> {
         return Ok(Values::new());
     }
     let shown = path.display();
-    let text = std::fs::read_to_string(path).map_err(|error| SettingsError(format!("cannot read the settings in {shown}: {error}")))?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| SettingsError(format!("cannot read the settings in {shown}: {error}")))?;
     // The parser's own message quotes the line, which may hold a secret.
     let table: toml::Table = toml::from_str(&text).map_err(|error: toml::de::Error| {
-        let line = error.span().map_or(1, |span| 1 + text[..span.start.min(text.len())].matches('\n').count());
+        let line = error.span().map_or(1, |span| {
+            1 + text[..span.start.min(text.len())].matches('\n').count()
+        });
         SettingsError(format!("{shown}, line {line}: {}", error.message()))
     })?;
     let settings = Settings::augment_args(Command::new("settings"));
-    let known: BTreeSet<&str> = settings.get_arguments().map(|arg| arg.get_id().as_str()).collect();
+    let known: BTreeSet<&str> = settings
+        .get_arguments()
+        .map(|arg| arg.get_id().as_str())
+        .collect();
     let mut values = Values::new();
     for (key, value) in table {
-        let secret = key.strip_suffix("_file").filter(|name| SECRETS.contains(name));
+        let secret = key
+            .strip_suffix("_file")
+            .filter(|name| SECRETS.contains(name));
         if secret.is_none() && !known.contains(key.as_str()) {
             return Err(unknown(&format!("{shown} has the key"), &key, known));
         }
-        let texts = texts(&value).ok_or_else(|| SettingsError(format!("{shown}: {key} is neither a text, number nor list")))?;
+        let texts = texts(&value).ok_or_else(|| {
+            SettingsError(format!("{shown}: {key} is neither a text, number nor list"))
+        })?;
         match (secret, texts.first()) {
-            (Some(name), Some(file)) => values.insert(name.to_owned(), vec![content(&key, Path::new(file))?]),
+            (Some(name), Some(file)) => {
+                values.insert(name.to_owned(), vec![content(&key, Path::new(file))?])
+            }
             _ => values.insert(key, texts),
         };
     }
@@ -129,26 +165,44 @@ fn texts(value: &toml::Value) -> Option<Vec<String>> {
         toml::Value::Integer(number) => Some(vec![number.to_string()]),
         toml::Value::Boolean(truth) => Some(vec![truth.to_string()]),
         toml::Value::Array(items) => Some(items.iter().filter_map(texts).flatten().collect()),
-        toml::Value::Table(entries) => entries.iter().map(|(name, value)| Some(format!("{name}={}", texts(value)?.join(",")))).collect(),
+        toml::Value::Table(entries) => entries
+            .iter()
+            .map(|(name, value)| Some(format!("{name}={}", texts(value)?.join(","))))
+            .collect(),
         toml::Value::Float(_) | toml::Value::Datetime(_) => None,
     }
 }
 
 fn content(name: &str, path: &Path) -> Result<String, SettingsError> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| SettingsError(format!("cannot read {}, which {name} names: {error}", path.display())))?;
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        SettingsError(format!(
+            "cannot read {}, which {name} names: {error}",
+            path.display()
+        ))
+    })?;
     Ok(text.trim_end_matches(['\r', '\n']).to_owned())
 }
 
 fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> SettingsError {
-    let meant = nearest(name, known).map_or_else(|| "`wrkflw config template` lists all".into(), |near| format!("did you mean {near}?"));
+    let meant = nearest(name, known).map_or_else(
+        || "`wrkflw config template` lists all".into(),
+        |near| format!("did you mean {near}?"),
+    );
     SettingsError(format!("{what} {name}, which is no setting: {meant}"))
 }
 
 fn with_defaults(command: Command, values: &Values) -> Command {
-    let names: Vec<String> = command.get_subcommands().map(|command| command.get_name().to_owned()).collect();
-    let command = names.into_iter().fold(command, |command, name| command.mut_subcommand(name, |sub| with_defaults(sub, values)));
-    if !command.get_arguments().any(|arg| arg.get_id() == FILE_ARGUMENT) {
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|command| command.get_name().to_owned())
+        .collect();
+    let command = names.into_iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |sub| with_defaults(sub, values))
+    });
+    if !command
+        .get_arguments()
+        .any(|arg| arg.get_id() == FILE_ARGUMENT)
+    {
         return command;
     }
     command.mut_args(|arg| match values.get(arg.get_id().as_str()) {
@@ -162,22 +216,50 @@ mod tests {
     use super::*;
     use clap::FromArgMatches as _;
 
-    fn read(arguments: &[&str], variables: &[(&str, &str)], file: &str) -> Result<Settings, String> {
-        let folder = std::env::temp_dir().join(format!("wrkflw-settings-{}", crate::clock::new_id()));
+    fn read(
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+        file: &str,
+    ) -> Result<Settings, String> {
+        let folder =
+            std::env::temp_dir().join(format!("wrkflw-settings-{}", crate::clock::new_id()));
         std::fs::create_dir(&folder).expect("a folder");
         let path = folder.join("test.toml");
-        std::fs::write(&path, file.replace("FOLDER", folder.to_str().expect("text"))).expect("a file");
+        std::fs::write(
+            &path,
+            file.replace("FOLDER", folder.to_str().expect("text")),
+        )
+        .expect("a file");
         std::fs::write(folder.join("secret"), "from-a-file\n").expect("a file");
-        let variables = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        let arguments = ["serve", "--config", path.to_str().expect("text")].iter().chain(arguments).map(Into::into).collect();
+        let variables = variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        let arguments = ["serve", "--config", path.to_str().expect("text")]
+            .iter()
+            .chain(arguments)
+            .map(Into::into)
+            .collect();
         let command = Settings::augment_args(Command::new("serve"))
-            .arg(clap::Arg::new(FILE_ARGUMENT).long("config").value_parser(clap::value_parser!(PathBuf)))
+            .arg(
+                clap::Arg::new(FILE_ARGUMENT)
+                    .long("config")
+                    .value_parser(clap::value_parser!(PathBuf)),
+            )
             .mut_args(|arg| arg.env(clap::builder::Resettable::Reset))
             .mut_arg("kafka_topic", |arg| arg.env("WRKFLW_KAFKA_TOPIC"));
-        let result = matches(command, &Sources { arguments, variables });
+        let result = matches(
+            command,
+            &Sources {
+                arguments,
+                variables,
+            },
+        );
         std::fs::remove_dir_all(&folder).expect("our folder");
         match result {
-            Ok(matches) => Ok(Settings::from_arg_matches(&matches).expect("matches of the settings")),
+            Ok(matches) => {
+                Ok(Settings::from_arg_matches(&matches).expect("matches of the settings"))
+            }
             Err(LayerError::Settings(error)) => Err(error.0),
             Err(LayerError::Clap(error)) => Err(error.to_string()),
         }
@@ -195,28 +277,46 @@ mod tests {
     #[test]
     fn what_nobody_knows_is_refused_with_the_nearest_name() {
         let error = read(&[], &[], "kafka_tpoic = \"x\"").expect_err("unknown");
-        assert!(error.contains("kafka_tpoic") && error.contains("did you mean kafka_topic?"), "{error}");
+        assert!(
+            error.contains("kafka_tpoic") && error.contains("did you mean kafka_topic?"),
+            "{error}"
+        );
         let error = read(&[], &[("WRKFLW_KAFKA_TOPICS", "x")], "").expect_err("unknown");
-        assert!(error.contains("did you mean WRKFLW_KAFKA_TOPIC?"), "{error}");
+        assert!(
+            error.contains("did you mean WRKFLW_KAFKA_TOPIC?"),
+            "{error}"
+        );
     }
 
     #[test]
     fn secrets_are_read_from_the_files_that_are_named() {
         let settings = read(&[], &[], "jwt_secret_file = \"FOLDER/secret\"").expect("settings");
         assert_eq!(settings.auth.jwt_secret.as_deref(), Some("from-a-file"));
-        let error = read(&[], &[("WRKFLW_JWT_SECRET_FILE", "/nowhere")], "").expect_err("no such file");
+        let error =
+            read(&[], &[("WRKFLW_JWT_SECRET_FILE", "/nowhere")], "").expect_err("no such file");
         assert!(error.contains("WRKFLW_JWT_SECRET_FILE"), "{error}");
     }
 
     #[test]
     fn a_value_of_the_wrong_type_is_refused() {
-        assert!(read(&[], &[], "kafka_partitions = \"many\"").expect_err("no number").contains("kafka-partitions"));
-        assert!(read(&[], &[], "listen = 1.5").expect_err("a float").contains("listen"));
+        assert!(
+            read(&[], &[], "kafka_partitions = \"many\"")
+                .expect_err("no number")
+                .contains("kafka-partitions")
+        );
+        assert!(
+            read(&[], &[], "listen = 1.5")
+                .expect_err("a float")
+                .contains("listen")
+        );
     }
 
     #[test]
     fn a_broken_file_is_named_with_its_line_and_not_quoted() {
         let error = read(&[], &[], "log = \"info\"\njwt_secret = \"s3cret\n").expect_err("broken");
-        assert!(error.contains("line 2") && !error.contains("s3cret"), "{error}");
+        assert!(
+            error.contains("line 2") && !error.contains("s3cret"),
+            "{error}"
+        );
     }
 }

@@ -1,10 +1,18 @@
 //! The known name that somebody most likely meant.
 
 /// The candidate that differs least from `name`, if the two are alike at all.
-pub(super) fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+pub(super) fn nearest<'a>(
+    name: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
     let close_enough = 1 + name.len() / 3;
-    let scored = candidates.into_iter().map(|candidate| (distance(name, candidate), candidate));
-    scored.min().filter(|(distance, _)| *distance <= close_enough).map(|(_, candidate)| candidate)
+    let scored = candidates
+        .into_iter()
+        .map(|candidate| (distance(name, candidate), candidate));
+    scored
+        .min()
+        .filter(|(distance, _)| *distance <= close_enough)
+        .map(|(_, candidate)| candidate)
 }
 
 /// How many letters have to be added, dropped or replaced (Levenshtein).

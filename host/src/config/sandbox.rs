@@ -72,14 +72,28 @@ impl SandboxArgs {
             fuel_describe: self.fuel_describe.unwrap_or(defaults.fuel_describe),
             deadline_ms: self.guest_deadline_ms.unwrap_or(defaults.deadline_ms),
             queue_ms_max: self.guest_queue_ms_max.unwrap_or(defaults.queue_ms_max),
-            memory_bytes_max: self.guest_memory_bytes_max.unwrap_or(defaults.memory_bytes_max),
-            table_elements_max: self.guest_table_elements_max.unwrap_or(defaults.table_elements_max),
-            input_bytes_max: self.guest_input_bytes_max.unwrap_or(defaults.input_bytes_max),
-            output_bytes_max: self.guest_output_bytes_max.unwrap_or(defaults.output_bytes_max),
-            component_bytes_max: self.component_bytes_max.unwrap_or(defaults.component_bytes_max),
+            memory_bytes_max: self
+                .guest_memory_bytes_max
+                .unwrap_or(defaults.memory_bytes_max),
+            table_elements_max: self
+                .guest_table_elements_max
+                .unwrap_or(defaults.table_elements_max),
+            input_bytes_max: self
+                .guest_input_bytes_max
+                .unwrap_or(defaults.input_bytes_max),
+            output_bytes_max: self
+                .guest_output_bytes_max
+                .unwrap_or(defaults.output_bytes_max),
+            component_bytes_max: self
+                .component_bytes_max
+                .unwrap_or(defaults.component_bytes_max),
             concurrency: self.guest_concurrency.unwrap_or(defaults.concurrency),
-            cache_bytes_max: self.code_cache_bytes_max.unwrap_or(defaults.cache_bytes_max),
-            artifact_bytes_max: self.artifact_bytes_max.unwrap_or(defaults.artifact_bytes_max),
+            cache_bytes_max: self
+                .code_cache_bytes_max
+                .unwrap_or(defaults.cache_bytes_max),
+            artifact_bytes_max: self
+                .artifact_bytes_max
+                .unwrap_or(defaults.artifact_bytes_max),
             artifact_dir: None,
             ..defaults
         };

@@ -5,12 +5,16 @@ const KEY_BYTES_MIN: usize = 16;
 
 /// A key that seals decisions, under its name.
 pub(super) fn seal_key(text: &str) -> Result<(String, Vec<u8>), String> {
-    let (name, hex) = text.trim().split_once(':').ok_or("seal_keys: write each key as name:hex")?;
-    let bytes = from_hex(hex).ok_or_else(|| format!("seal_keys: the key {name} is not written in hex digits"))?;
+    let (name, hex) = text
+        .trim()
+        .split_once(':')
+        .ok_or("seal_keys: write each key as name:hex")?;
+    let bytes = from_hex(hex)
+        .ok_or_else(|| format!("seal_keys: the key {name} is not written in hex digits"))?;
     match bytes.len() {
-        length if length < KEY_BYTES_MIN => {
-            Err(format!("seal_keys: the key {name} has {length} bytes; take {KEY_BYTES_MIN} at least"))
-        }
+        length if length < KEY_BYTES_MIN => Err(format!(
+            "seal_keys: the key {name} has {length} bytes; take {KEY_BYTES_MIN} at least"
+        )),
         _ => Ok((name.to_owned(), bytes)),
     }
 }
@@ -23,7 +27,9 @@ pub(super) fn artifact_key(text: &str) -> Result<[u8; 32], String> {
 
 /// A property of librdkafka.
 pub(super) fn property(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("kafka_properties: write each property as name=value")?;
+    let (name, value) = text
+        .split_once('=')
+        .ok_or("kafka_properties: write each property as name=value")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
 }
 
@@ -44,14 +50,22 @@ mod tests {
     fn seal_keys_are_named_and_long_enough() {
         let (name, bytes) = seal_key("k1:000102030405060708090a0b0c0d0eFF").expect("a key");
         assert_eq!((name.as_str(), bytes[15]), ("k1", 255));
-        for (text, words) in [("k1", "name:hex"), ("k1:xyz0", "hex digits"), ("k1:00ff", "2 bytes"), ("k1:00f", "hex digits")] {
+        for (text, words) in [
+            ("k1", "name:hex"),
+            ("k1:xyz0", "hex digits"),
+            ("k1:00ff", "2 bytes"),
+            ("k1:00f", "hex digits"),
+        ] {
             assert!(seal_key(text).expect_err(text).contains(words), "{text}");
         }
     }
 
     #[test]
     fn messages_do_not_quote_the_secret() {
-        for message in [seal_key("k1:s3cret").expect_err("no hex"), artifact_key("s3cret").expect_err("no hex")] {
+        for message in [
+            seal_key("k1:s3cret").expect_err("no hex"),
+            artifact_key("s3cret").expect_err("no hex"),
+        ] {
             assert!(!message.contains("s3cret"), "{message}");
         }
     }

@@ -18,23 +18,45 @@ pub fn template() -> String {
         write!(text, "\n# {help}.\n{}", choices(arg)).expect("a String takes every write");
         writeln!(text, "#{name} = {}", value(arg)).expect("a String takes every write");
         if SECRETS.contains(&name) {
-            writeln!(text, "#{name}_file = \"/run/secrets/{name}\"").expect("a String takes every write");
+            writeln!(text, "#{name}_file = \"/run/secrets/{name}\"")
+                .expect("a String takes every write");
         }
     }
     text
 }
 
 fn choices(arg: &Arg) -> String {
-    let names: Vec<String> = arg.get_possible_values().iter().map(|value| value.get_name().to_owned()).collect();
-    if names.is_empty() { String::new() } else { format!("# One of: {}.\n", names.join(", ")) }
+    let names: Vec<String> = arg
+        .get_possible_values()
+        .iter()
+        .map(|value| value.get_name().to_owned())
+        .collect();
+    if names.is_empty() {
+        String::new()
+    } else {
+        format!("# One of: {}.\n", names.join(", "))
+    }
 }
 
 fn value(arg: &Arg) -> String {
-    let defaults: Vec<_> = arg.get_default_values().iter().map(|value| value.to_string_lossy().into_owned()).collect();
-    let quoted = |text: &str| if text.parse::<u64>().is_ok() { text.to_owned() } else { format!("{text:?}") };
+    let defaults: Vec<_> = arg
+        .get_default_values()
+        .iter()
+        .map(|value| value.to_string_lossy().into_owned())
+        .collect();
+    let quoted = |text: &str| {
+        if text.parse::<u64>().is_ok() {
+            text.to_owned()
+        } else {
+            format!("{text:?}")
+        }
+    };
     match (arg.get_value_delimiter(), defaults.first()) {
         (Some(delimiter), all) => {
-            let items = all.into_iter().flat_map(|all| all.split(delimiter)).map(quoted);
+            let items = all
+                .into_iter()
+                .flat_map(|all| all.split(delimiter))
+                .map(quoted);
             format!("[{}]", items.collect::<Vec<_>>().join(", "))
         }
         (None, Some(one)) => quoted(one),
@@ -53,7 +75,8 @@ mod tests {
             Some(rest) if !rest.starts_with(' ') => format!("{rest}\n"),
             _ => String::new(),
         });
-        let table: toml::Table = toml::from_str(&uncommented.collect::<String>()).expect("the template is TOML");
+        let table: toml::Table =
+            toml::from_str(&uncommented.collect::<String>()).expect("the template is TOML");
         assert_eq!(table["listen"].as_str(), Some("127.0.0.1:8080"));
         assert_eq!(table["roles"].as_array().map(Vec::len), Some(2));
         assert!(table.contains_key("jwt_secret_file") && table.contains_key("guest_deadline_ms"));

@@ -7,6 +7,12 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
 /// Accepts connections until `cancel`, and ends when the last request has its answer.
-pub async fn serve(listener: TcpListener, router: Router, cancel: CancellationToken) -> io::Result<()> {
-    axum::serve(listener, router).with_graceful_shutdown(cancel.cancelled_owned()).await
+pub async fn serve(
+    listener: TcpListener,
+    router: Router,
+    cancel: CancellationToken,
+) -> io::Result<()> {
+    axum::serve(listener, router)
+        .with_graceful_shutdown(cancel.cancelled_owned())
+        .await
 }

@@ -24,16 +24,41 @@ pub(super) fn run(output: Output, environment: &Environment) -> Result<()> {
     let project = Project::require(found.as_ref())?;
     let toolchain = toolchain::find()?;
     let mut command = cargo(Some(&toolchain), environment);
-    command.current_dir(&project.folder).args(["build", "--lib", "--target", TARGET, "--profile", PROFILE, "--package", &project.name]);
+    command.current_dir(&project.folder).args([
+        "build",
+        "--lib",
+        "--target",
+        TARGET,
+        "--profile",
+        PROFILE,
+        "--package",
+        &project.name,
+    ]);
     command.arg("--target-dir").arg(&project.target);
-    let status = command.stdout(Stdio::from(std::io::stderr())).status().map_err(|_| no_cargo())?;
+    let status = command
+        .stdout(Stdio::from(std::io::stderr()))
+        .status()
+        .map_err(|_| no_cargo())?;
     if !status.success() {
-        let failure = Failure::new(Exit::Failed, format!("{} does not compile for {TARGET}", project.name));
-        return Err(failure.next("mend what cargo reports above; `wrkflw plugin test` finds most of it faster").into());
+        let failure = Failure::new(
+            Exit::Failed,
+            format!("{} does not compile for {TARGET}", project.name),
+        );
+        return Err(failure
+            .next("mend what cargo reports above; `wrkflw plugin test` finds most of it faster")
+            .into());
     }
-    let module = project.target.join(TARGET).join(PROFILE).join(project.name.replace('-', "_")).with_extension("wasm");
+    let module = project
+        .target
+        .join(TARGET)
+        .join(PROFILE)
+        .join(project.name.replace('-', "_"))
+        .with_extension("wasm");
     let core = fs::read(&module).with_context(|| {
-        format!("cargo left no {}: the crate needs `crate-type = [\"cdylib\", \"rlib\"]` under [lib]", module.display())
+        format!(
+            "cargo left no {}: the crate needs `crate-type = [\"cdylib\", \"rlib\"]` under [lib]",
+            module.display()
+        )
     })?;
     let component = componentize(&core).map_err(|error| {
         Failure::new(Exit::Invalid, error).next("export the flow with `wrkflw_guest::export!`, and use no crate that needs an operating system")
@@ -44,7 +69,15 @@ pub(super) fn run(output: Output, environment: &Environment) -> Result<()> {
     fs::write(&path, &component).with_context(|| format!("cannot write {}", path.display()))?;
     let digest = Digest(Sha256::digest(&component).into()).to_string();
     let built = json!({ "name": project.name, "path": path, "sizeBytes": component.len(), "digest": digest });
-    output.record(&built, &[("name", "/name"), ("path", "/path"), ("bytes", "/sizeBytes"), ("digest", "/digest")])?;
+    output.record(
+        &built,
+        &[
+            ("name", "/name"),
+            ("path", "/path"),
+            ("bytes", "/sizeBytes"),
+            ("digest", "/digest"),
+        ],
+    )?;
     output.hint("next: wrkflw plugin check, or wrkflw definition publish");
     Ok(())
 }

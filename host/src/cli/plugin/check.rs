@@ -16,10 +16,21 @@ use crate::domain::json::Json;
 use crate::engine::{Error, check_component};
 use crate::wasm::{Compiler, Sandbox, Settings};
 
-const ADMITTED: &[Column] =
-    &[("file", "/path"), ("digest", "/digest"), ("sdk", "/sdk"), ("wit", "/wit"), ("states", "/states"), ("own work", "/ownWork")];
+const ADMITTED: &[Column] = &[
+    ("file", "/path"),
+    ("digest", "/digest"),
+    ("sdk", "/sdk"),
+    ("wit", "/wit"),
+    ("states", "/states"),
+    ("own work", "/ownWork"),
+];
 
-pub(super) fn run(file: Option<PathBuf>, config: Option<PathBuf>, output: Output, environment: &Environment) -> Result<()> {
+pub(super) fn run(
+    file: Option<PathBuf>,
+    config: Option<PathBuf>,
+    output: Output,
+    environment: &Environment,
+) -> Result<()> {
     let project = Project::find_unless(file.is_some())?;
     let path = match file {
         Some(file) => file,
@@ -28,14 +39,24 @@ pub(super) fn run(file: Option<PathBuf>, config: Option<PathBuf>, output: Output
     let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
     let config = config.or_else(|| project?.config());
     let text = read_config(config.as_deref())?;
-    let config = Json::parse(&text).map_err(|error| Failure::new(Exit::Invalid, format!("the config has {error}")))?;
+    let config = Json::parse(&text)
+        .map_err(|error| Failure::new(Exit::Invalid, format!("the config has {error}")))?;
     let program = environment.program.clone();
     let admission = block_on(async {
-        let sandbox = Sandbox::new(Settings::new(Compiler::Child(program))).map_err(|error| anyhow!(error))?;
-        check_component(&sandbox, &bytes, &config).await.map_err(refusal)
+        let sandbox = Sandbox::new(Settings::new(Compiler::Child(program)))
+            .map_err(|error| anyhow!(error))?;
+        check_component(&sandbox, &bytes, &config)
+            .await
+            .map_err(refusal)
     })?;
     let states = &admission.graph.states;
-    let names = |own_work: bool| states.iter().filter(|state| state.own_work || !own_work).map(|state| &state.name).collect::<Vec<_>>();
+    let names = |own_work: bool| {
+        states
+            .iter()
+            .filter(|state| state.own_work || !own_work)
+            .map(|state| &state.name)
+            .collect::<Vec<_>>()
+    };
     let admitted = json!({
         "path": path,
         "digest": admission.digest.to_string(),
@@ -50,7 +71,9 @@ pub(super) fn run(file: Option<PathBuf>, config: Option<PathBuf>, output: Output
 }
 
 fn refusal(error: Error) -> anyhow::Error {
-    let Error::Unpublishable(problems) = error else { return error.into() };
+    let Error::Unpublishable(problems) = error else {
+        return error.into();
+    };
     let named = |problem: &Problem| match problem.at.as_str() {
         "" => format!("{} [{}]", problem.message, problem.code),
         at => format!("{at}: {} [{}]", problem.message, problem.code),

@@ -61,13 +61,22 @@ fn test(arguments: &[String], output: Output, environment: &Environment) -> Resu
     let found = Project::find()?;
     let project = Project::require(found.as_ref())?;
     let mut command = cargo(None, environment);
-    command.current_dir(&project.folder).arg("test").args(arguments);
+    command
+        .current_dir(&project.folder)
+        .arg("test")
+        .args(arguments);
     // What cargo prints is progress: standard output is for data.
-    let status = command.stdout(Stdio::from(std::io::stderr())).status().context("cargo cannot be run")?;
+    let status = command
+        .stdout(Stdio::from(std::io::stderr()))
+        .status()
+        .context("cargo cannot be run")?;
     if !status.success() {
         return Err(Failure::new(Exit::Failed, format!("tests of {} fail", project.name)).into());
     }
-    output.record(&json!({ "name": project.name, "passed": true }), &[("name", "/name"), ("passed", "/passed")])?;
+    output.record(
+        &json!({ "name": project.name, "passed": true }),
+        &[("name", "/name"), ("passed", "/passed")],
+    )?;
     output.hint("next: wrkflw plugin build");
     Ok(())
 }

@@ -10,8 +10,15 @@ use super::super::Environment;
 use super::super::failure::{Exit, Failure};
 
 /// What cargo sets for a program that it runs. It describes that program's build and not a plugin's.
-const OF_OUTER_BUILD: [&str; 7] =
-    ["CARGO", "RUSTC", "RUSTC_WORKSPACE_WRAPPER", "RUSTDOC", "RUSTUP_TOOLCHAIN", "LD_LIBRARY_PATH", "RUST_RECURSION_COUNT"];
+const OF_OUTER_BUILD: [&str; 7] = [
+    "CARGO",
+    "RUSTC",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "RUSTDOC",
+    "RUSTUP_TOOLCHAIN",
+    "LD_LIBRARY_PATH",
+    "RUST_RECURSION_COUNT",
+];
 
 /// A crate.
 pub(in crate::cli) struct Project {
@@ -25,19 +32,33 @@ impl Project {
     /// The crate of the current folder or of one above it.
     pub(in crate::cli) fn find() -> Result<Option<Project>> {
         let here = std::env::current_dir().context("cannot tell the current folder")?;
-        if !here.ancestors().any(|folder| folder.join("Cargo.toml").is_file()) {
+        if !here
+            .ancestors()
+            .any(|folder| folder.join("Cargo.toml").is_file())
+        {
             return Ok(None);
         }
         let output = Command::new("cargo")
-            .args(["metadata", "--no-deps", "--offline", "--format-version", "1"])
+            .args([
+                "metadata",
+                "--no-deps",
+                "--offline",
+                "--format-version",
+                "1",
+            ])
             .stderr(Stdio::piped())
             .output()
             .map_err(|_| no_cargo())?;
         if !output.status.success() {
             let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            return Err(Failure::new(Exit::Failed, format!("cargo does not understand this folder: {said}")).into());
+            return Err(Failure::new(
+                Exit::Failed,
+                format!("cargo does not understand this folder: {said}"),
+            )
+            .into());
         }
-        let metadata = serde_json::from_slice(&output.stdout).context("the answer of `cargo metadata` is no JSON")?;
+        let metadata = serde_json::from_slice(&output.stdout)
+            .context("the answer of `cargo metadata` is no JSON")?;
         Ok(nearest(&metadata, &here))
     }
 
@@ -56,7 +77,10 @@ impl Project {
 
     /// Where the component of this crate is put.
     pub(super) fn component(&self) -> PathBuf {
-        self.target.join("components").join(&self.name).with_extension("wasm")
+        self.target
+            .join("components")
+            .join(&self.name)
+            .with_extension("wasm")
     }
 
     /// The component, if it was built.
@@ -65,7 +89,10 @@ impl Project {
         if path.is_file() {
             return Ok(path);
         }
-        let failure = Failure::new(Exit::NotFound, format!("{} is not built: there is no {}", self.name, path.display()));
+        let failure = Failure::new(
+            Exit::NotFound,
+            format!("{} is not built: there is no {}", self.name, path.display()),
+        );
         Err(failure.next("wrkflw plugin build").into())
     }
 
@@ -77,11 +104,20 @@ impl Project {
 
 fn nearest(metadata: &Value, here: &Path) -> Option<Project> {
     let target = PathBuf::from(metadata["target_directory"].as_str()?);
-    let packages = metadata["packages"].as_array()?.iter().filter_map(|package| {
-        let folder = Path::new(package["manifest_path"].as_str()?).parent()?.to_owned();
-        let name = package["name"].as_str()?.to_owned();
-        here.starts_with(&folder).then(|| Project { name, folder, target: target.clone() })
-    });
+    let packages = metadata["packages"]
+        .as_array()?
+        .iter()
+        .filter_map(|package| {
+            let folder = Path::new(package["manifest_path"].as_str()?)
+                .parent()?
+                .to_owned();
+            let name = package["name"].as_str()?.to_owned();
+            here.starts_with(&folder).then(|| Project {
+                name,
+                folder,
+                target: target.clone(),
+            })
+        });
     packages.max_by_key(|project| project.folder.components().count())
 }
 

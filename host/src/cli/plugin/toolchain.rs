@@ -19,13 +19,20 @@ pub(super) fn find() -> Result<String> {
         .spawn()
         .context("bash cannot be run; it looks for the toolchain")?;
     let mut stdin = shell.stdin.take().context("the shell has an input")?;
-    stdin.write_all(SCRIPT.as_bytes()).context("the shell ended early")?;
+    stdin
+        .write_all(SCRIPT.as_bytes())
+        .context("the shell ended early")?;
     drop(stdin);
     let output = shell.wait_with_output().context("the shell was lost")?;
     let name = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     if output.status.success() && !name.is_empty() {
         return Ok(name);
     }
-    let failure = Failure::new(Exit::Failed, "no Rust toolchain here can compile for WebAssembly");
-    Err(failure.next("rustup target add wasm32-unknown-unknown").into())
+    let failure = Failure::new(
+        Exit::Failed,
+        "no Rust toolchain here can compile for WebAssembly",
+    );
+    Err(failure
+        .next("rustup target add wasm32-unknown-unknown")
+        .into())
 }
