@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use wrkflw::domain::cloudevent::Naming;
 use wrkflw::outbox::Relay;
 use wrkflw::outbox::settings::{KafkaSettings, Mode};
-use wrkflw::store::outbox::Outbox;
+use wrkflw::store::outbox::{Backlog, Outbox};
 
 use consumer::{Consumer, Received, partitions};
 use database::{Database, record, topic_of};
@@ -207,7 +207,7 @@ async fn a_broker_that_is_down_delays_events_and_loses_none() {
     consumer.assert_in_order();
     assert_eq!(
         database.outbox().backlog().await.expect("a measure"),
-        Default::default()
+        Backlog::default()
     );
 }
 

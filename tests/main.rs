@@ -1,6 +1,8 @@
 //! Tests of wrkflw from the outside: one binary, one module per subject.
 
+mod api;
 mod flow;
+mod hazards;
 mod idempotency;
 mod kafka;
 mod races;

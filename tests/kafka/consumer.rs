@@ -8,7 +8,7 @@ use rdkafka::message::Headers as _;
 use rdkafka::{ClientConfig, Message as _, Offset, TopicPartitionList};
 
 /// Longer than anything that a test waits for.
-pub(super) const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(super) struct Consumer {
     inner: StreamConsumer,

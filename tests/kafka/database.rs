@@ -168,6 +168,5 @@ pub(super) async fn record<'e>(
 
 /// The name of a database, which nothing else has.
 pub(super) fn topic_of(database: &TestDatabase) -> String {
-    let name = database.url().rsplit('/').next().expect("a URL has a path");
-    name.split('?').next().unwrap_or(name).to_owned()
+    database.name().to_owned()
 }

@@ -24,6 +24,8 @@ use wrkflw::wasm::{Compiler, Sandbox, Settings};
 use super::postgres::{TestDatabase, database};
 
 const SECRET: &[u8] = b"a secret for tests, long enough for HS256";
+/// How long a request may go on: longer than a busy machine needs.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// What roles permit in the tests' tenant.
 const USER: &[&str] = &[
     "instance:start",
@@ -34,7 +36,7 @@ const USER: &[&str] = &[
     "event:read",
     "directory:read",
 ];
-const ADMIN: &[&str] = &[
+pub(crate) const ADMIN: &[&str] = &[
     "instance:start",
     "instance:read",
     "instance:cancel",
@@ -127,7 +129,7 @@ impl TestApp {
             },
         )
         .expect("a URL");
-        let engine = engine(store).await;
+        let engine = engine(store, PATIENCE).await;
         let auth = AuthSettings {
             hs256_secret: Some(Secret::new(SECRET)),
             ..AuthSettings::default()
@@ -143,8 +145,13 @@ impl TestApp {
 
     /// A second host on the same database.
     pub(crate) async fn beside(&self) -> Host {
+        self.beside_at(self.database.url(), PATIENCE).await
+    }
+
+    /// A second host that finds the same database at another address, or gives a request another time.
+    pub(crate) async fn beside_at(&self, url: &str, patience: Duration) -> Host {
         let store = Store::connect(
-            self.database.url(),
+            url,
             PoolSizes {
                 writer: 4,
                 reader: 3,
@@ -152,9 +159,9 @@ impl TestApp {
             },
         )
         .expect("a URL");
-        let engine = engine(store).await;
+        let engine = engine(store, patience).await;
         Host {
-            router: service(engine, &self.auth),
+            router: service(self.engine.clone(), auth),
             auth: self.auth.clone(),
         }
     }
@@ -275,19 +282,18 @@ pub(crate) struct Host {
 
 impl Host {
     pub(crate) fn token(&self, user: &str) -> String {
-        let roles = vec![if user == "admin" { "admin" } else { "user" }.to_owned()];
+        let role = if user == "admin" { "admin" } else { "user" };
+        self.token_of(user, "default", &[role])
+    }
+
+    pub(crate) fn token_of(&self, subject: &str, tenant: &str, roles: &[&str]) -> String {
         let claims = Claims {
-            subject: user.to_owned(),
-            tenant: "default".to_owned(),
-            roles,
+            subject: subject.to_owned(),
+            tenant: tenant.to_owned(),
+            roles: roles.iter().map(ToString::to_string).collect(),
         };
-        token::mint(
-            &self.auth,
-            &claims,
-            Duration::from_hours(1),
-            Clock::System.now(),
-        )
-        .expect("a token")
+        let (lifetime, now) = (Duration::from_hours(1), Clock::System.now());
+        token::mint(&self.auth, &claims, lifetime, now).expect("a token")
     }
 
     pub(crate) fn request(
@@ -345,18 +351,12 @@ impl Host {
     }
 }
 
-async fn engine(store: Store) -> Engine {
+async fn engine(store: Store, patience: Duration) -> Engine {
     let seals =
         SealKeys::new("test", BTreeMap::from([("test".to_owned(), vec![7; 32])])).expect("a key");
-    Engine::new(
-        store,
-        sandbox().await,
-        Clock::System,
-        seals,
-        Duration::from_secs(20),
-    )
-    .await
-    .expect("an engine")
+    Engine::new(store, sandbox().await, Clock::System, seals, patience)
+        .await
+        .expect("an engine")
 }
 
 fn service(engine: Engine, auth: &AuthSettings) -> Router {

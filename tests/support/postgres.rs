@@ -65,6 +65,11 @@ impl TestDatabase {
         &self.url
     }
 
+    /// What nothing else on the server is called.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
     /// Connections as the superuser, to look behind the host's back.
     pub(crate) fn admin_pool(&self) -> &PgPool {
         &self.pool

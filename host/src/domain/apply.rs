@@ -224,7 +224,11 @@ fn leave(
         left_by: trigger.to_owned(),
         actor: stamp.actor.map(str::to_owned),
     };
-    instance.past.push(past);
+    // Of those left in one instant the first entered comes first: an order that rows can tell, too.
+    let place = instance
+        .past
+        .partition_point(|other| other.order() <= past.order());
+    instance.past.insert(place, past);
     Ok(())
 }
 

@@ -115,6 +115,13 @@ pub struct PastState {
     pub actor: Option<String>,
 }
 
+impl PastState {
+    /// What past stays are ordered by: when they were left, then in the order of entering.
+    pub fn order(&self) -> (Timestamp, Timestamp, StateId) {
+        (self.left_at, self.state.entered_at, self.state.id)
+    }
+}
+
 /// A work item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use super::Engine;
 use super::error::Error;
-use super::execute::Identity;
+use super::request::Identity;
 use crate::domain::actor::Actor;
 use crate::domain::answer::Violation;
 use crate::domain::command::Command;

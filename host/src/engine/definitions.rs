@@ -5,7 +5,7 @@ use utoipa::ToSchema;
 
 use super::Engine;
 use super::error::Error;
-use super::execute::Identity;
+use super::request::Identity;
 use crate::clock;
 use crate::domain::audit::sha256;
 use crate::domain::check::{self, Problem};

@@ -10,6 +10,7 @@ use super::Engine;
 use super::error::Error;
 use super::evidence::Circumstances;
 use super::observe::Observation;
+use super::request::{Done, Idempotency, Identity, Rendered, Reply, Request};
 use super::turns::Turned;
 use crate::clock;
 use crate::domain::actor::Actor;
@@ -17,98 +18,30 @@ use crate::domain::audit::{Draft, Entry, Head, Stream, StreamKind};
 use crate::domain::command::Command;
 use crate::domain::event::Event;
 use crate::domain::ids::{CommandId, InstanceId, TenantId, VersionRef};
-use crate::domain::instance::Instance;
 use crate::domain::json::Json;
 use crate::domain::rejection::Rejection;
 use crate::domain::turn::Context;
 use crate::domain::version::Version;
+use crate::store::StoreError;
 use crate::store::commit::{Change, KeyedReply, Verdict};
-use crate::store::load::{Principalship, Stored, StoredReply};
+use crate::store::load::{Stored, StoredReply};
 
 /// The first pause after a passing failure of the database; it doubles.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_millis(500);
-
-/// Who asks.
-#[derive(Debug, Clone)]
-pub struct Identity {
-    pub tenant: TenantId,
-    pub tenant_name: String,
-    pub subject: String,
-    pub roles: Vec<String>,
-}
-
-impl Identity {
-    pub(super) fn principalship(&self) -> Principalship {
-        Principalship {
-            tenant: self.tenant,
-            subject: self.subject.clone(),
-            roles: self.roles.clone(),
-        }
-    }
-}
-
-/// An idempotency key, with the fingerprint of the request it stands for.
-#[derive(Debug, Clone)]
-pub struct Idempotency {
-    pub key: String,
-    pub fingerprint: [u8; 32],
-}
-
-/// What ties a command to its request elsewhere.
-#[derive(Debug, Clone, Default)]
-pub struct Trace {
-    pub request_id: Option<String>,
-    /// W3C trace context, carried into the events.
-    pub traceparent: Option<String>,
-}
-
-/// A command with its circumstances.
-pub struct Request<'a> {
-    pub who: &'a Identity,
-    pub command: Command,
-    /// The revision that the caller believes the instance to have.
-    pub if_match: Option<u32>,
-    pub idempotency: Option<Idempotency>,
-    /// Everything but the commit.
-    pub dry_run: bool,
-    pub trace: Trace,
-    /// Makes the reply, which is stored in the same commit as the effect.
-    pub render: &'a (dyn Fn(&Done<'_>) -> Rendered + Send + Sync),
-}
-
-/// What a command came to, as the reply shows it.
-pub struct Done<'a> {
-    pub command: &'a Command,
-    pub actor: &'a Actor,
-    pub version: &'a Version,
-    pub instance: &'a Instance,
-    pub events: &'a [Event],
-    pub entries: &'a [Entry],
-    pub dry_run: bool,
-}
-
-/// A reply, ready to be sent and stored.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rendered {
-    pub status: u16,
-    pub body: String,
-    /// Header lines, `name: value`, one a line.
-    pub headers: String,
-}
-
-/// A reply, fresh or repeated.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reply {
-    pub rendered: Rendered,
-    pub replayed: bool,
-}
 
 /// What an attempt starts from.
 struct Ground {
     actor: Actor,
     version: std::sync::Arc<Version>,
     stored: Option<Stored>,
+}
+
+/// A commit whose verdict was lost with its connection. The server may still be carrying it out.
+struct Doubt {
+    instance: InstanceId,
+    command: CommandId,
+    rendered: Rendered,
 }
 
 /// How an attempt ended.
@@ -146,28 +79,70 @@ impl Engine {
         let _turn = tokio::time::timeout_at(deadline, turn)
             .await
             .map_err(|_| Error::Busy)?;
-        let command_id = CommandId(clock::new_id());
+        let mut doubts = Vec::new();
         let mut pause = PAUSE_MIN;
         loop {
-            match self
-                .attempt(request, instance, command_id, observation)
+            let mut failure = match self
+                .attempt(request, instance, &mut doubts, observation)
                 .await
             {
                 Ok(Attempt::Finished(reply)) => return Ok(reply),
-                Ok(Attempt::Again) => {}
-                Err(Error::Store(error))
-                    if error.is_passing() && Instant::now() + pause < deadline =>
-                {
+                Ok(Attempt::Again) => None,
+                Err(error) => Some(error),
+            };
+            match self.carried_out(request.who.tenant, &doubts).await {
+                Ok(Some(reply)) => return Ok(reply),
+                Ok(None) => {}
+                // A rejection may be our own success looked at from behind: nothing is said before that is known.
+                Err(error) => failure = Some(error.into()),
+            }
+            let over = Instant::now() + pause >= deadline;
+            match failure {
+                None if Instant::now() >= deadline => return Err(Error::Busy),
+                None => {}
+                Some(Error::Store(error)) if error.is_passing() && !over => {
                     tracing::warn!(%error, "the database failed in passing; the command is tried again");
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(PAUSE_MAX);
                 }
-                Err(error) => return Err(error),
-            }
-            if Instant::now() >= deadline {
-                return Err(Error::Busy);
+                Some(Error::Store(error)) if error.is_contention() => return Err(Error::Busy),
+                Some(error) => return Err(error),
             }
         }
+    }
+
+    /// The reply of the doubtful commit that took place after all: the audit has its command.
+    async fn carried_out(
+        &self,
+        tenant: TenantId,
+        doubts: &[Doubt],
+    ) -> Result<Option<Reply>, StoreError> {
+        for Doubt {
+            instance,
+            command,
+            rendered,
+        } in doubts
+        {
+            if self
+                .0
+                .store
+                .was_committed(tenant, *instance, *command)
+                .await?
+            {
+                self.announce();
+                return Ok(Some(Reply {
+                    rendered: rendered.clone(),
+                    replayed: false,
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Tells relay and streams of this process that there are new events.
+    fn announce(&self) {
+        self.0.wake.notify_one();
+        self.0.commits.send_modify(|count| *count += 1);
     }
 
     async fn instance_of(&self, request: &Request<'_>) -> Result<Option<InstanceId>, Error> {
@@ -195,9 +170,10 @@ impl Engine {
         &self,
         request: &Request<'_>,
         instance: Option<InstanceId>,
-        command_id: CommandId,
+        doubts: &mut Vec<Doubt>,
         observation: &mut Observation,
     ) -> Result<Attempt, Error> {
+        let command_id = CommandId(clock::new_id());
         let key = request.idempotency.as_ref().filter(|_| !request.dry_run);
         let (ground, reply) = self.ground(request, instance, key).await?;
         if let (Some(reply), Some(key)) = (reply, key) {
@@ -249,7 +225,7 @@ impl Engine {
             seals,
             reply: key.map(|key| keyed(request.who, key, &rendered)),
         };
-        self.settle(request, change, rendered).await
+        self.settle(request, change, rendered, doubts).await
     }
 
     /// Loads what the command starts from, and the reply that it may have got already. The ground is judged only
@@ -369,33 +345,34 @@ impl Engine {
             .collect()
     }
 
-    /// Commits, and reads the verdict.
+    /// Commits, and reads the verdict. When the connection broke, the commit is left in doubt.
     async fn settle(
         &self,
         request: &Request<'_>,
         change: Change,
         rendered: Rendered,
+        doubts: &mut Vec<Doubt>,
     ) -> Result<Attempt, Error> {
         let (tenant, instance, command) = (change.tenant, change.after.id, change.command);
-        let verdict = match self.0.store.commit(&[&change]).await {
-            Ok(verdicts) => verdicts.first().copied().unwrap_or(Verdict::Stale),
-            // The connection may have broken after the commit: what counts is what the audit says.
-            Err(error)
-                if error.is_passing()
-                    && self
-                        .0
-                        .store
-                        .was_committed(tenant, instance, command)
-                        .await? =>
-            {
-                Verdict::Applied
+        let results = self.0.store.commit(&[&change]).await;
+        let verdict = match results
+            .and_then(|results| results.into_iter().next().unwrap_or(Ok(Verdict::Stale)))
+        {
+            Ok(verdict) => verdict,
+            Err(error) => {
+                if error.is_passing() && !error.is_contention() {
+                    doubts.push(Doubt {
+                        instance,
+                        command,
+                        rendered,
+                    });
+                }
+                return Err(error.into());
             }
-            Err(error) => return Err(error.into()),
         };
         match verdict {
             Verdict::Applied => {
-                self.0.wake.notify_one();
-                self.0.commits.send_modify(|count| *count += 1);
+                self.announce();
                 for task in change.after.active.iter().flat_map(|state| &state.tasks) {
                     self.0.tasks.insert((tenant, task.id), instance).await;
                 }

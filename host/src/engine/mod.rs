@@ -11,6 +11,7 @@ mod evidence;
 mod execute;
 mod observe;
 mod queue;
+mod request;
 pub mod seal;
 mod turns;
 mod versions;
@@ -31,7 +32,7 @@ use crate::wasm::Sandbox;
 pub use actions::{Action, Refusal};
 pub use definitions::{Activation, Published, check_component};
 pub use error::Error;
-pub use execute::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
+pub use request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
 pub use seal::SealKeys;
 
 /// Definition versions kept ready. They never change.

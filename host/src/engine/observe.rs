@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::Engine;
 use super::error::Error;
-use super::execute::{Reply, Request};
+use super::request::{Reply, Request};
 use super::turns::Turned;
 use crate::clock;
 use crate::domain::ids::VersionRef;

@@ -1,6 +1,6 @@
 //! The HTTP API: the only folder that names `axum`. Handlers read, ask the engine or the store, and show.
 //!
-//! All routes stand in [`routes`]; [`problem`] turns errors into answers; [`commands`] carries out what
+//! All routes stand in [`routes()`]; [`problem`] turns errors into answers; [`commands`] carries out what
 //! changes instances. `extract` reads requests, so that handlers see good values only.
 
 pub mod auth;

@@ -5,7 +5,7 @@
 //! found guilty, together with those that follow them in their instances.
 
 use std::collections::HashSet;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rdkafka::producer::DeliveryFuture;
 use tokio_util::sync::CancellationToken;
@@ -30,6 +30,8 @@ const ATTEMPTS_AFTER: [Duration; ATTEMPTS as usize] = [
 const ATTEMPTS: i32 = 3;
 /// How long the client may take to answer for what it was told to give up.
 const PURGED_WITHIN: Duration = Duration::from_secs(2);
+/// How long all of that may take in one claim, well within what the database lets a claim be silent.
+const ALONE_WITHIN: Duration = Duration::from_secs(20);
 /// Events that are tried on their own in one claim; the others wait for the next.
 const ALONE_EVENTS_MAX: usize = 100;
 
@@ -230,6 +232,7 @@ async fn try_alone(
         .filter(|(_, letter)| letter.is_open())
         .nth(ALONE_EVENTS_MAX)
         .map_or(letters.len(), |(end, _)| end);
+    let begun = Instant::now();
     for pause in ATTEMPTS_AFTER {
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
@@ -243,6 +246,11 @@ async fn try_alone(
             }
             if cancel.is_cancelled() {
                 return Ok(());
+            }
+            if begun.elapsed() > ALONE_WITHIN {
+                return Err(Failure::Transport(
+                    "the broker answers too slowly to try events one by one".into(),
+                ));
             }
             letter.send_alone(producer, cancel).await?;
             if letter.is_open() {

@@ -34,21 +34,43 @@ impl StoreError {
     pub fn is_passing(&self) -> bool {
         match self {
             StoreError::Database(sqlx::Error::Database(error)) => {
-                // Serialization failure, deadlock, shutdown, too many connections.
-                error.code().is_some_and(|code| {
-                    code.starts_with("57P") || matches!(&*code, "40001" | "40P01" | "53300")
-                })
+                // Serialization failure, too many connections, shutdown.
+                let passes = error.code().is_some_and(|code| {
+                    code.starts_with("57P") || matches!(&*code, "40001" | "53300")
+                });
+                passes || self.is_contention()
             }
-            StoreError::Database(error) => {
-                matches!(
-                    error,
-                    sqlx::Error::Io(_)
-                        | sqlx::Error::PoolTimedOut
-                        | sqlx::Error::PoolClosed
-                        | sqlx::Error::Tls(_)
-                )
-            }
+            // A connection that ends before it is made is reported as a breach of the protocol.
+            StoreError::Database(error) => matches!(
+                error,
+                sqlx::Error::Io(_)
+                    | sqlx::Error::PoolTimedOut
+                    | sqlx::Error::PoolClosed
+                    | sqlx::Error::Tls(_)
+                    | sqlx::Error::Protocol(_)
+            ),
             StoreError::Inconsistent { .. } | StoreError::Migration(_) => false,
+        }
+    }
+
+    /// Whether somebody else held the rows for too long: a deadlock, or a lock that did not come in time.
+    pub fn is_contention(&self) -> bool {
+        self.is_lock_timeout() || self.has_code("40P01")
+    }
+
+    /// Whether a row was held by somebody else for longer than a statement waits.
+    pub(super) fn is_lock_timeout(&self) -> bool {
+        self.has_code("55P03")
+    }
+
+    fn has_code(&self, wanted: &str) -> bool {
+        match self {
+            StoreError::Database(sqlx::Error::Database(error)) => {
+                error.code().is_some_and(|code| code == wanted)
+            }
+            StoreError::Database(_)
+            | StoreError::Inconsistent { .. }
+            | StoreError::Migration(_) => false,
         }
     }
 }

@@ -232,7 +232,7 @@ impl InstanceRow {
                 Stay::Past(state) => past.push(state),
             }
         }
-        past.sort_by_key(|state: &PastState| state.left_at);
+        past.sort_by_key(PastState::order);
         let instance = Instance {
             id: InstanceId(self.id),
             definition: VersionRef {

@@ -12,6 +12,9 @@ use crate::domain::ids::TenantId;
 
 /// How long a caller waits for a free connection.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
+/// How long a statement of the writer waits for a row that another session holds, in milliseconds. Callers look
+/// again until their own time is over, so a row that is held for long costs them no connection for ever.
+const LOCK_TIMEOUT_MS: &str = "2000";
 
 /// How many connections each role may open.
 #[derive(Debug, Clone, Copy)]
@@ -50,9 +53,10 @@ impl Store {
             .application_name("wrkflw")
             .options([("jit", "off")]);
         // The array form of the commit is planned once: planning it anew for each call halves its throughput.
-        let writer = options
-            .clone()
-            .options([("plan_cache_mode", "force_generic_plan")]);
+        let writer = options.clone().options([
+            ("plan_cache_mode", "force_generic_plan"),
+            ("lock_timeout", LOCK_TIMEOUT_MS),
+        ]);
         Ok(Store {
             writer: pool(writer, "set role wrkflw_writer", sizes.writer),
             reader: pool(options.clone(), "set role wrkflw_reader", sizes.reader),

@@ -62,6 +62,13 @@ started as (
     from member m
     join starting s on s.command_id = m.command_id
     left join keyed k on k.command_id = m.command_id
+    -- The key may be that of a command on an instance, here or earlier: the unique index knows the keys of starts only.
+    where k.key is null or not exists (
+        select from idempotency_key o where o.tenant_id = k.tenant_id and o.principal = k.principal and o.key = k.key
+    ) and not exists (
+        select from keyed o join claimed c on c.command_id = o.command_id
+        where o.tenant_id = k.tenant_id and o.principal = k.principal and o.key = k.key
+    )
     order by m.tenant_id, s.definition_key, s.entity_type, s.entity_id, m.id
     on conflict do nothing
     returning tenant_id, id

@@ -8,22 +8,32 @@ impl Store {
     /// Applies each change that still fits its instance; the verdicts are in the order of the changes. At most
     /// [`BATCH_MAX`] changes, of different instances.
     ///
-    /// When one member's values are refused by the database the whole statement fails; the members are
-    /// then applied one by one, so that the others do not pay for it.
-    pub async fn commit(&self, changes: &[&Change]) -> Result<Vec<Verdict>, StoreError> {
+    /// When one member's values are refused by the database, or somebody holds the row of one, the whole statement
+    /// fails; the members are then applied one by one, each with a result of its own, so that the others do not pay
+    /// for it. The outer error says that nothing is known of any member.
+    pub async fn commit(
+        &self,
+        changes: &[&Change],
+    ) -> Result<Vec<Result<Verdict, StoreError>>, StoreError> {
         debug_assert!(changes.len() <= BATCH_MAX);
         let error = match self.commit_together(changes).await {
-            Ok(verdicts) => return Ok(verdicts),
-            Err(error) if changes.len() == 1 || error.is_passing() => return Err(error),
+            Ok(verdicts) => return Ok(verdicts.into_iter().map(Ok).collect()),
+            Err(error)
+                if changes.len() == 1 || (error.is_passing() && !error.is_lock_timeout()) =>
+            {
+                return Err(error);
+            }
             Err(error) => error,
         };
         metrics::counter!("wrkflw_commit_batches_split_total").increment(1);
         tracing::warn!(%error, members = changes.len(), "a batch failed; its members are applied one by one");
-        let mut verdicts = Vec::with_capacity(changes.len());
+        let mut results = Vec::with_capacity(changes.len());
         for change in changes {
-            verdicts.extend(self.commit_together(&[change]).await?);
+            let result = self.commit_together(&[change]).await;
+            results
+                .push(result.map(|verdicts| verdicts.first().copied().unwrap_or(Verdict::Stale)));
         }
-        Ok(verdicts)
+        Ok(results)
     }
 
     #[expect(clippy::too_many_lines, reason = "one statement, one parameter a line")]

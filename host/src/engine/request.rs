@@ -1,0 +1,85 @@
+//! What goes into a command and comes out of it: who asks for what, under which conditions, and the reply.
+
+use crate::domain::actor::Actor;
+use crate::domain::audit::Entry;
+use crate::domain::command::Command;
+use crate::domain::event::Event;
+use crate::domain::ids::TenantId;
+use crate::domain::instance::Instance;
+use crate::domain::version::Version;
+use crate::store::load::Principalship;
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    pub tenant: TenantId,
+    pub tenant_name: String,
+    pub subject: String,
+    pub roles: Vec<String>,
+}
+
+impl Identity {
+    pub(super) fn principalship(&self) -> Principalship {
+        Principalship {
+            tenant: self.tenant,
+            subject: self.subject.clone(),
+            roles: self.roles.clone(),
+        }
+    }
+}
+
+/// An idempotency key, with the fingerprint of the request it stands for.
+#[derive(Debug, Clone)]
+pub struct Idempotency {
+    pub key: String,
+    pub fingerprint: [u8; 32],
+}
+
+/// What ties a command to its request elsewhere.
+#[derive(Debug, Clone, Default)]
+pub struct Trace {
+    pub request_id: Option<String>,
+    /// W3C trace context, carried into the events.
+    pub traceparent: Option<String>,
+}
+
+/// A command with its circumstances.
+pub struct Request<'a> {
+    pub who: &'a Identity,
+    pub command: Command,
+    /// The revision that the caller believes the instance to have.
+    pub if_match: Option<u32>,
+    pub idempotency: Option<Idempotency>,
+    /// Everything but the commit.
+    pub dry_run: bool,
+    pub trace: Trace,
+    /// Makes the reply, which is stored in the same commit as the effect.
+    pub render: &'a (dyn Fn(&Done<'_>) -> Rendered + Send + Sync),
+}
+
+/// What a command came to, as the reply shows it.
+pub struct Done<'a> {
+    pub command: &'a Command,
+    pub actor: &'a Actor,
+    pub version: &'a Version,
+    pub instance: &'a Instance,
+    pub events: &'a [Event],
+    pub entries: &'a [Entry],
+    pub dry_run: bool,
+}
+
+/// A reply, ready to be sent and stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendered {
+    pub status: u16,
+    pub body: String,
+    /// Header lines, `name: value`, one a line.
+    pub headers: String,
+}
+
+/// A reply, fresh or repeated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    pub rendered: Rendered,
+    pub replayed: bool,
+}

@@ -1,0 +1,419 @@
+//! Changes for the commit statement, made by real turns whose flow logic is a few lines of this file.
+
+use serde_json::Value;
+use sqlx::AssertSqlSafe;
+use wrkflw::clock;
+use wrkflw::domain::actor::Actor;
+use wrkflw::domain::answer::{
+    Assignment, Attribute, AttributeValue, Offer, Plan, Principal, Verdict,
+};
+use wrkflw::domain::audit::{Draft, Head, Stream, StreamKind};
+use wrkflw::domain::command::Command;
+use wrkflw::domain::graph::{
+    AttributeDeclaration, AttributeType, FiredBy, Graph, State, StateKind, Transition,
+};
+use wrkflw::domain::ids::{CommandId, Digest, InstanceId, TaskId, TenantId, VersionRef};
+use wrkflw::domain::instance::{Entity, Instance};
+use wrkflw::domain::json::Json;
+use wrkflw::domain::question::{Answer, Occurrence, Question};
+use wrkflw::domain::turn::{Context, Turn};
+use wrkflw::domain::version::Version;
+use wrkflw::store::commit::{Change, KeyedReply, Seal, Verdict as Fate};
+use wrkflw::store::load::{Principalship, Stored, StoredReply};
+use wrkflw::store::{PoolSizes, Store};
+
+use crate::support::postgres::{TestDatabase, database};
+
+pub(super) const TENANT: TenantId = TenantId(7);
+
+/// Every table that a commit writes, with what ties its rows to an instance.
+const TABLES: [(&str, &str); 9] = [
+    ("instance", "t.id = $1"),
+    ("state_instance", "t.instance_id = $1"),
+    ("task", "t.instance_id = $1"),
+    (
+        "task_candidate",
+        "exists (select from task k where k.tenant_id = t.tenant_id and k.id = t.task_id and k.instance_id = $1)",
+    ),
+    ("decision", "t.instance_id = $1"),
+    ("attribute", "t.instance_id = $1"),
+    ("audit_entry", "t.stream_id = $1"),
+    ("outbox_event", "t.instance_id = $1"),
+    (
+        "idempotency_key",
+        "exists (select from audit_entry a where a.stream_id = $1 and a.command_id = t.command_id)",
+    ),
+];
+
+/// A store with a flow of its own: `Work` goes on GO through two routers back to `Work`, on FORK to `Work` and
+/// `Side`, on SPLIT to `Work` and `Done` at once, on END to `Done`.
+pub(super) struct Desk {
+    pub(super) database: TestDatabase,
+    pub(super) store: Store,
+    version: Version,
+}
+
+impl Desk {
+    pub(super) async fn new() -> Desk {
+        let database = database(async |url: &str| Store::migrate(url).await).await;
+        // As large tables are read: few rows would be scanned in the order of their pages, whatever the batch's order.
+        for method in ["seqscan", "hashjoin", "mergejoin"] {
+            let sql = format!(
+                "alter database {} set enable_{method} = off",
+                database.name()
+            );
+            sqlx::raw_sql(AssertSqlSafe(sql))
+                .execute(database.admin_pool())
+                .await
+                .expect("a setting");
+        }
+        let sizes = PoolSizes {
+            writer: 8,
+            reader: 1,
+            relay: 1,
+        };
+        let store = Store::connect(database.url(), sizes).expect("a URL");
+        let reference = VersionRef {
+            key: "errands".into(),
+            version: 1,
+        };
+        let version = Version {
+            reference,
+            component: Digest([1; 32]),
+            config: Json::empty(),
+            graph: graph(),
+            schema: None,
+        };
+        Desk {
+            database,
+            store,
+            version,
+        }
+    }
+
+    /// The effect of a command, not yet committed.
+    pub(super) fn change(&self, before: Option<Stored>, actor: &str, command: &Command) -> Change {
+        let actor = Actor {
+            id: actor.into(),
+            groups: vec!["crew".into()],
+            permissions: vec![],
+            on_behalf_of: None,
+        };
+        let now = clock::Clock::System.now();
+        let now = before
+            .as_ref()
+            .map_or(now, |stored| now.max(stored.instance.updated_at));
+        let context = Context {
+            version: &self.version,
+            tenant: "acme",
+            actor: &actor,
+            now,
+        };
+        let mut ids = clock::new_id;
+        let instance = before.as_ref().map(|stored| stored.instance.clone());
+        let mut turn =
+            Turn::begin(context, instance, command, &mut ids).expect("the command is in order");
+        while let Some(question) = turn.question().expect("a sound flow") {
+            let answer = answer(&question, &turn.instance());
+            turn.answer(answer).expect("a sound answer");
+        }
+        let outcome = turn.finish();
+        let after = outcome.instance;
+        let stream = Stream {
+            tenant: TENANT,
+            kind: StreamKind::Instance,
+            id: after.id.0,
+        };
+        let mut head = before
+            .as_ref()
+            .map_or_else(|| Head::genesis(stream), |stored| stored.head.clone());
+        let command = CommandId(clock::new_id());
+        let entries = outcome.events.iter().map(|event| {
+            let draft = Draft {
+                id: clock::new_id(),
+                kind: event.kind().to_owned(),
+                revision: after.revision,
+                command,
+                actor: Some(actor.id.clone()),
+                task: event.task(),
+                payload: Json::of(event),
+                evidence: None,
+                salt: [0; 16],
+                at: now,
+                public: event.is_public(),
+                traceparent: None,
+            };
+            head.append(stream, draft)
+        });
+        let entries = entries.collect();
+        let known = |task| {
+            before
+                .as_ref()
+                .and_then(|stored| stored.instance.task(task)?.decision())
+                .is_some()
+        };
+        let decided = after
+            .stays()
+            .flat_map(|stay| &stay.tasks)
+            .filter(|task| task.decision().is_some() && !known(task.id));
+        let seals = decided
+            .map(|task| Seal {
+                task: task.id,
+                key_id: "k".into(),
+                version: 1,
+                mac: [0; 32],
+            })
+            .collect();
+        Change {
+            tenant: TENANT,
+            command,
+            before,
+            after,
+            entries,
+            seals,
+            reply: None,
+        }
+    }
+
+    pub(super) fn start(&self, entity: &str) -> Change {
+        self.change(None, "ann", &start(entity))
+    }
+
+    /// Commits changes that nothing stands in the way of.
+    pub(super) async fn apply(&self, changes: &[&Change]) {
+        assert_eq!(
+            self.commit(changes).await,
+            vec![Fate::Applied; changes.len()]
+        );
+    }
+
+    pub(super) async fn commit(&self, changes: &[&Change]) -> Vec<Fate> {
+        let results = self.store.commit(changes).await.expect("a commit");
+        results
+            .into_iter()
+            .map(|result| result.expect("a verdict"))
+            .collect()
+    }
+
+    pub(super) async fn load(&self, instance: InstanceId) -> Stored {
+        let who = Principalship {
+            tenant: TENANT,
+            subject: "rob".into(),
+            roles: vec![],
+        };
+        self.store
+            .load(&who, instance, None)
+            .await
+            .expect("a query")
+            .found
+            .expect("an instance")
+    }
+
+    /// What the database holds once the change is applied.
+    pub(super) fn applied(change: Change) -> Stored {
+        let last = change.entries.last().expect("every change has an entry");
+        let event_seq = change
+            .entries
+            .iter()
+            .rev()
+            .find_map(|entry| entry.event_seq)
+            .expect("a public entry");
+        let head = Head {
+            seq: last.seq,
+            hash: last.hash,
+            event_seq,
+        };
+        let stays = u32::try_from(change.after.stays().count()).expect("few stays");
+        Stored {
+            instance: change.after,
+            head,
+            stays,
+        }
+    }
+
+    /// Starts an instance and lets `rob` claim its task.
+    pub(super) async fn claimed(&self, entity: &str) -> Stored {
+        let start = self.start(entity);
+        self.apply(&[&start]).await;
+        let task = task_of(&start.after);
+        let claim = self.change(Some(Desk::applied(start)), "rob", &Command::Claim { task });
+        self.apply(&[&claim]).await;
+        let stored = self.load(claim.after.id).await;
+        assert_eq!(stored, Desk::applied(claim));
+        stored
+    }
+
+    /// `rob` decides the claimed task of the first active state.
+    pub(super) fn decide(&self, stored: &Stored, outcome: &str) -> Change {
+        self.change(
+            Some(stored.clone()),
+            "rob",
+            &decision(task_of(&stored.instance), outcome),
+        )
+    }
+
+    /// All rows of an instance, table by table.
+    pub(super) async fn rows(&self, instance: InstanceId) -> Vec<(&'static str, Value)> {
+        let mut rows = Vec::new();
+        for (table, tie) in TABLES {
+            let sql = format!(
+                "select coalesce(jsonb_agg(to_jsonb(t) order by to_jsonb(t)::text), '[]') from {table} t where {tie}"
+            );
+            let found = sqlx::query_scalar::<_, Value>(AssertSqlSafe(sql)).bind(instance.0);
+            rows.push((
+                table,
+                found
+                    .fetch_one(self.database.admin_pool())
+                    .await
+                    .expect(table),
+            ));
+        }
+        rows
+    }
+
+    pub(super) async fn count(&self, sql: &'static str) -> i64 {
+        sqlx::query_scalar(sql)
+            .fetch_one(self.database.admin_pool())
+            .await
+            .expect(sql)
+    }
+}
+
+/// How many rows each table has, in the order of its first argument's tables.
+pub(super) fn counts(rows: &[(&'static str, Value)]) -> Vec<(&'static str, usize)> {
+    rows.iter()
+        .map(|(table, rows)| (*table, rows.as_array().map_or(0, Vec::len)))
+        .collect()
+}
+
+pub(super) fn task_of(instance: &Instance) -> TaskId {
+    instance.active[0].tasks[0].id
+}
+
+pub(super) fn decision(task: TaskId, outcome: &str) -> Command {
+    Command::Decide {
+        task,
+        outcome: outcome.into(),
+        comment: Some("well".into()),
+        input: Json::empty(),
+    }
+}
+
+fn start(entity: &str) -> Command {
+    let entity = Entity {
+        kind: "errand".into(),
+        id: entity.into(),
+    };
+    Command::Start {
+        definition: "errands".into(),
+        entity,
+        data: Json::empty(),
+    }
+}
+
+/// The change with an idempotency key of `rob`'s.
+pub(super) fn keyed(mut change: Change, key: &str) -> Change {
+    let reply = StoredReply {
+        fingerprint: vec![1],
+        status: 200,
+        body: "{}".into(),
+        headers: String::new(),
+    };
+    change.reply = Some(KeyedReply {
+        principal: "rob".into(),
+        key: key.into(),
+        reply,
+    });
+    change
+}
+
+fn answer(question: &Question, instance: &Instance) -> Answer {
+    match question {
+        Question::Guard(_) => Answer::Verdict(Verdict::Allow),
+        Question::Transition(occurrence) => Answer::Plan(Ok(plan(occurrence, instance))),
+        Question::Assign(_) => {
+            let candidates = vec![
+                Principal::Group("crew".into()),
+                Principal::User("rob".into()),
+            ];
+            let offer = Offer {
+                label: "errand".into(),
+                candidates,
+                ..Offer::default()
+            };
+            Answer::Assignment(Assignment {
+                offers: vec![offer],
+                needed: 1,
+                ..Assignment::default()
+            })
+        }
+    }
+}
+
+fn plan(occurrence: &Occurrence, instance: &Instance) -> Plan {
+    let stay = instance
+        .active
+        .iter()
+        .find(|stay| Some(stay.id.to_string()) == occurrence.state_instance);
+    let state = stay.expect("an active state").name.as_str();
+    let to: &[&str] = match (state, occurrence.trigger.as_str()) {
+        ("Work", "GO") => &["First"],
+        ("Work", "FORK") => &["Work", "Side"],
+        ("Work", "SPLIT") => &["Work", "Done"],
+        ("First", _) => &["Second"],
+        ("Second", _) => &["Work"],
+        _ => &["Done"],
+    };
+    let miles = Attribute {
+        name: "miles".into(),
+        value: Some(AttributeValue::Decimal("12.50".into())),
+    };
+    Plan {
+        enter: Some(to.iter().map(|name| (*name).to_owned()).collect()),
+        data: Some(format!("{{\"last\":{:?}}}", occurrence.trigger)),
+        attributes: vec![miles],
+        ..Plan::default()
+    }
+}
+
+fn graph() -> Graph {
+    let state = |name: &str, kind| State {
+        name: name.into(),
+        title: name.into(),
+        kind,
+        join: false,
+        own_work: false,
+    };
+    let way = |source: &str, trigger: &str, by, targets: &[&str]| Transition {
+        source: source.into(),
+        trigger: trigger.into(),
+        targets: targets.iter().map(|target| (*target).to_owned()).collect(),
+        by: vec![by],
+        permission: None,
+    };
+    Graph {
+        initial: "Work".into(),
+        initiators: vec![],
+        states: vec![
+            state("Work", StateKind::Task),
+            state("Side", StateKind::Task),
+            state("First", StateKind::Router),
+            state("Second", StateKind::Router),
+            state("Done", StateKind::Terminal("DONE".into())),
+        ],
+        transitions: vec![
+            way("Work", "GO", FiredBy::Decision, &["First"]),
+            way("Work", "FORK", FiredBy::Decision, &["Work", "Side"]),
+            way("Work", "SPLIT", FiredBy::Decision, &["Work", "Done"]),
+            way("Work", "END", FiredBy::Decision, &["Done"]),
+            way("Side", "END", FiredBy::Decision, &["Done"]),
+            way("First", "ON", FiredBy::Entry, &["Second"]),
+            way("Second", "ON", FiredBy::Entry, &["Work"]),
+        ],
+        data_schema: None,
+        attributes: vec![AttributeDeclaration {
+            name: "miles".into(),
+            kind: AttributeType::Decimal,
+        }],
+    }
+}

@@ -1,0 +1,149 @@
+//! The wire between a host and PostgreSQL, cut at the worst moment: the server has committed, and its answer is lost.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+/// The server's last message before it waits for the next: its name, its length, and that no transaction is open.
+const READY: &[u8] = b"Z\0\0\0\x05I";
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// A relay of bytes to the database's server.
+pub(super) struct Wire {
+    url: String,
+    plan: Arc<Plan>,
+    _relays: JoinSet<()>,
+}
+
+#[derive(Default)]
+struct Plan {
+    /// Cut the connection that carries this text to the server, once the server is ready again.
+    needle: Mutex<Option<Vec<u8>>>,
+    /// How many connections are refused once it is cut.
+    outage: AtomicUsize,
+    /// How many are still to be refused.
+    refusals: AtomicUsize,
+    /// Ends the other connections too: the pool must make new ones.
+    gone: watch::Sender<()>,
+}
+
+impl Wire {
+    /// A wire to the server of a database's URL.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the join set ends them with the wire"
+    )]
+    pub(super) async fn to(url: &str) -> Wire {
+        let authority = url
+            .split("://")
+            .nth(1)
+            .and_then(|rest| rest.split('/').next())
+            .expect("a URL");
+        let server = authority.rsplit('@').next().expect("an address").to_owned();
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
+        let port = listener.local_addr().expect("an address").port();
+        let plan = Arc::new(Plan::default());
+        let mut relays = JoinSet::new();
+        let (url, accepting) = (
+            url.replace(&server, &format!("127.0.0.1:{port}")),
+            plan.clone(),
+        );
+        relays.spawn(async move {
+            let mut connections = JoinSet::new();
+            loop {
+                let (client, _) = listener.accept().await.expect("a connection");
+                let refuse = |left: usize| left.checked_sub(1);
+                if accepting
+                    .refusals
+                    .fetch_update(Ordering::SeqCst, Ordering::SeqCst, refuse)
+                    .is_ok()
+                {
+                    continue;
+                }
+                let upstream = TcpStream::connect(&server).await.expect("the server");
+                connections.spawn(relay(client, upstream, accepting.clone()));
+            }
+        });
+        Wire {
+            url,
+            plan,
+            _relays: relays,
+        }
+    }
+
+    /// The database, by way of this wire.
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Loses the answer to the next statement that carries `needle`. With an `outage` all connections end with it, and
+    /// that many new ones are refused.
+    pub(super) fn lose_the_answer_to(&self, needle: &str, outage: usize) {
+        *self.plan.needle.lock().expect("a lock") = Some(needle.as_bytes().to_vec());
+        self.plan.outage.store(outage, Ordering::SeqCst);
+    }
+
+    /// Whether the answer was lost, and all connections refused that were to be.
+    pub(super) fn is_spent(&self) -> bool {
+        self.plan.needle.lock().expect("a lock").is_none()
+            && self.plan.refusals.load(Ordering::SeqCst) == 0
+    }
+}
+
+impl Plan {
+    fn cut(&self) {
+        let outage = self.outage.load(Ordering::SeqCst);
+        self.refusals.store(outage, Ordering::SeqCst);
+        if outage > 0 {
+            self.gone.send_replace(());
+        }
+    }
+
+    /// Whether the text is on its way; it is looked for once.
+    fn spots(&self, sent: &[u8]) -> bool {
+        let mut needle = self.needle.lock().expect("a lock");
+        let found = needle
+            .as_ref()
+            .is_some_and(|needle| sent.windows(needle.len()).any(|window| window == needle));
+        if found {
+            *needle = None;
+        }
+        found
+    }
+}
+
+async fn relay(mut client: TcpStream, mut server: TcpStream, plan: Arc<Plan>) {
+    let (mut sent, mut answered) = (vec![0; CHUNK_BYTES], vec![0; CHUNK_BYTES]);
+    let mut gone = plan.gone.subscribe();
+    let (mut doomed, mut swallowed) = (false, Vec::new());
+    loop {
+        tokio::select! {
+            _ = gone.changed() => return,
+            read = client.read(&mut sent) => {
+                let Ok(count @ 1..) = read else { return };
+                doomed |= plan.spots(&sent[..count]);
+                if server.write_all(&sent[..count]).await.is_err() {
+                    return;
+                }
+            }
+            read = server.read(&mut answered) => {
+                let Ok(count @ 1..) = read else { return };
+                if !doomed {
+                    if client.write_all(&answered[..count]).await.is_err() {
+                        return;
+                    }
+                    continue;
+                }
+                swallowed.extend_from_slice(&answered[..count]);
+                if swallowed.ends_with(READY) {
+                    plan.cut();
+                    return;
+                }
+            }
+        }
+    }
+}
