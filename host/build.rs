@@ -18,6 +18,7 @@ const SOURCES: [&str; 8] = [
     "../Cargo.toml",
     "../guest-sdk/Cargo.toml",
     "../guest-sdk/src",
+    "../guest-sdk/template",
     "../plugins/document-approval",
     "../wit",
 ];

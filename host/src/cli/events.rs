@@ -64,9 +64,9 @@ pub(super) fn run(command: EventsCommand, output: Output, environment: &Environm
         left: args.limit.unwrap_or(u64::MAX),
     };
     if args.follow {
-        tail.follow()?
+        tail.follow()?;
     } else {
-        tail.read_all()?
+        tail.read_all()?;
     }
     if let Some(cursor) = tail.cursor {
         output.hint(&format!("next: wrkflw events tail --after {cursor}"));

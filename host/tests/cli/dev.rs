@@ -7,175 +7,150 @@ use serde_json::Value;
 use crate::program::Place;
 
 fn text(value: &Value, pointer: &str) -> String {
-    value
-        .pointer(pointer)
-        .and_then(Value::as_str)
+    let found = value.pointer(pointer).and_then(Value::as_str);
+    found
         .unwrap_or_else(|| panic!("no {pointer} in {value}"))
         .to_owned()
+}
+
+fn start_line(entity: &str) -> String {
+    format!(
+        r#"instance start document-approval --entity {entity} --data {{"title":"Budget"}} --as author"#
+    )
+}
+
+/// Starts an instance; gives its id and that of its first task.
+fn start(place: &Place, entity: &str) -> (String, String) {
+    let started = place.data(&start_line(entity));
+    (
+        text(&started, "/id"),
+        text(&started, "/states/0/tasks/0/id"),
+    )
 }
 
 #[test]
 fn a_document_is_approved_from_the_command_line() {
     let place = Place::new();
-    let mut dev = place.start(&["dev", "--ephemeral", "--port", "0"]);
+    let mut dev = place.start("dev --ephemeral --port 0");
     assert!(text(&dev.facts, "/url").starts_with("http://127.0.0.1:"));
 
-    let start = [
-        "instance",
-        "start",
-        "document-approval",
-        "--entity",
-        "document/1",
-        "--data",
-        r#"{"title":"Budget"}"#,
-        "--as",
-        "author",
-    ];
-    let dry = place.data(&[start.as_slice(), &["--dry-run"]].concat());
-    assert_eq!(dry["dryRun"], true);
-    let started = place.data(&start);
-    let (id, first) = (
-        text(&started, "/id"),
-        text(&started, "/states/0/tasks/0/id"),
-    );
-    let again = place.run(&start);
     assert_eq!(
-        (again.code, again.stdout.as_str()),
-        (5, ""),
-        "{}",
-        again.stderr
+        place.data(&format!("{} --dry-run", start_line("document/1")))["dryRun"],
+        true
     );
-    assert!(
-        again.stderr.contains("[already_running]\nnext: "),
-        "{}",
-        again.stderr
-    );
-
-    let available = place.data(&["task", "list", "--view", "available", "--as", "reviewer"]);
+    let (id, first) = start(&place, "document/1");
+    let available = place.data("task list --view available --as reviewer");
     assert_eq!(text(&available, "/data/0/id"), first);
-    assert_eq!(
-        place
-            .run(&["task", "claim", &first, "--as", "outsider"])
-            .code,
-        3
-    );
-    assert_eq!(
-        place.data(&["task", "claim", &first, "--as", "reviewer"])["task"]["owner"],
-        "reviewer"
-    );
-    assert_eq!(
-        place
-            .run(&["task", "claim", &first, "--as", "reviewer2"])
-            .code,
-        5
-    );
-    let silent = place.run(&[
-        "task", "decide", &first, "REJECT", "--as", "reviewer", "--output", "json",
-    ]);
-    let problem: Value =
-        serde_json::from_str(&silent.stderr).expect("the problem as the server sent it");
-    assert_eq!(
-        (silent.code, text(&problem, "/errors/0/pointer")),
-        (6, "/comment".to_owned())
-    );
-    assert_eq!(
-        place.data(&["task", "release", &first, "--as", "reviewer"])["task"]["status"],
-        "PENDING"
-    );
-    place.data(&["task", "claim", &first, "--as", "reviewer"]);
-    let stale = place.run(&[
-        "task",
-        "decide",
-        &first,
-        "APPROVE",
-        "--if-match",
-        "1",
-        "--as",
-        "reviewer",
-    ]);
-    assert_eq!(stale.code, 5, "{}", stale.stderr);
-    let decided = place.data(&["task", "decide", &first, "APPROVE", "--as", "reviewer"]);
+    place.data(&format!("task claim {first} --as reviewer2"));
+    let released = place.data(&format!("task release {first} --as reviewer2"));
+    assert_eq!(released["task"]["status"], "PENDING");
+    place.data(&format!("task claim {first} --as reviewer"));
+    let decided = place.data(&format!("task decide {first} APPROVE --as reviewer"));
     let last = text(&decided, "/instance/states/0/tasks/0/id");
-    place.data(&["task", "claim", &last, "--as", "approver"]);
-    let ended = place.data(&[
-        "task",
-        "decide",
-        &last,
-        "APPROVE",
-        "--comment",
-        "Fine.",
-        "--as",
-        "approver",
-    ]);
+    place.data(&format!("task claim {last} --as approver"));
+    let ended = place.data(&format!(
+        "task decide {last} APPROVE --comment Fine. --as approver"
+    ));
     assert_eq!(text(&ended, "/instance/outcome"), "APPROVED");
 
+    let history = place.data(&format!("instance history {id}"));
+    assert_eq!(history["data"].as_array().map(Vec::len), Some(3));
     assert_eq!(
-        place.data(&["instance", "history", &id])["data"]
-            .as_array()
-            .map(Vec::len),
-        Some(3)
-    );
-    assert_eq!(
-        place.data(&["instance", "show", &id])["status"],
+        place.data(&format!("instance show {id}"))["status"],
         "COMPLETED"
     );
     assert_eq!(
-        place.data(&["instance", "list", "--status", "COMPLETED"])["data"][0]["id"],
+        place.data("instance list --status COMPLETED")["data"][0]["id"],
         *id
-    );
-    let unknown = place.run(&["task", "show", "00000000-0000-7000-8000-000000000000"]);
-    assert_eq!((unknown.code, unknown.stdout.as_str()), (4, ""));
-    assert_eq!(
-        place
-            .run(&["instance", "cancel", &id, "--reason", "late"])
-            .code,
-        5
     );
     assert_eq!(dev.stop(), Some(0));
     assert_eq!(
-        place.run(&["instance", "show", &id]).code,
+        place.run("instance list").code,
         7,
         "a server that is gone is not found any more"
     );
 }
 
 #[test]
+fn each_refusal_has_its_exit_code_and_a_next_step() {
+    let place = Place::new();
+    let _dev = place.start("dev --ephemeral --port 0");
+    let (id, task) = start(&place, "document/1");
+    let unknown = "00000000-0000-7000-8000-000000000000";
+    let claimed = place.data(&format!("task claim {task} --as reviewer"));
+    assert_eq!(claimed["task"]["owner"], "reviewer");
+    let cases = [
+        (
+            3,
+            "permission_missing",
+            "instance cancel ID --reason late --as author".replace("ID", &id),
+        ),
+        (
+            3,
+            "forbidden",
+            format!("task decide {task} APPROVE --as approver"),
+        ),
+        (
+            3,
+            "token_malformed",
+            "task list --token nonsense".to_owned(),
+        ),
+        (4, "not_found", format!("task show {unknown}")),
+        (5, "task_taken", format!("task claim {task} --as reviewer2")),
+        (5, "already_running", start_line("document/1")),
+        (
+            5,
+            "stale_revision",
+            format!("task decide {task} APPROVE --if-match 1 --as reviewer"),
+        ),
+        (
+            6,
+            "invalid_input",
+            format!("task decide {task} REJECT --as reviewer"),
+        ),
+    ];
+    for (code, problem, line) in cases {
+        let ran = place.run(&line);
+        assert_eq!(
+            (ran.code, ran.stdout.as_str()),
+            (code, ""),
+            "{line}: {}",
+            ran.stderr
+        );
+        assert!(
+            ran.stderr.contains(&format!("[{problem}]")),
+            "{line}: {}",
+            ran.stderr
+        );
+        assert!(ran.stderr.contains("\nnext: "), "{line}: {}", ran.stderr);
+    }
+    let rejected = place.run(&format!(
+        "task decide {task} REJECT --as reviewer --output json"
+    ));
+    let problem: Value =
+        serde_json::from_str(&rejected.stderr).expect("the problem as the server sent it");
+    assert_eq!(text(&problem, "/errors/0/pointer"), "/comment");
+    assert_eq!(place.run("instance start x --entity y/1 --data {").code, 6);
+}
+
+#[test]
 fn events_are_read_in_order_and_taken_up_after_a_cursor() {
     let place = Place::new();
-    let _dev = place.start(&["dev", "--ephemeral", "--port", "0"]);
-    let data = r#"{"title":"Budget"}"#;
-    let begin = |entity: &str| {
-        place.data(&[
-            "instance",
-            "start",
-            "document-approval",
-            "--entity",
-            entity,
-            "--data",
-            data,
-            "--as",
-            "author",
-        ]);
-    };
-    begin("document/1");
-    let first = place.run(&["events", "tail", "--output", "json"]);
+    let _dev = place.start("dev --ephemeral --port 0");
     let types = |stdout: &str| -> Vec<String> {
-        stdout
+        let events = stdout
             .lines()
-            .map(|line| {
-                text(
-                    &serde_json::from_str(line).expect("an event a line"),
-                    "/type",
-                )
-            })
-            .collect()
+            .map(|line| serde_json::from_str(line).expect("an event a line"));
+        events.map(|event: Value| text(&event, "/type")).collect()
     };
-    let began = [
+    start(&place, "document/1");
+    let first = place.run("events tail --output json");
+    let begun = [
         "dev.wrkflw.flow.started",
         "dev.wrkflw.state.entered",
         "dev.wrkflw.task.created",
     ];
-    assert_eq!(types(&first.stdout), began);
+    assert_eq!(types(&first.stdout), begun);
     let cursor = first
         .stderr
         .trim()
@@ -184,75 +159,63 @@ fn events_are_read_in_order_and_taken_up_after_a_cursor() {
         .expect("the cursor is hinted at")
         .to_owned();
     assert_eq!(
-        place.run(&["events", "tail", "--after", &cursor]).stdout,
+        place.run(&format!("events tail --after {cursor}")).stdout,
         ""
     );
 
-    begin("document/2");
-    let followed = place.run(&[
-        "events", "tail", "--follow", "--limit", "3", "--after", &cursor, "--output", "json",
-        "--quiet",
-    ]);
+    let (second, _) = start(&place, "document/2");
+    let followed = place.run(&format!(
+        "events tail --follow --limit 3 --after {cursor} --output json --quiet"
+    ));
     assert_eq!((followed.code, followed.stderr.as_str()), (0, ""));
-    assert_eq!(types(&followed.stdout), began);
+    assert_eq!(types(&followed.stdout), begun);
     assert!(
-        !followed
-            .stdout
-            .contains("\"id\":\"1\",\"type\":\"document\"")
+        followed.stdout.lines().all(|line| line.contains(&second)),
+        "{}",
+        followed.stdout
     );
 }
 
 #[test]
 fn data_and_secrets_are_kept_and_a_production_host_shares_the_database() {
     let place = Place::new();
-    let mut dev = place.start(&["dev", "--port", "0"]);
-    let start = [
-        "instance",
-        "start",
-        "document-approval",
-        "--entity",
-        "document/1",
-        "--data",
-        r#"{"title":"Budget"}"#,
-        "--as",
-        "author",
-    ];
-    let id = text(&place.data(&start), "/id");
-    let token = text(&place.data(&["token", "reviewer"]), "/token");
+    let mut dev = place.start("dev --port 0");
+    let (id, _) = start(&place, "document/1");
+    let token = text(&place.data("token reviewer"), "/token");
     assert_eq!(dev.stop(), Some(0));
 
-    let mut dev = place.start(&["dev", "--port", "0"]);
+    let mut dev = place.start("dev --port 0");
     assert_eq!(
-        place.data(&["instance", "show", &id, "--token", &token])["status"],
+        place.data(&format!("instance show {id} --token {token}"))["status"],
         "RUNNING"
     );
-    let versions = place.data(&["definition", "list", "document-approval"]);
+    let versions = place.data("definition list document-approval");
     assert_eq!(
         versions["data"].as_array().map(Vec::len),
         Some(1),
         "the same component is the same version"
     );
 
-    let database = format!(
-        "postgres://postgres@localhost/postgres?host={}/.wrkflw/postgres/socket",
-        place.folder.display()
-    );
     let home = place.folder.join(".wrkflw");
-    let secret = home.join("jwt.secret");
-    let seal = fs::read_to_string(home.join("seal.secret")).unwrap();
+    let database = format!(
+        "postgres://postgres@localhost/postgres?host={}/postgres/socket",
+        home.display()
+    );
+    let seal = fs::read_to_string(home.join("seal.secret")).expect("dev made it");
     let settings = format!(
-        "database_url = {database:?}\njwt_secret_file = {secret:?}\nseal_keys = [\"dev:{seal}\"]\nroles = [\"api\"]\n"
+        "database_url = {database:?}\njwt_secret_file = {:?}\nseal_keys = [\"dev:{seal}\"]\nroles = [\"api\"]\n",
+        home.join("jwt.secret")
     );
-    fs::write(place.folder.join("wrkflw.toml"), settings).unwrap();
-    assert_eq!(place.data(&["migrate"])["migrated"], true);
-    let mut serve = place.start(&["serve", "--listen", "127.0.0.1:0"]);
-    let url = format!("http://{}", text(&serve.facts, "/listen"));
-    assert_eq!(
-        place.data(&["instance", "show", &id, "--server", &url, "--token", &token])["id"],
-        *id
+    fs::write(place.folder.join("wrkflw.toml"), settings).expect("our own folder");
+    assert_eq!(place.data("migrate")["migrated"], true);
+    let mut serve = place.start("serve --listen 127.0.0.1:0");
+    let show = format!(
+        "instance show {id} --server http://{}",
+        text(&serve.facts, "/listen")
     );
+    assert_eq!(place.data(&format!("{show} --token {token}"))["id"], *id);
     assert_eq!(
-        place.run(&["instance", "show", &id, "--server", &url]).code,
+        place.run(&show).code,
         3,
         "no token is made for another server"
     );

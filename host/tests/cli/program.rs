@@ -2,104 +2,121 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 /// A folder that goes with the test.
-pub struct Place {
-    pub folder: PathBuf,
+pub(crate) struct Place {
+    pub(crate) folder: PathBuf,
     /// What the program remembers of its user.
     state: PathBuf,
 }
 
 /// What a command left.
-pub struct Ran {
-    pub code: i32,
-    pub stdout: String,
-    pub stderr: String,
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 /// A host in the background, stopped with this value.
-pub struct Running {
+pub(crate) struct Running {
     child: Child,
     /// What it said when it was ready.
-    pub facts: Value,
+    pub(crate) facts: Value,
 }
 
 impl Place {
-    pub fn new() -> Place {
+    pub(crate) fn new() -> Place {
         // Short, because sockets lie below it.
-        let folder =
-            std::env::temp_dir().join(format!("wcli-{}", wrkflw::clock::new_id().simple()));
-        fs::create_dir(&folder).unwrap();
-        Place {
-            state: folder.join("state"),
-            folder,
-        }
+        let name = format!("wcli-{}", wrkflw::clock::new_id().simple());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir(&folder).expect("a fresh folder");
+        let state = folder.join("state");
+        Place { folder, state }
     }
 
-    pub fn command(&self, arguments: &[&str]) -> Command {
+    /// The program with the words of `line` as its arguments.
+    pub(crate) fn command(&self, line: &str) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_wrkflw"));
         for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("WRKFLW_")) {
             command.env_remove(name);
         }
         command
-            .args(arguments)
+            .args(line.split_whitespace())
             .current_dir(&self.folder)
             .env("XDG_STATE_HOME", &self.state)
             .env("CARGO_NET_OFFLINE", "true");
         command
     }
 
-    pub fn run(&self, arguments: &[&str]) -> Ran {
-        ran(self.command(arguments))
+    pub(crate) fn run(&self, line: &str) -> Ran {
+        ran(self.command(line))
+    }
+
+    pub(crate) fn run_in(&self, below: impl AsRef<Path>, line: &str) -> Ran {
+        let mut command = self.command(line);
+        command.current_dir(self.folder.join(below));
+        ran(command)
     }
 
     /// The data of a command that succeeds.
-    pub fn data(&self, arguments: &[&str]) -> Value {
-        let ran = self.run(&[arguments, &["--output", "json"]].concat());
-        assert_eq!(ran.code, 0, "{arguments:?}: {}", ran.stderr);
-        serde_json::from_str(&ran.stdout)
-            .unwrap_or_else(|error| panic!("{arguments:?}: {error}: {}", ran.stdout))
+    pub(crate) fn data(&self, line: &str) -> Value {
+        self.data_in("", line)
+    }
+
+    pub(crate) fn data_in(&self, below: impl AsRef<Path>, line: &str) -> Value {
+        let Ran {
+            code,
+            stdout,
+            stderr,
+        } = self.run_in(below, &format!("{line} --output json"));
+        assert_eq!(code, 0, "{line}: {stderr}");
+        serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{line}: {error}: {stdout}"))
     }
 
     /// Starts a host, and waits until it has said where it is.
-    pub fn start(&self, arguments: &[&str]) -> Running {
-        let mut command = self.command(&[arguments, &["--output", "json"]].concat());
-        let log = fs::File::create(self.folder.join("host.log")).unwrap();
-        let mut child = command.stdout(Stdio::piped()).stderr(log).spawn().unwrap();
+    pub(crate) fn start(&self, line: &str) -> Running {
+        let path = self.folder.join("host.log");
+        let log = fs::File::create(&path).expect("our own folder");
+        let mut command = self.command(&format!("{line} --output json"));
+        let spawned = command.stdout(Stdio::piped()).stderr(log).spawn();
+        let child = spawned.expect("the program starts");
+        let mut running = Running {
+            child,
+            facts: Value::Null,
+        };
         let mut said = String::new();
-        for line in BufReader::new(child.stdout.take().unwrap()).lines() {
-            said += &line.unwrap();
+        for line in BufReader::new(running.child.stdout.take().expect("a pipe")).lines() {
+            said += &line.expect("text");
             if let Ok(facts) = serde_json::from_str(&said) {
-                return Running { child, facts };
+                running.facts = facts;
+                return running;
             }
         }
-        panic!(
-            "{arguments:?} ended early: {}",
-            fs::read_to_string(self.folder.join("host.log")).unwrap()
-        );
+        let log = fs::read_to_string(path).expect("its log");
+        panic!("{line} ended early: {log}");
     }
 }
 
-pub fn ran(mut command: Command) -> Ran {
-    let output = command.output().unwrap();
+pub(crate) fn ran(mut command: Command) -> Ran {
+    let output = command.output().expect("the program starts");
     Ran {
-        code: output.status.code().unwrap(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
+        code: output.status.code().expect("no signal ends it"),
+        stdout: String::from_utf8(output.stdout).expect("text"),
+        stderr: String::from_utf8(output.stderr).expect("text"),
     }
 }
 
 impl Running {
     /// Asks it to stop, and gives its exit code.
-    pub fn stop(&mut self) -> Option<i32> {
-        let pid = Pid::from_raw(self.child.id().cast_signed()).unwrap();
-        kill_process(pid, Signal::TERM).unwrap();
-        self.child.wait().unwrap().code()
+    pub(crate) fn stop(&mut self) -> Option<i32> {
+        let pid = Pid::from_raw(self.child.id().cast_signed()).expect("a pid");
+        kill_process(pid, Signal::TERM).expect("our own child");
+        self.child.wait().expect("our own child").code()
     }
 }
 
