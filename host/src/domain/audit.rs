@@ -221,9 +221,9 @@ mod tests {
             |entry| entry.draft.evidence = Some(Json::empty()),
             |entry| entry.draft.at = Timestamp::from_millisecond(1).expect("a time"),
         ];
-        for (index, change) in changes.iter().enumerate() {
+        for (index, alter) in changes.iter().enumerate() {
             let mut changed = entry.clone();
-            change(&mut changed);
+            alter(&mut changed);
             assert_ne!(changed.digest(&before.hash), entry.hash, "change {index}");
         }
         assert_ne!(entry.digest(&[0; 32]), entry.hash, "the entry before");
