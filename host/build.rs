@@ -11,7 +11,7 @@ mod guest;
 
 const SAMPLE: &str = "document-approval";
 /// What the sample is made from, seen from this folder.
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 9] = [
     "build/guest.rs",
     "src/wasm/componentize.rs",
     "../Cargo.lock",
