@@ -1,5 +1,7 @@
 //! What happened to an instance: the audit's vocabulary. [`apply`](super::apply) folds events into the instance.
 
+pub(super) mod stored;
+
 use serde::{Deserialize, Serialize};
 
 use super::answer::Attribute;
@@ -12,7 +14,8 @@ use super::json::{Json, Node};
 #[serde(
     tag = "type",
     rename_all = "SCREAMING_SNAKE_CASE",
-    rename_all_fields = "camelCase"
+    rename_all_fields = "camelCase",
+    try_from = "stored::StoredEvent"
 )]
 pub enum Event {
     FlowStarted {
@@ -93,16 +96,16 @@ pub enum Event {
 }
 
 /// What a plan changes besides the place of the instance.
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Effects {
     /// JSON Merge Patch for the instance's data.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<Json>,
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attributes: Vec<Attribute>,
     /// Why the logic chose so.
-    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 

@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use super::answer::{AttributeValue, Principal};
+use super::event::stored::StoredTask;
 use super::ids::{InstanceId, StateId, TaskId, VersionRef};
 use super::json::Json;
 
@@ -124,7 +125,7 @@ impl PastState {
 
 /// A work item.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[serde(rename_all = "camelCase", try_from = "StoredTask")]
 pub struct Task {
     pub id: TaskId,
     pub label: String,

@@ -1,0 +1,214 @@
+//! Every event, written and read back.
+
+use uuid::Uuid;
+
+use super::*;
+use crate::domain::answer::AttributeValue;
+use crate::domain::ids::StateId;
+use crate::domain::instance::StateInstance;
+
+fn json(text: &str) -> Json {
+    Json::parse(text).expect("JSON")
+}
+
+fn stay() -> StateInstance {
+    StateInstance {
+        id: StateId(Uuid::from_u128(1)),
+        name: "Review".into(),
+        entered_at: Timestamp::UNIX_EPOCH,
+        due_at: None,
+        predecessors: vec![StateId(Uuid::from_u128(2))],
+        entered_by: Some("GO".into()),
+        caller: Some("ann".into()),
+        needed: 2,
+        exclude: vec!["bob".into()],
+        fallback: None,
+        priority: 3,
+        tasks: vec![],
+    }
+}
+
+fn tasks() -> Vec<Task> {
+    let at = Timestamp::from_millisecond(1_250).expect("a time");
+    let decision = Decision {
+        outcome: "GO".into(),
+        actor: "ann".into(),
+        on_behalf_of: None,
+        comment: None,
+        input: json(r#"{"amount":1e2}"#),
+        decided_at: at,
+    };
+    let owner = || "ann".to_owned();
+    let statuses = [
+        TaskStatus::Pending,
+        TaskStatus::Claimed {
+            owner: owner(),
+            claimed_at: at,
+        },
+        TaskStatus::Completed {
+            owner: owner(),
+            claimed_at: at,
+            decision,
+        },
+        TaskStatus::Cancelled {
+            owner: None,
+            cancelled_at: at,
+        },
+    ];
+    let task = |status| Task {
+        id: TaskId(Uuid::from_u128(3)),
+        label: "Look".into(),
+        candidates: vec![Principal::Group("crew".into())],
+        form: Some(json(r#"{"maximum":1e400}"#)),
+        created_at: at,
+        status,
+    };
+    statuses.map(task).into()
+}
+
+fn data() -> Json {
+    json(r#"{"amount":1.50,"big":123456789012345678901234567890,"small":1e2}"#)
+}
+
+fn effects() -> Effects {
+    let attributes = [
+        ("a", Some(AttributeValue::Decimal("-0.10".into()))),
+        ("b", Some(AttributeValue::Bytes(vec![0, 255]))),
+        ("c", Some(AttributeValue::Timestamp(Timestamp::UNIX_EPOCH))),
+        ("d", None),
+    ];
+    let attributes = attributes
+        .map(|(name, value)| Attribute {
+            name: name.into(),
+            value,
+        })
+        .into();
+    Effects {
+        data: Some(data()),
+        attributes,
+        notes: vec!["so".into()],
+    }
+}
+
+fn of_flows() -> Vec<Event> {
+    vec![
+        Event::FlowStarted {
+            definition: VersionRef {
+                key: "errands".into(),
+                version: 3,
+            },
+            entity: Entity {
+                kind: "errand".into(),
+                id: "1".into(),
+            },
+            initiator: "ann".into(),
+            requesters: vec!["ann".into()],
+            predecessor: Some(InstanceId(Uuid::from_u128(4))),
+            parent: None,
+            data: data(),
+        },
+        Event::FlowCompleted {
+            outcome: "DONE".into(),
+        },
+        Event::FlowCancelled {
+            reason: "late".into(),
+        },
+        Event::Custom {
+            name: "paid".into(),
+            data: data(),
+        },
+    ]
+}
+
+fn of_states() -> Vec<Event> {
+    let (state, trigger) = (stay().id, || "GO".to_owned());
+    let (from, to) = ("Review".to_owned(), vec!["Done".to_owned()]);
+    vec![
+        Event::StateEntered { state: stay() },
+        Event::StateTransitioned {
+            state,
+            from,
+            trigger: trigger(),
+            to,
+            effects: effects(),
+        },
+        Event::StateContinued {
+            state,
+            trigger: trigger(),
+            effects: Effects::default(),
+        },
+        Event::StateCancelled {
+            state,
+            name: "Review".into(),
+            trigger: trigger(),
+        },
+    ]
+}
+
+fn of_tasks() -> Vec<Event> {
+    let (task, state) = (TaskId(Uuid::from_u128(3)), stay().id);
+    let state_name = || "Review".to_owned();
+    let mut events = vec![
+        Event::TaskClaimed {
+            task,
+            state,
+            owner: "ann".into(),
+        },
+        Event::TaskReleased {
+            task,
+            state,
+            owner: "ann".into(),
+        },
+        Event::DecisionRecorded {
+            task,
+            state,
+            state_name: state_name(),
+            outcome: "GO".into(),
+            on_behalf_of: Some("bob".into()),
+            comment: Some("well".into()),
+            input: data(),
+        },
+        Event::TaskCancelled { task, state },
+    ];
+    let created = |task| Event::TaskCreated {
+        state,
+        state_name: state_name(),
+        task,
+    };
+    events.extend(tasks().into_iter().map(created));
+    events
+}
+
+#[test]
+fn every_event_comes_back_as_it_was_written() {
+    for event in [of_flows(), of_states(), of_tasks()].concat() {
+        let payload = Json::of(&event);
+        let back: Event = serde_json::from_str(payload.as_str())
+            .unwrap_or_else(|error| panic!("{payload}: {error}"));
+        assert_eq!(back, event);
+        assert_eq!(Json::of(&back), payload);
+    }
+}
+
+#[test]
+fn a_payload_that_lacks_something_is_refused_by_its_name() {
+    for (payload, message) in [
+        (
+            r#"{"type":"FLOW_COMPLETED"}"#,
+            "the member outcome is missing",
+        ),
+        (
+            r#"{"type":"TASK_CANCELLED","state":7}"#,
+            "the member state: invalid type",
+        ),
+        (
+            r#"{"type":"TASK_EATEN"}"#,
+            "TASK_EATEN is no event of this host",
+        ),
+    ] {
+        let error = serde_json::from_str::<Event>(payload)
+            .expect_err(payload)
+            .to_string();
+        assert!(error.starts_with(message), "{error}");
+    }
+}

@@ -1,0 +1,9 @@
+//! What the audit proves: its entries rebuild the instance, its chain shows every change, and its evidence is enough
+//! to evaluate every command again.
+//!
+//! `stream` reads an instance's entries as an auditor does, from the rows alone; `replay` runs commands again.
+
+mod commands;
+mod proofs;
+mod replay;
+mod stream;

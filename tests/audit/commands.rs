@@ -1,0 +1,307 @@
+//! Random commands by all people, refused ones among them, and everything that must hold of the audit afterwards.
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use uuid::Uuid;
+use wrkflw::domain::ids::{InstanceId, TenantId};
+use wrkflw::engine::Identity;
+
+use super::replay::replay;
+use super::stream::{broken_at, commands, entries, event, fold};
+use crate::support::app::{Answer, TestApp};
+
+const USERS: [&str; 6] = [
+    "author",
+    "reviewer",
+    "reviewer2",
+    "approver",
+    "outsider",
+    "admin",
+];
+const OUTCOMES: [&str; 5] = ["APPROVE", "REJECT", "SUBMIT", "ABANDON", "NONSENSE"];
+const CASES: u32 = 20;
+const STEPS_MAX: usize = 24;
+
+/// What somebody tries.
+#[derive(Debug, Clone)]
+struct Step {
+    user: usize,
+    action: Action,
+    /// Done by somebody who may, if there is such a person; else by `user`, who mostly may not.
+    fitting: bool,
+    dry: bool,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Action {
+    Claim,
+    Release,
+    Decide { outcome: usize, comment: bool },
+    Cancel,
+    Start,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let action = prop_oneof![
+        6 => Just(Action::Claim),
+        1 => Just(Action::Release),
+        8 => (0..OUTCOMES.len(), any::<bool>()).prop_map(|(outcome, comment)| Action::Decide { outcome, comment }),
+        1 => Just(Action::Start),
+    ];
+    let action = prop_oneof![30 => action, 1 => Just(Action::Cancel)];
+    (
+        0..USERS.len(),
+        action,
+        prop::bool::weighted(0.7),
+        prop::bool::weighted(0.1),
+    )
+        .prop_map(|(user, action, fitting, dry)| Step {
+            user,
+            action,
+            fitting,
+            dry,
+        })
+}
+
+/// Numbers whose text matters: `1e2` must not come back as 100.
+fn start_body(entity: &str) -> String {
+    format!(
+        r#"{{"definitionKey":"document-approval","entityType":"document","entityId":"{entity}",
+            "data":{{"title":"A \"plan\" – ✓","amount":1e2,"digits":12345678901234567890.10,"nested":[{{"b":-0,"a":null}}]}}}}"#
+    )
+}
+
+async fn post(app: &TestApp, user: &str, path: &str, body: String) -> Answer {
+    let request = app
+        .host()
+        .request(user, "POST", path)
+        .header("content-type", "application/json");
+    app.host()
+        .answer(request.body(body.into()).expect("a request"))
+        .await
+}
+
+/// Who may do it now, and which task is the one to be done.
+fn fitting(instance: &Value, action: Action) -> Option<&'static str> {
+    let (state, task) = (&instance["states"][0], &instance["states"][0]["tasks"][0]);
+    let worker = match state["name"].as_str()? {
+        "Submitted" => "reviewer",
+        "FinalReview" => "approver",
+        _ => "author",
+    };
+    match (action, task["owner"].as_str()) {
+        (Action::Claim, None) => Some(worker),
+        (Action::Release | Action::Decide { .. }, Some(owner)) => {
+            USERS.into_iter().find(|user| *user == owner)
+        }
+        (Action::Cancel, _) => Some("admin"),
+        (Action::Start | Action::Claim | Action::Release | Action::Decide { .. }, _) => None,
+    }
+}
+
+/// Tries the step; whether it had an effect.
+async fn attempt(app: &TestApp, step: &Step, instance: &mut Value, task: &mut String) -> bool {
+    if let Some(open) = instance["states"][0]["tasks"][0]["id"].as_str() {
+        open.clone_into(task);
+    }
+    let named = USERS[step.user];
+    let user = if step.fitting {
+        fitting(instance, step.action).unwrap_or(named)
+    } else {
+        named
+    };
+    let id = instance["id"].as_str().expect("an id").to_owned();
+    let own_work = instance["states"][0]["name"] == "ReworkRequested";
+    let (path, body) = match step.action {
+        Action::Claim => (format!("/v1/tasks/{task}/claim"), "{}".to_owned()),
+        Action::Release => (format!("/v1/tasks/{task}/release"), "{}".to_owned()),
+        Action::Decide { outcome, comment } => {
+            let outcome = if step.fitting {
+                outcome % 2 + 2 * usize::from(own_work)
+            } else {
+                outcome
+            };
+            let comment = comment.then_some("since it is so");
+            let body = json!({ "outcome": OUTCOMES[outcome], "comment": comment, "input": { "pages": 1.50 } });
+            (format!("/v1/tasks/{task}/decide"), body.to_string())
+        }
+        Action::Cancel => (
+            format!("/v1/instances/{id}/cancel"),
+            json!({ "reason": "no longer" }).to_string(),
+        ),
+        Action::Start => (
+            "/v1/instances".to_owned(),
+            start_body(instance["entityId"].as_str().expect("an entity")),
+        ),
+    };
+    // A start may only be tried while it must be refused: another instance would be another case.
+    let dry = step.dry || (matches!(step.action, Action::Start) && instance["status"] != "RUNNING");
+    let answer = post(
+        app,
+        user,
+        &if dry {
+            format!("{path}?dryRun=true")
+        } else {
+            path
+        },
+        body,
+    )
+    .await;
+    assert!(answer.status < 500, "{step:?} by {user}: {}", answer.text);
+    let effective = answer.status < 300 && !dry;
+    *instance = app
+        .get("admin", &format!("/v1/instances/{id}"))
+        .await
+        .expect(200);
+    effective
+}
+
+async fn run(app: &TestApp, tenant: TenantId, entity: &str, steps: &[Step]) {
+    let mut instance = post(app, "author", "/v1/instances", start_body(entity))
+        .await
+        .expect(201);
+    let (mut task, mut effects) = (String::new(), 1);
+    for step in steps {
+        effects += usize::from(attempt(app, step, &mut instance, &mut task).await);
+    }
+    let id = InstanceId(
+        instance["id"]
+            .as_str()
+            .and_then(|id| id.parse::<Uuid>().ok())
+            .expect("an id"),
+    );
+    prove(app, tenant, id, effects).await;
+}
+
+/// All that the audit promises of one instance.
+async fn prove(app: &TestApp, tenant: TenantId, id: InstanceId, effects: usize) {
+    let pool = app.database.admin_pool();
+    let entries = entries(pool, id).await;
+    assert_eq!(
+        commands(&entries).count(),
+        effects,
+        "a command has entries if and only if it had an effect"
+    );
+
+    let who = Identity {
+        tenant,
+        tenant_name: "default".into(),
+        subject: "admin".into(),
+        roles: vec!["admin".into()],
+    };
+    let stored = app.engine.read(&who, id).await.expect("an instance");
+    assert_eq!(
+        fold(None, &entries).as_ref(),
+        Some(&stored.instance),
+        "the fold is the stored instance"
+    );
+    assert_eq!(stored.instance.stays().count(), stored.stays as usize);
+
+    assert_eq!(broken_at(&entries), None);
+    let last = entries.last().expect("entries");
+    let public: Vec<_> = entries.iter().filter_map(|entry| entry.event_seq).collect();
+    assert_eq!((stored.head.seq, stored.head.hash), (last.seq, last.hash));
+    assert_eq!(Some(&stored.head.event_seq), public.last());
+    assert!(
+        entries.iter().zip(1..).all(|(entry, seq)| entry.seq == seq),
+        "seq without gaps"
+    );
+    assert!(
+        public
+            .iter()
+            .zip(1..)
+            .all(|(number, expected)| *number == expected),
+        "public numbers without gaps"
+    );
+    assert!(
+        entries
+            .iter()
+            .all(|entry| event(entry).is_public() == entry.event_seq.is_some())
+    );
+    prove_outbox(
+        app,
+        id,
+        &entries
+            .iter()
+            .filter(|entry| entry.event_seq.is_some())
+            .map(|entry| entry.seq.cast_signed())
+            .collect::<Vec<_>>(),
+    )
+    .await;
+
+    let mut before = None;
+    for command in commands(&entries) {
+        assert!(
+            command[1..]
+                .iter()
+                .all(|entry| entry.draft.evidence.is_none()),
+            "evidence on the first entry only"
+        );
+        let after = replay(&app.engine, tenant, before, command).await;
+        let after =
+            after.unwrap_or_else(|difference| panic!("{}: {difference}", command[0].draft.kind));
+        before = Some(after);
+    }
+    assert_eq!(
+        before.as_ref(),
+        Some(&stored.instance),
+        "the replay is the stored instance"
+    );
+}
+
+/// The outbox points at the public entries, in their order, in one lane.
+async fn prove_outbox(app: &TestApp, id: InstanceId, public: &[i64]) {
+    let pool = app.database.admin_pool();
+    let sql = "select o.seq from outbox_event o join audit_entry a on a.tenant_id = o.tenant_id
+        and a.stream_kind = 'instance' and a.stream_id = o.instance_id and a.seq = o.seq and a.pos = o.pos
+        where o.instance_id = $1 order by o.pos";
+    let pointed: Vec<i64> = sqlx::query_scalar(sql)
+        .bind(id.0)
+        .fetch_all(pool)
+        .await
+        .expect("pointers");
+    assert_eq!(pointed, public);
+    let sql = "select count(*), count(distinct lane) from outbox_event where instance_id = $1";
+    let counted: (i64, i64) = sqlx::query_as(sql)
+        .bind(id.0)
+        .fetch_one(pool)
+        .await
+        .expect("counts");
+    assert_eq!(counted, (i64::try_from(public.len()).expect("few"), 1));
+}
+
+#[test]
+fn the_audit_of_any_commands_proves_what_it_promises() {
+    let runtime = Runtime::new().expect("a runtime");
+    let app = runtime.block_on(TestApp::start());
+    let tenant = runtime
+        .block_on(app.engine.store().tenant("default"))
+        .expect("a query")
+        .expect("a tenant");
+    let mut runner = TestRunner::new(Config {
+        cases: CASES,
+        failure_persistence: None,
+        ..Config::default()
+    });
+    let case = std::cell::Cell::new(0);
+    let steps = prop::collection::vec(step(), 0..STEPS_MAX);
+    let result = runner.run(&steps, |steps| {
+        case.set(case.get() + 1);
+        runtime.block_on(run(&app, tenant, &format!("doc-{}", case.get()), &steps));
+        Ok(())
+    });
+    result.unwrap_or_else(|failure| panic!("{failure}"));
+    // A property that holds of nothing would hold as well.
+    let count = |sql| {
+        runtime
+            .block_on(sqlx::query_scalar::<_, i64>(sql).fetch_one(app.database.admin_pool()))
+            .expect("a count")
+    };
+    assert!(count("select count(*) from decision") > 20);
+    assert!(count("select count(*) from instance where status = 'COMPLETED'") > 0);
+    assert!(
+        count("select count(distinct type) from audit_entry where stream_kind = 'instance'") >= 8
+    );
+}

@@ -1,0 +1,180 @@
+//! Commands, run again from their evidence alone: the instance as the entries before make it, the recorded moment,
+//! actor and ids, the pinned component. Nothing of the directory as it is now.
+
+use jiff::Timestamp;
+use wrkflw::domain::audit::{Entry, sha256};
+use wrkflw::domain::command::Command;
+use wrkflw::domain::ids::{Digest, TenantId, VersionRef};
+use wrkflw::domain::instance::Instance;
+use wrkflw::domain::json::Json;
+use wrkflw::domain::turn::{Context, Turn};
+use wrkflw::engine::Engine;
+use wrkflw::wasm::Pinned;
+
+use super::stream::{Evidence, Recorded, event};
+
+/// Where a replay left the recorded way.
+pub(super) type Difference = String;
+
+/// Runs a command again, and returns the instance after it.
+pub(super) async fn replay(
+    engine: &Engine,
+    tenant: TenantId,
+    before: Option<Instance>,
+    entries: &[Entry],
+) -> Result<Instance, Difference> {
+    let recorded = entries[0].draft.evidence.as_ref().ok_or("no evidence")?;
+    let evidence: Evidence =
+        serde_json::from_str(recorded.as_str()).map_err(|error| error.to_string())?;
+    let reference = VersionRef {
+        key: evidence.definition.clone(),
+        version: evidence.version,
+    };
+    let version = engine
+        .version(tenant, &reference)
+        .await
+        .map_err(|error| error.to_string())?;
+    same("the command's id", &evidence.id, &entries[0].draft.command)?;
+    same(
+        "the actor",
+        &Some(&evidence.actor.id),
+        &entries[0].draft.actor.as_ref(),
+    )?;
+    same("the moment", &evidence.now, &entries[0].draft.at)?;
+    same(
+        "the component",
+        &evidence.component,
+        &version.component.to_string(),
+    )?;
+    same(
+        "the config",
+        &evidence.config,
+        &hex(version.config.as_str()),
+    )?;
+    same(
+        "the profile",
+        &evidence.profile,
+        &engine.sandbox().profile().digest.to_string(),
+    )?;
+    evidence.request_id.as_ref().ok_or("no request")?;
+    let command = command(evidence.command)?;
+
+    let context = Context {
+        version: &version,
+        tenant: "default",
+        actor: &evidence.actor,
+        now: evidence.now,
+    };
+    let mut made = evidence.made.iter().copied();
+    let mut ids = || made.next().expect("the ids that were made");
+    let mut turn =
+        Turn::begin(context, before, &command, &mut ids).map_err(|error| error.to_string())?;
+    let mut evaluations = evidence.evaluations.iter();
+    let pinned = Pinned {
+        reference,
+        digest: version.component,
+    };
+    while let Some(question) = turn.question().map_err(|error| error.to_string())? {
+        let recorded = evaluations.next().ok_or("a question more than recorded")?;
+        let instance = turn.instance();
+        let facts = turn.facts(&instance);
+        same("the question", &recorded.question, &Json::of(&question))?;
+        same(
+            "the facts",
+            &recorded.facts,
+            &hex(Json::of(&facts).as_str()),
+        )?;
+        let fetch = || engine.store().component(version.component);
+        let evaluated = engine.sandbox().ask(&pinned, facts, &question, fetch).await;
+        let evaluated = evaluated.map_err(|error| error.to_string())?;
+        drop(instance);
+        same("the answer", &recorded.answer, &Json::of(&evaluated.answer))?;
+        same("the fuel", &recorded.fuel, &evaluated.fuel)?;
+        turn.answer(evaluated.answer)
+            .map_err(|error| error.to_string())?;
+    }
+    same("the questions left", &evaluations.len(), &0)?;
+    let outcome = turn.finish();
+    same("the ids left", &made.len(), &0)?;
+    same(
+        "the events",
+        &outcome.events,
+        &entries.iter().map(event).collect::<Vec<_>>(),
+    )?;
+    Ok(outcome.instance)
+}
+
+fn same<T: PartialEq + std::fmt::Debug>(
+    what: &str,
+    recorded: &T,
+    again: &T,
+) -> Result<(), Difference> {
+    if recorded == again {
+        Ok(())
+    } else {
+        Err(format!(
+            "{what}: {recorded:?} was recorded, {again:?} came again"
+        ))
+    }
+}
+
+fn hex(text: &str) -> String {
+    Digest(sha256(text.as_bytes())).to_string()
+}
+
+fn command(recorded: Recorded) -> Result<Command, Difference> {
+    let Recorded {
+        action,
+        definition,
+        entity,
+        data,
+        task,
+        outcome,
+        comment,
+        input,
+        instance,
+        reason,
+    } = recorded;
+    let command = match action.as_str() {
+        "start" => definition
+            .zip(entity)
+            .zip(data)
+            .map(|((definition, entity), data)| Command::Start {
+                definition,
+                entity,
+                data,
+            }),
+        "claim" => task.map(|task| Command::Claim { task }),
+        "release" => task.map(|task| Command::Release { task }),
+        "decide" => task
+            .zip(outcome)
+            .zip(input)
+            .map(|((task, outcome), input)| Command::Decide {
+                task,
+                outcome,
+                comment,
+                input,
+            }),
+        "cancel" => instance
+            .zip(reason)
+            .map(|(instance, reason)| Command::Cancel { instance, reason }),
+        _ => None,
+    };
+    command.ok_or_else(|| format!("the command {action} lacks a member"))
+}
+
+/// The evidence of an entry with one of its members changed.
+pub(super) fn altered(entry: &Entry, pointer: &str, value: serde_json::Value) -> Entry {
+    let mut evidence = entry.draft.evidence.as_ref().expect("evidence").value();
+    *evidence
+        .pointer_mut(pointer)
+        .unwrap_or_else(|| panic!("{pointer} is in the evidence")) = value;
+    let mut entry = entry.clone();
+    entry.draft.evidence = Some(Json::of(&evidence));
+    entry
+}
+
+/// A moment later than any that a test records.
+pub(super) fn much_later() -> Timestamp {
+    Timestamp::from_second(32_503_680_000).expect("a time")
+}
