@@ -3,8 +3,11 @@
 //! One module per subject. What they share stands here: ways to send what the support's plain
 //! methods do not, and a count of everything stored.
 
+mod access;
 mod definitions;
 mod hostile;
+mod lists;
+mod openapi;
 
 use std::collections::BTreeMap;
 
