@@ -222,9 +222,9 @@ mod tests {
             |entry| entry.draft.at = Timestamp::from_millisecond(1).expect("a time"),
         ];
         for (index, alter) in changes.iter().enumerate() {
-            let mut changed = entry.clone();
-            alter(&mut changed);
-            assert_ne!(changed.digest(&before.hash), entry.hash, "change {index}");
+            let mut tampered = entry.clone();
+            alter(&mut tampered);
+            assert_ne!(tampered.digest(&before.hash), entry.hash, "change {index}");
         }
         assert_ne!(entry.digest(&[0; 32]), entry.hash, "the entry before");
         assert_eq!(entry.digest(&before.hash), entry.hash);
