@@ -6,5 +6,6 @@ mod hazards;
 mod idempotency;
 mod kafka;
 mod races;
+mod roles;
 mod sandbox;
 mod support;
