@@ -9,3 +9,4 @@ mod races;
 mod roles;
 mod sandbox;
 mod support;
+mod tidy;
