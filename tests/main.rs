@@ -6,5 +6,7 @@ mod hazards;
 mod idempotency;
 mod kafka;
 mod races;
+mod roles;
 mod sandbox;
 mod support;
+mod tidy;

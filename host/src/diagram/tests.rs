@@ -1,3 +1,5 @@
+//! What a drawing shows, and that it shows no more.
+
 use proptest::prelude::*;
 
 use super::*;

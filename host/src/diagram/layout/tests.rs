@@ -1,3 +1,5 @@
+//! What holds of every layout.
+
 use proptest::prelude::*;
 
 use super::*;

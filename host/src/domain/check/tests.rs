@@ -1,3 +1,5 @@
+//! Graphs with one fault each, and sound ones.
+
 use proptest::prelude::*;
 
 use super::samples::{document_approval, sound, state, way};

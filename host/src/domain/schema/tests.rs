@@ -1,3 +1,5 @@
+//! Schemas and documents, good and hostile.
+
 use std::fmt::Write as _;
 
 use proptest::prelude::*;

@@ -1,3 +1,5 @@
+//! Components that are refused before they are compiled.
+
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 

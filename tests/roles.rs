@@ -1,0 +1,364 @@
+//! The four roles of the database, and the rules of its schema: what the host cannot do, even where its code is wrong.
+
+use std::collections::BTreeSet;
+
+use serde_json::json;
+use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, Connection as _};
+
+use crate::support::app::{TestApp, task_of};
+
+/// Never changed, never deleted.
+const APPEND_ONLY: [&str; 3] = ["audit_entry", "decision", "refused_attempt"];
+/// Worked through in its own order, across all tenants.
+const NOT_BY_TENANT: [&str; 1] = ["outbox_event"];
+const INSUFFICIENT_PRIVILEGE: &str = "42501";
+const RESTRICT_VIOLATION: &str = "23001";
+
+/// A service in which every table of a tenant that readers see has a row.
+async fn used() -> TestApp {
+    let app = TestApp::start().await;
+    let instance = app.started("doc-1").await;
+    let instance = app
+        .decided("reviewer", &instance, json!({ "outcome": "APPROVE" }))
+        .await;
+    let claim = format!("/v1/tasks/{}/claim", task_of(&instance));
+    app.post("outsider", &claim, json!({}))
+        .await
+        .problem(403, "forbidden");
+    let attribute = "insert into attribute (tenant_id, instance_id, name, type, text_value)
+        select tenant_id, id, 'title', 'text', 'A plan' from instance";
+    sqlx::query(attribute)
+        .execute(app.database.admin_pool())
+        .await
+        .expect("an attribute");
+    app
+}
+
+async fn connection(app: &TestApp, role: &str) -> PgConnection {
+    let mut connection = PgConnection::connect(app.database.url())
+        .await
+        .expect("a connection");
+    execute(&mut connection, &format!("set role {role}"))
+        .await
+        .expect("a role");
+    connection
+}
+
+/// Runs a statement and takes it back; its SQLSTATE when it failed.
+async fn attempt(connection: &mut PgConnection, sql: &str) -> Result<(), String> {
+    let mut transaction = connection.begin().await.expect("a transaction");
+    let done = execute(&mut transaction, sql).await;
+    transaction.rollback().await.expect("a rollback");
+    done
+}
+
+async fn execute(connection: &mut PgConnection, sql: &str) -> Result<(), String> {
+    let done = sqlx::raw_sql(AssertSqlSafe(sql.to_owned()))
+        .execute(connection)
+        .await;
+    let state = |error: sqlx::Error| {
+        error
+            .as_database_error()
+            .and_then(|error| error.code())
+            .map(Into::into)
+    };
+    done.map(drop)
+        .map_err(|error| state(error).unwrap_or_default())
+}
+
+async fn names(app: &TestApp, sql: &'static str) -> BTreeSet<String> {
+    let names: Vec<String> = sqlx::query_scalar(sql)
+        .fetch_all(app.database.admin_pool())
+        .await
+        .expect("names");
+    names.into_iter().collect()
+}
+
+async fn tenant_tables(app: &TestApp) -> BTreeSet<String> {
+    let tables = names(
+        app,
+        "select table_name::text from information_schema.columns where table_schema = 'public' and column_name = 'tenant_id'",
+    )
+    .await;
+    assert!(tables.len() > 15, "{tables:?}");
+    tables
+}
+
+#[tokio::test]
+async fn nobody_changes_what_only_grows() {
+    let app = used().await;
+    let mut writer = connection(&app, "wrkflw_writer").await;
+    let mut owner = connection(&app, "wrkflw_owner").await;
+    let mut superuser = connection(&app, "none").await;
+    for table in APPEND_ONLY {
+        for change in [
+            format!("update {table} set tenant_id = tenant_id"),
+            format!("update {table} set tenant_id = 0 where false"),
+            format!("delete from {table}"),
+            format!("truncate {table}"),
+        ] {
+            assert_eq!(
+                attempt(&mut writer, &change).await,
+                Err(INSUFFICIENT_PRIVILEGE.into()),
+                "{change}"
+            );
+            assert_eq!(
+                attempt(&mut owner, &change).await,
+                Err(RESTRICT_VIOLATION.into()),
+                "{change}"
+            );
+            assert_eq!(
+                attempt(&mut superuser, &change).await,
+                Err(RESTRICT_VIOLATION.into()),
+                "{change}"
+            );
+            // What an intruder would have to do, and what the chain is for.
+            let disarmed = format!("alter table {table} disable trigger all; {change}");
+            assert_eq!(attempt(&mut superuser, &disarmed).await, Ok(()), "{change}");
+            assert_eq!(
+                attempt(&mut writer, &disarmed).await,
+                Err(INSUFFICIENT_PRIVILEGE.into()),
+                "{change}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_reader_sees_one_tenant() {
+    let app = used().await;
+    let mut reader = connection(&app, "wrkflw_reader").await;
+    let mut seen = 0;
+    for table in tenant_tables(&app).await {
+        let count = format!("select from \"{table}\"");
+        if attempt(&mut reader, &count).await == Err(INSUFFICIENT_PRIVILEGE.into()) {
+            continue;
+        }
+        let copy = format!(
+            "insert into \"{table}\" select (jsonb_populate_record(t, '{{\"tenant_id\": 99}}')).* from \"{table}\" t"
+        );
+        sqlx::raw_sql(AssertSqlSafe(copy))
+            .execute(app.database.admin_pool())
+            .await
+            .expect(&table);
+        for (tenant, expected) in [
+            ("", None),
+            ("1", Some(vec![1])),
+            ("99", Some(vec![99])),
+            ("2", None),
+        ] {
+            let set = sqlx::query("select set_config('wrkflw.tenant', $1, false)").bind(tenant);
+            set.execute(&mut reader).await.expect("a setting");
+            let tenants = format!("select array_agg(distinct tenant_id) from \"{table}\"");
+            let tenants = sqlx::query_scalar::<_, Option<Vec<i32>>>(AssertSqlSafe(tenants));
+            assert_eq!(
+                tenants.fetch_one(&mut reader).await.expect("tenants"),
+                expected,
+                "{table} under {tenant:?}"
+            );
+        }
+        seen += 1;
+    }
+    assert!(seen >= 14, "{seen} tables");
+    // Nor is there anything where nobody ever made the setting.
+    let mut fresh = connection(&app, "wrkflw_reader").await;
+    let count: i64 = sqlx::query_scalar("select count(*) from instance")
+        .fetch_one(&mut fresh)
+        .await
+        .expect("a count");
+    assert_eq!(count, 0);
+}
+
+#[tokio::test]
+async fn each_role_may_do_its_own_work_only() {
+    let app = TestApp::empty().await;
+    let granted = names(
+        &app,
+        "select r.role || ' ' || p.privilege || ' ' || c.relname::text
+         from pg_class c, unnest(array['reader', 'relay', 'writer']) r (role),
+              unnest(array['select', 'insert', 'update', 'delete', 'truncate', 'references', 'trigger']) p (privilege)
+         where c.relnamespace = 'public'::regnamespace and c.relkind = 'r' and has_table_privilege('wrkflw_' || r.role, c.oid, p.privilege)",
+    )
+    .await;
+    let of = |role: &str, privileges: &[&str]| -> BTreeSet<&str> {
+        let held = granted
+            .iter()
+            .filter_map(|grant| grant.strip_prefix(role)?.strip_prefix(' ')?.split_once(' '));
+        held.filter(|(privilege, _)| privileges.contains(privilege))
+            .map(|(_, table)| table)
+            .collect()
+    };
+    assert_eq!(
+        of(
+            "reader",
+            &[
+                "insert",
+                "update",
+                "delete",
+                "truncate",
+                "references",
+                "trigger"
+            ]
+        ),
+        BTreeSet::new()
+    );
+    for secret in ["idempotency_key", "outbox_event", "dead_letter"] {
+        assert!(!of("reader", &["select"]).contains(secret), "{secret}");
+    }
+    let relayed = [
+        "audit_entry",
+        "dead_letter",
+        "instance",
+        "outbox_event",
+        "outbox_lane",
+        "tenant",
+    ];
+    assert_eq!(of("relay", &["select"]), BTreeSet::from(relayed));
+    assert_eq!(of("relay", &["insert"]), BTreeSet::from(["dead_letter"]));
+    assert_eq!(of("relay", &["update"]), BTreeSet::from(["outbox_lane"]));
+    assert_eq!(of("relay", &["delete"]), BTreeSet::from(["outbox_event"]));
+    assert_eq!(
+        of("writer", &["truncate", "references", "trigger"]),
+        BTreeSet::new()
+    );
+    let deleted = [
+        "attribute",
+        "idempotency_key",
+        "role_permission",
+        "task_candidate",
+    ];
+    assert_eq!(of("writer", &["delete"]), BTreeSet::from(deleted));
+    for table in APPEND_ONLY
+        .into_iter()
+        .chain(["component", "engine_profile", "outbox_event"])
+    {
+        assert!(
+            !of("writer", &["update", "delete"]).contains(table),
+            "{table}"
+        );
+    }
+    let mut relay = connection(&app, "wrkflw_relay").await;
+    assert_eq!(
+        attempt(&mut relay, "select from person").await,
+        Err(INSUFFICIENT_PRIVILEGE.into())
+    );
+}
+
+#[tokio::test]
+async fn the_host_runs_as_these_roles() {
+    let app = TestApp::start().await;
+    let pool = app.database.admin_pool();
+    let instance = app.started("doc-1").await;
+    let audit = format!(
+        "/v1/instances/{}/audit",
+        instance["id"].as_str().expect("an id")
+    );
+    let claim = format!("/v1/tasks/{}/claim", task_of(&instance));
+    // The login is a superuser, whom no missing grant stops: where one does, the role has taken its place.
+    for (role, table) in [
+        ("wrkflw_reader", "audit_entry"),
+        ("wrkflw_writer", "instance"),
+        ("wrkflw_relay", "outbox_lane"),
+    ] {
+        let requests = async || {
+            let read = app.get("admin", &audit).await.status;
+            let write = app
+                .post("reviewer", &format!("{claim}?dryRun=true"), json!({}))
+                .await
+                .status;
+            let relay = app.engine.store().outbox().backlog().await.is_ok();
+            (read, write, relay)
+        };
+        assert_eq!(requests().await, (200, 200, true));
+        let change =
+            |verb: &str, way: &str| AssertSqlSafe(format!("{verb} select on {table} {way} {role}"));
+        sqlx::raw_sql(change("revoke", "from"))
+            .execute(pool)
+            .await
+            .expect("a revocation");
+        let expected = match role {
+            "wrkflw_reader" => (500, 200, true),
+            "wrkflw_writer" => (200, 500, true),
+            _ => (200, 200, false),
+        };
+        assert_eq!(requests().await, expected, "{role}");
+        sqlx::raw_sql(change("grant", "to"))
+            .execute(pool)
+            .await
+            .expect("a grant");
+    }
+}
+
+#[tokio::test]
+async fn the_schema_keeps_its_rules() {
+    let app = TestApp::empty().await;
+    let tenants = tenant_tables(&app).await;
+    let secured = names(
+        &app,
+        "select relname::text from pg_class where relkind = 'r' and relrowsecurity",
+    )
+    .await;
+    assert_eq!(
+        tenants, secured,
+        "tables of a tenant, and tables with row-level security"
+    );
+    let without = names(
+        &app,
+        "select c.relname::text from pg_class c where relkind = 'r' and relrowsecurity and not exists (
+             select from pg_policy p where p.polrelid = c.oid and 'wrkflw_reader'::regrole = any(p.polroles))",
+    )
+    .await;
+    assert_eq!(
+        without,
+        BTreeSet::new(),
+        "tables without a policy for the reader"
+    );
+    let foreign = names(
+        &app,
+        "select conname::text from pg_constraint where contype = 'f'",
+    )
+    .await;
+    assert_eq!(foreign, BTreeSet::new(), "foreign keys");
+    let triggers = names(
+        &app,
+        "select tgname::text from pg_trigger where not tgisinternal",
+    )
+    .await;
+    assert_eq!(
+        triggers,
+        APPEND_ONLY
+            .iter()
+            .map(|table| format!("{table}_append_only"))
+            .collect()
+    );
+    let first_columns = names(
+        &app,
+        "select c.relname || ' ' || a.attname from pg_class c join pg_index i on i.indrelid = c.oid and i.indisprimary
+         join pg_attribute a on a.attrelid = c.oid and a.attnum = i.indkey[0]
+         where c.relnamespace = 'public'::regnamespace",
+    )
+    .await;
+    for table in tenants
+        .iter()
+        .filter(|table| !NOT_BY_TENANT.contains(&table.as_str()))
+    {
+        assert!(
+            first_columns.contains(&format!("{table} tenant_id")),
+            "the primary key of {table}"
+        );
+    }
+    let owners = names(
+        &app,
+        "select distinct rolname::text from pg_class c join pg_roles r on r.oid = c.relowner
+         where c.relnamespace = 'public'::regnamespace and relkind = 'r' and relname <> '_sqlx_migrations'",
+    )
+    .await;
+    assert_eq!(owners, BTreeSet::from(["wrkflw_owner".to_owned()]));
+    let logins = names(&app, "select rolname::text from pg_roles where rolname like 'wrkflw\\_%' and (rolcanlogin or rolsuper or rolbypassrls)").await;
+    assert_eq!(
+        logins,
+        BTreeSet::new(),
+        "roles that may more than their grants"
+    );
+}
