@@ -19,6 +19,7 @@ use wrkflw::http::auth::{AuthSettings, Authenticator, Claims, Secret};
 use wrkflw::http::{App, router, token};
 use wrkflw::sample::DOCUMENT_APPROVAL;
 use wrkflw::store::{PoolSizes, Store};
+use wrkflw::telemetry;
 use wrkflw::wasm::{Compiler, Sandbox, Settings};
 
 use super::postgres::{TestDatabase, database};
@@ -150,30 +151,17 @@ impl TestApp {
 
     /// A second host that finds the same database at another address, or gives a request another time.
     pub(crate) async fn beside_at(&self, url: &str, patience: Duration) -> Host {
-        let store = Store::connect(
-            url,
-            PoolSizes {
-                writer: 4,
-                reader: 3,
-                relay: 2,
-            },
-        )
-        .expect("a URL");
-        let engine = engine(store, patience).await;
-        Host {
-            router: service(engine, &self.auth),
-            auth: self.auth.clone(),
-        }
+        self.beside_with_engine(url, patience).await.0
     }
 
-    /// A second host whose requests give up after `patience`, with its engine.
-    pub(crate) async fn impatient(&self, patience: Duration) -> (Host, Engine) {
+    /// The same, with the engine of that host.
+    pub(crate) async fn beside_with_engine(&self, url: &str, patience: Duration) -> (Host, Engine) {
         let sizes = PoolSizes {
             writer: 4,
             reader: 3,
             relay: 2,
         };
-        let store = Store::connect(self.database.url(), sizes).expect("a URL");
+        let store = Store::connect(url, sizes).expect("a URL");
         let engine = engine(store, patience).await;
         let host = Host {
             router: service(engine.clone(), &self.auth),
@@ -386,7 +374,8 @@ async fn engine(store: Store, patience: Duration) -> Engine {
 fn service(engine: Engine, auth: &AuthSettings) -> Router {
     let authenticator =
         Arc::new(Authenticator::new(auth.clone(), Clock::System).expect("sound settings"));
-    let metrics = Arc::new(String::new);
+    let collected = telemetry::metrics().expect("metrics");
+    let metrics = Arc::new(move || collected.render());
     router(App::new(
         engine,
         authenticator,

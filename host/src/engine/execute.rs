@@ -206,6 +206,7 @@ impl Engine {
             dry_run: request.dry_run,
         });
         if request.dry_run {
+            self.would_start(request).await?;
             return Ok(Attempt::Finished(Reply {
                 rendered,
                 replayed: false,
@@ -383,6 +384,25 @@ impl Engine {
             }
             Verdict::Stale => Ok(Attempt::Again),
             Verdict::Taken => self.who_took(request, &change).await,
+        }
+    }
+
+    /// A start that is not committed does not meet the index that settles it, so it looks.
+    async fn would_start(&self, request: &Request<'_>) -> Result<(), Error> {
+        let Command::Start {
+            definition, entity, ..
+        } = &request.command
+        else {
+            return Ok(());
+        };
+        let store = &self.0.store;
+        let tenant = request.who.tenant;
+        match store
+            .running(tenant, definition, &entity.kind, &entity.id)
+            .await?
+        {
+            Some(running) => Err(Rejection::AlreadyRunning { running }.into()),
+            None => Ok(()),
         }
     }
 
