@@ -7,8 +7,10 @@ mod access;
 mod actions;
 mod definitions;
 mod dry_run;
+mod events;
 mod hostile;
 mod lists;
+mod observed;
 mod openapi;
 
 use std::collections::BTreeMap;

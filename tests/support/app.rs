@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request};
+use axum::response::Response;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
@@ -343,13 +344,14 @@ impl Host {
         self.answer(request.expect("a request")).await
     }
 
+    /// A response whose body is still to come.
+    pub(crate) async fn open(&self, request: Request<Body>) -> Response {
+        let answering = self.router.clone().oneshot(request);
+        answering.await.expect("the router answers")
+    }
+
     pub(crate) async fn answer(&self, request: Request<Body>) -> Answer {
-        let response = self
-            .router
-            .clone()
-            .oneshot(request)
-            .await
-            .expect("the router answers");
+        let response = self.open(request).await;
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.expect("a body").to_bytes();
         let text = String::from_utf8_lossy(&bytes).into_owned();

@@ -70,6 +70,7 @@ impl Engine {
     ) -> Result<Reply, Error> {
         let deadline = Instant::now() + self.0.patience;
         let instance = self.instance_of(request).await?;
+        observation.about(instance);
         let turn = async {
             match instance {
                 Some(instance) => Some(self.0.queue.turn(instance).await),

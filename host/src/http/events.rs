@@ -136,8 +136,9 @@ async fn pump(app: App, tenant: TenantId, mut page: FeedPage, sender: mpsc::Send
             let event = Event::default()
                 .id(encode(&cursor.to_string()))
                 .data(event.structured().as_str());
-            if sender.send(event).await.is_err() {
-                return;
+            tokio::select! {
+                sent = sender.send(event) => if sent.is_err() { return },
+                () = app.cancel.cancelled() => return,
             }
         }
         if page.entries.len() < usize::try_from(STREAM_BATCH).unwrap_or(usize::MAX) {
