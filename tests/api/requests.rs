@@ -63,84 +63,97 @@ async fn what_is_no_json_is_refused_by_its_pointer() {
     assert_eq!(rows(&app).await, before);
 }
 
+/// A body of a start with one member put in or, as null, left out.
+fn start_with(member: &str, value: Value) -> Value {
+    let mut body = approval_start("doc-2");
+    let members = body.as_object_mut().expect("an object");
+    if value.is_null() {
+        members.remove(member);
+    } else {
+        members.insert(member.to_owned(), value);
+    }
+    body
+}
+
+#[track_caller]
+fn points_to(answer: Answer, code: &str, pointer: &str) {
+    let problem = answer.problem(422, "invalid_request");
+    let error = &problem["errors"][0];
+    let found = (error["code"].as_str(), error["pointer"].as_str());
+    assert_eq!(found, (Some(code), Some(pointer)), "{problem}");
+}
+
 #[tokio::test]
-async fn fields_are_known_typed_and_bounded() {
+async fn fields_of_a_start_are_known_typed_and_bounded() {
+    let app = TestApp::start().await;
+    let before = rows(&app).await;
+    let (long_id, long_note) = ("ä".repeat(201), "x".repeat(66_000));
+    for (member, value, code, pointer) in [
+        ("colour", json!("red"), "unknown_field", "/colour"),
+        ("a/b~c", json!(1), "unknown_field", "/a~1b~0c"),
+        ("entityId", json!(5), "malformed", "/entityId"),
+        ("entityId", json!(""), "malformed", "/entityId"),
+        ("entityId", json!(long_id), "malformed", "/entityId"),
+        ("entityId", Value::Null, "required", "/entityId"),
+        ("entityType", json!("a\nb"), "malformed", "/entityType"),
+        ("data", json!({ "note": long_note }), "too_long", "/data"),
+    ] {
+        let body = start_with(member, value);
+        let answer = app.post("author", "/v1/instances", body).await;
+        points_to(answer, code, pointer);
+    }
+    let array = json!(["document-approval", "document", "doc-2", { "title": "A plan" }]);
+    let answer = app.post("author", "/v1/instances", array).await;
+    points_to(answer, "malformed", "");
+    assert_eq!(rows(&app).await, before);
+
+    // What the flow's own schema says is told by pointers into the request, too.
+    let body = start_with("data", json!({ "title": 7, "link": [] }));
+    let problem = app.post("author", "/v1/instances", body).await;
+    let problem = problem.problem(422, "invalid_input");
+    let errors = problem["errors"].as_array().expect("errors").iter();
+    let pointers: Vec<_> = errors.map(|error| error["pointer"].clone()).collect();
+    assert_eq!(pointers, [json!("/data/link"), json!("/data/title")]);
+}
+
+#[tokio::test]
+async fn fields_of_other_commands_are_known_typed_and_bounded() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let task = claimed(&app, "reviewer", &instance).await;
-    let (id, before) = (instance["id"].as_str().expect("an id"), rows(&app).await);
+    let before = rows(&app).await;
     let decide = format!("/v1/tasks/{task}/decide");
     let claim = format!("/v1/tasks/{task}/claim");
-    let cancel = format!("/v1/instances/{id}/cancel");
-    let start = "/v1/instances";
-    let body = |change: &dyn Fn(&mut Value)| {
-        let mut body = approval_start("doc-2");
-        change(&mut body);
-        body
-    };
+    let cancel = format!(
+        "/v1/instances/{}/cancel",
+        instance["id"].as_str().expect("an id")
+    );
     let long = "x".repeat(66_000);
+    let approve = |member: &str, value: Value| json!({ "outcome": "APPROVE", member: value });
     for (path, body, code, pointer) in [
         (
-            start,
-            body(&|body| body["colour"] = json!("red")),
-            "unknown_field",
-            "/colour",
-        ),
-        (
-            start,
-            body(&|body| body["a/b~c"] = json!(1)),
-            "unknown_field",
-            "/a~1b~0c",
-        ),
-        (
-            start,
-            body(&|body| body["entityId"] = json!(5)),
-            "malformed",
-            "/entityId",
-        ),
-        (
-            start,
-            body(&|body| body["entityId"] = json!("")),
-            "malformed",
-            "/entityId",
-        ),
-        (
-            start,
-            body(&|body| body["entityType"] = json!("a\nb")),
-            "malformed",
-            "/entityType",
-        ),
-        (
-            start,
-            body(&|body| body["entityId"] = json!("ä".repeat(201))),
-            "malformed",
-            "/entityId",
-        ),
-        (
-            start,
-            body(&|body| drop(body.as_object_mut().map(|all| all.remove("entityId")))),
-            "required",
-            "/entityId",
-        ),
-        (
-            start,
-            body(&|body| body["data"]["note"] = json!(long)),
-            "too_long",
-            "/data",
-        ),
-        (
-            start,
-            json!(["document-approval", "document", "doc-2", { "title": "A plan" }]),
-            "malformed",
-            "",
-        ),
-        (&claim, json!([]), "malformed", ""),
-        (&claim, json!(null), "malformed", ""),
-        (
             &decide,
-            json!({ "outcome": "APPROVE", "reason": "" }),
+            approve("reason", json!("")),
             "unknown_field",
             "/reason",
+        ),
+        (
+            &decide,
+            approve("comment", json!(["fine"])),
+            "malformed",
+            "/comment",
+        ),
+        (
+            &decide,
+            approve("comment", json!(long)),
+            "too_long",
+            "/comment",
+        ),
+        (
+            &decide,
+            approve("input", json!([long])),
+            "too_long",
+            "/input",
         ),
         (
             &decide,
@@ -149,72 +162,44 @@ async fn fields_are_known_typed_and_bounded() {
             "/outcome",
         ),
         (
-            &decide,
-            json!({ "outcome": "APPROVE", "comment": ["fine"] }),
-            "malformed",
-            "/comment",
-        ),
-        (
-            &decide,
-            json!({ "outcome": "APPROVE", "comment": long }),
-            "too_long",
-            "/comment",
-        ),
-        (
-            &decide,
-            json!({ "outcome": "APPROVE", "input": { "note": long } }),
-            "too_long",
-            "/input",
-        ),
-        (
             &claim,
             json!({ "for": "reviewer2" }),
             "unknown_field",
             "/for",
         ),
+        (&claim, json!([]), "malformed", ""),
+        (&claim, json!(null), "malformed", ""),
         (&cancel, json!({}), "required", "/reason"),
         (&cancel, json!({ "reason": "" }), "required", "/reason"),
     ] {
-        let problem = app
-            .post("admin", path, body)
-            .await
-            .problem(422, "invalid_request");
-        let error = &problem["errors"][0];
-        assert_eq!(
-            (&error["code"], &error["pointer"]),
-            (&json!(code), &json!(pointer)),
-            "{path}: {problem}"
-        );
-    }
-    for (path, body, pointer) in [
-        (
-            "/v1/people/x",
-            json!({ "name": "X", "groups": [] }),
-            "/groups",
-        ),
-        ("/v1/people/x", json!({ "name": "a\tb" }), "/name"),
-        ("/v1/groups/a%0Ab", json!({ "name": "X" }), "/id"),
-    ] {
-        let problem = app
-            .put("admin", path, body)
-            .await
-            .problem(422, "invalid_request");
-        assert_eq!(problem["errors"][0]["pointer"], pointer);
+        points_to(app.post("admin", path, body).await, code, pointer);
     }
     assert_eq!(rows(&app).await, before);
+}
 
-    // What the flow's own schema says is told by pointers into the request, too.
-    let data = json!({ "title": 7, "link": [] });
-    let problem = app
-        .post("author", start, body(&|body| body["data"] = data.clone()))
-        .await;
-    let problem = problem.problem(422, "invalid_input");
-    let errors = problem["errors"].as_array().expect("errors");
-    let pointers: Vec<_> = errors
-        .iter()
-        .map(|error| error["pointer"].clone())
-        .collect();
-    assert_eq!(pointers, [json!("/data/link"), json!("/data/title")]);
+#[tokio::test]
+async fn fields_of_the_directory_are_known_and_typed() {
+    let app = TestApp::start().await;
+    let before = rows(&app).await;
+    let grouped = json!({ "name": "X", "groups": [] });
+    for (path, body, code, pointer) in [
+        ("/v1/people/x", grouped, "unknown_field", "/groups"),
+        (
+            "/v1/people/x",
+            json!({ "name": "a\tb" }),
+            "malformed",
+            "/name",
+        ),
+        (
+            "/v1/groups/a%0Ab",
+            json!({ "name": "X" }),
+            "malformed",
+            "/id",
+        ),
+    ] {
+        points_to(app.put("admin", path, body).await, code, pointer);
+    }
+    assert_eq!(rows(&app).await, before);
 }
 
 #[tokio::test]
