@@ -245,3 +245,6 @@ fn take_effect(instance: &mut Instance, effects: &Effects) {
         };
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -413,3 +413,6 @@ fn judge(verdict: Verdict) -> Result<(), TurnError> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

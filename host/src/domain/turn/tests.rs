@@ -1,0 +1,8 @@
+//! Turns whose flow logic is a script of closures: what the host refuses of callers, and what of flow logic.
+//!
+//! `script` holds the flow and drives the turns.
+
+mod answers;
+mod callers;
+mod random;
+mod script;

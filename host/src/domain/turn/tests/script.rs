@@ -1,0 +1,300 @@
+//! A flow whose answers are closures, and the instance that a test leads through it.
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::domain::actor::Actor;
+use crate::domain::answer::{Assignment, Offer, Plan, Principal, Reason, Verdict};
+use crate::domain::command::Command;
+use crate::domain::graph::{
+    AttributeDeclaration, AttributeType, FiredBy, Graph, State, StateKind, Transition,
+};
+use crate::domain::ids::{Digest, TaskId, VersionRef};
+use crate::domain::instance::{Entity, Instance};
+use crate::domain::json::Json;
+use crate::domain::question::{Answer, Occurrence, Question};
+use crate::domain::rejection::Rejection;
+use crate::domain::schema::Schema;
+use crate::domain::turn::{Context, Outcome, Turn, TurnError};
+use crate::domain::version::Version;
+
+type Guard = Box<dyn Fn(&Occurrence) -> Verdict>;
+type Planner = Box<dyn Fn(&str, &Instance) -> Result<Plan, Reason>>;
+type Assigner = Box<dyn Fn(&str) -> Assignment>;
+
+/// A flow under test. `Review` goes on GO anywhere, on DROP with a permission to `Done`.
+pub(super) struct Script {
+    version: Version,
+    guard: Guard,
+    plan: Planner,
+    assign: Assigner,
+    pub(super) instance: Option<Instance>,
+    /// Ids are numbers, in the order of their making.
+    made: u128,
+    /// Seconds.
+    now: i64,
+}
+
+impl Script {
+    /// Everything is allowed, GO leads to `Done`, and all work is offered to the crew.
+    pub(super) fn new() -> Script {
+        let reference = VersionRef {
+            key: "errands".into(),
+            version: 1,
+        };
+        let schema = json(
+            r#"{"type":"object","properties":{"title":{"type":"string"}},"required":["title"]}"#,
+        );
+        let compiled = Schema::compile(&schema).expect("a schema");
+        let graph = graph(schema);
+        let version = Version {
+            reference,
+            component: Digest([0; 32]),
+            config: Json::empty(),
+            graph,
+            schema: Some(compiled),
+        };
+        Script {
+            version,
+            guard: Box::new(|_| Verdict::Allow),
+            plan: Box::new(|_, _| Ok(enter(&["Done"]))),
+            assign: Box::new(|_| offers(&["crew"])),
+            instance: None,
+            made: 0,
+            now: 0,
+        }
+    }
+
+    pub(super) fn guarding(mut self, guard: impl Fn(&Occurrence) -> Verdict + 'static) -> Script {
+        self.guard = Box::new(guard);
+        self
+    }
+
+    /// `plan` is asked with the name of the state that is left.
+    pub(super) fn planning(
+        mut self,
+        plan: impl Fn(&str, &Instance) -> Result<Plan, Reason> + 'static,
+    ) -> Script {
+        self.plan = Box::new(plan);
+        self
+    }
+
+    pub(super) fn assigning(mut self, assign: impl Fn(&str) -> Assignment + 'static) -> Script {
+        self.assign = Box::new(assign);
+        self
+    }
+
+    /// Started by `ann`.
+    pub(super) fn started(mut self) -> Script {
+        self.run("ann", &start()).expect("a start");
+        self
+    }
+
+    /// Started by `ann`, its first task claimed by `bob`.
+    pub(super) fn claimed(self) -> Script {
+        let mut script = self.started();
+        let task = script.task(0);
+        script
+            .run("bob", &Command::Claim { task })
+            .expect("a claim");
+        script
+    }
+
+    pub(super) fn instance(&self) -> &Instance {
+        self.instance.as_ref().expect("an instance")
+    }
+
+    /// The open or decided task of this number, over all active stays.
+    pub(super) fn task(&self, number: usize) -> TaskId {
+        self.instance()
+            .active
+            .iter()
+            .flat_map(|stay| &stay.tasks)
+            .nth(number)
+            .expect("a task")
+            .id
+    }
+
+    /// Carries out a command; a refused one changes nothing.
+    pub(super) fn run(&mut self, actor: &str, command: &Command) -> Result<Outcome, TurnError> {
+        self.run_as(&person(actor), command)
+    }
+
+    pub(super) fn run_as(
+        &mut self,
+        actor: &Actor,
+        command: &Command,
+    ) -> Result<Outcome, TurnError> {
+        self.now += 1;
+        let now = Timestamp::from_second(self.now).expect("a time");
+        let context = Context {
+            version: &self.version,
+            tenant: "acme",
+            actor,
+            now,
+        };
+        let made = &mut self.made;
+        let mut ids = || {
+            *made += 1;
+            Uuid::from_u128(*made)
+        };
+        let mut turn = Turn::begin(context, self.instance.clone(), command, &mut ids)?;
+        while let Some(question) = turn.question()? {
+            let instance = turn.instance().into_owned();
+            let answer = match &question {
+                Question::Guard(occurrence) => Answer::Verdict((self.guard)(occurrence)),
+                Question::Transition(occurrence) => {
+                    let stay = instance
+                        .active
+                        .iter()
+                        .find(|stay| Some(stay.id.to_string()) == occurrence.state_instance);
+                    Answer::Plan((self.plan)(&stay.expect("an active state").name, &instance))
+                }
+                Question::Assign(state) => Answer::Assignment((self.assign)(state)),
+            };
+            turn.answer(answer)?;
+        }
+        let outcome = turn.finish();
+        self.instance = Some(outcome.instance.clone());
+        Ok(outcome)
+    }
+
+    /// `bob` decides GO on his first task.
+    pub(super) fn go(&mut self) -> Result<Outcome, TurnError> {
+        let command = decide(self.task(0), "GO");
+        self.run("bob", &command)
+    }
+}
+
+/// What flow logic was told that it did wrong.
+#[track_caller]
+pub(super) fn fault(result: Result<Outcome, TurnError>) -> String {
+    match result {
+        Err(TurnError::Fault(fault)) => fault.to_string(),
+        other => panic!("no fault: {other:?}"),
+    }
+}
+
+#[track_caller]
+pub(super) fn rejection(result: Result<Outcome, TurnError>) -> Rejection {
+    match result {
+        Err(TurnError::Rejected(rejection)) => rejection,
+        other => panic!("no rejection: {other:?}"),
+    }
+}
+
+/// The code of a refusal to this actor.
+#[track_caller]
+pub(super) fn forbidden(result: Result<Outcome, TurnError>) -> String {
+    match rejection(result) {
+        Rejection::Forbidden(reason) => reason.code,
+        other => panic!("not forbidden: {other:?}"),
+    }
+}
+
+pub(super) fn json(text: &str) -> Json {
+    Json::parse(text).expect("JSON")
+}
+
+/// All are of the crew.
+pub(super) fn person(id: &str) -> Actor {
+    Actor {
+        id: id.into(),
+        groups: vec!["crew".into()],
+        permissions: vec![],
+        on_behalf_of: None,
+    }
+}
+
+pub(super) fn start() -> Command {
+    let entity = Entity {
+        kind: "errand".into(),
+        id: "1".into(),
+    };
+    Command::Start {
+        definition: "errands".into(),
+        entity,
+        data: json(r#"{"title":"A plan"}"#),
+    }
+}
+
+pub(super) fn decide(task: TaskId, outcome: &str) -> Command {
+    Command::Decide {
+        task,
+        outcome: outcome.into(),
+        comment: None,
+        input: Json::empty(),
+    }
+}
+
+pub(super) fn enter(states: &[&str]) -> Plan {
+    Plan {
+        enter: Some(states.iter().map(|state| (*state).to_owned()).collect()),
+        ..Plan::default()
+    }
+}
+
+/// A task for each of these groups.
+pub(super) fn offers(groups: &[&str]) -> Assignment {
+    let offer = |group: &&str| Offer {
+        label: "work".into(),
+        candidates: vec![Principal::Group((*group).into())],
+        ..Offer::default()
+    };
+    Assignment {
+        offers: groups.iter().map(offer).collect(),
+        needed: 1,
+        ..Assignment::default()
+    }
+}
+
+fn graph(schema: Json) -> Graph {
+    let state = |name: &str, kind| State {
+        name: name.into(),
+        title: name.into(),
+        kind,
+        join: false,
+        own_work: false,
+    };
+    let way = |source: &str, trigger: &str, by, targets: &[&str]| Transition {
+        source: source.into(),
+        trigger: trigger.into(),
+        targets: targets.iter().map(|target| (*target).to_owned()).collect(),
+        by: vec![by],
+        permission: None,
+    };
+    let everywhere = ["Review", "Other", "Rework", "Hop", "Done"];
+    let mut drop = way("Review", "DROP", FiredBy::Decision, &["Done"]);
+    drop.permission = Some("errand:drop".into());
+    let attribute = |name: &str, kind| AttributeDeclaration {
+        name: name.into(),
+        kind,
+    };
+    Graph {
+        initial: "Review".into(),
+        initiators: vec!["crew".into()],
+        states: vec![
+            state("Review", StateKind::Task),
+            state("Other", StateKind::Task),
+            State {
+                own_work: true,
+                ..state("Rework", StateKind::Task)
+            },
+            state("Hop", StateKind::Router),
+            state("Done", StateKind::Terminal("DONE".into())),
+            state("Unreached", StateKind::Task),
+        ],
+        transitions: vec![
+            way("Review", "GO", FiredBy::Decision, &everywhere),
+            drop,
+            way("Other", "GO", FiredBy::Decision, &everywhere),
+            way("Rework", "GO", FiredBy::Decision, &everywhere),
+            way("Hop", "ON", FiredBy::Entry, &everywhere),
+        ],
+        data_schema: Some(schema),
+        attributes: vec![
+            attribute("title", AttributeType::Text),
+            attribute("price", AttributeType::Decimal),
+        ],
+    }
+}
