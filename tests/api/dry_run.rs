@@ -10,7 +10,7 @@ struct Step<'a> {
     headers: Vec<(&'a str, &'a str)>,
 }
 
-fn step<'a>(user: &'a str, path: String, body: Value) -> Step<'a> {
+fn step(user: &str, path: String, body: Value) -> Step<'_> {
     let headers = Vec::new();
     Step {
         user,
@@ -152,7 +152,19 @@ async fn every_refusal_is_told_too() {
     ] {
         refused(&app, &step(user, path, body), code).await;
     }
-    claimed(&app, "reviewer", &instance).await;
+}
+
+#[tokio::test]
+async fn refusals_of_claimed_and_ended_work_are_told() {
+    let app = TestApp::start().await;
+    let instance = app.started("doc-1").await;
+    let task = claimed(&app, "reviewer", &instance).await;
+    let claim = format!("/v1/tasks/{task}/claim");
+    let decide = || format!("/v1/tasks/{task}/decide");
+    let id = instance["id"].as_str().expect("an id");
+    let cancel = || format!("/v1/instances/{id}/cancel");
+    let approve = || json!({ "outcome": "APPROVE" });
+    let reason = || json!({ "reason": "withdrawn" });
     for (user, body, code) in [
         ("reviewer", json!({ "outcome": "REJECT" }), "invalid_input"),
         ("reviewer", json!({ "outcome": "MAYBE" }), "invalid_input"),
@@ -160,7 +172,7 @@ async fn every_refusal_is_told_too() {
     ] {
         refused(&app, &step(user, decide(), body), code).await;
     }
-    refused(&app, &step("reviewer2", claim(), json!({})), "task_taken").await;
+    refused(&app, &step("reviewer2", claim, json!({})), "task_taken").await;
     let stale = Step {
         headers: vec![("if-match", "\"1\"")],
         ..step("reviewer", decide(), approve())
@@ -168,15 +180,9 @@ async fn every_refusal_is_told_too() {
     refused(&app, &stale, "stale_revision").await;
     app.post("reviewer", &decide(), approve()).await.expect(200);
     refused(&app, &step("reviewer", decide(), approve()), "task_taken").await;
-    app.post("admin", &cancel(), json!({ "reason": "withdrawn" }))
-        .await
-        .expect(200);
-    refused(
-        &app,
-        &step("admin", cancel(), json!({ "reason": "again" })),
-        "instance_ended",
-    )
-    .await;
+    app.post("admin", &cancel(), reason()).await.expect(200);
+    let again = step("admin", cancel(), reason());
+    refused(&app, &again, "instance_ended").await;
 }
 
 #[tokio::test]

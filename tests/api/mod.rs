@@ -12,6 +12,8 @@ mod hostile;
 mod lists;
 mod observed;
 mod openapi;
+mod problems;
+mod requests;
 
 use std::collections::BTreeMap;
 

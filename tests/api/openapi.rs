@@ -222,9 +222,6 @@ async fn the_document_is_the_committed_one() {
         served == committed,
         "the API differs from {} at line {}. If that is intended, run the tests with UPDATE=1 and commit the file.",
         file.display(),
-        differs.map_or_else(
-            || served.lines().count().min(committed.lines().count()),
-            |at| at
-        ) + 1,
+        differs.unwrap_or_else(|| served.lines().count().min(committed.lines().count())) + 1,
     );
 }

@@ -25,7 +25,7 @@ use wrkflw::wasm::{Compiler, Sandbox, Settings};
 
 use super::postgres::{TestDatabase, database};
 
-const SECRET: &[u8] = b"a secret for tests, long enough for HS256";
+pub(crate) const SECRET: &[u8] = b"a secret for tests, long enough for HS256";
 /// How long a request may go on: longer than a busy machine needs.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// What roles permit in the tests' tenant.

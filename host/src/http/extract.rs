@@ -87,6 +87,11 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<Body<T>, Problem> {
             error.detail,
         )
     })?;
+    // An array would do for a struct, field by field, and an unknown field could hide in none of them.
+    if !canonical.as_str().starts_with('{') {
+        let detail = "the body is a JSON object";
+        return Err(Problem::new("invalid_request", detail).at("", "malformed", detail));
+    }
     let deserializer = &mut serde_json::Deserializer::from_str(canonical.as_str());
     match serde_path_to_error::deserialize(deserializer) {
         Ok(value) => Ok(Body { value, canonical }),

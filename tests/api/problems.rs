@@ -1,0 +1,309 @@
+//! Every code of a problem is provoked here, and each answer has the form that is promised.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use futures_util::future::{Either, select};
+use jsonwebtoken::{EncodingKey, Header};
+use wrkflw::http::auth::AuthSettings;
+use wrkflw::http::problem::CODES;
+
+use super::*;
+use crate::support::app::SECRET;
+
+/// The path that was asked, and what came back.
+type Asked = (String, Answer);
+
+async fn ask(
+    app: &TestApp,
+    user: &str,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: Option<Value>,
+) -> Asked {
+    let answer = app.host().send(user, method, path, headers, body).await;
+    (
+        path.split('?').next().unwrap_or_default().to_owned(),
+        answer,
+    )
+}
+
+/// A token of these claims, signed as the host expects.
+fn signed(claims: &Value, secret: &[u8]) -> String {
+    let key = EncodingKey::from_secret(secret);
+    let token = jsonwebtoken::encode(&Header::default(), claims, &key).expect("a token");
+    format!("Bearer {token}")
+}
+
+async fn of_tokens(app: &TestApp) -> Vec<Asked> {
+    let claims = |claim: &str, value: Value| {
+        let mut claims = json!({ "sub": "author", "tenant": "default", "roles": ["user"], "exp": 4_000_000_000_u64 });
+        claims[claim] = value;
+        claims
+    };
+    let path = "/v1/instances";
+    let mut asked = vec![ask(app, "", "GET", path, &[], None).await];
+    for token in [
+        "Bearer nonsense".to_owned(),
+        signed(&claims("exp", json!(1)), SECRET),
+        signed(&claims("nbf", json!(3_900_000_000_u64)), SECRET),
+        signed(&claims("sub", json!("author")), &[7; 32]),
+        signed(&claims("sub", json!("")), SECRET),
+        signed(&claims("tenant", json!("nowhere")), SECRET),
+    ] {
+        asked.push(ask(app, "", "GET", path, &[("authorization", &token)], None).await);
+    }
+    // Nobody answers at this address.
+    let unreachable = AuthSettings {
+        jwks_url: Some("http://127.0.0.1:9/keys".into()),
+        ..AuthSettings::default()
+    };
+    let head = URL_SAFE_NO_PAD.encode(r#"{"alg":"RS256","kid":"k"}"#);
+    let token = format!("Bearer {head}.{}.AAAA", URL_SAFE_NO_PAD.encode("{}"));
+    let host = app.guarded_by(&unreachable);
+    let answer = host
+        .send("", "GET", path, &[("authorization", &token)], None)
+        .await;
+    asked.push((path.to_owned(), answer));
+    asked
+}
+
+async fn of_requests(app: &TestApp) -> Vec<Asked> {
+    let path = "/v1/instances";
+    let body = || Some(approval_start("doc-9"));
+    let large = json!({ "entityId": "x".repeat(300_000) });
+    let padding = "x".repeat(17_000);
+    let mut asked = vec![
+        ask(app, "author", "GET", "/v1/instances?limit=0", &[], None).await,
+        ask(app, "author", "GET", "/v1/instances?after=*", &[], None).await,
+        ask(app, "author", "GET", "/v1/nothing", &[], None).await,
+        ask(app, "author", "PATCH", path, &[], None).await,
+        ask(
+            app,
+            "author",
+            "POST",
+            path,
+            &[],
+            Some(json!({ "colour": "red" })),
+        )
+        .await,
+        ask(app, "author", "POST", path, &[], Some(large)).await,
+        ask(app, "author", "GET", path, &[("x-padding", &padding)], None).await,
+        ask(app, "author", "GET", "/v1/events?after=OS0xLTE", &[], None).await,
+        ask(
+            app,
+            "author",
+            "POST",
+            path,
+            &[("idempotency-key", "k")],
+            body(),
+        )
+        .await,
+        ask(
+            app,
+            "author",
+            "POST",
+            path,
+            &[("idempotency-key", "k")],
+            Some(approval_start("doc-8")),
+        )
+        .await,
+    ];
+    for (content_type, body) in [("application/json", "{"), ("text/plain", "hello")] {
+        let answer = raw(&app.host(), "author", ("POST", path), content_type, body).await;
+        asked.push((path.to_owned(), answer));
+    }
+    let answer = app.publish("Wrong_Key", b"nonsense", &json!({})).await;
+    asked.push(("/v1/definitions/Wrong_Key/versions".into(), answer));
+    asked
+}
+
+async fn of_work(app: &TestApp) -> Vec<Asked> {
+    let instance = app.started("doc-1").await;
+    let (id, task) = (instance["id"].as_str().expect("an id"), task_of(&instance));
+    let claim = format!("/v1/tasks/{task}/claim");
+    let decide = format!("/v1/tasks/{task}/decide");
+    let cancel = format!("/v1/instances/{id}/cancel");
+    let empty = || Some(json!({}));
+    let reason = || Some(json!({ "reason": "withdrawn" }));
+    vec![
+        ask(app, "outsider", "POST", &claim, &[], empty()).await,
+        ask(
+            app,
+            "author",
+            "POST",
+            "/v1/instances",
+            &[],
+            Some(approval_start("doc-1")),
+        )
+        .await,
+        ask(app, "reviewer", "POST", &cancel, &[], reason()).await,
+        ask(
+            app,
+            "reviewer",
+            "POST",
+            &claim,
+            &[("if-match", "\"9\"")],
+            empty(),
+        )
+        .await,
+        ask(app, "reviewer", "POST", &claim, &[], empty()).await,
+        ask(app, "reviewer2", "POST", &claim, &[], empty()).await,
+        ask(
+            app,
+            "reviewer",
+            "POST",
+            &decide,
+            &[],
+            Some(json!({ "outcome": "REJECT" })),
+        )
+        .await,
+        ask(app, "admin", "POST", &cancel, &[], reason()).await,
+        ask(app, "admin", "POST", &cancel, &[], reason()).await,
+    ]
+}
+
+async fn of_logic(app: &TestApp) -> Vec<Asked> {
+    let empty = || Some(json!({}));
+    let mut asked = Vec::new();
+    let body = hostile_start("t-1", json!({}));
+    let instance = app.post("author", "/v1/instances", body).await.expect(201);
+    let decide = format!(
+        "/v1/tasks/{}/decide",
+        claimed(app, "reviewer", &instance).await
+    );
+    for behaviour in ["refuse", "spin", "trap", "huge"] {
+        let body = json!({ "outcome": "GO", "input": { "behaviour": behaviour } });
+        asked.push(ask(app, "reviewer", "POST", &decide, &[], Some(body)).await);
+    }
+    for what in ["retire", "activate"] {
+        let path = format!("/v1/definitions/hostile/versions/1/{what}");
+        asked.push(ask(app, "admin", "POST", &path, &[], empty()).await);
+    }
+    let body = Some(hostile_start("t-2", json!({})));
+    asked.push(ask(app, "author", "POST", "/v1/instances", &[], body).await);
+    asked
+}
+
+/// Two callers want an instance that a third one does not let go of.
+async fn of_a_busy_instance(app: &TestApp) -> Asked {
+    let instance = app.started("doc-busy").await;
+    let path = format!("/v1/tasks/{}/claim", task_of(&instance));
+    let url = app.database.url();
+    let host = app.beside_at(url, Duration::from_millis(300)).await;
+    let mut lock = app
+        .database
+        .admin_pool()
+        .begin()
+        .await
+        .expect("a transaction");
+    sqlx::query("select from instance for update")
+        .execute(&mut *lock)
+        .await
+        .expect("a lock");
+    let claim = || Box::pin(host.send("reviewer", "POST", &path, &[], Some(json!({}))));
+    let (first, other) = match select(claim(), claim()).await {
+        Either::Left(settled) | Either::Right(settled) => settled,
+    };
+    lock.rollback().await.expect("a rollback");
+    assert!(matches!(other.await.status, 200 | 503));
+    (path.clone(), first)
+}
+
+async fn of_a_broken_host(app: &TestApp) -> Vec<Asked> {
+    let instance = app.started("doc-broken").await;
+    let path = format!("/v1/instances/{}", instance["id"].as_str().expect("an id"));
+    sql(app, "update task set candidates = 'no JSON'").await;
+    let broken = ask(app, "author", "GET", &path, &[], None).await;
+    assert!(
+        !broken.1.text.contains("candidates") && !broken.1.text.contains("no JSON"),
+        "{}",
+        broken.1.text
+    );
+    app.engine.store().close().await;
+    vec![broken, ask(app, "author", "GET", &path, &[], None).await]
+}
+
+/// The promises of RFC 9457 and ours.
+fn check(path: &str, answer: &Answer) {
+    let (problem, text) = (&answer.body, &answer.text);
+    assert_eq!(
+        answer.headers["content-type"], "application/problem+json",
+        "{text}"
+    );
+    let code = problem["code"].as_str().expect("a code");
+    let (_, status, title) = CODES
+        .iter()
+        .find(|(known, ..)| *known == code)
+        .expect("a known code");
+    assert_eq!(
+        (&problem["status"], answer.status),
+        (&json!(status), *status),
+        "{text}"
+    );
+    assert_eq!(problem["title"], *title);
+    assert!(
+        problem["type"]
+            .as_str()
+            .expect("a type")
+            .ends_with(&format!("/{code}")),
+        "{text}"
+    );
+    assert!(
+        problem["detail"]
+            .as_str()
+            .is_some_and(|detail| !detail.is_empty()),
+        "{text}"
+    );
+    assert_eq!(problem["instance"], path, "{text}");
+    assert_eq!(
+        problem["requestId"],
+        answer.headers["x-request-id"].to_str().expect("text")
+    );
+    let known = [
+        "type",
+        "title",
+        "status",
+        "detail",
+        "code",
+        "instance",
+        "requestId",
+        "errors",
+        "reason",
+        "conflict",
+    ];
+    for member in problem.as_object().expect("an object").keys() {
+        assert!(known.contains(&member.as_str()), "{member}");
+    }
+    let challenged = answer.headers.contains_key("www-authenticate");
+    assert_eq!(challenged, answer.status == 401, "{text}");
+    let again = answer.headers.contains_key("retry-after");
+    assert!(again || !["busy", "unavailable"].contains(&code), "{text}");
+}
+
+#[tokio::test]
+async fn every_code_is_answered_in_the_promised_form() {
+    let app = TestApp::start().await;
+    with_hostile(&app).await;
+    let mut asked = of_tokens(&app).await;
+    asked.extend(of_requests(&app).await);
+    asked.extend(of_work(&app).await);
+    asked.extend(of_logic(&app).await);
+    asked.push(of_a_busy_instance(&app).await);
+    asked.extend(of_a_broken_host(&app).await);
+    let mut provoked = BTreeSet::new();
+    for (path, answer) in &asked {
+        if StatusCode::from_u16(answer.status).is_ok_and(|status| status.is_success()) {
+            continue;
+        }
+        check(path, answer);
+        provoked.insert(answer.body["code"].as_str().expect("a code").to_owned());
+    }
+    let all: BTreeSet<String> = CODES.iter().map(|(code, ..)| (*code).to_owned()).collect();
+    let missing: Vec<_> = all.difference(&provoked).collect();
+    assert!(missing.is_empty(), "no request provokes {missing:?}");
+}
