@@ -25,7 +25,6 @@ fn in_order_of<T>(connection: usize, mut items: Vec<T>) -> Vec<T> {
 }
 
 /// Runs one worker per connection; each says how many of its changes were applied.
-#[expect(clippy::disallowed_methods, reason = "the join set waits for them")]
 async fn workers<F: Future<Output = usize> + Send + 'static>(
     work: impl Fn(usize, Arc<Barrier>) -> F,
 ) -> usize {

@@ -33,10 +33,6 @@ struct Plan {
 
 impl Wire {
     /// A wire to the server of a database's URL.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the join set ends them with the wire"
-    )]
     pub(super) async fn to(url: &str) -> Wire {
         let authority = url
             .split("://")
