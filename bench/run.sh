@@ -29,12 +29,13 @@ trap finish EXIT
 
 url=$(scripts/postgres.sh start "$work/pg")
 # What a durable server does: sync every commit.
-psql -q "$url" -c "alter system set fsync = on" -c "alter system set synchronous_commit = on" -c "select pg_reload_conf()" >/dev/null
+psql -q "$url" -c "alter system set fsync = on" -c "alter system set full_page_writes = on" \
+  -c "alter system set synchronous_commit = on" -c "select pg_reload_conf()" >/dev/null
 
 (cd "$work" && exec wrkflw dev --database-url "$url" --port $port >"$work/host.log" 2>&1) &
 host=$!
 for _ in $(seq 100); do
-  if curl -fs "http://127.0.0.1:$port/readyz" >/dev/null; then break; fi
+  if grep -q '^ready' "$work/host.log"; then break; fi
   kill -0 $host || { cat "$work/host.log" >&2; exit 1; }
   sleep 0.1
 done

@@ -11,13 +11,14 @@ mod guest;
 
 const SAMPLE: &str = "document-approval";
 /// What the sample is made from, seen from this folder.
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 9] = [
     "build/guest.rs",
     "src/wasm/componentize.rs",
     "../Cargo.lock",
     "../Cargo.toml",
     "../guest-sdk/Cargo.toml",
     "../guest-sdk/src",
+    "../guest-sdk/template",
     "../plugins/document-approval",
     "../wit",
 ];

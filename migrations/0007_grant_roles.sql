@@ -44,3 +44,11 @@ begin
 end $$;
 
 reset role;
+
+-- So that a host can tell whether it finds the schema that it was built for. The migrator's table is the login's.
+do $$
+begin
+    if to_regclass('_sqlx_migrations') is not null then
+        grant select on _sqlx_migrations to wrkflw_writer;
+    end if;
+end $$;

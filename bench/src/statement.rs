@@ -117,102 +117,47 @@ fn none() -> String {
     "'{}'".to_owned()
 }
 
+/// One row: its values, in the order of the columns.
+fn row(values: &str) -> Vec<String> {
+    values.split(" | ").map(|value| one(value.trim())).collect()
+}
+
 /// The values of a decision, in the order of the statement's parameters.
 fn parameters() -> Vec<String> {
-    let (command, stay, task) = (id(COMMAND, "r"), id(STAY, "n"), id(TASK, "n"));
-    let (next_stay, next_task) = (id(NEXT_STAY, "r"), id(NEXT_TASK, "r"));
-    let null = "null";
+    let (instance, stay, task) = (id(INSTANCE, "n"), id(STAY, "n"), id(TASK, "n"));
+    let (command, next_stay, next_task) =
+        (id(COMMAND, "r"), id(NEXT_STAY, "r"), id(NEXT_TASK, "r"));
     let hash = "decode(repeat('ab', 32), 'hex')";
-    let member = [
-        TENANT,
-        &id(INSTANCE, "n"),
-        &command,
-        ":revision",
-        ":revision + 1",
-        "0",
-        "'RUNNING'",
-        null,
-        null,
-        null,
-        null,
-        "'{\"title\":\"A document that is measured\"}'",
-        "now()",
-        ":audit_seq + 4",
-        hash,
-        ":event_seq + 4",
-        ":stays + 1",
-    ];
-    let entered = [
-        &command,
-        next_stay.as_str(),
-        ":stays",
-        "'FinalReview'",
-        "now()",
-        null,
-        "'{}'",
-        "'APPROVE'",
-        "'reviewer'",
-        "1",
-        "'{}'",
-        null,
-        "0",
-        null,
-        null,
-        null,
-    ];
-    let departed = [&command, stay.as_str(), "now()", "'APPROVE'", "'reviewer'"];
-    let created = [
-        &command,
-        next_task.as_str(),
-        &next_stay,
-        "0",
-        "''",
-        "'PENDING'",
-        null,
-        "'[{\"id\":\"approvers\",\"type\":\"group\"}]'",
-        null,
-        "now()",
-        null,
-        null,
-    ];
-    let changed = [
-        &command,
-        task.as_str(),
-        "'COMPLETED'",
-        "'reviewer'",
-        "now()",
-        "now()",
-    ];
-    let offered = [&command, next_task.as_str(), "'group'", "'approvers'"];
-    let withdrawn = [&command, task.as_str()];
+    let data = "'{\"title\":\"A document that is measured\"}'";
+    let candidates = "'[{\"id\":\"approvers\",\"type\":\"group\"}]'";
+    let member = format!(
+        "{TENANT} | {instance} | {command} | :revision | :revision + 1 | 0 | 'RUNNING' | null | null | null | null | {data} | now() \
+         | :audit_seq + 4 | {hash} | :event_seq + 4 | :stays + 1"
+    );
+    let entered = format!(
+        "{command} | {next_stay} | :stays | 'FinalReview' | now() | null | '{{}}' | 'APPROVE' | 'reviewer' | 1 | '{{}}' | null | 0 \
+         | null | null | null"
+    );
+    let departed = format!("{command} | {stay} | now() | 'APPROVE' | 'reviewer'");
+    let created = format!(
+        "{command} | {next_task} | {next_stay} | 0 | '' | 'PENDING' | null | {candidates} | null | now() | null | null"
+    );
+    let changed = format!("{command} | {task} | 'COMPLETED' | 'reviewer' | now() | now()");
+    let offered = format!("{command} | {next_task} | 'group' | 'approvers'");
+    let withdrawn = format!("{command} | {task}");
     // Each run decides anew: the decision is filed under the new task's id, which no run uses twice.
-    let decided = [
-        &command,
-        next_task.as_str(),
-        "'APPROVE'",
-        "'reviewer'",
-        null,
-        "'measured'",
-        "'{}'",
-        "now()",
-        "'key'",
-        "1",
-        hash,
-    ];
-    let mut values: Vec<String> = member.iter().map(|value| one(value)).collect();
-    values.extend(std::iter::repeat_n(none(), 9 + 10));
+    let decided = format!(
+        "{command} | {next_task} | 'APPROVE' | 'reviewer' | null | 'measured' | '{{}}' | now() | 'key' | 1 | {hash}"
+    );
+    let (no_reply_and_no_start, no_attributes) = (9 + 10, 9 + 2);
+    let mut values = row(&member);
+    values.extend(std::iter::repeat_n(none(), no_reply_and_no_start));
     for rows in [
-        &entered[..],
-        &departed,
-        &created,
-        &changed,
-        &offered,
-        &withdrawn,
-        &decided,
+        entered, departed, created, changed, offered, withdrawn, decided,
     ] {
-        values.extend(rows.iter().map(|value| one(value)));
+        values.extend(row(&rows));
     }
-    values.extend(std::iter::repeat_n(none(), 9 + 2));
+    values.extend(std::iter::repeat_n(none(), no_attributes));
     values.extend(audited(&command, &task));
     values
 }

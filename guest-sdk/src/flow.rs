@@ -18,7 +18,7 @@ use crate::{
     note = "write `impl wrkflw_guest::Flow for {Self}` and draw its graph there"
 )]
 pub trait Flow: Sized + 'static {
-    /// The settings that are published with a version: [`config!`](crate::config) or
+    /// The settings that are published with a version: [`config!`](crate::config!) or
     /// [`NoConfig`](crate::NoConfig).
     type Config: DeserializeOwned;
     /// The data of an instance, or the part of it that the logic looks at.

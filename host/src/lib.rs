@@ -15,6 +15,7 @@
 //! | [`engine`] | use cases: the one write path | domain, store, wasm, clock |
 //! | [`http`] | the API; alone names `axum` | domain, engine, store (reads), diagram, asyncapi, telemetry |
 //! | [`diagram`], [`asyncapi`] | drawings and documents | domain |
+//! | [`cli`], [`config`], [`roles`] | the program: commands, settings, what roles permit | all |
 //! | [`clock`], [`telemetry`] | time, ids and random bytes; logs and metrics | clock |
 //! | [`sample`] | the component of the sample flow, made by the build | nothing |
 //!
@@ -36,12 +37,15 @@
 //! - Every queue, loop, payload, cache and retry has a named bound.
 
 pub mod asyncapi;
+pub mod cli;
 pub mod clock;
+pub mod config;
 pub mod diagram;
 pub mod domain;
 pub mod engine;
 pub mod http;
 pub mod outbox;
+pub mod roles;
 pub mod sample;
 pub mod store;
 pub mod telemetry;

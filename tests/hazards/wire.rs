@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
@@ -31,23 +31,61 @@ struct Plan {
     gone: watch::Sender<()>,
 }
 
+/// Where the server listens: at an address, or at a socket in a folder.
+struct Server {
+    user: String,
+    address: String,
+    folder: Option<String>,
+    database: String,
+}
+
+impl Server {
+    fn of(url: &str) -> Server {
+        let rest = url.split("://").nth(1).expect("a URL");
+        let (authority, path) = rest.split_once('/').expect("a URL names its database");
+        let (user, address) = authority.split_once('@').expect("a URL names its user");
+        let (database, query) = path.split_once('?').unwrap_or((path, ""));
+        let folder = query.split('&').find_map(|pair| pair.strip_prefix("host="));
+        Server {
+            user: user.to_owned(),
+            address: address.to_owned(),
+            folder: folder.map(|folder| folder.replace("%2F", "/")),
+            database: database.to_owned(),
+        }
+    }
+
+    /// The same database, by way of a port of this machine.
+    fn url_at(&self, port: u16) -> String {
+        format!(
+            "postgres://{}@127.0.0.1:{port}/{}",
+            self.user, self.database
+        )
+    }
+
+    async fn connect(&self) -> Box<dyn Upstream> {
+        match &self.folder {
+            Some(folder) => {
+                let socket = UnixStream::connect(format!("{folder}/.s.PGSQL.5432")).await;
+                Box::new(socket.expect("the server's socket"))
+            }
+            None => Box::new(TcpStream::connect(&self.address).await.expect("the server")),
+        }
+    }
+}
+
+/// Bytes to and from the server.
+trait Upstream: AsyncRead + AsyncWrite + Send + Unpin {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Upstream for T {}
+
 impl Wire {
     /// A wire to the server of a database's URL.
     pub(super) async fn to(url: &str) -> Wire {
-        let authority = url
-            .split("://")
-            .nth(1)
-            .and_then(|rest| rest.split('/').next())
-            .expect("a URL");
-        let server = authority.rsplit('@').next().expect("an address").to_owned();
+        let server = Server::of(url);
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let plan = Arc::new(Plan::default());
         let mut relays = JoinSet::new();
-        let (url, accepting) = (
-            url.replace(&server, &format!("127.0.0.1:{port}")),
-            plan.clone(),
-        );
+        let (url, accepting) = (server.url_at(port), plan.clone());
         relays.spawn(async move {
             let mut connections = JoinSet::new();
             loop {
@@ -60,7 +98,7 @@ impl Wire {
                 {
                     continue;
                 }
-                let upstream = TcpStream::connect(&server).await.expect("the server");
+                let upstream = server.connect().await;
                 connections.spawn(relay(client, upstream, accepting.clone()));
             }
         });
@@ -112,7 +150,7 @@ impl Plan {
     }
 }
 
-async fn relay(mut client: TcpStream, mut server: TcpStream, plan: Arc<Plan>) {
+async fn relay(mut client: TcpStream, mut server: Box<dyn Upstream>, plan: Arc<Plan>) {
     let (mut sent, mut answered) = (vec![0; CHUNK_BYTES], vec![0; CHUNK_BYTES]);
     let mut gone = plan.gone.subscribe();
     let (mut doomed, mut swallowed) = (false, Vec::new());

@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request};
+use axum::response::Response;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
@@ -19,6 +20,7 @@ use wrkflw::http::auth::{AuthSettings, Authenticator, Claims, Secret};
 use wrkflw::http::{App, router, token};
 use wrkflw::sample::DOCUMENT_APPROVAL;
 use wrkflw::store::{PoolSizes, Store};
+use wrkflw::telemetry;
 use wrkflw::wasm::{Compiler, Sandbox, Settings};
 
 use super::postgres::{TestDatabase, database};
@@ -36,7 +38,7 @@ const USER: &[&str] = &[
     "event:read",
     "directory:read",
 ];
-const ADMIN: &[&str] = &[
+pub(crate) const ADMIN: &[&str] = &[
     "instance:start",
     "instance:read",
     "instance:cancel",
@@ -150,18 +152,29 @@ impl TestApp {
 
     /// A second host that finds the same database at another address, or gives a request another time.
     pub(crate) async fn beside_at(&self, url: &str, patience: Duration) -> Host {
-        let store = Store::connect(
-            url,
-            PoolSizes {
-                writer: 4,
-                reader: 3,
-                relay: 2,
-            },
-        )
-        .expect("a URL");
+        self.beside_with_engine(url, patience).await.0
+    }
+
+    /// The same, with the engine of that host.
+    pub(crate) async fn beside_with_engine(&self, url: &str, patience: Duration) -> (Host, Engine) {
+        let sizes = PoolSizes {
+            writer: 4,
+            reader: 3,
+            relay: 2,
+        };
+        let store = Store::connect(url, sizes).expect("a URL");
         let engine = engine(store, patience).await;
+        let host = Host {
+            router: service(engine.clone(), &self.auth),
+            auth: self.auth.clone(),
+        };
+        (host, engine)
+    }
+
+    /// This host, if it checked tokens in another way.
+    pub(crate) fn guarded_by(&self, auth: &AuthSettings) -> Host {
         Host {
-            router: service(engine, &self.auth),
+            router: service(self.engine.clone(), auth),
             auth: self.auth.clone(),
         }
     }
@@ -282,19 +295,18 @@ pub(crate) struct Host {
 
 impl Host {
     pub(crate) fn token(&self, user: &str) -> String {
-        let roles = vec![if user == "admin" { "admin" } else { "user" }.to_owned()];
+        let role = if user == "admin" { "admin" } else { "user" };
+        self.token_of(user, "default", &[role])
+    }
+
+    pub(crate) fn token_of(&self, subject: &str, tenant: &str, roles: &[&str]) -> String {
         let claims = Claims {
-            subject: user.to_owned(),
-            tenant: "default".to_owned(),
-            roles,
+            subject: subject.to_owned(),
+            tenant: tenant.to_owned(),
+            roles: roles.iter().map(ToString::to_string).collect(),
         };
-        token::mint(
-            &self.auth,
-            &claims,
-            Duration::from_hours(1),
-            Clock::System.now(),
-        )
-        .expect("a token")
+        let (lifetime, now) = (Duration::from_hours(1), Clock::System.now());
+        token::mint(&self.auth, &claims, lifetime, now).expect("a token")
     }
 
     pub(crate) fn request(
@@ -332,13 +344,14 @@ impl Host {
         self.answer(request.expect("a request")).await
     }
 
+    /// A response whose body is still to come.
+    pub(crate) async fn open(&self, request: Request<Body>) -> Response {
+        let answering = self.router.clone().oneshot(request);
+        answering.await.expect("the router answers")
+    }
+
     pub(crate) async fn answer(&self, request: Request<Body>) -> Answer {
-        let response = self
-            .router
-            .clone()
-            .oneshot(request)
-            .await
-            .expect("the router answers");
+        let response = self.open(request).await;
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.expect("a body").to_bytes();
         let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -363,7 +376,8 @@ async fn engine(store: Store, patience: Duration) -> Engine {
 fn service(engine: Engine, auth: &AuthSettings) -> Router {
     let authenticator =
         Arc::new(Authenticator::new(auth.clone(), Clock::System).expect("sound settings"));
-    let metrics = Arc::new(String::new);
+    let collected = telemetry::metrics().expect("metrics");
+    let metrics = Arc::new(move || collected.render());
     router(App::new(
         engine,
         authenticator,

@@ -4,9 +4,14 @@ use super::tree::{File, Finding, Tree, places};
 use super::{assert_tidy, fake, rules};
 
 /// What a module may name besides itself.
-const EDGES: [(&str, &[&str]); 12] = [
+const EDGES: [(&str, &[&str]); 14] = [
     ("asyncapi", &["domain"]),
     ("clock", &[]),
+    // It makes each module's settings out of flags, variables and the file.
+    (
+        "config",
+        &["domain", "engine", "http", "outbox", "store", "wasm"],
+    ),
     ("diagram", &["domain"]),
     ("domain", &[]),
     ("engine", &["clock", "domain", "store", "wasm"]),
@@ -23,9 +28,10 @@ const EDGES: [(&str, &[&str]); 12] = [
         ],
     ),
     ("outbox", &["clock", "domain", "store"]),
+    ("roles", &[]),
     ("sample", &[]),
     ("store", &["domain"]),
-    ("telemetry", &["clock", "outbox"]),
+    ("telemetry", &["clock"]),
     ("wasm", &["domain"]),
     // All of them: it puts the host together.
     (
@@ -33,11 +39,13 @@ const EDGES: [(&str, &[&str]); 12] = [
         &[
             "asyncapi",
             "clock",
+            "config",
             "diagram",
             "domain",
             "engine",
             "http",
             "outbox",
+            "roles",
             "sample",
             "store",
             "telemetry",

@@ -221,10 +221,10 @@ mod tests {
             |entry| entry.draft.evidence = Some(Json::empty()),
             |entry| entry.draft.at = Timestamp::from_millisecond(1).expect("a time"),
         ];
-        for (index, change) in changes.iter().enumerate() {
-            let mut changed = entry.clone();
-            change(&mut changed);
-            assert_ne!(changed.digest(&before.hash), entry.hash, "change {index}");
+        for (index, alter) in changes.iter().enumerate() {
+            let mut tampered = entry.clone();
+            alter(&mut tampered);
+            assert_ne!(tampered.digest(&before.hash), entry.hash, "change {index}");
         }
         assert_ne!(entry.digest(&[0; 32]), entry.hash, "the entry before");
         assert_eq!(entry.digest(&before.hash), entry.hash);

@@ -95,8 +95,12 @@ impl Engine {
             Err(error) => Err(error),
         };
         let (required, refusal) = match result {
-            Ok(()) => (Vec::new(), None),
+            Ok(()) => (unsaid(&command), None),
             Err(Error::Rejected(Rejection::Invalid(violations))) => (violations, None),
+            // The guard let the actor pass. What refused the empty input may take another.
+            Err(Error::Rejected(Rejection::Refused(reason))) => {
+                (vec![violation("/input", reason.code, reason.message)], None)
+            }
             Err(error @ (Error::Store(_) | Error::Unavailable(_))) => return Err(error),
             Err(error) => (Vec::new(), Some(refusal(&error))),
         };
@@ -157,6 +161,27 @@ fn candidates(version: &Version, instance: &Instance) -> Vec<(Command, Option<St
     commands
 }
 
+/// What a command must say beyond what was tried.
+fn unsaid(command: &Command) -> Vec<Violation> {
+    match command {
+        Command::Cancel { .. } => {
+            vec![violation("/reason", "required".into(), "say why".into())]
+        }
+        Command::Start { .. }
+        | Command::Claim { .. }
+        | Command::Release { .. }
+        | Command::Decide { .. } => Vec::new(),
+    }
+}
+
+fn violation(field: &str, code: String, message: String) -> Violation {
+    Violation {
+        field: field.to_owned(),
+        code,
+        message,
+    }
+}
+
 fn permitted(actor: &Actor, command: &Command) -> Result<(), Error> {
     let permission = command.permission();
     if actor.may(permission) {
@@ -168,9 +193,7 @@ fn permitted(actor: &Actor, command: &Command) -> Result<(), Error> {
 
 fn refusal(error: &Error) -> Refusal {
     let code = match error {
-        Error::Rejected(Rejection::Forbidden(reason) | Rejection::Refused(reason)) => {
-            reason.code.as_str()
-        }
+        Error::Rejected(Rejection::Forbidden(reason)) => reason.code.as_str(),
         Error::Rejected(rejection) => rejection.code(),
         Error::Permission(_) => "permission_missing",
         Error::Logic(logic) => logic.code,

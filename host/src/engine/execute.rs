@@ -70,6 +70,7 @@ impl Engine {
     ) -> Result<Reply, Error> {
         let deadline = Instant::now() + self.0.patience;
         let instance = self.instance_of(request).await?;
+        observation.about(instance);
         let turn = async {
             match instance {
                 Some(instance) => Some(self.0.queue.turn(instance).await),
@@ -206,6 +207,7 @@ impl Engine {
             dry_run: request.dry_run,
         });
         if request.dry_run {
+            self.would_start(request).await?;
             return Ok(Attempt::Finished(Reply {
                 rendered,
                 replayed: false,
@@ -383,6 +385,25 @@ impl Engine {
             }
             Verdict::Stale => Ok(Attempt::Again),
             Verdict::Taken => self.who_took(request, &change).await,
+        }
+    }
+
+    /// A start that is not committed does not meet the index that settles it, so it looks.
+    async fn would_start(&self, request: &Request<'_>) -> Result<(), Error> {
+        let Command::Start {
+            definition, entity, ..
+        } = &request.command
+        else {
+            return Ok(());
+        };
+        let store = &self.0.store;
+        let tenant = request.who.tenant;
+        match store
+            .running(tenant, definition, &entity.kind, &entity.id)
+            .await?
+        {
+            Some(running) => Err(Rejection::AlreadyRunning { running }.into()),
+            None => Ok(()),
         }
     }
 

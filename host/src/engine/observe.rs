@@ -7,7 +7,7 @@ use super::error::Error;
 use super::request::{Reply, Request};
 use super::turns::Turned;
 use crate::clock;
-use crate::domain::ids::VersionRef;
+use crate::domain::ids::{InstanceId, VersionRef};
 use crate::domain::instance::Instance;
 use crate::domain::rejection::Rejection;
 use crate::store::attempts::Attempt;
@@ -28,6 +28,17 @@ pub(super) struct Observation {
     guest_time: Duration,
     fuel: u64,
     dry_run: bool,
+    reported: bool,
+}
+
+/// A command whose caller went away, or that panicked, has an end, too.
+impl Drop for Observation {
+    fn drop(&mut self) {
+        if !self.reported {
+            let error = "given up before its end; whether it was carried out stands in the audit";
+            self.report("system_error", false, Some(error.to_owned()));
+        }
+    }
 }
 
 impl Observation {
@@ -56,12 +67,17 @@ impl Observation {
             guest_time: Duration::ZERO,
             fuel: 0,
             dry_run: request.dry_run,
+            reported: false,
         }
+    }
+
+    /// Known before anything else of it could be read.
+    pub(super) fn about(&mut self, instance: Option<InstanceId>) {
+        self.instance = instance.map(|instance| instance.to_string());
     }
 
     pub(super) fn saw(&mut self, definition: &VersionRef, instance: Option<&Instance>) {
         self.definition = Some(definition.clone());
-        self.instance = instance.map(|instance| instance.id.to_string());
         self.from = instance.map(states).unwrap_or_default();
         self.to.clone_from(&self.from);
     }
@@ -82,8 +98,15 @@ impl Observation {
         self.fuel = turned.fuel;
     }
 
-    pub(super) fn end(self, result: &Result<Reply, Error>) {
+    pub(super) fn end(mut self, result: &Result<Reply, Error>) {
         let outcome = result.as_ref().map_or_else(Error::outcome, |_| "success");
+        let replayed = result.as_ref().is_ok_and(|reply| reply.replayed);
+        let error = result.as_ref().err().map(ToString::to_string);
+        self.report(outcome, replayed, error);
+    }
+
+    fn report(&mut self, outcome: &'static str, replayed: bool, error: Option<String>) {
+        self.reported = true;
         // A key that is not a definition of ours is the caller's text: as a label it would have no bound.
         let definition = self
             .definition
@@ -95,12 +118,11 @@ impl Observation {
         .increment(1);
         metrics::histogram!("wrkflw_transition_duration_seconds", "definition" => definition.to_owned(), "action" => self.action)
             .record(elapsed.as_secs_f64());
-        let code = result.as_ref().err().map(ToString::to_string);
         tracing::info!(
             target: "wrkflw::command",
             tenant = self.tenant,
             instance = self.instance,
-            definition = self.definition.as_ref().map(|definition| definition.key.clone()).or(self.asked_definition),
+            definition = self.definition.as_ref().map(|definition| definition.key.clone()).or_else(|| self.asked_definition.clone()),
             version = self.definition.as_ref().map(|definition| definition.version),
             action = self.action,
             from = self.from.join(","),
@@ -110,11 +132,11 @@ impl Observation {
             guestUs = u64::try_from(self.guest_time.as_micros()).unwrap_or(u64::MAX),
             fuel = self.fuel,
             outcome,
-            replayed = result.as_ref().is_ok_and(|reply| reply.replayed),
+            replayed,
             dryRun = self.dry_run,
             requestId = self.request_id,
             traceId = self.trace_id,
-            error = code,
+            error,
             "{} {outcome}",
             self.action
         );

@@ -1,5 +1,8 @@
 //! Definitions: publish, list, activate, retire, draw.
 
+use std::str::FromStr;
+
+use axum::extract::multipart::{MultipartError, MultipartRejection};
 use axum::extract::{Multipart, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
@@ -21,6 +24,9 @@ use crate::store::definitions::VersionSummary;
 
 /// The largest upload, in bytes: a component and its config.
 pub(super) const UPLOAD_BYTES_MAX: usize = 26 * 1024 * 1024;
+
+/// How much of a field's name a problem repeats.
+const FIELD_NAME_CHARS_SHOWN: usize = 64;
 
 /// A version to be published.
 #[derive(ToSchema)]
@@ -54,7 +60,7 @@ pub(super) async fn publish(
     State(app): State<App>,
     Caller(who): Caller,
     Path(key): Path<String>,
-    form: Result<Multipart, axum::extract::multipart::MultipartRejection>,
+    form: Result<Multipart, MultipartRejection>,
 ) -> Result<Response, Problem> {
     app.engine.permit(&who, "definition:publish").await?;
     let form = form.map_err(|_| {
@@ -74,46 +80,62 @@ pub(super) async fn publish(
 }
 
 async fn read(mut form: Multipart) -> Result<(Vec<u8>, Json), Problem> {
-    let (mut component, mut config) = (None, Json::empty());
-    let broken = |error: axum::extract::multipart::MultipartError| {
-        let code = if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
-            "too_large"
-        } else {
-            "malformed_request"
-        };
-        Problem::new(code, error.body_text())
-    };
+    let (mut component, mut config) = (None, None);
     while let Some(field) = form.next_field().await.map_err(broken)? {
-        match field.name().unwrap_or_default() {
-            "component" => component = Some(field.bytes().await.map_err(broken)?.to_vec()),
-            "config" => {
-                let text = field.text().await.map_err(broken)?;
-                config = Json::parse(&text).map_err(|error| {
-                    Problem::new("malformed_json", format!("the config has {error}")).at(
-                        &format!("/config{}", error.pointer),
-                        "malformed",
-                        error.detail,
-                    )
-                })?;
+        let name = field.name().unwrap_or_default().to_owned();
+        let place = match name.as_str() {
+            "component" => &mut component,
+            "config" => &mut config,
+            _ => {
+                let name: String = name.chars().take(FIELD_NAME_CHARS_SHOWN).collect();
+                let detail = format!("the form has the fields component and config, not {name:?}");
+                return Err(unfit(&name, "unknown_field", detail));
             }
-            other => {
-                let detail = format!("the form has the fields component and config, not {other:?}");
-                return Err(Problem::new("invalid_request", &*detail).at(
-                    &format!("/{other}"),
-                    "unknown_field",
-                    detail,
-                ));
-            }
+        };
+        // The last one or the first one? Callers and proxies may differ in that, so neither.
+        if place
+            .replace(field.bytes().await.map_err(broken)?)
+            .is_some()
+        {
+            let detail = format!("the form has the field {name} more than once");
+            return Err(unfit(&name, "repeated", detail));
         }
     }
-    let missing = || {
-        Problem::new("invalid_request", "the form lacks its component").at(
-            "/component",
+    let component = component.ok_or_else(|| {
+        unfit(
+            "component",
             "required",
-            "missing",
+            "the form lacks its component".into(),
+        )
+    })?;
+    let config = config.map_or_else(|| Ok(Json::empty()), |bytes| read_config(&bytes))?;
+    Ok((component.to_vec(), config))
+}
+
+fn read_config(bytes: &[u8]) -> Result<Json, Problem> {
+    let malformed = |pointer: &str, detail: String| {
+        Problem::new("malformed_json", format!("the config has {detail}")).at(
+            &format!("/config{pointer}"),
+            "malformed",
+            detail,
         )
     };
-    Ok((component.ok_or_else(missing)?, config))
+    let text = str::from_utf8(bytes).map_err(|_| malformed("", "text that is not UTF-8".into()))?;
+    Json::parse(text).map_err(|error| malformed(&error.pointer, error.detail))
+}
+
+fn broken(error: MultipartError) -> Problem {
+    let code = if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
+        "too_large"
+    } else {
+        "malformed_request"
+    };
+    Problem::new(code, error.body_text())
+}
+
+fn unfit(field: &str, code: &str, detail: String) -> Problem {
+    let pointer = format!("/{}", field.replace('~', "~0").replace('/', "~1"));
+    Problem::new("invalid_request", &*detail).at(&pointer, code, detail)
 }
 
 /// Lists the versions of all definitions, by key, newest first.
@@ -146,11 +168,10 @@ async fn versions(
 ) -> Result<axum::Json<Page<VersionSummary>>, Problem> {
     app.engine.permit(&who, "definition:read").await?;
     let limit = limit(query.limit)?;
-    let after: Option<String> = decode(query.after.as_deref())?;
+    let after: Option<Position> = decode(query.after.as_deref())?;
     let after = after
-        .as_deref()
-        .and_then(|after| after.rsplit_once(' '))
-        .and_then(|(key, version)| Some((key, version.parse().ok()?)));
+        .as_ref()
+        .map(|Position(after)| (after.key.as_str(), after.version));
     let found = app
         .engine
         .store()
@@ -166,6 +187,22 @@ async fn versions(
     Ok(axum::Json(page(found, limit, |last| {
         format!("{} {}", last.key, last.version)
     })))
+}
+
+/// Where a page of versions ends, as its cursor says.
+struct Position(VersionRef);
+
+impl FromStr for Position {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Position, ()> {
+        let (key, version) = text.rsplit_once(' ').ok_or(())?;
+        let version = version.parse().map_err(drop)?;
+        Ok(Position(VersionRef {
+            key: key.to_owned(),
+            version,
+        }))
+    }
 }
 
 /// A version with its config and graph.

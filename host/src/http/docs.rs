@@ -1,3 +1,200 @@
-pub(super) fn routes() -> axum::Router<super::App> {
-    axum::Router::new()
+//! The page at `/docs`: reads `/openapi.json` in the browser and shows it, with a form to try each operation.
+//!
+//! Everything comes from this binary, and the policy that is sent along lets the page load nothing else. The page is
+//! public, as the document is; a token that is typed into it stays in the page's memory.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use base64::prelude::{BASE64_URL_SAFE_NO_PAD, Engine as _};
+use sha2::{Digest, Sha256};
+
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
+    base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+struct Asset {
+    path: &'static str,
+    media_type: &'static str,
+    content: &'static str,
+}
+
+const fn script(path: &'static str, content: &'static str) -> Asset {
+    Asset {
+        path,
+        media_type: "text/javascript; charset=utf-8",
+        content,
+    }
+}
+
+const ASSETS: [Asset; 7] = [
+    Asset {
+        path: "/docs",
+        media_type: "text/html; charset=utf-8",
+        content: include_str!("docs/index.html"),
+    },
+    Asset {
+        path: "/docs/page.css",
+        media_type: "text/css; charset=utf-8",
+        content: include_str!("docs/page.css"),
+    },
+    script("/docs/page.js", include_str!("docs/page.js")),
+    script("/docs/operation.js", include_str!("docs/operation.js")),
+    script("/docs/schema.js", include_str!("docs/schema.js")),
+    script("/docs/attempt.js", include_str!("docs/attempt.js")),
+    script("/docs/element.js", include_str!("docs/element.js")),
+];
+
+/// The page and what it is made of.
+pub(super) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
+    ASSETS.iter().fold(Router::new(), |router, asset| {
+        let tag: Arc<str> = entity_tag(asset.content).into();
+        router.route(
+            asset.path,
+            get(async move |headers: HeaderMap| answer(asset, &tag, &headers)),
+        )
+    })
+}
+
+fn entity_tag(content: &str) -> String {
+    format!(
+        "\"{}\"",
+        BASE64_URL_SAFE_NO_PAD.encode(&Sha256::digest(content)[..16])
+    )
+}
+
+/// Browsers ask each time and mostly hear that nothing has changed, so an upgrade never meets half an old page.
+fn answer(asset: &'static Asset, tag: &str, request: &HeaderMap) -> Response {
+    let mut headers = HeaderMap::new();
+    let fixed = [
+        (header::CONTENT_TYPE, asset.media_type),
+        (header::CACHE_CONTROL, "no-cache"),
+        (header::CONTENT_SECURITY_POLICY, POLICY),
+        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+        (header::REFERRER_POLICY, "no-referrer"),
+    ];
+    headers.extend(fixed.map(|(name, value)| (name, HeaderValue::from_static(value))));
+    headers.insert(
+        header::ETAG,
+        HeaderValue::from_str(tag).expect("digits and letters are fit for a header"),
+    );
+    if is_known(request, tag) {
+        return (StatusCode::NOT_MODIFIED, headers).into_response();
+    }
+    (headers, asset.content).into_response()
+}
+
+/// Whether the browser holds this very content.
+fn is_known(request: &HeaderMap, tag: &str) -> bool {
+    let held = request
+        .get(header::IF_NONE_MATCH)
+        .and_then(|value| value.to_str().ok())
+        .unwrap_or_default();
+    held.split(',')
+        .map(str::trim)
+        .any(|held| held == "*" || held.trim_start_matches("W/") == tag)
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::body::{Body, to_bytes};
+    use axum::http::Request;
+    use tower::ServiceExt as _;
+
+    use super::*;
+
+    async fn fetch(path: &str, held: Option<&str>) -> (StatusCode, HeaderMap, String) {
+        let mut request = Request::get(path);
+        if let Some(held) = held {
+            request = request.header(header::IF_NONE_MATCH, held);
+        }
+        let response = routes::<()>()
+            .oneshot(request.body(Body::empty()).unwrap())
+            .await
+            .unwrap();
+        let (parts, body) = response.into_parts();
+        let body = to_bytes(body, 1 << 20).await.unwrap();
+        (
+            parts.status,
+            parts.headers,
+            String::from_utf8(body.to_vec()).unwrap(),
+        )
+    }
+
+    #[tokio::test]
+    async fn the_page_needs_nothing_but_this_host() {
+        for asset in &ASSETS {
+            let (status, headers, body) = fetch(asset.path, None).await;
+            assert_eq!(status, StatusCode::OK, "{}", asset.path);
+            assert_eq!(headers[header::CONTENT_TYPE], asset.media_type);
+            assert!(
+                headers[header::CONTENT_SECURITY_POLICY]
+                    .to_str()
+                    .unwrap()
+                    .starts_with("default-src 'none'")
+            );
+            for foreign in ["http://", "https://", "innerHTML"] {
+                assert!(!body.contains(foreign), "{} holds {foreign}", asset.path);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn every_part_that_the_page_names_is_served() {
+        let (_, _, page) = fetch("/docs", None).await;
+        let quoted = |text: &str, before: &str| -> Vec<String> {
+            text.split(before)
+                .skip(1)
+                .filter_map(|rest| rest.split('"').next())
+                .map(str::to_owned)
+                .collect()
+        };
+        let mut named = quoted(&page, "src=\"");
+        named.extend(
+            quoted(&page, "href=\"docs/")
+                .into_iter()
+                .map(|path| format!("docs/{path}")),
+        );
+        for asset in &ASSETS {
+            named.extend(
+                quoted(asset.content, "from \"./")
+                    .into_iter()
+                    .map(|path| format!("docs/{path}")),
+            );
+        }
+        assert!(named.len() >= 6, "{named:?}");
+        for path in named {
+            assert!(
+                ASSETS.iter().any(|asset| asset.path == format!("/{path}")),
+                "{path}"
+            );
+        }
+    }
+
+    #[tokio::test]
+    async fn unchanged_parts_are_not_sent_again() {
+        let (_, headers, _) = fetch("/docs", None).await;
+        let tag = headers[header::ETAG].to_str().unwrap().to_owned();
+        for held in [
+            tag.clone(),
+            format!("W/{tag}"),
+            format!("\"other\", {tag}"),
+            "*".to_owned(),
+        ] {
+            let (status, again, body) = fetch("/docs", Some(&held)).await;
+            assert_eq!(
+                (status, body.as_str()),
+                (StatusCode::NOT_MODIFIED, ""),
+                "{held}"
+            );
+            assert_eq!(again[header::ETAG], tag.as_str());
+        }
+        assert_eq!(fetch("/docs", Some("\"other\"")).await.0, StatusCode::OK);
+        assert_ne!(
+            fetch("/docs/page.js", None).await.1[header::ETAG],
+            tag.as_str()
+        );
+    }
 }

@@ -36,7 +36,15 @@ const HEARTBEAT: Duration = Duration::from_secs(15);
 pub(super) struct EventQuery {
     /// The `next` of an earlier page; from the first event when absent.
     pub after: Option<String>,
+    #[param(minimum = 1, maximum = 100)]
     pub limit: Option<u32>,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StreamQuery {
+    /// The `next` of an earlier page; from the first event when absent.
+    pub after: Option<String>,
 }
 
 /// A page of events. `next` is always there: what comes later is found behind it.
@@ -89,12 +97,12 @@ async fn read(
 }
 
 /// Streams events as they are committed (server-sent events). `Last-Event-ID` resumes where a stream broke off.
-#[utoipa::path(get, path = "/v1/events/stream", tag = "events", params(EventQuery),
+#[utoipa::path(get, path = "/v1/events/stream", tag = "events", params(StreamQuery),
     responses((status = 200, content_type = "text/event-stream", body = String)))]
 pub(super) async fn stream(
     State(app): State<App>,
     Caller(who): Caller,
-    Query(query): Query<EventQuery>,
+    Query(query): Query<StreamQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
     app.engine.permit(&who, "event:read").await?;
@@ -128,8 +136,9 @@ async fn pump(app: App, tenant: TenantId, mut page: FeedPage, sender: mpsc::Send
             let event = Event::default()
                 .id(encode(&cursor.to_string()))
                 .data(event.structured().as_str());
-            if sender.send(event).await.is_err() {
-                return;
+            tokio::select! {
+                sent = sender.send(event) => if sent.is_err() { return },
+                () = app.cancel.cancelled() => return,
             }
         }
         if page.entries.len() < usize::try_from(STREAM_BATCH).unwrap_or(usize::MAX) {

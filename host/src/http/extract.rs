@@ -4,8 +4,10 @@ use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Path as AxumPath, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, header};
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
+use utoipa::IntoParams;
 
 use super::App;
 use super::problem::Problem;
@@ -45,16 +47,7 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
         let is_json = request
             .headers()
             .get(header::CONTENT_TYPE)
-            .is_some_and(|value| {
-                value.to_str().is_ok_and(|value| {
-                    value
-                        .split(';')
-                        .next()
-                        .unwrap_or_default()
-                        .trim()
-                        .ends_with("json")
-                })
-            });
+            .is_some_and(|value| value.to_str().is_ok_and(is_json));
         let bytes = Bytes::from_request(request, app).await.map_err(|_| {
             Problem::new(
                 "too_large",
@@ -73,6 +66,16 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
         let text = str::from_utf8(&bytes)
             .map_err(|_| Problem::new("malformed_json", "the body is not UTF-8"))?;
         parse(text)
+    }
+}
+
+/// `application/json` or a type built on it, whatever its parameters.
+fn is_json(content_type: &str) -> bool {
+    let essence = content_type.split(';').next().unwrap_or_default();
+    let essence = essence.trim().to_ascii_lowercase();
+    match essence.strip_prefix("application/") {
+        Some(subtype) => subtype == "json" || subtype.ends_with("+json"),
+        None => false,
     }
 }
 
@@ -114,10 +117,22 @@ fn misfit(error: &serde_path_to_error::Error<serde_json::Error>) -> Problem {
     } else {
         ("malformed", None)
     };
+    let named = named.map(|named| named.replace('~', "~0").replace('/', "~1"));
     if let Some(named) = named.filter(|named| !pointer.ends_with(&format!("/{named}"))) {
         pointer = format!("{pointer}/{named}");
     }
     Problem::new("invalid_request", message.clone()).at(&pointer, code, message)
+}
+
+/// Whether to write.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct DryRun {
+    /// Answers in full and writes nothing.
+    #[serde(default)]
+    #[param(default = false)]
+    pub dry_run: bool,
 }
 
 /// The headers that any command may carry, and whether it is to be run dry.
@@ -133,11 +148,13 @@ pub struct Options {
 impl FromRequestParts<App> for Options {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Options, Problem> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Options, Problem> {
+        // Strictly: a misspelt `dryRun` must not be carried out.
+        let Query(DryRun { dry_run }) = Query::from_request_parts(parts, app).await?;
         Ok(Options {
             if_match: if_match(&parts.headers)?,
             idempotency_key: idempotency_key(&parts.headers)?,
-            dry_run: dry_run(parts.uri.query().unwrap_or_default())?,
+            dry_run,
             trace: parts.extensions.get::<Trace>().cloned().unwrap_or_default(),
             line: format!("{} {}", parts.method, parts.uri.path()),
         })
@@ -210,17 +227,6 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     Ok(Some(key.to_owned()))
 }
 
-fn dry_run(query: &str) -> Result<bool, Problem> {
-    match query
-        .split('&')
-        .find_map(|pair| pair.strip_prefix("dryRun="))
-    {
-        None | Some("false") => Ok(false),
-        Some("true") => Ok(true),
-        Some(_) => Err(Problem::new("malformed_request", "dryRun is true or false")),
-    }
-}
-
 /// Path parameters; what does not parse names nothing that exists.
 pub struct Path<T>(pub T);
 
@@ -228,6 +234,9 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Path<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Path<T>, Problem> {
+        if has_nul(parts.uri.path()) {
+            return Err(Problem::new("not_found", "no name has a NUL in it"));
+        }
         let path = AxumPath::<T>::from_request_parts(parts, app).await;
         path.map(|AxumPath(value)| Path(value))
             .map_err(|error| Problem::new("not_found", error.body_text()))
@@ -241,11 +250,33 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Query<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Query<T>, Problem> {
+        if parts.uri.query().is_some_and(has_nul) {
+            let detail = "a query parameter has a NUL in it";
+            return Err(Problem::new("malformed_request", detail));
+        }
         let query = axum::extract::Query::<T>::from_request_parts(parts, app).await;
         query
             .map(|axum::extract::Query(value)| Query(value))
             .map_err(|error| Problem::new("malformed_request", error.body_text()))
     }
+}
+
+/// PostgreSQL keeps no text with a NUL, so none is looked for. In a URI it can only stand encoded.
+fn has_nul(encoded: &str) -> bool {
+    encoded.contains("%00")
+}
+
+/// Refuses a document that is larger than flow logic can be shown.
+pub fn check_size(pointer: &str, document: &Json) -> Result<(), Problem> {
+    const BYTES_MAX: usize = 64 * 1024;
+    if document.as_str().len() <= BYTES_MAX {
+        return Ok(());
+    }
+    let detail = format!("at most {BYTES_MAX} bytes of JSON");
+    Err(
+        Problem::new("invalid_request", format!("{pointer}: {detail}"))
+            .at(pointer, "too_long", detail),
+    )
 }
 
 /// An id that people chose: of a person, a group, an entity.

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::App;
 use super::commands::{Changed, Started, run};
-use super::extract::{Body, Caller, Options, Path, Query, check_name};
+use super::extract::{Body, Caller, DryRun, Options, Path, Query, check_name, check_size};
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
 use super::svg;
@@ -45,16 +45,6 @@ pub(super) struct CancelBody {
     pub reason: String,
 }
 
-/// Whether to write.
-#[derive(Debug, Deserialize, IntoParams)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct DryRun {
-    /// Answers in full and writes nothing.
-    #[serde(default)]
-    #[expect(dead_code, reason = "documents the parameter that `Options` reads")]
-    pub dry_run: bool,
-}
-
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct InstanceQuery {
@@ -73,6 +63,7 @@ pub(super) struct InstanceQuery {
     #[param(value_type = Option<String>, format = DateTime)]
     pub to: Option<Timestamp>,
     pub after: Option<String>,
+    #[param(minimum = 1, maximum = 100)]
     pub limit: Option<u32>,
 }
 
@@ -80,6 +71,7 @@ pub(super) struct InstanceQuery {
 #[serde(deny_unknown_fields)]
 pub(super) struct PageQuery {
     pub after: Option<String>,
+    #[param(minimum = 1, maximum = 100)]
     pub limit: Option<u32>,
 }
 
@@ -94,6 +86,7 @@ pub(super) async fn start(
 ) -> Result<Response, Problem> {
     check_name("/entityType", &value.entity_type)?;
     check_name("/entityId", &value.entity_id)?;
+    check_size("/data", &value.data)?;
     let entity = Entity {
         kind: value.entity_type,
         id: value.entity_id,

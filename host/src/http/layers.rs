@@ -3,7 +3,7 @@
 use std::any::Any;
 
 use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
@@ -51,10 +51,27 @@ pub(super) async fn surround(mut request: Request, next: Next) -> Response {
     response
 }
 
+/// Refuses query parameters where none are known. A misspelt or misplaced one, such as `dryRun` on what cannot be
+/// run dry, must not be passed over.
+pub(super) async fn without_query(request: Request, next: Next) -> Response {
+    match request.uri().query() {
+        None | Some("") => next.run(request).await,
+        Some(_) => {
+            let detail = "this path takes no query parameters";
+            Problem::new("malformed_request", detail).into_response()
+        }
+    }
+}
+
 /// Gives every problem its body; also those that the framework answered by itself.
 fn described(mut response: Response, path: &str, request_id: &str) -> Response {
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
-        return problem.render(path, request_id);
+        let allow = response.headers_mut().remove(header::ALLOW);
+        let mut response = problem.render(path, request_id);
+        response
+            .headers_mut()
+            .extend(allow.map(|allow| (header::ALLOW, allow)));
+        return response;
     }
     match response.status() {
         StatusCode::PAYLOAD_TOO_LARGE => {

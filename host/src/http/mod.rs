@@ -1,6 +1,6 @@
 //! The HTTP API: the only folder that names `axum`. Handlers read, ask the engine or the store, and show.
 //!
-//! All routes stand in [`routes`]; [`problem`] turns errors into answers; [`commands`] carries out what
+//! All routes stand in [`routes()`]; [`problem`] turns errors into answers; [`commands`] carries out what
 //! changes instances. `extract` reads requests, so that handlers see good values only.
 
 pub mod auth;
@@ -16,6 +16,7 @@ mod layers;
 pub mod openapi;
 pub mod page;
 pub mod problem;
+pub mod server;
 mod tasks;
 pub mod token;
 pub mod views;
@@ -146,34 +147,37 @@ pub fn routes() -> OpenApiRouter<App> {
     let upload = OpenApiRouter::new()
         .routes(routes!(definitions::publish))
         .layer(DefaultBodyLimit::max(definitions::UPLOAD_BYTES_MAX));
-    OpenApiRouter::new()
-        .routes(routes!(definitions::list_all))
-        .routes(routes!(definitions::list))
+    let without_query = OpenApiRouter::new()
+        .merge(upload)
         .routes(routes!(definitions::show))
         .routes(routes!(definitions::activate))
         .routes(routes!(definitions::retire))
         .routes(routes!(definitions::diagram))
-        .routes(routes!(instances::start, instances::list))
         .routes(routes!(instances::show))
         .routes(routes!(instances::history))
-        .routes(routes!(instances::audit))
         .routes(routes!(instances::actions))
         .routes(routes!(instances::diagram))
+        .routes(routes!(tasks::show))
+        .routes(routes!(directory::person, directory::put_person))
+        .routes(routes!(directory::group, directory::put_group))
+        .routes(routes!(directory::put_member, directory::delete_member))
+        .layer(middleware::from_fn(layers::without_query));
+    OpenApiRouter::new()
+        .merge(without_query)
+        .routes(routes!(definitions::list_all))
+        .routes(routes!(definitions::list))
+        .routes(routes!(instances::start, instances::list))
+        .routes(routes!(instances::audit))
         .routes(routes!(instances::cancel))
         .routes(routes!(tasks::list))
-        .routes(routes!(tasks::show))
         .routes(routes!(tasks::claim))
         .routes(routes!(tasks::release))
         .routes(routes!(tasks::decide))
         .routes(routes!(events::list))
         .routes(routes!(events::stream))
-        .routes(routes!(directory::person, directory::put_person))
-        .routes(routes!(directory::group, directory::put_group))
-        .routes(routes!(directory::put_member, directory::delete_member))
         .routes(routes!(health::live))
         .routes(routes!(health::ready))
         .routes(routes!(health::metrics))
-        .merge(upload)
 }
 
 fn json(text: String) -> Response {

@@ -2,8 +2,12 @@
 
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
+use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::Type;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{Components, ContentBuilder, Info, OpenApi, RefOr, ResponseBuilder, Tag};
+use utoipa::openapi::{
+    Components, ContentBuilder, Info, ObjectBuilder, OpenApi, RefOr, ResponseBuilder, Tag,
+};
 use utoipa::{PartialSchema as _, ToSchema as _};
 
 use super::problem::{CODES, FieldError, Problem};
@@ -51,6 +55,8 @@ pub fn complete(mut document: OpenApi) -> OpenApi {
             &mut item.delete,
         ];
         for operation in operations.into_iter().flatten() {
+            name(operation);
+            describe_headers(path, operation);
             if open {
                 operation.security = Some(vec![SecurityRequirement::default()]);
             } else {
@@ -62,6 +68,47 @@ pub fn complete(mut document: OpenApi) -> OpenApi {
         }
     }
     document
+}
+
+/// Handlers of different resources have the same name; the tag tells them apart.
+fn name(operation: &mut Operation) {
+    let tag = operation.tags.iter().flatten().next();
+    let names = [tag, operation.operation_id.as_ref()];
+    let names: Vec<&str> = names.into_iter().flatten().map(String::as_str).collect();
+    operation.operation_id = Some(names.join("_"));
+}
+
+/// The headers that are read outside of handlers.
+fn describe_headers(path: &str, operation: &mut Operation) {
+    let parameters = operation.parameters.get_or_insert_default();
+    let is_command = parameters
+        .iter()
+        .any(|one| matches!(one, RefOr::T(one) if one.name == "dryRun"));
+    let mut header = |name: &str, description: &str| {
+        let text = ObjectBuilder::new().schema_type(Type::String);
+        let header = ParameterBuilder::new()
+            .name(name)
+            .parameter_in(ParameterIn::Header)
+            .description(Some(description))
+            .schema(Some(text));
+        parameters.push(RefOr::T(header.build()));
+    };
+    if is_command {
+        header(
+            "Idempotency-Key",
+            "A repeat within 24 hours is answered as the first time",
+        );
+        header(
+            "If-Match",
+            "The instance's `ETag`; 412 if it has changed since",
+        );
+    }
+    if path.ends_with("/events/stream") {
+        header(
+            "Last-Event-ID",
+            "The id of the last event received; the stream goes on behind it",
+        );
+    }
 }
 
 fn problem_response() -> utoipa::openapi::Response {

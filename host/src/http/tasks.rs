@@ -9,8 +9,7 @@ use uuid::Uuid;
 
 use super::App;
 use super::commands::{Changed, run};
-use super::extract::{Body, Caller, Options, Path, Query};
-use super::instances::DryRun;
+use super::extract::{Body, Caller, DryRun, Options, Path, Query, check_size};
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
 use super::views::{InstanceView, TaskView};
@@ -42,6 +41,7 @@ pub(super) struct TaskQuery {
     /// Name of a state.
     pub state: Option<String>,
     pub after: Option<String>,
+    #[param(minimum = 1, maximum = 100)]
     pub limit: Option<u32>,
 }
 
@@ -184,6 +184,7 @@ pub(super) async fn decide(
         let detail = format!("a comment has at most {COMMENT_BYTES_MAX} bytes");
         return Err(Problem::new("invalid_request", &*detail).at("/comment", "too_long", detail));
     }
+    check_size("/input", &value.input)?;
     let DecideBody {
         outcome,
         comment,

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::auth::{AuthSettings, Claims, checked_secret};
 
 /// The longest that a minted token may live.
-pub const LIFETIME_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
+pub const LIFETIME_MAX: Duration = Duration::from_hours(366 * 24);
 
 /// A token of `claims`, valid from `now` for `lifetime`, signed with HS256.
 pub fn mint(

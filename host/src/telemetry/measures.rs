@@ -204,7 +204,7 @@ mod tests {
     async fn upkeep_ends_when_it_is_told_to() {
         let stop = CancellationToken::new();
         stop.cancel();
-        tokio::time::timeout(Duration::from_secs(60), metrics().unwrap().upkeep(stop))
+        tokio::time::timeout(Duration::from_mins(1), metrics().unwrap().upkeep(stop))
             .await
             .unwrap();
     }
@@ -226,9 +226,9 @@ mod tests {
     /// Names that a file gives to one of the macros. They stand in the first string after it.
     fn collect(path: &Path, used: &mut BTreeSet<String>) {
         if path.is_dir() {
-            std::fs::read_dir(path)
-                .unwrap()
-                .for_each(|entry| collect(&entry.unwrap().path(), used));
+            for entry in std::fs::read_dir(path).unwrap() {
+                collect(&entry.unwrap().path(), used);
+            }
         } else if path.extension().is_some_and(|extension| extension == "rs")
             && !path.ends_with(file!().rsplit_once("src/").unwrap().1)
         {

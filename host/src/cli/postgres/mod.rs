@@ -37,7 +37,7 @@ const LOG_LINES_QUOTED_MAX: usize = 10;
 /// A running server of our own. Dropping it stops it; [`Managed::stop`] also
 /// tells whether that went well.
 #[derive(Debug)]
-pub struct Managed {
+pub(super) struct Managed {
     programs: Programs,
     account: Account,
     place: Place,
@@ -48,14 +48,14 @@ pub struct Managed {
 ///
 /// A server that outlived an earlier run is taken over. One that another
 /// process uses at the moment is an error.
-pub async fn start(dir: &Path) -> Result<Managed> {
+pub(super) async fn start(dir: &Path) -> Result<Managed> {
     let account = Account::of_server(&dir.join(place::DATA)).await?;
     let place = Place::kept(dir, &account).await?;
     start_in(place, account).await
 }
 
 /// Starts a server in a fresh temporary folder, which goes when the server does.
-pub async fn start_ephemeral() -> Result<Managed> {
+pub(super) async fn start_ephemeral() -> Result<Managed> {
     let account = Account::of_server(Path::new(place::DATA)).await?;
     let place = Place::ephemeral(&account)?;
     start_in(place, account).await
@@ -84,7 +84,7 @@ async fn start_in(place: Place, account: Account) -> Result<Managed> {
 
 impl Managed {
     /// The URL under which sqlx and psql reach the server, as its superuser.
-    pub fn url(&self) -> String {
+    pub(super) fn url(&self) -> String {
         format!(
             "postgres://{SUPERUSER}@localhost/postgres?host={}",
             percent_encoded(self.place.sockets())
@@ -92,7 +92,7 @@ impl Managed {
     }
 
     /// Stops the server: clients are cut off, their open transactions rolled back.
-    pub async fn stop(mut self) -> Result<()> {
+    pub(super) async fn stop(mut self) -> Result<()> {
         // From here on nothing is left to `drop`, even if the stop fails.
         self.running = false;
         let output = tokio::process::Command::from(self.stop_command())

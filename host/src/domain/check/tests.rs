@@ -252,6 +252,7 @@ fn a_join_lies_inside_a_fork() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of names")]
 fn names_are_well_formed_and_unique() {
     let rename = |from: &'static str, to: &'static str| {
         move |g: &mut Graph| {

@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn a_short_secret_is_refused_and_never_shown() {
         let why = refusal(|settings| {
-            settings.hs256_secret = Some(Secret::new(*b"0123456789012345678901234567890"))
+            settings.hs256_secret = Some(Secret::new(*b"0123456789012345678901234567890"));
         });
         assert_eq!(
             why,

@@ -44,7 +44,11 @@ impl Guest for Hostile {
                 message: "this config was asked to be refused".into(),
             }]);
         }
-        Ok(definition())
+        Ok(if wanted.behaviour == "broken_graph" {
+            broken(definition())
+        } else {
+            definition()
+        })
     }
 
     fn guard(facts: Snapshot, event: Event) -> Verdict {
@@ -240,6 +244,26 @@ fn reason() -> Reason {
         code: "unwanted".into(),
         message: "the input asked to be refused".into(),
     }
+}
+
+/// The graph with a mistake of every kind that authors make.
+fn broken(mut graph: Definition) -> Definition {
+    graph.initial = "Nowhere".into();
+    graph.states.push(State {
+        name: "Lost".into(),
+        title: "Lost".into(),
+        kind: StateKind::Task,
+        join: false,
+        own_work: false,
+    });
+    let way = graph.transitions[0].clone();
+    graph.transitions.push(Transition {
+        targets: vec!["Missing".into()],
+        by: FiredBy::REPLY,
+        ..way
+    });
+    graph.data_schema = Some(r#"{"type": "thing"}"#.into());
+    graph
 }
 
 fn definition() -> Definition {

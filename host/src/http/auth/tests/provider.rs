@@ -98,8 +98,8 @@ fn encoded(bytes: &[u8]) -> String {
 
 /// What the provider answers at this moment.
 #[derive(Clone)]
-enum Answer {
-    Keys(String),
+pub(super) enum Answer {
+    Text(String),
     Failure,
     Redirect,
 }
@@ -119,13 +119,13 @@ pub(super) struct Provider {
 impl Provider {
     pub(super) async fn start(signers: &[Signer]) -> Provider {
         let shared = Arc::new(Shared {
-            answer: Mutex::new(Answer::Keys(set(signers))),
+            answer: Mutex::new(Answer::Text(set(signers))),
             hits: AtomicUsize::new(0),
         });
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}/keys", listener.local_addr().unwrap());
         let app = Router::new()
-            .route("/keys", get(answer))
+            .route("/keys", get(keys))
             .with_state(Arc::clone(&shared));
         let stop = CancellationToken::new();
         let stopped = stop.clone().cancelled_owned();
@@ -150,44 +150,29 @@ impl Provider {
         Authenticator::new(settings, hands.clock()).unwrap()
     }
 
-    pub(super) fn publish(&self, signers: &[Signer]) {
-        self.set(Answer::Keys(set(signers)));
-    }
-
-    /// Answers with this text, whatever it is.
-    pub(super) fn say(&self, text: String) {
-        self.set(Answer::Keys(text));
-    }
-
-    pub(super) fn fail(&self) {
-        self.set(Answer::Failure);
-    }
-
-    pub(super) fn redirect(&self) {
-        self.set(Answer::Redirect);
+    /// Answers in this way from now on.
+    pub(super) fn answer(&self, answer: Answer) {
+        *self.shared.answer.lock().unwrap() = answer;
     }
 
     /// How often the keys were asked for.
     pub(super) fn hits(&self) -> usize {
         self.shared.hits.load(Ordering::SeqCst)
     }
-
-    fn set(&self, answer: Answer) {
-        *self.shared.answer.lock().unwrap() = answer;
-    }
 }
 
-fn set(signers: &[Signer]) -> String {
+/// A JWK set.
+pub(super) fn set(signers: &[Signer]) -> String {
     json!({"keys": signers.iter().map(|signer| signer.jwk.clone()).collect::<Vec<_>>()}).to_string()
 }
 
-async fn answer(
+async fn keys(
     State(shared): State<Arc<Shared>>,
 ) -> (StatusCode, [(&'static str, &'static str); 1], String) {
     shared.hits.fetch_add(1, Ordering::SeqCst);
     let answer = shared.answer.lock().unwrap().clone();
     match answer {
-        Answer::Keys(text) => (StatusCode::OK, [("content-type", "application/json")], text),
+        Answer::Text(text) => (StatusCode::OK, [("content-type", "application/json")], text),
         Answer::Failure => (
             StatusCode::BAD_GATEWAY,
             [("content-type", "text/plain")],

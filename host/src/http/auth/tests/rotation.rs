@@ -1,8 +1,9 @@
 //! Keys that change, and a provider that is away.
 
+use super::provider::Answer;
 use super::*;
 
-const MINUTE: Duration = Duration::from_secs(60);
+const MINUTE: Duration = Duration::from_mins(1);
 
 async fn subject(authenticator: &Authenticator, signer: &Signer) -> Result<String, AuthError> {
     let far = content("exp", json!(NOW_SECONDS + 10 * 24 * 3600));
@@ -33,7 +34,7 @@ async fn a_new_key_is_fetched_when_it_first_appears() {
     let authenticator = provider.authenticator(&hands);
     assert!(subject(&authenticator, &old).await.is_ok());
 
-    provider.publish(std::slice::from_ref(&new));
+    provider.answer(Answer::Text(provider::set(std::slice::from_ref(&new))));
     hands.advance(Duration::from_secs(10));
     assert!(subject(&authenticator, &new).await.is_ok());
     assert_eq!(
@@ -93,7 +94,7 @@ async fn good_keys_outlive_an_outage_for_a_bounded_time() {
     let authenticator = provider.authenticator(&hands);
     assert!(subject(&authenticator, &signer).await.is_ok());
 
-    provider.fail();
+    provider.answer(Answer::Failure);
     hands.advance(6 * MINUTE);
     assert!(subject(&authenticator, &signer).await.is_ok());
     asked(&provider, 2).await;
@@ -106,7 +107,7 @@ async fn good_keys_outlive_an_outage_for_a_bounded_time() {
         Err(AuthError::Unavailable)
     );
 
-    provider.publish(std::slice::from_ref(&signer));
+    provider.answer(Answer::Text(provider::set(std::slice::from_ref(&signer))));
     hands.advance(MINUTE);
     assert!(subject(&authenticator, &signer).await.is_ok());
 }
@@ -121,7 +122,7 @@ async fn a_withdrawn_key_ends_with_the_next_refresh() {
     let [kept, withdrawn] = &both;
     assert!(subject(&authenticator, withdrawn).await.is_ok());
 
-    provider.publish(std::slice::from_ref(kept));
+    provider.answer(Answer::Text(provider::set(std::slice::from_ref(kept))));
     hands.advance(6 * MINUTE);
     // The stale key answers this one while the refresh runs; from its end on the key is gone.
     assert!(subject(&authenticator, kept).await.is_ok());
@@ -145,19 +146,19 @@ async fn unusable_answers_replace_nothing() {
     let authenticator = provider.authenticator(&hands);
     assert!(subject(&authenticator, &signer).await.is_ok());
 
-    let padded = format!("{}{}", json!({"keys": []}), " ".repeat(300 * 1024));
-    let answers: [(&str, Box<dyn Fn()>); 4] = [
-        ("too large", Box::new(|| provider.say(padded.clone()))),
-        (
-            "no key",
-            Box::new(|| provider.say(json!({"keys": []}).to_string())),
-        ),
-        ("not JSON", Box::new(|| provider.say("<html>".to_owned()))),
-        ("elsewhere", Box::new(|| provider.redirect())),
-    ];
     let stranger = Signer::ed25519("stranger");
-    for (number, (name, answer)) in answers.iter().enumerate() {
-        answer();
+    let set = provider::set(std::slice::from_ref(&stranger));
+    let answers = [
+        (
+            "too large",
+            Answer::Text(format!("{set}{}", " ".repeat(300 * 1024))),
+        ),
+        ("no key", Answer::Text(provider::set(&[]))),
+        ("not JSON", Answer::Text("<html>".to_owned())),
+        ("elsewhere", Answer::Redirect),
+    ];
+    for (number, (name, answer)) in answers.into_iter().enumerate() {
+        provider.answer(answer);
         hands.advance(MINUTE);
         assert_eq!(
             subject(&authenticator, &stranger).await,

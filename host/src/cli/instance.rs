@@ -1,0 +1,267 @@
+//! `wrkflw instance`: start, list, show, explain, cancel.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::client::{ChangeArgs, segment};
+use super::connection::ConnectionArgs;
+use super::definition::{PageArgs, draw};
+use super::failure::{Exit, Failure};
+use super::output::{Column, Output};
+use super::{Environment, json_argument};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum InstanceCommand {
+    /// Start an instance of a definition's active version
+    Start(StartArgs),
+    /// List instances, newest first
+    List(ListArgs),
+    /// Show an instance with its active states and tasks
+    Show(OneArgs),
+    /// Show how it came to be where it is
+    History(OneArgs),
+    /// Show what the caller may do now, and why not the rest
+    Actions(OneArgs),
+    /// Draw the path that it took, as SVG
+    Diagram {
+        #[command(flatten)]
+        one: OneArgs,
+        /// Write to this file
+        #[arg(long, short = 'o', value_name = "FILE")]
+        out: Option<PathBuf>,
+    },
+    /// Cancel an instance
+    Cancel {
+        #[command(flatten)]
+        one: OneArgs,
+        /// Why
+        #[arg(long)]
+        reason: String,
+        #[command(flatten)]
+        change: ChangeArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct StartArgs {
+    /// Key of the definition
+    definition: String,
+    /// What it is about, as TYPE/ID
+    #[arg(long, value_name = "TYPE/ID", value_parser = entity)]
+    entity: (String, String),
+    /// Data of the instance, JSON or @FILE
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    data: String,
+    #[command(flatten)]
+    change: ChangeArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    /// Key of a definition
+    #[arg(long)]
+    definition: Option<String>,
+    /// RUNNING, SUSPENDED, COMPLETED or CANCELLED
+    #[arg(long)]
+    status: Option<String>,
+    /// Name of an active state
+    #[arg(long)]
+    state: Option<String>,
+    /// What it is about, as TYPE/ID
+    #[arg(long, value_name = "TYPE/ID", value_parser = entity)]
+    entity: Option<(String, String)>,
+    /// Who started it
+    #[arg(long)]
+    initiator: Option<String>,
+    /// Started at or after, as 2030-01-31T08:00:00Z
+    #[arg(long, value_name = "TIME")]
+    from: Option<String>,
+    /// Started before
+    #[arg(long, value_name = "TIME")]
+    to: Option<String>,
+    #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OneArgs {
+    id: String,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+const SUMMARIES: &[Column] = &[
+    ("ID", "/id"),
+    ("DEFINITION", "/definitionKey"),
+    ("VERSION", "/definitionVersion"),
+    ("TYPE", "/entityType"),
+    ("ENTITY", "/entityId"),
+    ("STATUS", "/status"),
+    ("OUTCOME", "/outcome"),
+    ("STATES", "/states"),
+    ("INITIATOR", "/initiator"),
+    ("STARTED", "/startedAt"),
+];
+const INSTANCE: &[Column] = &[
+    ("id", "/id"),
+    ("definition", "/definitionKey"),
+    ("version", "/definitionVersion"),
+    ("entity type", "/entityType"),
+    ("entity", "/entityId"),
+    ("status", "/status"),
+    ("outcome", "/outcome"),
+    ("revision", "/revision"),
+    ("initiator", "/initiator"),
+    ("started", "/startedAt"),
+    ("ended", "/endedAt"),
+    ("states", "/states"),
+    ("data", "/data"),
+    ("dry run", "/dryRun"),
+];
+const STAYS: &[Column] = &[
+    ("STATE", "/name"),
+    ("ENTERED", "/enteredAt"),
+    ("BY", "/enteredBy"),
+    ("LEFT", "/left/at"),
+    ("THROUGH", "/left/by"),
+    ("ACTOR", "/left/actor"),
+];
+const ACTIONS: &[Column] = &[
+    ("ACTION", "/action"),
+    ("OUTCOME", "/outcome"),
+    ("STATE", "/state"),
+    ("TASK", "/task"),
+    ("ALLOWED", "/allowed"),
+    ("WHY NOT", "/refusal/message"),
+];
+
+pub(super) fn run(
+    command: InstanceCommand,
+    output: Output,
+    environment: &Environment,
+) -> Result<()> {
+    match command {
+        InstanceCommand::Start(args) => start(&args, output, environment),
+        InstanceCommand::List(args) => list(&args, output, environment),
+        InstanceCommand::Show(one) => show_changed(&one.get("", environment)?, output),
+        InstanceCommand::History(one) => output.list(&one.get("/history", environment)?, STAYS),
+        InstanceCommand::Actions(one) => {
+            let answer = one.get("/actions", environment)?;
+            match output.format {
+                super::output::Format::Json => output.record(&answer, &[]),
+                super::output::Format::Table => {
+                    output.list(&json!({ "data": answer["actions"] }), ACTIONS)
+                }
+            }
+        }
+        InstanceCommand::Diagram { one, out } => {
+            let svg = one
+                .connection
+                .open(environment)?
+                .get_text(&format!("{}/diagram.svg", path(&one.id)))?;
+            draw(&svg, out.as_deref(), output)
+        }
+        InstanceCommand::Cancel {
+            one,
+            reason,
+            change,
+        } => {
+            let client = one.connection.open(environment)?;
+            let answer = client.change(
+                &format!("{}/cancel", path(&one.id)),
+                &json!({ "reason": reason }),
+                &change,
+            )?;
+            match output.format {
+                super::output::Format::Json => output.record(&answer, &[]),
+                super::output::Format::Table => output.record(&answer["instance"], INSTANCE),
+            }
+        }
+    }
+}
+
+impl OneArgs {
+    fn get(&self, below: &str, environment: &Environment) -> Result<Value> {
+        self.connection
+            .open(environment)?
+            .get(&format!("{}{below}", path(&self.id)), &[])
+    }
+}
+
+fn path(id: &str) -> String {
+    format!("/v1/instances/{}", segment(id))
+}
+
+fn start(args: &StartArgs, output: Output, environment: &Environment) -> Result<()> {
+    let (kind, id) = &args.entity;
+    let body = json!({
+        "definitionKey": args.definition,
+        "entityType": kind,
+        "entityId": id,
+        "data": json_argument(&args.data)?,
+    });
+    let started =
+        args.connection
+            .open(environment)?
+            .change("/v1/instances", &body, &args.change)?;
+    show_changed(&started, output)
+}
+
+/// An instance, and the tasks that wait.
+fn show_changed(instance: &Value, output: Output) -> Result<()> {
+    output.record(instance, INSTANCE)?;
+    let open = instance["states"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .flat_map(|state| state["tasks"].as_array().into_iter().flatten());
+    for task in open.filter(|task| task["status"] == "PENDING" || task["status"] == "CLAIMED") {
+        let (id, label) = (
+            task["id"].as_str().unwrap_or_default(),
+            task["label"].as_str().unwrap_or_default(),
+        );
+        output.hint(&format!("open task: {id} ({label})"));
+    }
+    Ok(())
+}
+
+fn list(args: &ListArgs, output: Output, environment: &Environment) -> Result<()> {
+    let (kind, id) = args.entity.clone().unzip();
+    let filters = [
+        ("definition", args.definition.clone()),
+        ("status", args.status.clone()),
+        ("state", args.state.clone()),
+        ("entityType", kind),
+        ("entityId", id),
+        ("initiator", args.initiator.clone()),
+        ("from", args.from.clone()),
+        ("to", args.to.clone()),
+    ];
+    let query: Vec<_> = filters.into_iter().chain(args.page.query()).collect();
+    output.list(
+        &args
+            .connection
+            .open(environment)?
+            .get("/v1/instances", &query)?,
+        SUMMARIES,
+    )
+}
+
+fn entity(text: &str) -> Result<(String, String), Failure> {
+    match text.split_once('/') {
+        Some((kind, id)) if !kind.is_empty() && !id.is_empty() => {
+            Ok((kind.to_owned(), id.to_owned()))
+        }
+        _ => Err(Failure::new(
+            Exit::Usage,
+            "write what it is about as TYPE/ID, such as document/4711",
+        )),
+    }
+}

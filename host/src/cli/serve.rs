@@ -1,0 +1,61 @@
+//! `wrkflw serve`: a host for production, with what its settings say and nothing else.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use serde_json::json;
+
+use super::failure::{Exit, Failure};
+use super::host::{self, Host};
+use super::output::Output;
+use super::{Environment, block_on};
+use crate::config::{Role, Settings};
+
+#[derive(Debug, Args)]
+pub(super) struct ServeArgs {
+    /// File with settings. Default: wrkflw.toml, if there is one
+    #[arg(
+        long = "config",
+        id = "settings_file",
+        env = "WRKFLW_CONFIG",
+        value_name = "FILE"
+    )]
+    _file: Option<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+pub(super) fn run(args: ServeArgs, output: Output, environment: &Environment) -> Result<()> {
+    let settings = args.settings;
+    let telemetry = host::observe(&settings)?;
+    block_on(async {
+        let listener = if settings.has(Role::Api) {
+            Some(host::listen(settings.listen).await?)
+        } else {
+            None
+        };
+        let address = listener
+            .as_ref()
+            .map(tokio::net::TcpListener::local_addr)
+            .transpose()
+            .context("no address")?;
+        let host = Host::start(&settings, listener, environment.program.clone(), telemetry).await?;
+        let roles: Vec<String> = settings
+            .roles
+            .iter()
+            .map(|role| format!("{role:?}").to_lowercase())
+            .collect();
+        output.record(
+            &json!({ "listen": address, "roles": roles }),
+            &[("listen", "/listen"), ("roles", "/roles")],
+        )?;
+        host.run_until(host::stop_signal()?).await
+    })
+}
+
+/// The refusal of a database that lacks migrations.
+pub(super) fn not_migrated() -> Failure {
+    Failure::new(Exit::Failed, "the database is not up to date")
+        .next("run `wrkflw migrate` with the same settings, as a login that may create roles")
+}

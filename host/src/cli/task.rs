@@ -1,0 +1,172 @@
+//! `wrkflw task`: find work, take it, give it back, decide it.
+
+use anyhow::Result;
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Value, json};
+
+use super::client::{ChangeArgs, segment};
+use super::connection::ConnectionArgs;
+use super::definition::PageArgs;
+use super::output::{Column, Format, Output};
+use super::{Environment, json_argument};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum TaskCommand {
+    /// List open tasks, oldest first
+    List(ListArgs),
+    /// Show a task
+    Show {
+        id: String,
+        #[command(flatten)]
+        connection: ConnectionArgs,
+    },
+    /// Take a task: from now on only you decide it
+    Claim(OneArgs),
+    /// Give a task back to its candidates
+    Release(OneArgs),
+    /// Decide a task that you have claimed
+    Decide {
+        #[command(flatten)]
+        one: OneArgs,
+        /// One of the outcomes that its state takes, such as APPROVE
+        outcome: String,
+        /// Why
+        #[arg(long)]
+        comment: Option<String>,
+        /// What the task's form asks for, JSON or @FILE
+        #[arg(long, value_name = "JSON", default_value = "{}")]
+        input: String,
+    },
+}
+
+/// Whose tasks.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum View {
+    /// Those that you claimed, or that only you can
+    Mine,
+    /// Those that you may claim
+    Available,
+    /// Everybody's
+    All,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    /// Whose tasks
+    #[arg(long, value_enum, default_value = "mine")]
+    view: View,
+    /// Key of a definition
+    #[arg(long)]
+    definition: Option<String>,
+    /// Name of a state
+    #[arg(long)]
+    state: Option<String>,
+    #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OneArgs {
+    id: String,
+    #[command(flatten)]
+    change: ChangeArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+const TASKS: &[Column] = &[
+    ("ID", "/id"),
+    ("TASK", "/label"),
+    ("STATUS", "/status"),
+    ("OWNER", "/owner"),
+    ("CANDIDATES", "/candidates"),
+    ("STATE", "/state"),
+    ("DEFINITION", "/definitionKey"),
+    ("TYPE", "/entityType"),
+    ("ENTITY", "/entityId"),
+    ("SINCE", "/createdAt"),
+];
+const TASK: &[Column] = &[
+    ("task", "/task/id"),
+    ("label", "/task/label"),
+    ("status", "/task/status"),
+    ("owner", "/task/owner"),
+    ("candidates", "/task/candidates"),
+    ("decision", "/task/decision/outcome"),
+    ("form", "/task/form"),
+    ("instance", "/instance/id"),
+    ("instance status", "/instance/status"),
+    ("outcome", "/instance/outcome"),
+    ("states", "/instance/states"),
+    ("revision", "/instance/revision"),
+    ("dry run", "/dryRun"),
+];
+
+pub(super) fn run(command: TaskCommand, output: Output, environment: &Environment) -> Result<()> {
+    match command {
+        TaskCommand::List(args) => list(&args, output, environment),
+        TaskCommand::Show { id, connection } => {
+            output.record(&connection.open(environment)?.get(&path(&id), &[])?, TASK)
+        }
+        TaskCommand::Claim(one) => {
+            output.record(&one.tell("claim", &json!({}), environment)?, TASK)?;
+            output.hint(&format!("next: wrkflw task decide {} OUTCOME", one.id));
+            Ok(())
+        }
+        TaskCommand::Release(one) => {
+            output.record(&one.tell("release", &json!({}), environment)?, TASK)
+        }
+        TaskCommand::Decide {
+            one,
+            outcome,
+            comment,
+            input,
+        } => {
+            let body =
+                json!({ "outcome": outcome, "comment": comment, "input": json_argument(&input)? });
+            output.record(&one.tell("decide", &body, environment)?, TASK)
+        }
+    }
+}
+
+impl OneArgs {
+    fn tell(&self, verb: &str, body: &Value, environment: &Environment) -> Result<Value> {
+        self.connection.open(environment)?.change(
+            &format!("{}/{verb}", path(&self.id)),
+            body,
+            &self.change,
+        )
+    }
+}
+
+fn path(id: &str) -> String {
+    format!("/v1/tasks/{}", segment(id))
+}
+
+fn list(args: &ListArgs, output: Output, environment: &Environment) -> Result<()> {
+    let view = match args.view {
+        View::Mine => "mine",
+        View::Available => "available",
+        View::All => "all",
+    };
+    let filters = [
+        ("view", Some(view.to_owned())),
+        ("definition", args.definition.clone()),
+        ("state", args.state.clone()),
+    ];
+    let query: Vec<_> = filters.into_iter().chain(args.page.query()).collect();
+    let page = args
+        .connection
+        .open(environment)?
+        .get("/v1/tasks", &query)?;
+    output.list(&page, TASKS)?;
+    if output.format == Format::Table
+        && page["data"].as_array().is_some_and(Vec::is_empty)
+        && matches!(args.view, View::Mine)
+    {
+        output.hint("next: `--view available` lists what you may claim");
+    }
+    Ok(())
+}

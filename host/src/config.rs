@@ -1,0 +1,220 @@
+//! The settings of a host: one struct, whose doc comments are the help, the template and the reference.
+//!
+//! A setting comes from its flag, else from its variable `WRKFLW_...`, else from the file. `layers` makes
+//! clap read all three, so each value is parsed and refused in one place. Here, single values become
+//! the typed settings of the modules that use them; nothing is started or contacted.
+
+mod auth;
+mod database;
+pub mod layers;
+mod nearest;
+mod sandbox;
+mod secrets;
+pub mod template;
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use clap::builder::Resettable;
+use clap::{Args, FromArgMatches as _, ValueEnum};
+
+use crate::domain::cloudevent::Naming;
+use crate::engine::SealKeys;
+use crate::outbox::settings::{KafkaSettings, Mode};
+pub use auth::AuthArgs;
+pub use database::DatabaseArgs;
+pub use sandbox::SandboxArgs;
+
+/// What one process does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Role {
+    /// Serves the HTTP API.
+    Api,
+    /// Carries events from the outbox to Kafka.
+    Relay,
+}
+
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+/// How an event becomes a Kafka record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KafkaMode {
+    /// Attributes as headers, data as value.
+    Binary,
+    /// One JSON document as value.
+    Structured,
+}
+
+/// Everything that operators set.
+#[derive(Debug, Clone, Args)]
+#[group(skip)]
+pub struct Settings {
+    #[command(flatten)]
+    pub database: DatabaseArgs,
+    /// Address and port of the HTTP API. Others than this machine reach it only if this says so
+    #[arg(long, env = "WRKFLW_LISTEN", value_name = "ADDRESS", default_value_t = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)))]
+    pub listen: SocketAddr,
+    /// What this process does, separated by commas
+    #[arg(
+        long,
+        env = "WRKFLW_ROLES",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "api,relay"
+    )]
+    pub roles: Vec<Role>,
+    /// URL under which others reach the API; events name their schemas below it
+    #[arg(
+        long,
+        env = "WRKFLW_PUBLIC_URL",
+        value_name = "URL",
+        default_value = "http://localhost:8080"
+    )]
+    pub public_url: String,
+
+    #[command(flatten)]
+    pub auth: AuthArgs,
+    /// Keys that seal decisions, as `name:hex` and separated by commas; new decisions take the first. Keep old ones: they verify
+    #[arg(
+        long,
+        env = "WRKFLW_SEAL_KEYS",
+        value_delimiter = ',',
+        hide_env_values = true
+    )]
+    pub seal_keys: Vec<String>,
+
+    /// Kafka brokers, `host:port` and separated by commas
+    #[arg(long, env = "WRKFLW_KAFKA_BROKERS", value_name = "HOSTS")]
+    pub kafka_brokers: Option<String>,
+    /// The topic of all events
+    #[arg(long, env = "WRKFLW_KAFKA_TOPIC", default_value = "wrkflw.events")]
+    pub kafka_topic: String,
+    /// Partitions of the topic, if the relay has to create it
+    #[arg(long, env = "WRKFLW_KAFKA_PARTITIONS", default_value_t = 3)]
+    pub kafka_partitions: u16,
+    /// How an event becomes a record
+    #[arg(long, env = "WRKFLW_KAFKA_MODE", value_enum, default_value_t = KafkaMode::Binary)]
+    pub kafka_mode: KafkaMode,
+    /// Further librdkafka properties, `name=value` and separated by commas. A secret: may hold a password
+    #[arg(
+        long,
+        env = "WRKFLW_KAFKA_PROPERTIES",
+        value_delimiter = ',',
+        hide_env_values = true
+    )]
+    pub kafka_properties: Vec<String>,
+    /// Before every event type
+    #[arg(long, env = "WRKFLW_EVENT_PREFIX", default_value = "dev.wrkflw")]
+    pub event_prefix: String,
+
+    /// How long a request may go on, in seconds
+    #[arg(long, env = "WRKFLW_REQUEST_SECONDS_MAX", default_value_t = 10)]
+    pub request_seconds_max: u64,
+    /// How long a shutdown waits for requests under way, in seconds
+    #[arg(long, env = "WRKFLW_DRAIN_SECONDS_MAX", default_value_t = 20)]
+    pub drain_seconds_max: u64,
+
+    /// Which log lines are written: a level, or directives as `wrkflw=debug,sqlx=warn`
+    #[arg(long, env = "WRKFLW_LOG", default_value = "info")]
+    pub log: String,
+    /// How log lines are written
+    #[arg(long, env = "WRKFLW_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+
+    #[command(flatten)]
+    pub sandbox: SandboxArgs,
+}
+
+/// A setting that is missing or cannot work.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SettingsError(pub String);
+
+/// Settings that no process list and no error message may show. Each is also read from the file that
+/// its variable with `_FILE` behind, or its key with `_file` behind, names.
+pub const SECRETS: [&str; 5] = [
+    "database_url",
+    "jwt_secret",
+    "seal_keys",
+    "artifact_key",
+    "kafka_properties",
+];
+
+/// Says how to set what is missing.
+fn missing(name: &str, why: &str) -> SettingsError {
+    let (flag, variable) = (name.replace('_', "-"), name.to_uppercase());
+    SettingsError(format!(
+        "{name} is not set: {why}. Set it with --{flag}, WRKFLW_{variable} or `{name}` in the file"
+    ))
+}
+
+impl Settings {
+    /// The defaults, whatever the variables of this process say.
+    pub fn defaults() -> Settings {
+        let command = Settings::augment_args(clap::Command::new("defaults"))
+            .mut_args(|arg| arg.env(Resettable::Reset));
+        let matches = command.get_matches_from(["defaults"]);
+        Settings::from_arg_matches(&matches).expect("the defaults are valid")
+    }
+
+    pub fn has(&self, role: Role) -> bool {
+        self.roles.contains(&role)
+    }
+
+    pub fn seals(&self) -> Result<SealKeys, SettingsError> {
+        let named: Vec<_> = self
+            .seal_keys
+            .iter()
+            .map(|text| secrets::seal_key(text))
+            .collect::<Result<_, _>>()
+            .map_err(SettingsError)?;
+        let (newest, _) = named
+            .first()
+            .cloned()
+            .ok_or_else(|| missing("seal_keys", "every decision is sealed"))?;
+        let keys: BTreeMap<_, _> = named.into_iter().collect();
+        if keys.len() < self.seal_keys.len() {
+            return Err(SettingsError("seal_keys names a key twice".into()));
+        }
+        SealKeys::new(&newest, keys).map_err(SettingsError)
+    }
+
+    pub fn kafka(&self) -> Result<KafkaSettings, SettingsError> {
+        let why = "the relay needs Kafka; a process without it runs with `--roles api`";
+        Ok(KafkaSettings {
+            brokers: self
+                .kafka_brokers
+                .clone()
+                .ok_or_else(|| missing("kafka_brokers", why))?,
+            topic: self.kafka_topic.clone(),
+            partitions: self.kafka_partitions,
+            mode: match self.kafka_mode {
+                KafkaMode::Binary => Mode::Binary,
+                KafkaMode::Structured => Mode::Structured,
+            },
+            properties: self
+                .kafka_properties
+                .iter()
+                .map(|text| secrets::property(text))
+                .collect::<Result<_, _>>()
+                .map_err(SettingsError)?,
+        })
+    }
+
+    pub fn naming(&self) -> Naming {
+        Naming {
+            prefix: self.event_prefix.clone(),
+            base: self.public_url.trim_end_matches('/').to_owned(),
+        }
+    }
+
+    pub fn sandbox(&self, program: PathBuf) -> Result<crate::wasm::Settings, SettingsError> {
+        self.sandbox.settings(program).map_err(SettingsError)
+    }
+}

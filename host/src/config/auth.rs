@@ -1,0 +1,55 @@
+//! How bearer tokens are checked. Exactly one source of keys is set: a shared secret or a key set's URL.
+
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::http::auth::{AuthSettings, Secret};
+
+/// What tokens must be like.
+#[derive(Debug, Clone, Args)]
+#[group(skip)]
+pub struct AuthArgs {
+    /// Secret that bearer tokens are signed with (HS256), 32 bytes at least. Set this or `jwks_url`
+    #[arg(long, env = "WRKFLW_JWT_SECRET", hide_env_values = true)]
+    pub jwt_secret: Option<String>,
+    /// URL of the identity provider's key set
+    #[arg(long, env = "WRKFLW_JWKS_URL", value_name = "URL")]
+    pub jwks_url: Option<String>,
+    /// The only issuer (`iss`) whose tokens are accepted
+    #[arg(long, env = "WRKFLW_JWT_ISSUER")]
+    pub jwt_issuer: Option<String>,
+    /// What a token's `aud` must be or contain
+    #[arg(long, env = "WRKFLW_JWT_AUDIENCE")]
+    pub jwt_audience: Option<String>,
+    /// The claim that names the tenant
+    #[arg(long, env = "WRKFLW_JWT_TENANT_CLAIM", default_value = "tenant")]
+    pub jwt_tenant_claim: String,
+    /// The claim that lists the roles
+    #[arg(long, env = "WRKFLW_JWT_ROLES_CLAIM", default_value = "roles")]
+    pub jwt_roles_claim: String,
+    /// The tenant of tokens that name none
+    #[arg(long, env = "WRKFLW_JWT_DEFAULT_TENANT", default_value = "default")]
+    pub jwt_default_tenant: String,
+    /// By how many seconds the clocks of issuer and host may differ
+    #[arg(long, env = "WRKFLW_JWT_LEEWAY_SECONDS", default_value_t = 30)]
+    pub jwt_leeway_seconds: u64,
+}
+
+impl AuthArgs {
+    pub fn settings(&self) -> AuthSettings {
+        AuthSettings {
+            hs256_secret: self
+                .jwt_secret
+                .as_ref()
+                .map(|secret| Secret::new(secret.as_bytes())),
+            jwks_url: self.jwks_url.clone(),
+            issuer: self.jwt_issuer.clone(),
+            audience: self.jwt_audience.clone(),
+            tenant_claim: self.jwt_tenant_claim.clone(),
+            roles_claim: self.jwt_roles_claim.clone(),
+            default_tenant: self.jwt_default_tenant.clone(),
+            leeway: Duration::from_secs(self.jwt_leeway_seconds),
+        }
+    }
+}

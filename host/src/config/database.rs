@@ -1,0 +1,50 @@
+//! The database, and what is made in it.
+
+use clap::Args;
+
+use super::{SettingsError, missing};
+use crate::store::PoolSizes;
+
+/// Where the database is.
+#[derive(Debug, Clone, Args)]
+#[group(skip)]
+pub struct DatabaseArgs {
+    /// URL of the PostgreSQL database. A secret: can be read from the file that `WRKFLW_DATABASE_URL_FILE` names
+    #[arg(
+        long,
+        env = "WRKFLW_DATABASE_URL",
+        value_name = "URL",
+        hide_env_values = true
+    )]
+    pub database_url: Option<String>,
+    /// Tenants that are made, with the default roles, when they are missing
+    #[arg(
+        long,
+        env = "WRKFLW_TENANTS",
+        value_delimiter = ',',
+        default_value = "default"
+    )]
+    pub tenants: Vec<String>,
+    /// Database connections for commands
+    #[arg(long, env = "WRKFLW_WRITER_CONNECTIONS", default_value_t = PoolSizes::default().writer)]
+    pub writer_connections: u32,
+    /// Database connections for queries
+    #[arg(long, env = "WRKFLW_READER_CONNECTIONS", default_value_t = PoolSizes::default().reader)]
+    pub reader_connections: u32,
+}
+
+impl DatabaseArgs {
+    pub fn url(&self) -> Result<&str, SettingsError> {
+        self.database_url
+            .as_deref()
+            .ok_or_else(|| missing("database_url", "the host keeps everything in PostgreSQL"))
+    }
+
+    pub fn pools(&self) -> PoolSizes {
+        PoolSizes {
+            writer: self.writer_connections,
+            reader: self.reader_connections,
+            ..PoolSizes::default()
+        }
+    }
+}

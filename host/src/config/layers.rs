@@ -1,0 +1,322 @@
+//! Flags, variables and the file, laid over each other: what the file says becomes clap's default, so that
+//! clap's own order (flag, then variable, then default) is the order of the layers.
+//!
+//! Names that nobody knows are refused with the nearest known one: a misspelt setting must not pass for a default.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::{ArgMatches, Args, Command};
+
+use super::nearest::nearest;
+use super::{SECRETS, Settings, SettingsError};
+
+/// Read when `--config` names no other.
+pub const DEFAULT_FILE: &str = "wrkflw.toml";
+/// Before the names of all our variables.
+pub const PREFIX: &str = "WRKFLW_";
+/// The id of the argument that names the file; commands that have it take settings.
+pub const FILE_ARGUMENT: &str = "settings_file";
+
+/// Where the values of this process come from.
+pub struct Sources {
+    pub arguments: Vec<OsString>,
+    /// Variables whose names begin with [`PREFIX`].
+    pub variables: BTreeMap<String, String>,
+}
+
+/// Why no matches came of it.
+#[derive(Debug)]
+pub enum LayerError {
+    /// Clap's own: a usage error, or help that was asked for.
+    Clap(clap::Error),
+    Settings(SettingsError),
+}
+
+impl From<clap::Error> for LayerError {
+    fn from(error: clap::Error) -> LayerError {
+        LayerError::Clap(error)
+    }
+}
+
+impl From<SettingsError> for LayerError {
+    fn from(error: SettingsError) -> LayerError {
+        LayerError::Settings(error)
+    }
+}
+
+/// What `command` is told by all its sources.
+pub fn matches(command: Command, sources: &Sources) -> Result<ArgMatches, LayerError> {
+    let mut values = of_variables(&command, &sources.variables)?;
+    let matches = command.clone().try_get_matches_from(&sources.arguments)?;
+    let Some(chosen) = taking_settings(&matches) else {
+        return Ok(matches);
+    };
+    for (name, of_file) in of_file(chosen.get_one(FILE_ARGUMENT).map(PathBuf::as_path))? {
+        values.entry(name).or_insert(of_file);
+    }
+    Ok(with_defaults(command, &values).try_get_matches_from(&sources.arguments)?)
+}
+
+/// The chosen command, if it takes settings.
+fn taking_settings(matches: &ArgMatches) -> Option<&ArgMatches> {
+    match matches.try_get_one::<PathBuf>(FILE_ARGUMENT) {
+        Ok(_) => Some(matches),
+        Err(_) => taking_settings(matches.subcommand()?.1),
+    }
+}
+
+type Values = BTreeMap<String, Vec<String>>;
+
+/// Refuses unknown variables, and reads the files that `..._FILE` name.
+fn of_variables(
+    command: &Command,
+    variables: &BTreeMap<String, String>,
+) -> Result<Values, SettingsError> {
+    let mut known = BTreeSet::new();
+    collect(command, &mut known);
+    let files: BTreeMap<String, &str> = SECRETS
+        .iter()
+        .map(|name| (format!("{PREFIX}{}_FILE", name.to_uppercase()), *name))
+        .collect();
+    known.extend(files.keys().cloned());
+    let mut values = Values::new();
+    for (variable, value) in variables {
+        if !known.contains(variable) {
+            return Err(unknown(
+                "the variable",
+                variable,
+                known.iter().map(String::as_str),
+            ));
+        }
+        let Some(name) = files.get(variable) else {
+            continue;
+        };
+        let plain = variable.trim_end_matches("_FILE");
+        if variables.contains_key(plain) {
+            return Err(SettingsError(format!(
+                "{plain} and {variable} are both set: unset one of them"
+            )));
+        }
+        values.insert(
+            (*name).to_owned(),
+            vec![content(variable, Path::new(value))?],
+        );
+    }
+    Ok(values)
+}
+
+fn collect(command: &Command, known: &mut BTreeSet<String>) {
+    known.extend(
+        command
+            .get_arguments()
+            .filter_map(|arg| Some(arg.get_env()?.to_str()?.to_owned())),
+    );
+    command
+        .get_subcommands()
+        .for_each(|command| collect(command, known));
+}
+
+fn of_file(named: Option<&Path>) -> Result<Values, SettingsError> {
+    let path = named.unwrap_or(Path::new(DEFAULT_FILE));
+    if named.is_none() && !path.exists() {
+        return Ok(Values::new());
+    }
+    let shown = path.display();
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| SettingsError(format!("cannot read the settings in {shown}: {error}")))?;
+    // The parser's own message quotes the line, which may hold a secret.
+    let table: toml::Table = toml::from_str(&text).map_err(|error: toml::de::Error| {
+        let line = error.span().map_or(1, |span| {
+            1 + text[..span.start.min(text.len())].matches('\n').count()
+        });
+        SettingsError(format!("{shown}, line {line}: {}", error.message()))
+    })?;
+    let settings = Settings::augment_args(Command::new("settings"));
+    let known: BTreeSet<&str> = settings
+        .get_arguments()
+        .map(|arg| arg.get_id().as_str())
+        .collect();
+    let mut values = Values::new();
+    for (key, value) in table {
+        let secret = key
+            .strip_suffix("_file")
+            .filter(|name| SECRETS.contains(name));
+        if secret.is_none() && !known.contains(key.as_str()) {
+            return Err(unknown(&format!("{shown} has the key"), &key, known));
+        }
+        let texts = texts(&value).ok_or_else(|| {
+            SettingsError(format!("{shown}: {key} is neither a text, number nor list"))
+        })?;
+        match (secret, texts.first()) {
+            (Some(name), Some(file)) => {
+                values.insert(name.to_owned(), vec![content(&key, Path::new(file))?])
+            }
+            _ => values.insert(key, texts),
+        };
+    }
+    Ok(values)
+}
+
+fn texts(value: &toml::Value) -> Option<Vec<String>> {
+    match value {
+        toml::Value::String(text) => Some(vec![text.clone()]),
+        toml::Value::Integer(number) => Some(vec![number.to_string()]),
+        toml::Value::Boolean(truth) => Some(vec![truth.to_string()]),
+        toml::Value::Array(items) => Some(items.iter().filter_map(texts).flatten().collect()),
+        toml::Value::Table(entries) => entries
+            .iter()
+            .map(|(name, value)| Some(format!("{name}={}", texts(value)?.join(","))))
+            .collect(),
+        toml::Value::Float(_) | toml::Value::Datetime(_) => None,
+    }
+}
+
+fn content(name: &str, path: &Path) -> Result<String, SettingsError> {
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        SettingsError(format!(
+            "cannot read {}, which {name} names: {error}",
+            path.display()
+        ))
+    })?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> SettingsError {
+    let meant = nearest(name, known).map_or_else(
+        || "`wrkflw config template` lists all".into(),
+        |near| format!("did you mean {near}?"),
+    );
+    SettingsError(format!("{what} {name}, which is no setting: {meant}"))
+}
+
+fn with_defaults(command: Command, values: &Values) -> Command {
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|command| command.get_name().to_owned())
+        .collect();
+    let command = names.into_iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |sub| with_defaults(sub, values))
+    });
+    if !command
+        .get_arguments()
+        .any(|arg| arg.get_id() == FILE_ARGUMENT)
+    {
+        return command;
+    }
+    command.mut_args(|arg| match values.get(arg.get_id().as_str()) {
+        Some(values) => arg.default_values(values.clone()),
+        None => arg,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::FromArgMatches as _;
+
+    fn read(
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+        file: &str,
+    ) -> Result<Settings, String> {
+        let folder =
+            std::env::temp_dir().join(format!("wrkflw-settings-{}", crate::clock::new_id()));
+        std::fs::create_dir(&folder).expect("a folder");
+        let path = folder.join("test.toml");
+        std::fs::write(
+            &path,
+            file.replace("FOLDER", folder.to_str().expect("text")),
+        )
+        .expect("a file");
+        std::fs::write(folder.join("secret"), "from-a-file\n").expect("a file");
+        let variables = variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        let arguments = ["serve", "--config", path.to_str().expect("text")]
+            .iter()
+            .chain(arguments)
+            .map(Into::into)
+            .collect();
+        let command = Settings::augment_args(Command::new("serve"))
+            .arg(
+                clap::Arg::new(FILE_ARGUMENT)
+                    .long("config")
+                    .value_parser(clap::value_parser!(PathBuf)),
+            )
+            .mut_args(|arg| arg.env(clap::builder::Resettable::Reset))
+            .mut_arg("kafka_topic", |arg| arg.env("WRKFLW_KAFKA_TOPIC"));
+        let result = matches(
+            command,
+            &Sources {
+                arguments,
+                variables,
+            },
+        );
+        std::fs::remove_dir_all(&folder).expect("our folder");
+        match result {
+            Ok(matches) => {
+                Ok(Settings::from_arg_matches(&matches).expect("matches of the settings"))
+            }
+            Err(LayerError::Settings(error)) => Err(error.0),
+            Err(LayerError::Clap(error)) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn a_flag_comes_before_the_file_and_the_file_before_the_default() {
+        let file = "listen = \"127.0.0.1:1\"\nkafka_partitions = 7\nroles = [\"api\"]\n";
+        let settings = read(&["--listen", "127.0.0.1:2"], &[], file).expect("settings");
+        assert_eq!(settings.listen.port(), 2);
+        assert_eq!((settings.kafka_partitions, settings.roles.len()), (7, 1));
+        assert_eq!(settings.kafka_topic, "wrkflw.events");
+    }
+
+    #[test]
+    fn what_nobody_knows_is_refused_with_the_nearest_name() {
+        let error = read(&[], &[], "kafka_tpoic = \"x\"").expect_err("unknown");
+        assert!(
+            error.contains("kafka_tpoic") && error.contains("did you mean kafka_topic?"),
+            "{error}"
+        );
+        let error = read(&[], &[("WRKFLW_KAFKA_TOPICS", "x")], "").expect_err("unknown");
+        assert!(
+            error.contains("did you mean WRKFLW_KAFKA_TOPIC?"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn secrets_are_read_from_the_files_that_are_named() {
+        let settings = read(&[], &[], "jwt_secret_file = \"FOLDER/secret\"").expect("settings");
+        assert_eq!(settings.auth.jwt_secret.as_deref(), Some("from-a-file"));
+        let error =
+            read(&[], &[("WRKFLW_JWT_SECRET_FILE", "/nowhere")], "").expect_err("no such file");
+        assert!(error.contains("WRKFLW_JWT_SECRET_FILE"), "{error}");
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_type_is_refused() {
+        assert!(
+            read(&[], &[], "kafka_partitions = \"many\"")
+                .expect_err("no number")
+                .contains("kafka-partitions")
+        );
+        assert!(
+            read(&[], &[], "listen = 1.5")
+                .expect_err("a float")
+                .contains("listen")
+        );
+    }
+
+    #[test]
+    fn a_broken_file_is_named_with_its_line_and_not_quoted() {
+        let error = read(&[], &[], "log = \"info\"\njwt_secret = \"s3cret\n").expect_err("broken");
+        assert!(
+            error.contains("line 2") && !error.contains("s3cret"),
+            "{error}"
+        );
+    }
+}

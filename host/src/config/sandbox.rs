@@ -1,0 +1,106 @@
+//! The limits of flow logic, as operators set them. What each means stands with `wasm::Settings`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::secrets;
+use crate::wasm::{Compiler, Settings};
+
+/// Limits of the sandbox; the defaults are safe.
+#[derive(Debug, Clone, Args)]
+#[group(skip)]
+pub struct SandboxArgs {
+    /// Fuel for one guard
+    #[arg(long, env = "WRKFLW_FUEL_GUARD")]
+    pub fuel_guard: Option<u64>,
+    /// Fuel for one transition
+    #[arg(long, env = "WRKFLW_FUEL_TRANSITION")]
+    pub fuel_transition: Option<u64>,
+    /// Fuel for one assignment
+    #[arg(long, env = "WRKFLW_FUEL_ASSIGN")]
+    pub fuel_assign: Option<u64>,
+    /// Fuel for describing a graph, when a version is published
+    #[arg(long, env = "WRKFLW_FUEL_DESCRIBE")]
+    pub fuel_describe: Option<u64>,
+    /// Wall time of one call of flow logic, in milliseconds
+    #[arg(long, env = "WRKFLW_GUEST_DEADLINE_MS")]
+    pub guest_deadline_ms: Option<u64>,
+    /// How long a call may wait for its turn, in milliseconds
+    #[arg(long, env = "WRKFLW_GUEST_QUEUE_MS_MAX")]
+    pub guest_queue_ms_max: Option<u64>,
+    /// Memory of one call, in bytes
+    #[arg(long, env = "WRKFLW_GUEST_MEMORY_BYTES_MAX")]
+    pub guest_memory_bytes_max: Option<usize>,
+    /// Table entries of one call
+    #[arg(long, env = "WRKFLW_GUEST_TABLE_ELEMENTS_MAX")]
+    pub guest_table_elements_max: Option<usize>,
+    /// Facts and question as handed to flow logic, in bytes
+    #[arg(long, env = "WRKFLW_GUEST_INPUT_BYTES_MAX")]
+    pub guest_input_bytes_max: Option<usize>,
+    /// An answer of flow logic, in bytes
+    #[arg(long, env = "WRKFLW_GUEST_OUTPUT_BYTES_MAX")]
+    pub guest_output_bytes_max: Option<usize>,
+    /// A component as uploaded, in bytes
+    #[arg(long, env = "WRKFLW_COMPONENT_BYTES_MAX")]
+    pub component_bytes_max: Option<usize>,
+    /// Calls of flow logic at once. Default: four per core
+    #[arg(long, env = "WRKFLW_GUEST_CONCURRENCY")]
+    pub guest_concurrency: Option<usize>,
+    /// Machine code kept in memory, in bytes
+    #[arg(long, env = "WRKFLW_CODE_CACHE_BYTES_MAX")]
+    pub code_cache_bytes_max: Option<u64>,
+    /// Machine code kept on disk, in bytes
+    #[arg(long, env = "WRKFLW_ARTIFACT_BYTES_MAX")]
+    pub artifact_bytes_max: Option<u64>,
+    /// Where machine code is kept between runs; without it, each start compiles anew. Needs `artifact_key`
+    #[arg(long, env = "WRKFLW_ARTIFACT_DIR", value_name = "FOLDER")]
+    pub artifact_dir: Option<PathBuf>,
+    /// Authenticates machine code on disk: 64 hex digits. A secret; keep it out of `artifact_dir`
+    #[arg(long, env = "WRKFLW_ARTIFACT_KEY", hide_env_values = true)]
+    pub artifact_key: Option<String>,
+}
+
+impl SandboxArgs {
+    /// The sandbox's settings; components are compiled in a child that runs `program`.
+    pub(super) fn settings(&self, program: PathBuf) -> Result<Settings, String> {
+        let defaults = Settings::new(Compiler::Child(program));
+        let settings = Settings {
+            fuel_guard: self.fuel_guard.unwrap_or(defaults.fuel_guard),
+            fuel_transition: self.fuel_transition.unwrap_or(defaults.fuel_transition),
+            fuel_assign: self.fuel_assign.unwrap_or(defaults.fuel_assign),
+            fuel_describe: self.fuel_describe.unwrap_or(defaults.fuel_describe),
+            deadline_ms: self.guest_deadline_ms.unwrap_or(defaults.deadline_ms),
+            queue_ms_max: self.guest_queue_ms_max.unwrap_or(defaults.queue_ms_max),
+            memory_bytes_max: self
+                .guest_memory_bytes_max
+                .unwrap_or(defaults.memory_bytes_max),
+            table_elements_max: self
+                .guest_table_elements_max
+                .unwrap_or(defaults.table_elements_max),
+            input_bytes_max: self
+                .guest_input_bytes_max
+                .unwrap_or(defaults.input_bytes_max),
+            output_bytes_max: self
+                .guest_output_bytes_max
+                .unwrap_or(defaults.output_bytes_max),
+            component_bytes_max: self
+                .component_bytes_max
+                .unwrap_or(defaults.component_bytes_max),
+            concurrency: self.guest_concurrency.unwrap_or(defaults.concurrency),
+            cache_bytes_max: self
+                .code_cache_bytes_max
+                .unwrap_or(defaults.cache_bytes_max),
+            artifact_bytes_max: self
+                .artifact_bytes_max
+                .unwrap_or(defaults.artifact_bytes_max),
+            artifact_dir: None,
+            ..defaults
+        };
+        match (&self.artifact_dir, &self.artifact_key) {
+            (None, _) => Ok(settings),
+            (Some(dir), Some(key)) => Ok(settings.keeping_artifacts(dir, secrets::artifact_key(key)?)),
+            (Some(_), None) => Err("artifact_dir needs artifact_key: machine code from disk is run only if it is authentic".into()),
+        }
+    }
+}

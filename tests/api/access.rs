@@ -1,0 +1,209 @@
+//! Deny by default: without a token, without a role, from another tenant, and for the wrong reader.
+
+use super::openapi::{Operation, operations};
+use super::*;
+use crate::support::app::ADMIN;
+
+/// What stands for the parameters of a path, of things that are there.
+struct World {
+    app: TestApp,
+    instance: String,
+    task: String,
+}
+
+impl World {
+    async fn new() -> World {
+        let app = TestApp::start().await;
+        let instance = app.started("doc-1").await;
+        let task = task_of(&instance);
+        let instance = instance["id"].as_str().expect("an id").to_owned();
+        World {
+            app,
+            instance,
+            task,
+        }
+    }
+
+    fn path(&self, operation: &Operation) -> String {
+        let path = &operation.path;
+        let id = match path.split('/').nth(2) {
+            Some("instances") => &self.instance,
+            Some("tasks") => &self.task,
+            Some("people") => "author",
+            _ => "authors",
+        };
+        let path = path
+            .replace("{id}", id)
+            .replace("{key}", "document-approval");
+        path.replace("{version}", "1").replace("{person}", "author")
+    }
+
+    /// A body that the operation accepts.
+    fn body(operation: &Operation) -> Option<Value> {
+        operation.described.get("requestBody")?;
+        let last = operation.path.rsplit('/').next().expect("a segment");
+        Some(match (last, operation.method.as_str()) {
+            ("instances", _) => approval_start("doc-2"),
+            ("decide", _) => json!({ "outcome": "APPROVE" }),
+            ("cancel", _) => json!({ "reason": "no longer needed" }),
+            (_, "put") => json!({ "name": "A name" }),
+            _ => json!({}),
+        })
+    }
+
+    async fn send(&self, operation: &Operation, headers: &[(&str, &str)]) -> Answer {
+        let (method, path) = (operation.method.to_uppercase(), self.path(operation));
+        let host = self.app.host();
+        host.send("", &method, &path, headers, World::body(operation))
+            .await
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_open_without_a_token() {
+    let world = World::new().await;
+    let before = rows(&world.app).await;
+    let operations = operations(&world.app).await;
+    assert!(operations.len() > 25);
+    for operation in operations {
+        let name = format!("{} {}", operation.method, operation.path);
+        let answer = world.send(&operation, &[]).await;
+        let challenge = answer.headers.get("www-authenticate").expect("a challenge");
+        assert!(
+            challenge.to_str().expect("text").starts_with("Bearer"),
+            "{name}"
+        );
+        answer.problem(401, "token_missing");
+    }
+    assert_eq!(rows(&world.app).await, before);
+}
+
+#[tokio::test]
+async fn nothing_is_open_without_a_role() {
+    let world = World::new().await;
+    let before = rows(&world.app).await;
+    let (name, token) = bearer(&world.app.host(), "author", "default", &[]);
+    let (_, unknown) = bearer(&world.app.host(), "author", "default", &["no-such-role"]);
+    let mut commands = 0;
+    for operation in operations(&world.app).await {
+        commands += i64::from(operation.has_parameter("dryRun"));
+        for token in [&token, &unknown] {
+            let problem = world.send(&operation, &[(name, token)]).await;
+            let problem = problem.problem(403, "permission_missing");
+            let permission = problem["reason"].as_str().expect("a permission");
+            assert!(ADMIN.contains(&permission), "{permission}");
+        }
+    }
+    let after = rows(&world.app).await;
+    // Refused commands are kept apart; nothing else is.
+    assert_eq!(
+        after["refused_attempt"],
+        before["refused_attempt"] + 2 * commands
+    );
+    let others = |rows: &BTreeMap<String, i64>| {
+        let others = rows.iter().filter(|(table, _)| *table != "refused_attempt");
+        others
+            .map(|(table, count)| (table.clone(), *count))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(others(&after), others(&before));
+}
+
+#[tokio::test]
+async fn another_tenant_sees_nothing() {
+    let world = World::new().await;
+    let app = &world.app;
+    let roles = BTreeMap::from([("admin", ADMIN)]);
+    let store = app.engine.store();
+    store
+        .ensure_tenant("other", &roles, app.engine.clock().now())
+        .await
+        .expect("a tenant");
+    let host = app.host();
+    let (name, token) = bearer(&host, "author", "other", &["admin"]);
+    let headers = [(name, token.as_str())];
+    let before = rows(app).await;
+    let mut lists = 0;
+    for operation in operations(app).await {
+        let called = format!("{} {}", operation.method, operation.path);
+        let makes_its_own = operation.method == "put" && !operation.path.contains("members");
+        if makes_its_own || operation.path.ends_with("/stream") {
+            continue;
+        }
+        let answer = match operation.path.as_str() {
+            "/v1/definitions/{key}/versions" if operation.method == "post" => continue,
+            _ => world.send(&operation, &headers).await,
+        };
+        if operation.path.contains('{')
+            || operation.path == "/v1/instances" && operation.method == "post"
+        {
+            answer.problem(404, "not_found");
+        } else {
+            let page = answer.expect(200);
+            assert_eq!(page["data"], json!([]), "{called}");
+            lists += 1;
+        }
+    }
+    assert_eq!(lists, 4);
+    for view in ["mine", "available", "all"] {
+        let path = format!("/v1/tasks?view={view}");
+        let tasks = host.send("", "GET", &path, &headers, None).await;
+        assert_eq!(tasks.expect(200)["data"], json!([]));
+    }
+    let filter = "/v1/instances?definition=document-approval&initiator=author&entityId=doc-1";
+    let found = host
+        .send("", "GET", filter, &headers, None)
+        .await
+        .expect(200);
+    assert_eq!(found["data"], json!([]));
+    assert_eq!(rows(app).await, before);
+
+    // Names of one tenant are free in another.
+    let put = host.send(
+        "",
+        "PUT",
+        "/v1/people/author",
+        &headers,
+        Some(json!({ "name": "Another" })),
+    );
+    assert_eq!(put.await.expect(200)["groups"], json!([]));
+    let kept = app.get("author", "/v1/people/author").await.expect(200);
+    assert_eq!(
+        (&kept["name"], kept["groups"].as_array().map(Vec::len)),
+        (&json!("author"), Some(2))
+    );
+}
+
+#[tokio::test]
+async fn groups_are_the_databases_and_not_the_tokens() {
+    let app = TestApp::start().await;
+    let instance = app.started("doc-1").await;
+    let claim = format!("/v1/tasks/{}/claim", task_of(&instance));
+    let host = app.host();
+    // A role named like the group makes nobody a member of it.
+    let (name, token) = bearer(&host, "outsider", "default", &["user", "reviewers"]);
+    let refused = host
+        .send("", "POST", &claim, &[(name, &token)], Some(json!({})))
+        .await;
+    assert_eq!(
+        refused.problem(403, "forbidden")["reason"],
+        "not_a_candidate"
+    );
+    // Membership counts from the next request on, and no longer than it lasts.
+    app.put("admin", "/v1/people/outsider", json!({ "name": "Olga" }))
+        .await
+        .expect(200);
+    let member = "/v1/groups/reviewers/members/outsider";
+    app.put("admin", member, json!({})).await.expect(200);
+    app.post("outsider", &format!("{claim}?dryRun=true"), json!({}))
+        .await
+        .expect(200);
+    host.send("admin", "DELETE", member, &[], None)
+        .await
+        .expect(200);
+    let refused = app.post("outsider", &claim, json!({})).await;
+    assert_eq!(
+        refused.problem(403, "forbidden")["reason"],
+        "not_a_candidate"
+    );
+}

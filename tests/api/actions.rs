@@ -1,0 +1,234 @@
+//! What is offered can be done, and what is refused cannot: each answer is held against the commands themselves.
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use super::*;
+
+const CASES: u32 = 6;
+const STEPS_MAX: usize = 5;
+const ACTORS: [&str; 6] = [
+    "author",
+    "reviewer",
+    "reviewer2",
+    "approver",
+    "outsider",
+    "admin",
+];
+
+async fn actions(app: &TestApp, user: &str, instance: &str) -> Vec<Value> {
+    let path = format!("/v1/instances/{instance}/actions");
+    let answer = app.get(user, &path).await.expect(200);
+    answer["actions"].as_array().expect("actions").clone()
+}
+
+/// The bodies that the action's command is tried with. The first one is the least that can be said.
+fn bodies(action: &Value, inputs: &[Value]) -> Vec<Value> {
+    let outcome = &action["outcome"];
+    match action["action"].as_str() {
+        Some("decide") => {
+            let least = [json!({ "outcome": outcome })];
+            let said = inputs.iter().map(|input| {
+                let mut body = input.clone();
+                body["outcome"] = outcome.clone();
+                body
+            });
+            least.into_iter().chain(said).collect()
+        }
+        Some("cancel") => vec![json!({ "reason": "" }), json!({ "reason": "withdrawn" })],
+        _ => vec![json!({})],
+    }
+}
+
+/// Holds one action against its command: offered if and only if some input is accepted.
+async fn hold(app: &TestApp, user: &str, instance: &str, action: &Value, inputs: &[Value]) {
+    let what = action["action"].as_str().expect("an action");
+    let path = match action["task"].as_str() {
+        Some(task) => format!("/v1/tasks/{task}/{what}?dryRun=true"),
+        None => format!("/v1/instances/{instance}/{what}?dryRun=true"),
+    };
+    let mut answers = Vec::new();
+    for body in bodies(action, inputs) {
+        answers.push(app.post(user, &path, body).await);
+    }
+    let accepted = answers.iter().any(|answer| answer.status == 200);
+    assert_eq!(action["allowed"], accepted, "{user}: {action} {answers:?}");
+    let least = &answers[0];
+    let required = action["required"].as_array();
+    assert_eq!(
+        required.is_none(),
+        !accepted || least.status == 200,
+        "{user}: {action} {least:?}"
+    );
+    if least.body["code"] == "invalid_input" && accepted {
+        let field = |one: &Value| json!({ "pointer": one["field"], "code": one["code"], "detail": one["message"] });
+        let required: Vec<Value> = required.expect("violations").iter().map(field).collect();
+        assert_eq!(json!(required), least.body["errors"]);
+    }
+    // A refusal gives the reason of the command's own problem, whatever is sent.
+    // One that cannot be read is refused before anybody looks who sent it.
+    let refused = answers.iter().filter(|_| !accepted);
+    for answer in refused.filter(|answer| answer.body["code"] != "invalid_request") {
+        let problem = &answer.body;
+        let code = match problem["code"].as_str() {
+            Some("forbidden") => &problem["reason"],
+            _ => &problem["code"],
+        };
+        assert_eq!(
+            &action["refusal"]["code"], code,
+            "{user}: {action} {problem}"
+        );
+        if code != "logic_fault" {
+            assert_eq!(
+                action["refusal"]["message"], problem["detail"],
+                "{user}: {action}"
+            );
+        }
+    }
+}
+
+/// Holds everything that each actor is told, then does one of the things that somebody may.
+async fn walk(app: &TestApp, entity: &str, choices: &[(usize, usize)]) {
+    let inputs = [json!({ "comment": "because" })];
+    let started = app.started(entity).await;
+    let id = started["id"].as_str().expect("an id");
+    for (actor, choice) in choices {
+        let mut open = Vec::new();
+        for offset in 0..3 {
+            let user = ACTORS[(actor + offset * 2 + offset) % ACTORS.len()];
+            let told = actions(app, user, id).await;
+            assert!(told.iter().any(|action| action["action"] == "cancel"));
+            for action in &told {
+                hold(app, user, id, action, &inputs).await;
+            }
+            open.extend(
+                told.into_iter()
+                    .filter(|one| one["allowed"] == true)
+                    .map(|one| (user, one)),
+            );
+        }
+        let Some((user, action)) = open.get(choice % open.len().max(1)) else {
+            continue;
+        };
+        let what = action["action"].as_str().expect("an action");
+        let path = match action["task"].as_str() {
+            Some(task) => format!("/v1/tasks/{task}/{what}"),
+            None => format!("/v1/instances/{id}/{what}"),
+        };
+        let body = bodies(action, &inputs).pop().expect("a body");
+        app.post(user, &path, body).await.expect(200);
+    }
+}
+
+#[test]
+fn an_action_is_offered_if_and_only_if_some_input_is_accepted() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let app = runtime.block_on(TestApp::start());
+    let mut runner = TestRunner::new(Config {
+        cases: CASES,
+        failure_persistence: None,
+        ..Config::default()
+    });
+    let number = std::cell::Cell::new(0);
+    let walks = prop::collection::vec((0..ACTORS.len(), 0..100_usize), 1..=STEPS_MAX);
+    let done = runner.run(&walks, |choices| {
+        number.set(number.get() + 1);
+        runtime.block_on(walk(&app, &format!("doc-{}", number.get()), &choices));
+        Ok(())
+    });
+    done.unwrap_or_else(|error| panic!("{error}"));
+    runtime.block_on(async move { drop(app) });
+}
+
+/// The same of a flow that answers as its input says.
+#[tokio::test]
+async fn what_depends_on_the_input_is_offered() {
+    let app = TestApp::empty().await;
+    with_hostile(&app).await;
+    let behave = |behaviour: &str, function: &str| json!({ "input": { "behaviour": behaviour, "function": function } });
+    let inputs = [
+        behave("invalid", "guard"),
+        behave("ok", "guard"),
+        behave("deny", "guard"),
+    ];
+    for (number, data) in [json!({}), json!({ "behaviour": "refuse" })]
+        .into_iter()
+        .enumerate()
+    {
+        let body = hostile_start(&format!("t-{number}"), data);
+        let instance = app.post("author", "/v1/instances", body).await.expect(201);
+        claimed(&app, "reviewer", &instance).await;
+        let id = instance["id"].as_str().expect("an id");
+        let told = actions(&app, "reviewer", id).await;
+        let decide = told
+            .iter()
+            .find(|one| one["action"] == "decide")
+            .expect("a decision");
+        assert_eq!(
+            (&decide["allowed"], &decide["outcome"]),
+            (&json!(true), &json!("GO"))
+        );
+        for action in &told {
+            hold(&app, "reviewer", id, action, &inputs).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_invalid_verdict_is_what_is_still_required() {
+    let app = TestApp::start().await;
+    let instance = app.started("doc-1").await;
+    claimed(&app, "reviewer", &instance).await;
+    let id = instance["id"].as_str().expect("an id");
+    let told = actions(&app, "reviewer", id).await;
+    let of = |what: &str, outcome: Option<&str>| {
+        let found = told
+            .iter()
+            .find(|one| one["action"] == what && one["outcome"].as_str() == outcome);
+        found
+            .unwrap_or_else(|| panic!("{what} is not explained"))
+            .clone()
+    };
+    let reject = of("decide", Some("REJECT"));
+    assert_eq!(
+        (&reject["allowed"], &reject["required"][0]["field"]),
+        (&json!(true), &json!("/comment"))
+    );
+    let approve = of("decide", Some("APPROVE"));
+    assert_eq!(
+        (&approve["allowed"], &approve["required"]),
+        (&json!(true), &Value::Null)
+    );
+    assert_eq!(of("release", None)["allowed"], true);
+    let cancel = of("cancel", None);
+    assert_eq!(
+        (&cancel["allowed"], &cancel["refusal"]["code"]),
+        (&json!(false), &json!("permission_missing"))
+    );
+
+    // The author is told why she may not, in words that name her.
+    let told = actions(&app, "author", id).await;
+    let claim = told
+        .iter()
+        .find(|one| one["action"] == "claim")
+        .expect("a claim");
+    assert_eq!(claim["refusal"]["code"], "own_request");
+    assert!(
+        claim["refusal"]["message"]
+            .as_str()
+            .expect("words")
+            .contains("author")
+    );
+
+    // An ended instance offers nothing, and says that it has ended.
+    app.post(
+        "admin",
+        &format!("/v1/instances/{id}/cancel"),
+        json!({ "reason": "withdrawn" }),
+    )
+    .await
+    .expect(200);
+    let told = actions(&app, "admin", id).await;
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0]["refusal"]["code"], "instance_ended");
+}

@@ -1,0 +1,499 @@
+//! Publishing, activating and retiring versions, and what instances take of it.
+
+use wrkflw::sample::DOCUMENT_APPROVAL;
+
+use super::*;
+
+const VERSIONS: &str = "/v1/definitions/document-approval/versions";
+
+/// Code and pointer of every field error; each has something to say to people, too.
+fn errors(problem: &Value) -> Vec<(&str, &str)> {
+    let mut found = Vec::new();
+    for error in problem["errors"].as_array().expect("errors") {
+        let text = |member: &str| error[member].as_str().expect("text");
+        assert!(text("detail").len() > 5, "{problem}");
+        found.push((text("code"), text("pointer")));
+    }
+    found
+}
+
+async fn standing(app: &TestApp, what: &str, version: u32) -> Answer {
+    app.post("admin", &format!("{VERSIONS}/{version}/{what}"), json!({}))
+        .await
+}
+
+/// Publishes document approval with another config, as its next version.
+async fn publish_next(app: &TestApp, reviewers: &str) -> Value {
+    let config = json!({ "reviewers": reviewers });
+    let published = app.publish("document-approval", DOCUMENT_APPROVAL, &config);
+    published.await.expect(201)
+}
+
+#[tokio::test]
+async fn identical_content_keeps_its_version() {
+    let app = TestApp::empty().await;
+    let config = json!({});
+    let publish = || app.publish("document-approval", DOCUMENT_APPROVAL, &config);
+    let first = publish().await.expect(201);
+    assert_eq!(
+        (&first["key"], &first["version"]),
+        (&json!("document-approval"), &json!(1))
+    );
+    assert_eq!(
+        (&first["created"], &first["ownWork"]),
+        (&json!(true), &json!(["ReworkRequested"]))
+    );
+    let before = rows(&app).await;
+    let again = publish().await.expect(200);
+    assert_eq!(
+        (&again["version"], &again["created"]),
+        (&json!(1), &json!(false))
+    );
+    assert_eq!(again["digest"], first["digest"]);
+    assert_eq!(rows(&app).await, before);
+
+    // Another config is another content, and so is a component that differs in a byte nobody runs.
+    assert_eq!(publish_next(&app, "approvers").await["version"], 2);
+    let other = guests::another(DOCUMENT_APPROVAL, "note");
+    let third = app
+        .publish("document-approval", &other, &json!({}))
+        .await
+        .expect(201);
+    assert_eq!(third["version"], 3);
+    assert_ne!(third["digest"], first["digest"]);
+    let config = br#"{ "reviewers" : "approvers" }"#;
+    let fields: &[(&str, &[u8])] = &[("component", DOCUMENT_APPROVAL), ("config", config)];
+    let reordered = upload(&app.host(), "admin", "document-approval", fields).await;
+    assert_eq!(reordered.expect(200)["version"], 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn those_who_publish_the_same_at_once_get_one_version() {
+    let app = TestApp::empty().await;
+    let config = json!({});
+    let answers = futures_util::future::join_all(
+        (0..8).map(|_| app.publish("document-approval", DOCUMENT_APPROVAL, &config)),
+    );
+    let answers = answers.await;
+    let created = answers.iter().filter(|answer| answer.status == 201).count();
+    assert_eq!(created, 1);
+    assert!(
+        answers.iter().all(|answer| answer.body["version"] == 1),
+        "{answers:?}"
+    );
+}
+
+#[tokio::test]
+async fn an_unsound_graph_is_refused_with_all_its_problems() {
+    let app = TestApp::empty().await;
+    let before = rows(&app).await;
+    let config = json!({ "behaviour": "broken_graph" });
+    let refused = app.publish("hostile", guests::hostile(), &config).await;
+    let problem = refused.problem(422, "unpublishable");
+    let found = errors(&problem);
+    for expected in [
+        ("initial_missing", "/initial"),
+        ("no_way_out", "Lost"),
+        ("trigger_repeated", "Work/GO"),
+        ("target_missing", "Work/GO"),
+        ("source_not_of_kind", "Work/GO"),
+    ] {
+        assert!(
+            found.contains(&expected),
+            "{expected:?} is missing in {found:?}"
+        );
+    }
+    assert!(
+        found
+            .iter()
+            .any(|(code, at)| *code == "schema_invalid" && at.starts_with("/dataSchema"))
+    );
+    assert_eq!(
+        problem["detail"],
+        format!("the version has {} problems", found.len())
+    );
+    assert_eq!(rows(&app).await, before);
+}
+
+#[tokio::test]
+async fn what_is_no_flow_is_called_by_its_name() {
+    let app = TestApp::empty().await;
+    let before = rows(&app).await;
+    let module = wat::parse_str("(module)").expect("a module");
+    let importing = wat::parse_str(r#"(component (import "wasi:cli/run" (func)))"#).expect("one");
+    for (bytes, code, named) in [
+        (&module[..], "not_a_component", "core WebAssembly module"),
+        (
+            b"\xde\xad\xbe\xef random bytes",
+            "not_a_component",
+            "no WebAssembly",
+        ),
+        (b"(component)", "not_a_component", "WebAssembly text"),
+        (b"", "not_a_component", "no bytes at all"),
+        (&importing, "component_imports", "`wasi:cli/run`"),
+    ] {
+        let problem = app.publish("thing", bytes, &json!({})).await;
+        let problem = problem.problem(422, "unpublishable");
+        assert_eq!(problem["errors"][0]["code"], code);
+        let detail = problem["errors"][0]["detail"].as_str().expect("a detail");
+        assert!(detail.contains(named), "{detail}");
+    }
+    assert_eq!(rows(&app).await, before);
+}
+
+#[tokio::test]
+async fn a_config_is_refused_in_the_flows_own_words() {
+    let app = TestApp::empty().await;
+    let config = json!({ "reviewer": "peers" });
+    let refused = app
+        .publish("document-approval", DOCUMENT_APPROVAL, &config)
+        .await;
+    let problem = refused.problem(422, "unpublishable");
+    assert_eq!(errors(&problem), [("config_invalid", "/reviewer")]);
+
+    let component: &[u8] = DOCUMENT_APPROVAL;
+    for (config, pointer) in [
+        (&b"{\"reviewers\": "[..], "/config/reviewers"),
+        (b"{\"a\": {\"b\": 1, \"b\": 2}}", "/config/a/b"),
+        (b"", "/config"),
+    ] {
+        let fields = [("component", component), ("config", config)];
+        let answer = upload(&app.host(), "admin", "document-approval", &fields).await;
+        let problem = answer.problem(400, "malformed_json");
+        assert_eq!(problem["errors"][0]["pointer"], pointer, "{problem}");
+    }
+}
+
+#[tokio::test]
+async fn a_form_has_its_two_fields_and_no_other() {
+    let app = TestApp::empty().await;
+    let host = app.host();
+    let component: (&str, &[u8]) = ("component", DOCUMENT_APPROVAL);
+    for (fields, code, pointer) in [
+        (&[("config", &b"{}"[..])][..], "required", "/component"),
+        (&[], "required", "/component"),
+        (&[component, ("colour", b"red")], "unknown_field", "/colour"),
+        (&[component, component], "repeated", "/component"),
+        (
+            &[component, ("config", b"{}"), ("config", b"{}")],
+            "repeated",
+            "/config",
+        ),
+    ] {
+        let answer = upload(&host, "admin", "document-approval", fields).await;
+        let problem = answer.problem(422, "invalid_request");
+        assert_eq!(errors(&problem), [(code, pointer)]);
+    }
+    let plain = raw(&host, "admin", ("POST", VERSIONS), "application/json", "{}").await;
+    plain.problem(415, "unsupported_media_type");
+    let form = "multipart/form-data; boundary=x";
+    let cut = raw(
+        &host,
+        "admin",
+        ("POST", VERSIONS),
+        form,
+        "--x\r\nContent-Dis",
+    )
+    .await;
+    cut.problem(400, "malformed_request");
+}
+
+#[tokio::test]
+async fn a_key_is_well_formed() {
+    let app = TestApp::empty().await;
+    for key in [
+        "Document",
+        "1st",
+        "with_underscore",
+        "-",
+        &"k".repeat(65),
+        "%C3%A4",
+    ] {
+        let problem = app.publish(key, DOCUMENT_APPROVAL, &json!({})).await;
+        let problem = problem.problem(422, "unpublishable");
+        assert_eq!(problem["errors"][0]["code"], "malformed_key", "{key}");
+    }
+}
+
+#[tokio::test]
+async fn an_upload_has_a_largest_size() {
+    let app = TestApp::empty().await;
+    let large = vec![0; 27 << 20];
+    let answer = upload(
+        &app.host(),
+        "admin",
+        "document-approval",
+        &[("component", &large)],
+    )
+    .await;
+    answer.problem(413, "too_large");
+    // Larger than any JSON body may be, and no problem for a form.
+    let other = vec![0; 1 << 20];
+    let answer = upload(
+        &app.host(),
+        "admin",
+        "document-approval",
+        &[("component", &other)],
+    )
+    .await;
+    answer.problem(422, "unpublishable");
+}
+
+#[tokio::test]
+async fn new_instances_take_the_active_version_and_running_ones_keep_theirs() {
+    let app = TestApp::start().await;
+    let neighbour = app.beside().await;
+    let old = app.started("doc-1").await;
+    publish_next(&app, "approvers").await;
+    let shown = app.get("author", VERSIONS).await.expect(200);
+    let standing_of = |version: &Value| (version["version"].clone(), version["active"].clone());
+    let versions = shown["data"]
+        .as_array()
+        .expect("versions")
+        .iter()
+        .map(standing_of);
+    assert_eq!(
+        versions.collect::<Vec<_>>(),
+        [(json!(2), json!(false)), (json!(1), json!(true))]
+    );
+    assert_eq!(app.started("doc-2").await["definitionVersion"], 1);
+
+    let activated = standing(&app, "activate", 2).await.expect(200);
+    let expected =
+        json!({ "key": "document-approval", "version": 2, "active": true, "changed": true });
+    assert_eq!(activated, expected);
+    assert_eq!(
+        standing(&app, "activate", 2).await.expect(200)["changed"],
+        false
+    );
+    // The other host follows at once: it asks for the active version with each start.
+    let body = approval_start("doc-3");
+    let new = neighbour
+        .send("author", "POST", "/v1/instances", &[], Some(body))
+        .await
+        .expect(201);
+    assert_eq!(new["definitionVersion"], 2);
+    assert_eq!(
+        new["states"][0]["tasks"][0]["candidates"][0]["id"],
+        "approvers"
+    );
+
+    // The second review of the old instance is still that of the first version.
+    let decided = app
+        .decided("reviewer", &old, json!({ "outcome": "APPROVE" }))
+        .await;
+    assert_eq!(decided["definitionVersion"], 1);
+    let rejected = json!({ "outcome": "REJECT", "comment": "again" });
+    let rework = app.decided("approver", &decided, rejected).await;
+    let again = app
+        .decided("author", &rework, json!({ "outcome": "SUBMIT" }))
+        .await;
+    assert_eq!(
+        again["states"][0]["tasks"][0]["candidates"][0]["id"],
+        "reviewers"
+    );
+}
+
+#[tokio::test]
+async fn a_retired_version_takes_no_instance() {
+    let app = TestApp::start().await;
+    let running = app.started("doc-1").await;
+    let retired = standing(&app, "retire", 1).await.expect(200);
+    assert_eq!(
+        (&retired["active"], &retired["changed"]),
+        (&json!(false), &json!(true))
+    );
+    assert_eq!(
+        standing(&app, "retire", 1).await.expect(200)["changed"],
+        false
+    );
+    standing(&app, "activate", 1)
+        .await
+        .problem(409, "version_retired");
+    let start = app
+        .post("author", "/v1/instances", approval_start("doc-2"))
+        .await;
+    let problem = start.problem(409, "no_active_version");
+    assert!(
+        problem["detail"]
+            .as_str()
+            .expect("text")
+            .contains("document-approval")
+    );
+    let shown = app
+        .get("author", &format!("{VERSIONS}/1"))
+        .await
+        .expect(200);
+    assert_eq!(
+        (&shown["active"], shown["retiredAt"].is_string()),
+        (&json!(false), true)
+    );
+    // What runs goes on.
+    app.decided("reviewer", &running, json!({ "outcome": "APPROVE" }))
+        .await;
+
+    // Retiring another version leaves the active one as it is.
+    publish_next(&app, "approvers").await;
+    publish_next(&app, "authors").await;
+    standing(&app, "activate", 3).await.expect(200);
+    standing(&app, "retire", 2).await.expect(200);
+    let body = approval_start("doc-3");
+    let started = app.post("author", "/v1/instances", body).await.expect(201);
+    assert_eq!(started["definitionVersion"], 3);
+}
+
+#[tokio::test]
+async fn a_version_that_was_never_activated_takes_no_instance() {
+    let app = TestApp::empty().await;
+    publish_next(&app, "reviewers").await;
+    let start = app
+        .post("author", "/v1/instances", approval_start("doc-1"))
+        .await;
+    start.problem(409, "no_active_version");
+    sql(
+        &app,
+        "delete from definition_version; delete from definition",
+    )
+    .await;
+    let start = app
+        .post("author", "/v1/instances", approval_start("doc-1"))
+        .await;
+    start.problem(404, "not_found");
+}
+
+#[tokio::test]
+async fn own_work_needs_a_permission_of_its_own() {
+    let app = TestApp::empty().await;
+    publish_next(&app, "reviewers").await;
+    grant(&app, "activator", &["definition:activate"]).await;
+    let host = app.host();
+    let (name, token) = bearer(&host, "ann", "default", &["activator"]);
+    let path = format!("{VERSIONS}/1/activate");
+    let headers = [(name, token.as_str())];
+    let activate = || host.send("", "POST", &path, &headers, Some(json!({})));
+    let problem = activate().await.problem(403, "permission_missing");
+    assert_eq!(problem["reason"], "definition:activate-own-work");
+
+    // A flow without own work asks for no more than the plain permission.
+    app.publish("hostile", guests::hostile(), &json!({}))
+        .await
+        .expect(201);
+    let other = "/v1/definitions/hostile/versions/1/activate";
+    host.send("", "POST", other, &headers, Some(json!({})))
+        .await
+        .expect(200);
+    grant(&app, "activator", &["definition:activate-own-work"]).await;
+    activate().await.expect(200);
+}
+
+#[tokio::test]
+async fn changes_of_standing_are_audited_once_each() {
+    let app = TestApp::start().await;
+    publish_next(&app, "approvers").await;
+    for (what, version) in [
+        ("activate", 2),
+        ("activate", 2),
+        ("retire", 1),
+        ("retire", 1),
+    ] {
+        standing(&app, what, version).await.expect(200);
+    }
+    let entries =
+        "select type, actor from audit_entry where stream_kind = 'definition' order by seq";
+    let entries: Vec<(String, String)> = sqlx::query_as(entries)
+        .fetch_all(app.database.admin_pool())
+        .await
+        .expect("entries");
+    let kinds: Vec<&str> = entries.iter().map(|(kind, _)| kind.as_str()).collect();
+    let published = ["VERSION_PUBLISHED", "VERSION_ACTIVATED"];
+    let changed = ["VERSION_PUBLISHED", "VERSION_ACTIVATED", "VERSION_RETIRED"];
+    assert_eq!(kinds, [&published[..], &changed[..]].concat());
+    assert!(entries.iter().all(|(_, actor)| actor == "admin"));
+}
+
+#[tokio::test]
+async fn versions_are_shown_and_drawn() {
+    let app = TestApp::start().await;
+    let shown = app
+        .get("author", &format!("{VERSIONS}/1"))
+        .await
+        .expect(200);
+    assert_eq!(shown["graph"]["initial"], "Submitted");
+    assert_eq!(
+        (&shown["config"], &shown["publishedBy"]),
+        (&json!({}), &json!("admin"))
+    );
+    assert_eq!(shown["wit"], "wrkflw:flow@0.1.0");
+    let drawn = app
+        .get("author", &format!("{VERSIONS}/1/diagram.svg"))
+        .await;
+    assert_eq!(
+        (drawn.status, &drawn.headers["content-type"]),
+        (200, &"image/svg+xml".parse().expect("one"))
+    );
+    assert!(
+        drawn.text.starts_with("<svg") && drawn.text.contains("First review"),
+        "{}",
+        drawn.text
+    );
+
+    for missing in [
+        "/v1/definitions/none/versions",
+        &format!("{VERSIONS}/9"),
+        &format!("{VERSIONS}/9/diagram.svg"),
+    ] {
+        app.get("author", missing).await.problem(404, "not_found");
+    }
+    for what in ["activate", "retire"] {
+        standing(&app, what, 9).await.problem(404, "not_found");
+        standing(&app, what, 0).await.problem(404, "not_found");
+    }
+    for version in ["latest", "-1", "4294967296", "4294967295", "2147483648"] {
+        let path = format!("{VERSIONS}/{version}");
+        app.get("author", &path).await.problem(404, "not_found");
+    }
+}
+
+#[tokio::test]
+async fn lists_of_versions_come_in_pages() {
+    let app = TestApp::start().await;
+    app.publish("a-flow", guests::hostile(), &json!({}))
+        .await
+        .expect(201);
+    for reviewers in ["a", "b", "c"] {
+        publish_next(&app, reviewers).await;
+    }
+    for (path, expected) in [
+        (
+            "/v1/definitions?limit=2",
+            "a-flow 1, document-approval 4, document-approval 3, document-approval 2, document-approval 1",
+        ),
+        (
+            "/v1/definitions/document-approval/versions?limit=2",
+            "document-approval 4, document-approval 3, document-approval 2, document-approval 1",
+        ),
+    ] {
+        let (mut found, mut next) = (Vec::new(), path.to_owned());
+        loop {
+            let page = app.get("author", &next).await.expect(200);
+            let versions = page["data"].as_array().expect("versions");
+            assert!(versions.len() <= 2);
+            found.extend(
+                versions.iter().map(|one| {
+                    format!("{} {}", one["key"].as_str().expect("a key"), one["version"])
+                }),
+            );
+            let Some(cursor) = page["page"]["next"].as_str() else {
+                break;
+            };
+            next = format!("{path}&after={cursor}");
+        }
+        assert_eq!(found.join(", "), expected);
+    }
+    for cursor in ["***", "bm9uc2Vuc2U"] {
+        let path = format!("/v1/definitions?after={cursor}");
+        app.get("author", &path)
+            .await
+            .problem(400, "invalid_cursor");
+    }
+}

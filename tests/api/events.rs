@@ -1,0 +1,348 @@
+//! Events without Kafka: the feed, its order, and the stream of it.
+
+use std::time::Duration;
+
+use axum::body::BodyDataStream;
+use futures_util::StreamExt as _;
+use sqlx::Row as _;
+
+use super::*;
+
+/// Transactions of other tests on the same server hold the feed back for a moment, and no longer than this.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// An event that happened before another one, by the positions of both.
+const IN_ORDER: &str = "select id from audit_entry where event_seq is not null order by xid, pos";
+
+/// One page, and the cursor of the next.
+async fn page(app: &TestApp, after: &str, limit: usize) -> (Vec<Value>, String) {
+    let after = if after.is_empty() {
+        String::new()
+    } else {
+        format!("&after={after}")
+    };
+    let page = app
+        .get("author", &format!("/v1/events?limit={limit}{after}"))
+        .await
+        .expect(200);
+    let events = page["data"].as_array().expect("events").clone();
+    (
+        events,
+        page["page"]["next"].as_str().expect("a cursor").to_owned(),
+    )
+}
+
+/// Reads on from a cursor until there are so many events.
+async fn read(
+    app: &TestApp,
+    mut after: String,
+    count: usize,
+    limit: usize,
+) -> (Vec<Value>, String) {
+    let mut found = Vec::new();
+    let reading = async {
+        while found.len() < count {
+            let (events, next) = page(app, &after, limit).await;
+            assert!(events.len() <= limit);
+            if events.is_empty() {
+                tokio::task::yield_now().await;
+            }
+            found.extend(events);
+            after = next;
+        }
+    };
+    tokio::time::timeout(PATIENCE, reading)
+        .await
+        .expect("the feed goes on");
+    (found, after)
+}
+
+fn ids(events: &[Value]) -> Vec<String> {
+    events
+        .iter()
+        .map(|event| event["id"].as_str().expect("an id").to_owned())
+        .collect()
+}
+
+async fn stored(app: &TestApp) -> Vec<String> {
+    let rows = sqlx::query(IN_ORDER)
+        .fetch_all(app.database.admin_pool())
+        .await
+        .expect("entries");
+    rows.iter()
+        .map(|row| row.get::<uuid::Uuid, _>(0).to_string())
+        .collect()
+}
+
+#[tokio::test]
+async fn the_feed_has_every_event_once_and_as_it_was_answered() {
+    let app = TestApp::start().await;
+    let mut answered = Vec::new();
+    for entity in ["doc-1", "doc-2"] {
+        let started = app.started(entity).await;
+        let task = task_of(&started);
+        answered.extend(started["events"].as_array().expect("events").clone());
+        for (what, body) in [
+            ("claim", json!({})),
+            ("release", json!({})),
+            ("claim", json!({})),
+            (
+                "decide",
+                json!({ "outcome": "APPROVE", "comment": "fine", "input": { "salary": 1 } }),
+            ),
+        ] {
+            let changed = app
+                .post("reviewer", &format!("/v1/tasks/{task}/{what}"), body)
+                .await
+                .expect(200);
+            answered.extend(changed["events"].as_array().expect("events").clone());
+        }
+    }
+    // Neither a dry run nor a refusal is an event.
+    app.post(
+        "author",
+        "/v1/instances?dryRun=true",
+        approval_start("doc-3"),
+    )
+    .await
+    .expect(200);
+    app.post("outsider", "/v1/instances", approval_start("doc-3"))
+        .await
+        .problem(403, "forbidden");
+    let (found, end) = read(&app, String::new(), answered.len(), 4).await;
+    assert_eq!(found, answered);
+    assert_eq!(ids(&found), stored(&app).await);
+    assert!(
+        !json!(found).to_string().contains("salary"),
+        "what was decided on is nobody else's"
+    );
+    let (rest, same) = page(&app, &end, 4).await;
+    assert_eq!((rest, same), (vec![], end));
+}
+
+#[tokio::test]
+async fn a_late_commit_is_waited_for_and_not_skipped() {
+    let app = TestApp::start().await;
+    app.started("doc-1").await;
+    let early = stored(&app).await.len();
+    let (_, cursor) = read(&app, String::new(), early, 100).await;
+    // An event is written before others, and committed after them.
+    let mut late = app
+        .database
+        .admin_pool()
+        .begin()
+        .await
+        .expect("a transaction");
+    let id: uuid::Uuid = sqlx::query_scalar(
+        "insert into audit_entry (tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, actor, payload, salt,
+             occurred_at, hash, event_seq)
+         select tenant_id, stream_kind, stream_id, 1000, gen_random_uuid(), type, revision, command_id, actor, payload, salt,
+             occurred_at, hash, 1000
+         from audit_entry where event_seq = 1 returning id",
+    )
+    .fetch_one(&mut *late)
+    .await
+    .expect("an entry");
+    let others = app.started("doc-2").await;
+    let others = ids(others["events"].as_array().expect("events"));
+    let (shown, cursor) = page(&app, &cursor, 100).await;
+    assert_eq!(
+        shown,
+        [Value::Null; 0],
+        "what may still be preceded is not shown"
+    );
+
+    late.commit().await.expect("a commit");
+    let (found, _) = read(&app, cursor, 1 + others.len(), 100).await;
+    assert_eq!(ids(&found), [vec![id.to_string()], others].concat());
+}
+
+#[tokio::test]
+async fn a_cursor_of_a_restored_database_has_expired() {
+    let app = TestApp::start().await;
+    app.started("doc-1").await;
+    let (_, cursor) = read(&app, String::new(), 1, 1).await;
+    sql(&app, "update feed_epoch set epoch = epoch + 1").await;
+    for path in ["/v1/events", "/v1/events/stream"] {
+        let answer = app.get("author", &format!("{path}?after={cursor}")).await;
+        answer.problem(410, "cursor_expired");
+    }
+    let headers = [("last-event-id", cursor.as_str())];
+    let answer = app
+        .host()
+        .send("author", "GET", "/v1/events/stream", &headers, None)
+        .await;
+    answer.problem(410, "cursor_expired");
+    let (again, _) = read(&app, String::new(), 1, 1).await;
+    assert_eq!(again.len(), 1);
+}
+
+#[tokio::test]
+async fn events_say_what_consumers_rely_on() {
+    let app = TestApp::start().await;
+    let started = app.started("doc-1").await;
+    let id = started["id"].as_str().expect("an id");
+    claimed(&app, "reviewer", &started).await;
+    let (events, _) = read(&app, String::new(), 4, 100).await;
+    let mut types = Vec::new();
+    for (number, event) in events.iter().enumerate() {
+        let kind = event["type"].as_str().expect("a type");
+        types.push(kind);
+        let schema = format!("http://localhost:8080/schemas/{kind}.json");
+        for (attribute, value) in [
+            ("specversion", json!("1.0")),
+            ("source", json!(format!("/default/instances/{id}"))),
+            ("subject", json!(id)),
+            ("partitionkey", json!(id)),
+            ("datacontenttype", json!("application/json")),
+            ("dataschema", json!(schema)),
+            ("sequence", json!(format!("{:020}", number + 1))),
+            ("authtype", json!("user")),
+        ] {
+            assert_eq!(event[attribute], value, "{kind}: {attribute}");
+        }
+        event["time"]
+            .as_str()
+            .expect("a time")
+            .parse::<jiff::Timestamp>()
+            .expect("RFC 3339");
+        let data = &event["data"];
+        assert_eq!(
+            (&data["instance"], &data["entity"]),
+            (&json!(id), &json!({ "type": "document", "id": "doc-1" }))
+        );
+        assert_eq!(
+            data["definition"],
+            json!({ "key": "document-approval", "version": 1 })
+        );
+        let path = schema.strip_prefix("http://localhost:8080").expect("ours");
+        let schema = app.get("", path).await.expect(200);
+        for member in schema["required"].as_array().expect("members") {
+            let member = member.as_str().expect("a name");
+            assert!(data.get(member).is_some(), "{kind} lacks {member}");
+        }
+    }
+    let prefix = "dev.wrkflw.";
+    let types: Vec<_> = types
+        .iter()
+        .map(|kind| kind.strip_prefix(prefix).expect("ours"))
+        .collect();
+    assert_eq!(
+        types,
+        [
+            "flow.started",
+            "state.entered",
+            "task.created",
+            "task.claimed"
+        ]
+    );
+    assert_eq!(
+        (&events[0]["authid"], &events[3]["authid"]),
+        (&json!("author"), &json!("reviewer"))
+    );
+    app.get("", "/schemas/dev.wrkflw.nothing.json")
+        .await
+        .problem(404, "not_found");
+}
+
+/// Events as they come in.
+struct Stream {
+    body: BodyDataStream,
+    text: String,
+}
+
+impl Stream {
+    async fn open(app: &TestApp, last_event_id: Option<&str>) -> Stream {
+        let mut request = app.host().request("author", "GET", "/v1/events/stream");
+        if let Some(id) = last_event_id {
+            request = request.header("last-event-id", id);
+        }
+        let response = app
+            .host()
+            .open(request.body(Body::empty()).expect("a request"))
+            .await;
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        let body = response.into_body().into_data_stream();
+        Stream {
+            body,
+            text: String::new(),
+        }
+    }
+
+    /// The next event with its id; comments are passed over.
+    async fn next(&mut self) -> (String, Value) {
+        let reading = async {
+            loop {
+                while let Some((block, rest)) = self.text.split_once("\n\n") {
+                    let (block, rest) = (block.to_owned(), rest.to_owned());
+                    self.text = rest;
+                    let line = |name: &str| {
+                        block
+                            .lines()
+                            .find_map(|line| line.strip_prefix(name))
+                            .map(str::trim)
+                    };
+                    if let (Some(id), Some(data)) = (line("id:"), line("data:")) {
+                        return (id.to_owned(), serde_json::from_str(data).expect("JSON"));
+                    }
+                }
+                let bytes = self
+                    .body
+                    .next()
+                    .await
+                    .expect("the stream goes on")
+                    .expect("bytes");
+                self.text += str::from_utf8(&bytes).expect("text");
+            }
+        };
+        tokio::time::timeout(PATIENCE, reading)
+            .await
+            .expect("an event")
+    }
+}
+
+#[tokio::test]
+async fn a_stream_resumes_where_it_broke_off_and_goes_on_live() {
+    let app = TestApp::start().await;
+    let first = app.started("doc-1").await["events"]
+        .as_array()
+        .expect("events")
+        .clone();
+    let mut stream = Stream::open(&app, None).await;
+    let (id, event) = stream.next().await;
+    assert_eq!(event, first[0]);
+    drop(stream);
+
+    let mut resumed = Stream::open(&app, Some(&id)).await;
+    let mut last = id;
+    for expected in &first[1..] {
+        let (id, event) = resumed.next().await;
+        assert_eq!(&event, expected);
+        last = id;
+    }
+    // What other hosts commit comes as well as what this one does.
+    let second = app.started("doc-2").await["events"]
+        .as_array()
+        .expect("events")
+        .clone();
+    let other = app.beside().await;
+    let third = other
+        .send(
+            "author",
+            "POST",
+            "/v1/instances",
+            &[],
+            Some(approval_start("doc-3")),
+        )
+        .await;
+    let third = third.expect(201)["events"]
+        .as_array()
+        .expect("events")
+        .clone();
+    for expected in second.iter().chain(&third) {
+        assert_eq!(&resumed.next().await.1, expected);
+    }
+    // The ids of events are cursors of pages, too.
+    let (rest, _) = read(&app, last, second.len() + third.len(), 100).await;
+    assert_eq!(rest, [second, third].concat());
+}

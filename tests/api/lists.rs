@@ -1,0 +1,283 @@
+//! Lists: filters, pages, and whose tasks are shown to whom.
+
+use std::collections::BTreeSet;
+
+use super::openapi::operations;
+use super::*;
+
+/// The ids of a list's first page.
+async fn ids(app: &TestApp, user: &str, path: &str) -> Vec<String> {
+    let page = app.get(user, path).await.expect(200);
+    let items = page["data"].as_array().expect("data");
+    items
+        .iter()
+        .map(|item| item["id"].as_str().expect("an id").to_owned())
+        .collect()
+}
+
+fn id(instance: &Value) -> String {
+    instance["id"].as_str().expect("an id").to_owned()
+}
+
+#[tokio::test]
+async fn every_list_caps_its_pages_and_refuses_foreign_cursors() {
+    let app = TestApp::start().await;
+    let instance = id(&app.started("doc-1").await);
+    let mut lists = BTreeSet::new();
+    for operation in operations(&app).await {
+        if !operation.has_parameter("limit") {
+            continue;
+        }
+        let path = operation
+            .path
+            .replace("{key}", "document-approval")
+            .replace("{id}", &instance);
+        for limit in ["0", "101", "-1", "many", "4294967296", ""] {
+            let answer = app.get("admin", &format!("{path}?limit={limit}")).await;
+            answer.problem(400, "malformed_request");
+        }
+        // A cursor that is no base64, one that is no text, and one that names no position.
+        for cursor in ["***", "_w", "bm8tcG9zaXRpb24", ""] {
+            let answer = app.get("admin", &format!("{path}?after={cursor}")).await;
+            answer.problem(400, "invalid_cursor");
+        }
+        let page = app
+            .get("admin", &format!("{path}?limit=100"))
+            .await
+            .expect(200);
+        assert!(
+            page["data"].is_array() && page["page"].is_object(),
+            "{path}"
+        );
+        app.get("admin", &format!("{path}?colour=red"))
+            .await
+            .problem(400, "malformed_request");
+        let twice = app.get("admin", &format!("{path}?limit=1&limit=2")).await;
+        twice.problem(400, "malformed_request");
+        lists.insert(operation.path);
+    }
+    let expected = [
+        "/v1/definitions",
+        "/v1/definitions/{key}/versions",
+        "/v1/events",
+        "/v1/instances",
+        "/v1/instances/{id}/audit",
+        "/v1/tasks",
+    ];
+    assert_eq!(lists, expected.map(str::to_owned).into());
+}
+
+#[tokio::test]
+async fn instances_are_found_by_each_filter() {
+    let app = TestApp::start().await;
+    with_hostile(&app).await;
+    let first = app.started("doc-1").await;
+    let second = app.started("doc-2").await;
+    let second = app
+        .decided("reviewer", &second, json!({ "outcome": "APPROVE" }))
+        .await;
+    let third = app.started("doc-3").await;
+    let cancel = format!("/v1/instances/{}/cancel", id(&third));
+    app.post("admin", &cancel, json!({ "reason": "withdrawn" }))
+        .await
+        .expect(200);
+    let body = hostile_start("t-1", json!({}));
+    let fourth = app
+        .post("approver", "/v1/instances", body)
+        .await
+        .expect(201);
+    let (a, b, c, d) = (id(&first), id(&second), id(&third), id(&fourth));
+    let from = fourth["startedAt"].as_str().expect("a time");
+
+    for (filter, expected) in [
+        (String::new(), vec![&d, &c, &b, &a]),
+        ("definition=document-approval".into(), vec![&c, &b, &a]),
+        ("definition=hostile".into(), vec![&d]),
+        ("definition=none".into(), vec![]),
+        ("status=RUNNING".into(), vec![&d, &b, &a]),
+        ("status=CANCELLED".into(), vec![&c]),
+        ("status=COMPLETED".into(), vec![]),
+        ("state=Submitted".into(), vec![&a]),
+        ("state=FinalReview".into(), vec![&b]),
+        ("state=Work&status=RUNNING".into(), vec![&d]),
+        ("entityType=document".into(), vec![&c, &b, &a]),
+        ("entityType=document&entityId=doc-2".into(), vec![&b]),
+        ("entityId=doc-1".into(), vec![&a]),
+        ("initiator=approver".into(), vec![&d]),
+        ("initiator=author&definition=hostile".into(), vec![]),
+        (format!("from={from}"), vec![&d]),
+        (format!("to={from}"), vec![&c, &b, &a]),
+        (
+            "from=2020-01-01T00:00:00Z&to=2020-01-02T00:00:00Z".into(),
+            vec![],
+        ),
+    ] {
+        let found = ids(&app, "author", &format!("/v1/instances?{filter}")).await;
+        assert_eq!(found.iter().collect::<Vec<_>>(), expected, "{filter}");
+    }
+    for wrong in [
+        "status=running",
+        "status=",
+        "from=yesterday",
+        "to=5",
+        "state=a%00b",
+        "entity=doc-1",
+    ] {
+        let answer = app.get("author", &format!("/v1/instances?{wrong}")).await;
+        answer.problem(400, "malformed_request");
+    }
+    let shown = app
+        .get("author", "/v1/instances?entityId=doc-2")
+        .await
+        .expect(200);
+    assert_eq!(shown["data"][0]["states"], json!(["FinalReview"]));
+}
+
+/// Reads page after page, with something new coming in before each.
+async fn read_all(app: &TestApp, path: &str, user: &str, limit: usize) -> Vec<String> {
+    let (mut found, mut after) = (Vec::new(), String::new());
+    for round in 0.. {
+        assert!(round < 20, "the pages do not end");
+        let page = app
+            .get(user, &format!("{path}limit={limit}{after}"))
+            .await
+            .expect(200);
+        let items = page["data"].as_array().expect("data");
+        assert!(items.len() <= limit);
+        found.extend(
+            items
+                .iter()
+                .map(|item| item["id"].as_str().expect("an id").to_owned()),
+        );
+        let Some(next) = page["page"]["next"].as_str() else {
+            break;
+        };
+        after = format!("&after={next}");
+        app.started(&format!("meanwhile-{}-{round}", path.len()))
+            .await;
+    }
+    found
+}
+
+#[tokio::test]
+async fn pages_of_instances_stand_still_while_others_start() {
+    let app = TestApp::start().await;
+    let mut expected = Vec::new();
+    for number in 0..7 {
+        expected.push(id(&app.started(&format!("doc-{number}")).await));
+    }
+    expected.reverse();
+    assert_eq!(
+        read_all(&app, "/v1/instances?", "author", 3).await,
+        expected
+    );
+}
+
+#[tokio::test]
+async fn pages_of_tasks_end_with_the_newest() {
+    let app = TestApp::start().await;
+    let mut expected = Vec::new();
+    for number in 0..7 {
+        expected.push(task_of(&app.started(&format!("doc-{number}")).await));
+    }
+    let found = read_all(&app, "/v1/tasks?view=available&", "reviewer", 3).await;
+    assert_eq!(found[..7], expected);
+    assert_eq!(found.len(), found.iter().collect::<BTreeSet<_>>().len());
+}
+
+#[tokio::test]
+async fn each_view_shows_its_tasks() {
+    let app = TestApp::start().await;
+    let first = app.started("doc-1").await;
+    let task = task_of(&first);
+    let (mine, available, all) = (
+        "/v1/tasks",
+        "/v1/tasks?view=available",
+        "/v1/tasks?view=all",
+    );
+    assert_eq!(ids(&app, "reviewer", mine).await, [""; 0]);
+    assert_eq!(ids(&app, "reviewer", available).await, [task.clone()]);
+    assert_eq!(ids(&app, "approver", available).await, [""; 0]);
+    assert_eq!(ids(&app, "approver", all).await, [task.clone()]);
+    // The author is a reviewer, but not of what she asked for herself.
+    assert_eq!(ids(&app, "author", available).await, [""; 0]);
+    let refused = app
+        .post("author", &format!("/v1/tasks/{task}/claim"), json!({}))
+        .await;
+    assert_eq!(refused.problem(403, "forbidden")["reason"], "own_request");
+
+    claimed(&app, "reviewer", &first).await;
+    assert_eq!(ids(&app, "reviewer", mine).await, [task.clone()]);
+    assert_eq!(
+        ids(&app, "reviewer", "/v1/tasks?view=mine").await,
+        [task.clone()]
+    );
+    for user in ["reviewer", "reviewer2"] {
+        assert_eq!(ids(&app, user, available).await, [""; 0]);
+    }
+    assert_eq!(ids(&app, "reviewer2", all).await, [task.clone()]);
+    app.post("reviewer", &format!("/v1/tasks/{task}/release"), json!({}))
+        .await
+        .expect(200);
+    assert_eq!(ids(&app, "reviewer2", available).await, [task.clone()]);
+
+    // What is decided is nobody's any more, and rework is the author's own.
+    let reject = json!({ "outcome": "REJECT", "comment": "too short" });
+    let rework = app.decided("reviewer2", &first, reject).await;
+    assert_eq!(ids(&app, "reviewer2", all).await, [task_of(&rework)]);
+    assert_eq!(ids(&app, "author", available).await, [task_of(&rework)]);
+    assert_eq!(ids(&app, "reviewer", available).await, [""; 0]);
+
+    let second = app.started("doc-2").await;
+    for (filter, expected) in [
+        ("state=ReworkRequested", vec![task_of(&rework)]),
+        ("state=Submitted", vec![task_of(&second)]),
+        (
+            "definition=document-approval",
+            vec![task_of(&rework), task_of(&second)],
+        ),
+        ("definition=none", vec![]),
+    ] {
+        let found = ids(&app, "admin", &format!("/v1/tasks?view=all&{filter}")).await;
+        assert_eq!(
+            found.iter().collect::<BTreeSet<_>>(),
+            expected.iter().collect(),
+            "{filter}"
+        );
+    }
+    app.get("admin", "/v1/tasks?view=others")
+        .await
+        .problem(400, "malformed_request");
+}
+
+#[tokio::test]
+async fn the_audit_of_an_instance_comes_in_pages() {
+    let app = TestApp::start().await;
+    let instance = app.started("doc-1").await;
+    app.decided("reviewer", &instance, json!({ "outcome": "APPROVE" }))
+        .await;
+    let path = format!("/v1/instances/{}/audit", id(&instance));
+    let whole = app.get("admin", &path).await.expect(200);
+    let whole = whole["data"].as_array().expect("entries").clone();
+    let seqs: Vec<_> = whole
+        .iter()
+        .map(|entry| entry["seq"].as_u64().expect("a number"))
+        .collect();
+    assert_eq!(seqs, (1..=seqs.len() as u64).collect::<Vec<_>>());
+    let (mut pages, mut after) = (Vec::new(), String::new());
+    loop {
+        let page = app
+            .get("admin", &format!("{path}?limit=2{after}"))
+            .await
+            .expect(200);
+        pages.extend(page["data"].as_array().expect("entries").clone());
+        let Some(next) = page["page"]["next"].as_str() else {
+            break;
+        };
+        after = format!("&after={next}");
+    }
+    assert_eq!(pages, whole);
+    app.get("author", &path)
+        .await
+        .problem(403, "permission_missing");
+}

@@ -1,0 +1,429 @@
+//! Every command leaves one log line and one count, whatever its end.
+
+use std::fmt::Debug;
+use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
+
+use tracing::Subscriber;
+use tracing::field::{Field, Visit};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer::{Context, SubscriberExt as _};
+use wrkflw::sample::DOCUMENT_APPROVAL;
+use wrkflw::telemetry::COMMAND_TARGET;
+
+use super::*;
+
+const TRACE: &str = "0af7651916cd43dd8448eb211c80319c";
+
+/// The lines of all commands that this process carries out.
+static LINES: Mutex<Vec<serde_json::Map<String, Value>>> = Mutex::new(Vec::new());
+
+struct Collector;
+
+impl<S: Subscriber> Layer<S> for Collector {
+    fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
+        if event.metadata().target() == COMMAND_TARGET {
+            let mut fields = Fields::default();
+            event.record(&mut fields);
+            LINES.lock().expect("no test panics here").push(fields.0);
+        }
+    }
+}
+
+#[derive(Default)]
+struct Fields(serde_json::Map<String, Value>);
+
+impl Visit for Fields {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        self.0
+            .insert(field.name().into(), json!(format!("{value:?}")));
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.0.insert(field.name().into(), json!(value));
+    }
+
+    fn record_u64(&mut self, field: &Field, value: u64) {
+        self.0.insert(field.name().into(), json!(value));
+    }
+
+    fn record_bool(&mut self, field: &Field, value: bool) {
+        self.0.insert(field.name().into(), json!(value));
+    }
+}
+
+fn collect_lines() {
+    static COLLECTING: OnceLock<()> = OnceLock::new();
+    COLLECTING.get_or_init(|| {
+        let subscriber = tracing_subscriber::registry().with(Collector);
+        tracing::subscriber::set_global_default(subscriber).expect("the only one");
+    });
+}
+
+/// The only line of the request; it has all that is known of every command.
+#[track_caller]
+fn line(request_id: &str) -> serde_json::Map<String, Value> {
+    let lines = LINES.lock().expect("no test panics here");
+    let found: Vec<_> = lines
+        .iter()
+        .filter(|line| line["requestId"] == request_id)
+        .collect();
+    assert_eq!(found.len(), 1, "{request_id}: {found:?}");
+    let line = found[0].clone();
+    for field in [
+        "action", "actor", "outcome", "traceId", "from", "to", "tenant",
+    ] {
+        assert!(line[field].is_string(), "{request_id}: {field} in {line:?}");
+    }
+    assert!(line["durationMs"].is_u64(), "{line:?}");
+    line
+}
+
+/// The value of a metric with exactly these labels.
+async fn metric(app: &TestApp, name: &str, labels: &[(&str, &str)]) -> u64 {
+    let text = app.get("", "/metrics").await.text;
+    let labels: Vec<_> = labels
+        .iter()
+        .map(|(label, value)| format!("{label}=\"{value}\""))
+        .collect();
+    let sample = format!("{name}{{{}}} ", labels.join(","));
+    let found = text.lines().find_map(|line| line.strip_prefix(&sample));
+    found.map_or(0, |value| value.parse().expect("a number"))
+}
+
+/// Commands of one test, with names of their own.
+struct Watched {
+    app: TestApp,
+    /// The definition's key, and the beginning of every request id.
+    name: &'static str,
+}
+
+impl Watched {
+    async fn new(name: &'static str, component: &[u8]) -> Watched {
+        collect_lines();
+        let app = TestApp::empty().await;
+        app.publish(name, component, &json!({})).await.expect(201);
+        let path = format!("/v1/definitions/{name}/versions/1/activate");
+        app.post("admin", &path, json!({})).await.expect(200);
+        Watched { app, name }
+    }
+
+    fn start_body(&self, entity: &str) -> Value {
+        json!({
+            "definitionKey": self.name, "entityType": "document", "entityId": entity, "data": { "title": "A plan" },
+        })
+    }
+
+    async fn send(&self, host: &Host, id: &str, user: &str, path: &str, body: Value) -> Answer {
+        let traceparent = format!("00-{TRACE}-b7ad6b7169203331-01");
+        let headers = [("x-request-id", id), ("traceparent", traceparent.as_str())];
+        host.send(user, "POST", path, &headers, Some(body)).await
+    }
+
+    /// Sends a command whose line and count are to say `outcome`.
+    async fn ends(
+        &self,
+        user: &str,
+        path: &str,
+        body: Value,
+        outcome: &str,
+    ) -> (Answer, serde_json::Map<String, Value>) {
+        let action = match path.rsplit('/').next() {
+            Some("instances") => "start",
+            Some(last) => last,
+            None => "",
+        };
+        let labels = |definition| {
+            [
+                ("definition", definition),
+                ("action", action),
+                ("outcome", outcome),
+            ]
+        };
+        let total = "wrkflw_transitions_total";
+        let before = metric(&self.app, total, &labels(self.name)).await;
+        let id = format!("{}-{}", self.name, uuid_of_now());
+        let answer = self.send(&self.app.host(), &id, user, path, body).await;
+        let line = line(&id);
+        let told = (
+            &line["outcome"],
+            &line["action"],
+            &line["actor"],
+            &line["traceId"],
+        );
+        assert_eq!(
+            told,
+            (&json!(outcome), &json!(action), &json!(user), &json!(TRACE)),
+            "{}",
+            answer.text
+        );
+        let is_known = line.get("version").is_some();
+        assert_eq!(line.get("error").is_some(), answer.status >= 400);
+        let after = metric(&self.app, total, &labels(self.name)).await;
+        assert_eq!(after - before, u64::from(is_known), "{line:?}");
+        (answer, line)
+    }
+}
+
+/// Unlike any other in this process.
+fn uuid_of_now() -> String {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    NUMBER.fetch_add(1, Ordering::Relaxed).to_string()
+}
+
+#[tokio::test]
+async fn each_end_of_each_command_is_seen() {
+    let watched = Watched::new("observed", DOCUMENT_APPROVAL).await;
+    let start = |entity| watched.start_body(entity);
+    let (started, line) = watched
+        .ends("author", "/v1/instances", start("doc-1"), "success")
+        .await;
+    let instance = started.expect(201);
+    let id = instance["id"].as_str().expect("an id").to_owned();
+    assert_eq!(
+        (&line["instance"], &line["definition"], &line["version"]),
+        (&json!(id), &json!("observed"), &json!(1))
+    );
+    assert_eq!(
+        (&line["from"], &line["to"]),
+        (&json!(""), &json!("Submitted"))
+    );
+    assert!(line["fuel"].as_u64().expect("a number") > 0);
+
+    let mut untitled = start("doc-2");
+    untitled["data"] = json!({});
+    let mut unknown = start("doc-2");
+    unknown["definitionKey"] = json!("nothing");
+    for (user, body, outcome) in [
+        ("author", start("doc-1"), "conflict"),
+        ("outsider", start("doc-2"), "forbidden"),
+        ("author", untitled, "validation_error"),
+        ("author", unknown, "validation_error"),
+    ] {
+        watched.ends(user, "/v1/instances", body, outcome).await;
+    }
+    let task = task_of(&instance);
+    let path = |what: &str| format!("/v1/tasks/{task}/{what}");
+    let nobodys = format!("/v1/tasks/{id}/claim");
+    let cancel = format!("/v1/instances/{id}/cancel");
+    let (approve, reason) = (
+        json!({ "outcome": "APPROVE" }),
+        json!({ "reason": "withdrawn" }),
+    );
+    for (user, path, body, outcome) in [
+        ("outsider", path("claim"), json!({}), "forbidden"),
+        ("reviewer", path("decide"), approve.clone(), "forbidden"),
+        ("reviewer", nobodys, json!({}), "validation_error"),
+        ("reviewer", path("claim"), json!({}), "success"),
+        ("reviewer2", path("claim"), json!({}), "conflict"),
+        ("reviewer2", path("release"), json!({}), "forbidden"),
+        ("reviewer", path("release"), json!({}), "success"),
+        ("reviewer", path("claim"), json!({}), "success"),
+        (
+            "reviewer",
+            path("decide"),
+            json!({ "outcome": "REJECT" }),
+            "validation_error",
+        ),
+        ("reviewer", cancel.clone(), reason.clone(), "forbidden"),
+    ] {
+        let (_, line) = watched.ends(user, &path, body, outcome).await;
+        if line.contains_key("version") {
+            assert_eq!(
+                (&line["instance"], &line["from"], &line["to"]),
+                (&json!(id), &json!("Submitted"), &json!("Submitted"))
+            );
+        }
+    }
+    let (_, line) = watched
+        .ends("reviewer", &path("decide"), approve.clone(), "success")
+        .await;
+    assert_eq!(
+        (&line["from"], &line["to"]),
+        (&json!("Submitted"), &json!("FinalReview"))
+    );
+    watched
+        .ends("reviewer", &path("decide"), approve, "conflict")
+        .await;
+    watched
+        .ends("reviewer", &path("release"), json!({}), "conflict")
+        .await;
+    watched
+        .ends("admin", &cancel, reason.clone(), "success")
+        .await;
+    watched
+        .ends("admin", &cancel, reason.clone(), "conflict")
+        .await;
+    let nothing = format!("/v1/instances/{task}/cancel");
+    watched
+        .ends("admin", &nothing, reason, "validation_error")
+        .await;
+
+    // The latency of each command was taken along with its count.
+    for action in ["start", "claim", "release", "decide", "cancel"] {
+        let mut counted = 0;
+        for outcome in [
+            "success",
+            "conflict",
+            "forbidden",
+            "validation_error",
+            "logic_error",
+            "system_error",
+        ] {
+            let labels = [
+                ("definition", "observed"),
+                ("action", action),
+                ("outcome", outcome),
+            ];
+            counted += metric(&watched.app, "wrkflw_transitions_total", &labels).await;
+        }
+        let labels = [("definition", "observed"), ("action", action)];
+        let timed = metric(
+            &watched.app,
+            "wrkflw_transition_duration_seconds_count",
+            &labels,
+        )
+        .await;
+        assert_eq!((counted, counted > 0), (timed, true), "{action}");
+    }
+}
+
+#[tokio::test]
+async fn logic_that_fails_is_a_logic_error() {
+    let watched = Watched::new("observed-hostile", guests::hostile()).await;
+    let mut body = watched.start_body("t-1");
+    let (started, _) = watched
+        .ends("author", "/v1/instances", body.clone(), "success")
+        .await;
+    let task = claimed(&watched.app, "reviewer", &started.expect(201)).await;
+    let decide = format!("/v1/tasks/{task}/decide");
+    for behaviour in ["trap", "spin", "huge"] {
+        let body = json!({ "outcome": "GO", "input": { "behaviour": behaviour } });
+        let (answer, line) = watched.ends("reviewer", &decide, body, "logic_error").await;
+        assert_eq!(
+            (answer.status, &line["from"], &line["to"]),
+            (502, &json!("Work"), &json!("Work"))
+        );
+    }
+    let refuse = json!({ "outcome": "GO", "input": { "behaviour": "refuse" } });
+    watched
+        .ends("reviewer", &decide, refuse, "validation_error")
+        .await;
+    body["entityId"] = json!("t-2");
+    body["data"] = json!({ "behaviour": "trap", "function": "assign" });
+    watched
+        .ends("author", "/v1/instances", body, "logic_error")
+        .await;
+}
+
+#[tokio::test]
+async fn a_database_that_is_gone_is_a_system_error() {
+    let watched = Watched::new("observed-alone", DOCUMENT_APPROVAL).await;
+    let app = &watched.app;
+    let started = app
+        .post("author", "/v1/instances", watched.start_body("doc-1"))
+        .await
+        .expect(201);
+    let (id, task) = (started["id"].as_str().expect("an id"), task_of(&started));
+    let short = Duration::from_millis(50);
+    let (host, engine) = app.beside_with_engine(app.database.url(), short).await;
+    // The host has to know the tenant to get as far as a command.
+    host.send("admin", "GET", "/v1/instances", &[], None)
+        .await
+        .expect(200);
+    engine.store().close().await;
+    for (action, path, body) in [
+        (
+            "start",
+            "/v1/instances".to_owned(),
+            watched.start_body("doc-2"),
+        ),
+        ("claim", format!("/v1/tasks/{task}/claim"), json!({})),
+        ("release", format!("/v1/tasks/{task}/release"), json!({})),
+        (
+            "decide",
+            format!("/v1/tasks/{task}/decide"),
+            json!({ "outcome": "APPROVE" }),
+        ),
+        (
+            "cancel",
+            format!("/v1/instances/{id}/cancel"),
+            json!({ "reason": "withdrawn" }),
+        ),
+    ] {
+        let labels = [
+            ("definition", ""),
+            ("action", action),
+            ("outcome", "system_error"),
+        ];
+        let before = metric(app, "wrkflw_transitions_total", &labels).await;
+        let request_id = format!("observed-alone-{action}");
+        let answer = watched.send(&host, &request_id, "admin", &path, body).await;
+        assert!(answer.headers.contains_key("retry-after"));
+        answer.problem(503, "unavailable");
+        let line = line(&request_id);
+        assert_eq!(
+            (&line["outcome"], &line["action"]),
+            (&json!("system_error"), &json!(action))
+        );
+        assert!(metric(app, "wrkflw_transitions_total", &labels).await > before);
+    }
+    host.send("", "GET", "/livez", &[], None).await;
+    assert_eq!(host.send("", "GET", "/readyz", &[], None).await.status, 503);
+}
+
+#[tokio::test]
+async fn a_caller_who_goes_away_leaves_a_line() {
+    let watched = Watched::new("observed-gone", DOCUMENT_APPROVAL).await;
+    let app = &watched.app;
+    let started = app
+        .post("author", "/v1/instances", watched.start_body("doc-1"))
+        .await
+        .expect(201);
+    let claim = format!("/v1/tasks/{}/claim", task_of(&started));
+    let mut lock = app
+        .database
+        .admin_pool()
+        .begin()
+        .await
+        .expect("a transaction");
+    sqlx::query("select from instance for update")
+        .execute(&mut *lock)
+        .await
+        .expect("a lock");
+    let host = app.host();
+    let sending = watched.send(&host, "observed-gone-1", "reviewer", &claim, json!({}));
+    let given_up = tokio::time::timeout(Duration::from_millis(300), sending).await;
+    assert!(given_up.is_err(), "the commit waits for the lock");
+    assert_eq!(line("observed-gone-1")["outcome"], "system_error");
+    lock.rollback().await.expect("a rollback");
+}
+
+#[tokio::test]
+async fn the_trace_of_a_request_goes_on_in_its_events() {
+    let watched = Watched::new("observed-trace", DOCUMENT_APPROVAL).await;
+    let (started, line) = watched
+        .ends(
+            "author",
+            "/v1/instances",
+            watched.start_body("doc-1"),
+            "success",
+        )
+        .await;
+    let started = started.expect(201);
+    for event in started["events"].as_array().expect("events") {
+        let traceparent = event["traceparent"].as_str().expect("a context");
+        assert_eq!(traceparent.split('-').nth(1), line["traceId"].as_str());
+    }
+    let stored = "select distinct traceparent from audit_entry where event_seq is not null";
+    let stored: Vec<String> = sqlx::query_scalar(stored)
+        .fetch_all(watched.app.database.admin_pool())
+        .await
+        .expect("entries");
+    assert_eq!(stored.len(), 1);
+    assert_eq!(stored[0], started["events"][0]["traceparent"]);
+    assert!(
+        stored[0].starts_with(&format!("00-{TRACE}-")) && !stored[0].contains("b7ad6b7169203331")
+    );
+}

@@ -1,0 +1,230 @@
+//! The document that describes the API: its form, its content, and what it promises of every operation.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::*;
+
+const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];
+/// Every route that callers may build on.
+const ROUTES: &[&str] = &[
+    "post /v1/definitions/{key}/versions",
+    "get /v1/definitions",
+    "get /v1/definitions/{key}/versions",
+    "get /v1/definitions/{key}/versions/{version}",
+    "post /v1/definitions/{key}/versions/{version}/activate",
+    "post /v1/definitions/{key}/versions/{version}/retire",
+    "get /v1/definitions/{key}/versions/{version}/diagram.svg",
+    "post /v1/instances",
+    "get /v1/instances",
+    "get /v1/instances/{id}",
+    "get /v1/instances/{id}/history",
+    "get /v1/instances/{id}/audit",
+    "get /v1/instances/{id}/actions",
+    "get /v1/instances/{id}/diagram.svg",
+    "post /v1/instances/{id}/cancel",
+    "get /v1/tasks",
+    "get /v1/tasks/{id}",
+    "post /v1/tasks/{id}/claim",
+    "post /v1/tasks/{id}/release",
+    "post /v1/tasks/{id}/decide",
+    "get /v1/events",
+    "get /v1/events/stream",
+    "get /v1/people/{id}",
+    "put /v1/people/{id}",
+    "get /v1/groups/{id}",
+    "put /v1/groups/{id}",
+    "put /v1/groups/{id}/members/{person}",
+    "delete /v1/groups/{id}/members/{person}",
+    "get /livez",
+    "get /readyz",
+    "get /metrics",
+];
+
+/// One operation of the document.
+pub(super) struct Operation {
+    pub(super) method: String,
+    pub(super) path: String,
+    pub(super) described: Value,
+}
+
+impl Operation {
+    pub(super) fn has_parameter(&self, name: &str) -> bool {
+        let parameters = self.described["parameters"].as_array();
+        parameters.is_some_and(|all| all.iter().any(|one| one["name"] == name))
+    }
+}
+
+pub(super) async fn document(app: &TestApp) -> Value {
+    app.get("", "/openapi.json").await.expect(200)
+}
+
+/// All operations of the API proper.
+pub(super) async fn operations(app: &TestApp) -> Vec<Operation> {
+    let all = all_operations(&document(app).await);
+    all.into_iter()
+        .filter(|one| one.path.starts_with("/v1/"))
+        .collect()
+}
+
+fn all_operations(document: &Value) -> Vec<Operation> {
+    let mut found = Vec::new();
+    for (path, item) in document["paths"].as_object().expect("paths") {
+        for (method, described) in item.as_object().expect("operations") {
+            assert!(METHODS.contains(&method.as_str()), "{method} {path}");
+            let (method, path, described) = (method.clone(), path.clone(), described.clone());
+            found.push(Operation {
+                method,
+                path,
+                described,
+            });
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn every_route_is_described_and_no_other() {
+    let app = TestApp::empty().await;
+    let described: BTreeSet<String> = all_operations(&document(&app).await)
+        .iter()
+        .map(|one| format!("{} {}", one.method, one.path))
+        .collect();
+    let expected: BTreeSet<String> = ROUTES.iter().map(ToString::to_string).collect();
+    assert_eq!(described, expected);
+}
+
+/// Calls `visit` with every object in the document.
+fn walk(value: &Value, visit: &mut dyn FnMut(&serde_json::Map<String, Value>)) {
+    match value {
+        Value::Object(members) => {
+            visit(members);
+            members.values().for_each(|member| walk(member, visit));
+        }
+        Value::Array(items) => items.iter().for_each(|item| walk(item, visit)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[tokio::test]
+async fn the_document_is_sound_openapi() {
+    let app = TestApp::empty().await;
+    let document = document(&app).await;
+    assert!(
+        document["openapi"]
+            .as_str()
+            .expect("a version")
+            .starts_with("3.1.")
+    );
+    assert!(document["info"]["title"].is_string() && document["info"]["version"].is_string());
+    walk(&document, &mut |object| {
+        if let Some(reference) = object.get("$ref").and_then(Value::as_str) {
+            let pointer = reference.strip_prefix('#').expect("a local reference");
+            assert!(
+                document.pointer(pointer).is_some(),
+                "{reference} leads nowhere"
+            );
+        }
+    });
+    let mut ids = BTreeSet::new();
+    for operation in all_operations(&document) {
+        let (described, name) = (
+            &operation.described,
+            format!("{} {}", operation.method, operation.path),
+        );
+        let id = described["operationId"].as_str().expect("an id").to_owned();
+        assert!(
+            ids.insert(id.clone()),
+            "{name}: {id} stands for another operation, too"
+        );
+        assert!(described["summary"].is_string(), "{name} has no summary");
+        let success = described["responses"]
+            .as_object()
+            .expect("responses")
+            .keys();
+        assert!(
+            success.into_iter().any(|status| status.starts_with('2')),
+            "{name}"
+        );
+        let is_open = !operation.path.starts_with("/v1/");
+        assert_eq!(described["security"] == json!([{}]), is_open, "{name}");
+        if !is_open {
+            let problem = &described["responses"]["default"]["content"]["application/problem+json"];
+            assert_eq!(
+                problem["schema"]["$ref"], "#/components/schemas/Problem",
+                "{name}"
+            );
+        }
+        placed(&operation, &name);
+    }
+}
+
+/// Every parameter stands where it is read: all those of the path in the path, each once.
+fn placed(operation: &Operation, name: &str) {
+    let parameters = operation.described["parameters"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    let mut seen = BTreeSet::new();
+    for parameter in &parameters {
+        let called = parameter["name"].as_str().expect("a name");
+        let place = parameter["in"].as_str().expect("a place");
+        assert!(seen.insert((called, place)), "{name}: {called} twice");
+        let in_path = operation.path.contains(&format!("{{{called}}}"));
+        assert_eq!(place == "path", in_path, "{name}: {called}");
+        let headers = ["Idempotency-Key", "If-Match", "Last-Event-ID"];
+        assert_eq!(
+            place == "header",
+            headers.contains(&called),
+            "{name}: {called}"
+        );
+        assert_eq!(parameter["required"] == true, in_path, "{name}: {called}");
+    }
+    let in_path = operation.path.matches('{').count();
+    assert_eq!(
+        seen.iter().filter(|(_, place)| *place == "path").count(),
+        in_path,
+        "{name}"
+    );
+}
+
+#[tokio::test]
+async fn every_problem_code_is_documented() {
+    let app = TestApp::empty().await;
+    let document = document(&app).await;
+    let text = document["info"]["description"]
+        .as_str()
+        .expect("a description");
+    for (code, status, _) in wrkflw::http::problem::CODES {
+        assert!(text.contains(&format!("`{code}` ({status})")), "{code}");
+    }
+}
+
+/// Whoever changes the API sees the change here, and so does the reviewer.
+#[tokio::test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test command says whether to write the file anew"
+)]
+async fn the_document_is_the_committed_one() {
+    let app = TestApp::empty().await;
+    let served = app.get("", "/openapi.json").await.text + "\n";
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("api/openapi.json");
+    if std::env::var("UPDATE").is_ok_and(|update| update == "1") {
+        std::fs::write(&file, &served).expect("the file can be written");
+    }
+    let committed = std::fs::read_to_string(&file).unwrap_or_default();
+    let differs = served
+        .lines()
+        .zip(committed.lines())
+        .position(|(served, committed)| served != committed);
+    assert!(
+        served == committed,
+        "the API differs from {} at line {}. If that is intended, run the tests with UPDATE=1 and commit the file.",
+        file.display(),
+        differs.map_or_else(
+            || served.lines().count().min(committed.lines().count()),
+            |at| at
+        ) + 1,
+    );
+}
