@@ -5,8 +5,10 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use uuid::Uuid;
+use wrkflw::domain::audit::Entry;
 use wrkflw::domain::ids::{InstanceId, TenantId};
 use wrkflw::engine::Identity;
+use wrkflw::store::load::Stored;
 
 use super::replay::replay;
 use super::stream::{broken_at, commands, entries, event, fold};
@@ -22,7 +24,7 @@ const USERS: [&str; 6] = [
 ];
 const OUTCOMES: [&str; 5] = ["APPROVE", "REJECT", "SUBMIT", "ABANDON", "NONSENSE"];
 const CASES: u32 = 40;
-const STEPS_MAX: usize = 24;
+const STEPS_MAX: usize = 30;
 
 /// What somebody tries.
 #[derive(Debug, Clone)]
@@ -199,7 +201,31 @@ async fn prove(app: &TestApp, tenant: TenantId, id: InstanceId, effects: usize) 
     );
     assert_eq!(stored.instance.stays().count(), stored.stays as usize);
 
-    assert_eq!(broken_at(&entries), None);
+    prove_order(app, &stored, &entries).await;
+
+    let mut before = None;
+    for command in commands(&entries) {
+        assert!(
+            command[1..]
+                .iter()
+                .all(|entry| entry.draft.evidence.is_none()),
+            "evidence on the first entry only"
+        );
+        let after = replay(&app.engine, tenant, before, command).await;
+        let after =
+            after.unwrap_or_else(|difference| panic!("{}: {difference}", command[0].draft.kind));
+        before = Some(after);
+    }
+    assert_eq!(
+        before.as_ref(),
+        Some(&stored.instance),
+        "the replay is the stored instance"
+    );
+}
+
+/// The chain holds, nothing is missing in it, and the instance's row knows its end.
+async fn prove_order(app: &TestApp, stored: &Stored, entries: &[Entry]) {
+    assert_eq!(broken_at(entries), None);
     let last = entries.last().expect("entries");
     let public: Vec<_> = entries.iter().filter_map(|entry| entry.event_seq).collect();
     assert_eq!((stored.head.seq, stored.head.hash), (last.seq, last.hash));
@@ -222,7 +248,7 @@ async fn prove(app: &TestApp, tenant: TenantId, id: InstanceId, effects: usize) 
     );
     prove_outbox(
         app,
-        id,
+        stored.instance.id,
         &entries
             .iter()
             .filter(|entry| entry.event_seq.is_some())
@@ -230,25 +256,6 @@ async fn prove(app: &TestApp, tenant: TenantId, id: InstanceId, effects: usize) 
             .collect::<Vec<_>>(),
     )
     .await;
-
-    let mut before = None;
-    for command in commands(&entries) {
-        assert!(
-            command[1..]
-                .iter()
-                .all(|entry| entry.draft.evidence.is_none()),
-            "evidence on the first entry only"
-        );
-        let after = replay(&app.engine, tenant, before, command).await;
-        let after =
-            after.unwrap_or_else(|difference| panic!("{}: {difference}", command[0].draft.kind));
-        before = Some(after);
-    }
-    assert_eq!(
-        before.as_ref(),
-        Some(&stored.instance),
-        "the replay is the stored instance"
-    );
 }
 
 /// The outbox points at the public entries, in their order, in one lane.
@@ -302,9 +309,9 @@ fn the_audit_of_any_commands_proves_what_it_promises() {
             .block_on(sqlx::query_scalar::<_, i64>(sql).fetch_one(app.database.admin_pool()))
             .expect("a count")
     };
-    assert!(count("select count(*) from decision") > 20);
+    assert!(count("select count(*) from decision") > 10);
     assert!(count("select count(*) from instance where status = 'COMPLETED'") > 0);
     assert!(
-        count("select count(distinct type) from audit_entry where stream_kind = 'instance'") >= 8
+        count("select count(distinct type) from audit_entry where stream_kind = 'instance'") > 6
     );
 }

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use sqlx::Row as _;
 use uuid::Uuid;
-use wrkflw::domain::ids::{InstanceId, TaskId};
+use wrkflw::domain::ids::{InstanceId, TaskId, TenantId};
 use wrkflw::domain::instance::Decision;
 use wrkflw::domain::json::Json;
 use wrkflw::engine::Identity;
@@ -11,6 +11,11 @@ use wrkflw::engine::Identity;
 use super::replay::{altered, much_later, replay};
 use super::stream::{broken_at, commands, entries, fold};
 use crate::support::app::TestApp;
+
+async fn tenant_of(app: &TestApp) -> TenantId {
+    let tenant = app.engine.store().tenant("default").await;
+    tenant.expect("a query").expect("a tenant")
+}
 
 /// An instance with a rejection, a rework and an approval in its past.
 async fn approved(app: &TestApp) -> InstanceId {
@@ -65,13 +70,7 @@ async fn a_change_behind_the_triggers_back_shows_in_the_chain() {
 async fn a_changed_fact_of_the_evidence_shows_in_the_replay() {
     let app = TestApp::start().await;
     let id = approved(&app).await;
-    let tenant = app
-        .engine
-        .store()
-        .tenant("default")
-        .await
-        .expect("a query")
-        .expect("a tenant");
+    let tenant = tenant_of(&app).await;
     let entries = entries(app.database.admin_pool(), id).await;
     let commands: Vec<_> = commands(&entries).collect();
     // The rejection by the reviewer: start, claim, decision.
@@ -80,7 +79,17 @@ async fn a_changed_fact_of_the_evidence_shows_in_the_replay() {
     replay(&app.engine, tenant, before.clone(), rejection)
         .await
         .expect("the same again");
-    for (pointer, value) in [
+    for (pointer, value) in other_facts() {
+        let mut command = rejection.to_vec();
+        command[0] = altered(&command[0], pointer, value);
+        let again = replay(&app.engine, tenant, before.clone(), &command).await;
+        assert!(again.is_err(), "a change of {pointer} was not noticed");
+    }
+}
+
+/// By their place in the evidence, with values that they do not have.
+fn other_facts() -> [(&'static str, Value); 15] {
+    [
         ("/now", json!(much_later())),
         ("/actor/id", json!("reviewer2")),
         ("/actor/groups", json!(["authors"])),
@@ -96,25 +105,14 @@ async fn a_changed_fact_of_the_evidence_shows_in_the_replay() {
         ("/evaluations/0/fuel", json!(1)),
         ("/evaluations/1/answer/answer/Ok/notes", json!(["else"])),
         ("/evaluations/2/question/argument", json!("FinalReview")),
-    ] {
-        let mut command = rejection.to_vec();
-        command[0] = altered(&command[0], pointer, value);
-        let again = replay(&app.engine, tenant, before.clone(), &command).await;
-        assert!(again.is_err(), "a change of {pointer} was not noticed");
-    }
+    ]
 }
 
 #[tokio::test]
 async fn a_decision_is_sealed_in_all_its_parts() {
     let app = TestApp::start().await;
     let id = approved(&app).await;
-    let tenant = app
-        .engine
-        .store()
-        .tenant("default")
-        .await
-        .expect("a query")
-        .expect("a tenant");
+    let tenant = tenant_of(&app).await;
     let who = Identity {
         tenant,
         tenant_name: "default".into(),
@@ -162,7 +160,7 @@ async fn a_decision_is_sealed_in_all_its_parts() {
             |decision| decision.on_behalf_of = Some(String::new()),
             |decision| {
                 decision.comment =
-                    Some(format!("{}!", decision.comment.clone().unwrap_or_default()))
+                    Some(format!("{}!", decision.comment.clone().unwrap_or_default()));
             },
             |decision| decision.input = Json::parse(r#"{"pages":3}"#).expect("JSON"),
             |decision| decision.decided_at = much_later(),

@@ -8,6 +8,7 @@ use wrkflw::domain::ids::{Digest, TenantId, VersionRef};
 use wrkflw::domain::instance::Instance;
 use wrkflw::domain::json::Json;
 use wrkflw::domain::turn::{Context, Turn};
+use wrkflw::domain::version::Version;
 use wrkflw::engine::Engine;
 use wrkflw::wasm::Pinned;
 
@@ -34,29 +35,7 @@ pub(super) async fn replay(
         .version(tenant, &reference)
         .await
         .map_err(|error| error.to_string())?;
-    same("the command's id", &evidence.id, &entries[0].draft.command)?;
-    same(
-        "the actor",
-        &Some(&evidence.actor.id),
-        &entries[0].draft.actor.as_ref(),
-    )?;
-    same("the moment", &evidence.now, &entries[0].draft.at)?;
-    same(
-        "the component",
-        &evidence.component,
-        &version.component.to_string(),
-    )?;
-    same(
-        "the config",
-        &evidence.config,
-        &hex(version.config.as_str()),
-    )?;
-    same(
-        "the profile",
-        &evidence.profile,
-        &engine.sandbox().profile().digest.to_string(),
-    )?;
-    evidence.request_id.as_ref().ok_or("no request")?;
+    pinned_down(engine, &evidence, &version, &entries[0])?;
     let command = command(evidence.command)?;
 
     let context = Context {
@@ -102,6 +81,39 @@ pub(super) async fn replay(
         &entries.iter().map(event).collect::<Vec<_>>(),
     )?;
     Ok(outcome.instance)
+}
+
+/// The evidence names what it stands with, and what the command ran on.
+fn pinned_down(
+    engine: &Engine,
+    evidence: &Evidence,
+    version: &Version,
+    entry: &Entry,
+) -> Result<(), Difference> {
+    same("the command's id", &evidence.id, &entry.draft.command)?;
+    same(
+        "the actor",
+        &Some(&evidence.actor.id),
+        &entry.draft.actor.as_ref(),
+    )?;
+    same("the moment", &evidence.now, &entry.draft.at)?;
+    same(
+        "the component",
+        &evidence.component,
+        &version.component.to_string(),
+    )?;
+    same(
+        "the config",
+        &evidence.config,
+        &hex(version.config.as_str()),
+    )?;
+    same(
+        "the profile",
+        &evidence.profile,
+        &engine.sandbox().profile().digest.to_string(),
+    )?;
+    evidence.request_id.as_ref().ok_or("no request")?;
+    Ok(())
 }
 
 fn same<T: PartialEq + std::fmt::Debug>(

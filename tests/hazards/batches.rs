@@ -134,7 +134,7 @@ async fn one_key_stands_for_one_effect() {
 async fn a_refused_value_costs_the_neighbours_nothing() {
     let spoils: [(&str, Spoil); 4] = [
         ("NUL", |change| {
-            change.after.data = Json::from_canonical("{\"a\":\"\0\"}")
+            change.after.data = Json::from_canonical("{\"a\":\"\0\"}");
         }),
         ("no decimal", |change| {
             change

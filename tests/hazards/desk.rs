@@ -1,5 +1,6 @@
 //! Changes for the commit statement, made by real turns whose flow logic is a few lines of this file.
 
+use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::AssertSqlSafe;
 use wrkflw::clock;
@@ -7,8 +8,9 @@ use wrkflw::domain::actor::Actor;
 use wrkflw::domain::answer::{
     Assignment, Attribute, AttributeValue, Offer, Plan, Principal, Verdict,
 };
-use wrkflw::domain::audit::{Draft, Head, Stream, StreamKind};
+use wrkflw::domain::audit::{Draft, Entry, Head, Stream, StreamKind};
 use wrkflw::domain::command::Command;
+use wrkflw::domain::event::Event;
 use wrkflw::domain::graph::{
     AttributeDeclaration, AttributeType, FiredBy, Graph, State, StateKind, Transition,
 };
@@ -16,7 +18,7 @@ use wrkflw::domain::ids::{CommandId, Digest, InstanceId, TaskId, TenantId, Versi
 use wrkflw::domain::instance::{Entity, Instance};
 use wrkflw::domain::json::Json;
 use wrkflw::domain::question::{Answer, Occurrence, Question};
-use wrkflw::domain::turn::{Context, Turn};
+use wrkflw::domain::turn::{Context, Outcome, Turn};
 use wrkflw::domain::version::Version;
 use wrkflw::store::commit::{Change, KeyedReply, Seal, Verdict as Fate};
 use wrkflw::store::load::{Principalship, Stored, StoredReply};
@@ -118,34 +120,9 @@ impl Desk {
             turn.answer(answer).expect("a sound answer");
         }
         let outcome = turn.finish();
-        let after = outcome.instance;
-        let stream = Stream {
-            tenant: TENANT,
-            kind: StreamKind::Instance,
-            id: after.id.0,
-        };
-        let mut head = before
-            .as_ref()
-            .map_or_else(|| Head::genesis(stream), |stored| stored.head.clone());
         let command = CommandId(clock::new_id());
-        let entries = outcome.events.iter().map(|event| {
-            let draft = Draft {
-                id: clock::new_id(),
-                kind: event.kind().to_owned(),
-                revision: after.revision,
-                command,
-                actor: Some(actor.id.clone()),
-                task: event.task(),
-                payload: Json::of(event),
-                evidence: None,
-                salt: [0; 16],
-                at: now,
-                public: event.is_public(),
-                traceparent: None,
-            };
-            head.append(stream, draft)
-        });
-        let entries = entries.collect();
+        let entries = entries(before.as_ref(), &outcome, command, &actor, now);
+        let after = outcome.instance;
         let known = |task| {
             before
                 .as_ref()
@@ -297,6 +274,42 @@ pub(super) fn decision(task: TaskId, outcome: &str) -> Command {
         comment: Some("well".into()),
         input: Json::empty(),
     }
+}
+
+/// The events of a turn, on the stream of the instance before it.
+fn entries(
+    before: Option<&Stored>,
+    outcome: &Outcome,
+    command: CommandId,
+    actor: &Actor,
+    at: Timestamp,
+) -> Vec<Entry> {
+    let after = &outcome.instance;
+    let stream = Stream {
+        tenant: TENANT,
+        kind: StreamKind::Instance,
+        id: after.id.0,
+    };
+    let mut head = before.map_or_else(|| Head::genesis(stream), |stored| stored.head.clone());
+    let draft = |event: &Event| Draft {
+        id: clock::new_id(),
+        kind: event.kind().to_owned(),
+        revision: after.revision,
+        command,
+        actor: Some(actor.id.clone()),
+        task: event.task(),
+        payload: Json::of(event),
+        evidence: None,
+        salt: [0; 16],
+        at,
+        public: event.is_public(),
+        traceparent: None,
+    };
+    outcome
+        .events
+        .iter()
+        .map(|event| head.append(stream, draft(event)))
+        .collect()
 }
 
 fn start(entity: &str) -> Command {

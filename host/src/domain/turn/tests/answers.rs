@@ -45,7 +45,7 @@ fn attribute(name: &str, value: AttributeValue) -> Plan {
         plan.attributes.push(Attribute {
             name: name.into(),
             value: Some(value),
-        })
+        });
     })
 }
 
@@ -54,7 +54,7 @@ fn published(name: &str, data: &str) -> Plan {
         plan.publish.push(PublishedEvent {
             name: name.into(),
             data: data.into(),
-        })
+        });
     })
 }
 
@@ -88,6 +88,13 @@ fn plans_enter_what_was_declared() {
 #[test]
 fn effects_are_of_the_declared_kinds() {
     let text = |text: &str| AttributeValue::Text(text.into());
+    let many = vec![
+        PublishedEvent {
+            name: "a".into(),
+            data: "{}".into()
+        };
+        33
+    ];
     for (plan, message) in [
         (
             attribute("colour", text("red")),
@@ -139,15 +146,7 @@ fn effects_are_of_the_declared_kinds() {
             "the data of event paid has the text ends too early",
         ),
         (
-            with(|plan| {
-                plan.publish = vec![
-                    PublishedEvent {
-                        name: "a".into(),
-                        data: "{}".into()
-                    };
-                    33
-                ]
-            }),
+            with(|plan| plan.publish = many.clone()),
             "a plan publishes at most 32 events",
         ),
     ] {
