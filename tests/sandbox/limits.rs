@@ -95,7 +95,7 @@ async fn facts_too_large_for_a_guest_are_not_handed_over() {
         matches!(cause, Cause::InputTooLarge { bytes, .. } if bytes > 300 << 10),
         "{cause}"
     );
-    assert_eq!(cause.code(), "logic_input_too_large");
+    assert_eq!(cause.code(), "logic_fault");
 }
 
 #[tokio::test]

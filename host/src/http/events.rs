@@ -24,6 +24,10 @@ use crate::store::feed::{FeedCursor, FeedPage};
 
 /// How often a stream looks for what other hosts committed.
 const POLL: Duration = Duration::from_millis(500);
+/// Streams at once. Each reads from the database twice a second when nothing wakes it.
+const STREAMS_MAX: usize = 500;
+/// When a reader may ask again who came when all streams were taken.
+const RETRY_AFTER_SECONDS: u32 = 10;
 /// Events that a slow reader may have waiting.
 const STREAM_BUFFER: usize = 256;
 /// Events read at once for a stream.
@@ -114,6 +118,14 @@ pub(super) async fn stream(
     let first = read(&app, who.tenant, after, STREAM_BATCH).await?;
     let (sender, receiver) = mpsc::channel(STREAM_BUFFER);
     let tracker = app.tracker.clone();
+    if tracker.len() >= STREAMS_MAX {
+        let detail = format!("this host streams to {STREAMS_MAX} readers already");
+        let retry_after = Some(RETRY_AFTER_SECONDS);
+        return Err(Problem {
+            retry_after,
+            ..Problem::new("unavailable", detail)
+        });
+    }
     tracker.spawn(pump(app, who.tenant, first, sender));
     let events = Sse::new(boxed(receiver)).keep_alive(KeepAlive::new().interval(HEARTBEAT));
     Ok(([("x-accel-buffering", "no")], events).into_response())

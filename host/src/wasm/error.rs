@@ -69,9 +69,11 @@ impl Cause {
             Cause::FuelExhausted { .. }
             | Cause::DeadlinePassed { .. }
             | Cause::MemoryExhausted { .. } => "logic_budget_exceeded",
-            Cause::Trapped(_) | Cause::Malformed { .. } => "logic_fault",
+            // What callers may add to the facts is bounded well below: the rest is the flow's own making.
+            Cause::Trapped(_) | Cause::Malformed { .. } | Cause::InputTooLarge { .. } => {
+                "logic_fault"
+            }
             Cause::OutputTooLarge { .. } => "logic_output_too_large",
-            Cause::InputTooLarge { .. } => "logic_input_too_large",
             Cause::Busy { .. } => "logic_busy",
             Cause::Incompatible(_) => "logic_incompatible",
             Cause::Unavailable { .. } => "logic_unavailable",
@@ -86,11 +88,9 @@ impl Cause {
             | Cause::MemoryExhausted { .. }
             | Cause::Trapped(_)
             | Cause::Malformed { .. }
-            | Cause::OutputTooLarge { .. } => true,
-            Cause::InputTooLarge { .. }
-            | Cause::Busy { .. }
-            | Cause::Incompatible(_)
-            | Cause::Unavailable { .. } => false,
+            | Cause::OutputTooLarge { .. }
+            | Cause::InputTooLarge { .. } => true,
+            Cause::Busy { .. } | Cause::Incompatible(_) | Cause::Unavailable { .. } => false,
         }
     }
 

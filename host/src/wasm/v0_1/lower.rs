@@ -10,19 +10,40 @@ use crate::domain::question::{Facts, Occurrence, Source};
 
 /// The newest states left that a guest is told of.
 const PAST_MAX: usize = 100;
+/// What people wrote in them, in bytes: older states are left out beyond it, so that a long history
+/// never grows too large to be asked about.
+const PAST_BYTES_MAX: usize = 64 << 10;
 
 /// The snapshot of these facts.
 pub(in crate::wasm) fn snapshot(facts: &Facts<'_>) -> types::Snapshot {
     let instance = facts.instance;
-    let untold = instance.past.len().saturating_sub(PAST_MAX);
     types::Snapshot {
         now: timestamp(facts.now),
         config: facts.config.to_string(),
         instance: envelope(facts.tenant, instance),
         active: instance.active.iter().map(state_instance).collect(),
         waiting: instance.waiting.iter().map(state_instance).collect(),
-        past: instance.past.iter().skip(untold).map(past_state).collect(),
+        past: told(&instance.past).iter().map(past_state).collect(),
     }
+}
+
+/// The newest states that fit.
+fn told(past: &[PastState]) -> &[PastState] {
+    let written = |past: &PastState| -> usize {
+        let decisions = past.state.tasks.iter().filter_map(Task::decision);
+        decisions
+            .map(|decision| {
+                decision.input.as_str().len() + decision.comment.as_ref().map_or(0, String::len)
+            })
+            .sum()
+    };
+    let mut bytes = 0;
+    let fits = |past: &&PastState| {
+        bytes += written(past);
+        bytes <= PAST_BYTES_MAX
+    };
+    let count = past.iter().rev().take(PAST_MAX).take_while(fits).count();
+    &past[past.len() - count..]
 }
 
 /// The event of this occurrence.
@@ -166,5 +187,69 @@ fn actor(actor: &Actor) -> types::Actor {
         groups: actor.groups.clone(),
         permissions: actor.permissions.clone(),
         on_behalf_of: actor.on_behalf_of.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::ids::{StateId, TaskId};
+    use crate::domain::json::Json;
+
+    /// A stay whose decision has a comment of this length.
+    fn left(comment: usize) -> PastState {
+        let at = Timestamp::UNIX_EPOCH;
+        let decision = Decision {
+            outcome: "GO".into(),
+            actor: "ann".into(),
+            on_behalf_of: None,
+            comment: Some("x".repeat(comment)),
+            input: Json::empty(),
+            decided_at: at,
+        };
+        let task = Task {
+            id: TaskId(uuid::Uuid::nil()),
+            label: String::new(),
+            candidates: vec![],
+            form: None,
+            created_at: at,
+            status: TaskStatus::Completed {
+                owner: "ann".into(),
+                claimed_at: at,
+                decision,
+            },
+        };
+        let state = StateInstance {
+            id: StateId(uuid::Uuid::nil()),
+            name: "Work".into(),
+            entered_at: at,
+            due_at: None,
+            predecessors: vec![],
+            entered_by: None,
+            caller: None,
+            needed: 1,
+            exclude: vec![],
+            fallback: None,
+            priority: 0,
+            tasks: vec![task],
+        };
+        PastState {
+            state,
+            left_at: at,
+            left_by: "GO".into(),
+            actor: None,
+        }
+    }
+
+    #[test]
+    fn a_long_history_is_told_from_its_newest_end() {
+        let count = |comment: usize| told(&vec![left(comment); 150]).len();
+        assert_eq!(count(10), 100);
+        assert_eq!(
+            count(16 << 10),
+            3,
+            "a comment of 16 KiB, and its input of two bytes"
+        );
+        assert_eq!(count(65 << 10), 0);
     }
 }
