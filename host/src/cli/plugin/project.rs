@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::super::Environment;
 use super::super::failure::{Exit, Failure};
+use super::toolchain::choose;
 
 /// What cargo sets for a program that it runs. It describes that program's build and not a plugin's.
 const OF_OUTER_BUILD: [&str; 7] = [
@@ -38,7 +39,9 @@ impl Project {
         {
             return Ok(None);
         }
-        let output = Command::new("cargo")
+        let mut cargo = Command::new("cargo");
+        choose(&mut cargo);
+        let output = cargo
             .args([
                 "metadata",
                 "--no-deps",
@@ -129,8 +132,11 @@ pub(super) fn cargo(toolchain: Option<&str>, environment: &Environment) -> Comma
             command.env_remove(name);
         }
     }
-    if let Some(toolchain) = toolchain {
-        command.arg(format!("+{toolchain}"));
+    match toolchain {
+        Some(toolchain) => {
+            command.arg(format!("+{toolchain}"));
+        }
+        None => choose(&mut command),
     }
     command
 }

@@ -10,9 +10,46 @@ use super::super::failure::{Exit, Failure};
 
 const SCRIPT: &str = include_str!("../../../../scripts/wasm-target.sh");
 
+/// The toolchain that this program is built with.
+const OURS: &str = include_str!("../../../../rust-toolchain.toml");
+
+/// Has the command use the toolchain that this program is built with, where the user's rustup has none to offer:
+/// it works in this project's folder alone then, and a plugin lies elsewhere.
+pub(super) fn choose(command: &mut Command) {
+    let mut rustup = Command::new("rustup");
+    // Under the very variables that the command will find.
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => rustup.env(name, value),
+            None => rustup.env_remove(name),
+        };
+    }
+    let asked = rustup
+        .args(["show", "active-toolchain"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    if asked.is_ok_and(|status| !status.success()) {
+        command.env("RUSTUP_TOOLCHAIN", ours());
+    }
+}
+
+fn ours() -> String {
+    let file: toml::Table = toml::from_str(OURS).expect("the workspace's own file is TOML");
+    let channel = file
+        .get("toolchain")
+        .and_then(|toolchain| toolchain.get("channel"));
+    channel
+        .and_then(toml::Value::as_str)
+        .expect("it names a channel")
+        .to_owned()
+}
+
 /// The name of the toolchain. Progress goes to standard error.
 pub(super) fn find() -> Result<String> {
-    let mut shell = Command::new("bash")
+    let mut shell = Command::new("bash");
+    choose(&mut shell);
+    let mut shell = shell
         .arg("-s")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -35,4 +72,12 @@ pub(super) fn find() -> Result<String> {
     Err(failure
         .next("rustup target add wasm32-unknown-unknown")
         .into())
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_own_toolchain_is_known() {
+        assert_eq!(super::ours(), "1.95.0");
+    }
 }
