@@ -47,13 +47,13 @@ wrkflw-bench fill $instances | psql -q -v ON_ERROR_STOP=1 "$url"
 wrkflw-bench statement $instances >"$work/decide.sql"
 
 pg() {
-  PGOPTIONS='-c plan_cache_mode=force_generic_plan -c jit=off' \
+  PGOPTIONS='-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off' \
     pgbench -n -M prepared -f "$work/decide.sql" -c "$1" -j 2 -T "$seconds" "$url" 2>&1 |
     awk -v clients="$1" '/latency average/ {latency=$4} /^tps/ {printf "pgbench %3d clients  %6d/s  mean %6.2f ms\n", clients, $3, latency}'
 }
 
 wrkflw-bench decide --address 127.0.0.1:$port --clients 8 --count 500 >/dev/null # warm
-for round in $(seq "$rounds"); do
+for _ in $(seq "$rounds"); do
   for clients in 1 8 32; do
     wrkflw-bench decide --address 127.0.0.1:$port --clients $clients --count $decisions
     pg $clients
