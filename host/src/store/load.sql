@@ -22,9 +22,11 @@ select
         select json_agg(json_build_object(
             'id', t.id, 'state_id', t.state_id, 'label', t.label, 'status', t.status, 'owner', t.owner,
             'candidates', t.candidates, 'form', t.form, 'created_at', t.created_at, 'claimed_at', t.claimed_at,
-            'ended_at', t.ended_at, 'decision', case when d.task_id is not null then to_json(d) end
+            'ended_at', t.ended_at,
+            -- Not a join: planned on an empty table, it would go through all decisions of the tenant.
+            'decision', (select to_json(d) from decision d where d.tenant_id = t.tenant_id and d.task_id = t.id)
         ) order by t.ordinal)
-        from task t left join decision d on d.tenant_id = t.tenant_id and d.task_id = t.id
+        from task t
         where t.tenant_id = $1 and t.instance_id = $2
     ), '[]') as "tasks!: Column<Vec<TaskRow>>",
     coalesce((
