@@ -334,6 +334,12 @@ async fn a_revision_is_named_and_held_to() {
             "{path}"
         );
     }
+    // What is yet to be started has no revision: a header that means nothing is not passed over.
+    let early = [("if-match", "\"1\"")];
+    let body = json!({ "definitionKey": "document-approval", "entityType": "document", "entityId": "early" });
+    host.send("author", "POST", "/v1/instances", &early, Some(body))
+        .await
+        .problem(400, "malformed_request");
     let claim = format!("/v1/tasks/{task}/claim");
     let send = async |what: &str, tag: &str| {
         let path = format!("/v1/tasks/{task}/{what}");

@@ -84,6 +84,11 @@ pub(super) async fn start(
     options: Options,
     Body { value, canonical }: Body<StartBody>,
 ) -> Result<Response, Problem> {
+    if options.if_match.is_some() {
+        let detail =
+            "an instance that is to be started has no revision to match; leave If-Match out";
+        return Err(Problem::new("malformed_request", detail));
+    }
     check_name("/entityType", &value.entity_type)?;
     check_name("/entityId", &value.entity_id)?;
     check_size("/data", &value.data)?;

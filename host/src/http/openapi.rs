@@ -98,6 +98,9 @@ fn describe_headers(path: &str, operation: &mut Operation) {
             "Idempotency-Key",
             "A repeat within 24 hours is answered as the first time",
         );
+    }
+    // An instance that is to be started has no revision yet.
+    if is_command && path != "/v1/instances" {
         header(
             "If-Match",
             "The instance's `ETag`; 412 if it has changed since",
@@ -125,8 +128,8 @@ fn problem_response() -> utoipa::openapi::Response {
 
 fn description() -> String {
     let mut text = String::from(
-        "A workflow engine for work that people decide.\n\nEvery POST that changes an instance takes `Idempotency-Key`, \
-         `If-Match` and `?dryRun=true`. Problem codes:\n\n",
+        "A workflow engine for work that people decide.\n\nEvery command takes `Idempotency-Key` and \
+         `?dryRun=true`, those on a started instance `If-Match` too. Problem codes:\n\n",
     );
     let lines = CODES
         .iter()
