@@ -109,6 +109,7 @@ impl<F: Flow> Scenario<F> {
             owner: offer.owner.clone(),
             created_at: self.snapshot.now.clone(),
             claimed_at: owned.then(|| self.snapshot.now.clone()),
+            due_at: None,
             decision: None,
         }
     }

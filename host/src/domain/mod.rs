@@ -20,6 +20,7 @@ pub mod graph;
 pub mod ids;
 pub mod instance;
 pub mod json;
+pub mod lookup;
 pub mod question;
 pub mod rejection;
 pub mod schema;

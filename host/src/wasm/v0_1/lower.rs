@@ -142,6 +142,7 @@ fn task(task: &Task) -> types::Task {
         owner: task.owner().map(str::to_owned),
         created_at: timestamp(task.created_at),
         claimed_at: claimed_at.map(timestamp),
+        due_at: None,
         decision: task.decision().map(decision),
     }
 }
