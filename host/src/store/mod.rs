@@ -14,6 +14,7 @@ pub mod feed;
 pub mod instances;
 pub mod jobs;
 pub mod load;
+mod lookups;
 pub mod outbox;
 pub mod pools;
 pub mod purge;
