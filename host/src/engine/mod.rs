@@ -13,6 +13,7 @@ mod observe;
 mod queue;
 mod request;
 pub mod seal;
+mod standing;
 mod turns;
 mod versions;
 
@@ -34,6 +35,7 @@ pub use definitions::{Activation, Published, check_component};
 pub use error::Error;
 pub use request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
 pub use seal::SealKeys;
+pub use standing::{Orphan, Preview, StandingAt};
 
 /// Definition versions kept ready. They never change.
 const VERSIONS_MAX: u64 = 10_000;

@@ -17,6 +17,7 @@ pub mod openapi;
 pub mod page;
 pub mod problem;
 pub mod server;
+mod standing;
 mod tasks;
 pub mod token;
 pub mod views;
@@ -160,7 +161,6 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(tasks::show))
         .routes(routes!(directory::person, directory::put_person))
         .routes(routes!(directory::group, directory::put_group))
-        .routes(routes!(directory::put_member, directory::delete_member))
         .layer(middleware::from_fn(layers::without_query));
     OpenApiRouter::new()
         .merge(without_query)
@@ -173,6 +173,17 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(tasks::claim))
         .routes(routes!(tasks::release))
         .routes(routes!(tasks::decide))
+        .routes(routes!(standing::standing))
+        .routes(routes!(directory::put_member, directory::delete_member))
+        .routes(routes!(
+            directory::managers::put_manager,
+            directory::managers::delete_manager
+        ))
+        .routes(routes!(
+            directory::absences::list,
+            directory::absences::create
+        ))
+        .routes(routes!(directory::absences::delete))
         .routes(routes!(events::list))
         .routes(routes!(events::stream))
         .routes(routes!(health::live))

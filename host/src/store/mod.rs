@@ -12,13 +12,16 @@ pub mod error;
 pub mod feed;
 pub mod instances;
 pub mod load;
+pub mod lookups;
 pub mod outbox;
+pub mod past;
 pub mod pools;
 pub mod purge;
 pub mod starts;
 pub mod streams;
 pub mod tasks;
 pub mod time;
+pub mod work;
 
 pub use error::StoreError;
 pub use pools::{PoolSizes, Store};
