@@ -64,7 +64,7 @@ pub struct Substitution {
     pub definition: Option<String>,
 }
 
-/// What might become of a directory.
+/// What might become of a directory, judged as if it held from now on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
     Joins {

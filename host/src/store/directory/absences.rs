@@ -17,7 +17,7 @@ use crate::store::time::Time;
 use crate::store::{Store, StoreError};
 
 /// How many absences of one period are judged together.
-const TOGETHER_MAX: usize = 1_000;
+const TOGETHER_MAX: usize = 500;
 /// How many absences a list shows.
 pub const LISTED_MAX: i64 = 500;
 
