@@ -342,14 +342,13 @@ pub fn judge(work: &Work, directory: &Directory) -> Standing {
 impl Standing {
     fn settle(&mut self, work: &Work, claims: Vec<Claim<'_>>) {
         for claim in claims {
-            match claim.bar(work) {
-                Some(bar) => self.bar(claim.actor(), bar),
-                None => {
-                    let ways = self.able.entry(claim.actor().to_owned()).or_default();
-                    if !ways.contains(&claim.way) {
-                        ways.push(claim.way);
-                    }
-                }
+            if let Some(bar) = claim.bar(work) {
+                self.bar(claim.actor(), bar);
+                continue;
+            }
+            let ways = self.able.entry(claim.actor().to_owned()).or_default();
+            if !ways.contains(&claim.way) {
+                ways.push(claim.way);
             }
         }
     }
@@ -364,10 +363,10 @@ impl Standing {
         let (theirs, others): (Vec<_>, Vec<_>) =
             claims.iter().partition(|claim| claim.actor() == owner.id);
         for claim in others {
-            let owned = || Bar::Owned {
+            let taken = || Bar::Owned {
                 by: owner.id.clone(),
             };
-            self.bar(claim.actor(), claim.bar(work).unwrap_or_else(owned));
+            self.bar(claim.actor(), claim.bar(work).unwrap_or_else(taken));
         }
         // The owner's own claims stand behind what was given to them.
         let given = Claim {
