@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::absence::LINKS_MAX;
 use super::answer::Principal;
-use super::instance::{Instance, StateInstance, Task, TaskStatus};
+use super::instance::{Holding, Instance, StateInstance, Task, TaskStatus};
 
 /// How many of the barred a sentence names.
 const NAMED_MAX: usize = 5;
@@ -174,19 +174,22 @@ impl Work {
 }
 
 impl Owner {
+    /// Somebody who holds a task in this way.
+    pub fn holding(id: &str, holding: &Holding) -> Owner {
+        Owner {
+            id: id.to_owned(),
+            assigned: holding.assigned || !holding.delegations.is_empty(),
+            principal: holding.principal().map(str::to_owned),
+        }
+    }
+
     fn of(task: &Task) -> Option<Owner> {
-        let TaskStatus::Claimed {
-            owner, claimed_at, ..
-        } = &task.status
-        else {
-            return None;
-        };
-        Some(Owner {
-            id: owner.clone(),
-            // Owned from the start.
-            assigned: *claimed_at == task.created_at,
-            principal: None,
-        })
+        match &task.status {
+            TaskStatus::Claimed { owner, holding, .. } => Some(Owner::holding(owner, holding)),
+            TaskStatus::Pending | TaskStatus::Completed { .. } | TaskStatus::Cancelled { .. } => {
+                None
+            }
+        }
     }
 }
 

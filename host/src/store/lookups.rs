@@ -1,6 +1,6 @@
-//! What a turn wants to know of the directory, in one query of key look-ups.
+//! What a turn asks of the directory, in one query of key look-ups.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use sqlx::types::Json as Column;
 
@@ -10,47 +10,57 @@ use crate::domain::json::Json;
 use crate::domain::lookup::{Findings, Lookup};
 
 impl Store {
-    /// Finds out what is asked for, as it is now.
+    /// What the directory says at this moment.
     pub async fn look_up(&self, tenant: TenantId, lookup: &Lookup) -> Result<Findings, StoreError> {
-        if lookup.is_empty() {
-            return Ok(Findings::default());
-        }
-        let list = |names: &std::collections::BTreeSet<String>| -> Vec<String> {
-            names.iter().cloned().collect()
-        };
+        let list = |set: &BTreeSet<String>| set.iter().cloned().collect::<Vec<_>>();
         let row = sqlx::query!(
             r#"select
                 coalesce((
-                    select json_object_agg(person_id, manager_id) from manager
-                    where tenant_id = $1 and person_id = any($2) and valid_to is null
-                ), '{}') as "managers!: Column<BTreeMap<String, String>>",
+                    select json_object_agg(p.id, (
+                        select m.manager_id from manager m
+                        where m.tenant_id = $1 and m.person_id = p.id and m.valid_to is null
+                    )) from unnest($2::text[]) as p (id)
+                ), '{}') as "managers!: Column<BTreeMap<String, Option<String>>>",
                 coalesce((
-                    select json_object_agg(g.id, m.members) from unnest($3::text[]) g (id) cross join lateral (
-                        select array_agg(one.person_id order by one.person_id) as members from (
-                            select person_id from membership
-                            where tenant_id = $1 and group_id = g.id and valid_to is null
-                            order by person_id limit $4
-                        ) one
-                    ) m
-                    where m.members is not null
+                    select json_object_agg(g.id, array(
+                        select m.person_id from membership m
+                        where m.tenant_id = $1 and m.group_id = g.id and m.valid_to is null
+                        order by m.person_id limit $6
+                    )) from unnest($3::text[]) as g (id)
                 ), '{}') as "members!: Column<BTreeMap<String, Vec<String>>>",
                 coalesce((
-                    select json_object_agg(name, settings) from calendar where tenant_id = $1 and name = any($5)
-                ), '{}') as "calendars!: Column<BTreeMap<String, String>>",
-                array(select id from person where tenant_id = $1 and id = any($6)) as "people!""#,
+                    select json_object_agg(n.name, (
+                        select c.settings from calendar c where c.tenant_id = $1 and c.name = n.name
+                    )) from unnest($4::text[]) as n (name)
+                ), '{}') as "calendars!: Column<BTreeMap<String, Option<String>>>",
+                array(
+                    select k.id from unnest($5::text[]) as k (id)
+                    where exists (select from person p where p.tenant_id = $1 and p.id = k.id)
+                ) as "people!""#,
             tenant.0,
             &list(&lookup.managers_of),
             &list(&lookup.groups),
-            i64::from(lookup.members_max),
             &list(&lookup.calendars),
-            &list(&lookup.people)
+            &list(&lookup.people),
+            i64::from(lookup.members_max)
         )
         .fetch_one(&self.writer)
         .await?;
-        let calendars = row.calendars.0.into_iter();
+        let known = |found: BTreeMap<String, Option<String>>| {
+            let known = found
+                .into_iter()
+                .filter_map(|(name, value)| Some((name, value?)));
+            known.collect::<BTreeMap<_, _>>()
+        };
+        let calendars = known(row.calendars.0).into_iter();
         Ok(Findings {
-            managers: row.managers.0,
-            members: row.members.0,
+            managers: known(row.managers.0),
+            members: row
+                .members
+                .0
+                .into_iter()
+                .filter(|(_, members)| !members.is_empty())
+                .collect(),
             calendars: calendars
                 .map(|(name, settings)| (name, Json::from_canonical(settings)))
                 .collect(),

@@ -12,7 +12,7 @@ pub mod error;
 pub mod feed;
 pub mod instances;
 pub mod load;
-pub mod lookups;
+mod lookups;
 pub mod outbox;
 pub mod past;
 pub mod pools;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use serde::Deserialize;
 use uuid::Uuid;
 
 use super::{Store, StoreError};
 use crate::domain::answer::Principal;
 use crate::domain::ids::{TenantId, VersionRef};
+use crate::domain::instance::Holding;
 use crate::domain::standing::{Owner, Work};
 
 /// An open task, and where it stands.
@@ -20,33 +20,6 @@ pub struct OpenWork {
     pub label: String,
     /// Without what the definition alone knows: that it may be own work.
     pub work: Work,
-}
-
-/// How the owner came by a task, as the task keeps it.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
-struct Holding {
-    assigned: bool,
-    on_behalf_of: Option<String>,
-    delegations: Vec<Delegation>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Delegation {
-    from: String,
-}
-
-impl Holding {
-    fn owner(self, id: String) -> Owner {
-        let first = self.delegations.into_iter().next();
-        Owner {
-            id,
-            assigned: self.assigned || first.is_some(),
-            principal: self
-                .on_behalf_of
-                .or(first.map(|delegation| delegation.from)),
-        }
-    }
 }
 
 impl Store {
@@ -113,7 +86,7 @@ impl Store {
                     work: Work {
                         definition: row.definition_key,
                         candidates,
-                        owner: row.owner.map(|owner| holding.owner(owner)),
+                        owner: row.owner.map(|owner| Owner::holding(&owner, &holding)),
                         exclude: row.exclude,
                         requesters: row.requesters,
                         initiator: row.initiator,
