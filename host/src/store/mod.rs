@@ -16,6 +16,7 @@ pub mod jobs;
 pub mod load;
 mod lookups;
 pub mod outbox;
+pub mod past;
 pub mod pools;
 pub mod purge;
 pub mod rechecks;
@@ -23,6 +24,7 @@ pub mod starts;
 pub mod streams;
 pub mod tasks;
 pub mod time;
+pub mod work;
 
 pub use error::StoreError;
 pub use pools::{PoolSizes, Store};
