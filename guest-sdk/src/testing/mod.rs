@@ -26,7 +26,7 @@
 //! #         invalid("/comment", "required", "Say what is missing.")
 //! #             .when(event.trigger == Trigger::Reject && event.comment().is_empty())
 //! #     }
-//! #     fn assign(facts: &Facts<Self>, state: State, _: &AssignCause) -> Assignment {
+//! #     fn assign(facts: &Facts<Self>, state: State) -> Assignment {
 //! #         match state {
 //! #             State::Rework => Assignment::to_user(facts.initiator()),
 //! #             _ => Assignment::to_group("reviewers"),

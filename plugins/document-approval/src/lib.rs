@@ -1,7 +1,7 @@
 //! Two reviews of a document; a rejected one goes back to its author.
 
 use serde::{Deserialize, Serialize};
-use wrkflw_guest::{AssignCause, Assignment, Event, Facts, Flow, Graph, Verdict, invalid, json};
+use wrkflw_guest::{Assignment, Event, Facts, Flow, Graph, Verdict, invalid, json};
 
 wrkflw_guest::states! { pub enum State { Submitted, FinalReview, ReworkRequested, Approved, Rejected } }
 wrkflw_guest::triggers! { pub enum Trigger { Approve, Reject, Submit, Abandon } }
@@ -56,7 +56,7 @@ impl Flow for DocumentApproval {
             .when(silent && facts.config.rejection_needs_comment)
     }
 
-    fn assign(facts: &Facts<Self>, state: State, _: &AssignCause) -> Assignment {
+    fn assign(facts: &Facts<Self>, state: State) -> Assignment {
         match state {
             Submitted => Assignment::to_group(&facts.config.reviewers),
             FinalReview => Assignment::to_group(&facts.config.approvers),
