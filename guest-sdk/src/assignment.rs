@@ -3,6 +3,8 @@
 //! An assignment offers; the host claims, delegates and excludes, and finds somebody when nobody
 //! is left.
 
+use std::fmt::Display;
+
 use crate::{
     Assignment, Deadline, Due, Flow, Graph, Moment, Offer, OverdueAction, Principal, Triggers,
     WorkingTime,
@@ -55,6 +57,16 @@ impl Assignment {
             Offer::new(user).to_user(user)
         });
         Self::new(offers).needed(needed)
+    }
+
+    /// No task for these people: their own offers are left out, so that nothing is counted that nobody
+    /// can decide.
+    pub fn without<U: AsRef<str>>(mut self, users: impl IntoIterator<Item = U>) -> Self {
+        for user in users {
+            let theirs = [Principal::User(user.as_ref().into())];
+            self.offers.retain(|offer| offer.candidates != theirs);
+        }
+        self
     }
 
     /// The same said of every offer so far: its form, its deadlines.
@@ -150,8 +162,9 @@ impl Offer {
         self
     }
 
-    /// JSON Schema 2020-12 of what the decider fills in.
-    pub fn form(mut self, schema: &serde_json::Value) -> Self {
+    /// JSON Schema 2020-12 of what the decider fills in: by `json!`, or the text of a file by
+    /// `include_str!`.
+    pub fn form(mut self, schema: impl Display) -> Self {
         self.form = Some(schema.to_string());
         self
     }

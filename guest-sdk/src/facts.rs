@@ -10,7 +10,7 @@ use serde_json::Value;
 use crate::bindings::wrkflw::flow::types as wire;
 use crate::{
     Actor, AttributeValue, ChildStatus, Decision, EventSource, Flow, Instance, Moment, Names,
-    PastState, Reason, StateInstance, Task, Triggers, Verdict, Violation, json,
+    PastState, Reason, StateInstance, Task, Triggers, Violation, json,
 };
 
 /// What is known about an instance at one moment.
@@ -195,9 +195,10 @@ impl<F: Flow> Event<F> {
         Some(child)
     }
 
-    /// The input as a type of the author's; what does not fit is the verdict to return.
-    pub fn input<I: DeserializeOwned>(&self) -> Result<I, Verdict> {
-        json::parse(&self.input_text).map_err(Verdict::Invalid)
+    /// The input as a type of the author's; what does not fit becomes a verdict in `guard` and a
+    /// reason in `transition`.
+    pub fn input<I: DeserializeOwned>(&self) -> Result<I, Vec<Violation>> {
+        json::parse(&self.input_text)
     }
 }
 

@@ -3,6 +3,7 @@
 //! Whether the drawing makes sense - every state reachable, every way leading somewhere - the host
 //! checks when a version is published; here only the names are certain to exist.
 
+use std::fmt::Display;
 use std::marker::PhantomData;
 
 use crate::bindings::wrkflw::flow::types::{
@@ -66,8 +67,9 @@ impl<S: States, T: Triggers> Graph<S, T> {
         self
     }
 
-    /// JSON Schema 2020-12 that an instance's data satisfies at all times.
-    pub fn schema(mut self, schema: serde_json::Value) -> Self {
+    /// JSON Schema 2020-12 that an instance's data satisfies at all times: by `json!`, or the text of
+    /// a file by `include_str!`.
+    pub fn schema(mut self, schema: impl Display) -> Self {
         self.definition.data_schema = Some(schema.to_string());
         self
     }
@@ -139,6 +141,12 @@ impl<S: States, T: Triggers> Graph<S, T> {
             permission: None,
         });
         self
+    }
+
+    /// A way out that a signal takes, beside what the kind of state suggests: a withdrawal, say. Who may
+    /// send it is for [`Flow::guard`](crate::Flow::guard) to say.
+    pub fn on_signal(self, trigger: T, targets: impl Targets<S>) -> Self {
+        self.on(trigger, targets).by(FiredBy::SIGNAL)
     }
 
     /// What may fire the trigger just given, instead of what the kind of state suggests:

@@ -57,10 +57,11 @@
 //! | have so many of several people agree | [`Assignment::any_of`], then [`Event::quorum`] |
 //! | ask somebody whom the data names | [`Assignment::to_user_or_manager_of`] |
 //! | remind and escalate | [`Sla`], [`Due`]; who gets it then: [`Flow::escalate`] |
-//! | keep people apart | [`Facts::deciders`] with [`Assignment::exclude`] or [`Actor::is_among`] |
+//! | keep people apart | [`Facts::deciders`] with [`Assignment::exclude`] or [`Event::by_none_of`] |
+//! | ask for a comment, a field, the requester | [`Event::with_comment`], [`Event::with_field`], [`Event::by_requester`] |
 //! | compare money | [`Decimal`] |
 //! | count time | [`Moment`] |
-//! | lead back to where an instance has been | [`Facts::came_through`], [`Facts::last_stay`] |
+//! | lead back to where an instance has been | [`Event::way_back`], [`Facts::came_through`], [`Facts::last_stay`] |
 //! | give up the other branches | [`Plan::cancel_others`] |
 //! | wait for signals, also early ones, or children | [`Waiting`], [`Event::children_running`] |
 
@@ -71,6 +72,7 @@ mod attribute;
 mod bindings;
 mod config;
 mod decimal;
+mod demands;
 mod escalation;
 mod export;
 mod facts;

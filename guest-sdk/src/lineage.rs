@@ -3,7 +3,9 @@
 //! For flows that lead back. What is too long ago for the facts is not known here, and counts as a
 //! place where the instance has never been.
 
-use crate::{Facts, Flow, Names, PastState, StateInstance};
+use serde_json::Value;
+
+use crate::{Event, Facts, Flow, Names, PastState, StateInstance, Violation};
 
 impl<F: Flow> Facts<F> {
     /// The newest stay in a state that has ended.
@@ -29,5 +31,25 @@ impl<F: Flow> Facts<F> {
         self.lineage(stay)
             .iter()
             .any(|past| past.name == state.name())
+    }
+}
+
+impl<F: Flow> Event<F> {
+    /// The state that the input asks to be led back to, in the field that the JSON Pointer names, if
+    /// the instance came through it. The graph says which states that may be.
+    pub fn way_back(&self, facts: &Facts<F>, field: &str) -> Result<F::State, Vec<Violation>> {
+        let name = self.input.pointer(field).and_then(Value::as_str);
+        let name = name.ok_or_else(|| {
+            vec![Violation::new(
+                field,
+                "required",
+                "Name the state to go back to.",
+            )]
+        })?;
+        let known = F::State::parse(name).filter(|state| facts.came_through(&self.stay, *state));
+        known.ok_or_else(|| {
+            let message = format!("The instance did not come through {name:?}.");
+            vec![Violation::new(field, "never_there", message)]
+        })
     }
 }

@@ -95,6 +95,14 @@ impl<S: States> Plan<S> {
         self
     }
 
+    /// Set an attribute where there is a value, and take it from the instance where there is none.
+    pub fn attribute_if_any(self, name: &str, value: Option<impl Into<AttributeValue>>) -> Self {
+        match value {
+            Some(value) => self.attribute(name, value),
+            None => self.without_attribute(name),
+        }
+    }
+
     /// Take an attribute from the instance.
     pub fn without_attribute(mut self, name: &str) -> Self {
         self.rest.attributes.push(Attribute {

@@ -5,19 +5,42 @@
 
 use serde::Deserialize;
 
-use crate::{Assignment, Deadline, Due, Moment, Offer, Violation, hours};
+use crate::{Assignment, Deadline, Due, Moment, Offer, hours};
 
 /// When work is reminded of, and when it is escalated.
 ///
 /// In JSON: `{ "remindHours": 24, "escalateHours": 48 }`, and to count working time only,
-/// `"calendar": "office"`.
+/// `"calendar": "office"`. A reminder that would not come before the escalation is refused.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(try_from = "Written")]
 pub struct Sla {
     remind_hours: u32,
     escalate_hours: u32,
-    #[serde(default)]
     calendar: Option<String>,
+}
+
+/// An `Sla` as it stands in a config, before it is known to make sense.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Written {
+    remind_hours: u32,
+    escalate_hours: u32,
+    calendar: Option<String>,
+}
+
+impl TryFrom<Written> for Sla {
+    type Error = &'static str;
+
+    fn try_from(written: Written) -> Result<Self, &'static str> {
+        if written.remind_hours == 0 || written.remind_hours >= written.escalate_hours {
+            return Err("remind after one hour or more, and before escalating");
+        }
+        Ok(Self {
+            remind_hours: written.remind_hours,
+            escalate_hours: written.escalate_hours,
+            calendar: written.calendar,
+        })
+    }
 }
 
 impl Sla {
@@ -34,15 +57,6 @@ impl Sla {
     pub fn by_calendar(mut self, calendar: &str) -> Self {
         self.calendar = Some(calendar.into());
         self
-    }
-
-    /// What is wrong with it as a setting; `field` is where it stands in the config.
-    pub fn check(&self, field: &str) -> Option<Violation> {
-        let sound = (1..self.escalate_hours).contains(&self.remind_hours);
-        (!sound).then(|| {
-            let message = "Remind after one hour or more, and before escalating.";
-            Violation::new(&format!("{field}/remindHours"), "range", message)
-        })
     }
 
     /// The reminder and the escalation.
@@ -82,15 +96,21 @@ impl Offer {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     #[test]
     fn a_reminder_that_comes_too_late_is_refused() {
-        assert_eq!(Sla::hours(24, 48).check("/sla"), None);
-        for sla in [Sla::hours(48, 48), Sla::hours(0, 4)] {
-            let violation = sla.check("/sla").expect("a violation");
-            assert_eq!(violation.field, "/sla/remindHours");
-        }
+        let read = |remind| {
+            let written = json!({ "remindHours": remind, "escalateHours": 48 });
+            serde_json::from_value::<Sla>(written)
+        };
+        assert_eq!(
+            read(24).expect("an SLA").deadlines(),
+            Sla::hours(24, 48).deadlines()
+        );
+        assert!(read(48).is_err() && read(0).is_err());
     }
 
     #[test]

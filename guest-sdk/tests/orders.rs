@@ -40,9 +40,8 @@ impl Flow for Orders {
     type Trigger = Trigger;
 
     fn check(config: &Config) -> Vec<Violation> {
-        let impossible = (config.quorum == 0 || config.quorum > 3)
-            .then(|| Violation::new("/quorum", "range", "There are three of them."));
-        impossible.into_iter().collect()
+        let impossible = config.quorum == 0 || config.quorum > 3;
+        Violation::new("/quorum", "range", "There are three of them.").when(impossible)
     }
 
     fn graph(_: &Config) -> Graph<State, Trigger> {

@@ -12,6 +12,7 @@ pub struct When<T> {
     pub(super) input: Value,
     pub(super) label: Option<String>,
     pub(super) state: Option<&'static str>,
+    pub(super) on_behalf_of: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -23,6 +24,12 @@ pub(super) enum What<T> {
     Decide {
         actor: String,
         trigger: T,
+    },
+    Claim {
+        actor: String,
+    },
+    Release {
+        actor: String,
     },
     Signal {
         actor: String,
@@ -38,6 +45,9 @@ pub(super) enum What<T> {
     },
     Escalate {
         count: u32,
+    },
+    Later {
+        seconds: u32,
     },
 }
 
@@ -57,7 +67,23 @@ pub fn decide<T: Triggers>(actor: &str, trigger: T) -> When<T> {
     })
 }
 
-/// Somebody or some system sends a signal.
+/// Somebody claims the task that they are offered. Deciding does it too; what matters is whose it
+/// is when it is late, or that others are offered it no more.
+pub fn claim<T: Triggers>(actor: &str) -> When<T> {
+    When::new(What::Claim {
+        actor: actor.into(),
+    })
+}
+
+/// Somebody gives back the task that they have claimed.
+pub fn release<T: Triggers>(actor: &str) -> When<T> {
+    When::new(What::Release {
+        actor: actor.into(),
+    })
+}
+
+/// Somebody or some system sends a signal. Where no state takes it, it is kept for a wait state that
+/// counts early ones.
 pub fn signal<T: Triggers>(actor: &str, trigger: T) -> When<T> {
     When::new(What::Signal {
         actor: actor.into(),
@@ -89,7 +115,13 @@ pub fn child<T: Triggers>(trigger: T, key: &str, outcome: &str) -> When<T> {
     })
 }
 
-/// A deadline with the action `escalate` passes, for the count-th time.
+/// So many seconds go by, and the deadlines that pass meanwhile act, the earliest first.
+pub fn later<T: Triggers>(seconds: u32) -> When<T> {
+    When::new(What::Later { seconds })
+}
+
+/// A deadline with the action `escalate` passes, for the count-th time: of the state as a whole, or
+/// with [`When::task`] of one task.
 pub fn escalate<T: Triggers>(count: u32) -> When<T> {
     When::new(What::Escalate { count })
 }
@@ -102,6 +134,7 @@ impl<T: Triggers> When<T> {
             input: json!({}),
             label: None,
             state: None,
+            on_behalf_of: None,
         }
     }
 
@@ -114,6 +147,12 @@ impl<T: Triggers> When<T> {
     /// With this form filled in, or this payload.
     pub fn input(mut self, input: Value) -> Self {
         self.input = input;
+        self
+    }
+
+    /// As a delegate or substitute of this person.
+    pub fn on_behalf_of(mut self, user: &str) -> Self {
+        self.on_behalf_of = Some(user.into());
         self
     }
 

@@ -1,6 +1,9 @@
 //! The host's part once a flow has answered: writes the decision down, applies the plan, enters
 //! states and begins joins. A plan that breaks the flow's own graph fails the test.
 
+use std::collections::BTreeMap;
+
+use super::checks;
 use super::outcome::Entered;
 use super::rules::way;
 use super::scenario::Scenario;
@@ -9,7 +12,7 @@ use crate::bindings::wrkflw::flow::types::{Definition, Event, Plan, StateKind};
 use crate::export::Logic;
 use crate::{
     AssignCause, ChildStatus, Decision, EventSource, Flow, PastState, StateInstance, TaskDecision,
-    TaskStatus, json,
+    TaskStatus, Waiting, json,
 };
 
 /// Routers that one event may pass.
@@ -64,6 +67,7 @@ impl<F: Flow> Scenario<F> {
         plan: &Plan,
         entered: &mut Vec<Entered>,
     ) {
+        checks::plan(definition, plan);
         self.snapshot.instance.revision += 1;
         if let Some(patch) = &plan.data {
             let mut data = self.data_now();
@@ -71,14 +75,6 @@ impl<F: Flow> Scenario<F> {
             self.snapshot.instance.data = data.to_string();
         }
         for attribute in &plan.attributes {
-            assert!(
-                definition
-                    .attributes
-                    .iter()
-                    .any(|known| known.name == attribute.name),
-                "the graph declares no attribute {:?}",
-                attribute.name
-            );
             self.snapshot
                 .instance
                 .attributes
@@ -89,10 +85,30 @@ impl<F: Flow> Scenario<F> {
                 .extend(attribute.value.is_some().then(|| attribute.clone()));
         }
         for id in &plan.cancel {
+            let known = |stay: &StateInstance| &stay.id == id;
+            let waits = self.snapshot.waiting.iter().any(known);
+            assert!(
+                Some(id) != event.state_instance.as_ref()
+                    && (waits || self.snapshot.active.iter().any(known)),
+                "the plan cancels {id:?}, which is no other active or waiting state"
+            );
             self.leave(id, event);
             self.snapshot.waiting.retain(|stay| &stay.id != id);
         }
-        let (Some(targets), Some(id)) = (&plan.enter, &event.state_instance) else {
+        let Some(id) = &event.state_instance else {
+            return;
+        };
+        let Some(targets) = &plan.enter else {
+            let stays = self.snapshot.active.iter();
+            let deadlines = |id| {
+                self.stays
+                    .get(id)
+                    .is_some_and(|known| !known.deadlines.is_empty())
+            };
+            for stay in stays.filter(|stay| &stay.id == id) {
+                checks::goes_on(definition, stay, deadlines(&stay.id));
+            }
+            self.begin_joins(definition, entered);
             return;
         };
         let left = self
@@ -170,11 +186,7 @@ impl<F: Flow> Scenario<F> {
             if self.ended.is_some() {
                 break;
             }
-            let state = definition
-                .states
-                .iter()
-                .find(|state| &state.name == name)
-                .expect("the graph draws every state");
+            let state = checks::state(definition, name);
             let arrived = self
                 .snapshot
                 .waiting
@@ -225,38 +237,25 @@ impl<F: Flow> Scenario<F> {
         entered: &mut Vec<Entered>,
     ) {
         let (id, name) = (stay.id.clone(), stay.name.clone());
-        let kind = definition
-            .states
-            .iter()
-            .find(|state| state.name == name)
-            .map(|state| &state.kind);
+        let kind = &checks::state(definition, &name).kind;
         self.snapshot.active.push(stay);
         let facts = self.snapshot.clone();
-        match kind.expect("the graph draws every state") {
+        match kind {
             StateKind::Task => {
                 let assignment = Logic::<F>::assign(facts, name.clone(), AssignCause::Entered);
                 self.offer(&id, &assignment);
                 entered.push(Entered::Task(name, assignment));
             }
-            StateKind::Service => entered.push(Entered::Service(
-                name.clone(),
-                Logic::<F>::call(facts, name),
-            )),
+            StateKind::Service => {
+                let call = Logic::<F>::call(facts, name.clone());
+                checks::deadlines(definition, &name, &call.deadlines);
+                self.schedule(&id, None, &call.deadlines);
+                entered.push(Entered::Service(name, call));
+            }
             StateKind::Wait => {
                 let waiting = Logic::<F>::wait(facts, name.clone());
-                let children = waiting.children.iter().map(|child| child.key.clone());
-                let children: Vec<_> = children
-                    .map(|key| ChildStatus {
-                        id: self.id("child"),
-                        key,
-                        outcome: None,
-                    })
-                    .collect();
-                self.snapshot
-                    .active
-                    .iter_mut()
-                    .filter(|stay| stay.id == id)
-                    .for_each(|stay| stay.children.clone_from(&children));
+                checks::waiting(definition, &name, &waiting);
+                self.wait(&id, &waiting);
                 entered.push(Entered::Wait(name, waiting));
             }
             StateKind::Router => self.route(definition, id, name, entered),
@@ -268,6 +267,26 @@ impl<F: Flow> Scenario<F> {
             }
         }
     }
+
+    /// Starts the children, and minds what else is waited for.
+    #[track_caller]
+    fn wait(&mut self, id: &str, waiting: &Waiting) {
+        self.schedule(id, None, &waiting.deadlines);
+        let mut on_end = BTreeMap::new();
+        let mut children = vec![];
+        for child in &waiting.children {
+            let id = self.id("child");
+            on_end.insert(id.clone(), child.on_end.clone());
+            let (key, outcome) = (child.key.clone(), None);
+            children.push(ChildStatus { id, key, outcome });
+        }
+        let known = self.stays.entry(id.into()).or_default();
+        (known.on_end, known.keep_early) = (on_end, waiting.keep_early);
+        for stay in self.snapshot.active.iter_mut().filter(|stay| stay.id == id) {
+            stay.children.clone_from(&children);
+        }
+    }
+
     #[track_caller]
     fn route(
         &mut self,

@@ -3,26 +3,29 @@
 //! This file is what a test says; how the host is stood in for is in `host.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::marker::PhantomData;
 
 use serde_json::Value;
 
 use super::event::{What, When};
 use super::outcome::{Answer, Outcome};
+use super::time::Pending;
 use crate::bindings::exports::wrkflw::flow::logic::Guest;
 use crate::bindings::wrkflw::flow::types::{Definition, Event, EventSource, Snapshot};
 use crate::export::Logic;
 use crate::{Actor, Facts, Flow, Instance, Names, StateInstance, Violation, json};
 
 /// A test of a flow, from the facts given to the last event.
-pub struct Scenario<F> {
+pub struct Scenario<F: Flow> {
     pub(super) snapshot: Snapshot,
     pub(super) people: BTreeMap<String, Person>,
     /// What the host knows about each stay and the facts do not tell.
     pub(super) stays: BTreeMap<String, Stay>,
     pub(super) ids: u32,
     pub(super) ended: Option<String>,
-    flow: PhantomData<F>,
+    /// Signals that came before a state that takes them.
+    pub(super) early: Vec<When<F::Trigger>>,
+    /// Who was reminded by the event at hand.
+    pub(super) reminded: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -37,6 +40,11 @@ pub(super) struct Stay {
     /// The forks that it is a branch of, innermost last.
     pub(super) forks: Vec<u32>,
     pub(super) exclude: BTreeSet<String>,
+    pub(super) deadlines: Vec<Pending>,
+    /// Early signals count.
+    pub(super) keep_early: bool,
+    /// What the end of each child fires.
+    pub(super) on_end: BTreeMap<String, Option<String>>,
 }
 
 /// A scenario with an empty config, before anything has started.
@@ -72,7 +80,8 @@ pub fn given<F: Flow>() -> Scenario<F> {
         stays: BTreeMap::new(),
         ids: 0,
         ended: None,
-        flow: PhantomData,
+        early: vec![],
+        reminded: vec![],
     }
 }
 
@@ -164,15 +173,25 @@ impl<F: Flow> Scenario<F> {
                 }
                 answer
             }
-            What::Escalate { count } => self.escalate(&event, *count, &mut entered),
+            What::Later { seconds } => self.pass(&definition, *seconds, &mut entered),
+            What::Escalate { count } => self
+                .escalate(&event, *count, &mut entered)
+                .unwrap_or_else(Answer::Denied),
+            What::Claim { actor } => self
+                .claim(&definition, &event, actor)
+                .unwrap_or_else(Answer::Denied),
+            What::Release { actor } => self.release(actor).unwrap_or_else(Answer::Denied),
             _ => self
                 .fire(&definition, &event, &mut entered)
                 .unwrap_or_else(Answer::Denied),
         };
+        self.count_early(&definition, &mut entered);
+        self.tell_due();
         Outcome {
             answer,
             entered,
             ended: self.ended.clone(),
+            reminded: std::mem::take(&mut self.reminded),
         }
     }
 
