@@ -189,15 +189,20 @@ impl<S: States, T: Triggers> Graph<S, T> {
 
     /// The only state that the trigger leads to.
     pub(crate) fn only_target(&self, source: S, trigger: T) -> Result<S, Reason> {
-        let ways = self.definition.transitions.iter();
-        let targets = ways
-            .filter(|way| way.source == source.name() && way.trigger == trigger.name())
-            .flat_map(|way| &way.targets);
-        if let [Some(target)] = targets.map(|name| S::parse(name)).collect::<Vec<_>>()[..] {
+        if let [target] = self.targets(source, trigger)[..] {
             return Ok(target);
         }
         let message = format!("{trigger:?} in {source:?} leads to no single state.");
         Err(Reason::new("no_single_target", message))
+    }
+
+    /// Where the trigger may lead.
+    pub(crate) fn targets(&self, source: S, trigger: T) -> Vec<S> {
+        let ways = self.definition.transitions.iter();
+        ways.filter(|way| way.source == source.name() && way.trigger == trigger.name())
+            .flat_map(|way| &way.targets)
+            .filter_map(|name| S::parse(name))
+            .collect()
     }
 
     /// The trigger of the state that this source may fire.

@@ -89,7 +89,7 @@ pub mod testing;
 mod verdict;
 mod waiting;
 
-pub use serde_json::json;
+pub use serde_json::{Value, json};
 
 pub use assignment::{days, hours, minutes};
 pub use config::NoConfig;

@@ -35,21 +35,22 @@ impl<F: Flow> Facts<F> {
 }
 
 impl<F: Flow> Event<F> {
-    /// The state that the input asks to be led back to, in the field that the JSON Pointer names, if
-    /// the instance came through it. The graph says which states that may be.
+    /// The state that the input asks to be led back to, in the field that the JSON Pointer names: one
+    /// that the instance came through, and to which the graph lets this trigger lead.
     pub fn way_back(&self, facts: &Facts<F>, field: &str) -> Result<F::State, Vec<Violation>> {
+        let no = |code: &str, message: String| vec![Violation::new(field, code, message)];
         let name = self.input.pointer(field).and_then(Value::as_str);
-        let name = name.ok_or_else(|| {
-            vec![Violation::new(
-                field,
-                "required",
-                "Name the state to go back to.",
-            )]
-        })?;
-        let known = F::State::parse(name).filter(|state| facts.came_through(&self.stay, *state));
+        let name = name.ok_or_else(|| no("required", "Name the state to go back to.".into()))?;
+        let drawn = F::graph(&facts.config).targets(self.state, self.trigger);
+        if !drawn.iter().any(|state| state.name() == name) {
+            let message = format!("This leads back to {drawn:?}, not to {name:?}.");
+            return Err(no("no_way", message));
+        }
+        let been_there = |state: &F::State| facts.came_through(&self.stay, *state);
+        let known = F::State::parse(name).filter(been_there);
         known.ok_or_else(|| {
-            let message = format!("The instance did not come through {name:?}.");
-            vec![Violation::new(field, "never_there", message)]
+            let message = format!("The instance did not come through {name}.");
+            no("never_there", message)
         })
     }
 }

@@ -1,5 +1,7 @@
 //! The events that a test puts to a flow.
 
+use std::fmt::Display;
+
 use serde_json::{Value, json};
 
 use crate::{States, Triggers};
@@ -19,7 +21,7 @@ pub struct When<T> {
 pub(super) enum What<T> {
     Start {
         actor: String,
-        data: Value,
+        data: String,
     },
     Decide {
         actor: String,
@@ -51,11 +53,11 @@ pub(super) enum What<T> {
     },
 }
 
-/// Somebody starts an instance with this data.
-pub fn start<T: Triggers>(actor: &str, data: Value) -> When<T> {
+/// Somebody starts an instance with this data: by `json!`, or a text whose numbers stay as they are.
+pub fn start<T: Triggers>(actor: &str, data: impl Display) -> When<T> {
     When::new(What::Start {
         actor: actor.into(),
-        data,
+        data: data.to_string(),
     })
 }
 

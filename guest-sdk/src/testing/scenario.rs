@@ -166,7 +166,7 @@ impl<F: Flow> Scenario<F> {
                 let before = self.snapshot.clone();
                 self.snapshot.instance.initiator.clone_from(actor);
                 self.snapshot.instance.requesters = vec![actor.clone()];
-                self.snapshot.instance.data = data.to_string();
+                self.snapshot.instance.data.clone_from(data);
                 let answer = self.begin(&definition, actor, &mut entered);
                 if !matches!(answer, Answer::Done) {
                     self.snapshot = before;

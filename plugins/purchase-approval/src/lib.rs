@@ -1,7 +1,6 @@
-//! A purchase: the manager approves, then two of five in finance, and above a limit the CFO.
+//! A purchase: approved by the manager, by two of five in finance and, above a limit, by the CFO.
 //!
-//! Too many rejections end it at once. The requester may withdraw at any time, by a signal, which
-//! never stands in for a decision. Work that is late is reminded of, then goes to somebody else.
+//! Too many rejections end it at once; requesters may withdraw it by a signal; late work climbs.
 
 use serde::{Deserialize, Serialize};
 use wrkflw_guest::{
