@@ -51,6 +51,7 @@ pub(super) enum What<T> {
     Later {
         seconds: u32,
     },
+    Migrate,
 }
 
 /// Somebody starts an instance with this data: by `json!`, or a text whose numbers stay as they are.
@@ -120,6 +121,12 @@ pub fn child<T: Triggers>(trigger: T, key: &str, outcome: &str) -> When<T> {
 /// So many seconds go by, and the deadlines that pass meanwhile act, the earliest first.
 pub fn later<T: Triggers>(seconds: u32) -> When<T> {
     When::new(What::Later { seconds })
+}
+
+/// The instance comes from another version of the flow, in the states that it is in: their work is
+/// offered anew, and owners keep theirs where it is offered to them again.
+pub fn migrate<T: Triggers>() -> When<T> {
+    When::new(What::Migrate)
 }
 
 /// A deadline with the action `escalate` passes, for the count-th time: of the state as a whole, or

@@ -50,7 +50,8 @@ mod time;
 mod work;
 
 pub use event::{
-    When, child, claim, deadline, decide, escalate, failure, later, release, reply, signal, start,
+    When, child, claim, deadline, decide, escalate, failure, later, migrate, release, reply,
+    signal, start,
 };
 pub use outcome::{Entered, Outcome};
 pub use scenario::{Scenario, given};

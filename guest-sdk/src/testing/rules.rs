@@ -253,7 +253,8 @@ impl<T: Triggers> When<T> {
             | What::Claim { .. }
             | What::Release { .. }
             | What::Escalate { .. }
-            | What::Later { .. } => ("", FiredBy::empty()),
+            | What::Later { .. }
+            | What::Migrate => ("", FiredBy::empty()),
         }
     }
 }

@@ -180,6 +180,7 @@ impl<F: Flow> Scenario<F> {
             What::Claim { actor } => self
                 .claim(&definition, &event, actor)
                 .unwrap_or_else(Answer::Denied),
+            What::Migrate => self.migrate(&mut entered),
             What::Release { actor } => self.release(actor).unwrap_or_else(Answer::Denied),
             _ => self
                 .fire(&definition, &event, &mut entered)

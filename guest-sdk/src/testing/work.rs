@@ -86,6 +86,41 @@ impl<F: Flow> Scenario<F> {
         Ok(Answer::Done)
     }
 
+    /// The work of each state is offered as this version of the flow says.
+    pub(super) fn migrate(&mut self, entered: &mut Vec<Entered>) -> Answer {
+        for stay in self.snapshot.active.clone() {
+            let open: Vec<_> = stay.tasks.iter().filter(|task| task.is_open()).collect();
+            if open.is_empty() {
+                continue;
+            }
+            let name = stay.name.clone();
+            let cause = AssignCause::Migrated;
+            let assignment = Logic::<F>::assign(self.snapshot.clone(), name.clone(), cause);
+            self.cancel_open(&stay.id, None);
+            self.offer(&stay.id, &assignment);
+            for task in open {
+                let Some(owner) = &task.owner else { continue };
+                let mut stays = self.snapshot.active.iter();
+                let now = stays.find(|one| one.id == stay.id);
+                let again = now.and_then(|now| self.offered(now, owner, Some(&task.label)));
+                if let Some(id) = again.map(|task| task.id.clone()) {
+                    self.own(&id, Some(owner));
+                }
+            }
+            entered.push(Entered::Task(name, assignment));
+        }
+        Answer::Done
+    }
+
+    /// Withdraws the task, or every open one of the stay.
+    fn cancel_open(&mut self, stay: &str, task: Option<&str>) {
+        let stays = self.snapshot.active.iter_mut().filter(|one| one.id == stay);
+        let tasks = stays
+            .flat_map(|stay| &mut stay.tasks)
+            .filter(|one| one.is_open() && task.is_none_or(|id| one.id == id));
+        tasks.for_each(|task| task.status = TaskStatus::Cancelled);
+    }
+
     /// What is overdue is offered as the flow says now.
     #[track_caller]
     pub(super) fn offer_anew(&mut self, id: &str, overdue: Overdue, entered: &mut Vec<Entered>) {
@@ -95,14 +130,7 @@ impl<F: Flow> Scenario<F> {
         let task = overdue.task.clone();
         let cause = AssignCause::Overdue(overdue);
         let assignment = Logic::<F>::assign(self.snapshot.clone(), name.clone(), cause);
-        let tasks = self
-            .snapshot
-            .active
-            .iter_mut()
-            .filter(|stay| stay.id == id)
-            .flat_map(|stay| &mut stay.tasks)
-            .filter(|one| one.is_open() && task.as_ref().is_none_or(|id| &one.id == id));
-        tasks.for_each(|task| task.status = TaskStatus::Cancelled);
+        self.cancel_open(id, task.as_deref());
         self.offer(id, &assignment);
         entered.push(Entered::Task(name, assignment));
     }
