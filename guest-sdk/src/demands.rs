@@ -3,6 +3,8 @@
 //! They are about the event alone; put them together with [`Verdict::and`](crate::Verdict::and) and
 //! [`Verdict::when`](crate::Verdict::when). The host's own rules need not be repeated here.
 
+use serde_json::Value;
+
 use crate::{Event, Facts, Flow, Verdict, deny, invalid};
 
 impl<F: Flow> Event<F> {
@@ -15,7 +17,7 @@ impl<F: Flow> Event<F> {
     /// what all of them ask stands in the offer's form.
     pub fn with_field(&self, field: &str) -> Verdict {
         let given = self.input.pointer(field);
-        invalid(field, "required", "Fill this in.").when(given.is_none_or(|value| value.is_null()))
+        invalid(field, "required", "Fill this in.").when(given.is_none_or(Value::is_null))
     }
 
     /// Only requesters may, as for a withdrawal by a signal. Nobody else is asked where no person acts.

@@ -108,7 +108,6 @@ impl<F: Flow> Scenario<F> {
             for stay in stays.filter(|stay| &stay.id == id) {
                 checks::goes_on(definition, stay, deadlines(&stay.id));
             }
-            self.begin_joins(definition, entered);
             return;
         };
         let left = self
@@ -124,12 +123,8 @@ impl<F: Flow> Scenario<F> {
                 way.targets
             );
         }
-        self.enter(definition, targets, std::slice::from_ref(&left.id), entered);
-        self.begin_joins(definition, entered);
-        assert!(
-            self.ended.is_some() || !self.snapshot.active.is_empty(),
-            "the last branch ended in no terminal state"
-        );
+        let chosen = way.targets.len() > 1;
+        self.enter(definition, targets, Some(&left.id), chosen, entered);
     }
 
     fn leave(&mut self, id: &str, event: &Event) -> Option<PastState> {
@@ -170,38 +165,37 @@ impl<F: Flow> Scenario<F> {
         &mut self,
         definition: &Definition,
         states: &[String],
-        from: &[String],
+        from: Option<&String>,
+        chosen: bool,
         entered: &mut Vec<Entered>,
     ) {
-        let mut forks = from
-            .first()
-            .and_then(|id| self.stays.get(id))
-            .map(|stay| stay.forks.clone())
-            .unwrap_or_default();
-        if states.len() > 1 {
+        let fork = (states.len() > 1).then(|| {
             self.ids += 1;
-            forks.push(self.ids);
-        }
+            self.ids
+        });
+        let known = from.and_then(|id| self.stays.get(id));
+        let branch = known.map(|stay| stay.branch.clone()).unwrap_or_default();
+        let branch = branch.onward(fork, chosen);
         for name in states {
             if self.ended.is_some() {
                 break;
             }
             let state = checks::state(definition, name);
+            let forks_of = |id: &String| &self.stays[id].branch.forks;
             let arrived = self
                 .snapshot
                 .waiting
                 .iter_mut()
-                .find(|stay| &stay.name == name && self.stays[&stay.id].forks == forks);
+                .find(|stay| &stay.name == name && *forks_of(&stay.id) == branch.forks);
             if let Some(join) = arrived {
-                join.predecessors.extend_from_slice(from);
+                join.predecessors.extend(from.cloned());
+                let known = self.stays.entry(join.id.clone()).or_default();
+                known.branch.joined_by(&branch);
                 continue;
             }
             let stay = self.stay(name, from);
-            self.stays
-                .entry(stay.id.clone())
-                .or_default()
-                .forks
-                .clone_from(&forks);
+            let known = self.stays.entry(stay.id.clone()).or_default();
+            known.branch = branch.clone();
             if state.join {
                 self.snapshot.waiting.push(stay);
                 entered.push(Entered::Passive(name.clone()));
@@ -211,26 +205,8 @@ impl<F: Flow> Scenario<F> {
         }
     }
 
-    /// Joins whose branches have all arrived or ended.
     #[track_caller]
-    fn begin_joins(&mut self, definition: &Definition, entered: &mut Vec<Entered>) {
-        let forks = |scenario: &Self, id: &str| scenario.stays[id].forks.clone();
-        while let Some(at) = self.snapshot.waiting.iter().position(|join| {
-            let fork = forks(self, &join.id).pop();
-            !self
-                .snapshot
-                .active
-                .iter()
-                .any(|stay| fork.is_none_or(|fork| forks(self, &stay.id).contains(&fork)))
-        }) {
-            let join = self.snapshot.waiting.remove(at);
-            self.stays.entry(join.id.clone()).or_default().forks.pop();
-            self.work_on(definition, join, entered);
-        }
-    }
-
-    #[track_caller]
-    fn work_on(
+    pub(super) fn work_on(
         &mut self,
         definition: &Definition,
         stay: StateInstance,

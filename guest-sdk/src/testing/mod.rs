@@ -40,6 +40,7 @@
 //! flow.when(decide("rob", Trigger::Reject).comment("No figures.")).enters(State::Rework).offers_to_user("ann");
 //! ```
 
+mod branches;
 mod checks;
 mod event;
 mod host;

@@ -58,6 +58,7 @@ impl<F: Flow> Scenario<F> {
             Ok(plan) => {
                 self.record(event);
                 self.apply(definition, event, &plan, entered);
+                self.begin_joins(definition, entered);
                 Answer::Planned(plan)
             }
         }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 
+use super::branches::Branch;
 use super::event::{What, When};
 use super::outcome::{Answer, Outcome};
 use super::time::Pending;
@@ -37,8 +38,7 @@ pub(super) struct Person {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stay {
-    /// The forks that it is a branch of, innermost last.
-    pub(super) forks: Vec<u32>,
+    pub(super) branch: Branch,
     pub(super) exclude: BTreeSet<String>,
     pub(super) deadlines: Vec<Pending>,
     /// Early signals count.
@@ -147,7 +147,10 @@ impl<F: Flow> Scenario<F> {
     #[track_caller]
     pub fn at(mut self, state: F::State) -> Self {
         let definition = self.definition();
-        self.enter(&definition, &[state.name().into()], &[], &mut vec![]);
+        let (states, mut entered) = ([state.name().into()], vec![]);
+        self.enter(&definition, &states, None, false, &mut entered);
+        self.begin_joins(&definition, &mut entered);
+        self.tell_due();
         self
     }
 
@@ -290,12 +293,9 @@ impl<F: Flow> Scenario<F> {
         };
         let answer = Answer::from(Logic::<F>::guard(self.snapshot.clone(), event));
         if matches!(answer, Answer::Done) {
-            self.enter(
-                definition,
-                std::slice::from_ref(&definition.initial),
-                &[],
-                entered,
-            );
+            let initial = std::slice::from_ref(&definition.initial);
+            self.enter(definition, initial, None, false, entered);
+            self.begin_joins(definition, entered);
         }
         answer
     }

@@ -164,13 +164,13 @@ impl<F: Flow> Scenario<F> {
     }
 
     /// A stay in a state, before anybody works on it.
-    pub(super) fn stay(&mut self, name: &str, from: &[String]) -> StateInstance {
+    pub(super) fn stay(&mut self, name: &str, from: Option<&String>) -> StateInstance {
         StateInstance {
             id: self.id("state"),
             name: name.into(),
             entered_at: self.snapshot.now.clone(),
             due_at: None,
-            predecessors: from.to_vec(),
+            predecessors: from.into_iter().cloned().collect(),
             needed: 0,
             tasks: vec![],
             children: vec![],
