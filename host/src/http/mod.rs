@@ -177,6 +177,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(tasks::release))
         .routes(routes!(tasks::decide))
         .routes(routes!(standing::standing))
+        .routes(routes!(directory::put_member, directory::delete_member))
         .routes(routes!(
             directory::managers::put_manager,
             directory::managers::delete_manager
