@@ -5,6 +5,7 @@
 
 mod access;
 mod actions;
+mod calendars;
 mod definitions;
 mod dry_run;
 mod events;
