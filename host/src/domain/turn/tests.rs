@@ -2,7 +2,10 @@
 //!
 //! `script` holds the flow and drives the turns.
 
+mod ability;
 mod answers;
 mod callers;
+mod ladder;
 mod random;
 mod script;
+mod town;
