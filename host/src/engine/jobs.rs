@@ -32,7 +32,7 @@ const BACK_OFF: Duration = Duration::from_secs(1);
 /// How often the stuck jobs are counted.
 const COUNT_EVERY: Duration = Duration::from_secs(15);
 /// A lease is longer than any command can take, so that nobody begins what is still under way.
-const LEASE_MIN: Duration = Duration::from_secs(60);
+const LEASE_MIN: Duration = Duration::from_mins(1);
 /// The pause after a failed attempt doubles from the first to the second.
 const RETRY_MIN: Duration = Duration::from_secs(1);
 const RETRY_MAX: Duration = Duration::from_mins(10);
