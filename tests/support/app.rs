@@ -40,6 +40,7 @@ const USER: &[&str] = &[
     "definition:read",
     "event:read",
     "directory:read",
+    "absence:self",
 ];
 pub(crate) const ADMIN: &[&str] = &[
     "instance:start",
@@ -56,6 +57,7 @@ pub(crate) const ADMIN: &[&str] = &[
     "audit:read",
     "directory:read",
     "directory:write",
+    "absence:self",
 ];
 
 /// A host with a database of its own.
@@ -172,6 +174,17 @@ impl TestApp {
             auth: self.auth.clone(),
         };
         (host, engine)
+    }
+
+    /// A second host on the same database, whose clock stands until it is moved.
+    pub(crate) async fn beside_with_clock(&self, clock: Clock) -> Host {
+        let seals = self.engine.seals().clone();
+        let (store, sandbox) = (self.engine.store().clone(), sandbox().await);
+        let engine = Engine::new(store, sandbox, clock, seals, PATIENCE).await;
+        Host {
+            router: service(engine.expect("an engine"), &self.auth),
+            auth: self.auth.clone(),
+        }
     }
 
     /// This host, if it checked tokens in another way.

@@ -7,6 +7,7 @@
 //! [`answer`] (what flow logic may answer), [`event`] (what happened), [`turn`] (one command, from
 //! its checks to its events).
 
+pub mod absence;
 pub mod actor;
 pub mod answer;
 pub mod apply;
@@ -23,7 +24,9 @@ pub mod instance;
 pub mod json;
 pub mod lookup;
 pub mod question;
+pub mod refusal;
 pub mod rejection;
 pub mod schema;
+pub mod standing;
 pub mod turn;
 pub mod version;

@@ -16,6 +16,7 @@ mod queue;
 mod rechecks;
 mod request;
 pub mod seal;
+mod standing;
 mod turns;
 mod versions;
 
@@ -38,6 +39,7 @@ pub use definitions::{Activation, Published, check_component};
 pub use error::Error;
 pub use request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
 pub use seal::SealKeys;
+pub use standing::{Orphan, Preview, StandingAt};
 
 /// Definition versions kept ready. They never change.
 const VERSIONS_MAX: u64 = 10_000;

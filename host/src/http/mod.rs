@@ -18,6 +18,7 @@ pub mod openapi;
 pub mod page;
 pub mod problem;
 pub mod server;
+mod standing;
 mod tasks;
 pub mod token;
 pub mod views;
@@ -161,7 +162,6 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(tasks::show))
         .routes(routes!(directory::person, directory::put_person))
         .routes(routes!(directory::group, directory::put_group))
-        .routes(routes!(directory::put_member, directory::delete_member))
         .routes(routes!(calendars::list))
         .routes(routes!(calendars::show, calendars::put, calendars::delete))
         .layer(middleware::from_fn(layers::without_query));
@@ -176,6 +176,17 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(tasks::claim))
         .routes(routes!(tasks::release))
         .routes(routes!(tasks::decide))
+        .routes(routes!(standing::standing))
+        .routes(routes!(directory::put_member, directory::delete_member))
+        .routes(routes!(
+            directory::managers::put_manager,
+            directory::managers::delete_manager
+        ))
+        .routes(routes!(
+            directory::absences::list,
+            directory::absences::create
+        ))
+        .routes(routes!(directory::absences::delete))
         .routes(routes!(events::list))
         .routes(routes!(events::stream))
         .routes(routes!(health::live))

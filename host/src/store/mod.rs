@@ -16,6 +16,7 @@ pub mod jobs;
 pub mod load;
 mod lookups;
 pub mod outbox;
+pub mod past;
 pub mod pools;
 pub mod purge;
 pub mod rechecks;
@@ -24,6 +25,7 @@ pub mod streams;
 pub mod tasks;
 mod tenants;
 pub mod time;
+pub mod work;
 
 pub use error::StoreError;
 pub use pools::{PoolSizes, Store};
