@@ -10,6 +10,7 @@
 
 mod able;
 mod assign;
+mod deadline;
 mod fault;
 mod fork;
 mod ladder;
@@ -289,6 +290,9 @@ impl<'a> Turn<'a> {
                 });
             }
             Command::Recheck { .. } => turn.doubt_all(),
+            Command::Deadline {
+                deadline, due_at, ..
+            } => turn.deadline(*deadline, *due_at),
             _ => unreachable!("no route leads here"),
         }
         Ok(turn)
