@@ -1,9 +1,11 @@
 //! How often the database is asked: a directory that stays as it is costs decisions nothing.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tracing::Subscriber;
+use tracing::field::{Field, Visit};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 
@@ -17,7 +19,22 @@ struct Statements(Arc<AtomicUsize>);
 impl<S: Subscriber> Layer<S> for Statements {
     fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
         if event.metadata().target() == "sqlx::query" {
-            self.0.fetch_add(1, Ordering::Relaxed);
+            let mut statement = Ours(false);
+            event.record(&mut statement);
+            self.0
+                .fetch_add(usize::from(statement.0), Ordering::Relaxed);
+        }
+    }
+}
+
+/// Whether a statement is the store's own, and not one that a new connection begins with.
+struct Ours(bool);
+
+impl Visit for Ours {
+    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
+        if field.name() == "summary" {
+            let text = format!("{value:?}");
+            self.0 = !["pg_type", "set role"].iter().any(|one| text.contains(one));
         }
     }
 }
