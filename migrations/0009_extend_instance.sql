@@ -14,8 +14,8 @@ create index instance_by_predecessor on instance (tenant_id, predecessor) where 
 alter table state_instance
     -- The forks around it, from the outermost.
     add column forks uuid[] not null default '{}',
-    -- It came by a choice of one among several branches since the innermost fork.
-    add column conditional boolean not null default false,
+    -- Bit n: its branch was one chosen among several since the n-th fork around it was opened.
+    add column choices int not null default 0,
     -- A join that some branches have not reached yet.
     add column waiting boolean not null default false,
     -- Canonical JSON of its open deadlines; null for none. Each has a job beside it.

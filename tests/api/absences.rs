@@ -247,3 +247,33 @@ async fn a_dry_run_is_judged_and_writes_nothing() {
     let listed = app.get("reviewer", &path("reviewer")).await.expect(200);
     assert_eq!(listed["data"], json!([added]));
 }
+
+#[tokio::test]
+async fn a_repeat_adds_nothing() {
+    let app = TestApp::empty().await;
+    let host = app.host();
+    let add = async |user: &str, key: &str, body: Value| {
+        let headers = [("idempotency-key", key)];
+        host.send(user, "POST", &path(user), &headers, Some(body))
+            .await
+    };
+    let mut body = away("author", 1, 2);
+    body["activeFrom"] = json!("2100-01-02T00:00:00.123456789Z");
+    let first = add("reviewer", "k", body.clone()).await.expect(201);
+    assert_eq!(first["activeFrom"], "2100-01-02T00:00:00.123456Z");
+    let before = rows(&app).await;
+    assert_eq!(add("reviewer", "k", body.clone()).await.expect(201), first);
+    let other = add("reviewer", "k", away("author", 5, 6)).await;
+    other.problem(422, "idempotency_key_reused");
+    assert_eq!(fault(add("reviewer", "j", body).await).1, "overlap");
+    assert_eq!(rows(&app).await, before);
+    // Keys are each caller's own.
+    let theirs = add("reviewer2", "k", away("author", 1, 2))
+        .await
+        .expect(201);
+    assert_ne!(theirs["id"], first["id"]);
+    // Apart by less than a microsecond is not apart.
+    let mut body = away("author", 8, 9);
+    body["activeUntil"] = json!("2100-01-09T00:00:00.000000999Z");
+    assert_eq!(fault(add("reviewer", "i", body).await).1, "backwards");
+}

@@ -1,6 +1,7 @@
 //! Tables of who may act, and random worlds against the rules said in another way.
 
 use super::*;
+use crate::domain::instance::Delegation;
 
 /// Work of one group and one person in a world of a few people.
 fn work() -> Work {
@@ -252,6 +253,32 @@ fn an_owner_acts_for_as_long_as_they_may() {
         told(&owned("ada", true, Some("ira")), &back),
         ["ada! for_requester ira", "gus! owned ada", "una! owned ada"]
     );
+}
+
+#[test]
+fn what_was_handed_on_is_its_new_owners() {
+    let handed = |from: &str, to: &str| Delegation {
+        from: from.into(),
+        to: to.into(),
+        reason: "leave".into(),
+        at: jiff::Timestamp::UNIX_EPOCH,
+    };
+    let plain = Owner::holding("una", &Holding::default());
+    assert_eq!((plain.assigned, plain.principal), (false, None));
+    let delegated = Holding {
+        delegations: vec![handed("una", "bo"), handed("bo", "cy")],
+        ..Holding::default()
+    };
+    let owner = Owner::holding("cy", &delegated);
+    assert!(owner.assigned);
+    assert_eq!(owner.principal.as_deref(), Some("una"));
+    let work = Work {
+        owner: Some(owner),
+        exclude: vec!["una".into()],
+        ..work()
+    };
+    let expected = ["cy! for_excluded una", "una! excluded"];
+    assert_eq!(told(&work, &directory(&[], &[])), expected);
 }
 
 #[test]

@@ -11,6 +11,7 @@
 mod able;
 mod assign;
 mod fault;
+mod fork;
 mod ladder;
 mod matching;
 mod plan;
@@ -28,7 +29,7 @@ use super::answer::Verdict;
 use super::apply::{Stamp, apply};
 use super::command::Command;
 use super::event::Event;
-use super::graph::StateKind;
+use super::graph::{State, StateKind};
 use super::ids::{ForkId, InstanceId, StateId, TaskId};
 use super::instance::{Instance, StateInstance};
 use super::json::Json;
@@ -78,6 +79,8 @@ pub struct Turn<'a> {
     events: Vec<Event>,
     phase: Phase,
     entering: VecDeque<Entry>,
+    /// Joins that wait for nobody any more, and whether they close their fork.
+    beginning: VecDeque<(StateId, bool)>,
     /// Stays whose work may have nobody left who is able to do it.
     doubts: VecDeque<Doubt>,
     router_steps: u32,
@@ -125,8 +128,8 @@ struct Entry {
     by: Option<String>,
     /// The forks around it, from the outermost.
     forks: Vec<ForkId>,
-    /// Its branch was chosen among several targets since the innermost fork was opened.
-    conditional: bool,
+    /// As of [`StateInstance`].
+    choices: u32,
 }
 
 /// What a turn came to.
@@ -209,7 +212,7 @@ impl<'a> Turn<'a> {
             predecessors: Vec::new(),
             by: None,
             forks: Vec::new(),
-            conditional: false,
+            choices: 0,
         };
         Ok(Turn {
             context,
@@ -219,6 +222,7 @@ impl<'a> Turn<'a> {
             events: vec![event],
             phase: Phase::Guard(proposed, After::Enter),
             entering: VecDeque::from([initial]),
+            beginning: VecDeque::new(),
             doubts: VecDeque::new(),
             router_steps: 0,
         })
@@ -239,6 +243,7 @@ impl<'a> Turn<'a> {
             events: Vec::new(),
             phase: Phase::Settle,
             entering: VecDeque::new(),
+            beginning: VecDeque::new(),
             doubts: VecDeque::new(),
             router_steps: 0,
         };
@@ -294,6 +299,7 @@ impl<'a> Turn<'a> {
         while matches!(self.phase, Phase::Settle) {
             if let Some(entry) = self.entering.pop_front() {
                 self.enter(entry)?;
+            } else if self.begin_joins()? {
             } else if let Some(doubt) = self.doubts.pop_front() {
                 self.review(doubt);
             } else {
@@ -369,13 +375,18 @@ impl<'a> Turn<'a> {
     }
 
     fn enter(&mut self, entry: Entry) -> Result<(), TurnError> {
-        let declared = self
-            .context
-            .version
-            .graph
-            .state(&entry.name)
-            .expect("plans name declared states only");
+        let declared = self.declared(&entry.name);
         let stay = self.stay(&entry);
+        if declared.join {
+            self.arrive(stay);
+            return Ok(());
+        }
+        self.begin_stay(stay)
+    }
+
+    /// Begins a stay by its kind.
+    fn begin_stay(&mut self, stay: StateInstance) -> Result<(), TurnError> {
+        let declared = self.declared(&stay.name);
         match &declared.kind {
             StateKind::Task => self.phase = Phase::Assign(Box::new(stay), AssignCause::Entered),
             StateKind::Router => {
@@ -391,7 +402,7 @@ impl<'a> Turn<'a> {
                     .context
                     .version
                     .graph
-                    .leaving(&entry.name)
+                    .leaving(&stay.name)
                     .next()
                     .expect("a router has one way out");
                 let occurrence = Occurrence {
@@ -411,17 +422,25 @@ impl<'a> Turn<'a> {
             }
             StateKind::Terminal(outcome) => {
                 self.entering.clear();
+                self.beginning.clear();
                 self.cancel_open_tasks(None);
                 self.emit(Event::StateEntered { state: stay });
                 self.emit(Event::FlowCompleted {
                     outcome: outcome.clone(),
                 });
             }
-            StateKind::Service | StateKind::Wait => {
-                unreachable!("versions with such states are not published")
-            }
+            StateKind::Wait => self.phase = Phase::Wait(Box::new(stay)),
+            StateKind::Service => unreachable!("versions with such states are not published"),
         }
         Ok(())
+    }
+
+    fn declared(&self, name: &str) -> &'a State {
+        self.context
+            .version
+            .graph
+            .state(name)
+            .expect("plans name declared states only")
     }
 
     fn stay(&mut self, entry: &Entry) -> StateInstance {
@@ -430,7 +449,7 @@ impl<'a> Turn<'a> {
             entered_by: entry.by.clone(),
             caller: self.context.by().map(str::to_owned),
             forks: entry.forks.clone(),
-            conditional: entry.conditional,
+            choices: entry.choices,
             ..StateInstance::new(StateId((self.ids)()), &entry.name, self.context.now)
         }
     }

@@ -5,6 +5,7 @@
 mod ability;
 mod answers;
 mod callers;
+mod forks;
 mod ladder;
 mod random;
 mod script;

@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -13,7 +14,7 @@ use crate::domain::absence::Absence;
 use crate::domain::standing::{Change, Substitution};
 use crate::engine::{Error, Identity, Preview};
 use crate::http::App;
-use crate::http::extract::{Body, Caller, DryRun, Path, Query, check_name};
+use crate::http::extract::{Body, Caller, DryRun, Options, Path, Query, check_name};
 use crate::http::problem::Problem;
 use crate::store::directory::absences::KeptAbsence;
 
@@ -74,7 +75,7 @@ pub(in crate::http) async fn create(
     State(app): State<App>,
     Caller(who): Caller,
     Path(person): Path<String>,
-    Query(dry): Query<DryRun>,
+    options: Options,
     Body { value, .. }: Body<AbsenceBody>,
 ) -> Result<(StatusCode, axum::Json<Told<KeptAbsence>>), Problem> {
     permit(&app, &who, &person).await?;
@@ -82,20 +83,22 @@ pub(in crate::http) async fn create(
     if let Some(definition) = &value.definition {
         check_name("/definition", definition)?;
     }
-    let (id, note) = (clock::new_id(), app.engine.note(&who.subject));
+    let key = options.idempotency_key.as_deref();
+    let id = key.map_or_else(clock::new_id, |key| id_of(&who.subject, key));
     let absence = Absence {
         person,
         substitute: value.substitute,
         definition: value.definition,
-        from: value.active_from,
-        until: value.active_until,
+        from: kept_moment("/activeFrom", value.active_from)?,
+        until: kept_moment("/activeUntil", value.active_until)?,
     };
-    let store = app.engine.store();
+    let (store, note) = (app.engine.store(), app.engine.note(&who.subject));
+    let run = run_of(options.dry_run);
     let put = store
-        .add_absence(who.tenant, id, &absence, run_of(&dry), &note)
+        .add_absence(who.tenant, id, &absence, run, &note)
         .await?;
     settle(put, "person", &absence.person)?;
-    if dry.dry_run {
+    if options.dry_run {
         let change = Change::Absent(Substitution {
             absence: id,
             person: absence.person,
@@ -107,6 +110,26 @@ pub(in crate::http) async fn create(
     }
     let kept = read(&app, &who, &absence.person, id).await?;
     Ok((StatusCode::CREATED, axum::Json(Told::Done(kept))))
+}
+
+/// The id of what a caller adds under an idempotency key: a repeat finds what is there.
+fn id_of(subject: &str, key: &str) -> Uuid {
+    let mut hasher = Sha256::new();
+    for part in ["absence", subject, key] {
+        hasher.update((part.len() as u64).to_be_bytes());
+        hasher.update(part.as_bytes());
+    }
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hasher.finalize()[..16]);
+    uuid::Builder::from_random_bytes(bytes).into_uuid()
+}
+
+/// The moment as it is kept, in microseconds.
+fn kept_moment(pointer: &str, moment: Timestamp) -> Result<Timestamp, Problem> {
+    Timestamp::from_microsecond(moment.as_microsecond()).map_err(|error| {
+        let detail = error.to_string();
+        Problem::new("invalid_request", detail.clone()).at(pointer, "malformed", detail)
+    })
 }
 
 /// Calls an absence off. One that is over stays as it is.
@@ -123,7 +146,7 @@ pub(in crate::http) async fn delete(
     let put = app
         .engine
         .store()
-        .end_absence(who.tenant, &person, absence, run_of(&dry), &note)
+        .end_absence(who.tenant, &person, absence, run_of(dry.dry_run), &note)
         .await?;
     settle(put, "absence", &absence.to_string())?;
     if dry.dry_run {

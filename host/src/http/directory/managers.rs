@@ -59,7 +59,13 @@ async fn change(
     let put = app
         .engine
         .store()
-        .put_manager(who.tenant, &person, manager.as_deref(), run_of(dry), &note)
+        .put_manager(
+            who.tenant,
+            &person,
+            manager.as_deref(),
+            run_of(dry.dry_run),
+            &note,
+        )
         .await?;
     settle(put, "person", &person)?;
     if dry.dry_run {

@@ -144,7 +144,7 @@ async fn change(
     let note = app.engine.note(&who.subject);
     let (store, names) = (app.engine.store(), (group.as_str(), person.as_str()));
     let put = store
-        .put_membership(who.tenant, names, membership, run_of(dry), &note)
+        .put_membership(who.tenant, names, membership, run_of(dry.dry_run), &note)
         .await?;
     settle(put, "group with that person", &format!("{group}/{person}"))?;
     if dry.dry_run {
@@ -159,8 +159,8 @@ async fn change(
     Ok(axum::Json(Told::Done(find_group(app, who, &group).await?)))
 }
 
-fn run_of(dry: &DryRun) -> Run {
-    if dry.dry_run { Run::Dry } else { Run::Real }
+fn run_of(dry_run: bool) -> Run {
+    if dry_run { Run::Dry } else { Run::Real }
 }
 
 /// The problem of a change that was not made.
@@ -168,6 +168,7 @@ fn settle(put: Put, what: &'static str, id: &str) -> Result<(), Problem> {
     match put {
         Put::Done => Ok(()),
         Put::Missing => Err(missing(what, id)),
+        Put::Taken => Err(Error::KeyReused.into()),
         Put::Refused(refusal) => {
             let detail = refusal.to_string();
             let problem = Problem::new("invalid_request", detail.clone());

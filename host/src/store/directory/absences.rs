@@ -85,7 +85,7 @@ impl From<Row> for Absence {
 }
 
 impl Store {
-    /// Adds an absence under this id.
+    /// Adds an absence under this id. Where it is there already, nothing is left to do.
     pub async fn add_absence(
         &self,
         tenant: TenantId,
@@ -107,6 +107,13 @@ impl Store {
         .await?;
         if !known.person {
             return Ok(Put::Missing);
+        }
+        if let Some(kept) = change.kept(id).await? {
+            return Ok(if kept == *absence {
+                Put::Done
+            } else {
+                Put::Taken
+            });
         }
         if let Err(refusal) = absence.check(change.at) {
             return Ok(Put::Refused(refusal));
@@ -224,6 +231,20 @@ impl Store {
 }
 
 impl Change<'_> {
+    async fn kept(&mut self, id: Uuid) -> Result<Option<Absence>, StoreError> {
+        let row = sqlx::query_as!(
+            Row,
+            r#"select id, person_id, substitute_id, definition_key, active_from as "active_from: Time",
+                active_until as "active_until: Time", created_at as "created_at: Time", created_by, ended_at as "ended_at: Time"
+            from absence where tenant_id = $1 and id = $2"#,
+            self.tenant.0,
+            id
+        )
+        .fetch_optional(self.connection())
+        .await?;
+        Ok(row.map(Absence::from))
+    }
+
     async fn insert(&mut self, id: Uuid, absence: &Absence) -> Result<(), StoreError> {
         let (tenant, at, by) = (self.tenant.0, self.at, self.note.actor);
         sqlx::query!(

@@ -42,6 +42,8 @@ pub enum Put {
     Done,
     /// What it is about is not there.
     Missing,
+    /// Its id stands for something else.
+    Taken,
     Refused(Refusal),
 }
 
