@@ -40,9 +40,14 @@ struct Step {
 enum Action {
     Claim,
     Release,
-    Decide { outcome: usize, comment: bool },
+    Decide {
+        outcome: usize,
+        comment: bool,
+    },
     Cancel,
     Start,
+    /// Somebody joins a group or leaves it, and the host looks again at who is able to do the work.
+    Move,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -51,6 +56,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Action::Release),
         8 => (0..OUTCOMES.len(), any::<bool>()).prop_map(|(outcome, comment)| Action::Decide { outcome, comment }),
         1 => Just(Action::Start),
+        2 => Just(Action::Move),
     ];
     let action = prop_oneof![30 => action, 1 => Just(Action::Cancel)];
     (
@@ -99,7 +105,7 @@ fn fitting(instance: &Value, action: Action) -> Option<&'static str> {
             USERS.into_iter().find(|user| *user == owner)
         }
         (Action::Cancel, _) => Some("admin"),
-        (Action::Start | Action::Claim | Action::Release | Action::Decide { .. }, _) => None,
+        (_, _) => None,
     }
 }
 
@@ -133,6 +139,7 @@ async fn attempt(app: &TestApp, step: &Step, instance: &mut Value, task: &mut St
             format!("/v1/instances/{id}/cancel"),
             json!({ "reason": "no longer" }).to_string(),
         ),
+        Action::Move => return moved(app, step, instance).await,
         Action::Start => (
             "/v1/instances".to_owned(),
             start_body(instance["entityId"].as_str().expect("an entity")),
@@ -158,6 +165,31 @@ async fn attempt(app: &TestApp, step: &Step, instance: &mut Value, task: &mut St
         .await
         .expect(200);
     effective
+}
+
+/// A reviewer or an approver joins their group, or leaves it.
+async fn moved(app: &TestApp, step: &Step, instance: &mut Value) -> bool {
+    let (group, person) = [
+        ("reviewers", "reviewer"),
+        ("reviewers", "reviewer2"),
+        ("approvers", "approver"),
+    ][step.user % 3];
+    let method = if step.fitting { "PUT" } else { "DELETE" };
+    let path = format!("/v1/groups/{group}/members/{person}");
+    let body = step.fitting.then(|| json!({}));
+    let answer = app.host().send("admin", method, &path, &[], body).await;
+    assert!(answer.status < 300, "{}", answer.text);
+    let tenant = app.engine.store().tenant("default").await;
+    let tenant = tenant.expect("a query").expect("a tenant");
+    let id = instance["id"].as_str().expect("an id").to_owned();
+    let looked = InstanceId(id.parse().expect("an id"));
+    app.engine.look_again(tenant, looked).await.expect("a look");
+    let before = instance["revision"].clone();
+    *instance = app
+        .get("admin", &format!("/v1/instances/{id}"))
+        .await
+        .expect(200);
+    instance["revision"] != before
 }
 
 async fn run(app: &TestApp, tenant: TenantId, entity: &str, steps: &[Step]) {
@@ -310,6 +342,12 @@ fn the_audit_of_any_commands_proves_what_it_promises() {
             .expect("a count")
     };
     assert!(count("select count(*) from decision") > 10);
+    assert!(count("select count(*) from audit_entry where type = 'STATE_UNASSIGNABLE'") > 0);
+    assert!(count("select count(*) from audit_entry where type = 'STATE_ASSIGNABLE'") > 0);
+    assert!(
+        count("select count(*) from audit_entry where payload::jsonb->>'reason' = 'lost_standing'")
+            > 0
+    );
     assert!(count("select count(*) from instance where status = 'COMPLETED'") > 0);
     assert!(
         count("select count(distinct type) from audit_entry where stream_kind = 'instance'") > 6

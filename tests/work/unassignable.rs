@@ -61,7 +61,7 @@ async fn an_empty_group_goes_to_the_manager_then_the_fallback_group() {
     let claim = format!("/v1/tasks/{}/claim", task_of(&instance));
     app.post("reviewer", &claim, json!({}))
         .await
-        .problem(403, "not_a_candidate");
+        .problem(403, "forbidden");
     app.post("approver", &claim, json!({})).await.expect(200);
 
     manager(&app, "author", "reviewer").await;
@@ -70,7 +70,7 @@ async fn an_empty_group_goes_to_the_manager_then_the_fallback_group() {
     let claim = format!("/v1/tasks/{}/claim", task_of(&instance));
     app.post("approver", &claim, json!({}))
         .await
-        .problem(403, "not_a_candidate");
+        .problem(403, "forbidden");
     app.post("reviewer", &claim, json!({})).await.expect(200);
 }
 

@@ -15,6 +15,7 @@ pub mod perform;
 mod queue;
 mod rechecks;
 mod request;
+mod rivals;
 pub mod seal;
 mod standing;
 mod turns;

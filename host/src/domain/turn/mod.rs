@@ -26,7 +26,6 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::actor::Actor;
-use super::answer::Verdict;
 use super::apply::{Stamp, apply};
 use super::command::Command;
 use super::event::Event;
@@ -36,7 +35,6 @@ use super::instance::{Instance, StateInstance};
 use super::json::Json;
 use super::lookup::Lookup;
 use super::question::{Answer, AssignCause, Facts, Occurrence, Question, Source};
-use super::rejection::Rejection;
 use super::version::Version;
 
 use assign::Looking;
@@ -353,7 +351,7 @@ impl<'a> Turn<'a> {
     pub fn answer(&mut self, answer: Answer) -> Result<(), TurnError> {
         match (std::mem::replace(&mut self.phase, Phase::Settle), answer) {
             (Phase::Guard(occurrence, after), Answer::Verdict(verdict)) => {
-                judge(verdict)?;
+                fault::judge(verdict)?;
                 if let After::Transition(moving) = after {
                     self.phase = Phase::Transition(occurrence, moving);
                 }
@@ -493,16 +491,6 @@ impl<'a> Turn<'a> {
         self.instance = folded.expect("a turn emits what can happen");
         self.doubt_after(&event);
         self.events.push(event);
-    }
-}
-
-fn judge(verdict: Verdict) -> Result<(), TurnError> {
-    match verdict {
-        Verdict::Allow => Ok(()),
-        Verdict::Deny(reason) => Err(Rejection::Forbidden(fault::reason("guard", reason)?).into()),
-        Verdict::Invalid(violations) => {
-            Err(Rejection::Invalid(fault::violations("guard", violations)?).into())
-        }
     }
 }
 
