@@ -168,10 +168,7 @@ impl Engine {
             at: self.0.clock.now(),
             actor: &request.who.subject,
             action: request.command.action(),
-            instance: match &request.command {
-                crate::domain::command::Command::Cancel { instance, .. } => Some(*instance),
-                _ => None,
-            },
+            instance: request.command.instance(),
             task: request.command.task(),
             code: &code,
             detail: &error.to_string(),

@@ -5,13 +5,16 @@
 //! question left. Every answer is checked against the declared graph and the host's own rules before
 //! an event comes of it.
 //!
-//! Start reading at [`Turn::begin`]; the host's rules stand in `rules`, what a plan may say in `plan`, what
+//! Start reading at [`Turn::begin`]; the host's rules stand in `rules` and `standing`, what a plan may say in `plan`, what
 //! an assignment may say in `assign`.
 
 mod assign;
 mod fault;
+mod hands;
+mod operation;
 mod plan;
 mod rules;
+mod standing;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -34,6 +37,7 @@ use super::rejection::Rejection;
 use super::version::Version;
 
 pub use fault::{Fault, TurnError};
+pub use hands::DELEGATIONS_MAX;
 
 /// How many router states one command may pass.
 pub const ROUTER_STEPS_MAX: u32 = 16;
@@ -90,6 +94,8 @@ enum Phase {
 enum Looking {
     /// To make tasks of an assignment.
     Assign(Box<StateInstance>, AssignCause, Assignment),
+    /// To give a task to a known person.
+    Give(Box<hands::Giving>),
 }
 
 /// What an allowing guard leads to.
@@ -109,6 +115,8 @@ struct Moving {
 struct Deciding {
     task: TaskId,
     outcome: String,
+    /// In whose name, where that is not the actor's own.
+    on_behalf_of: Option<String>,
     comment: Option<String>,
     input: Json,
 }
@@ -192,7 +200,13 @@ impl<'a> Turn<'a> {
             at: context.now,
             actor: context.by(),
         };
-        let instance = apply(None, &event, stamp).expect("a start begins an instance");
+        let mut instance = apply(None, &event, stamp).expect("a start begins an instance");
+        let mut events = vec![event];
+        if let Some(predecessor) = instance.predecessor {
+            let event = Event::FlowRestarted { predecessor };
+            instance = apply(Some(instance), &event, stamp).expect("it goes on");
+            events.push(event);
+        }
         let proposed = Occurrence {
             state_instance: None,
             trigger: START.to_owned(),
@@ -211,7 +225,7 @@ impl<'a> Turn<'a> {
             ids,
             instance,
             revision: 1,
-            events: vec![event],
+            events,
             phase: Phase::Guard(proposed, After::Enter),
             entering: VecDeque::from([initial]),
             router_steps: 0,
@@ -235,26 +249,15 @@ impl<'a> Turn<'a> {
             entering: VecDeque::new(),
             router_steps: 0,
         };
+        operation::not_suspended(&turn.instance, command)?;
         match command {
             Command::Start { .. } => unreachable!("a start has no instance yet"),
-            Command::Claim { task } => {
-                let state = rules::may_claim(context, &turn.instance, *task)?;
-                turn.emit(Event::TaskClaimed {
-                    task: *task,
-                    state,
-                    owner: context.actor.id.clone(),
-                    on_behalf_of: None,
-                });
-            }
-            Command::Release { task } => {
-                let state = rules::may_release(context, &turn.instance, *task)?;
-                turn.emit(Event::TaskReleased {
-                    task: *task,
-                    state,
-                    owner: context.actor.id.clone(),
-                    reason: None,
-                });
-            }
+            Command::Claim { task } => turn.claim(*task)?,
+            Command::Release { task } => turn.release(*task)?,
+            Command::Delegate { task, to, reason } => turn.delegate(*task, to, reason)?,
+            Command::Resolve { task } => turn.resolve(*task)?,
+            Command::Reassign { task, to, reason } => turn.reassign(*task, to, reason)?,
+            Command::Reset { task, reason } => turn.reset(*task, reason)?,
             Command::Decide {
                 task,
                 outcome,
@@ -264,18 +267,15 @@ impl<'a> Turn<'a> {
                 let deciding = Deciding {
                     task: *task,
                     outcome: outcome.clone(),
+                    on_behalf_of: None,
                     comment: comment.clone(),
                     input: input.clone(),
                 };
                 turn.phase = rules::may_decide(context, &turn.instance, deciding)?;
             }
-            Command::Cancel { reason, .. } => {
-                rules::may_cancel(&turn.instance)?;
-                turn.cancel_open_tasks(None);
-                turn.emit(Event::FlowCancelled {
-                    reason: reason.clone(),
-                });
-            }
+            Command::Cancel { reason, .. } => turn.cancel(reason)?,
+            Command::Suspend { reason, .. } => turn.suspend(reason)?,
+            Command::Resume { .. } => turn.go_on()?,
             _ => unreachable!("no route leads here"),
         }
         Ok(turn)
@@ -334,6 +334,7 @@ impl<'a> Turn<'a> {
             Phase::Look(_, Looking::Assign(stay, cause, assignment)) => {
                 self.assigned(*stay, cause, assignment, findings)
             }
+            Phase::Look(_, Looking::Give(giving)) => self.given(*giving, findings),
             _ => unreachable!("the driver answers what was asked"),
         }
     }
