@@ -117,7 +117,17 @@ const TASK: &[Member] = &[
         "Who may claim it.",
     ),
     member("createdAt", Time, Always, "When it was created."),
-    member("status", Text, Always, "`PENDING`."),
+    member(
+        "status",
+        Text,
+        Always,
+        "`PENDING`, or `CLAIMED` when it is owned from the start.",
+    ),
+    member("owner", Text, Sometimes, "Who owns it from the start."),
+    member("claimedAt", Time, Sometimes, "When it was given to them."),
+    member("holding", Anything, Sometimes, "How the owner came by it."),
+    member("dueAt", Time, Sometimes, "Its next deadline."),
+    member("deadlines", Anything, Sometimes, "Its open deadlines."),
 ];
 const STAY: &[Member] = &[
     member("id", Id, Always, "The stay."),
