@@ -12,6 +12,7 @@ mod execute;
 mod observe;
 mod queue;
 mod request;
+mod restart;
 pub mod seal;
 mod turns;
 mod versions;
@@ -23,6 +24,7 @@ use moka::future::Cache;
 use tokio::sync::{Notify, watch};
 
 use crate::clock::Clock;
+use crate::domain::actor::Actor;
 use crate::domain::ids::{InstanceId, TaskId, TenantId, VersionRef};
 use crate::domain::version::Version;
 use crate::store::load::{Asked, Stored};
@@ -124,6 +126,14 @@ impl Engine {
             what: "instance",
             id: id.to_string(),
         })
+    }
+
+    /// The standing of somebody at this moment: groups, permissions, and for whom they stand in.
+    pub async fn actor(&self, who: &Identity) -> Result<Actor, Error> {
+        let asked = Asked::at(self.0.clock.now());
+        let nothing = InstanceId(uuid::Uuid::nil());
+        let who = who.principalship();
+        Ok(self.0.store.load(&who, nothing, asked).await?.actor)
     }
 
     /// Forgets the replies to idempotency keys that are older than a day.

@@ -89,6 +89,11 @@ pub const CODES: &[(&str, u16, &str)] = &[
     ("not_suspended", 409, "The instance is not suspended"),
     ("not_claimed", 409, "Nobody owns the task"),
     ("not_delegated", 409, "The task was not delegated"),
+    (
+        "delegations_exhausted",
+        409,
+        "The task was delegated often enough",
+    ),
     ("already_running", 409, "The entity has a running instance"),
     ("no_active_version", 409, "No version is active"),
     ("version_retired", 409, "The version is retired"),
@@ -277,8 +282,7 @@ fn rejected(rejection: Rejection, detail: String) -> Problem {
             problem.conflict = Some(serde_json::json!({ "instance": running }));
         }
         Rejection::Suspended { reason, by, at, .. } => {
-            problem.conflict =
-                Some(serde_json::json!({ "reason": reason, "by": by, "at": at }));
+            problem.conflict = Some(serde_json::json!({ "reason": reason, "by": by, "at": at }));
         }
         Rejection::NotNow { .. } => {}
         Rejection::Ended { status, at, .. } => {

@@ -7,16 +7,18 @@ use uuid::Uuid;
 
 use super::time::Time;
 use super::{Store, StoreError};
+use crate::domain::actor::Actor;
 use crate::domain::answer::Principal;
 use crate::domain::ids::TenantId;
+use crate::domain::instance::Holding;
 use crate::domain::json::Json;
 
 /// Whose tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum View {
-    /// Those that I own.
+    /// Those that I own, or an absent person for whom I stand in.
     Mine,
-    /// Those that I may claim.
+    /// Those that I may claim, for myself or for such a person.
     Available,
     /// All that are open.
     All,
@@ -26,7 +28,8 @@ pub enum View {
 #[derive(Debug, Clone)]
 pub struct TaskFilter {
     pub view: View,
-    pub subject: String,
+    /// With the standing of this moment.
+    pub actor: Actor,
     pub definition: Option<String>,
     pub state: Option<String>,
     pub after: Option<Uuid>,
@@ -41,6 +44,8 @@ pub struct TaskSummary {
     pub label: String,
     pub status: String,
     pub owner: Option<String>,
+    /// Whose work it is, or would be, where that is neither the owner nor the reader.
+    pub on_behalf_of: Option<String>,
     #[schema(value_type = Vec<Object>)]
     pub candidates: Vec<Principal>,
     #[schema(value_type = Option<Object>)]
@@ -68,17 +73,28 @@ impl Store {
         tenant: TenantId,
         filter: &TaskFilter,
     ) -> Result<Vec<TaskSummary>, StoreError> {
+        let absences = filter.actor.stands_in_for.iter();
+        let (absent, definitions): (Vec<_>, Vec<_>) = absences
+            .filter(|absence| absence.person != filter.actor.id)
+            .map(|absence| (absence.person.clone(), absence.definition.clone()))
+            .unzip();
         let rows = sqlx::query!(
             r#"select t.id, t.label, t.status, t.owner, t.candidates, t.form, t.created_at as "created_at: Time",
-                t.claimed_at as "claimed_at: Time", s.name as state, s.priority, s.due_at as "due_at: Time",
-                t.instance_id, i.definition_key, i.definition_version, i.entity_type, i.entity_id, i.initiator
+                t.claimed_at as "claimed_at: Time", t.holding, s.name as state, s.priority, s.due_at as "due_at: Time",
+                t.instance_id, i.definition_key, i.definition_version, i.entity_type, i.entity_id, i.initiator,
+                i.requesters || s.exclude as "barred!"
             from task t
             join state_instance s on s.tenant_id = t.tenant_id and s.instance_id = t.instance_id and s.id = t.state_id
             join instance i on i.tenant_id = t.tenant_id and i.id = t.instance_id
             where t.tenant_id = $1
               and case $2::text
-                  when 'mine' then t.status = 'CLAIMED' and t.owner = $3
-                  when 'available' then t.status = 'PENDING' and not ($3 = any(s.exclude))
+                  when 'mine' then t.status = 'CLAIMED' and t.owner = any($8::text[] || $3::text) and (
+                      t.owner = $3 or not (array[$3, t.owner] && (i.requesters || s.exclude)) and exists (
+                          select from unnest($8::text[], $9::text[]) as a (person, definition)
+                          where a.person = t.owner and coalesce(a.definition, i.definition_key) = i.definition_key
+                      )
+                  )
+                  when 'available' then t.status = 'PENDING' and i.status = 'RUNNING' and not ($3 = any(s.exclude))
                       and t.id in (
                           select c.task_id from task_candidate c
                           where c.tenant_id = $1 and c.kind = 'user' and c.principal = $3
@@ -86,6 +102,17 @@ impl Store {
                           select c.task_id from membership m
                           join task_candidate c on c.tenant_id = m.tenant_id and c.kind = 'group' and c.principal = m.group_id
                           where m.tenant_id = $1 and m.person_id = $3 and m.valid_to is null and not ($3 = any(i.requesters))
+                          union all
+                          select c.task_id from unnest($8::text[], $9::text[]) as a (person, definition)
+                          join task_candidate c on c.tenant_id = $1 and c.kind = 'user' and c.principal = a.person
+                          where coalesce(a.definition, i.definition_key) = i.definition_key
+                            and not (array[$3, a.person] && (i.requesters || s.exclude))
+                          union all
+                          select c.task_id from unnest($8::text[], $9::text[]) as a (person, definition)
+                          join membership m on m.tenant_id = $1 and m.person_id = a.person and m.valid_to is null
+                          join task_candidate c on c.tenant_id = $1 and c.kind = 'group' and c.principal = m.group_id
+                          where coalesce(a.definition, i.definition_key) = i.definition_key
+                            and not (array[$3, a.person] && (i.requesters || s.exclude))
                       )
                   else t.status in ('PENDING', 'CLAIMED')
               end
@@ -100,22 +127,37 @@ impl Store {
                 View::Available => "available",
                 View::All => "all",
             },
-            filter.subject,
+            filter.actor.id,
             filter.definition,
             filter.state,
             filter.after,
-            filter.limit
+            filter.limit,
+            &absent,
+            &definitions as &[Option<String>]
         )
         .fetch_all(&mut *self.reading(tenant).await?)
         .await?;
         rows.into_iter()
             .map(|row| {
-                let candidates = serde_json::from_str(&row.candidates)
-                    .map_err(|error| StoreError::inconsistent("task", row.id, error))?;
+                let damaged = |error| StoreError::inconsistent("task", row.id, error);
+                let candidates: Vec<Principal> =
+                    serde_json::from_str(&row.candidates).map_err(damaged)?;
+                let holding = row.holding.as_deref().map(serde_json::from_str);
+                let holding: Option<Holding> = holding.transpose().map_err(damaged)?;
+                let owner = row.owner.as_deref();
+                let principal = holding.as_ref().and_then(Holding::principal).or(owner);
+                let on_behalf_of = match filter.view {
+                    View::Available => {
+                        claimed_for(&filter.actor, &row.definition_key, &candidates, &row.barred)
+                    }
+                    View::Mine => principal.filter(|person| *person != filter.actor.id),
+                    View::All => principal.filter(|person| Some(*person) != owner),
+                };
                 Ok(TaskSummary {
                     id: row.id,
                     label: row.label,
                     status: row.status,
+                    on_behalf_of: on_behalf_of.map(str::to_owned),
                     owner: row.owner,
                     candidates,
                     form: row.form.map(Json::from_canonical),
@@ -134,4 +176,26 @@ impl Store {
             })
             .collect()
     }
+}
+
+/// The absent person for whom the actor would claim a task: nobody, where they are a candidate themselves.
+fn claimed_for<'a>(
+    actor: &'a Actor,
+    definition: &'a str,
+    candidates: &[Principal],
+    barred: &[String],
+) -> Option<&'a str> {
+    let is_candidate = |person: &str, groups: &[String]| {
+        let mut candidates = candidates.iter();
+        candidates.any(|candidate| candidate.includes(person, groups))
+    };
+    if is_candidate(&actor.id, &actor.groups) {
+        return None;
+    }
+    let mut absent = actor.absent(definition);
+    absent
+        .find(|absent| {
+            is_candidate(&absent.person, &absent.groups) && !barred.contains(&absent.person)
+        })
+        .map(|absent| absent.person.as_str())
 }

@@ -68,17 +68,16 @@ impl Turn<'_> {
         Ok(())
     }
 
-    pub(super) fn delegate(
-        &mut self,
-        id: TaskId,
-        to: &str,
-        reason: &str,
-    ) -> Result<(), TurnError> {
+    pub(super) fn delegate(&mut self, id: TaskId, to: &str, reason: &str) -> Result<(), TurnError> {
         let (place, task) = self.place(id)?;
         place.acting_for(task, "delegate")?;
         let (owner, holding) = place.owned(task, "delegate")?;
         if place.is_own_work() {
             return Err(own_work(place).into());
+        }
+        if holding.delegations.len() >= DELEGATIONS_MAX {
+            let message = format!("a task is delegated at most {DELEGATIONS_MAX} times");
+            return Err(Rejection::not_now("delegations_exhausted", message).into());
         }
         said(Some(to), reason)?;
         not_in_a_circle(to, &self.context.actor.id, owner, holding)?;
@@ -112,16 +111,16 @@ impl Turn<'_> {
         Ok(())
     }
 
-    pub(super) fn reassign(
-        &mut self,
-        id: TaskId,
-        to: &str,
-        reason: &str,
-    ) -> Result<(), TurnError> {
+    pub(super) fn reassign(&mut self, id: TaskId, to: &str, reason: &str) -> Result<(), TurnError> {
         let (place, task) = self.place(id)?;
+        let initiator = &self.instance.initiator;
+        let theirs = task.owner() == Some(initiator);
+        if place.is_own_work() && theirs {
+            return Err(own_work(place).into());
+        }
         said(Some(to), reason)?;
         place.unbarred(to)?;
-        if place.is_own_work() && to != self.instance.initiator {
+        if place.is_own_work() && to != initiator {
             return Err(own_work(place).into());
         }
         if task.owner() == Some(to) {
@@ -193,13 +192,8 @@ impl Turn<'_> {
     }
 }
 
-/// A chain leads to somebody new, and ends.
-fn not_in_a_circle(
-    to: &str,
-    actor: &str,
-    owner: &str,
-    holding: &Holding,
-) -> Result<(), Rejection> {
+/// A chain leads to somebody new.
+fn not_in_a_circle(to: &str, actor: &str, owner: &str, holding: &Holding) -> Result<(), Rejection> {
     let refuse = |code, message| Err(Rejection::invalid("/to", code, message));
     if to == actor {
         return refuse(
@@ -212,10 +206,6 @@ fn not_in_a_circle(
     if to == owner || absent == Some(to) || before.any(|from| from == to) {
         let message = format!("{to} had this task before; hand it back instead");
         return refuse("delegation_circle", message);
-    }
-    if holding.delegations.len() >= DELEGATIONS_MAX {
-        let message = format!("a task is delegated at most {DELEGATIONS_MAX} times");
-        return refuse("delegations_exhausted", message);
     }
     Ok(())
 }

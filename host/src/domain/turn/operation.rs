@@ -9,10 +9,7 @@ use crate::domain::rejection::Rejection;
 /// Nothing happens to a suspended instance but what ends the suspension, or the instance, or prepares it for either.
 pub(super) fn not_suspended(instance: &Instance, command: &Command) -> Result<(), Rejection> {
     match (&instance.status, command) {
-        (
-            _,
-            Command::Cancel { .. } | Command::Resume { .. } | Command::Migrate { .. },
-        ) => Ok(()),
+        (_, Command::Cancel { .. } | Command::Resume { .. } | Command::Migrate { .. }) => Ok(()),
         (Status::Suspended { reason, by, at }, _) => Err(Rejection::Suspended {
             id: instance.id,
             reason: reason.clone(),

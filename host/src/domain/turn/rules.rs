@@ -71,10 +71,7 @@ pub(super) fn may_decide(
 }
 
 /// The open task of this id; otherwise who ended it, or the instance.
-pub(super) fn open(
-    instance: &Instance,
-    id: TaskId,
-) -> Result<(&StateInstance, &Task), Rejection> {
+pub(super) fn open(instance: &Instance, id: TaskId) -> Result<(&StateInstance, &Task), Rejection> {
     if let Some(found) = instance
         .open_task(id)
         .filter(|(_, task)| task.status.is_open())

@@ -143,14 +143,10 @@ impl<'a> Place<'a> {
     /// The absent people for whom the actor may work here, with their groups. What initiators do on their own request
     /// nobody does for them.
     fn absent(self) -> impl Iterator<Item = (&'a str, &'a [String])> {
-        let actor = self.context.actor;
+        let nobody = self.is_own_work();
         let key = &self.context.version.reference.key;
-        let here = !self.is_own_work();
-        let absences = actor.stands_in_for.iter();
-        absences
-            .filter(move |absence| here && absence.person != actor.id)
-            .filter(move |absence| absence.definition.as_ref().is_none_or(|only| only == key))
-            .map(|absence| (absence.person.as_str(), absence.groups.as_slice()))
+        let absent = self.context.actor.absent(key).filter(move |_| !nobody);
+        absent.map(|absent| (absent.person.as_str(), absent.groups.as_slice()))
     }
 }
 
@@ -163,11 +159,8 @@ fn took_part(task: &Task, person: &str) -> bool {
 }
 
 fn is_candidate(task: &Task, person: &str, groups: &[String]) -> bool {
-    task.candidates.iter().any(|candidate| match candidate {
-        Principal::User(id) => id == person,
-        Principal::Group(id) => groups.contains(id),
-        Principal::ManagerOf(_) => false,
-    })
+    let mut candidates = task.candidates.iter();
+    candidates.any(|candidate| candidate.includes(person, groups))
 }
 
 fn not_a_candidate(task: &Task, person: &str) -> Rejection {
