@@ -4,5 +4,9 @@
 
 mod answers;
 mod callers;
+mod hands;
+mod operation;
+mod people;
 mod random;
 mod script;
+mod substitutes;
