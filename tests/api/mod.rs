@@ -6,14 +6,19 @@
 mod access;
 mod actions;
 mod definitions;
+mod delegation;
 mod dry_run;
 mod events;
 mod hostile;
 mod lists;
 mod observed;
 mod openapi;
+mod operation;
+mod people;
 mod problems;
 mod requests;
+mod self_approval;
+mod substitutes;
 
 use std::collections::BTreeMap;
 
