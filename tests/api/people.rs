@@ -54,9 +54,9 @@ pub(super) async fn all_back(app: &TestApp) {
 }
 
 pub(super) async fn managed(app: &TestApp, person: &str, manager: &str) {
-    let managed = "insert into manager (tenant_id, person_id, manager_id, valid_from)
+    let sql = "insert into manager (tenant_id, person_id, manager_id, valid_from)
         select id, $1, $2, now() from tenant where name = 'default'";
-    sqlx::query(managed)
+    sqlx::query(sql)
         .bind(person)
         .bind(manager)
         .execute(app.database.admin_pool())

@@ -7,11 +7,12 @@ use super::Engine;
 use super::error::Error;
 use super::request::Identity;
 use super::restart::{has_ended, start_after};
+use super::turns::Directory;
 use crate::domain::actor::Actor;
 use crate::domain::answer::Violation;
 use crate::domain::command::Command;
 use crate::domain::graph::FiredBy;
-use crate::domain::ids::{InstanceId, TaskId, TenantId, VersionRef};
+use crate::domain::ids::{InstanceId, TaskId, VersionRef};
 use crate::domain::instance::{Entity, Instance};
 use crate::domain::json::Json;
 use crate::domain::rejection::Rejection;
@@ -76,13 +77,18 @@ impl Engine {
             actor: &loaded.actor,
             now,
         };
+        let directory = Directory {
+            tenant: who.tenant,
+            changes: loaded.directory,
+            now,
+        };
         let mut actions = Vec::new();
         let mut commands = of_tasks(&version, &instance);
         commands.truncate(ACTIONS_MAX);
         commands.extend(of_the_whole(&instance).map(|command| (command, None)));
         for (command, state) in commands {
             actions.push(
-                self.explain(who.tenant, context, &instance, command, state)
+                self.explain(directory, context, &instance, command, state)
                     .await?,
             );
         }
@@ -127,7 +133,12 @@ impl Engine {
             version: &version,
             ..context
         };
-        self.turn(tenant, context, None, command).await?;
+        let directory = Directory {
+            tenant,
+            changes: startable.directory,
+            now: context.now,
+        };
+        self.turn(directory, context, None, command).await?;
         let Entity { kind, id } = &instance.entity;
         match self.0.store.running(tenant, key, kind, id).await? {
             Some(running) => Err(Rejection::AlreadyRunning { running }.into()),
@@ -137,7 +148,7 @@ impl Engine {
 
     async fn explain(
         &self,
-        tenant: TenantId,
+        directory: Directory,
         context: Context<'_>,
         instance: &Instance,
         command: Command,
@@ -145,7 +156,7 @@ impl Engine {
     ) -> Result<Action, Error> {
         let result = match permitted(context.actor, &command) {
             Ok(()) => self
-                .turn(tenant, context, Some(instance.clone()), &command)
+                .turn(directory, context, Some(instance.clone()), &command)
                 .await
                 .map(drop),
             Err(error) => Err(error),

@@ -1,8 +1,9 @@
 //! How tasks change hands: claimed, released, delegated and handed back by those who work on them, reassigned and reset
 //! by operators. Deciding them is not here.
 
+use super::assign::Looking;
 use super::standing::Place;
-use super::{Looking, Phase, Turn, TurnError, rules};
+use super::{Phase, Turn, TurnError, rules};
 use crate::domain::answer::Violation;
 use crate::domain::event::Event;
 use crate::domain::ids::{StateId, TaskId};

@@ -5,6 +5,7 @@
 //! actor's standing as of the moment of the command and changes nothing.
 
 use super::Context;
+use super::able::deciders;
 use crate::domain::answer::Principal;
 use crate::domain::instance::{Holding, Instance, StateInstance, Task, TaskStatus};
 use crate::domain::rejection::Rejection;
@@ -37,7 +38,8 @@ impl<'a> Place<'a> {
             let message = format!("{person} is excluded from work in {name}");
             return Err(Rejection::forbidden("excluded", message));
         }
-        if self.stay.tasks.iter().any(|task| took_part(task, person)) {
+        let mut decided = self.stay.tasks.iter().flat_map(deciders);
+        if decided.any(|decider| decider == person) {
             let message = format!("{person} has already decided in {name}");
             return Err(Rejection::forbidden("already_decided", message));
         }
@@ -148,14 +150,6 @@ impl<'a> Place<'a> {
         let absent = self.context.actor.absent(key).filter(move |_| !nobody);
         absent.map(|absent| (absent.person.as_str(), absent.groups.as_slice()))
     }
-}
-
-/// Whether the task was decided by this person or in their name.
-fn took_part(task: &Task, person: &str) -> bool {
-    let named = |id: Option<&str>| id == Some(person);
-    task.decision().is_some_and(|decision| {
-        decision.actor == person || named(decision.on_behalf_of.as_deref()) || named(task.owner())
-    })
 }
 
 fn is_candidate(task: &Task, person: &str, groups: &[String]) -> bool {

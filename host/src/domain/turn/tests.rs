@@ -2,11 +2,15 @@
 //!
 //! `script` holds the flow and drives the turns.
 
+mod ability;
 mod answers;
 mod callers;
+mod forks;
 mod hands;
+mod ladder;
 mod operation;
 mod people;
 mod random;
 mod script;
 mod substitutes;
+mod town;
