@@ -32,6 +32,10 @@ const ADMIN_PERMISSIONS: &[&str] = &[
     "definition:activate-own-work",
     "definition:retire",
     "instance:cancel",
+    "instance:suspend",
+    "instance:migrate",
+    "instance:signal",
+    "task:assign",
     "audit:read",
     "directory:write",
 ];

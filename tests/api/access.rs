@@ -51,7 +51,8 @@ impl World {
         Some(match (last, operation.method.as_str()) {
             ("instances", _) => approval_start("doc-2"),
             ("decide", _) => json!({ "outcome": "APPROVE" }),
-            ("cancel", _) => json!({ "reason": "no longer needed" }),
+            ("cancel" | "suspend" | "reset", _) => json!({ "reason": "no longer needed" }),
+            ("delegate" | "reassign", _) => json!({ "to": "approver", "reason": "away" }),
             ("{name}", "put") => office(),
             ("manager", _) => json!({ "manager": "reviewer" }),
             ("absences", _) => json!({

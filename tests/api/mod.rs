@@ -8,6 +8,7 @@ mod access;
 mod actions;
 mod calendars;
 mod definitions;
+mod delegation;
 mod dry_run;
 mod events;
 mod hostile;
@@ -16,10 +17,14 @@ mod lookups;
 mod managers;
 mod observed;
 mod openapi;
+mod operation;
 mod orphans;
+mod people;
 mod problems;
 mod requests;
+mod self_approval;
 mod standing;
+mod substitutes;
 
 use std::collections::BTreeMap;
 

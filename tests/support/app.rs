@@ -46,6 +46,8 @@ pub(crate) const ADMIN: &[&str] = &[
     "instance:start",
     "instance:read",
     "instance:cancel",
+    "instance:suspend",
+    "task:assign",
     "task:act",
     "task:read",
     "definition:read",

@@ -16,6 +16,7 @@ mod queue;
 mod rechecks;
 mod request;
 mod rivals;
+mod restart;
 pub mod seal;
 mod standing;
 mod turns;
@@ -28,6 +29,7 @@ use moka::future::Cache;
 use tokio::sync::{Notify, watch};
 
 use crate::clock::Clock;
+use crate::domain::actor::Actor;
 use crate::domain::ids::{InstanceId, TaskId, TenantId, VersionRef};
 use crate::domain::lookup::{Findings, Lookup};
 use crate::domain::version::Version;
@@ -159,6 +161,14 @@ impl Engine {
             what: "instance",
             id: id.to_string(),
         })
+    }
+
+    /// The standing of somebody at this moment: groups, permissions, and for whom they stand in.
+    pub async fn actor(&self, who: &Identity) -> Result<Actor, Error> {
+        let asked = Asked::at(self.0.clock.now());
+        let nothing = InstanceId(uuid::Uuid::nil());
+        let who = who.principalship();
+        Ok(self.0.store.load(&who, nothing, asked).await?.actor)
     }
 
     /// Forgets the replies to idempotency keys that are older than a day.

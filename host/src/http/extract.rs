@@ -302,3 +302,20 @@ pub fn check_name(pointer: &str, name: &str) -> Result<(), Problem> {
         ),
     )
 }
+
+/// Why somebody does something, in their own words.
+pub fn check_reason(reason: &str) -> Result<(), Problem> {
+    const CHARS_MAX: usize = 2_000;
+    let fits = reason.chars().count() <= CHARS_MAX;
+    let (code, detail) = if reason.trim().is_empty() {
+        ("required", "say why".to_owned())
+    } else if !fits {
+        ("too_long", format!("at most {CHARS_MAX} characters"))
+    } else if reason.contains('\0') {
+        ("malformed", "without the character NUL".to_owned())
+    } else {
+        return Ok(());
+    };
+    let problem = Problem::new("invalid_request", format!("/reason: {detail}"));
+    Err(problem.at("/reason", code, detail))
+}

@@ -1,4 +1,4 @@
-//! Instances: start, read, explain, cancel.
+//! Instances: start, list, read, explain.
 
 use axum::extract::State;
 use axum::http::header;
@@ -9,7 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::App;
-use super::commands::{Changed, Started, run};
+use super::commands::{Started, run};
 use super::extract::{Body, Caller, DryRun, Options, Path, Query, check_name, check_size};
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
@@ -37,12 +37,6 @@ pub(super) struct StartBody {
     #[serde(default = "Json::empty")]
     #[schema(value_type = Object)]
     pub data: Json,
-}
-
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct CancelBody {
-    pub reason: String,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -103,27 +97,6 @@ pub(super) async fn start(
         definition: value.definition_key,
         entity,
         data: value.data,
-    };
-    run(&app, &who, command, options, &canonical).await
-}
-
-/// Cancels a running instance.
-#[utoipa::path(post, path = "/v1/instances/{id}/cancel", tag = "instances", params(("id" = Uuid, Path), DryRun), request_body = CancelBody,
-    responses((status = 200, body = Changed)))]
-pub(super) async fn cancel(
-    State(app): State<App>,
-    Caller(who): Caller,
-    Path(id): Path<Uuid>,
-    options: Options,
-    Body { value, canonical }: Body<CancelBody>,
-) -> Result<Response, Problem> {
-    if value.reason.trim().is_empty() || value.reason.len() > 2_000 {
-        let detail = "say why, in at most 2000 bytes";
-        return Err(Problem::new("invalid_request", detail).at("/reason", "required", detail));
-    }
-    let command = Command::Cancel {
-        instance: InstanceId(id),
-        reason: value.reason,
     };
     run(&app, &who, command, options, &canonical).await
 }

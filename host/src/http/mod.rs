@@ -12,6 +12,7 @@ mod docs;
 mod events;
 pub mod extract;
 mod health;
+mod instance_commands;
 mod instances;
 mod layers;
 pub mod openapi;
@@ -19,6 +20,7 @@ pub mod page;
 pub mod problem;
 pub mod server;
 mod standing;
+mod task_commands;
 mod tasks;
 pub mod token;
 pub mod views;
@@ -171,11 +173,18 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(definitions::list))
         .routes(routes!(instances::start, instances::list))
         .routes(routes!(instances::audit))
-        .routes(routes!(instances::cancel))
+        .routes(routes!(instance_commands::cancel))
+        .routes(routes!(instance_commands::suspend))
+        .routes(routes!(instance_commands::resume))
+        .routes(routes!(instance_commands::restart))
         .routes(routes!(tasks::list))
         .routes(routes!(tasks::claim))
         .routes(routes!(tasks::release))
         .routes(routes!(tasks::decide))
+        .routes(routes!(task_commands::delegate))
+        .routes(routes!(task_commands::resolve))
+        .routes(routes!(task_commands::reassign))
+        .routes(routes!(task_commands::reset))
         .routes(routes!(standing::standing))
         .routes(routes!(directory::put_member, directory::delete_member))
         .routes(routes!(

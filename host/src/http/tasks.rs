@@ -79,13 +79,14 @@ pub(super) async fn list(
 ) -> Result<axum::Json<Page<TaskSummary>>, Problem> {
     app.engine.permit(&who, "task:read").await?;
     let limit = limit(query.limit)?;
+    let actor = app.engine.actor(&who).await?;
     let filter = TaskFilter {
         view: match query.view {
             None | Some(WhichTasks::Mine) => View::Mine,
             Some(WhichTasks::Available) => View::Available,
             Some(WhichTasks::All) => View::All,
         },
-        subject: who.subject.clone(),
+        actor,
         definition: query.definition,
         state: query.state,
         after: decode(query.after.as_deref())?,

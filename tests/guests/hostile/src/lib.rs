@@ -79,13 +79,21 @@ impl Guest for Hostile {
 
     fn assign(facts: Snapshot, _state: String, _cause: AssignCause) -> Assignment {
         let wanted = Wanted::of(&[&facts.instance.data]);
-        misbehave(wanted.within("assign"));
+        let behaviour = wanted.within("assign");
+        misbehave(behaviour);
         let group = text(&facts.config, "candidates").unwrap_or_else(|| "reviewers".into());
+        let initiator = facts.instance.initiator;
+        let (candidate, owner) = match behaviour {
+            "own_initiator" => (Principal::Group(group), Some(initiator)),
+            "offer_initiator" => (Principal::User(initiator), None),
+            "offer_manager" => (Principal::ManagerOf(initiator), None),
+            _ => (Principal::Group(group), None),
+        };
         Assignment {
             offers: vec![Offer {
                 label: "work".into(),
-                candidates: vec![Principal::Group(group)],
-                owner: None,
+                candidates: vec![candidate],
+                owner,
                 form: None,
                 deadlines: vec![],
             }],
