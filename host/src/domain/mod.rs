@@ -24,5 +24,6 @@ pub mod lookup;
 pub mod question;
 pub mod rejection;
 pub mod schema;
+pub mod search;
 pub mod turn;
 pub mod version;

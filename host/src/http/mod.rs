@@ -16,6 +16,7 @@ mod layers;
 pub mod openapi;
 pub mod page;
 pub mod problem;
+mod search;
 pub mod server;
 mod tasks;
 pub mod token;

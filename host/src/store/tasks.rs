@@ -29,6 +29,11 @@ pub struct TaskFilter {
     pub subject: String,
     pub definition: Option<String>,
     pub state: Option<String>,
+    pub owner: Option<String>,
+    pub label: Option<String>,
+    pub min_priority: Option<i16>,
+    /// What is due before this moment.
+    pub due_before: Option<Timestamp>,
     pub after: Option<Uuid>,
     pub limit: i64,
 }
@@ -70,7 +75,7 @@ impl Store {
     ) -> Result<Vec<TaskSummary>, StoreError> {
         let rows = sqlx::query!(
             r#"select t.id, t.label, t.status, t.owner, t.candidates, t.form, t.created_at as "created_at: Time",
-                t.claimed_at as "claimed_at: Time", s.name as state, s.priority, s.due_at as "due_at: Time",
+                t.claimed_at as "claimed_at: Time", s.name as state, s.priority, coalesce(t.due_at, s.due_at) as "due_at: Time",
                 t.instance_id, i.definition_key, i.definition_version, i.entity_type, i.entity_id, i.initiator
             from task t
             join state_instance s on s.tenant_id = t.tenant_id and s.instance_id = t.instance_id and s.id = t.state_id
@@ -92,6 +97,10 @@ impl Store {
               and ($4::text is null or i.definition_key = $4)
               and ($5::text is null or s.name = $5)
               and ($6::uuid is null or t.id > $6)
+              and ($8::text is null or (t.status = 'CLAIMED' and t.owner = $8))
+              and ($9::text is null or t.label = $9)
+              and ($10::smallint is null or s.priority >= $10)
+              and ($11::timestamptz is null or coalesce(t.due_at, s.due_at) < $11)
             order by t.id
             limit $7"#,
             tenant.0,
@@ -104,7 +113,11 @@ impl Store {
             filter.definition,
             filter.state,
             filter.after,
-            filter.limit
+            filter.limit,
+            filter.owner,
+            filter.label,
+            filter.min_priority,
+            filter.due_before.map(Time) as _
         )
         .fetch_all(&mut *self.reading(tenant).await?)
         .await?;
