@@ -5,6 +5,7 @@
 
 mod access;
 mod actions;
+mod attributes;
 mod definitions;
 mod dry_run;
 mod events;
@@ -12,6 +13,7 @@ mod hostile;
 mod lists;
 mod observed;
 mod openapi;
+mod owners;
 mod problems;
 mod requests;
 

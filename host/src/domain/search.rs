@@ -46,11 +46,9 @@ impl AttributeType {
 
     fn takes(self, operator: Operator) -> bool {
         match operator {
-            Operator::Eq
-            | Operator::Ne
-            | Operator::In
-            | Operator::Exists
-            | Operator::Absent => true,
+            Operator::Eq | Operator::Ne | Operator::In | Operator::Exists | Operator::Absent => {
+                true
+            }
             Operator::Gt | Operator::Gte | Operator::Lt | Operator::Lte => {
                 !matches!(self, AttributeType::Boolean | AttributeType::Bytes)
             }
@@ -174,8 +172,7 @@ impl Wish {
             ));
         }
         let bound = |value: &str| {
-            read(kind, value, &bytes)
-                .ok_or_else(|| format!("{value:?} is not {}", expected(kind)))
+            read(kind, value, &bytes).ok_or_else(|| format!("{value:?} is not {}", expected(kind)))
         };
         let (operator, bounds) = match self.operator {
             Operator::Exists => (presence(&self.value)?, vec![]),
@@ -290,9 +287,8 @@ mod tests {
     use super::*;
 
     fn condition(kind: AttributeType, text: &str) -> Result<(Operator, Vec<String>), String> {
-        let condition = Wish::parse("a", text).of(kind, |text| {
-            (text != "!").then(|| text.as_bytes().to_vec())
-        })?;
+        let condition = Wish::parse("a", text)
+            .of(kind, |text| (text != "!").then(|| text.as_bytes().to_vec()))?;
         let bounds = condition.bounds.into_iter().map(|bound| match bound {
             Bound::Plain(text) => text,
             Bound::Bytes(bytes) => format!("{bytes:?}"),

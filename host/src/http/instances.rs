@@ -55,6 +55,7 @@ pub(super) enum Included {
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct InstanceQuery {
     pub definition: Option<String>,
     /// RUNNING, SUSPENDED, COMPLETED or CANCELLED.

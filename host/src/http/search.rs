@@ -110,7 +110,9 @@ pub(super) async fn conditions(
 /// With or without padding, in either alphabet.
 fn base64(text: &str) -> Option<Vec<u8>> {
     let padded = format!("{text:=<width$}", width = text.len().next_multiple_of(4));
-    let bytes = STANDARD.decode(&padded).or_else(|_| URL_SAFE.decode(&padded));
+    let bytes = STANDARD
+        .decode(&padded)
+        .or_else(|_| URL_SAFE.decode(&padded));
     bytes.ok()
 }
 

@@ -165,6 +165,12 @@ impl Probe<'_> {
         self.columns.operators == ["eq"]
     }
 
+    /// Whether the index has less to go through than all who have the attribute.
+    pub(super) fn is_range(&self) -> bool {
+        let broad = |operator: &String| operator == "ne" || operator == "exists";
+        !self.columns.operators.iter().all(broad)
+    }
+
     /// All instances that may pass, sorted, unless they are more than `most`. Whoever is not among them fails.
     pub(super) async fn whole(
         &self,

@@ -122,7 +122,10 @@ impl Store {
         let more = match (ordered, search.probes.len()) {
             (Some(leading), _) => search.led(leading).await?,
             (None, 0) => search.walk(EXAMINED_MAX).await?,
-            (None, _) => search.walk(WALKED_MAX).await? && search.led(0).await?,
+            (None, _) => {
+                let leading = search.probes.iter().position(Probe::is_range);
+                search.walk(WALKED_MAX).await? && search.led(leading.unwrap_or(0)).await?
+            }
         };
         let reached = search.after.filter(|_| more);
         Ok(search.page.end(reached))

@@ -94,7 +94,10 @@ async fn a_token_without_a_tenant_is_of_the_default_one_if_there_is_one() {
     for token in [hs256(&content("tenant", Value::Null)), hs256(&null)] {
         let refused = check(&token).await.unwrap_err();
         assert_eq!(refused.code(), "token_claim_invalid");
-        assert!(refused.to_string().contains("the claim tenant"), "{refused}");
+        assert!(
+            refused.to_string().contains("the claim tenant"),
+            "{refused}"
+        );
         let single = AuthSettings {
             default_tenant: Some("acme".to_owned()),
             ..settings()
