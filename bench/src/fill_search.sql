@@ -1,8 +1,8 @@
 -- As many instances as asked for, with four attributes each, in the tenant of the development host.
--- One amount in a thousand is that of `rare`, and all of the oldest tenth have the region `OLD`.
+-- Amounts repeat after a million instances, and all of the oldest tenth have the region `OLD`.
 create temporary table place as select id as tenant from tenant where name = 'default';
 insert into attribute_declaration (tenant_id, name, definition_key, type)
-select tenant, name, 'bench-orders', type from place,
+select tenant, name, definition, type from place, (values ('bench-orders'), ('bench-returns')) f (definition),
     (values ('amount', 'decimal'), ('region', 'text'), ('reference', 'text'), ('urgent', 'boolean')) d (name, type)
 on conflict do nothing;
 create temporary table filled as

@@ -72,6 +72,7 @@ impl Connection {
 
     async fn answer(&mut self, request: hyper::Request<Full<Bytes>>) -> anyhow::Result<Value> {
         let path = request.uri().clone();
+        self.sender.ready().await?;
         let response = self.sender.send_request(request).await?;
         let status = response.status();
         let bytes = response.into_body().collect().await?.to_bytes();

@@ -22,13 +22,14 @@ use crate::domain::ids::TenantId;
 use crate::domain::search::Condition;
 
 /// The most instances that an index may leave for a search to look at these alone.
-const NARROW_MAX: i32 = 20_000;
+const NARROW_MAX: i32 = 5_000;
 /// So few that no other index is asked.
 const NARROW_ENOUGH: usize = 1_000;
 /// The instances that one request looks at.
 const EXAMINED_MAX: usize = 20_000;
-/// Those that a walk looks at before an index is to lead.
-const WALKED_MAX: usize = 4_000;
+/// Those that a walk looks at before an index is to lead: when so many do not fill a page, few instances fit, or only
+/// old ones do, and going through an index costs less.
+const WALKED_MAX: usize = 1_000;
 /// Those that a search looks at first; twice as many each time that they do not fill the page.
 const WINDOW_MIN: usize = 256;
 const WINDOW_MAX: usize = 4_096;
@@ -188,7 +189,12 @@ impl Search<'_> {
 
     /// Looks at those that an index names, newest first. Whether there may be more.
     async fn led(&mut self, probe: usize) -> Result<bool, StoreError> {
-        let mut size = WINDOW_MIN;
+        // Without an order, each question goes through the whole range, so it is asked for much at once.
+        let mut size = if self.probes[probe].is_ordered() {
+            WINDOW_MIN
+        } else {
+            WINDOW_MAX
+        };
         while self.page.wanted() > 0 && self.examined < EXAMINED_MAX {
             let (before, most) = (self.after.unwrap_or(Uuid::max()), bounded(size));
             let named = self.probes[probe]

@@ -16,8 +16,11 @@ from (
         ))
         and not exists (
             select from unnest($12::text[], $13::text[], $14::text[], $15::text[]) as c (name, kind, operator, bound)
-            left join attribute a
-                on a.tenant_id = $1 and a.instance_id = i.id and a.name = c.name and a.type = c.kind
+            -- One key look-up each: `limit` keeps the planner from reading all attributes of an instance.
+            left join lateral (
+                select * from attribute
+                where tenant_id = $1 and instance_id = i.id and name = c.name and type = c.kind limit 1
+            ) a on true
             where not coalesce(case c.operator
                 when 'exists' then a.name is not null
                 when 'absent' then a.name is null
