@@ -2,9 +2,8 @@
 //!
 //! A search by attributes has three ways. When some attribute's index leaves few instances, it looks at these alone.
 //! Otherwise it walks from the newest instance on and looks at each one's attributes; and when that finds too little,
-//! or an index has the order of instances anyway, it looks at those which that index names, newest first. Bounded
-//! probes decide, never the planner's guess. No way looks at more than [`EXAMINED_MAX`] instances: a page whose search
-//! ends there is short, and says where to go on.
+//! it looks at those that an index names, newest first. Bounded probes decide, never the planner's guess. No way looks
+//! at many more than [`EXAMINED_MAX`] instances: a page whose search ends there is short, and says where to go on.
 
 use std::collections::BTreeMap;
 
@@ -119,14 +118,15 @@ impl Store {
             search.among(&ids).await?;
             return Ok(search.page.end(None));
         }
-        let ordered = search.probes.iter().position(Probe::is_ordered);
-        let more = match (ordered, search.probes.len()) {
-            (Some(leading), _) => search.led(leading).await?,
-            (None, 0) => search.walk(EXAMINED_MAX).await?,
-            (None, _) => {
-                let leading = search.probes.iter().position(Probe::is_range);
-                search.walk(WALKED_MAX).await? && search.led(leading.unwrap_or(0)).await?
-            }
+        let leading = search
+            .probes
+            .iter()
+            .position(Probe::is_ordered)
+            .or_else(|| search.probes.iter().position(Probe::is_range))
+            .or((!search.probes.is_empty()).then_some(0));
+        let more = match leading {
+            None => search.walk(EXAMINED_MAX).await?,
+            Some(probe) => search.walk(WALKED_MAX).await? && search.led(probe).await?,
         };
         let reached = search.after.filter(|_| more);
         Ok(search.page.end(reached))
