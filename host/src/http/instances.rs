@@ -67,6 +67,8 @@ pub(super) struct InstanceQuery {
     pub initiator: Option<String>,
     /// Somebody who owns an open task of the instance now.
     pub owner: Option<String>,
+    /// Whether one of its states has nobody left who is able to do its work.
+    pub unassignable: Option<bool>,
     /// Started at or after.
     #[param(value_type = Option<String>, format = DateTime)]
     pub from: Option<Timestamp>,
@@ -173,6 +175,7 @@ pub(super) async fn list(
         entity_id: query.entity_id,
         initiator: query.initiator,
         owner: query.owner,
+        unassignable: query.unassignable,
         from: query.from,
         to: query.to,
         after: decode(query.after.as_deref())?,

@@ -43,6 +43,8 @@ pub struct InstanceFilter {
     pub entity_type: Option<String>,
     pub entity_id: Option<String>,
     pub initiator: Option<String>,
+    /// Nobody is able to do the work of one of its states, or somebody of each; none for all.
+    pub unassignable: Option<bool>,
     /// Started at or after.
     pub from: Option<Timestamp>,
     /// Started before.
@@ -262,7 +264,8 @@ impl Search<'_> {
             &conditions.bounds,
             among as _,
             i64::from(bounded(size)),
-            i64::from(bounded(self.page.wanted()))
+            i64::from(bounded(self.page.wanted())),
+            filter.unassignable
         )
         .fetch_all(&mut *self.connection)
         .await?;

@@ -76,6 +76,14 @@ from (
           and ($8::timestamptz is null or i.started_at >= $8)
           and ($9::timestamptz is null or i.started_at < $9)
           and ($10::uuid is null or i.id < $10)
+          and ($19::boolean is not true or i.id in (
+              select s.instance_id from state_instance s
+              where s.tenant_id = $1 and s.unassignable_since is not null and s.left_at is null
+          ))
+          and ($19::boolean is not false or i.id not in (
+              select s.instance_id from state_instance s
+              where s.tenant_id = $1 and s.unassignable_since is not null and s.left_at is null
+          ))
           and ($16::uuid[] is null or i.id = any($16))
         order by i.id desc
         limit $17
