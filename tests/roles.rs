@@ -70,6 +70,7 @@ async fn used() -> TestApp {
         .expect(201);
     let rest = "insert into attribute (tenant_id, instance_id, name, type, text_value)
         select tenant_id, id, 'title', 'text', 'A plan' from instance;
+        insert into attribute_declaration select tenant_id, 'title', definition_key, 'text' from instance;
         insert into calendar select tenant_id, 'office', '{}', started_at from instance;
         insert into job (tenant_id, id, kind, instance_id, due_at, payload)
         select tenant_id, id, 'deadline', id, started_at, '{}' from instance;

@@ -1,9 +1,12 @@
 //! Deny by default: without a token, without a role, from another tenant, and for the wrong reader.
 
+use wrkflw::http::auth::{AuthSettings, Secret};
+
 use super::calendars::office;
 use super::openapi::{Operation, operations};
+use super::problems::signed;
 use super::*;
-use crate::support::app::ADMIN;
+use crate::support::app::{ADMIN, SECRET};
 
 /// What stands for the parameters of a path, of things that are there.
 struct World {
@@ -221,4 +224,35 @@ async fn groups_are_the_databases_and_not_the_tokens() {
         refused.problem(403, "forbidden")["reason"],
         "not_a_candidate"
     );
+}
+
+/// Where a host serves one tenant, tokens need not name it.
+#[tokio::test]
+async fn a_single_tenant_needs_no_claim() {
+    let app = TestApp::start().await;
+    let started = app.started("doc-1").await;
+    let nameless = json!({ "sub": "author", "roles": ["user"], "exp": 4_000_000_000_u64 });
+    let headers = [("authorization", signed(&nameless, SECRET))];
+    let headers = headers
+        .each_ref()
+        .map(|(name, value)| (*name, value.as_str()));
+    let strict = app.host();
+    let refused = strict
+        .send("", "GET", "/v1/instances", &headers, None)
+        .await;
+    refused.problem(401, "token_claim_invalid");
+    let single = app.guarded_by(&AuthSettings {
+        hs256_secret: Some(Secret::new(SECRET)),
+        default_tenant: Some("default".into()),
+        ..AuthSettings::default()
+    });
+    let listed = single
+        .send("", "GET", "/v1/instances", &headers, None)
+        .await;
+    assert_eq!(listed.expect(200)["data"][0]["id"], started["id"]);
+    // A claim still counts where there is one.
+    let other = bearer(&app.host(), "author", "nowhere", &["user"]);
+    let other = [(other.0, other.1.as_str())];
+    let refused = single.send("", "GET", "/v1/instances", &other, None).await;
+    refused.problem(403, "unknown_tenant");
 }

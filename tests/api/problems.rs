@@ -33,7 +33,7 @@ async fn ask(
 }
 
 /// A token of these claims, signed as the host expects.
-fn signed(claims: &Value, secret: &[u8]) -> String {
+pub(super) fn signed(claims: &Value, secret: &[u8]) -> String {
     let key = EncodingKey::from_secret(secret);
     let token = jsonwebtoken::encode(&Header::default(), claims, &key).expect("a token");
     format!("Bearer {token}")

@@ -40,20 +40,20 @@ struct Step {
 enum Action {
     Claim,
     Release,
-<<<<<<< HEAD
     Decide {
         outcome: usize,
         comment: bool,
     },
-=======
-    Decide { outcome: usize, comment: bool },
-    Delegate { to: usize },
+    Delegate {
+        to: usize,
+    },
     Resolve,
-    Reassign { to: usize },
+    Reassign {
+        to: usize,
+    },
     Reset,
     Suspend,
     Resume,
->>>>>>> people
     Cancel,
     Start,
     /// Somebody joins a group or leaves it, and the host looks again at who is able to do the work.
@@ -66,14 +66,11 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Action::Release),
         8 => (0..OUTCOMES.len(), any::<bool>()).prop_map(|(outcome, comment)| Action::Decide { outcome, comment }),
         1 => Just(Action::Start),
-<<<<<<< HEAD
         2 => Just(Action::Move),
-=======
         2 => (0..USERS.len()).prop_map(|to| Action::Delegate { to }),
         1 => Just(Action::Resolve),
         1 => (0..USERS.len()).prop_map(|to| Action::Reassign { to }),
         1 => Just(Action::Reset),
->>>>>>> people
     ];
     let rest = prop_oneof![1 => Just(Action::Suspend), 3 => Just(Action::Resume), 1 => Just(Action::Cancel)];
     let action = prop_oneof![30 => action, 3 => rest];
@@ -119,13 +116,6 @@ fn fitting(instance: &Value, action: Action) -> Option<&'static str> {
     };
     match (action, task["owner"].as_str()) {
         (Action::Claim, None) => Some(worker),
-<<<<<<< HEAD
-        (Action::Release | Action::Decide { .. }, Some(owner)) => {
-            USERS.into_iter().find(|user| *user == owner)
-        }
-        (Action::Cancel, _) => Some("admin"),
-        (_, _) => None,
-=======
         (
             Action::Release | Action::Decide { .. } | Action::Delegate { .. } | Action::Resolve,
             Some(owner),
@@ -144,10 +134,10 @@ fn fitting(instance: &Value, action: Action) -> Option<&'static str> {
             | Action::Release
             | Action::Decide { .. }
             | Action::Delegate { .. }
-            | Action::Resolve,
+            | Action::Resolve
+            | Action::Move,
             _,
         ) => None,
->>>>>>> people
     }
 }
 
@@ -179,13 +169,6 @@ async fn attempt(app: &TestApp, step: &Step, instance: &mut Value, task: &mut St
             let body = json!({ "outcome": OUTCOMES[outcome], "comment": comment, "input": { "pages": 1.50 } });
             (format!("/v1/tasks/{task}/decide"), body.to_string())
         }
-<<<<<<< HEAD
-        Action::Cancel => (
-            format!("/v1/instances/{id}/cancel"),
-            json!({ "reason": "no longer" }).to_string(),
-        ),
-        Action::Move => return moved(app, step, instance).await,
-=======
         Action::Delegate { to } => (format!("/v1/tasks/{task}/delegate"), hand(to)),
         Action::Resolve => (format!("/v1/tasks/{task}/resolve"), "{}".to_owned()),
         Action::Reassign { to } => (format!("/v1/tasks/{task}/reassign"), hand(to)),
@@ -193,7 +176,7 @@ async fn attempt(app: &TestApp, step: &Step, instance: &mut Value, task: &mut St
         Action::Suspend => (format!("/v1/instances/{id}/suspend"), reason.clone()),
         Action::Resume => (format!("/v1/instances/{id}/resume"), "{}".to_owned()),
         Action::Cancel => (format!("/v1/instances/{id}/cancel"), reason.clone()),
->>>>>>> people
+        Action::Move => return moved(app, step, instance).await,
         Action::Start => (
             "/v1/instances".to_owned(),
             start_body(instance["entityId"].as_str().expect("an entity")),
@@ -411,16 +394,13 @@ fn the_audit_of_any_commands_proves_what_it_promises() {
             .expect("a count")
     };
     assert!(count("select count(*) from decision") > 10);
-<<<<<<< HEAD
     assert!(count("select count(*) from audit_entry where type = 'STATE_UNASSIGNABLE'") > 0);
     assert!(count("select count(*) from audit_entry where type = 'STATE_ASSIGNABLE'") > 0);
     assert!(
         count("select count(*) from audit_entry where payload::jsonb->>'reason' = 'lost_standing'")
             > 0
     );
-=======
     assert!(count("select count(*) from decision where on_behalf_of is not null") > 0);
->>>>>>> people
     assert!(count("select count(*) from instance where status = 'COMPLETED'") > 0);
     assert!(
         count("select count(distinct type) from audit_entry where stream_kind = 'instance'") > 12

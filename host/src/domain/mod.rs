@@ -27,6 +27,7 @@ pub mod question;
 pub mod refusal;
 pub mod rejection;
 pub mod schema;
+pub mod search;
 pub mod standing;
 pub mod turn;
 pub mod version;

@@ -255,15 +255,21 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Query<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Query<T>, Problem> {
-        if parts.uri.query().is_some_and(has_nul) {
-            let detail = "a query parameter has a NUL in it";
-            return Err(Problem::new("malformed_request", detail));
-        }
+        refuse_nul(parts.uri.query().unwrap_or_default())?;
         let query = axum::extract::Query::<T>::from_request_parts(parts, app).await;
         query
             .map(|axum::extract::Query(value)| Query(value))
             .map_err(|error| Problem::new("malformed_request", error.body_text()))
     }
+}
+
+/// Refuses a query that no stored text can answer.
+pub fn refuse_nul(query: &str) -> Result<(), Problem> {
+    if has_nul(query) {
+        let detail = "a query parameter has a NUL in it";
+        return Err(Problem::new("malformed_request", detail));
+    }
+    Ok(())
 }
 
 /// PostgreSQL keeps no text with a NUL, so none is looked for. In a URI it can only stand encoded.

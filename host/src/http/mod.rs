@@ -18,6 +18,7 @@ mod layers;
 pub mod openapi;
 pub mod page;
 pub mod problem;
+mod search;
 pub mod server;
 mod standing;
 mod task_commands;

@@ -86,6 +86,8 @@ pub struct StateView {
     pub predecessors: Vec<Uuid>,
     /// Decisions of one outcome that the state asks for.
     pub needed: u32,
+    /// Who owns its tasks or owned them to the end, each person once, in the order of the tasks.
+    pub owners: Vec<String>,
     pub tasks: Vec<TaskView>,
     /// None while the state is active.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -232,6 +234,7 @@ impl StateView {
             caller: state.caller.clone(),
             predecessors: state.predecessors.iter().map(|id| id.0).collect(),
             needed: state.needed,
+            owners: owners(state),
             tasks: state.tasks.iter().map(TaskView::of).collect(),
             left: None,
         }
@@ -248,6 +251,16 @@ impl StateView {
             ..StateView::of(&past.state, graph)
         }
     }
+}
+
+fn owners(state: &StateInstance) -> Vec<String> {
+    let mut owners: Vec<String> = Vec::new();
+    for owner in state.tasks.iter().filter_map(Task::owner) {
+        if !owners.iter().any(|known| known == owner) {
+            owners.push(owner.to_owned());
+        }
+    }
+    owners
 }
 
 impl TaskView {

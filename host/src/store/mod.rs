@@ -4,6 +4,7 @@
 //! which is the only place that changes instances; the other files hold the queries of their tables.
 
 pub mod attempts;
+pub mod attributes;
 pub mod audit;
 pub mod calendars;
 pub mod commit;

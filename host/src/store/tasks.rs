@@ -32,6 +32,11 @@ pub struct TaskFilter {
     pub actor: Actor,
     pub definition: Option<String>,
     pub state: Option<String>,
+    pub owner: Option<String>,
+    pub label: Option<String>,
+    pub min_priority: Option<i16>,
+    /// What is due before this moment.
+    pub due_before: Option<Timestamp>,
     pub after: Option<Uuid>,
     pub limit: i64,
 }
@@ -93,7 +98,11 @@ impl Store {
             filter.after,
             filter.limit,
             &absent,
-            &definitions as &[Option<String>]
+            &definitions as &[Option<String>],
+            filter.owner,
+            filter.label,
+            filter.min_priority,
+            filter.due_before.map(Time) as _
         )
         .fetch_all(&mut *self.reading(tenant).await?)
         .await?;

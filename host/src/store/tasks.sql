@@ -1,6 +1,7 @@
--- $1 tenant, $2 view, $3 subject, $4 definition, $5 state, $6 after, $7 limit, $8 absent people and $9 for which definitions
+-- $1 tenant, $2 view, $3 subject, $4 definition, $5 state, $6 after, $7 limit, $8 absent people and $9 for which definitions,
+-- $10 owner, $11 label, $12 lowest priority, $13 due before
 select t.id, t.label, t.status, t.owner, t.candidates, t.form, t.created_at as "created_at: Time",
-    t.claimed_at as "claimed_at: Time", t.holding, s.name as state, s.priority, s.due_at as "due_at: Time",
+    t.claimed_at as "claimed_at: Time", t.holding, s.name as state, s.priority, coalesce(t.due_at, s.due_at) as "due_at: Time",
     t.instance_id, i.definition_key, i.definition_version, i.entity_type, i.entity_id, i.initiator,
     i.requesters || s.exclude as "barred!"
 from task t
@@ -39,5 +40,9 @@ where t.tenant_id = $1
   and ($4::text is null or i.definition_key = $4)
   and ($5::text is null or s.name = $5)
   and ($6::uuid is null or t.id > $6)
+  and ($10::text is null or (t.status = 'CLAIMED' and t.owner = $10))
+  and ($11::text is null or t.label = $11)
+  and ($12::smallint is null or s.priority >= $12)
+  and ($13::timestamptz is null or coalesce(t.due_at, s.due_at) < $13)
 order by t.id
 limit $7
