@@ -5,6 +5,7 @@
 //! `definitions` publishes, activates and retires versions.
 
 mod actions;
+mod custody;
 mod definitions;
 pub mod error;
 mod evidence;
@@ -14,6 +15,7 @@ mod queue;
 mod request;
 pub mod seal;
 mod turns;
+pub mod verify;
 mod versions;
 
 use std::sync::Arc;
@@ -30,6 +32,7 @@ use crate::store::{Store, StoreError};
 use crate::wasm::Sandbox;
 
 pub use actions::{Action, Refusal};
+pub use custody::{ChainLink, CustodyRecord, SealStanding, Signature};
 pub use definitions::{Activation, Published, check_component};
 pub use error::Error;
 pub use request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};

@@ -5,9 +5,13 @@
 
 pub mod auth;
 pub mod commands;
+mod compliance;
+mod csv;
+mod custody;
 mod definitions;
 mod directory;
 mod docs;
+mod entities;
 mod events;
 pub mod extract;
 mod health;
@@ -169,6 +173,10 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(instances::start, instances::list))
         .routes(routes!(instances::audit))
         .routes(routes!(instances::cancel))
+        .routes(routes!(entities::history))
+        .routes(routes!(custody::of_entity))
+        .routes(routes!(custody::of_instance))
+        .routes(routes!(compliance::self_approvals))
         .routes(routes!(tasks::list))
         .routes(routes!(tasks::claim))
         .routes(routes!(tasks::release))

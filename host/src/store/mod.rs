@@ -6,8 +6,11 @@
 pub mod attempts;
 pub mod audit;
 pub mod commit;
+pub mod compliance;
+pub mod custody;
 pub mod definitions;
 pub mod directory;
+pub mod entities;
 pub mod error;
 pub mod feed;
 pub mod instances;
@@ -19,6 +22,7 @@ pub mod starts;
 pub mod streams;
 pub mod tasks;
 pub mod time;
+pub mod verify;
 
 pub use error::StoreError;
 pub use pools::{PoolSizes, Store};
