@@ -30,10 +30,12 @@ impl World {
             Some("instances") => &self.instance,
             Some("tasks") => &self.task,
             Some("people") => "author",
+            Some("entities") => "doc-1",
             _ => "authors",
         };
         let path = path
             .replace("{id}", id)
+            .replace("{type}", "document")
             .replace("{key}", "document-approval");
         path.replace("{version}", "1").replace("{person}", "author")
     }

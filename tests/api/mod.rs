@@ -5,6 +5,8 @@
 
 mod access;
 mod actions;
+mod compliance;
+mod custody;
 mod definitions;
 mod dry_run;
 mod events;

@@ -2,7 +2,8 @@
 //! decision against its row and its seal.
 
 use std::collections::BTreeMap;
-use std::fmt::Debug;
+
+use serde::Serialize;
 
 use super::Problem;
 use crate::domain::apply::{Stamp, apply};
@@ -10,6 +11,7 @@ use crate::domain::audit::Entry;
 use crate::domain::event::Event;
 use crate::domain::ids::{InstanceId, TaskId};
 use crate::domain::instance::{Decision, Instance, Status};
+use crate::domain::json::Json;
 use crate::engine::SealKeys;
 use crate::engine::seal::Verdict;
 use crate::store::verify::{DecisionRow, EntryRow, InstanceRow, TaskRow};
@@ -174,14 +176,15 @@ fn decision(entry: &Entry, event: &Event) -> Option<(TaskId, Decision)> {
 }
 
 /// Notes where a row and the entries differ. `code` tells whose row.
-fn differs<T: PartialEq + Debug>(
+fn differs<T: PartialEq + Serialize>(
     (code, name): (&'static str, &str),
     stored: &T,
     recorded: &T,
     problems: &mut Vec<Problem>,
 ) {
     if stored != recorded {
-        let detail = format!("{name} is {stored:?}, and its entries give {recorded:?}");
+        let (stored, recorded) = (Json::of(stored), Json::of(recorded));
+        let detail = format!("{name} is {stored}, and its entries give {recorded}");
         problems.push(Problem::new(None, code, detail));
     }
 }
@@ -274,22 +277,32 @@ fn of_decision(
         input,
         decided_at,
     } = &stored.decision;
-    let shown = |name: &str, stored: &dyn Debug, recorded: &dyn Debug| {
-        format!("{name} is {stored:?}, and the entry says {recorded:?}")
+    let shown = |name: &str, stored: Json, recorded: Json| {
+        (stored != recorded).then(|| format!("{name} is {stored}, and the entry says {recorded}"))
     };
-    let hidden = |name: &str| format!("{name} is not what the entry says");
+    // What people wrote may be confidential, so it is named and not shown.
+    let hidden =
+        |name: &str, same: bool| (!same).then(|| format!("{name} is not what the entry says"));
     let differences = [
-        (*outcome != recorded.outcome).then(|| shown("outcome", outcome, &recorded.outcome)),
-        (*actor != recorded.actor).then(|| shown("actor", actor, &recorded.actor)),
-        (*on_behalf_of != recorded.on_behalf_of)
-            .then(|| shown("on_behalf_of", on_behalf_of, &recorded.on_behalf_of)),
-        (*decided_at != recorded.decided_at)
-            .then(|| shown("decided_at", decided_at, &recorded.decided_at)),
-        (stored.instance != task.instance)
-            .then(|| shown("instance_id", &stored.instance, &task.instance)),
-        // What people wrote may be confidential, so it is named and not shown.
-        (*comment != recorded.comment).then(|| hidden("comment")),
-        (*input != recorded.input).then(|| hidden("input")),
+        shown("outcome", Json::of(outcome), Json::of(&recorded.outcome)),
+        shown("actor", Json::of(actor), Json::of(&recorded.actor)),
+        shown(
+            "on_behalf_of",
+            Json::of(on_behalf_of),
+            Json::of(&recorded.on_behalf_of),
+        ),
+        shown(
+            "decided_at",
+            Json::of(decided_at),
+            Json::of(&recorded.decided_at),
+        ),
+        shown(
+            "instance_id",
+            Json::of(&stored.instance),
+            Json::of(&task.instance),
+        ),
+        hidden("comment", *comment == recorded.comment),
+        hidden("input", *input == recorded.input),
     ];
     for difference in differences.into_iter().flatten() {
         let detail = format!("decision of task {}: {difference}", task.id);
