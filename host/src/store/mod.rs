@@ -15,6 +15,7 @@ pub mod error;
 pub mod feed;
 pub mod instances;
 pub mod load;
+mod lookups;
 pub mod outbox;
 pub mod pools;
 pub mod purge;
