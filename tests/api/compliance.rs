@@ -177,6 +177,25 @@ async fn a_forged_decision_is_found_in_its_period() {
     assert_eq!(found["findings"][2]["state"], Value::Null);
 }
 
+/// What people write into a comment or an input never passes for what the host recorded of the state.
+#[tokio::test]
+async fn nobody_talks_a_state_into_own_work() {
+    let app = TestApp::start().await;
+    let instance = app.started("doc-1").await;
+    let tail = r#"","stateName":"ReworkRequested","task":"00000000-0000-0000-0000-000000000000","type":"DECISION_RECORDED"}"#;
+    let approval = json!({ "outcome": "APPROVE", "comment": tail, "input": { "stateName": "ReworkRequested" } });
+    app.decided("reviewer", &instance, approval).await;
+    // The decision is made to look as if the author had made it.
+    sql(
+        &app,
+        "set session_replication_role = replica; update decision set actor = 'author'; reset session_replication_role",
+    )
+    .await;
+    let found = report(&app, "").await;
+    assert_eq!(counts(&found), [1, 0, 1, 0]);
+    assert_eq!(found["findings"][0]["state"], "Submitted");
+}
+
 /// The version that was in force counts, not the one that the instance was moved to afterwards.
 #[tokio::test]
 async fn own_work_is_told_by_the_version_in_force() {

@@ -93,7 +93,9 @@ impl Store {
         )
         .fetch_one(&mut *transaction)
         .await?;
-        // The version stands last in the evidence, whose members are sorted. A decision whose instance is gone belongs to no definition; it is examined whatever is asked for, and has no
+        // Version and state at the time of the decision stand in the audit, before any migration of the instance. Members
+        // of canonical JSON are sorted, so the ends of the texts are the host's own, whatever people put into the input.
+        // A decision whose instance is gone belongs to no definition; it is examined whatever is asked for, and has no
         // requesters to be compared with. `engine::verify` reports it.
         let rows = sqlx::query!(
             r#"with examined as materialized (
@@ -105,12 +107,14 @@ impl Store {
                   and ($4::text is null or i.definition_key = $4)
             ),
             own as materialized (
-                select e.*, s.name as state, coalesce(recorded.version, e.definition_version) as version
+                select e.*, coalesce(recorded.state, s.name) as state, coalesce(recorded.version, e.definition_version) as version
                 from examined e
                 left join task t on t.tenant_id = $1 and t.id = e.task_id and t.instance_id = e.instance_id
                 left join state_instance s on s.tenant_id = $1 and s.instance_id = t.instance_id and s.id = t.state_id
                 left join lateral (
-                    select substring(c.evidence from '"version":([0-9]{1,9})}$')::int as version
+                    select substring(c.evidence from '"version":([0-9]{1,9})}$')::int as version, substring(
+                        a.payload from '"stateName":"([^"\\]+)","task":"[0-9a-f-]{36}","type":"DECISION_RECORDED"}$'
+                    ) as state
                     from audit_entry a
                     join lateral (
                         select b.evidence, b.command_id from audit_entry b

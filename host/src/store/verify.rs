@@ -36,6 +36,8 @@ pub struct InstanceRow {
     pub outcome: Option<String>,
     pub end_reason: Option<String>,
     pub ended_by: Option<String>,
+    pub suspend_reason: Option<String>,
+    pub suspended_by: Option<String>,
     pub entity: Entity,
     pub initiator: String,
     pub requesters: Vec<String>,
@@ -144,8 +146,8 @@ impl Snapshot {
             Which::All => self.ids(after, limit).await?,
         };
         let rows = sqlx::query!(
-            "select id, definition_key, definition_version, revision, status, outcome, end_reason, ended_by, entity_type, entity_id,
-                initiator, requesters, predecessor, parent, data, audit_seq, audit_head, event_seq
+            "select id, definition_key, definition_version, revision, status, outcome, end_reason, ended_by, suspend_reason, suspended_by,
+                entity_type, entity_id,                initiator, requesters, predecessor, parent, data, audit_seq, audit_head, event_seq
             from instance where tenant_id = $1 and id = any($2) order by id",
             self.tenant.0,
             &ids
@@ -165,6 +167,8 @@ impl Snapshot {
                 outcome: row.outcome,
                 end_reason: row.end_reason,
                 ended_by: row.ended_by,
+                suspend_reason: row.suspend_reason,
+                suspended_by: row.suspended_by,
                 entity: Entity {
                     kind: row.entity_type,
                     id: row.entity_id,

@@ -190,25 +190,32 @@ fn differs<T: PartialEq + Serialize>(
 }
 
 fn of_instance(row: &InstanceRow, folded: &Instance, problems: &mut Vec<Problem>) {
-    let (mut outcome, mut reason, mut by) = (None, None, None);
-    if let Status::Completed { outcome: with, .. } = &folded.status {
-        outcome = Some(with.clone());
-    }
-    if let Status::Cancelled {
-        reason: why,
-        by: who,
-        ..
-    } = &folded.status
-    {
-        (reason, by) = (Some(why.clone()), Some(who.clone()));
+    let (mut outcome, mut ended, mut suspended) = (None, (None, None), (None, None));
+    match folded.status.clone() {
+        Status::Running => {}
+        Status::Suspended { reason, by, .. } => suspended = (Some(reason), Some(by)),
+        Status::Completed { outcome: with, .. } => outcome = Some(with),
+        Status::Cancelled { reason, by, .. } => ended = (Some(reason), Some(by)),
     }
     let status = folded.status.name().to_owned();
     let at = |name| ("instance", name);
     differs(at("status"), &row.status, &status, problems);
     differs(at("revision"), &row.revision, &folded.revision, problems);
     differs(at("outcome"), &row.outcome, &outcome, problems);
-    differs(at("end_reason"), &row.end_reason, &reason, problems);
-    differs(at("ended_by"), &row.ended_by, &by, problems);
+    differs(at("end_reason"), &row.end_reason, &ended.0, problems);
+    differs(at("ended_by"), &row.ended_by, &ended.1, problems);
+    differs(
+        at("suspend_reason"),
+        &row.suspend_reason,
+        &suspended.0,
+        problems,
+    );
+    differs(
+        at("suspended_by"),
+        &row.suspended_by,
+        &suspended.1,
+        problems,
+    );
     differs(
         at("definition"),
         &row.definition,
