@@ -4,6 +4,7 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -14,7 +15,7 @@ use crate::domain::ids::TenantId;
 /// How long the examination of a period may take, in milliseconds.
 const EXAMINATION_MS: &str = "20000";
 /// Findings and refused attempts that are listed, newest first. All are counted.
-pub const LISTED_MAX: usize = 100;
+pub const LISTED_MAX: i64 = 100;
 
 /// What is examined.
 #[derive(Debug, Clone)]
@@ -93,69 +94,13 @@ impl Store {
         )
         .fetch_one(&mut *transaction)
         .await?;
-        // Version and state at the time of the decision stand in the audit, before any migration of the instance. Members
-        // of canonical JSON are sorted, so the ends of the texts are the host's own, whatever people put into the input.
-        // A decision whose instance is gone belongs to no definition; it is examined whatever is asked for, and has no
-        // requesters to be compared with. `engine::verify` reports it.
-        let rows = sqlx::query!(
-            r#"with examined as materialized (
-                select d.task_id, d.instance_id, d.outcome, d.actor, d.on_behalf_of, d.decided_at, i.definition_key,
-                    i.definition_version, i.requesters
-                from decision d
-                left join instance i on i.tenant_id = d.tenant_id and i.id = d.instance_id
-                where d.tenant_id = $1 and d.decided_at >= $2 and d.decided_at < $3
-                  and ($4::text is null or i.definition_key = $4)
-            ),
-            own as materialized (
-                select e.*, coalesce(recorded.state, s.name) as state, coalesce(recorded.version, e.definition_version) as version
-                from examined e
-                left join task t on t.tenant_id = $1 and t.id = e.task_id and t.instance_id = e.instance_id
-                left join state_instance s on s.tenant_id = $1 and s.instance_id = t.instance_id and s.id = t.state_id
-                left join lateral (
-                    select substring(c.evidence from '"version":([0-9]{1,9})}$')::int as version, substring(
-                        a.payload from '"stateName":"([^"\\]+)","task":"[0-9a-f-]{36}","type":"DECISION_RECORDED"}$'
-                    ) as state
-                    from audit_entry a
-                    join lateral (
-                        select b.evidence, b.command_id from audit_entry b
-                        where b.tenant_id = $1 and b.stream_kind = 'instance' and b.stream_id = e.instance_id and b.seq <= a.seq
-                          and b.evidence is not null
-                        order by b.seq desc
-                        limit 1
-                    ) c on c.command_id = a.command_id
-                    where a.tenant_id = $1 and a.stream_kind = 'instance' and a.stream_id = e.instance_id
-                      and a.type = 'DECISION_RECORDED' and a.task_id = e.task_id
-                    limit 1
-                ) recorded on true
-                where e.actor = any(e.requesters) or e.on_behalf_of = any(e.requesters)
-            ),
-            declared as materialized (
-                select v.key, v.version, state ->> 'name' as state
-                from definition_version v
-                cross join lateral json_array_elements(v.graph::json -> 'states') state
-                where v.tenant_id = $1 and (v.key, v.version) in (select definition_key, version from own)
-                  and state ->> 'ownWork' = 'true'
-            ),
-            broken as materialized (
-                select o.* from own o
-                where not exists (
-                    select from declared g where g.key = o.definition_key and g.version = o.version and g.state = o.state
-                )
-            )
-            select
-                (select count(*) from examined) as "examined!", (select count(*) from own) as "own!",
-                (select count(*) from broken) as "broken!",
-                b.task_id as "task_id?", b.instance_id as "instance_id?", b.definition_key as "definition_key?",
-                b.version as "version?", b.state as "state?", b.outcome as "outcome?", b.actor as "actor?",
-                b.on_behalf_of as "on_behalf_of?", b.requesters as "requesters?", b.decided_at as "decided_at?: Time"
-            from (select) one
-            left join (select * from broken order by decided_at desc, task_id desc limit $5) b on true
-            order by b.decided_at desc, b.task_id desc"#,
+        let rows = sqlx::query_file!(
+            "src/store/compliance.sql",
             tenant.0,
             Time(period.from) as _,
             Time(period.to) as _,
             period.definition,
-            LISTED_MAX as i64
+            LISTED_MAX
         )
         .fetch_all(&mut *transaction)
         .await?;
@@ -177,15 +122,25 @@ impl Store {
                 decided_at: row.decided_at?.0,
             })
         });
-        let mut found = SelfApprovals {
+        let refused = refused(&mut transaction, tenant, period).await?;
+        Ok(SelfApprovals {
             decisions_examined: counts.0.cast_unsigned(),
             own_work: (counts.1 - counts.2).cast_unsigned(),
             self_approvals: counts.2.cast_unsigned(),
             findings: findings.collect(),
-            refused_attempts: 0,
-            refused: Vec::new(),
-        };
-        let refused = sqlx::query!(
+            refused_attempts: refused.0,
+            refused: refused.1,
+        })
+    }
+}
+
+/// How many attempts of the period were refused because the request was the actor's own, and the newest of them.
+async fn refused(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    period: &Period,
+) -> Result<(u64, Vec<RefusedAttempt>), StoreError> {
+    let refused = sqlx::query!(
             r#"select r.id, r.occurred_at as "at: Time", r.actor, r.action, r.instance_id, r.task_id, r.detail,
                 count(*) over () as "count!"
             from refused_attempt r
@@ -199,23 +154,19 @@ impl Store {
             Time(period.from) as _,
             Time(period.to) as _,
             period.definition,
-            LISTED_MAX as i64
+            LISTED_MAX
         )
-        .fetch_all(&mut *transaction)
+        .fetch_all(connection)
         .await?;
-        found.refused_attempts = refused.first().map_or(0, |row| row.count.cast_unsigned());
-        found.refused = refused
-            .into_iter()
-            .map(|row| RefusedAttempt {
-                id: row.id,
-                occurred_at: row.at.0,
-                actor: row.actor,
-                action: row.action,
-                instance_id: row.instance_id,
-                task_id: row.task_id,
-                detail: row.detail,
-            })
-            .collect();
-        Ok(found)
-    }
+    let count = refused.first().map_or(0, |row| row.count.cast_unsigned());
+    let listed = refused.into_iter().map(|row| RefusedAttempt {
+        id: row.id,
+        occurred_at: row.at.0,
+        actor: row.actor,
+        action: row.action,
+        instance_id: row.instance_id,
+        task_id: row.task_id,
+        detail: row.detail,
+    });
+    Ok((count, listed.collect()))
 }

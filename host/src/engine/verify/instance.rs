@@ -104,20 +104,16 @@ impl Recorded {
                 continue;
             };
             sealed.decisions += 1;
-            let seq = match unmet.remove(&task.id) {
-                Some((seq, recorded)) => {
-                    of_decision(task, seq, stored, &recorded, problems);
-                    Some(seq)
-                }
-                None => {
-                    let (id, by) = (task.id, &stored.decision.actor);
-                    let detail = format!(
-                        "there is a decision of task {id} by {by}, which no entry tells of"
-                    );
-                    problems.push(Problem::new(None, "decision_unrecorded", detail));
-                    None
-                }
-            };
+            let recorded = unmet.remove(&task.id);
+            let seq = recorded.as_ref().map(|(seq, _)| *seq);
+            if let Some((seq, recorded)) = &recorded {
+                of_decision(task, *seq, stored, recorded, problems);
+            } else {
+                let (id, by) = (task.id, &stored.decision.actor);
+                let detail =
+                    format!("there is a decision of task {id} by {by}, which no entry tells of");
+                problems.push(Problem::new(None, "decision_unrecorded", detail));
+            }
             if let Some(seals) = seals {
                 match seal(seals, tenant, task, stored) {
                     Ok(()) => sealed.valid += 1,
