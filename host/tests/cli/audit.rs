@@ -30,6 +30,19 @@ fn lines(text: &str) -> Vec<Value> {
     lines.collect()
 }
 
+/// The id of an instance with one decision.
+fn decided(place: &Place) -> String {
+    let start = "instance start document-approval --entity document/1 --data {\"title\":\"Budget\"} --as author";
+    let instance = place.data(start);
+    let id = instance["id"].as_str().expect("an id").to_owned();
+    let task = instance["states"][0]["tasks"][0]["id"]
+        .as_str()
+        .expect("a task");
+    place.data(&format!("task claim {task} --as reviewer"));
+    place.data(&format!("task decide {task} APPROVE --as reviewer"));
+    id
+}
+
 #[test]
 fn a_change_is_named_and_fails_the_verification() {
     let place = Place::new();
@@ -39,15 +52,7 @@ fn a_change_is_named_and_fails_the_verification() {
         "postgres://postgres@localhost/postgres?host={}/postgres/socket",
         home.display()
     );
-    let start = "instance start document-approval --entity document/1 --data {\"title\":\"Budget\"} --as author";
-    let instance = place.data(start);
-    let id = instance["id"].as_str().expect("an id").to_owned();
-    let task = instance["states"][0]["tasks"][0]["id"]
-        .as_str()
-        .expect("a task");
-    place.data(&format!("task claim {task} --as reviewer"));
-    place.data(&format!("task decide {task} APPROVE --as reviewer"));
-
+    let id = decided(&place);
     let seal = std::fs::read_to_string(home.join("seal.secret")).expect("dev made it");
     let keys = format!("--database-url {url} --seal-keys dev:{}", seal.trim());
     let verify = |what: &str| place.run(&format!("audit verify {what} {keys}"));
@@ -94,9 +99,26 @@ fn a_change_is_named_and_fails_the_verification() {
         (&2.into(), &true.into())
     );
 
+    with_other_keys(&place, &url, seal.trim());
+    for what in [
+        "--entity document/2",
+        "--tenant nobody",
+        "--entity document",
+    ] {
+        let ran = verify(what);
+        assert_eq!(ran.code, 2, "{what}: {}", ran.stdout);
+    }
+    assert_eq!(dev.stop(), Some(0));
+    let ran = verify("--all");
+    assert_eq!(ran.code, 2, "{}", ran.stdout);
+    assert!(ran.stderr.contains("check database_url"), "{}", ran.stderr);
+}
+
+/// The keys that a verifier has decide what is said of seals, and of nothing else.
+fn with_other_keys(place: &Place, url: &str, seal: &str) {
     let other = format!(
         "audit verify --all --database-url {url} --seal-keys k2:{}",
-        seal.trim()
+        seal
     );
     let ran = place.run(&other);
     assert_eq!(ran.code, 1);
@@ -113,18 +135,6 @@ fn a_change_is_named_and_fails_the_verification() {
         "{}",
         ran.stdout
     );
-    for what in [
-        "--entity document/2",
-        "--tenant nobody",
-        "--entity document",
-    ] {
-        let ran = verify(what);
-        assert_eq!(ran.code, 2, "{what}: {}", ran.stdout);
-    }
-    assert_eq!(dev.stop(), Some(0));
-    let ran = verify("--all");
-    assert_eq!(ran.code, 2, "{}", ran.stdout);
-    assert!(ran.stderr.contains("check database_url"), "{}", ran.stderr);
 }
 
 #[test]
