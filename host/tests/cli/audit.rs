@@ -116,10 +116,7 @@ fn a_change_is_named_and_fails_the_verification() {
 
 /// The keys that a verifier has decide what is said of seals, and of nothing else.
 fn with_other_keys(place: &Place, url: &str, seal: &str) {
-    let other = format!(
-        "audit verify --all --database-url {url} --seal-keys k2:{}",
-        seal
-    );
+    let other = format!("audit verify --all --database-url {url} --seal-keys k2:{seal}");
     let ran = place.run(&other);
     assert_eq!(ran.code, 1);
     assert!(ran.stdout.contains("no key named dev"), "{}", ran.stdout);
