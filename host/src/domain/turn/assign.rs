@@ -1,10 +1,11 @@
 //! From an assignment to tasks.
 
 use super::fault::{self, Fault, TurnError};
-use super::{Looking, Phase, Turn};
+use super::ladder::{Cause, Doubt};
+use super::{Phase, Turn};
 use crate::domain::answer::{Assignment, Offer, Principal};
 use crate::domain::event::Event;
-use crate::domain::ids::TaskId;
+use crate::domain::ids::{StateId, TaskId};
 use crate::domain::instance::{Holding, StateInstance, Task, TaskStatus};
 use crate::domain::json::Json;
 use crate::domain::lookup::{Findings, Lookup};
@@ -19,7 +20,30 @@ const EXCLUDED_MAX: usize = 200;
 /// The largest form of an offer, in bytes.
 const FORM_BYTES_MAX: usize = 16 * 1024;
 
+/// What the directory is asked for.
+pub(super) enum Looking {
+    /// To make tasks of an assignment.
+    Assign(Box<StateInstance>, AssignCause, Assignment),
+    /// Whether somebody is able to do the work of a stay.
+    Able(Doubt),
+    /// Whom the work goes to when nobody is, and what is known of the others.
+    Ladder(Doubt, Findings),
+}
+
 impl Turn<'_> {
+    /// Takes what the directory said.
+    pub fn found(&mut self, findings: &Findings) -> Result<(), TurnError> {
+        match std::mem::replace(&mut self.phase, Phase::Settle) {
+            Phase::Look(_, Looking::Assign(stay, cause, assignment)) => {
+                self.assigned(*stay, cause, assignment, findings)?;
+            }
+            Phase::Look(_, Looking::Able(doubt)) => self.reviewed(doubt, findings.clone()),
+            Phase::Look(_, Looking::Ladder(doubt, known)) => self.climb(doubt, known, findings),
+            _ => unreachable!("the driver answers what was asked"),
+        }
+        Ok(())
+    }
+
     /// Checks an assignment, and asks the directory what it takes to carry it out.
     pub(super) fn look_up(
         &mut self,
@@ -37,12 +61,7 @@ impl Turn<'_> {
     }
 
     fn check(&self, stay: &StateInstance, assignment: &Assignment) -> Result<(), Fault> {
-        let own_work = self
-            .context
-            .version
-            .graph
-            .state(&stay.name)
-            .is_some_and(|state| state.own_work);
+        let own_work = self.is_own_work(&stay.name);
         Self::check_assignment(stay, assignment)?;
         for offer in &assignment.offers {
             self.check_offer(stay, own_work, offer, &assignment.exclude)?;
@@ -64,14 +83,39 @@ impl Turn<'_> {
         stay.priority = assignment.priority;
         let (state, state_name) = (stay.id, stay.name.clone());
         self.emit(Event::StateEntered { state: stay });
-        for offer in assignment.offers {
+        self.offer(state, &state_name, assignment.offers, findings)?;
+        Ok(())
+    }
+
+    /// Makes the tasks of a stay. Where nothing is offered, there is one task for whoever is found.
+    fn offer(
+        &mut self,
+        state: StateId,
+        state_name: &str,
+        mut offers: Vec<Offer>,
+        findings: &Findings,
+    ) -> Result<(), Fault> {
+        if offers.is_empty() {
+            let declared = self.context.version.graph.state(state_name);
+            offers.push(Offer {
+                label: declared.map_or(state_name, |state| &state.title).to_owned(),
+                ..Offer::default()
+            });
+        }
+        for mut offer in offers {
+            if self.is_own_work(state_name) && offer.candidates.is_empty() && offer.owner.is_none()
+            {
+                let initiator = self.instance.initiator.clone();
+                offer.candidates.push(Principal::User(initiator));
+            }
             let task = self.task(offer, findings)?;
             self.emit(Event::TaskCreated {
                 state,
-                state_name: state_name.clone(),
+                state_name: state_name.to_owned(),
                 task,
             });
         }
+        self.doubt(state, Cause::Assigned);
         Ok(())
     }
 
@@ -106,13 +150,13 @@ impl Turn<'_> {
     fn check_assignment(stay: &StateInstance, assignment: &Assignment) -> Result<(), Fault> {
         let state = &stay.name;
         let refuse = |message: String| Err(Fault::new(ASSIGN, message));
-        if assignment.offers.is_empty() || assignment.offers.len() > OFFERS_MAX {
+        if assignment.offers.len() > OFFERS_MAX {
             return refuse(format!(
-                "{state} is offered 1 to {OFFERS_MAX} times, not {}",
+                "{state} is offered {OFFERS_MAX} times at most, not {}",
                 assignment.offers.len()
             ));
         }
-        if assignment.needed as usize > assignment.offers.len() {
+        if assignment.needed as usize > assignment.offers.len().max(1) {
             return refuse(format!(
                 "{state} needs {} decisions and offers {} tasks",
                 assignment.needed,
@@ -148,11 +192,9 @@ impl Turn<'_> {
         let state = &stay.name;
         let refuse = |message: String| Err(Fault::new(ASSIGN, message));
         fault::text(ASSIGN, "a label", &offer.label, fault::NAME_BYTES_MAX)?;
-        if offer.candidates.len() > CANDIDATES_MAX
-            || (offer.candidates.is_empty() && offer.owner.is_none())
-        {
+        if offer.candidates.len() > CANDIDATES_MAX {
             return refuse(format!(
-                "an offer in {state} names an owner or 1 to {CANDIDATES_MAX} candidates"
+                "an offer in {state} names {CANDIDATES_MAX} candidates at most"
             ));
         }
         for candidate in &offer.candidates {
