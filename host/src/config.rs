@@ -9,10 +9,10 @@ mod database;
 pub mod layers;
 mod nearest;
 mod sandbox;
+mod seal;
 mod secrets;
 pub mod template;
 
-use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -25,6 +25,7 @@ use crate::outbox::settings::{KafkaSettings, Mode};
 pub use auth::AuthArgs;
 pub use database::DatabaseArgs;
 pub use sandbox::SandboxArgs;
+pub use seal::SealArgs;
 
 /// What one process does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -82,14 +83,8 @@ pub struct Settings {
 
     #[command(flatten)]
     pub auth: AuthArgs,
-    /// Keys that seal decisions, as `name:hex` and separated by commas; new decisions take the first. Keep old ones: they verify
-    #[arg(
-        long,
-        env = "WRKFLW_SEAL_KEYS",
-        value_delimiter = ',',
-        hide_env_values = true
-    )]
-    pub seal_keys: Vec<String>,
+    #[command(flatten)]
+    pub seal: SealArgs,
 
     /// Kafka brokers, `host:port` and separated by commas
     #[arg(long, env = "WRKFLW_KAFKA_BROKERS", value_name = "HOSTS")]
@@ -170,21 +165,7 @@ impl Settings {
     }
 
     pub fn seals(&self) -> Result<SealKeys, SettingsError> {
-        let named: Vec<_> = self
-            .seal_keys
-            .iter()
-            .map(|text| secrets::seal_key(text))
-            .collect::<Result<_, _>>()
-            .map_err(SettingsError)?;
-        let (newest, _) = named
-            .first()
-            .cloned()
-            .ok_or_else(|| missing("seal_keys", "every decision is sealed"))?;
-        let keys: BTreeMap<_, _> = named.into_iter().collect();
-        if keys.len() < self.seal_keys.len() {
-            return Err(SettingsError("seal_keys names a key twice".into()));
-        }
-        SealKeys::new(&newest, keys).map_err(SettingsError)
+        self.seal.keys()
     }
 
     pub fn kafka(&self) -> Result<KafkaSettings, SettingsError> {

@@ -31,6 +31,7 @@ async fn every_list_caps_its_pages_and_refuses_foreign_cursors() {
         let path = operation
             .path
             .replace("{key}", "document-approval")
+            .replace("{type}", "document")
             .replace("{id}", &instance);
         for limit in ["0", "101", "-1", "many", "4294967296", ""] {
             let answer = app.get("admin", &format!("{path}?limit={limit}")).await;
@@ -59,9 +60,12 @@ async fn every_list_caps_its_pages_and_refuses_foreign_cursors() {
     let expected = [
         "/v1/definitions",
         "/v1/definitions/{key}/versions",
+        "/v1/entities/{type}/{id}/custody",
+        "/v1/entities/{type}/{id}/history",
         "/v1/events",
         "/v1/instances",
         "/v1/instances/{id}/audit",
+        "/v1/instances/{id}/custody",
         "/v1/tasks",
     ];
     assert_eq!(lists, expected.map(str::to_owned).into());

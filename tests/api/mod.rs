@@ -8,6 +8,8 @@ mod access;
 mod actions;
 mod attributes;
 mod calendars;
+mod compliance;
+mod custody;
 mod definitions;
 mod delegation;
 mod dry_run;

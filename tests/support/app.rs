@@ -162,6 +162,22 @@ impl TestApp {
         self.beside_with_engine(url, patience).await.0
     }
 
+    /// A second host that seals decisions with other keys.
+    pub(crate) async fn beside_sealing(&self, seals: SealKeys) -> (Host, Engine) {
+        let sizes = PoolSizes {
+            writer: 4,
+            reader: 3,
+            relay: 2,
+        };
+        let store = Store::connect(self.database.url(), sizes).expect("a URL");
+        let engine = sealing_engine(store, PATIENCE, seals).await;
+        let host = Host {
+            router: service(engine.clone(), &self.auth),
+            auth: self.auth.clone(),
+        };
+        (host, engine)
+    }
+
     /// The same, with the engine of that host.
     pub(crate) async fn beside_with_engine(&self, url: &str, patience: Duration) -> (Host, Engine) {
         let sizes = PoolSizes {
@@ -423,6 +439,10 @@ impl Host {
 async fn engine(store: Store, patience: Duration) -> Engine {
     let seals =
         SealKeys::new("test", BTreeMap::from([("test".to_owned(), vec![7; 32])])).expect("a key");
+    sealing_engine(store, patience, seals).await
+}
+
+async fn sealing_engine(store: Store, patience: Duration, seals: SealKeys) -> Engine {
     Engine::new(store, sandbox().await, Clock::System, seals, patience)
         .await
         .expect("an engine")

@@ -5,6 +5,7 @@
 //! `definitions` publishes, activates and retires versions, and [`jobs`] does what is due.
 
 mod actions;
+mod custody;
 mod definitions;
 pub mod error;
 mod evidence;
@@ -20,6 +21,7 @@ mod rivals;
 pub mod seal;
 mod standing;
 mod turns;
+pub mod verify;
 mod versions;
 
 use std::sync::Arc;
@@ -38,6 +40,7 @@ use crate::store::{Store, StoreError};
 use crate::wasm::Sandbox;
 
 pub use actions::{Action, Refusal};
+pub use custody::{ChainLink, CustodyRecord, SealStanding, Signature};
 pub use definitions::{Activation, Published, check_component};
 pub use error::Error;
 pub use request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};

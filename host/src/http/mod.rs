@@ -6,9 +6,13 @@
 pub mod auth;
 mod calendars;
 pub mod commands;
+mod compliance;
+mod csv;
+mod custody;
 mod definitions;
 mod directory;
 mod docs;
+mod entities;
 mod events;
 pub mod extract;
 mod health;
@@ -178,6 +182,10 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(instance_commands::suspend))
         .routes(routes!(instance_commands::resume))
         .routes(routes!(instance_commands::restart))
+        .routes(routes!(entities::history))
+        .routes(routes!(custody::of_entity))
+        .routes(routes!(custody::of_instance))
+        .routes(routes!(compliance::self_approvals))
         .routes(routes!(tasks::list))
         .routes(routes!(tasks::claim))
         .routes(routes!(tasks::release))

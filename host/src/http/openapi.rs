@@ -34,8 +34,10 @@ pub fn complete(mut document: OpenApi) -> OpenApi {
         [
             "definitions",
             "instances",
+            "entities",
             "tasks",
             "events",
+            "compliance",
             "directory",
             "operation",
         ]
