@@ -34,9 +34,15 @@ const GRANTS: [(&str, &str, &[&str]); 5] = [
         "delete",
         &[
             "attribute",
+            "calendar",
             "idempotency_key",
+            "job",
+            "recheck",
             "role_permission",
+            "signal_inbox",
+            "subscription",
             "task_candidate",
+            "webhook_delivery",
         ],
     ),
 ];
@@ -231,7 +237,14 @@ async fn each_role_may_do_its_own_work_only() {
         ),
         BTreeSet::new()
     );
-    for secret in ["idempotency_key", "outbox_event", "dead_letter"] {
+    // Of subscriptions, columns are granted: all but the secret.
+    for secret in [
+        "idempotency_key",
+        "outbox_event",
+        "dead_letter",
+        "subscription",
+        "notifier_cursor",
+    ] {
         assert!(!of("reader", &["select"]).contains(secret), "{secret}");
     }
     for (role, privilege, tables) in GRANTS {

@@ -20,8 +20,10 @@ use clap::builder::Resettable;
 use clap::{Args, FromArgMatches as _, ValueEnum};
 
 use crate::domain::cloudevent::Naming;
+use crate::domain::subscription::Reach;
 use crate::engine::SealKeys;
 use crate::outbox::settings::{KafkaSettings, Mode};
+use crate::webhook;
 pub use auth::AuthArgs;
 pub use database::DatabaseArgs;
 pub use sandbox::SandboxArgs;
@@ -33,6 +35,8 @@ pub enum Role {
     Api,
     /// Carries events from the outbox to Kafka.
     Relay,
+    /// Writes notifications and calls webhooks.
+    Notifier,
 }
 
 /// How log lines are written.
@@ -66,7 +70,7 @@ pub struct Settings {
         env = "WRKFLW_ROLES",
         value_enum,
         value_delimiter = ',',
-        default_value = "api,relay"
+        default_value = "api,relay,notifier"
     )]
     pub roles: Vec<Role>,
     /// URL under which others reach the API; events name their schemas below it
@@ -112,6 +116,13 @@ pub struct Settings {
     /// Before every event type
     #[arg(long, env = "WRKFLW_EVENT_PREFIX", default_value = "dev.wrkflw")]
     pub event_prefix: String,
+
+    /// Whether webhooks may lead into the own network, and there without TLS: anybody who may subscribe reaches what this host reaches
+    #[arg(long, env = "WRKFLW_WEBHOOK_ALLOW_PRIVATE", value_name = "BOOL", action = clap::ArgAction::Set, default_value_t = false)]
+    pub webhook_allow_private: bool,
+    /// File with certificates (PEM) that webhooks trust besides the public ones
+    #[arg(long, env = "WRKFLW_WEBHOOK_CA_FILE", value_name = "FILE")]
+    pub webhook_ca_file: Option<PathBuf>,
 
     /// How long a request may go on, in seconds
     #[arg(long, env = "WRKFLW_REQUEST_SECONDS_MAX", default_value_t = 10)]
@@ -205,6 +216,17 @@ impl Settings {
                 .collect::<Result<_, _>>()
                 .map_err(SettingsError)?,
         })
+    }
+
+    pub fn webhooks(&self) -> webhook::settings::Settings {
+        webhook::settings::Settings {
+            reach: match self.webhook_allow_private {
+                true => Reach::Private,
+                false => Reach::Public,
+            },
+            ca_file: self.webhook_ca_file.clone(),
+            ..webhook::settings::Settings::default()
+        }
     }
 
     pub fn naming(&self) -> Naming {

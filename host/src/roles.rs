@@ -15,6 +15,7 @@ const USER_PERMISSIONS: &[&str] = &[
     "definition:read",
     "event:read",
     "directory:read",
+    "notification:read",
 ];
 
 const ADMIN_PERMISSIONS: &[&str] = &[
@@ -32,6 +33,9 @@ const ADMIN_PERMISSIONS: &[&str] = &[
     "instance:cancel",
     "audit:read",
     "directory:write",
+    "notification:read",
+    "subscription:read",
+    "subscription:write",
 ];
 
 /// What each role may do in a new tenant. Changes to a tenant's table are its own from then on.

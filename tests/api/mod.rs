@@ -10,10 +10,12 @@ mod dry_run;
 mod events;
 mod hostile;
 mod lists;
+mod notifications;
 mod observed;
 mod openapi;
 mod problems;
 mod requests;
+mod webhooks;
 
 use std::collections::BTreeMap;
 

@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 use wrkflw::clock::Clock;
 use wrkflw::domain::cloudevent::Naming;
+use wrkflw::domain::subscription::Reach;
 use wrkflw::engine::{Engine, SealKeys};
 use wrkflw::http::auth::{AuthSettings, Authenticator, Claims, Secret};
 use wrkflw::http::{App, router, token};
@@ -37,6 +38,7 @@ const USER: &[&str] = &[
     "definition:read",
     "event:read",
     "directory:read",
+    "notification:read",
 ];
 pub(crate) const ADMIN: &[&str] = &[
     "instance:start",
@@ -53,6 +55,9 @@ pub(crate) const ADMIN: &[&str] = &[
     "audit:read",
     "directory:read",
     "directory:write",
+    "notification:read",
+    "subscription:read",
+    "subscription:write",
 ];
 
 /// A host with a database of its own.
@@ -378,12 +383,14 @@ fn service(engine: Engine, auth: &AuthSettings) -> Router {
         Arc::new(Authenticator::new(auth.clone(), Clock::System).expect("sound settings"));
     let collected = telemetry::metrics().expect("metrics");
     let metrics = Arc::new(move || collected.render());
-    router(App::new(
+    let app = App::new(
         engine,
         authenticator,
         Naming::default(),
         "wrkflw.events".into(),
         metrics,
         CancellationToken::new(),
-    ))
+    );
+    // Receivers of the tests stand on this machine.
+    router(app.reaching(Reach::Private))
 }

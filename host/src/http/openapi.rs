@@ -36,6 +36,8 @@ pub fn complete(mut document: OpenApi) -> OpenApi {
             "instances",
             "tasks",
             "events",
+            "notifications",
+            "subscriptions",
             "directory",
             "operation",
         ]
