@@ -220,9 +220,10 @@ impl Settings {
 
     pub fn webhooks(&self) -> webhook::settings::Settings {
         webhook::settings::Settings {
-            reach: match self.webhook_allow_private {
-                true => Reach::Private,
-                false => Reach::Public,
+            reach: if self.webhook_allow_private {
+                Reach::Private
+            } else {
+                Reach::Public
             },
             ca_file: self.webhook_ca_file.clone(),
             ..webhook::settings::Settings::default()

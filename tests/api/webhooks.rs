@@ -66,12 +66,12 @@ fn types(received: &[Received]) -> BTreeSet<&str> {
 #[tokio::test]
 async fn events_and_notifications_arrive_signed() {
     let app = TestApp::start().await;
-    let mut receiver = Receiver::start().await;
-    let made = subscribe(&app, &receiver.url, &["task.created", "notification.*"]).await;
+    let mut hook = Receiver::start().await;
+    let made = subscribe(&app, &hook.url, &["task.created", "notification.*"]).await;
     let secret = made["secret"].as_str().expect("a secret");
     let _working = notifier(&app.engine, settings(&[]));
     let started = app.started("doc-1").await;
-    let received = [receiver.next().await, receiver.next().await];
+    let received = [hook.next().await, hook.next().await];
     assert_eq!(
         types(&received),
         BTreeSet::from([
@@ -112,30 +112,26 @@ async fn events_and_notifications_arrive_signed() {
 #[tokio::test]
 async fn what_is_not_accepted_is_sent_again_under_its_id() {
     let app = TestApp::start().await;
-    let mut receiver = Receiver::start().await;
-    receiver.answers(&[500, 302]);
-    let made = subscribe(&app, &receiver.url, &["task.created"]).await;
+    let mut hook = Receiver::start().await;
+    hook.answers(&[500, 302]);
+    let made = subscribe(&app, &hook.url, &["task.created"]).await;
     let _working = notifier(&app.engine, settings(&[AT_ONCE, AT_ONCE]));
     app.started("doc-1").await;
-    let received = [
-        receiver.next().await,
-        receiver.next().await,
-        receiver.next().await,
-    ];
+    let received = [hook.next().await, hook.next().await, hook.next().await];
     assert_eq!(received[0].id(), received[2].id());
     assert_eq!(received[0].body, received[2].body);
     assert_eq!(received[1].id(), received[2].id());
     waiting(&app, &made, "pending", 0).await;
     assert_eq!(deliveries(&app, &made, "").await, [Value::Null; 0]);
-    assert!(receiver.rest().is_empty());
+    assert!(hook.rest().is_empty());
 }
 
 #[tokio::test]
 async fn what_is_never_accepted_is_kept_until_somebody_sends_it_again() {
     let app = TestApp::start().await;
-    let mut receiver = Receiver::start().await;
-    receiver.answers(&[500, 503]);
-    let made = subscribe(&app, &receiver.url, &["task.created"]).await;
+    let mut hook = Receiver::start().await;
+    hook.answers(&[500, 503]);
+    let made = subscribe(&app, &hook.url, &["task.created"]).await;
     let _working = notifier(&app.engine, settings(&[AT_ONCE]));
     app.started("doc-1").await;
     let dead = waiting(&app, &made, "dead", 1).await;
@@ -147,8 +143,8 @@ async fn what_is_never_accepted_is_kept_until_somebody_sends_it_again() {
         dead[0]["lastError"],
         "the receiver answered 503; only 2xx accepts"
     );
-    let failed = [receiver.next().await, receiver.next().await];
-    assert!(receiver.rest().is_empty());
+    let failed = [hook.next().await, hook.next().await];
+    assert!(hook.rest().is_empty());
     let shown = app.get("admin", &path(&made, "")).await.expect(200);
     assert_eq!(
         (&shown["failures"], &shown["active"]),
@@ -158,7 +154,7 @@ async fn what_is_never_accepted_is_kept_until_somebody_sends_it_again() {
     let retry = path(&made, "/deliveries/retry");
     let retried = app.post("admin", &retry, json!({})).await.expect(200);
     assert_eq!(retried, json!({ "retried": 1 }));
-    assert_eq!(receiver.next().await.id(), failed[0].id());
+    assert_eq!(hook.next().await.id(), failed[0].id());
     waiting(&app, &made, "pending", 0).await;
     waiting(&app, &made, "dead", 0).await;
     let retried = app.post("admin", &retry, json!({})).await.expect(200);
@@ -168,9 +164,9 @@ async fn what_is_never_accepted_is_kept_until_somebody_sends_it_again() {
 #[tokio::test]
 async fn receivers_that_are_gone_are_called_no_longer() {
     let app = TestApp::start().await;
-    let mut receiver = Receiver::start().await;
-    receiver.answers(&[410]);
-    let gone = subscribe(&app, &receiver.url, &["task.created"]).await;
+    let mut hook = Receiver::start().await;
+    hook.answers(&[410]);
+    let gone = subscribe(&app, &hook.url, &["task.created"]).await;
     let _working = notifier(&app.engine, settings(&[AT_ONCE]));
     app.started("doc-1").await;
     let dead = waiting(&app, &gone, "dead", 1).await;
@@ -183,12 +179,12 @@ async fn receivers_that_are_gone_are_called_no_longer() {
         (&shown["active"], &shown["disabledReason"]),
         (&json!(false), &json!("the receiver answered 410 Gone"))
     );
-    receiver.next().await;
+    hook.next().await;
 
     // So is one that accepted nothing many times over. What comes later is not even kept for the other.
-    let made = subscribe(&app, &receiver.url, &["task.created"]).await;
+    let made = subscribe(&app, &hook.url, &["task.created"]).await;
     sql(&app, "update subscription set failures = 19 where active").await;
-    receiver.answers(&[500, 500]);
+    hook.answers(&[500, 500]);
     app.started("doc-2").await;
     waiting(&app, &made, "dead", 1).await;
     let shown = app.get("admin", &path(&made, "")).await.expect(200);
@@ -236,8 +232,8 @@ fn frozen_at(app: &TestApp, milliseconds: i64) -> JoinSet<()> {
 #[tokio::test]
 async fn a_host_that_dies_with_a_delivery_loses_nothing() {
     let app = TestApp::start().await;
-    let mut receiver = Receiver::start().await;
-    let made = subscribe(&app, &receiver.url, &["task.created"]).await;
+    let mut hook = Receiver::start().await;
+    let made = subscribe(&app, &hook.url, &["task.created"]).await;
     app.started("doc-1").await;
     let pending = "insert into webhook_delivery (tenant_id, subscription_id, message_id, notifies, instance_id, seq, created_at, due_at)
         select e.tenant_id, s.id, e.id, false, e.stream_id, e.seq, e.occurred_at, e.occurred_at
@@ -263,17 +259,17 @@ async fn a_host_that_dies_with_a_delivery_loses_nothing() {
     assert!(again.is_empty(), "a lease is for one");
 
     let _working = frozen_at(&app, lease.as_millisecond());
-    assert_eq!(receiver.next().await.id(), claimed[0].message.to_string());
+    assert_eq!(hook.next().await.id(), claimed[0].message.to_string());
     waiting(&app, &made, "pending", 0).await;
-    assert!(receiver.rest().is_empty());
+    assert!(hook.rest().is_empty());
 }
 
 #[tokio::test]
 async fn two_notifiers_send_each_message_once() {
     const INSTANCES: usize = 10;
     let app = TestApp::start().await;
-    let mut receiver = Receiver::start().await;
-    let made = subscribe(&app, &receiver.url, &["*"]).await;
+    let mut hook = Receiver::start().await;
+    let made = subscribe(&app, &hook.url, &["*"]).await;
     let (_, other) = app.beside_with_engine(app.database.url(), PATIENCE).await;
     let working = [
         notifier(&app.engine, settings(&[])),
@@ -287,7 +283,7 @@ async fn two_notifiers_send_each_message_once() {
     }
     let mut received = BTreeSet::new();
     while received.len() < events.len() + INSTANCES {
-        let one = receiver.next().await;
+        let one = hook.next().await;
         assert!(
             received.insert(one.id().to_owned()),
             "{} came twice",
@@ -296,7 +292,7 @@ async fn two_notifiers_send_each_message_once() {
     }
     assert!(events.is_subset(&received));
     waiting(&app, &made, "pending", 0).await;
-    assert!(receiver.rest().is_empty());
+    assert!(hook.rest().is_empty());
     // Asked to stop, they stop.
     for mut one in working {
         one.cancel.cancel();
@@ -310,21 +306,22 @@ async fn two_notifiers_send_each_message_once() {
 #[tokio::test]
 async fn subscribers_get_what_they_asked_for_and_nothing_from_before() {
     let app = TestApp::start().await;
-    let mut receiver = Receiver::start().await;
+    let mut hook = Receiver::start().await;
     app.started("doc-1").await;
-    let others = json!({ "url": receiver.url, "types": ["*"], "definition": "another-flow" });
+    let others = json!({ "url": hook.url, "types": ["*"], "definition": "another-flow" });
     let others = app
         .post("admin", "/v1/subscriptions", others)
         .await
         .expect(201);
-    let deleted = subscribe(&app, &receiver.url, &["*"]).await;
+    let deleted = subscribe(&app, &hook.url, &["*"]).await;
     let delete = path(&deleted, "");
     app.host()
         .send("admin", "DELETE", &delete, &[], None)
         .await
         .expect(204);
     app.get("admin", &delete).await.problem(404, "not_found");
-    let made = json!({ "url": receiver.url, "types": ["flow.started"], "definition": "document-approval" });
+    let made =
+        json!({ "url": hook.url, "types": ["flow.started"], "definition": "document-approval" });
     let made = app
         .post("admin", "/v1/subscriptions", made)
         .await
@@ -335,9 +332,9 @@ async fn subscribers_get_what_they_asked_for_and_nothing_from_before() {
     sql(&app, later).await;
     let second = app.started("doc-2").await;
     let _working = notifier(&app.engine, settings(&[]));
-    assert_eq!(receiver.next().await.body["subject"], second["id"]);
+    assert_eq!(hook.next().await.body["subject"], second["id"]);
     waiting(&app, &made, "pending", 0).await;
-    assert!(receiver.rest().is_empty());
+    assert!(hook.rest().is_empty());
     assert_eq!(deliveries(&app, &others, "").await, [Value::Null; 0]);
     let listed = app.get("admin", "/v1/subscriptions").await.expect(200);
     let ids: Vec<_> = listed["data"]
@@ -358,10 +355,10 @@ async fn subscribers_get_what_they_asked_for_and_nothing_from_before() {
 #[tokio::test]
 async fn webhooks_lead_where_they_may() {
     let app = TestApp::start().await;
-    let mut receiver = Receiver::start().await;
-    let made = subscribe(&app, &receiver.url, &["task.created"]).await;
+    let mut hook = Receiver::start().await;
+    let made = subscribe(&app, &hook.url, &["task.created"]).await;
     // The name is public by its text; what it stands for is not.
-    let port = receiver.url.rsplit(':').next().expect("a port");
+    let port = hook.url.rsplit(':').next().expect("a port");
     let by_name = subscribe(
         &app,
         &format!("https://localhost:{port}"),
@@ -384,7 +381,7 @@ async fn webhooks_lead_where_they_may() {
         let dead = waiting(&app, subscription, "dead", 1).await;
         assert_eq!(dead[0]["lastError"], reason);
     }
-    assert!(receiver.rest().is_empty());
+    assert!(hook.rest().is_empty());
 }
 
 #[tokio::test]

@@ -99,8 +99,7 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
     }
     let segments = address.segments();
     let is_unicast = segments[0] & 0xe000 == 0x2000;
-    let is_special = (segments[0] == 0x2001 && segments[1] < 0x200)
-        || (segments[0] == 0x2001 && segments[1] == 0xdb8)
+    let is_special = (segments[0] == 0x2001 && (segments[1] < 0x200 || segments[1] == 0xdb8))
         || segments[0] == 0x2002
         || (segments[0] == 0x3fff && segments[1] < 0x1000);
     is_unicast && !is_special

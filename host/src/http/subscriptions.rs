@@ -165,14 +165,11 @@ pub(super) async fn delete(
 ) -> Result<StatusCode, Problem> {
     app.engine.permit(&who, "subscription:write").await?;
     let note = app.engine.note(&who.subject);
-    match app
-        .engine
-        .store()
-        .unsubscribe(who.tenant, id, &note)
-        .await?
-    {
-        true => Ok(StatusCode::NO_CONTENT),
-        false => Err(missing(id)),
+    let store = app.engine.store();
+    if store.unsubscribe(who.tenant, id, &note).await? {
+        Ok(StatusCode::NO_CONTENT)
+    } else {
+        Err(missing(id))
     }
 }
 

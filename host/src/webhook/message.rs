@@ -1,4 +1,4 @@
-//! What a receiver gets: a structured CloudEvent, signed the Standard Webhooks way.
+//! What a receiver gets: a structured `CloudEvent`, signed the Standard Webhooks way.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -67,8 +67,8 @@ fn url(text: &str) -> Url {
 async fn a_post_is_asked_as_promised_and_a_redirect_is_not_followed() {
     let (port, mut asked) =
         receiver("HTTP/1.1 302 Found\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n").await;
-    let post = Post::new(&settings(Reach::Private)).expect("settings");
-    let status = post
+    let client = Post::new(&settings(Reach::Private)).expect("settings");
+    let status = client
         .send(
             &url(&format!("http://127.0.0.1:{port}/hook?key=1")),
             message(),
@@ -99,14 +99,23 @@ async fn a_post_is_asked_as_promised_and_a_redirect_is_not_followed() {
 async fn names_are_looked_up_and_their_addresses_checked() {
     let (port, mut asked) = receiver("HTTP/1.1 204 No Content\r\n\r\n").await;
     let inside = url(&format!("https://localhost:{port}/"));
-    let post = Post::new(&settings(Reach::Public)).expect("settings");
-    let refused = post.send(&inside, message()).await.expect_err("a refusal");
+    let client = Post::new(&settings(Reach::Public)).expect("settings");
+    let refused = client
+        .send(&inside, message())
+        .await
+        .expect_err("a refusal");
     assert!(matches!(refused, PostError::Forbidden(_)), "{refused}");
     let inside = url(&format!("http://localhost:{port}/"));
-    let refused = post.send(&inside, message()).await.expect_err("a refusal");
+    let refused = client
+        .send(&inside, message())
+        .await
+        .expect_err("a refusal");
     assert!(matches!(refused, PostError::Forbidden(_)), "{refused}");
-    let post = Post::new(&settings(Reach::Private)).expect("settings");
-    assert_eq!(post.send(&inside, message()).await.expect("a status"), 204);
+    let client = Post::new(&settings(Reach::Private)).expect("settings");
+    assert_eq!(
+        client.send(&inside, message()).await.expect("a status"),
+        204
+    );
     asked.join_next().await.expect("one").expect("a request");
 }
 
@@ -118,8 +127,8 @@ async fn an_answer_is_not_waited_for_beyond_the_timeout() {
         timeout: Duration::from_millis(50),
         ..settings(Reach::Private)
     };
-    let post = Post::new(&hasty).expect("settings");
-    let silent = post
+    let client = Post::new(&hasty).expect("settings");
+    let silent = client
         .send(&url(&format!("http://127.0.0.1:{port}/")), message())
         .await;
     assert!(matches!(silent, Err(PostError::Timeout(_))), "{silent:?}");
@@ -138,8 +147,8 @@ async fn an_answer_is_not_waited_for_beyond_the_timeout() {
 async fn a_head_without_end_is_cut_off() {
     let endless: &'static str = format!("HTTP/1.1 200 OK\r\nx: {}", "x".repeat(64 * 1024)).leak();
     let (port, _asked) = receiver(endless).await;
-    let post = Post::new(&settings(Reach::Private)).expect("settings");
-    let cut = post
+    let client = Post::new(&settings(Reach::Private)).expect("settings");
+    let cut = client
         .send(&url(&format!("http://127.0.0.1:{port}/")), message())
         .await;
     assert!(matches!(cut, Err(PostError::Http(_))), "{cut:?}");
@@ -184,9 +193,9 @@ async fn tls_is_spoken_with_whom_a_trusted_certificate_names() {
             ca_file: is_trusted.then(|| file.clone()),
             ..settings(Reach::Private)
         };
-        let post = Post::new(&settings).expect("settings");
+        let client = Post::new(&settings).expect("settings");
         let target = url(&format!("https://{host}:{port}/"));
-        let sent = post.send(&target, message()).await;
+        let sent = client.send(&target, message()).await;
         let asked = asked.join_next().await.expect("one").expect("an end");
         assert_eq!(asked.is_some(), is_accepted, "{host}");
         match sent {
