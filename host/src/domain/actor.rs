@@ -13,9 +13,47 @@ pub struct Actor {
     pub permissions: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub on_behalf_of: Option<String>,
+    /// The absent people for whom the actor may act at this moment.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub stands_in_for: Vec<StandIn>,
 }
 
+/// Somebody absent, and how the actor comes to act for them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StandIn {
+    pub person: String,
+    /// The groups of the absent person.
+    #[serde(default)]
+    pub groups: Vec<String>,
+    /// For work of this definition alone; none for all.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub definition: Option<String>,
+    /// The people between them, where a substitute is absent too.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub via: Vec<String>,
+}
+
+/// The id under which the host itself acts; no person has it.
+pub const HOST: &str = "wrkflw:host";
+
 impl Actor {
+    /// The host itself.
+    pub fn host() -> Actor {
+        Actor {
+            id: HOST.to_owned(),
+            groups: Vec::new(),
+            permissions: Vec::new(),
+            on_behalf_of: None,
+            stands_in_for: Vec::new(),
+        }
+    }
+
+    /// Whether the host itself acts.
+    pub fn is_host(&self) -> bool {
+        self.id == HOST
+    }
+
     /// Whether a role of this actor grants `permission`.
     pub fn may(&self, permission: &str) -> bool {
         self.permissions.iter().any(|held| held == permission)

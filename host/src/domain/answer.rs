@@ -177,6 +177,7 @@ pub struct Child {
     pub key: String,
     pub entity_type: String,
     pub entity_id: String,
-    pub data: Json,
+    /// Not canonical yet.
+    pub data: String,
     pub on_end: Option<String>,
 }

@@ -1,10 +1,12 @@
 //! The fold: what an event does to an instance. Folding an instance's audit entries gives the stored instance.
 
+mod tasks;
+
 use jiff::Timestamp;
 
 use super::event::{Effects, Event};
-use super::ids::{InstanceId, StateId, TaskId};
-use super::instance::{Decision, Instance, PastState, StateInstance, Status, Task, TaskStatus};
+use super::ids::{DeadlineId, InstanceId, StateId};
+use super::instance::{EarlySignal, Instance, OpenDeadline, PastState, StateInstance, Status};
 
 /// What stays are left by when their instance ends in another branch or in a terminal state.
 pub const ENDED: &str = "END";
@@ -87,34 +89,141 @@ fn started(event: &Event, stamp: Stamp<'_>) -> Instance {
         active: Vec::new(),
         waiting: Vec::new(),
         past: Vec::new(),
+        early: Vec::new(),
     }
 }
 
 fn change(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Result<(), String> {
     match event {
-        Event::FlowStarted { .. } | Event::Custom { .. } => {}
-        Event::StateEntered { state } => instance.active.push(state.clone()),
-        Event::TaskCreated { state, task, .. } => {
-            active(instance, *state)?.tasks.push(task.clone());
-        }
-        Event::TaskClaimed { task, state, owner } => {
-            open_task(instance, *state, *task)?.status = TaskStatus::Claimed {
-                owner: owner.clone(),
-                claimed_at: stamp.at,
+        Event::FlowStarted { .. }
+        | Event::FlowRestarted { .. }
+        | Event::TaskReminded { .. }
+        | Event::TaskEscalated { .. }
+        | Event::TriggerRefused { .. }
+        | Event::Custom { .. } => Ok(()),
+        Event::FlowCompleted { .. }
+        | Event::FlowCancelled { .. }
+        | Event::FlowSuspended { .. }
+        | Event::FlowResumed {}
+        | Event::FlowMigrated { .. } => change_flow(instance, event, stamp),
+        Event::StateEntered { .. }
+        | Event::StateTransitioned { .. }
+        | Event::StateContinued { .. }
+        | Event::StateCancelled { .. }
+        | Event::StateReassigned { .. }
+        | Event::StateUnassignable { .. }
+        | Event::StateAssignable { .. }
+        | Event::BranchArrived { .. }
+        | Event::SignalReceived { .. }
+        | Event::SignalTaken { .. }
+        | Event::ChildEnded { .. }
+        | Event::DeadlinePassed { .. } => change_state(instance, event, stamp),
+        Event::TaskCreated { .. }
+        | Event::TaskClaimed { .. }
+        | Event::TaskReleased { .. }
+        | Event::TaskDelegated { .. }
+        | Event::TaskResolved { .. }
+        | Event::TaskReassigned { .. }
+        | Event::TaskReset { .. }
+        | Event::TaskRerouted { .. }
+        | Event::DecisionRecorded { .. }
+        | Event::TaskCancelled { .. } => tasks::change(instance, event, stamp),
+    }
+}
+
+fn change_flow(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Result<(), String> {
+    match event {
+        Event::FlowCompleted { outcome } => {
+            leave_all(instance, ENDED, stamp)?;
+            instance.status = Status::Completed {
+                outcome: outcome.clone(),
+                at: stamp.at,
             };
         }
-        Event::TaskReleased { task, state, .. } => {
-            open_task(instance, *state, *task)?.status = TaskStatus::Pending;
-        }
-        Event::DecisionRecorded { task, state, .. } => {
-            decide(open_task(instance, *state, *task)?, event, stamp)?;
-        }
-        Event::TaskCancelled { task, state } => {
-            let task = open_task(instance, *state, *task)?;
-            task.status = TaskStatus::Cancelled {
-                owner: task.owner().map(str::to_owned),
-                cancelled_at: stamp.at,
+        Event::FlowCancelled { reason } => {
+            leave_all(instance, CANCELLED, stamp)?;
+            instance.status = Status::Cancelled {
+                reason: reason.clone(),
+                by: by_whom(stamp),
+                at: stamp.at,
             };
+        }
+        Event::FlowSuspended { reason } => {
+            if instance.status != Status::Running {
+                return Err("the instance is not running".into());
+            }
+            instance.status = Status::Suspended {
+                reason: reason.clone(),
+                by: by_whom(stamp),
+                at: stamp.at,
+            };
+        }
+        Event::FlowResumed {} => resume(instance, stamp)?,
+        Event::FlowMigrated {
+            definition, states, ..
+        } => {
+            instance.definition = definition.clone();
+            for stay in instance.active.iter_mut().chain(&mut instance.waiting) {
+                if let Some(name) = states.get(&stay.name) {
+                    stay.name.clone_from(name);
+                }
+            }
+        }
+        _ => unreachable!("asked for changes of the flow only"),
+    }
+    Ok(())
+}
+
+fn by_whom(stamp: Stamp<'_>) -> String {
+    stamp.actor.unwrap_or(super::actor::HOST).to_owned()
+}
+
+/// Deadlines rested: each is due as much later as the pause was long.
+fn resume(instance: &mut Instance, stamp: Stamp<'_>) -> Result<(), String> {
+    let Status::Suspended { at, .. } = instance.status else {
+        return Err("the instance is not suspended".into());
+    };
+    let pause = stamp.at.duration_since(at);
+    for stay in instance.active.iter_mut().chain(&mut instance.waiting) {
+        let of_tasks = stay
+            .tasks
+            .iter_mut()
+            .filter(|task| task.status.is_open())
+            .map(|task| (&mut task.deadlines, &mut task.due_at));
+        let all = std::iter::once((&mut stay.deadlines, &mut stay.due_at)).chain(of_tasks);
+        for (deadlines, due_at) in all {
+            for deadline in deadlines.iter_mut() {
+                deadline.due_at = deadline
+                    .due_at
+                    .saturating_add(pause)
+                    .unwrap_or(deadline.due_at);
+            }
+            next_due(deadlines, due_at);
+        }
+    }
+    instance.status = Status::Running;
+    Ok(())
+}
+
+fn change_state(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Result<(), String> {
+    match event {
+        Event::StateEntered { state } => {
+            instance.waiting.retain(|waiting| waiting.id != state.id);
+            let order = |stay: &StateInstance| (stay.entered_at, stay.id);
+            let place = instance
+                .active
+                .partition_point(|other| order(other) <= order(state));
+            instance.active.insert(place, state.clone());
+        }
+        Event::BranchArrived { state } => {
+            match instance
+                .waiting
+                .iter_mut()
+                .find(|waiting| waiting.id == state.id)
+            {
+                Some(waiting) => *waiting = state.clone(),
+                None => instance.waiting.push(state.clone()),
+            }
         }
         Event::StateTransitioned {
             state,
@@ -130,24 +239,121 @@ fn change(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Result<()
             take_effect(instance, effects);
         }
         Event::StateCancelled { state, trigger, .. } => leave(instance, *state, trigger, stamp)?,
-        Event::FlowCompleted { outcome } => {
-            leave_all(instance, ENDED, stamp)?;
-            instance.status = Status::Completed {
-                outcome: outcome.clone(),
-                at: stamp.at,
-            };
+        Event::StateReassigned { state, .. } => reassign(active(instance, *state)?, event),
+        Event::StateUnassignable { state, .. } => {
+            active(instance, *state)?.unassignable_since = Some(stamp.at);
         }
-        Event::FlowCancelled { reason } => {
-            let by = stamp.actor.ok_or("somebody cancels a flow")?.to_owned();
-            leave_all(instance, CANCELLED, stamp)?;
-            instance.status = Status::Cancelled {
-                reason: reason.clone(),
-                by,
-                at: stamp.at,
-            };
+        Event::StateAssignable { state, .. } => {
+            active(instance, *state)?.unassignable_since = None;
         }
+        Event::SignalReceived { .. } => receive(instance, event, stamp),
+        Event::SignalTaken { id, .. } => instance.early.retain(|signal| signal.id != *id),
+        Event::ChildEnded {
+            state,
+            child,
+            outcome,
+            ..
+        } => {
+            let children = &mut active(instance, *state)?.children;
+            let found = children.iter_mut().find(|known| known.id == *child);
+            let known = found.ok_or_else(|| format!("{child} is no child of it"))?;
+            known.outcome = Some(outcome.clone());
+        }
+        Event::DeadlinePassed {
+            deadline,
+            state,
+            task,
+            next,
+            count,
+            ..
+        } => {
+            let (deadlines, due_at) = match task {
+                Some(task) => {
+                    let task = tasks::open(instance, *state, *task)?;
+                    (&mut task.deadlines, &mut task.due_at)
+                }
+                None => {
+                    let stay = active(instance, *state)?;
+                    (&mut stay.deadlines, &mut stay.due_at)
+                }
+            };
+            pass(deadlines, *deadline, *count, *next)?;
+            next_due(deadlines, due_at);
+        }
+        _ => unreachable!("asked for changes of states only"),
     }
     Ok(())
+}
+
+fn reassign(stay: &mut StateInstance, event: &Event) {
+    let Event::StateReassigned {
+        needed,
+        exclude,
+        fallback,
+        priority,
+        deadlines,
+        ..
+    } = event
+    else {
+        unreachable!("asked for a new assignment only")
+    };
+    stay.needed = *needed;
+    stay.exclude.clone_from(exclude);
+    stay.fallback.clone_from(fallback);
+    stay.priority = *priority;
+    if let Some(deadlines) = deadlines {
+        stay.deadlines.clone_from(deadlines);
+        stay.due_at = None;
+        next_due(&stay.deadlines, &mut stay.due_at);
+    }
+}
+
+fn receive(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) {
+    let Event::SignalReceived {
+        id,
+        trigger,
+        state,
+        input,
+        sender,
+    } = event
+    else {
+        unreachable!("asked for a signal only")
+    };
+    if state.is_none() {
+        instance.early.push(EarlySignal {
+            id: id.clone(),
+            trigger: trigger.clone(),
+            input: input.clone(),
+            sender: sender.clone(),
+            at: stamp.at,
+        });
+    }
+}
+
+/// A deadline has passed: it goes, or is due again.
+fn pass(
+    deadlines: &mut Vec<OpenDeadline>,
+    id: DeadlineId,
+    count: u32,
+    next: Option<Timestamp>,
+) -> Result<(), String> {
+    let place = deadlines.iter().position(|deadline| deadline.id == id);
+    let place = place.ok_or_else(|| format!("deadline {id} is not open"))?;
+    match next {
+        Some(next) => {
+            deadlines[place].due_at = next;
+            deadlines[place].count = count;
+        }
+        None => drop(deadlines.remove(place)),
+    }
+    Ok(())
+}
+
+/// The earliest of those open; when none is left, the last one stays, so that readers see what was missed.
+pub(super) fn next_due(deadlines: &[OpenDeadline], due_at: &mut Option<Timestamp>) {
+    if let Some(next) = deadlines.iter().map(|deadline| deadline.due_at).min() {
+        *due_at = Some(next);
+    }
 }
 
 fn active(instance: &mut Instance, id: StateId) -> Result<&mut StateInstance, String> {
@@ -158,49 +364,11 @@ fn active(instance: &mut Instance, id: StateId) -> Result<&mut StateInstance, St
         .ok_or_else(|| format!("state {id} is not active"))
 }
 
-fn open_task(instance: &mut Instance, state: StateId, id: TaskId) -> Result<&mut Task, String> {
-    active(instance, state)?
-        .tasks
-        .iter_mut()
-        .find(|task| task.id == id && task.status.is_open())
-        .ok_or_else(|| format!("task {id} is not open"))
-}
-
-fn decide(task: &mut Task, event: &Event, stamp: Stamp<'_>) -> Result<(), String> {
-    let Event::DecisionRecorded {
-        outcome,
-        on_behalf_of,
-        comment,
-        input,
-        ..
-    } = event
-    else {
-        unreachable!("asked for a decision only")
-    };
-    let TaskStatus::Claimed { owner, claimed_at } = task.status.clone() else {
-        return Err(format!("task {} has no owner", task.id));
-    };
-    let decision = Decision {
-        outcome: outcome.clone(),
-        actor: stamp.actor.ok_or("somebody decides a task")?.to_owned(),
-        on_behalf_of: on_behalf_of.clone(),
-        comment: comment.clone(),
-        input: input.clone(),
-        decided_at: stamp.at,
-    };
-    task.status = TaskStatus::Completed {
-        owner,
-        claimed_at,
-        decision,
-    };
-    Ok(())
-}
-
 fn leave_all(instance: &mut Instance, by: &str, stamp: Stamp<'_>) -> Result<(), String> {
-    while let Some(id) = instance.active.first().map(|state| state.id) {
-        leave(instance, id, by, stamp)?;
-    }
-    Ok(())
+    let here = instance.active.iter().chain(&instance.waiting);
+    let ids: Vec<_> = here.map(|state| state.id).collect();
+    ids.into_iter()
+        .try_for_each(|id| leave(instance, id, by, stamp))
 }
 
 fn leave(
@@ -209,15 +377,18 @@ fn leave(
     trigger: &str,
     stamp: Stamp<'_>,
 ) -> Result<(), String> {
-    let index = instance
-        .active
-        .iter()
-        .position(|state| state.id == id)
+    let of = |states: &mut Vec<StateInstance>| {
+        let index = states.iter().position(|state| state.id == id)?;
+        Some(states.remove(index))
+    };
+    let mut state = of(&mut instance.active)
+        .or_else(|| of(&mut instance.waiting))
         .ok_or_else(|| format!("state {id} is not active"))?;
-    let state = instance.active.remove(index);
     if let Some(task) = state.tasks.iter().find(|task| task.status.is_open()) {
         return Err(format!("task {} is still open", task.id));
     }
+    state.deadlines.clear();
+    state.unassignable_since = None;
     let past = PastState {
         state,
         left_at: stamp.at,

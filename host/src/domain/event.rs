@@ -4,9 +4,14 @@ pub(super) mod stored;
 
 use serde::{Deserialize, Serialize};
 
-use super::answer::Attribute;
-use super::ids::{InstanceId, StateId, TaskId, VersionRef};
-use super::instance::{Entity, StateInstance, Task};
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::actor::Actor;
+use super::answer::{Attribute, OverdueAction, Principal};
+use super::ids::{DeadlineId, InstanceId, StateId, TaskId, VersionRef};
+use super::instance::{Entity, OpenDeadline, StateInstance, Task};
 use super::json::{Json, Node};
 
 /// One fact. Its JSON is the payload of an audit entry.
@@ -40,12 +45,58 @@ pub enum Event {
         task: TaskId,
         state: StateId,
         owner: String,
+        /// The absent candidate for whom the owner claimed it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        on_behalf_of: Option<String>,
     },
     /// Back to its candidates.
     TaskReleased {
         task: TaskId,
         state: StateId,
         owner: String,
+        /// Why somebody else than the owner did so.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// The owner handed it on; they stay on record.
+    TaskDelegated {
+        task: TaskId,
+        state: StateId,
+        from: String,
+        to: String,
+        reason: String,
+    },
+    /// The delegate handed it back.
+    TaskResolved {
+        task: TaskId,
+        state: StateId,
+        from: String,
+        to: String,
+    },
+    /// An operator gave it to somebody.
+    TaskReassigned {
+        task: TaskId,
+        state: StateId,
+        /// Who had it.
+        previous: Option<String>,
+        to: String,
+        reason: String,
+    },
+    /// An operator put a claimed task back to its candidates.
+    TaskReset {
+        task: TaskId,
+        state: StateId,
+        owner: String,
+        reason: String,
+    },
+    /// Nobody was left who could do it, so the host offers it to others as well.
+    TaskRerouted {
+        task: TaskId,
+        state: StateId,
+        /// `manager` or `fallback`.
+        step: String,
+        /// Who may claim it from now on.
+        candidates: Vec<Principal>,
     },
     DecisionRecorded {
         task: TaskId,
@@ -59,6 +110,93 @@ pub enum Event {
     TaskCancelled {
         task: TaskId,
         state: StateId,
+        /// Why the host did so of itself.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// A deadline passed. What it does follows in further events of the same command.
+    DeadlinePassed {
+        deadline: DeadlineId,
+        state: StateId,
+        /// None for a deadline of the state as a whole.
+        task: Option<TaskId>,
+        action: OverdueAction,
+        due_at: Timestamp,
+        /// How often it has passed by now.
+        count: u32,
+        /// How late the host was, in seconds.
+        late: u64,
+        /// When it passes again.
+        next: Option<Timestamp>,
+    },
+    TaskReminded {
+        state: StateId,
+        /// None for all that is open in the state.
+        task: Option<TaskId>,
+        recipients: Vec<Principal>,
+        due_at: Timestamp,
+        count: u32,
+    },
+    /// The work was taken from those who had it; to whom it goes follows as new tasks.
+    TaskEscalated {
+        state: StateId,
+        /// None for all that is open in the state.
+        task: Option<TaskId>,
+        from: Vec<Principal>,
+        due_at: Timestamp,
+        count: u32,
+    },
+    /// The state's work was assigned anew, by an escalation or after a migration.
+    StateReassigned {
+        state: StateId,
+        needed: u32,
+        exclude: Vec<String>,
+        fallback: Option<String>,
+        priority: u8,
+        /// Those of the state as a whole; none leaves them as they are.
+        deadlines: Option<Vec<OpenDeadline>>,
+    },
+    /// Nobody is able to do the work of a state.
+    StateUnassignable {
+        state: StateId,
+        name: String,
+    },
+    /// Somebody is able to do it again.
+    StateAssignable {
+        state: StateId,
+        name: String,
+    },
+    /// A branch came to a join that others have not reached yet; the join as it stands now.
+    BranchArrived {
+        state: StateInstance,
+    },
+    SignalReceived {
+        id: String,
+        trigger: String,
+        /// The state that takes it; none when it is kept for a state to come.
+        state: Option<StateId>,
+        input: Json,
+        sender: Actor,
+    },
+    /// A signal that was kept is kept no longer: a state took it, or was entered that takes none from before.
+    SignalTaken {
+        id: String,
+        state: StateId,
+    },
+    ChildEnded {
+        state: StateId,
+        child: InstanceId,
+        outcome: String,
+        /// Why it could not be started.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+    /// Flow logic refused what a deadline, a child's end or a kept signal would have moved.
+    TriggerRefused {
+        state: StateId,
+        trigger: String,
+        code: String,
+        message: String,
     },
     /// A trigger moved a state on. `to` is empty where its branch ends.
     StateTransitioned {
@@ -87,6 +225,21 @@ pub enum Event {
     },
     FlowCancelled {
         reason: String,
+    },
+    FlowSuspended {
+        reason: String,
+    },
+    FlowResumed {},
+    /// The instance takes up what an ended one was about.
+    FlowRestarted {
+        predecessor: InstanceId,
+    },
+    /// The instance goes on under another version.
+    FlowMigrated {
+        previous: VersionRef,
+        definition: VersionRef,
+        /// The new name of each state that has one.
+        states: BTreeMap<String, String>,
     },
     /// Published by the flow's own plan.
     Custom {
@@ -119,7 +272,27 @@ impl Event {
             Event::TaskClaimed { .. } => "TASK_CLAIMED",
             Event::TaskReleased { .. } => "TASK_RELEASED",
             Event::DecisionRecorded { .. } => "DECISION_RECORDED",
+            Event::TaskDelegated { .. } => "TASK_DELEGATED",
+            Event::TaskResolved { .. } => "TASK_RESOLVED",
+            Event::TaskReassigned { .. } => "TASK_REASSIGNED",
+            Event::TaskReset { .. } => "TASK_RESET",
+            Event::TaskRerouted { .. } => "TASK_REROUTED",
             Event::TaskCancelled { .. } => "TASK_CANCELLED",
+            Event::DeadlinePassed { .. } => "DEADLINE_PASSED",
+            Event::TaskReminded { .. } => "TASK_REMINDED",
+            Event::TaskEscalated { .. } => "TASK_ESCALATED",
+            Event::StateReassigned { .. } => "STATE_REASSIGNED",
+            Event::StateUnassignable { .. } => "STATE_UNASSIGNABLE",
+            Event::StateAssignable { .. } => "STATE_ASSIGNABLE",
+            Event::BranchArrived { .. } => "BRANCH_ARRIVED",
+            Event::SignalReceived { .. } => "SIGNAL_RECEIVED",
+            Event::SignalTaken { .. } => "SIGNAL_TAKEN",
+            Event::ChildEnded { .. } => "CHILD_ENDED",
+            Event::TriggerRefused { .. } => "TRIGGER_REFUSED",
+            Event::FlowSuspended { .. } => "FLOW_SUSPENDED",
+            Event::FlowResumed {} => "FLOW_RESUMED",
+            Event::FlowRestarted { .. } => "FLOW_RESTARTED",
+            Event::FlowMigrated { .. } => "FLOW_MIGRATED",
             Event::StateTransitioned { .. } => "STATE_TRANSITIONED",
             Event::StateContinued { .. } => "STATE_CONTINUED",
             Event::StateCancelled { .. } => "STATE_CANCELLED",
@@ -131,7 +304,15 @@ impl Event {
 
     /// Whether consumers see it.
     pub fn is_public(&self) -> bool {
-        !matches!(self, Event::StateContinued { .. })
+        !matches!(
+            self,
+            Event::StateContinued { .. }
+                | Event::DeadlinePassed { .. }
+                | Event::StateReassigned { .. }
+                | Event::BranchArrived { .. }
+                | Event::SignalTaken { .. }
+                | Event::TriggerRefused { .. }
+        )
     }
 
     /// The task that it is about.
@@ -140,16 +321,17 @@ impl Event {
             Event::TaskCreated { task, .. } => Some(task.id),
             Event::TaskClaimed { task, .. }
             | Event::TaskReleased { task, .. }
+            | Event::TaskDelegated { task, .. }
+            | Event::TaskResolved { task, .. }
+            | Event::TaskReassigned { task, .. }
+            | Event::TaskReset { task, .. }
+            | Event::TaskRerouted { task, .. }
             | Event::DecisionRecorded { task, .. }
             | Event::TaskCancelled { task, .. } => Some(*task),
-            Event::FlowStarted { .. }
-            | Event::StateEntered { .. }
-            | Event::StateTransitioned { .. }
-            | Event::StateContinued { .. }
-            | Event::StateCancelled { .. }
-            | Event::FlowCompleted { .. }
-            | Event::FlowCancelled { .. }
-            | Event::Custom { .. } => None,
+            Event::DeadlinePassed { task, .. }
+            | Event::TaskReminded { task, .. }
+            | Event::TaskEscalated { task, .. } => *task,
+            _ => None,
         }
     }
 
@@ -169,9 +351,14 @@ pub fn public_view(kind: &str, payload: Node) -> Node {
         if kind != CUSTOM {
             members.remove("data");
             members.remove("input");
+            members.remove("sender");
         }
         if let Some(Node::Object(task)) = members.get_mut("task") {
             task.remove("form");
+        }
+        // Children start with data of their own.
+        if let Some(Node::Object(state)) = members.get_mut("state") {
+            state.remove("children");
         }
     }
     payload

@@ -117,7 +117,17 @@ const TASK: &[Member] = &[
         "Who may claim it.",
     ),
     member("createdAt", Time, Always, "When it was created."),
-    member("status", Text, Always, "`PENDING`."),
+    member(
+        "status",
+        Text,
+        Always,
+        "`PENDING`, or `CLAIMED` when it is owned from the start.",
+    ),
+    member("owner", Text, Sometimes, "Who owns it from the start."),
+    member("claimedAt", Time, Sometimes, "When it was given to them."),
+    member("holding", Anything, Sometimes, "How the owner came by it."),
+    member("dueAt", Time, Sometimes, "Its next deadline."),
+    member("deadlines", Anything, Sometimes, "Its open deadlines."),
 ];
 const STAY: &[Member] = &[
     member("id", Id, Always, "The stay."),
@@ -151,6 +161,31 @@ const STAY: &[Member] = &[
         Records(TASK),
         Always,
         "Empty: each task has an event of its own.",
+    ),
+    member(
+        "forks",
+        Ids,
+        Sometimes,
+        "The forks around it, from the outermost.",
+    ),
+    member(
+        "conditional",
+        Anything,
+        Sometimes,
+        "Its branch was one chosen among several.",
+    ),
+    member("deadlines", Anything, Sometimes, "Its open deadlines."),
+    member(
+        "correlation",
+        Text,
+        Sometimes,
+        "The name by which signals find it.",
+    ),
+    member(
+        "keepEarly",
+        Anything,
+        Sometimes,
+        "Signals that came before count.",
     ),
 ];
 const VALUE: &[Member] = &[
@@ -212,6 +247,12 @@ pub const EVENT_TYPES: &[EventType] = &[
             ON_TASK,
             IN_STATE,
             member("owner", Text, Always, "Who took it."),
+            member(
+                "onBehalfOf",
+                Text,
+                Sometimes,
+                "The absent candidate whom they stand in for.",
+            ),
         ],
     },
     EventType {
@@ -220,7 +261,65 @@ pub const EVENT_TYPES: &[EventType] = &[
         members: &[
             ON_TASK,
             IN_STATE,
-            member("owner", Text, Always, "Who gave it back."),
+            member("owner", Text, Always, "Who had it."),
+            member("reason", Text, Sometimes, "Why somebody else gave it back."),
+        ],
+    },
+    EventType {
+        kind: "TASK_DELEGATED",
+        summary: "An owner handed a task on.",
+        members: &[
+            ON_TASK,
+            IN_STATE,
+            member("from", Text, Always, "Who handed it on."),
+            member("to", Text, Always, "Who owns it now."),
+            member("reason", Text, Always, "Why."),
+        ],
+    },
+    EventType {
+        kind: "TASK_RESOLVED",
+        summary: "A delegate handed a task back.",
+        members: &[
+            ON_TASK,
+            IN_STATE,
+            member("from", Text, Always, "Who handed it back."),
+            member("to", Text, Always, "Who owns it now."),
+        ],
+    },
+    EventType {
+        kind: "TASK_REASSIGNED",
+        summary: "An operator gave a task to somebody.",
+        members: &[
+            ON_TASK,
+            IN_STATE,
+            member("previous", Text, OrNull, "Who had it."),
+            member("to", Text, Always, "Who owns it now."),
+            member("reason", Text, Always, "Why."),
+        ],
+    },
+    EventType {
+        kind: "TASK_RESET",
+        summary: "An operator put a claimed task back to its candidates.",
+        members: &[
+            ON_TASK,
+            IN_STATE,
+            member("owner", Text, Always, "Who had it."),
+            member("reason", Text, Always, "Why."),
+        ],
+    },
+    EventType {
+        kind: "TASK_REROUTED",
+        summary: "Nobody was left for a task, so it is offered to others as well.",
+        members: &[
+            ON_TASK,
+            IN_STATE,
+            member("step", Text, Always, "`manager` or `fallback`."),
+            member(
+                "candidates",
+                Records(CANDIDATE),
+                Always,
+                "Who may claim it from now on.",
+            ),
         ],
     },
     EventType {
@@ -238,7 +337,87 @@ pub const EVENT_TYPES: &[EventType] = &[
     EventType {
         kind: "TASK_CANCELLED",
         summary: "A task is needed no longer.",
-        members: &[ON_TASK, IN_STATE],
+        members: &[
+            ON_TASK,
+            IN_STATE,
+            member("reason", Text, Sometimes, "Why the host withdrew it."),
+        ],
+    },
+    EventType {
+        kind: "TASK_REMINDED",
+        summary: "Work is due, and those who have it are reminded.",
+        members: &[
+            IN_STATE,
+            member(
+                "task",
+                Id,
+                OrNull,
+                "The task; none for all open ones of the state.",
+            ),
+            member(
+                "recipients",
+                Records(CANDIDATE),
+                Always,
+                "Who has the work.",
+            ),
+            member("dueAt", Time, Always, "When it was due."),
+            member(
+                "count",
+                Count,
+                Always,
+                "How often they were reminded by now.",
+            ),
+        ],
+    },
+    EventType {
+        kind: "TASK_ESCALATED",
+        summary: "Overdue work goes from those who had it to others; new tasks follow.",
+        members: &[
+            IN_STATE,
+            member(
+                "task",
+                Id,
+                OrNull,
+                "The task; none for all open ones of the state.",
+            ),
+            member("from", Records(CANDIDATE), Always, "Who had the work."),
+            member("dueAt", Time, Always, "When it was due."),
+            member("count", Count, Always, "How often it was escalated by now."),
+        ],
+    },
+    EventType {
+        kind: "STATE_UNASSIGNABLE",
+        summary: "Nobody is able to do the work of a state.",
+        members: &[IN_STATE, member("name", Text, Always, "The state's name.")],
+    },
+    EventType {
+        kind: "STATE_ASSIGNABLE",
+        summary: "Somebody is able to do the work of a state again.",
+        members: &[IN_STATE, member("name", Text, Always, "The state's name.")],
+    },
+    EventType {
+        kind: "SIGNAL_RECEIVED",
+        summary: "A signal came from outside.",
+        members: &[
+            member("id", Text, Always, "The sender's id of the signal."),
+            member("trigger", Text, Always, "The trigger that it fires."),
+            member(
+                "state",
+                Id,
+                OrNull,
+                "The stay that takes it; none while it is kept for one to come.",
+            ),
+        ],
+    },
+    EventType {
+        kind: "CHILD_ENDED",
+        summary: "An instance that a state started has ended.",
+        members: &[
+            IN_STATE,
+            member("child", Id, Always, "The child."),
+            member("outcome", Text, Always, "With what."),
+            member("reason", Text, Sometimes, "Why it could not be started."),
+        ],
     },
     EventType {
         kind: "STATE_TRANSITIONED",
@@ -280,6 +459,39 @@ pub const EVENT_TYPES: &[EventType] = &[
         kind: "FLOW_CANCELLED",
         summary: "An instance was cancelled.",
         members: &[member("reason", Text, Always, "Why.")],
+    },
+    EventType {
+        kind: "FLOW_SUSPENDED",
+        summary: "An instance rests.",
+        members: &[member("reason", Text, Always, "Why.")],
+    },
+    EventType {
+        kind: "FLOW_RESUMED",
+        summary: "An instance goes on after a rest.",
+        members: &[],
+    },
+    EventType {
+        kind: "FLOW_RESTARTED",
+        summary: "An instance takes up what an ended one was about.",
+        members: &[member("predecessor", Id, Always, "The ended instance.")],
+    },
+    EventType {
+        kind: "FLOW_MIGRATED",
+        summary: "An instance goes on under another version.",
+        members: &[
+            member(
+                "previous",
+                Record(DEFINITION),
+                Always,
+                "The version until now.",
+            ),
+            member(
+                "states",
+                Anything,
+                Always,
+                "The new name of each state that has one.",
+            ),
+        ],
     },
     EventType {
         kind: CUSTOM,

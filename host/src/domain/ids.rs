@@ -27,6 +27,10 @@ uuid_ids! {
     StateId,
     /// A work item of a state instance (`UUIDv7`).
     TaskId,
+    /// The branches that one plan opened (`UUIDv7`).
+    ForkId,
+    /// A deadline of a stay or a task (`UUIDv7`).
+    DeadlineId,
     /// One execution of a command, kept with everything that it wrote.
     CommandId,
 }

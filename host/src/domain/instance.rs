@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::answer::{AttributeValue, Principal};
+use super::actor::Actor;
+use super::answer::{AttributeValue, OverdueAction, Principal};
 use super::event::stored::StoredTask;
-use super::ids::{InstanceId, StateId, TaskId, VersionRef};
+use super::ids::{DeadlineId, ForkId, InstanceId, StateId, TaskId, VersionRef};
 use super::json::Json;
 
 /// The stored facts of one run, as flow logic, decisions and readers see them.
@@ -35,6 +36,21 @@ pub struct Instance {
     pub waiting: Vec<StateInstance>,
     /// States already left, oldest first.
     pub past: Vec<PastState>,
+    /// Signals that came before a state waited for them, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub early: Vec<EarlySignal>,
+}
+
+/// A signal that waits for the state that takes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EarlySignal {
+    pub id: String,
+    pub trigger: String,
+    pub input: Json,
+    /// Who sent it, with the standing of that moment.
+    pub sender: Actor,
+    pub at: Timestamp,
 }
 
 /// What the instance is about: a document, a purchase order.
@@ -49,7 +65,12 @@ pub struct Entity {
 #[serde(rename_all = "SCREAMING_SNAKE_CASE", tag = "name")]
 pub enum Status {
     Running,
-    Suspended,
+    /// Keeps its entity's place, and nothing happens to it; its deadlines rest.
+    Suspended {
+        reason: String,
+        by: String,
+        at: Timestamp,
+    },
     /// Reached a terminal state with this outcome.
     Completed {
         outcome: String,
@@ -67,7 +88,7 @@ impl Status {
     pub fn name(&self) -> &'static str {
         match self {
             Status::Running => "RUNNING",
-            Status::Suspended => "SUSPENDED",
+            Status::Suspended { .. } => "SUSPENDED",
             Status::Completed { .. } => "COMPLETED",
             Status::Cancelled { .. } => "CANCELLED",
         }
@@ -76,7 +97,7 @@ impl Status {
     /// When the instance ended, if it has.
     pub fn ended_at(&self) -> Option<Timestamp> {
         match self {
-            Status::Running | Status::Suspended => None,
+            Status::Running | Status::Suspended { .. } => None,
             Status::Completed { at, .. } | Status::Cancelled { at, .. } => Some(*at),
         }
     }
@@ -89,6 +110,7 @@ pub struct StateInstance {
     pub id: StateId,
     pub name: String,
     pub entered_at: Timestamp,
+    /// The next deadline of the state as a whole, or the last one when all have passed.
     pub due_at: Option<Timestamp>,
     /// The stays it was entered from, in order; several after a join.
     pub predecessors: Vec<StateId>,
@@ -101,7 +123,92 @@ pub struct StateInstance {
     pub fallback: Option<String>,
     pub priority: u8,
     pub tasks: Vec<Task>,
+    /// The forks around it, from the outermost.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub forks: Vec<ForkId>,
+    /// Its branch came by a choice of one among several targets since the innermost fork was opened.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub conditional: bool,
+    /// Of the state as a whole.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub deadlines: Vec<OpenDeadline>,
+    /// A name of the flow's own by which signals find it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub correlation: Option<String>,
+    /// Signals that came before it was entered count.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub keep_early: bool,
+    /// The instances that it started, in the order of its answer.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub children: Vec<ChildInstance>,
+    /// Since when nobody is able to do its work.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub unassignable_since: Option<Timestamp>,
 }
+
+impl StateInstance {
+    /// A stay without work, entered now.
+    pub fn new(id: StateId, name: &str, at: Timestamp) -> StateInstance {
+        StateInstance {
+            id,
+            name: name.to_owned(),
+            entered_at: at,
+            due_at: None,
+            predecessors: Vec::new(),
+            entered_by: None,
+            caller: None,
+            needed: 1,
+            exclude: Vec::new(),
+            fallback: None,
+            priority: 0,
+            tasks: Vec::new(),
+            forks: Vec::new(),
+            conditional: false,
+            deadlines: Vec::new(),
+            correlation: None,
+            keep_early: false,
+            children: Vec::new(),
+            unassignable_since: None,
+        }
+    }
+}
+
+/// Something that happens when it is not forestalled in time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenDeadline {
+    pub id: DeadlineId,
+    pub due_at: Timestamp,
+    /// Seconds between repetitions.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub repeat: Option<u32>,
+    pub action: OverdueAction,
+    /// How often it has passed.
+    pub count: u32,
+}
+
+/// An instance that a wait state started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChildInstance {
+    pub id: InstanceId,
+    /// The key of its definition.
+    pub key: String,
+    pub entity: Entity,
+    /// What it starts with.
+    pub data: Json,
+    /// The trigger that its end fires.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub on_end: Option<String>,
+    /// Its outcome, once it has ended.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub outcome: Option<String>,
+}
+
+/// The outcome, for its parent, of a child that was cancelled.
+pub const CHILD_CANCELLED: &str = "CANCELLED";
+/// The outcome, for its parent, of a child that could not be started.
+pub const CHILD_NOT_STARTED: &str = "NOT_STARTED";
 
 /// A stay that is over.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -133,6 +240,11 @@ pub struct Task {
     /// JSON Schema of what the decider fills in.
     pub form: Option<Json>,
     pub created_at: Timestamp,
+    /// The next deadline of this task alone, or the last one when all have passed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub due_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deadlines: Vec<OpenDeadline>,
     #[serde(flatten)]
     pub status: TaskStatus,
 }
@@ -149,6 +261,8 @@ pub enum TaskStatus {
     Claimed {
         owner: String,
         claimed_at: Timestamp,
+        #[serde(skip_serializing_if = "Holding::is_plain")]
+        holding: Holding,
     },
     Completed {
         owner: String,
@@ -158,7 +272,48 @@ pub enum TaskStatus {
     Cancelled {
         owner: Option<String>,
         cancelled_at: Timestamp,
+        /// Why the host did so of itself.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
+}
+
+/// How an owner came by a task.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Holding {
+    /// Given to them by an assignment or an operator: they need not be a candidate.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub assigned: bool,
+    /// The absent candidate for whom they claimed it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub on_behalf_of: Option<String>,
+    /// Who handed it on to whom, oldest first; the owner is the last one's.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub delegations: Vec<Delegation>,
+}
+
+/// One handing on of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Delegation {
+    pub from: String,
+    pub to: String,
+    pub reason: String,
+    pub at: Timestamp,
+}
+
+impl Holding {
+    /// Whether the owner claimed it as a candidate, and keeps it.
+    pub fn is_plain(&self) -> bool {
+        *self == Holding::default()
+    }
+
+    /// Whose work it is, where that is not the owner.
+    pub fn principal(&self) -> Option<&str> {
+        let delegated = self.delegations.first().map(|first| first.from.as_str());
+        self.on_behalf_of.as_deref().or(delegated)
+    }
 }
 
 impl TaskStatus {

@@ -151,7 +151,10 @@ fn recipients(
             Value::Null => (Kind::Assigned, all(&payload["task"]["candidates"])),
             owner => (Kind::Assigned, all(owner)),
         },
-        "TASK_REASSIGNED" | "TASK_DELEGATED" => (Kind::Assigned, all(&payload["to"])),
+        "TASK_REROUTED" => (Kind::Assigned, all(&payload["candidates"])),
+        "TASK_REASSIGNED" | "TASK_DELEGATED" | "TASK_RESOLVED" => {
+            (Kind::Assigned, all(&payload["to"]))
+        }
         "TASK_REMINDED" => (Kind::Reminder, all(&payload["recipients"])),
         "TASK_ESCALATED" => (Kind::Escalated, all(&payload["from"])),
         "DECISION_RECORDED" | "FLOW_COMPLETED" | "FLOW_CANCELLED" => {

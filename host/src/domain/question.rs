@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::actor::Actor;
-use super::answer::{Assignment, Plan, Reason, Verdict};
+use super::answer::{Assignment, Plan, Reason, Verdict, Waiting};
+use super::ids::TaskId;
 use super::instance::Instance;
 use super::json::Json;
 
@@ -23,8 +24,22 @@ pub struct Facts<'a> {
 pub enum Question {
     Guard(Occurrence),
     Transition(Occurrence),
-    /// Who works on the task state of this name, which is being entered?
-    Assign(String),
+    /// Who works on the task state of this name, and why is that asked?
+    Assign(String, AssignCause),
+    /// What does the wait state of this name, which is being entered, wait for?
+    Wait(String),
+}
+
+/// Why somebody is looked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase", tag = "type")]
+pub enum AssignCause {
+    /// The state is being entered.
+    Entered,
+    /// A task, or with none the state as a whole, is overdue for the count-th time.
+    Overdue { task: Option<TaskId>, count: u32 },
+    /// The instance has come from another version.
+    Migrated,
 }
 
 impl Question {
@@ -33,7 +48,8 @@ impl Question {
         match self {
             Question::Guard(_) => "guard",
             Question::Transition(_) => "transition",
-            Question::Assign(_) => "assign",
+            Question::Assign(..) => "assign",
+            Question::Wait(_) => "wait",
         }
     }
 }
@@ -60,6 +76,14 @@ pub enum Source {
         actor: Actor,
         comment: Option<String>,
     },
+    Signal(Actor),
+    Deadline,
+    /// A child of this stay has ended.
+    Child {
+        id: String,
+        key: String,
+        outcome: String,
+    },
     Entry,
 }
 
@@ -70,4 +94,5 @@ pub enum Answer {
     Verdict(Verdict),
     Plan(Result<Plan, Reason>),
     Assignment(Assignment),
+    Waiting(Waiting),
 }

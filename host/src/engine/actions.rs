@@ -10,12 +10,13 @@ use crate::domain::actor::Actor;
 use crate::domain::answer::Violation;
 use crate::domain::command::Command;
 use crate::domain::graph::FiredBy;
-use crate::domain::ids::{InstanceId, TaskId};
+use crate::domain::ids::{InstanceId, TaskId, TenantId};
 use crate::domain::instance::Instance;
 use crate::domain::json::Json;
 use crate::domain::rejection::Rejection;
 use crate::domain::turn::Context;
 use crate::domain::version::Version;
+use crate::store::load::Asked;
 
 /// The most commands that one answer tries. An instance with more open tasks is cut there.
 const ACTIONS_MAX: usize = 400;
@@ -56,7 +57,10 @@ impl Engine {
         who: &Identity,
         id: InstanceId,
     ) -> Result<(Vec<Action>, u32), Error> {
-        let loaded = self.0.store.load(&who.principalship(), id, None).await?;
+        let loaded = {
+            let asked = Asked::at(self.0.clock.now());
+            self.0.store.load(&who.principalship(), id, asked).await?
+        };
         let stored = loaded.found.ok_or_else(|| Error::NotFound {
             what: "instance",
             id: id.to_string(),
@@ -75,13 +79,17 @@ impl Engine {
             .into_iter()
             .take(ACTIONS_MAX)
         {
-            actions.push(self.explain(context, &instance, command, state).await?);
+            actions.push(
+                self.explain(who.tenant, context, &instance, command, state)
+                    .await?,
+            );
         }
         Ok((actions, instance.revision))
     }
 
     async fn explain(
         &self,
+        tenant: TenantId,
         context: Context<'_>,
         instance: &Instance,
         command: Command,
@@ -89,7 +97,7 @@ impl Engine {
     ) -> Result<Action, Error> {
         let result = match permitted(context.actor, &command) {
             Ok(()) => self
-                .turn(context, Some(instance.clone()), &command)
+                .turn(tenant, context, Some(instance.clone()), &command)
                 .await
                 .map(drop),
             Err(error) => Err(error),
@@ -106,10 +114,7 @@ impl Engine {
         };
         let outcome = match &command {
             Command::Decide { outcome, .. } => Some(outcome.clone()),
-            Command::Start { .. }
-            | Command::Claim { .. }
-            | Command::Release { .. }
-            | Command::Cancel { .. } => None,
+            _ => None,
         };
         let allowed = refusal.is_none();
         Ok(Action {
@@ -167,10 +172,7 @@ fn unsaid(command: &Command) -> Vec<Violation> {
         Command::Cancel { .. } => {
             vec![violation("/reason", "required".into(), "say why".into())]
         }
-        Command::Start { .. }
-        | Command::Claim { .. }
-        | Command::Release { .. }
-        | Command::Decide { .. } => Vec::new(),
+        _ => Vec::new(),
     }
 }
 

@@ -8,6 +8,7 @@ use crate::domain::actor::Actor;
 use crate::domain::command::Command;
 use crate::domain::ids::{CommandId, hex};
 use crate::domain::json::Json;
+use crate::domain::lookup::{Findings, Lookup};
 use crate::domain::question::{Answer, Question};
 use crate::domain::version::Version;
 
@@ -32,6 +33,7 @@ pub(super) struct Circumstances<'a> {
     pub(super) profile: String,
     pub(super) request_id: Option<&'a str>,
     pub(super) evaluations: &'a [Evaluation],
+    pub(super) lookups: &'a [(Lookup, Findings)],
     /// Ids that the host made, in their order.
     pub(super) made: &'a [Uuid],
 }
@@ -50,7 +52,16 @@ struct Evidence<'a> {
     profile: &'a str,
     request_id: Option<&'a str>,
     evaluations: Vec<Record<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    lookups: Vec<Looked<'a>>,
     made: &'a [Uuid],
+}
+
+/// What the directory was asked, and what it said.
+#[derive(Serialize)]
+struct Looked<'a> {
+    asked: &'a Lookup,
+    found: &'a Findings,
 }
 
 #[derive(Serialize)]
@@ -83,6 +94,11 @@ impl Circumstances<'_> {
     /// The evidence in canonical form. The config is named by its digest: the version keeps its text.
     pub(super) fn evidence(&self) -> Json {
         let evaluations = self.evaluations.iter().map(Record::of).collect();
+        let looked = |(asked, found)| Looked { asked, found };
+        let lookups = self
+            .lookups
+            .iter()
+            .map(|(asked, found)| looked((asked, found)));
         Json::of(&Evidence {
             id: self.id,
             command: self.command,
@@ -97,6 +113,7 @@ impl Circumstances<'_> {
             profile: &self.profile,
             request_id: self.request_id,
             evaluations,
+            lookups: lookups.collect(),
             made: self.made,
         })
     }

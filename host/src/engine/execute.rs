@@ -24,7 +24,7 @@ use crate::domain::turn::Context;
 use crate::domain::version::Version;
 use crate::store::StoreError;
 use crate::store::commit::{Change, KeyedReply, Verdict};
-use crate::store::load::{Stored, StoredReply};
+use crate::store::load::{Asked, Stored, StoredReply};
 
 /// The first pause after a passing failure of the database; it doubles.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
@@ -147,12 +147,9 @@ impl Engine {
     }
 
     async fn instance_of(&self, request: &Request<'_>) -> Result<Option<InstanceId>, Error> {
-        let task = match &request.command {
-            Command::Start { .. } => return Ok(None),
-            Command::Cancel { instance, .. } => return Ok(Some(*instance)),
-            Command::Claim { task } | Command::Release { task } | Command::Decide { task, .. } => {
-                *task
-            }
+        let task = match request.command.task() {
+            None => return Ok(request.command.instance()),
+            Some(task) => task,
         };
         let key = (request.who.tenant, task);
         if let Some(instance) = self.0.tasks.get(&key).await {
@@ -194,7 +191,8 @@ impl Engine {
             now,
         };
         let before = ground.stored.as_ref().map(|stored| stored.instance.clone());
-        let turned = self.turn(context, before, &request.command).await?;
+        let tenant = request.who.tenant;
+        let turned = self.turn(tenant, context, before, &request.command).await?;
         observation.turned(&turned);
         let entries = self.entries(request, &ground, &turned, command_id, now);
         let rendered = (request.render)(&Done {
@@ -226,6 +224,8 @@ impl Engine {
             entries,
             seals,
             reply: key.map(|key| keyed(request.who, key, &rendered)),
+            signal: request.command.signal().map(str::to_owned),
+            done: request.job.into_iter().collect(),
         };
         self.settle(request, change, rendered, doubts).await
     }
@@ -241,7 +241,12 @@ impl Engine {
         let who = request.who.principalship();
         let key = key.map(|key| key.key.as_str());
         if let Some(id) = instance {
-            let loaded = self.0.store.load(&who, id, key).await?;
+            let asked = Asked {
+                key,
+                now: self.0.clock.now(),
+                signal: request.command.signal(),
+            };
+            let loaded = self.0.store.load(&who, id, asked).await?;
             let ground = match loaded.found {
                 None => Err(Error::NotFound {
                     what: "instance",
@@ -322,6 +327,7 @@ impl Engine {
             profile: self.0.sandbox.profile().digest.to_string(),
             request_id: request.trace.request_id.as_deref(),
             evaluations: &turned.evaluations,
+            lookups: &turned.lookups,
             made: &turned.made,
         };
         let mut evidence = Some(circumstances.evidence());
@@ -330,7 +336,7 @@ impl Engine {
             kind: event.kind().to_owned(),
             revision: after.revision,
             command: id,
-            actor: Some(ground.actor.id.clone()),
+            actor: (!ground.actor.is_host()).then(|| ground.actor.id.clone()),
             task: event.task(),
             payload: Json::of(event),
             evidence,
@@ -440,7 +446,7 @@ impl Engine {
 
 fn check(request: &Request<'_>, ground: &Ground) -> Result<(), Error> {
     let permission = request.command.permission();
-    if !ground.actor.may(permission) {
+    if !ground.actor.is_host() && !ground.actor.may(permission) {
         return Err(Error::Permission(permission));
     }
     match (request.if_match, &ground.stored) {

@@ -25,7 +25,7 @@ use tokio::sync::{Notify, watch};
 use crate::clock::Clock;
 use crate::domain::ids::{InstanceId, TaskId, TenantId, VersionRef};
 use crate::domain::version::Version;
-use crate::store::load::Stored;
+use crate::store::load::{Asked, Stored};
 use crate::store::{Store, StoreError};
 use crate::wasm::Sandbox;
 
@@ -118,7 +118,8 @@ impl Engine {
 
     /// An instance with all its parts, for those who may read it.
     pub async fn read(&self, who: &Identity, id: InstanceId) -> Result<Stored, Error> {
-        let loaded = self.0.store.load(&who.principalship(), id, None).await?;
+        let asked = Asked::at(self.0.clock.now());
+        let loaded = self.0.store.load(&who.principalship(), id, asked).await?;
         loaded.found.ok_or_else(|| Error::NotFound {
             what: "instance",
             id: id.to_string(),

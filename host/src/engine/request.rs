@@ -1,6 +1,8 @@
 //! What goes into a command and comes out of it: who asks for what, under which conditions, and the reply.
 
-use crate::domain::actor::Actor;
+use uuid::Uuid;
+
+use crate::domain::actor::{Actor, HOST};
 use crate::domain::audit::Entry;
 use crate::domain::command::Command;
 use crate::domain::event::Event;
@@ -19,6 +21,16 @@ pub struct Identity {
 }
 
 impl Identity {
+    /// The host itself, in this tenant.
+    pub(super) fn host(tenant: TenantId, tenant_name: &str) -> Identity {
+        Identity {
+            tenant,
+            tenant_name: tenant_name.to_owned(),
+            subject: HOST.to_owned(),
+            roles: Vec::new(),
+        }
+    }
+
     pub(super) fn principalship(&self) -> Principalship {
         Principalship {
             tenant: self.tenant,
@@ -53,6 +65,8 @@ pub struct Request<'a> {
     /// Everything but the commit.
     pub dry_run: bool,
     pub trace: Trace,
+    /// The job that the command carries out; its row goes with the commit.
+    pub job: Option<Uuid>,
     /// Makes the reply, which is stored in the same commit as the effect.
     pub render: &'a (dyn Fn(&Done<'_>) -> Rendered + Send + Sync),
 }

@@ -8,9 +8,11 @@ use super::evidence::Evaluation;
 use crate::clock;
 use crate::domain::audit::sha256;
 use crate::domain::command::Command;
+use crate::domain::ids::TenantId;
 use crate::domain::instance::Instance;
 use crate::domain::json::Json;
-use crate::domain::turn::{Context, Fault, Outcome, Turn, TurnError};
+use crate::domain::lookup::{Findings, Lookup};
+use crate::domain::turn::{Ask, Context, Fault, Outcome, Turn, TurnError};
 use crate::domain::version::Version;
 use crate::wasm::{GuestError, Pinned};
 
@@ -18,6 +20,7 @@ use crate::wasm::{GuestError, Pinned};
 pub(super) struct Turned {
     pub(super) outcome: Outcome,
     pub(super) evaluations: Vec<Evaluation>,
+    pub(super) lookups: Vec<(Lookup, Findings)>,
     /// The ids that the turn made, in their order.
     pub(super) made: Vec<uuid::Uuid>,
     pub(super) guest_time: Duration,
@@ -27,6 +30,7 @@ pub(super) struct Turned {
 impl Engine {
     pub(super) async fn turn(
         &self,
+        tenant: TenantId,
         context: Context<'_>,
         before: Option<Instance>,
         command: &Command,
@@ -39,6 +43,7 @@ impl Engine {
             id
         };
         let mut evaluations = Vec::new();
+        let mut lookups = Vec::new();
         let (mut guest_time, mut fuel) = (Duration::ZERO, 0);
         let pinned = Pinned {
             reference: version.reference.clone(),
@@ -46,7 +51,16 @@ impl Engine {
         };
         let refused = |error| refused(version, error);
         let mut turn = Turn::begin(context, before, command, &mut ids).map_err(refused)?;
-        while let Some(question) = turn.question().map_err(refused)? {
+        while let Some(ask) = turn.ask().map_err(refused)? {
+            let question = match ask {
+                Ask::Logic(question) => question,
+                Ask::Directory(lookup) => {
+                    let findings = self.look_up(tenant, &lookup).await?;
+                    turn.found(&findings).map_err(refused)?;
+                    lookups.push((lookup, findings));
+                    continue;
+                }
+            };
             let instance = turn.instance();
             let facts = turn.facts(&instance);
             let facts_digest = sha256(Json::of(&facts).as_str().as_bytes());
@@ -72,10 +86,16 @@ impl Engine {
         Ok(Turned {
             outcome,
             evaluations,
+            lookups,
             made,
             guest_time,
             fuel,
         })
+    }
+
+    /// Asks the directory.
+    async fn look_up(&self, tenant: TenantId, lookup: &Lookup) -> Result<Findings, Error> {
+        Ok(self.0.store.look_up(tenant, lookup).await?)
     }
 }
 

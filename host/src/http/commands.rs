@@ -61,6 +61,7 @@ pub async fn run(
         idempotency,
         dry_run: options.dry_run,
         trace: options.trace,
+        job: None,
         render: &render,
     };
     Ok(respond(app.engine.execute(request).await?))

@@ -97,6 +97,7 @@ pub(super) async fn start(
         id: value.entity_id,
     };
     let command = Command::Start {
+        lineage: None,
         definition: value.definition_key,
         entity,
         data: value.data,

@@ -126,7 +126,7 @@ pub struct DecisionView {
 impl InstanceView {
     pub fn of(instance: &Instance, graph: &Graph) -> InstanceView {
         let (outcome, cancelled) = match &instance.status {
-            Status::Running | Status::Suspended => (None, None),
+            Status::Running | Status::Suspended { .. } => (None, None),
             Status::Completed { outcome, .. } => (Some(outcome.clone()), None),
             Status::Cancelled { reason, by, .. } => (
                 None,

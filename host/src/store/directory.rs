@@ -113,6 +113,7 @@ impl Store {
             groups: row.groups,
             permissions: row.permissions,
             on_behalf_of: None,
+            stands_in_for: Vec::new(),
         })
     }
 

@@ -5,16 +5,19 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use sqlx::types::Json as Column;
 use uuid::Uuid;
 
+use super::time::Time;
 use super::{Store, StoreError};
-use crate::domain::actor::Actor;
+use crate::domain::actor::{Actor, StandIn};
 use crate::domain::answer::{AttributeValue, Principal};
 use crate::domain::audit::Head;
-use crate::domain::ids::{InstanceId, StateId, TaskId, TenantId, VersionRef};
+use crate::domain::ids::{ForkId, InstanceId, StateId, TaskId, TenantId, VersionRef};
 use crate::domain::instance::{
-    Decision, Entity, Instance, PastState, StateInstance, Status, Task, TaskStatus,
+    ChildInstance, Decision, Entity, Holding, Instance, OpenDeadline, PastState, StateInstance,
+    Status, Task, TaskStatus,
 };
 use crate::domain::json::Json;
 
@@ -66,12 +69,38 @@ pub struct Stored {
     pub stays: u32,
 }
 
+/// What is asked beside the instance.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    /// The idempotency key that a reply may be kept under.
+    pub key: Option<&'a str>,
+    /// The moment at which absences are looked at.
+    pub now: Timestamp,
+    /// The id of a signal that may have counted.
+    pub signal: Option<&'a str>,
+}
+
+impl Asked<'_> {
+    /// Nothing but what stands at this moment.
+    pub fn at(now: Timestamp) -> Asked<'static> {
+        Asked {
+            key: None,
+            now,
+            signal: None,
+        }
+    }
+}
+
 /// What was found.
 #[derive(Debug)]
 pub struct Loaded {
     pub actor: Actor,
     pub reply: Option<StoredReply>,
     pub found: Option<Stored>,
+    /// Counts the changes of the directory so far.
+    pub directory: u64,
+    /// The signal asked about has counted already.
+    pub signalled: bool,
 }
 
 impl Store {
@@ -80,7 +109,7 @@ impl Store {
         &self,
         who: &Principalship,
         instance: InstanceId,
-        key: Option<&str>,
+        asked: Asked<'_>,
     ) -> Result<Loaded, StoreError> {
         let row = sqlx::query_file!(
             "src/store/load.sql",
@@ -88,8 +117,10 @@ impl Store {
             instance.0,
             &who.subject,
             &who.roles,
-            key,
-            PAST_MAX
+            asked.key,
+            PAST_MAX,
+            Time(asked.now) as _,
+            asked.signal
         )
         .fetch_one(&self.writer)
         .await?;
@@ -98,6 +129,7 @@ impl Store {
             groups: row.groups,
             permissions: row.permissions,
             on_behalf_of: None,
+            stands_in_for: row.stands_in_for.0,
         };
         let reply = StoredReply::of(
             row.reply_body,
@@ -115,6 +147,8 @@ impl Store {
             actor,
             reply,
             found,
+            directory: row.directory.cast_unsigned(),
+            signalled: row.signalled,
         })
     }
 }
@@ -144,6 +178,10 @@ struct InstanceRow {
     audit_head: String,
     event_seq: u64,
     stays: u32,
+    suspended_at: Option<Timestamp>,
+    suspended_by: Option<String>,
+    suspend_reason: Option<String>,
+    early_signals: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -162,6 +200,14 @@ struct StayRow {
     left_at: Option<Timestamp>,
     left_by: Option<String>,
     left_actor: Option<String>,
+    forks: Vec<ForkId>,
+    conditional: bool,
+    waiting: bool,
+    deadlines: Option<String>,
+    correlation: Option<String>,
+    keep_early: bool,
+    children: Option<String>,
+    unassignable_since: Option<Timestamp>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -176,6 +222,10 @@ struct TaskRow {
     created_at: Timestamp,
     claimed_at: Option<Timestamp>,
     ended_at: Option<Timestamp>,
+    due_at: Option<Timestamp>,
+    deadlines: Option<String>,
+    holding: Option<String>,
+    cancel_reason: Option<String>,
     decision: Option<DecisionRow>,
 }
 
@@ -224,15 +274,18 @@ impl InstanceRow {
             let state = row.state_id;
             tasks_of.entry(state).or_default().push(row.into_domain()?);
         }
-        let (mut active, mut past) = (Vec::new(), Vec::new());
+        let (mut active, mut waiting, mut past) = (Vec::new(), Vec::new(), Vec::new());
         for row in stays {
             let tasks = tasks_of.remove(&row.id).unwrap_or_default();
-            match row.into_domain(tasks) {
+            match row.into_domain(tasks)? {
                 Stay::Active(state) => active.push(state),
+                Stay::Waiting(state) => waiting.push(state),
                 Stay::Past(state) => past.push(state),
             }
         }
         past.sort_by_key(PastState::order);
+        active.sort_by_key(|stay| (stay.entered_at, stay.id));
+        waiting.sort_by_key(|stay| (stay.entered_at, stay.id));
         let instance = Instance {
             id: InstanceId(self.id),
             definition: VersionRef {
@@ -257,8 +310,9 @@ impl InstanceRow {
                 .map(AttributeRow::into_domain)
                 .collect::<Result<_, _>>()?,
             active,
-            waiting: Vec::new(),
+            waiting,
             past,
+            early: list("instance", self.id, self.early_signals.as_deref())?,
         };
         Ok(Stored {
             instance,
@@ -278,7 +332,17 @@ impl InstanceRow {
         let at = || self.ended_at.ok_or_else(|| missing("ended_at"));
         match self.status.as_str() {
             "RUNNING" => Ok(Status::Running),
-            "SUSPENDED" => Ok(Status::Suspended),
+            "SUSPENDED" => Ok(Status::Suspended {
+                reason: self
+                    .suspend_reason
+                    .clone()
+                    .ok_or_else(|| missing("suspend_reason"))?,
+                by: self
+                    .suspended_by
+                    .clone()
+                    .ok_or_else(|| missing("suspended_by"))?,
+                at: self.suspended_at.ok_or_else(|| missing("suspended_at"))?,
+            }),
             "COMPLETED" => Ok(Status::Completed {
                 outcome: self.outcome.clone().ok_or_else(|| missing("outcome"))?,
                 at: at()?,
@@ -302,11 +366,17 @@ impl InstanceRow {
 
 enum Stay {
     Active(StateInstance),
+    Waiting(StateInstance),
     Past(PastState),
 }
 
 impl StayRow {
-    fn into_domain(self, tasks: Vec<Task>) -> Stay {
+    fn into_domain(self, tasks: Vec<Task>) -> Result<Stay, StoreError> {
+        let is_past = self.left_at.is_some();
+        let deadlines: Vec<OpenDeadline> =
+            list("state_instance", self.id, self.deadlines.as_deref())?;
+        let children: Vec<ChildInstance> =
+            list("state_instance", self.id, self.children.as_deref())?;
         let state = StateInstance {
             id: self.id,
             name: self.name,
@@ -320,16 +390,25 @@ impl StayRow {
             fallback: self.fallback,
             priority: self.priority,
             tasks,
+            forks: self.forks,
+            conditional: self.conditional,
+            // What only a stay that goes on has stays behind in the row of one that was left.
+            deadlines: if is_past { Vec::new() } else { deadlines },
+            correlation: self.correlation,
+            keep_early: self.keep_early,
+            children,
+            unassignable_since: self.unassignable_since.filter(|_| !is_past),
         };
-        match (self.left_at, self.left_by) {
+        Ok(match (self.left_at, self.left_by) {
             (Some(left_at), Some(left_by)) => Stay::Past(PastState {
                 state,
                 left_at,
                 left_by,
                 actor: self.left_actor,
             }),
+            _ if self.waiting => Stay::Waiting(state),
             _ => Stay::Active(state),
-        }
+        })
     }
 }
 
@@ -345,6 +424,7 @@ impl TaskRow {
             "CLAIMED" => TaskStatus::Claimed {
                 owner: owner()?,
                 claimed_at: claimed_at()?,
+                holding: self.holding()?,
             },
             "COMPLETED" => TaskStatus::Completed {
                 owner: owner()?,
@@ -356,9 +436,11 @@ impl TaskRow {
             "CANCELLED" => TaskStatus::Cancelled {
                 owner: self.owner.clone(),
                 cancelled_at: self.ended_at.ok_or_else(|| inconsistent("no ended_at"))?,
+                reason: self.cancel_reason.clone(),
             },
             other => return Err(inconsistent(&format!("status {other}"))),
         };
+        let deadlines = list("task", self.id, self.deadlines.as_deref())?;
         let form = self.form.map(Json::from_canonical);
         Ok(Task {
             id: self.id,
@@ -366,8 +448,19 @@ impl TaskRow {
             candidates,
             form,
             created_at: self.created_at,
+            due_at: self.due_at,
+            deadlines,
             status,
         })
+    }
+}
+
+impl TaskRow {
+    fn holding(&self) -> Result<Holding, StoreError> {
+        let Some(text) = &self.holding else {
+            return Ok(Holding::default());
+        };
+        serde_json::from_str(text).map_err(|error| StoreError::inconsistent("task", self.id, error))
     }
 }
 
@@ -408,6 +501,18 @@ impl AttributeRow {
             )),
         }
     }
+}
+
+/// A list that is kept as JSON; none is an empty one.
+fn list<T: DeserializeOwned>(
+    table: &'static str,
+    id: impl std::fmt::Display,
+    text: Option<&str>,
+) -> Result<Vec<T>, StoreError> {
+    let Some(text) = text else {
+        return Ok(Vec::new());
+    };
+    serde_json::from_str(text).map_err(|error| StoreError::inconsistent(table, id, error))
 }
 
 /// Bytes as PostgreSQL's JSON functions write them: `\x` and hexadecimal digits.

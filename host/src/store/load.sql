@@ -1,4 +1,4 @@
--- $1 tenant, $2 instance, $3 subject, $4 roles, $5 idempotency key, $6 newest stays already left
+-- $1 tenant, $2 instance, $3 subject, $4 roles, $5 idempotency key, $6 newest stays already left, $7 now, $8 signal
 select
     array(
         select group_id from membership
@@ -8,6 +8,33 @@ select
         select distinct permission from role_permission
         where tenant_id = $1 and role = any($4) order by permission
     ) as "permissions!",
+    -- Substitutes of substitutes, up to the third.
+    coalesce((
+        with recursive stand_in (person, definition, via) as (
+            select a.person_id, a.definition_key, array[]::text[] from absence a
+            where a.tenant_id = $1 and a.substitute_id = $3 and a.active_until > $7::timestamptz
+              and a.active_from <= $7::timestamptz and a.ended_at is null
+            union all
+            select a.person_id, coalesce(s.definition, a.definition_key), s.via || s.person
+            from stand_in s
+            join absence a on a.tenant_id = $1 and a.substitute_id = s.person and a.active_until > $7::timestamptz
+              and a.active_from <= $7::timestamptz and a.ended_at is null
+              and (s.definition is null or a.definition_key is null or a.definition_key = s.definition)
+            where cardinality(s.via) < 2
+        )
+        select json_agg(json_build_object('person', s.person, 'definition', s.definition, 'via', s.via, 'groups', array(
+            select m.group_id from membership m
+            where m.tenant_id = $1 and m.person_id = s.person and m.valid_to is null order by m.group_id
+        )) order by cardinality(s.via), s.person, s.definition) from stand_in s
+    ), '[]') as "stands_in_for!: Column<Vec<StandIn>>",
+    -- Grows with every change of the directory.
+    coalesce((
+        select a.seq from audit_stream a
+        where a.tenant_id = $1 and a.stream_kind = 'directory' and a.stream_id = '00000000-0000-0000-0000-000000000000'
+    ), 0) as "directory!",
+    $8::text is not null and exists (
+        select from signal g where g.tenant_id = $1 and g.instance_id = $2 and g.signal_id = $8
+    ) as "signalled!",
     k.fingerprint as "reply_fingerprint?",
     k.status as "reply_status?",
     k.body as "reply_body?",
@@ -22,7 +49,8 @@ select
         select json_agg(json_build_object(
             'id', t.id, 'state_id', t.state_id, 'label', t.label, 'status', t.status, 'owner', t.owner,
             'candidates', t.candidates, 'form', t.form, 'created_at', t.created_at, 'claimed_at', t.claimed_at,
-            'ended_at', t.ended_at,
+            'ended_at', t.ended_at, 'due_at', t.due_at, 'deadlines', t.deadlines, 'holding', t.holding,
+            'cancel_reason', t.cancel_reason,
             -- Not a join: planned on an empty table, it would go through all decisions of the tenant.
             'decision', (select to_json(d) from decision d where d.tenant_id = t.tenant_id and d.task_id = t.id)
         ) order by t.ordinal)

@@ -13,6 +13,7 @@ pub mod error;
 pub mod feed;
 pub mod instances;
 pub mod load;
+mod lookups;
 pub mod notifications;
 pub mod notifier;
 pub mod outbox;

@@ -70,6 +70,7 @@ impl Store {
                 groups: row.groups,
                 permissions: row.permissions,
                 on_behalf_of: None,
+                stands_in_for: Vec::new(),
             },
             reply,
             definition: row.definition.map(|_| Activation { version }),

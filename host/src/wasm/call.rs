@@ -28,7 +28,8 @@ pub(super) enum Call {
     Describe(String),
     Guard(types::Snapshot, types::Event),
     Transition(types::Snapshot, types::Event),
-    Assign(types::Snapshot, String),
+    Assign(types::Snapshot, String, types::AssignCause),
+    Wait(types::Snapshot, String),
 }
 
 /// Its answer, not yet believed.
@@ -38,6 +39,7 @@ pub(super) enum Said {
     Verdict(types::Verdict),
     Plan(Result<types::Plan, types::Reason>),
     Assignment(types::Assignment),
+    Waiting(types::Waiting),
 }
 
 /// An answer and what it took.
@@ -54,6 +56,7 @@ impl Call {
             Call::Guard(..) => "guard",
             Call::Transition(..) => "transition",
             Call::Assign(..) => "assign",
+            Call::Wait(..) => "wait",
         }
     }
 
@@ -62,7 +65,7 @@ impl Call {
             Call::Describe(_) => settings.fuel_describe,
             Call::Guard(..) => settings.fuel_guard,
             Call::Transition(..) => settings.fuel_transition,
-            Call::Assign(..) => settings.fuel_assign,
+            Call::Assign(..) | Call::Wait(..) => settings.fuel_assign,
         }
     }
 
@@ -70,7 +73,7 @@ impl Call {
         match self {
             Call::Describe(config) => config.len(),
             Call::Guard(facts, event) | Call::Transition(facts, event) => size(facts) + size(event),
-            Call::Assign(facts, state) => size(facts) + state.len(),
+            Call::Assign(facts, state, _) | Call::Wait(facts, state) => size(facts) + state.len(),
         }
     }
 
@@ -84,10 +87,10 @@ impl Call {
             Call::Transition(facts, event) => {
                 Said::Plan(logic.call_transition(store, facts, event).await?)
             }
-            Call::Assign(facts, state) => {
-                let cause = types::AssignCause::Entered;
-                Said::Assignment(logic.call_assign(store, facts, state, &cause).await?)
+            Call::Assign(facts, state, cause) => {
+                Said::Assignment(logic.call_assign(store, facts, state, cause).await?)
             }
+            Call::Wait(facts, state) => Said::Waiting(logic.call_wait(store, facts, state).await?),
         })
     }
 }

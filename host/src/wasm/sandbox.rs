@@ -159,7 +159,10 @@ impl Sandbox {
             Question::Transition(occurrence) => {
                 Call::Transition(snapshot, lower::event(occurrence))
             }
-            Question::Assign(state) => Call::Assign(snapshot, state.clone()),
+            Question::Assign(state, cause) => {
+                Call::Assign(snapshot, state.clone(), lower::cause(cause))
+            }
+            Question::Wait(state) => Call::Wait(snapshot, state.clone()),
         };
         let asked = async {
             let ready = self.0.library.get(pinned.digest, fetch).await?;
@@ -187,7 +190,7 @@ impl Sandbox {
             Said::Described(Err(violations)) => Err(AdmitError::Rejected(
                 violations.into_iter().map(config_problem).collect(),
             )),
-            Said::Verdict(_) | Said::Plan(_) | Said::Assignment(_) => {
+            Said::Verdict(_) | Said::Plan(_) | Said::Assignment(_) | Said::Waiting(_) => {
                 unreachable!("`describe` was called")
             }
         }
@@ -200,6 +203,7 @@ fn evaluation(ran: Ran) -> Result<Evaluation, Cause> {
         Said::Plan(Ok(plan)) => lift::plan(plan).map(|plan| Answer::Plan(Ok(plan))),
         Said::Plan(Err(reason)) => lift::reason(reason).map(|reason| Answer::Plan(Err(reason))),
         Said::Assignment(assignment) => lift::assignment(assignment).map(Answer::Assignment),
+        Said::Waiting(waiting) => lift::waiting(waiting).map(Answer::Waiting),
         Said::Described(_) => unreachable!("`describe` is no question about facts"),
     };
     Ok(Evaluation {

@@ -4,8 +4,10 @@ use uuid::Uuid;
 
 use super::*;
 use crate::domain::event::Effects;
+use crate::domain::ids::TaskId;
 use crate::domain::ids::VersionRef;
 use crate::domain::instance::{Entity, StateInstance};
+use crate::domain::instance::{Task, TaskStatus};
 use crate::domain::json::Json;
 
 fn at(second: i64) -> Stamp<'static> {
@@ -46,20 +48,7 @@ fn task(number: u128) -> TaskId {
 
 fn entered(number: u128) -> Event {
     Event::StateEntered {
-        state: StateInstance {
-            id: state(number),
-            name: format!("S{number}"),
-            entered_at: Timestamp::UNIX_EPOCH,
-            due_at: None,
-            predecessors: vec![],
-            entered_by: None,
-            caller: None,
-            needed: 1,
-            exclude: vec![],
-            fallback: None,
-            priority: 0,
-            tasks: vec![],
-        },
+        state: StateInstance::new(state(number), &format!("S{number}"), Timestamp::UNIX_EPOCH),
     }
 }
 
@@ -70,6 +59,8 @@ fn created(number: u128, of: u128) -> Event {
         candidates: vec![],
         form: None,
         created_at: Timestamp::UNIX_EPOCH,
+        due_at: None,
+        deadlines: vec![],
         status: TaskStatus::Pending,
     };
     Event::TaskCreated {
@@ -113,6 +104,7 @@ fn what_cannot_have_happened_is_refused() {
         task: task(9),
         state: state(2),
         owner: "bob".into(),
+        on_behalf_of: None,
     };
     let cancelled = Event::FlowCancelled {
         reason: "late".into(),
@@ -182,22 +174,24 @@ fn no_event_follows_the_end() {
 }
 
 #[test]
-fn nobody_but_a_person_cancels() {
+fn a_cancelled_flow_says_who_cancelled_it() {
     let running = fold(&[start()]).expect("a start");
     let host = Stamp {
         actor: None,
         ..at(2)
     };
-    assert!(
-        apply(
-            Some(running),
-            &Event::FlowCancelled {
-                reason: "late".into()
-            },
-            host
-        )
-        .is_err()
-    );
+    let late = Event::FlowCancelled {
+        reason: "late".into(),
+    };
+    let by = |stamp| match apply(Some(running.clone()), &late, stamp)
+        .expect("an end")
+        .status
+    {
+        Status::Cancelled { by, .. } => by,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(by(at(2)), at(2).actor.expect("an actor"));
+    assert_eq!(by(host), crate::domain::actor::HOST);
 }
 
 #[test]

@@ -10,9 +10,12 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::{CUSTOM, Effects, Event};
-use crate::domain::answer::{Attribute, Principal};
-use crate::domain::ids::{InstanceId, TaskId, VersionRef};
-use crate::domain::instance::{Decision, Entity, Task, TaskStatus};
+use std::collections::BTreeMap;
+
+use crate::domain::actor::Actor;
+use crate::domain::answer::{Attribute, OverdueAction, Principal};
+use crate::domain::ids::{DeadlineId, InstanceId, TaskId, VersionRef};
+use crate::domain::instance::{Decision, Entity, Holding, OpenDeadline, Task, TaskStatus};
 use crate::domain::json::Json;
 
 /// The members of all kinds of events.
@@ -37,15 +40,39 @@ pub(super) struct StoredEvent {
     on_behalf_of: Option<String>,
     comment: Option<String>,
     input: Option<Json>,
-    from: Option<String>,
+    /// A state's name, a person, or those who lost the work.
+    from: Option<Box<RawValue>>,
     trigger: Option<String>,
-    to: Option<Vec<String>>,
+    /// Names of states, or a person.
+    to: Option<Box<RawValue>>,
     #[serde(default)]
     attributes: Vec<Attribute>,
     #[serde(default)]
     notes: Vec<String>,
     name: Option<String>,
     reason: Option<String>,
+    step: Option<String>,
+    candidates: Option<Vec<Principal>>,
+    recipients: Option<Vec<Principal>>,
+    deadline: Option<DeadlineId>,
+    action: Option<OverdueAction>,
+    due_at: Option<Timestamp>,
+    count: Option<u32>,
+    late: Option<u64>,
+    next: Option<Timestamp>,
+    needed: Option<u32>,
+    exclude: Option<Vec<String>>,
+    fallback: Option<String>,
+    priority: Option<u8>,
+    deadlines: Option<Vec<OpenDeadline>>,
+    id: Option<String>,
+    sender: Option<Actor>,
+    child: Option<InstanceId>,
+    code: Option<String>,
+    message: Option<String>,
+    /// Who had a task, or the version before.
+    previous: Option<Box<RawValue>>,
+    states: Option<BTreeMap<String, String>>,
 }
 
 impl TryFrom<StoredEvent> for Event {
@@ -53,10 +80,13 @@ impl TryFrom<StoredEvent> for Event {
 
     fn try_from(stored: StoredEvent) -> Result<Event, String> {
         match stored.r#type.as_str() {
-            "FLOW_STARTED" | "FLOW_COMPLETED" | "FLOW_CANCELLED" | CUSTOM => of_flow(stored),
-            "STATE_ENTERED" | "STATE_TRANSITIONED" | "STATE_CONTINUED" | "STATE_CANCELLED" => {
-                of_state(stored)
-            }
+            "FLOW_STARTED" | "FLOW_COMPLETED" | "FLOW_CANCELLED" | "FLOW_SUSPENDED"
+            | "FLOW_RESUMED" | "FLOW_RESTARTED" | "FLOW_MIGRATED" | CUSTOM => of_flow(stored),
+            "STATE_TRANSITIONED" | "STATE_CONTINUED" | "STATE_CANCELLED" => of_trigger(stored),
+            "STATE_ENTERED" | "BRANCH_ARRIVED" | "STATE_REASSIGNED" | "STATE_UNASSIGNABLE"
+            | "STATE_ASSIGNABLE" | "SIGNAL_RECEIVED" | "SIGNAL_TAKEN" | "CHILD_ENDED"
+            | "TRIGGER_REFUSED" => of_state(stored),
+            "DEADLINE_PASSED" | "TASK_REMINDED" | "TASK_ESCALATED" => of_deadline(stored),
             _ => of_task(stored),
         }
     }
@@ -79,6 +109,18 @@ fn of_flow(stored: StoredEvent) -> Result<Event, String> {
         "FLOW_CANCELLED" => Event::FlowCancelled {
             reason: need("reason", stored.reason)?,
         },
+        "FLOW_SUSPENDED" => Event::FlowSuspended {
+            reason: need("reason", stored.reason)?,
+        },
+        "FLOW_RESUMED" => Event::FlowResumed {},
+        "FLOW_RESTARTED" => Event::FlowRestarted {
+            predecessor: need("predecessor", stored.predecessor)?,
+        },
+        "FLOW_MIGRATED" => Event::FlowMigrated {
+            previous: parse("previous", stored.previous)?,
+            definition: need("definition", stored.definition)?,
+            states: need("states", stored.states)?,
+        },
         _ => Event::Custom {
             name: need("name", stored.name)?,
             data: need("data", stored.data)?,
@@ -87,11 +129,99 @@ fn of_flow(stored: StoredEvent) -> Result<Event, String> {
 }
 
 fn of_state(stored: StoredEvent) -> Result<Event, String> {
-    if stored.r#type == "STATE_ENTERED" {
-        return Ok(Event::StateEntered {
-            state: parse("state", stored.state)?,
-        });
+    match stored.r#type.as_str() {
+        "STATE_ENTERED" => {
+            return Ok(Event::StateEntered {
+                state: parse("state", stored.state)?,
+            });
+        }
+        "BRANCH_ARRIVED" => {
+            return Ok(Event::BranchArrived {
+                state: parse("state", stored.state)?,
+            });
+        }
+        "SIGNAL_RECEIVED" => {
+            return Ok(Event::SignalReceived {
+                id: need("id", stored.id)?,
+                trigger: need("trigger", stored.trigger)?,
+                state: optional("state", stored.state)?,
+                input: need("input", stored.input)?,
+                sender: need("sender", stored.sender)?,
+            });
+        }
+        _ => {}
     }
+    let state = parse("state", stored.state)?;
+    Ok(match stored.r#type.as_str() {
+        "STATE_REASSIGNED" => Event::StateReassigned {
+            state,
+            needed: need("needed", stored.needed)?,
+            exclude: need("exclude", stored.exclude)?,
+            fallback: stored.fallback,
+            priority: need("priority", stored.priority)?,
+            deadlines: stored.deadlines,
+        },
+        "STATE_UNASSIGNABLE" => Event::StateUnassignable {
+            state,
+            name: need("name", stored.name)?,
+        },
+        "STATE_ASSIGNABLE" => Event::StateAssignable {
+            state,
+            name: need("name", stored.name)?,
+        },
+        "SIGNAL_TAKEN" => Event::SignalTaken {
+            state,
+            id: need("id", stored.id)?,
+        },
+        "CHILD_ENDED" => Event::ChildEnded {
+            state,
+            child: need("child", stored.child)?,
+            outcome: need("outcome", stored.outcome)?,
+            reason: stored.reason,
+        },
+        _ => Event::TriggerRefused {
+            state,
+            trigger: need("trigger", stored.trigger)?,
+            code: need("code", stored.code)?,
+            message: need("message", stored.message)?,
+        },
+    })
+}
+
+fn of_deadline(stored: StoredEvent) -> Result<Event, String> {
+    let state = parse("state", stored.state)?;
+    let task = optional("task", stored.task)?;
+    let due_at = need("dueAt", stored.due_at)?;
+    let count = need("count", stored.count)?;
+    Ok(match stored.r#type.as_str() {
+        "DEADLINE_PASSED" => Event::DeadlinePassed {
+            deadline: need("deadline", stored.deadline)?,
+            state,
+            task,
+            action: need("action", stored.action)?,
+            due_at,
+            count,
+            late: need("late", stored.late)?,
+            next: stored.next,
+        },
+        "TASK_REMINDED" => Event::TaskReminded {
+            state,
+            task,
+            recipients: need("recipients", stored.recipients)?,
+            due_at,
+            count,
+        },
+        _ => Event::TaskEscalated {
+            state,
+            task,
+            from: parse("from", stored.from)?,
+            due_at,
+            count,
+        },
+    })
+}
+
+fn of_trigger(stored: StoredEvent) -> Result<Event, String> {
     let (state, trigger) = (
         parse("state", stored.state)?,
         need("trigger", stored.trigger)?,
@@ -104,9 +234,9 @@ fn of_state(stored: StoredEvent) -> Result<Event, String> {
     Ok(match stored.r#type.as_str() {
         "STATE_TRANSITIONED" => Event::StateTransitioned {
             state,
-            from: need("from", stored.from)?,
+            from: parse("from", stored.from)?,
             trigger,
-            to: need("to", stored.to)?,
+            to: parse("to", stored.to)?,
             effects,
         },
         "STATE_CONTINUED" => Event::StateContinued {
@@ -126,7 +256,16 @@ fn of_task(stored: StoredEvent) -> Result<Event, String> {
     let kind = stored.r#type;
     if !matches!(
         kind.as_str(),
-        "TASK_CREATED" | "TASK_CLAIMED" | "TASK_RELEASED" | "TASK_CANCELLED" | "DECISION_RECORDED"
+        "TASK_CREATED"
+            | "TASK_CLAIMED"
+            | "TASK_RELEASED"
+            | "TASK_DELEGATED"
+            | "TASK_RESOLVED"
+            | "TASK_REASSIGNED"
+            | "TASK_RESET"
+            | "TASK_REROUTED"
+            | "TASK_CANCELLED"
+            | "DECISION_RECORDED"
     ) {
         return Err(format!("{kind} is no event of this host"));
     }
@@ -145,13 +284,51 @@ fn of_task(stored: StoredEvent) -> Result<Event, String> {
             task,
             state,
             owner: need("owner", stored.owner)?,
+            on_behalf_of: stored.on_behalf_of,
         },
         "TASK_RELEASED" => Event::TaskReleased {
             task,
             state,
             owner: need("owner", stored.owner)?,
+            reason: stored.reason,
         },
-        "TASK_CANCELLED" => Event::TaskCancelled { task, state },
+        "TASK_DELEGATED" => Event::TaskDelegated {
+            task,
+            state,
+            from: parse("from", stored.from)?,
+            to: parse("to", stored.to)?,
+            reason: need("reason", stored.reason)?,
+        },
+        "TASK_RESOLVED" => Event::TaskResolved {
+            task,
+            state,
+            from: parse("from", stored.from)?,
+            to: parse("to", stored.to)?,
+        },
+        "TASK_REASSIGNED" => Event::TaskReassigned {
+            task,
+            state,
+            previous: optional("previous", stored.previous)?,
+            to: parse("to", stored.to)?,
+            reason: need("reason", stored.reason)?,
+        },
+        "TASK_RESET" => Event::TaskReset {
+            task,
+            state,
+            owner: need("owner", stored.owner)?,
+            reason: need("reason", stored.reason)?,
+        },
+        "TASK_REROUTED" => Event::TaskRerouted {
+            task,
+            state,
+            step: need("step", stored.step)?,
+            candidates: need("candidates", stored.candidates)?,
+        },
+        "TASK_CANCELLED" => Event::TaskCancelled {
+            task,
+            state,
+            reason: stored.reason,
+        },
         _ => Event::DecisionRecorded {
             task,
             state,
@@ -177,7 +354,13 @@ pub(in crate::domain) struct StoredTask {
     owner: Option<String>,
     claimed_at: Option<Timestamp>,
     cancelled_at: Option<Timestamp>,
+    reason: Option<String>,
     decision: Option<Decision>,
+    due_at: Option<Timestamp>,
+    #[serde(default)]
+    deadlines: Vec<OpenDeadline>,
+    #[serde(default)]
+    holding: Holding,
 }
 
 impl TryFrom<StoredTask> for Task {
@@ -191,6 +374,8 @@ impl TryFrom<StoredTask> for Task {
             form,
             created_at,
             owner,
+            due_at,
+            deadlines,
             ..
         } = stored;
         let status = match stored.status.as_str() {
@@ -198,6 +383,7 @@ impl TryFrom<StoredTask> for Task {
             "CLAIMED" => TaskStatus::Claimed {
                 owner: need("owner", owner)?,
                 claimed_at: need("claimedAt", stored.claimed_at)?,
+                holding: stored.holding,
             },
             "COMPLETED" => TaskStatus::Completed {
                 owner: need("owner", owner)?,
@@ -207,6 +393,7 @@ impl TryFrom<StoredTask> for Task {
             "CANCELLED" => TaskStatus::Cancelled {
                 owner,
                 cancelled_at: need("cancelledAt", stored.cancelled_at)?,
+                reason: stored.reason,
             },
             other => return Err(format!("{other} is no status of a task")),
         };
@@ -216,6 +403,8 @@ impl TryFrom<StoredTask> for Task {
             candidates,
             form,
             created_at,
+            due_at,
+            deadlines,
             status,
         })
     }
@@ -223,6 +412,17 @@ impl TryFrom<StoredTask> for Task {
 
 fn need<T>(name: &str, value: Option<T>) -> Result<T, String> {
     value.ok_or_else(|| format!("the member {name} is missing"))
+}
+
+/// A member that may be absent or null.
+fn optional<T: DeserializeOwned>(
+    name: &str,
+    text: Option<Box<RawValue>>,
+) -> Result<Option<T>, String> {
+    match text {
+        Some(text) if text.get() != "null" => parse(name, Some(text)).map(Some),
+        _ => Ok(None),
+    }
 }
 
 fn parse<T: DeserializeOwned>(name: &str, text: Option<Box<RawValue>>) -> Result<T, String> {

@@ -4,14 +4,16 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::*;
-use crate::domain::answer::{Attribute, AttributeValue, Principal};
+use crate::domain::actor::Actor;
+use crate::domain::answer::{Attribute, AttributeValue, OverdueAction, Principal};
 use crate::domain::cloudevent::{CloudEvent, Naming, PublicEntry};
 use crate::domain::event::{Effects, Event};
-use crate::domain::ids::{InstanceId, StateId, TaskId, VersionRef};
-use crate::domain::instance::{Entity, StateInstance, Task, TaskStatus};
+use crate::domain::ids::{DeadlineId, ForkId, InstanceId, StateId, TaskId, VersionRef};
+use crate::domain::instance::{Entity, OpenDeadline, StateInstance, Task, TaskStatus};
 use crate::domain::json::Json;
 
 const STATE: StateId = StateId(Uuid::from_u128(3));
+const DEADLINE: DeadlineId = DeadlineId(Uuid::from_u128(5));
 const TASK_ID: TaskId = TaskId(Uuid::from_u128(4));
 
 /// One event of each variant. A new variant does not compile until it says which comes after it.
@@ -31,13 +33,47 @@ fn next(event: Option<&Event>) -> Option<Event> {
             task,
             state,
             owner: "ada".into(),
+            on_behalf_of: Some("eve".into()),
         },
         Event::TaskClaimed { .. } => Event::TaskReleased {
             task,
             state,
             owner: "ada".into(),
+            reason: Some("DEADLINE".into()),
         },
-        Event::TaskReleased { .. } => Event::DecisionRecorded {
+        Event::TaskReleased { .. } => Event::TaskDelegated {
+            task,
+            state,
+            from: "ada".into(),
+            to: "bob".into(),
+            reason: "on holiday".into(),
+        },
+        Event::TaskDelegated { .. } => Event::TaskResolved {
+            task,
+            state,
+            from: "bob".into(),
+            to: "ada".into(),
+        },
+        Event::TaskResolved { .. } => Event::TaskReassigned {
+            task,
+            state,
+            previous: None,
+            to: "bob".into(),
+            reason: "faster".into(),
+        },
+        Event::TaskReassigned { .. } => Event::TaskReset {
+            task,
+            state,
+            owner: "bob".into(),
+            reason: "stuck".into(),
+        },
+        Event::TaskReset { .. } => Event::TaskRerouted {
+            task,
+            state,
+            step: "manager".into(),
+            candidates: people(),
+        },
+        Event::TaskRerouted { .. } => Event::DecisionRecorded {
             task,
             state,
             state_name: "Review".into(),
@@ -46,8 +82,76 @@ fn next(event: Option<&Event>) -> Option<Event> {
             comment: Some("fine".into()),
             input: Json::empty(),
         },
-        Event::DecisionRecorded { .. } => Event::TaskCancelled { task, state },
-        Event::TaskCancelled { .. } => Event::StateTransitioned {
+        Event::DecisionRecorded { .. } => Event::TaskCancelled {
+            task,
+            state,
+            reason: Some("nobody_able".into()),
+        },
+        Event::TaskCancelled { .. } => Event::DeadlinePassed {
+            deadline: DEADLINE,
+            state,
+            task: Some(task),
+            action: OverdueAction::Fire("LATE".into()),
+            due_at: Timestamp::UNIX_EPOCH,
+            count: 1,
+            late: 3,
+            next: None,
+        },
+        Event::DeadlinePassed { .. } => Event::TaskReminded {
+            state,
+            task: None,
+            recipients: people(),
+            due_at: Timestamp::UNIX_EPOCH,
+            count: 1,
+        },
+        Event::TaskReminded { .. } => Event::TaskEscalated {
+            state,
+            task: Some(task),
+            from: people(),
+            due_at: Timestamp::UNIX_EPOCH,
+            count: 2,
+        },
+        Event::TaskEscalated { .. } => Event::StateReassigned {
+            state,
+            needed: 2,
+            exclude: vec!["bob".into()],
+            fallback: None,
+            priority: 9,
+            deadlines: Some(deadlines()),
+        },
+        Event::StateReassigned { .. } => Event::StateUnassignable {
+            state,
+            name: "Review".into(),
+        },
+        Event::StateUnassignable { .. } => Event::StateAssignable {
+            state,
+            name: "Review".into(),
+        },
+        Event::StateAssignable { .. } => Event::BranchArrived { state: stay() },
+        Event::BranchArrived { .. } => Event::SignalReceived {
+            id: "s-1".into(),
+            trigger: "PAID".into(),
+            state: None,
+            input: Json::empty(),
+            sender: Actor::host(),
+        },
+        Event::SignalReceived { .. } => Event::SignalTaken {
+            id: "s-1".into(),
+            state,
+        },
+        Event::SignalTaken { .. } => Event::ChildEnded {
+            state,
+            child: InstanceId(Uuid::from_u128(8)),
+            outcome: "NOT_STARTED".into(),
+            reason: Some("there is no such definition".into()),
+        },
+        Event::ChildEnded { .. } => Event::TriggerRefused {
+            state,
+            trigger: "LATE".into(),
+            code: "too_early".into(),
+            message: "not yet".into(),
+        },
+        Event::TriggerRefused { .. } => Event::StateTransitioned {
             state,
             from: "Review".into(),
             trigger: "APPROVE".into(),
@@ -70,12 +174,48 @@ fn next(event: Option<&Event>) -> Option<Event> {
         Event::FlowCompleted { .. } => Event::FlowCancelled {
             reason: "withdrawn".into(),
         },
-        Event::FlowCancelled { .. } => Event::Custom {
+        Event::FlowCancelled { .. } => Event::FlowSuspended {
+            reason: "a strike".into(),
+        },
+        Event::FlowSuspended { .. } => Event::FlowResumed {},
+        Event::FlowResumed {} => Event::FlowRestarted {
+            predecessor: InstanceId(Uuid::from_u128(7)),
+        },
+        Event::FlowRestarted { .. } => Event::FlowMigrated {
+            previous: reference(2),
+            definition: reference(3),
+            states: [("Review".to_owned(), "Check".to_owned())].into(),
+        },
+        Event::FlowMigrated { .. } => Event::Custom {
             name: "stamped".into(),
             data: Json::empty(),
         },
         Event::Custom { .. } => return None,
     })
+}
+
+fn people() -> Vec<Principal> {
+    vec![
+        Principal::User("bob".into()),
+        Principal::Group("crew".into()),
+    ]
+}
+
+fn reference(version: u32) -> VersionRef {
+    VersionRef {
+        key: "approval".into(),
+        version,
+    }
+}
+
+fn deadlines() -> Vec<OpenDeadline> {
+    vec![OpenDeadline {
+        id: DEADLINE,
+        due_at: Timestamp::UNIX_EPOCH,
+        repeat: Some(60),
+        action: OverdueAction::Remind,
+        count: 0,
+    }]
 }
 
 fn started() -> Event {
@@ -98,18 +238,16 @@ fn started() -> Event {
 
 fn stay() -> StateInstance {
     StateInstance {
-        id: STATE,
-        name: "Review".into(),
-        entered_at: Timestamp::UNIX_EPOCH,
         due_at: Some(Timestamp::UNIX_EPOCH),
         predecessors: vec![STATE],
-        entered_by: None,
-        caller: None,
-        needed: 1,
         exclude: vec!["bob".into()],
-        fallback: None,
         priority: 5,
-        tasks: Vec::new(),
+        forks: vec![ForkId(STATE.0)],
+        conditional: true,
+        deadlines: deadlines(),
+        correlation: Some("order-7".into()),
+        keep_early: true,
+        ..StateInstance::new(STATE, "Review", Timestamp::UNIX_EPOCH)
     }
 }
 
@@ -123,6 +261,8 @@ fn open_task() -> Task {
         ],
         form: None,
         created_at: Timestamp::UNIX_EPOCH,
+        due_at: Some(Timestamp::UNIX_EPOCH),
+        deadlines: deadlines(),
         status: TaskStatus::Pending,
     }
 }
@@ -267,5 +407,16 @@ fn types_are_found_by_their_public_names() {
         "",
     ] {
         assert!(EventType::by_suffix(unknown).is_none(), "{unknown}");
+    }
+}
+
+#[test]
+fn every_event_reads_back_as_it_was_written() {
+    let mut last = None;
+    while let Some(event) = next(last.as_ref()) {
+        let text = Json::of(&event).to_string();
+        let back: Event = serde_json::from_str(&text).expect("an event of this host");
+        assert_eq!(back, event, "{text}");
+        last = Some(event);
     }
 }

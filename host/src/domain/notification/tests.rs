@@ -67,7 +67,10 @@ fn work_is_told_to_those_it_waits_for() {
     owned["task"]["status"] = json!("CLAIMED");
     owned["task"]["owner"] = json!("eve");
     check("TASK_CREATED", owned, &["assigned user:eve"]);
-    for kind in ["TASK_REASSIGNED", "TASK_DELEGATED"] {
+    let rerouted =
+        json!({"task": TASK, "state": STATE, "candidates": [{"type": "user", "id": "eve"}]});
+    check("TASK_REROUTED", rerouted, &["assigned user:eve"]);
+    for kind in ["TASK_REASSIGNED", "TASK_DELEGATED", "TASK_RESOLVED"] {
         let moved =
             json!({"task": TASK, "state": STATE, "from": "ben", "to": "eve", "reason": "ill"});
         check(kind, moved, &["assigned user:eve"]);
@@ -107,6 +110,7 @@ fn other_events_and_missing_members_are_told_to_nobody() {
     }
     for kind in [
         "TASK_CREATED",
+        "TASK_REROUTED",
         "TASK_REASSIGNED",
         "TASK_DELEGATED",
         "TASK_REMINDED",

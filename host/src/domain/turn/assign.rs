@@ -1,12 +1,14 @@
 //! From an assignment to tasks.
 
-use super::Turn;
 use super::fault::{self, Fault, TurnError};
+use super::{Looking, Phase, Turn};
 use crate::domain::answer::{Assignment, Offer, Principal};
 use crate::domain::event::Event;
 use crate::domain::ids::TaskId;
-use crate::domain::instance::{StateInstance, Task, TaskStatus};
+use crate::domain::instance::{Holding, StateInstance, Task, TaskStatus};
 use crate::domain::json::Json;
+use crate::domain::lookup::{Findings, Lookup};
+use crate::domain::question::AssignCause;
 use crate::domain::schema::Schema;
 
 const ASSIGN: &str = "assign";
@@ -18,21 +20,44 @@ const EXCLUDED_MAX: usize = 200;
 const FORM_BYTES_MAX: usize = 16 * 1024;
 
 impl Turn<'_> {
-    pub(super) fn assigned(
+    /// Checks an assignment, and asks the directory what it takes to carry it out.
+    pub(super) fn look_up(
         &mut self,
-        mut stay: StateInstance,
+        stay: Box<StateInstance>,
+        cause: AssignCause,
         assignment: Assignment,
     ) -> Result<(), TurnError> {
+        self.check(&stay, &assignment)?;
+        let lookup = lookup(&assignment);
+        if lookup.is_empty() {
+            return self.assigned(*stay, cause, assignment, &Findings::default());
+        }
+        self.phase = Phase::Look(lookup, Looking::Assign(stay, cause, assignment));
+        Ok(())
+    }
+
+    fn check(&self, stay: &StateInstance, assignment: &Assignment) -> Result<(), Fault> {
         let own_work = self
             .context
             .version
             .graph
             .state(&stay.name)
             .is_some_and(|state| state.own_work);
-        Self::check_assignment(&stay, &assignment)?;
+        Self::check_assignment(stay, assignment)?;
         for offer in &assignment.offers {
-            self.check_offer(&stay, own_work, offer, &assignment.exclude)?;
+            self.check_offer(stay, own_work, offer, &assignment.exclude)?;
         }
+        Ok(())
+    }
+
+    /// Makes the tasks of an assignment that was checked.
+    pub(super) fn assigned(
+        &mut self,
+        mut stay: StateInstance,
+        _cause: AssignCause,
+        assignment: Assignment,
+        findings: &Findings,
+    ) -> Result<(), TurnError> {
         stay.needed = assignment.needed.max(1);
         stay.exclude = assignment.exclude;
         stay.fallback = assignment.fallback;
@@ -40,7 +65,7 @@ impl Turn<'_> {
         let (state, state_name) = (stay.id, stay.name.clone());
         self.emit(Event::StateEntered { state: stay });
         for offer in assignment.offers {
-            let task = self.task(offer)?;
+            let task = self.task(offer, findings)?;
             self.emit(Event::TaskCreated {
                 state,
                 state_name: state_name.clone(),
@@ -50,22 +75,30 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn task(&mut self, offer: Offer) -> Result<Task, Fault> {
+    fn task(&mut self, offer: Offer, findings: &Findings) -> Result<Task, Fault> {
         let form = offer.form.as_deref().map(check_form).transpose()?;
         let status = match offer.owner {
             Some(owner) => TaskStatus::Claimed {
                 owner,
                 claimed_at: self.context.now,
+                holding: Holding {
+                    assigned: true,
+                    ..Holding::default()
+                },
             },
             None => TaskStatus::Pending,
         };
-        let (label, candidates) = (offer.label, offer.candidates);
+        let candidates = offer.candidates.into_iter();
+        let candidates = candidates.filter_map(|candidate| resolved(candidate, findings));
+        let (label, candidates) = (offer.label, candidates.collect());
         Ok(Task {
             id: TaskId((self.ids)()),
             label,
             candidates,
             form,
             created_at: self.context.now,
+            due_at: None,
+            deadlines: Vec::new(),
             status,
         })
     }
@@ -123,16 +156,8 @@ impl Turn<'_> {
             ));
         }
         for candidate in &offer.candidates {
-            match candidate {
-                Principal::User(id) | Principal::Group(id) => {
-                    fault::name(ASSIGN, "a candidate", id)?;
-                }
-                Principal::ManagerOf(_) => {
-                    return refuse(format!(
-                        "{state} asks for a manager, whom this host does not look up yet"
-                    ));
-                }
-            }
+            let (Principal::User(id) | Principal::Group(id) | Principal::ManagerOf(id)) = candidate;
+            fault::name(ASSIGN, "a candidate", id)?;
         }
         if let Some(owner) = &offer.owner {
             fault::name(ASSIGN, "an owner", owner)?;
@@ -155,6 +180,25 @@ impl Turn<'_> {
             ));
         }
         Ok(())
+    }
+}
+
+/// What the directory must be asked to carry this out.
+fn lookup(assignment: &Assignment) -> Lookup {
+    let mut lookup = Lookup::default();
+    for candidate in assignment.offers.iter().flat_map(|offer| &offer.candidates) {
+        if let Principal::ManagerOf(id) = candidate {
+            lookup.managers_of.insert(id.clone());
+        }
+    }
+    lookup
+}
+
+/// A manager is a person from now on; nobody, where there is none.
+fn resolved(candidate: Principal, findings: &Findings) -> Option<Principal> {
+    match candidate {
+        Principal::ManagerOf(id) => findings.managers.get(&id).cloned().map(Principal::User),
+        Principal::User(_) | Principal::Group(_) => Some(candidate),
     }
 }
 

@@ -20,15 +20,16 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::actor::Actor;
-use super::answer::Verdict;
+use super::answer::{Assignment, Verdict};
 use super::apply::{Stamp, apply};
 use super::command::Command;
 use super::event::Event;
 use super::graph::StateKind;
-use super::ids::{InstanceId, StateId, TaskId};
+use super::ids::{ForkId, InstanceId, StateId, TaskId};
 use super::instance::{Instance, StateInstance};
 use super::json::Json;
-use super::question::{Answer, Facts, Occurrence, Question, Source};
+use super::lookup::{Findings, Lookup};
+use super::question::{Answer, AssignCause, Facts, Occurrence, Question, Source};
 use super::rejection::Rejection;
 use super::version::Version;
 
@@ -38,6 +39,15 @@ pub use fault::{Fault, TurnError};
 pub const ROUTER_STEPS_MAX: u32 = 16;
 /// The trigger of the guard's question about a start.
 pub const START: &str = "START";
+
+/// What a turn wants to know next.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ask {
+    /// Of flow logic.
+    Logic(Question),
+    /// Of the tenant's directory.
+    Directory(Lookup),
+}
 
 /// The circumstances of a command.
 #[derive(Debug, Clone, Copy)]
@@ -67,9 +77,19 @@ enum Phase {
     Guard(Occurrence, After),
     Transition(Occurrence, Moving),
     /// Somebody must be found for the stay.
-    Assign(Box<StateInstance>),
+    Assign(Box<StateInstance>, AssignCause),
+    /// The stay's wait begins.
+    Wait(Box<StateInstance>),
+    /// The directory must be asked first.
+    Look(Lookup, Looking),
     /// Nothing, until the states waiting to be entered have been looked at.
     Settle,
+}
+
+/// What the directory is asked for.
+enum Looking {
+    /// To make tasks of an assignment.
+    Assign(Box<StateInstance>, AssignCause, Assignment),
 }
 
 /// What an allowing guard leads to.
@@ -98,6 +118,10 @@ struct Entry {
     name: String,
     predecessors: Vec<StateId>,
     by: Option<String>,
+    /// The forks around it, from the outermost.
+    forks: Vec<ForkId>,
+    /// Its branch was chosen among several targets since the innermost fork was opened.
+    conditional: bool,
 }
 
 /// What a turn came to.
@@ -105,6 +129,13 @@ struct Entry {
 pub struct Outcome {
     pub instance: Instance,
     pub events: Vec<Event>,
+}
+
+impl Context<'_> {
+    /// Who acts; none for the host itself.
+    fn by(&self) -> Option<&str> {
+        (!self.actor.is_host()).then_some(&self.actor.id)
+    }
 }
 
 impl<'a> Turn<'a> {
@@ -126,24 +157,40 @@ impl<'a> Turn<'a> {
         command: &Command,
         ids: &'a mut (dyn FnMut() -> Uuid + Send),
     ) -> Result<Turn<'a>, TurnError> {
-        let Command::Start { entity, data, .. } = command else {
+        let Command::Start {
+            entity,
+            data,
+            lineage,
+            ..
+        } = command
+        else {
             unreachable!("only a start has no instance")
         };
         rules::may_start(context, data)?;
+        let lineage = lineage.as_deref();
+        let initiator = lineage.and_then(|lineage| lineage.initiator.as_ref());
+        let initiator = initiator.unwrap_or(&context.actor.id);
+        let mut requesters = vec![initiator.clone()];
+        for inherited in lineage.iter().flat_map(|lineage| &lineage.requesters) {
+            if !requesters.contains(inherited) {
+                requesters.push(inherited.clone());
+            }
+        }
         let event = Event::FlowStarted {
             definition: context.version.reference.clone(),
             entity: entity.clone(),
-            initiator: context.actor.id.clone(),
-            requesters: vec![context.actor.id.clone()],
-            predecessor: None,
-            parent: None,
+            initiator: initiator.clone(),
+            requesters,
+            predecessor: lineage.and_then(|lineage| lineage.predecessor),
+            parent: lineage.and_then(|lineage| lineage.parent),
             data: data.clone(),
         };
+        let chosen = lineage.and_then(|lineage| lineage.id);
         let stamp = Stamp {
-            instance: InstanceId(ids()),
+            instance: chosen.unwrap_or_else(|| InstanceId(ids())),
             revision: 1,
             at: context.now,
-            actor: Some(&context.actor.id),
+            actor: context.by(),
         };
         let instance = apply(None, &event, stamp).expect("a start begins an instance");
         let proposed = Occurrence {
@@ -156,6 +203,8 @@ impl<'a> Turn<'a> {
             name: context.version.graph.initial.clone(),
             predecessors: Vec::new(),
             by: None,
+            forks: Vec::new(),
+            conditional: false,
         };
         Ok(Turn {
             context,
@@ -194,6 +243,7 @@ impl<'a> Turn<'a> {
                     task: *task,
                     state,
                     owner: context.actor.id.clone(),
+                    on_behalf_of: None,
                 });
             }
             Command::Release { task } => {
@@ -202,6 +252,7 @@ impl<'a> Turn<'a> {
                     task: *task,
                     state,
                     owner: context.actor.id.clone(),
+                    reason: None,
                 });
             }
             Command::Decide {
@@ -225,37 +276,41 @@ impl<'a> Turn<'a> {
                     reason: reason.clone(),
                 });
             }
+            _ => unreachable!("no route leads here"),
         }
         Ok(turn)
     }
 
-    /// The next question for flow logic; none when the turn is complete.
-    pub fn question(&mut self) -> Result<Option<Question>, TurnError> {
+    /// What to find out next; none when the turn is complete.
+    pub fn ask(&mut self) -> Result<Option<Ask>, TurnError> {
         while matches!(self.phase, Phase::Settle) {
             match self.entering.pop_front() {
                 Some(entry) => self.enter(entry)?,
                 None => return Ok(None),
             }
         }
-        Ok(Some(match &self.phase {
+        let question = match &self.phase {
             Phase::Guard(occurrence, _) => Question::Guard(occurrence.clone()),
             Phase::Transition(occurrence, _) => Question::Transition(occurrence.clone()),
-            Phase::Assign(stay) => Question::Assign(stay.name.clone()),
+            Phase::Assign(stay, cause) => Question::Assign(stay.name.clone(), cause.clone()),
+            Phase::Wait(stay) => Question::Wait(stay.name.clone()),
+            Phase::Look(lookup, _) => return Ok(Some(Ask::Directory(lookup.clone()))),
             Phase::Settle => unreachable!("left by the loop above"),
-        }))
+        };
+        Ok(Some(Ask::Logic(question)))
     }
 
     /// The instance as the pending question sees it.
     pub fn instance(&self) -> Cow<'_, Instance> {
         match &self.phase {
-            Phase::Assign(stay) => {
+            // Asked again about a stay that stands, flow logic sees it as it stands.
+            Phase::Assign(stay, _) | Phase::Wait(stay) if !self.is_active(stay.id) => {
                 let mut instance = self.instance.clone();
+                instance.waiting.retain(|waiting| waiting.id != stay.id);
                 instance.active.push(StateInstance::clone(stay));
                 Cow::Owned(instance)
             }
-            Phase::Guard(..) | Phase::Transition(..) | Phase::Settle => {
-                Cow::Borrowed(&self.instance)
-            }
+            _ => Cow::Borrowed(&self.instance),
         }
     }
 
@@ -266,6 +321,20 @@ impl<'a> Turn<'a> {
             tenant: self.context.tenant,
             config: &self.context.version.config,
             instance,
+        }
+    }
+
+    fn is_active(&self, id: StateId) -> bool {
+        self.instance.active.iter().any(|stay| stay.id == id)
+    }
+
+    /// Takes what the directory said.
+    pub fn found(&mut self, findings: &Findings) -> Result<(), TurnError> {
+        match std::mem::replace(&mut self.phase, Phase::Settle) {
+            Phase::Look(_, Looking::Assign(stay, cause, assignment)) => {
+                self.assigned(*stay, cause, assignment, findings)
+            }
+            _ => unreachable!("the driver answers what was asked"),
         }
     }
 
@@ -282,8 +351,8 @@ impl<'a> Turn<'a> {
             (Phase::Transition(occurrence, moving), Answer::Plan(plan)) => {
                 self.planned(&occurrence, moving, plan)
             }
-            (Phase::Assign(stay), Answer::Assignment(assignment)) => {
-                self.assigned(*stay, assignment)
+            (Phase::Assign(stay, cause), Answer::Assignment(assignment)) => {
+                self.look_up(stay, cause, assignment)
             }
             _ => unreachable!("the driver answers what was asked"),
         }
@@ -307,7 +376,7 @@ impl<'a> Turn<'a> {
             .expect("plans name declared states only");
         let stay = self.stay(&entry);
         match &declared.kind {
-            StateKind::Task => self.phase = Phase::Assign(Box::new(stay)),
+            StateKind::Task => self.phase = Phase::Assign(Box::new(stay), AssignCause::Entered),
             StateKind::Router => {
                 self.router_steps += 1;
                 if self.router_steps > ROUTER_STEPS_MAX {
@@ -356,18 +425,12 @@ impl<'a> Turn<'a> {
 
     fn stay(&mut self, entry: &Entry) -> StateInstance {
         StateInstance {
-            id: StateId((self.ids)()),
-            name: entry.name.clone(),
-            entered_at: self.context.now,
-            due_at: None,
             predecessors: entry.predecessors.clone(),
             entered_by: entry.by.clone(),
-            caller: Some(self.context.actor.id.clone()),
-            needed: 1,
-            exclude: Vec::new(),
-            fallback: None,
-            priority: 0,
-            tasks: Vec::new(),
+            caller: self.context.by().map(str::to_owned),
+            forks: entry.forks.clone(),
+            conditional: entry.conditional,
+            ..StateInstance::new(StateId((self.ids)()), &entry.name, self.context.now)
         }
     }
 
@@ -387,7 +450,11 @@ impl<'a> Turn<'a> {
             })
             .collect();
         for (state, task) in open {
-            self.emit(Event::TaskCancelled { task, state });
+            self.emit(Event::TaskCancelled {
+                task,
+                state,
+                reason: None,
+            });
         }
     }
 
@@ -396,7 +463,7 @@ impl<'a> Turn<'a> {
             instance: self.instance.id,
             revision: self.revision,
             at: self.context.now,
-            actor: Some(&self.context.actor.id),
+            actor: self.context.by(),
         };
         let folded = apply(Some(self.instance.clone()), &event, stamp);
         self.instance = folded.expect("a turn emits what can happen");

@@ -6,6 +6,7 @@ use crate::domain::answer::{Attribute, AttributeValue, Plan, PublishedEvent, Rea
 use crate::domain::event::{Effects, Event};
 use crate::domain::graph::AttributeType;
 use crate::domain::ids::StateId;
+use crate::domain::instance::StateInstance;
 use crate::domain::json::Json;
 use crate::domain::question::Occurrence;
 use crate::domain::rejection::Rejection;
@@ -65,9 +66,14 @@ impl Turn<'_> {
         Ok(())
     }
 
+    fn stay_of(&self, id: StateId) -> &StateInstance {
+        let mut here = self.instance.active.iter().chain(&self.instance.waiting);
+        here.find(|state| state.id == id)
+            .expect("checked to be active")
+    }
+
     fn stay_name(&self, id: StateId) -> String {
-        let stay = self.instance.active.iter().find(|state| state.id == id);
-        stay.expect("checked to be active").name.clone()
+        self.stay_of(id).name.clone()
     }
 
     fn carry_out(
@@ -98,10 +104,13 @@ impl Turn<'_> {
             return;
         };
         self.cancel_open_tasks(Some(moving.state));
+        let stay = self.stay_of(moving.state).clone();
         self.entering.extend(to.iter().map(|name| Entry {
             name: name.clone(),
-            predecessors: vec![moving.state],
+            predecessors: vec![stay.id],
             by: Some(trigger.to_owned()),
+            forks: stay.forks.clone(),
+            conditional: stay.conditional,
         }));
         self.emit(Event::StateTransitioned {
             state: moving.state,

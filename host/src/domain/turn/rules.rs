@@ -43,7 +43,9 @@ pub(super) fn may_claim(
         return Err(Rejection::forbidden("not_a_candidate", message));
     }
     match &task.status {
-        TaskStatus::Claimed { owner, claimed_at } => Err(Rejection::Taken(Winner {
+        TaskStatus::Claimed {
+            owner, claimed_at, ..
+        } => Err(Rejection::Taken(Winner {
             task: id,
             action: "claimed",
             by: Some(owner.clone()),
@@ -137,7 +139,7 @@ fn open(instance: &Instance, id: TaskId) -> Result<(&StateInstance, &Task), Reje
         Some(TaskStatus::Cancelled { cancelled_at, .. }) => {
             let by = match &instance.status {
                 Status::Cancelled { by, .. } => Some(by.clone()),
-                Status::Running | Status::Suspended | Status::Completed { .. } => None,
+                _ => None,
             };
             winner("cancelled", by, *cancelled_at, None)
         }

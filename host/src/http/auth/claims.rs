@@ -51,7 +51,11 @@ impl Claims {
         let roles_fit = self.roles.len() <= ROLES_MAX
             && self.roles.iter().all(|role| is_name(role, ROLE_CHARS_MAX));
         let fits = [
-            ("sub", is_name(&self.subject, SUBJECT_CHARS_MAX)),
+            (
+                "sub",
+                // The host acts under such names itself.
+                is_name(&self.subject, SUBJECT_CHARS_MAX) && !self.subject.starts_with("wrkflw:"),
+            ),
             (
                 &settings.tenant_claim,
                 is_name(&self.tenant, TENANT_CHARS_MAX),

@@ -3,20 +3,22 @@
 with member as materialized (
     select * from unnest(
         $1::int[], $2::uuid[], $3::uuid[], $4::int[], $5::int[], $6::smallint[], $7::text[], $8::text[], $9::text[],
-        $10::text[], $11::timestamptz[], $12::text[], $13::timestamptz[], $14::bigint[], $15::bytea[], $16::bigint[], $17::int[]
+        $10::text[], $11::timestamptz[], $12::text[], $13::timestamptz[], $14::bigint[], $15::bytea[], $16::bigint[], $17::int[],
+        $18::timestamptz[], $19::text[], $20::text[], $21::text[], $22::int[]
     ) with ordinality as m (
         tenant_id, id, command_id, revision_from, revision_to, lane, status, outcome, end_reason,
-        ended_by, ended_at, data, updated_at, audit_seq, audit_head, event_seq, stays, member
+        ended_by, ended_at, data, updated_at, audit_seq, audit_head, event_seq, stays, suspended_at, suspended_by,
+        suspend_reason, early_signals, definition_version, member
     )
 ),
 keyed as materialized (
     select * from unnest(
-        $18::int[], $19::uuid[], $20::text[], $21::text[], $22::bytea[], $23::smallint[], $24::text[], $25::text[], $26::timestamptz[]
+        $23::int[], $24::uuid[], $25::text[], $26::text[], $27::bytea[], $28::smallint[], $29::text[], $30::text[], $31::timestamptz[]
     ) as k (tenant_id, command_id, principal, key, fingerprint, status, body, headers, created_at)
 ),
 starting as materialized (
     select * from unnest(
-        $27::uuid[], $28::text[], $29::int[], $30::text[], $31::text[], $32::text[], $33::text[], $34::uuid[], $35::uuid[], $36::timestamptz[]
+        $32::uuid[], $33::text[], $34::int[], $35::text[], $36::text[], $37::text[], $38::text[], $39::uuid[], $40::uuid[], $41::timestamptz[]
     ) as s (
         command_id, definition_key, definition_version, entity_type, entity_id, initiator, requesters, predecessor, parent, started_at
     )
@@ -41,7 +43,8 @@ updated as (
     update instance i
     set revision = m.revision_to, status = m.status, outcome = m.outcome, end_reason = m.end_reason, ended_by = m.ended_by,
         ended_at = m.ended_at, data = m.data, updated_at = m.updated_at, audit_seq = m.audit_seq, audit_head = m.audit_head,
-        event_seq = m.event_seq, stays = m.stays
+        event_seq = m.event_seq, stays = m.stays, suspended_at = m.suspended_at, suspended_by = m.suspended_by,
+        suspend_reason = m.suspend_reason, early_signals = m.early_signals, definition_version = m.definition_version
     from locked m
     where i.tenant_id = m.tenant_id and i.id = m.id
       and (not exists (select from keyed k where k.command_id = m.command_id)
@@ -88,61 +91,95 @@ start_replies as (
 ),
 entered as (
     insert into state_instance (
-        tenant_id, instance_id, id, ordinal, name, entered_at, due_at, predecessors, entered_by, caller, needed, exclude,
-        fallback, priority, left_at, left_by, left_actor
+        tenant_id, instance_id, id, ordinal, name, entered_at, due_at, predecessors, entered_by, caller,
+        needed, exclude, fallback, priority, forks, conditional, waiting, deadlines, correlation, keep_early,
+        children, unassignable_since, left_at, left_by, left_actor
     )
     select
-        g.tenant_id, g.instance_id, r.id, r.ordinal, r.name, r.entered_at, r.due_at, r.predecessors::uuid[], r.entered_by, r.caller, r.needed, r.exclude::text[],
-        r.fallback, r.priority, r.left_at, r.left_by, r.left_actor
+        g.tenant_id, g.instance_id, r.id, r.ordinal, r.name, r.entered_at, r.due_at, r.predecessors::uuid[],
+        r.entered_by, r.caller, r.needed, r.exclude::text[], r.fallback, r.priority, r.forks::uuid[], r.conditional,
+        r.waiting, r.deadlines, r.correlation, r.keep_early, r.children, r.unassignable_since, r.left_at, r.left_by,
+        r.left_actor
     from unnest(
-        $37::uuid[], $38::uuid[], $39::int[], $40::text[], $41::timestamptz[], $42::timestamptz[], $43::text[], $44::text[],
-        $45::text[], $46::int[], $47::text[], $48::text[], $49::smallint[], $50::timestamptz[], $51::text[], $52::text[]
+        $42::uuid[], $43::uuid[], $44::int[], $45::text[], $46::timestamptz[], $47::timestamptz[],
+        $48::text[], $49::text[], $50::text[], $51::int[], $52::text[], $53::text[], $54::smallint[], $55::text[],
+        $56::boolean[], $57::boolean[], $58::text[], $59::text[], $60::boolean[], $61::text[], $62::timestamptz[],
+        $63::timestamptz[], $64::text[], $65::text[]
     ) as r (
-        command_id, id, ordinal, name, entered_at, due_at, predecessors, entered_by, caller, needed, exclude, fallback, priority,
-        left_at, left_by, left_actor
+        command_id, id, ordinal, name, entered_at, due_at, predecessors, entered_by, caller, needed, exclude,
+        fallback, priority, forks, conditional, waiting, deadlines, correlation, keep_early, children,
+        unassignable_since, left_at, left_by, left_actor
     )
     join gate g on g.command_id = r.command_id
 ),
 departed as (
     update state_instance s
     set left_at = r.left_at, left_by = r.left_by, left_actor = r.left_actor
-    from unnest($53::uuid[], $54::uuid[], $55::timestamptz[], $56::text[], $57::text[])
+    from unnest($66::uuid[], $67::uuid[], $68::timestamptz[], $69::text[], $70::text[])
         as r (command_id, id, left_at, left_by, left_actor)
+    join gate g on g.command_id = r.command_id
+    where s.tenant_id = g.tenant_id and s.instance_id = g.instance_id and s.id = r.id
+),
+-- Stays that go on otherwise than before: joins that begin, work assigned anew, deadlines that passed.
+restayed as (
+    update state_instance s
+    set name = r.name, entered_at = r.entered_at, due_at = r.due_at, predecessors = r.predecessors::uuid[],
+        entered_by = r.entered_by, caller = r.caller, needed = r.needed, exclude = r.exclude::text[], fallback = r.fallback, priority = r.priority, forks = r.forks::uuid[], conditional = r.conditional, waiting = r.waiting,
+        deadlines = r.deadlines, correlation = r.correlation, keep_early = r.keep_early, children = r.children,
+        unassignable_since = r.unassignable_since, left_at = r.left_at, left_by = r.left_by, left_actor = r.left_actor
+    from unnest(
+        $71::uuid[], $72::uuid[], $73::text[], $74::timestamptz[], $75::timestamptz[], $76::text[],
+        $77::text[], $78::text[], $79::int[], $80::text[], $81::text[], $82::smallint[], $83::text[], $84::boolean[],
+        $85::boolean[], $86::text[], $87::text[], $88::boolean[], $89::text[], $90::timestamptz[], $91::timestamptz[],
+        $92::text[], $93::text[]
+    ) as r (
+        command_id, id, name, entered_at, due_at, predecessors, entered_by, caller, needed, exclude, fallback,
+        priority, forks, conditional, waiting, deadlines, correlation, keep_early, children, unassignable_since,
+        left_at, left_by, left_actor
+    )
     join gate g on g.command_id = r.command_id
     where s.tenant_id = g.tenant_id and s.instance_id = g.instance_id and s.id = r.id
 ),
 created as (
     insert into task (
-        tenant_id, id, instance_id, state_id, ordinal, label, status, owner, candidates, form, created_at, claimed_at, ended_at
+        tenant_id, id, instance_id, state_id, ordinal, label, status, owner, candidates, form, created_at,
+        claimed_at, ended_at, due_at, deadlines, holding, cancel_reason
     )
     select
-        g.tenant_id, r.id, g.instance_id, r.state_id, r.ordinal, r.label, r.status, r.owner, r.candidates, r.form,
-        r.created_at, r.claimed_at, r.ended_at
+        g.tenant_id, r.id, g.instance_id, r.state_id, r.ordinal, r.label, r.status, r.owner, r.candidates,
+        r.form, r.created_at, r.claimed_at, r.ended_at, r.due_at, r.deadlines, r.holding, r.cancel_reason
     from unnest(
-        $58::uuid[], $59::uuid[], $60::uuid[], $61::int[], $62::text[], $63::text[], $64::text[], $65::text[], $66::text[],
-        $67::timestamptz[], $68::timestamptz[], $69::timestamptz[]
+        $94::uuid[], $95::uuid[], $96::uuid[], $97::int[], $98::text[], $99::text[], $100::text[],
+        $101::text[], $102::text[], $103::timestamptz[], $104::timestamptz[], $105::timestamptz[],
+        $106::timestamptz[], $107::text[], $108::text[], $173::text[]
     ) as r (
-        command_id, id, state_id, ordinal, label, status, owner, candidates, form, created_at, claimed_at, ended_at
+        command_id, id, state_id, ordinal, label, status, owner, candidates, form, created_at, claimed_at,
+        ended_at, due_at, deadlines, holding, cancel_reason
     )
     join gate g on g.command_id = r.command_id
 ),
 changed as (
     update task t
-    set status = r.status, owner = r.owner, claimed_at = r.claimed_at, ended_at = r.ended_at
-    from unnest($70::uuid[], $71::uuid[], $72::text[], $73::text[], $74::timestamptz[], $75::timestamptz[])
-        as r (command_id, id, status, owner, claimed_at, ended_at)
+    set status = r.status, owner = r.owner, candidates = r.candidates, claimed_at = r.claimed_at, ended_at = r.ended_at, due_at = r.due_at, deadlines = r.deadlines, holding = r.holding, cancel_reason = r.cancel_reason
+    from unnest(
+        $109::uuid[], $110::uuid[], $111::text[], $112::text[], $113::text[], $114::timestamptz[],
+        $115::timestamptz[], $116::timestamptz[], $117::text[], $118::text[], $119::text[]
+    ) as r (
+        command_id, id, status, owner, candidates, claimed_at, ended_at, due_at, deadlines, holding, cancel_reason
+    )
     join gate g on g.command_id = r.command_id
     where t.tenant_id = g.tenant_id and t.id = r.id
 ),
 offered as (
     insert into task_candidate (tenant_id, kind, principal, task_id)
     select g.tenant_id, r.kind, r.principal, r.task_id
-    from unnest($76::uuid[], $77::uuid[], $78::text[], $79::text[]) as r (command_id, task_id, kind, principal)
+    from unnest($120::uuid[], $121::uuid[], $122::text[], $123::text[]) as r (command_id, task_id, kind, principal)
     join gate g on g.command_id = r.command_id
+    on conflict do nothing
 ),
 withdrawn as (
     delete from task_candidate c
-    using unnest($80::uuid[], $81::uuid[]) as r (command_id, task_id)
+    using unnest($124::uuid[], $125::uuid[]) as r (command_id, task_id)
     join gate g on g.command_id = r.command_id
     where c.tenant_id = g.tenant_id and c.task_id = r.task_id
 ),
@@ -154,8 +191,8 @@ decided as (
         g.tenant_id, r.task_id, g.instance_id, r.outcome, r.actor, r.on_behalf_of, r.comment, r.input, r.decided_at, r.key_id,
         r.mac_version, r.mac
     from unnest(
-        $82::uuid[], $83::uuid[], $84::text[], $85::text[], $86::text[], $87::text[], $88::text[], $89::timestamptz[], $90::text[],
-        $91::smallint[], $92::bytea[]
+        $126::uuid[], $127::uuid[], $128::text[], $129::text[], $130::text[], $131::text[], $132::text[], $133::timestamptz[], $134::text[],
+        $135::smallint[], $136::bytea[]
     ) as r (
         command_id, task_id, outcome, actor, on_behalf_of, comment, input, decided_at, key_id, mac_version, mac
     )
@@ -169,8 +206,8 @@ attributed as (
         g.tenant_id, g.instance_id, r.name, r.type, r.text_value, r.boolean_value, r.decimal_value::numeric, r.float_value,
         r.timestamp_value, r.bytes_value
     from unnest(
-        $93::uuid[], $94::text[], $95::text[], $96::text[], $97::boolean[], $98::text[], $99::float8[], $100::timestamptz[],
-        $101::bytea[]
+        $137::uuid[], $138::text[], $139::text[], $140::text[], $141::boolean[], $142::text[], $143::float8[], $144::timestamptz[],
+        $145::bytea[]
     ) as r (
         command_id, name, type, text_value, boolean_value, decimal_value, float_value, timestamp_value, bytes_value
     )
@@ -182,7 +219,7 @@ attributed as (
 ),
 unattributed as (
     delete from attribute a
-    using unnest($102::uuid[], $103::text[]) as r (command_id, name)
+    using unnest($146::uuid[], $147::text[]) as r (command_id, name)
     join gate g on g.command_id = r.command_id
     where a.tenant_id = g.tenant_id and a.instance_id = g.instance_id and a.name = r.name
 ),
@@ -195,14 +232,37 @@ audited as (
         g.tenant_id, 'instance', g.instance_id, r.seq, r.id, r.type, r.revision, g.command_id, r.actor, r.task_id, r.payload,
         r.evidence, r.salt, r.occurred_at, r.hash, r.event_seq, r.traceparent
     from unnest(
-        $104::uuid[], $105::bigint[], $106::uuid[], $107::text[], $108::int[], $109::text[], $110::uuid[], $111::text[],
-        $112::text[], $113::bytea[], $114::timestamptz[], $115::bytea[], $116::bigint[], $117::text[]
+        $148::uuid[], $149::bigint[], $150::uuid[], $151::text[], $152::int[], $153::text[], $154::uuid[], $155::text[],
+        $156::text[], $157::bytea[], $158::timestamptz[], $159::bytea[], $160::bigint[], $161::text[]
     ) as r (
         command_id, seq, id, type, revision, actor, task_id, payload, evidence, salt, occurred_at, hash, event_seq, traceparent
     )
     join gate g on g.command_id = r.command_id
     order by g.tenant_id, g.instance_id, r.seq
     returning tenant_id, stream_id, seq, pos, event_seq
+),
+-- A job that is put again is due anew, whoever had it in hand.
+put as (
+    insert into job (tenant_id, id, kind, instance_id, due_at, payload)
+    select g.tenant_id, r.id, r.kind, r.instance_id, r.due_at, r.payload
+    from unnest($162::uuid[], $163::uuid[], $164::text[], $165::uuid[], $166::timestamptz[], $167::text[])
+        as r (command_id, id, kind, instance_id, due_at, payload)
+    join gate g on g.command_id = r.command_id
+    on conflict (tenant_id, id) do update
+    set kind = excluded.kind, instance_id = excluded.instance_id, due_at = excluded.due_at, payload = excluded.payload,
+        lease_until = null, attempts = 0, last_error = null
+),
+finished as (
+    delete from job j
+    using unnest($168::uuid[], $169::uuid[]) as r (command_id, id)
+    join gate g on g.command_id = r.command_id
+    where j.tenant_id = g.tenant_id and j.id = r.id
+),
+signalled as (
+    insert into signal (tenant_id, instance_id, signal_id, received_at)
+    select g.tenant_id, g.instance_id, r.signal_id, r.received_at
+    from unnest($170::uuid[], $171::text[], $172::timestamptz[]) as r (command_id, signal_id, received_at)
+    join gate g on g.command_id = r.command_id
 ),
 announced as (
     insert into outbox_event (lane, pos, tenant_id, instance_id, seq)

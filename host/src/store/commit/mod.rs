@@ -6,12 +6,15 @@
 mod rows;
 mod statement;
 
+use uuid::Uuid;
+
 use crate::domain::audit::Entry;
 use crate::domain::ids::{CommandId, TaskId, TenantId};
 use crate::domain::instance::Instance;
 use crate::store::load::{Stored, StoredReply};
 
 pub use rows::LANES;
+pub use rows::jobs::{cancelling, telling};
 
 /// How many changes one statement may carry: beyond it batches gain nothing.
 pub const BATCH_MAX: usize = 32;
@@ -30,6 +33,10 @@ pub struct Change {
     pub seals: Vec<Seal>,
     /// Kept for repeats of the request.
     pub reply: Option<KeyedReply>,
+    /// The id of the signal that the command is: it counts once.
+    pub signal: Option<String>,
+    /// The jobs that the command carries out.
+    pub done: Vec<Uuid>,
 }
 
 /// The HMAC over a decision.

@@ -3,12 +3,16 @@
 //! The rows are net: what a chain of states created and left within one command is written once, because one
 //! statement cannot update a row that it inserts.
 
+mod attributes;
+pub(super) mod jobs;
+mod stays;
+mod tasks;
+
 use sqlx::types::Uuid;
 
 use super::Change;
-use crate::domain::answer::{AttributeValue, Principal};
 use crate::domain::audit::Entry;
-use crate::domain::instance::{Instance, StateInstance, Status, Task, TaskStatus};
+use crate::domain::instance::{Instance, Status};
 use crate::domain::json::Json;
 use crate::store::time::Time;
 
@@ -29,6 +33,8 @@ columns! {
         tenant: i32, id: Uuid, command: Uuid, revision_from: i32, revision_to: i32, lane: i16, status: String,
         outcome: Option<String>, end_reason: Option<String>, ended_by: Option<String>, ended_at: Option<Time>,
         data: String, updated_at: Time, audit_seq: i64, audit_head: Vec<u8>, event_seq: i64, stays: i32,
+        suspended_at: Option<Time>, suspended_by: Option<String>, suspend_reason: Option<String>,
+        early_signals: Option<String>, definition_version: i32,
     }
     Replies {
         tenant: i32, command: Uuid, principal: String, key: String, fingerprint: Vec<u8>, status: i16,
@@ -38,18 +44,18 @@ columns! {
         command: Uuid, definition_key: String, definition_version: i32, entity_type: String, entity_id: String,
         initiator: String, requesters: String, predecessor: Option<Uuid>, parent: Option<Uuid>, started_at: Time,
     }
-    Entered {
+    Stays {
         command: Uuid, id: Uuid, ordinal: i32, name: String, entered_at: Time, due_at: Option<Time>, predecessors: String,
         entered_by: Option<String>, caller: Option<String>, needed: i32, exclude: String, fallback: Option<String>,
-        priority: i16, left_at: Option<Time>, left_by: Option<String>, left_actor: Option<String>,
+        priority: i16, forks: String, conditional: bool, waiting: bool, deadlines: Option<String>,
+        correlation: Option<String>, keep_early: bool, children: Option<String>, unassignable_since: Option<Time>,
+        left_at: Option<Time>, left_by: Option<String>, left_actor: Option<String>,
     }
     Departed { command: Uuid, id: Uuid, left_at: Time, left_by: String, left_actor: Option<String> }
-    Created {
+    Tasks {
         command: Uuid, id: Uuid, state: Uuid, ordinal: i32, label: String, status: String, owner: Option<String>,
         candidates: String, form: Option<String>, created_at: Time, claimed_at: Option<Time>, ended_at: Option<Time>,
-    }
-    Changed {
-        command: Uuid, id: Uuid, status: String, owner: Option<String>, claimed_at: Option<Time>, ended_at: Option<Time>,
+        due_at: Option<Time>, deadlines: Option<String>, holding: Option<String>, cancel_reason: Option<String>,
     }
     Offered { command: Uuid, task: Uuid, kind: String, principal: String }
     Withdrawn { command: Uuid, task: Uuid }
@@ -67,6 +73,9 @@ columns! {
         payload: String, evidence: Option<String>, salt: Vec<u8>, at: Time, hash: Vec<u8>, event_seq: Option<i64>,
         traceparent: Option<String>,
     }
+    Put { command: Uuid, id: Uuid, kind: String, instance: Uuid, due_at: Time, payload: String }
+    Finished { command: Uuid, id: Uuid }
+    Signals { command: Uuid, signal: String, at: Time }
 }
 
 /// All rows of a batch.
@@ -75,20 +84,21 @@ pub(super) struct Rows {
     pub(super) members: Members,
     pub(super) replies: Replies,
     pub(super) starts: Starts,
-    pub(super) entered: Entered,
+    pub(super) entered: Stays,
     pub(super) departed: Departed,
-    pub(super) created: Created,
-    pub(super) changed: Changed,
+    pub(super) restayed: Stays,
+    pub(super) created: Tasks,
+    pub(super) changed: Tasks,
     pub(super) offered: Offered,
     pub(super) withdrawn: Withdrawn,
     pub(super) decided: Decided,
     pub(super) attributed: Attributed,
     pub(super) unattributed: Unattributed,
     pub(super) audited: Audited,
+    pub(super) put: Put,
+    pub(super) finished: Finished,
+    pub(super) signals: Signals,
 }
-
-/// When and by what a stay was left.
-type Departure = (Time, String, Option<String>);
 
 impl Rows {
     pub(super) fn of(changes: &[&Change]) -> Rows {
@@ -102,33 +112,26 @@ impl Rows {
     fn change(&mut self, change: &Change) {
         let command = change.command.0;
         let before = change.before.as_ref().map(|stored| &stored.instance);
-        let stays_before = change.before.as_ref().map_or(0, |stored| stored.stays);
-        let mut ordinal = stays_before;
-        let mut after: Vec<_> = change
-            .after
-            .past
-            .iter()
-            .map(|past| (&past.state, Some(departure(past))))
-            .collect();
-        after.extend(change.after.active.iter().map(|state| (state, None)));
-        // The order of entering is the order of the ids, which one generator made within one command.
-        after.sort_by_key(|(state, _)| (state.entered_at, state.id));
-        for (state, left) in after {
-            match before.and_then(|before| before.stays().find(|stay| stay.id == state.id)) {
+        let known = before.map(stays::stays).unwrap_or_default();
+        let mut ordinal = change.before.as_ref().map_or(0, |stored| stored.stays);
+        for (state, standing) in stays::stays(&change.after) {
+            match known.iter().find(|(stay, _)| stay.id == state.id) {
                 None => {
-                    self.enter(command, ordinal, state, left);
+                    self.enter(command, ordinal, state, standing);
                     ordinal += 1;
                     self.tasks(change, &[], state);
                 }
                 Some(known) => {
-                    let was_active = before
-                        .is_some_and(|before| before.active.iter().any(|stay| stay.id == state.id));
-                    if let (true, Some(left)) = (was_active, left) {
-                        self.depart(command, state, left);
-                    }
-                    self.tasks(change, &known.tasks, state);
+                    self.follow(command, *known, (state, standing));
+                    self.tasks(change, &known.0.tasks, state);
                 }
             }
+        }
+        self.jobs(change);
+        if let Some(signal) = &change.signal {
+            self.signals.command.push(command);
+            self.signals.signal.push(signal.clone());
+            self.signals.at.push(Time(change.after.updated_at));
         }
         self.attributes(command, before, &change.after);
         for entry in &change.entries {
@@ -159,7 +162,7 @@ impl Rows {
         rows.lane.push(lane(after.id.0));
         rows.status.push(after.status.name().to_owned());
         let (outcome, reason, by) = match &after.status {
-            Status::Running | Status::Suspended => (None, None, None),
+            Status::Running | Status::Suspended { .. } => (None, None, None),
             Status::Completed { outcome, .. } => (Some(outcome.clone()), None, None),
             Status::Cancelled { reason, by, .. } => (None, Some(reason.clone()), Some(by.clone())),
         };
@@ -177,6 +180,18 @@ impl Rows {
         rows.event_seq
             .push(event_seq.unwrap_or(known).cast_signed());
         rows.stays.push(stays.cast_signed());
+        let (suspended_at, suspended_by, suspend_reason) = match &after.status {
+            Status::Suspended { reason, by, at } => {
+                (Some(Time(*at)), Some(by.clone()), Some(reason.clone()))
+            }
+            _ => (None, None, None),
+        };
+        rows.suspended_at.push(suspended_at);
+        rows.suspended_by.push(suspended_by);
+        rows.suspend_reason.push(suspend_reason);
+        rows.early_signals.push(filled(&after.early));
+        rows.definition_version
+            .push(after.definition.version.cast_signed());
     }
 
     fn reply(&mut self, change: &Change) {
@@ -208,196 +223,6 @@ impl Rows {
         rows.started_at.push(Time(after.started_at));
     }
 
-    fn enter(
-        &mut self,
-        command: Uuid,
-        ordinal: u32,
-        state: &StateInstance,
-        left: Option<Departure>,
-    ) {
-        let rows = &mut self.entered;
-        rows.command.push(command);
-        rows.id.push(state.id.0);
-        rows.ordinal.push(ordinal.cast_signed());
-        rows.name.push(state.name.clone());
-        rows.entered_at.push(Time(state.entered_at));
-        rows.due_at.push(state.due_at.map(Time));
-        rows.predecessors.push(array(&state.predecessors));
-        rows.entered_by.push(state.entered_by.clone());
-        rows.caller.push(state.caller.clone());
-        rows.needed.push(state.needed.cast_signed());
-        rows.exclude.push(array(&state.exclude));
-        rows.fallback.push(state.fallback.clone());
-        rows.priority.push(state.priority.into());
-        let (left_at, left_by, left_actor) = match left {
-            Some((at, by, actor)) => (Some(at), Some(by), actor),
-            None => (None, None, None),
-        };
-        rows.left_at.push(left_at);
-        rows.left_by.push(left_by);
-        rows.left_actor.push(left_actor);
-    }
-
-    fn depart(&mut self, command: Uuid, state: &StateInstance, (at, by, actor): Departure) {
-        let rows = &mut self.departed;
-        rows.command.push(command);
-        rows.id.push(state.id.0);
-        rows.left_at.push(at);
-        rows.left_by.push(by);
-        rows.left_actor.push(actor);
-    }
-
-    fn tasks(&mut self, change: &Change, known: &[Task], state: &StateInstance) {
-        let command = change.command.0;
-        for (ordinal, task) in (0_i32..).zip(&state.tasks) {
-            let old = known.iter().find(|old| old.id == task.id);
-            match old {
-                None => self.create(command, ordinal, state, task),
-                Some(old) if old.status != task.status => self.alter(command, old, task),
-                Some(_) => continue,
-            }
-            if task.decision().is_some() && old.is_none_or(|old| old.decision().is_none()) {
-                self.decide(change, task);
-            }
-        }
-    }
-
-    fn create(&mut self, command: Uuid, ordinal: i32, state: &StateInstance, task: &Task) {
-        let rows = &mut self.created;
-        let (claimed_at, ended_at) = times(&task.status);
-        rows.command.push(command);
-        rows.id.push(task.id.0);
-        rows.state.push(state.id.0);
-        rows.ordinal.push(ordinal);
-        rows.label.push(task.label.clone());
-        rows.status.push(task.status.name().to_owned());
-        rows.owner.push(task.owner().map(str::to_owned));
-        rows.candidates.push(Json::of(&task.candidates).to_string());
-        rows.form.push(task.form.as_ref().map(Json::to_string));
-        rows.created_at.push(Time(task.created_at));
-        rows.claimed_at.push(claimed_at);
-        rows.ended_at.push(ended_at);
-        if task.status.is_open() {
-            self.offer(command, task);
-        }
-    }
-
-    fn offer(&mut self, command: Uuid, task: &Task) {
-        let mut candidates = task.candidates.clone();
-        candidates.sort_unstable();
-        candidates.dedup();
-        for candidate in candidates {
-            let (kind, principal) = match candidate {
-                Principal::User(id) => ("user", id),
-                Principal::Group(id) => ("group", id),
-                Principal::ManagerOf(_) => continue,
-            };
-            self.offered.command.push(command);
-            self.offered.task.push(task.id.0);
-            self.offered.kind.push(kind.to_owned());
-            self.offered.principal.push(principal);
-        }
-    }
-
-    fn alter(&mut self, command: Uuid, old: &Task, task: &Task) {
-        let rows = &mut self.changed;
-        let (claimed_at, ended_at) = times(&task.status);
-        rows.command.push(command);
-        rows.id.push(task.id.0);
-        rows.status.push(task.status.name().to_owned());
-        rows.owner.push(task.owner().map(str::to_owned));
-        rows.claimed_at.push(claimed_at);
-        rows.ended_at.push(ended_at);
-        if old.status.is_open() && !task.status.is_open() {
-            self.withdrawn.command.push(command);
-            self.withdrawn.task.push(task.id.0);
-        }
-    }
-
-    fn decide(&mut self, change: &Change, task: &Task) {
-        let decision = task.decision().expect("asked for a decided task only");
-        let seal = change
-            .seals
-            .iter()
-            .find(|seal| seal.task == task.id)
-            .expect("every decision is sealed");
-        let rows = &mut self.decided;
-        rows.command.push(change.command.0);
-        rows.task.push(task.id.0);
-        rows.outcome.push(decision.outcome.clone());
-        rows.actor.push(decision.actor.clone());
-        rows.on_behalf_of.push(decision.on_behalf_of.clone());
-        rows.comment.push(decision.comment.clone());
-        rows.input.push(decision.input.to_string());
-        rows.decided_at.push(Time(decision.decided_at));
-        rows.key_id.push(seal.key_id.clone());
-        rows.mac_version.push(seal.version);
-        rows.mac.push(seal.mac.to_vec());
-    }
-
-    fn attributes(&mut self, command: Uuid, before: Option<&Instance>, after: &Instance) {
-        let old = before
-            .map(|before| before.attributes.clone())
-            .unwrap_or_default();
-        for name in old
-            .keys()
-            .filter(|name| !after.attributes.contains_key(*name))
-        {
-            self.unattributed.command.push(command);
-            self.unattributed.name.push(name.clone());
-        }
-        for (name, value) in after
-            .attributes
-            .iter()
-            .filter(|(name, value)| old.get(*name) != Some(*value))
-        {
-            self.attribute(command, name, value);
-        }
-    }
-
-    fn attribute(&mut self, command: Uuid, name: &str, value: &AttributeValue) {
-        let rows = &mut self.attributed;
-        rows.command.push(command);
-        rows.name.push(name.to_owned());
-        let (mut text, mut boolean, mut decimal, mut float, mut timestamp, mut bytes) =
-            (None, None, None, None, None, None);
-        rows.kind.push(
-            match value {
-                AttributeValue::Text(value) => {
-                    text = Some(value.clone());
-                    "text"
-                }
-                AttributeValue::Boolean(value) => {
-                    boolean = Some(*value);
-                    "boolean"
-                }
-                AttributeValue::Decimal(value) => {
-                    decimal = Some(value.clone());
-                    "decimal"
-                }
-                AttributeValue::Float(value) => {
-                    float = Some(*value);
-                    "float"
-                }
-                AttributeValue::Timestamp(value) => {
-                    timestamp = Some(Time(*value));
-                    "timestamp"
-                }
-                AttributeValue::Bytes(value) => {
-                    bytes = Some(value.clone());
-                    "bytes"
-                }
-            }
-            .to_owned(),
-        );
-        rows.text.push(text);
-        rows.boolean.push(boolean);
-        rows.decimal.push(decimal);
-        rows.float.push(float);
-        rows.timestamp.push(timestamp);
-        rows.bytes.push(bytes);
-    }
-
     fn audit(&mut self, entry: &Entry) {
         let (rows, draft) = (&mut self.audited, &entry.draft);
         rows.command.push(draft.command.0);
@@ -418,28 +243,15 @@ impl Rows {
     }
 }
 
-fn departure(past: &crate::domain::instance::PastState) -> Departure {
-    (Time(past.left_at), past.left_by.clone(), past.actor.clone())
-}
-
-/// When the task was claimed, and when it ended.
-fn times(status: &TaskStatus) -> (Option<Time>, Option<Time>) {
-    match status {
-        TaskStatus::Pending => (None, None),
-        TaskStatus::Claimed { claimed_at, .. } => (Some(Time(*claimed_at)), None),
-        TaskStatus::Completed {
-            claimed_at,
-            decision,
-            ..
-        } => (Some(Time(*claimed_at)), Some(Time(decision.decided_at))),
-        TaskStatus::Cancelled { cancelled_at, .. } => (None, Some(Time(*cancelled_at))),
-    }
-}
-
 /// The lane of an instance: from the random end of its id, so that any host finds the same.
 fn lane(id: Uuid) -> i16 {
     let (_, random) = id.as_u64_pair();
     i16::try_from(random % LANES).expect("fewer lanes than an i16 counts")
+}
+
+/// The canonical JSON of a list; none of an empty one.
+fn filled<T: serde::Serialize>(items: &[T]) -> Option<String> {
+    (!items.is_empty()).then(|| Json::of(&items).to_string())
 }
 
 /// An array inside an array does not travel; its text does.

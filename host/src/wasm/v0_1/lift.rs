@@ -6,8 +6,8 @@ use jiff::Timestamp;
 use super::lower;
 use super::types;
 use crate::domain::answer::{
-    Assignment, Attribute, AttributeValue, Deadline, Due, Offer, OverdueAction, Plan, Principal,
-    PublishedEvent, Reason, Verdict, Violation,
+    Assignment, Attribute, AttributeValue, Child, Deadline, Due, Offer, OverdueAction, Plan,
+    Principal, PublishedEvent, Reason, Verdict, Violation, Waiting,
 };
 
 /// Digits of a decimal, its sign and point included.
@@ -68,6 +68,25 @@ pub(in crate::wasm) fn assignment(assignment: types::Assignment) -> Lifted<Assig
         fallback: optional("the fallback group", assignment.fallback)?,
         priority: assignment.priority,
         deadlines: each(assignment.deadlines, deadline)?,
+    })
+}
+
+pub(in crate::wasm) fn waiting(waiting: types::Waiting) -> Lifted<Waiting> {
+    Ok(Waiting {
+        deadlines: each(waiting.deadlines, deadline)?,
+        correlation: optional("a correlation", waiting.correlation)?,
+        keep_early: waiting.keep_early,
+        children: each(waiting.children, child)?,
+    })
+}
+
+fn child(child: types::Child) -> Lifted<Child> {
+    Ok(Child {
+        key: text("a child's key", child.key)?,
+        entity_type: text("a child's entity type", child.entity_type)?,
+        entity_id: text("a child's entity id", child.entity_id)?,
+        data: text("a child's data", child.data)?,
+        on_end: optional("a child's trigger", child.on_end)?,
     })
 }
 

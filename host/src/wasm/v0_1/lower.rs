@@ -5,8 +5,10 @@ use jiff::Timestamp;
 use super::types;
 use crate::domain::actor::Actor;
 use crate::domain::answer::{AttributeValue, Principal};
-use crate::domain::instance::{Decision, Instance, PastState, StateInstance, Task, TaskStatus};
-use crate::domain::question::{Facts, Occurrence, Source};
+use crate::domain::instance::{
+    ChildInstance, Decision, Instance, PastState, StateInstance, Task, TaskStatus,
+};
+use crate::domain::question::{AssignCause, Facts, Occurrence, Source};
 
 /// The newest states left that a guest is told of.
 const PAST_MAX: usize = 100;
@@ -107,7 +109,27 @@ fn state_instance(state: &StateInstance) -> types::StateInstance {
         predecessors: state.predecessors.iter().map(ToString::to_string).collect(),
         needed: state.needed,
         tasks: state.tasks.iter().map(task).collect(),
-        children: Vec::new(),
+        children: state.children.iter().map(child).collect(),
+    }
+}
+
+fn child(child: &ChildInstance) -> types::ChildStatus {
+    types::ChildStatus {
+        id: child.id.to_string(),
+        key: child.key.clone(),
+        outcome: child.outcome.clone(),
+    }
+}
+
+/// Why an assignment is asked for.
+pub(in crate::wasm) fn cause(cause: &AssignCause) -> types::AssignCause {
+    match cause {
+        AssignCause::Entered => types::AssignCause::Entered,
+        AssignCause::Overdue { task, count } => types::AssignCause::Overdue(types::Overdue {
+            task: task.as_ref().map(ToString::to_string),
+            count: *count,
+        }),
+        AssignCause::Migrated => types::AssignCause::Migrated,
     }
 }
 
@@ -142,7 +164,7 @@ fn task(task: &Task) -> types::Task {
         owner: task.owner().map(str::to_owned),
         created_at: timestamp(task.created_at),
         claimed_at: claimed_at.map(timestamp),
-        due_at: None,
+        due_at: task.due_at.map(timestamp),
         decision: task.decision().map(decision),
     }
 }
@@ -177,6 +199,13 @@ fn source(source: &Source) -> types::EventSource {
             task: task.clone(),
             actor: actor(by),
             comment: comment.clone(),
+        }),
+        Source::Signal(by) => types::EventSource::Signal(actor(by)),
+        Source::Deadline => types::EventSource::Deadline,
+        Source::Child { id, key, outcome } => types::EventSource::Child(types::ChildStatus {
+            id: id.clone(),
+            key: key.clone(),
+            outcome: Some(outcome.clone()),
         }),
         Source::Entry => types::EventSource::Entry,
     }
@@ -214,6 +243,8 @@ mod tests {
             candidates: vec![],
             form: None,
             created_at: at,
+            due_at: None,
+            deadlines: vec![],
             status: TaskStatus::Completed {
                 owner: "ann".into(),
                 claimed_at: at,
@@ -233,6 +264,13 @@ mod tests {
             fallback: None,
             priority: 0,
             tasks: vec![task],
+            forks: vec![],
+            conditional: false,
+            deadlines: vec![],
+            correlation: None,
+            keep_early: false,
+            children: vec![],
+            unassignable_since: None,
         };
         PastState {
             state,

@@ -4,27 +4,45 @@ use uuid::Uuid;
 
 use super::*;
 use crate::domain::answer::AttributeValue;
-use crate::domain::ids::StateId;
-use crate::domain::instance::StateInstance;
+use crate::domain::ids::{ForkId, StateId};
+use crate::domain::instance::{ChildInstance, Delegation, StateInstance};
 
 fn json(text: &str) -> Json {
     Json::parse(text).expect("JSON")
 }
 
+fn deadlines() -> Vec<OpenDeadline> {
+    vec![OpenDeadline {
+        id: DeadlineId(Uuid::from_u128(9)),
+        due_at: Timestamp::UNIX_EPOCH,
+        repeat: None,
+        action: OverdueAction::Fire("LATE".into()),
+        count: 1,
+    }]
+}
+
 fn stay() -> StateInstance {
     StateInstance {
-        id: StateId(Uuid::from_u128(1)),
-        name: "Review".into(),
-        entered_at: Timestamp::UNIX_EPOCH,
-        due_at: None,
         predecessors: vec![StateId(Uuid::from_u128(2))],
         entered_by: Some("GO".into()),
         caller: Some("ann".into()),
         needed: 2,
         exclude: vec!["bob".into()],
-        fallback: None,
         priority: 3,
-        tasks: vec![],
+        deadlines: deadlines(),
+        forks: vec![ForkId(Uuid::from_u128(7))],
+        children: vec![ChildInstance {
+            id: InstanceId(Uuid::from_u128(8)),
+            key: "check".into(),
+            entity: Entity {
+                kind: "order".into(),
+                id: "7".into(),
+            },
+            data: json(r#"{"amount":1.50}"#),
+            on_end: Some("CHECKED".into()),
+            outcome: None,
+        }],
+        ..StateInstance::new(StateId(Uuid::from_u128(1)), "Review", Timestamp::UNIX_EPOCH)
     }
 }
 
@@ -44,6 +62,21 @@ fn tasks() -> Vec<Task> {
         TaskStatus::Claimed {
             owner: owner(),
             claimed_at: at,
+            holding: Holding::default(),
+        },
+        TaskStatus::Claimed {
+            owner: owner(),
+            claimed_at: at,
+            holding: Holding {
+                assigned: true,
+                on_behalf_of: Some("eve".into()),
+                delegations: vec![Delegation {
+                    from: "bob".into(),
+                    to: "ann".into(),
+                    reason: "away".into(),
+                    at,
+                }],
+            },
         },
         TaskStatus::Completed {
             owner: owner(),
@@ -53,6 +86,7 @@ fn tasks() -> Vec<Task> {
         TaskStatus::Cancelled {
             owner: None,
             cancelled_at: at,
+            reason: Some("nobody_able".into()),
         },
     ];
     let task = |status| Task {
@@ -61,6 +95,8 @@ fn tasks() -> Vec<Task> {
         candidates: vec![Principal::Group("crew".into())],
         form: Some(json(r#"{"maximum":1e400}"#)),
         created_at: at,
+        due_at: Some(at),
+        deadlines: deadlines(),
         status,
     };
     statuses.map(task).into()
@@ -153,11 +189,13 @@ fn of_tasks() -> Vec<Event> {
             task,
             state,
             owner: "ann".into(),
+            on_behalf_of: None,
         },
         Event::TaskReleased {
             task,
             state,
             owner: "ann".into(),
+            reason: None,
         },
         Event::DecisionRecorded {
             task,
@@ -168,7 +206,11 @@ fn of_tasks() -> Vec<Event> {
             comment: Some("well".into()),
             input: data(),
         },
-        Event::TaskCancelled { task, state },
+        Event::TaskCancelled {
+            task,
+            state,
+            reason: None,
+        },
     ];
     let created = |task| Event::TaskCreated {
         state,

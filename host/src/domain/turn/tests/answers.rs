@@ -268,10 +268,6 @@ fn assignments_find_somebody_who_may() {
             "a candidate is empty",
         ),
         (
-            offering(|_, offer| offer.candidates = vec![Principal::ManagerOf("ann".into())]),
-            "Review asks for a manager, whom this host does not look up yet",
-        ),
-        (
             offering(|_, offer| offer.owner = Some("ann".into())),
             "Review is given to ann, who must not decide there",
         ),

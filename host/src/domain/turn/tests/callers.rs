@@ -51,12 +51,16 @@ fn a_start_is_judged_by_group_schema_and_guard() {
     );
 
     let Command::Start {
-        definition, entity, ..
+        lineage: None,
+        definition,
+        entity,
+        ..
     } = start()
     else {
         unreachable!("it is a start")
     };
     let untitled = Command::Start {
+        lineage: None,
         definition,
         entity,
         data: json(r#"{"title":7}"#),

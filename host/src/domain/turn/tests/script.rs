@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::domain::actor::Actor;
-use crate::domain::answer::{Assignment, Offer, Plan, Principal, Reason, Verdict};
+use crate::domain::answer::{Assignment, Offer, Plan, Principal, Reason, Verdict, Waiting};
 use crate::domain::command::Command;
 use crate::domain::graph::{
     AttributeDeclaration, AttributeType, FiredBy, Graph, State, StateKind, Transition,
@@ -12,15 +12,18 @@ use crate::domain::graph::{
 use crate::domain::ids::{Digest, TaskId, VersionRef};
 use crate::domain::instance::{Entity, Instance};
 use crate::domain::json::Json;
-use crate::domain::question::{Answer, Occurrence, Question};
+use crate::domain::lookup::{Findings, Lookup};
+use crate::domain::question::{Answer, AssignCause, Occurrence, Question};
 use crate::domain::rejection::Rejection;
 use crate::domain::schema::Schema;
-use crate::domain::turn::{Context, Outcome, Turn, TurnError};
+use crate::domain::turn::{Ask, Context, Outcome, Turn, TurnError};
 use crate::domain::version::Version;
 
 type Guard = Box<dyn Fn(&Occurrence) -> Verdict>;
 type Planner = Box<dyn Fn(&str, &Instance) -> Result<Plan, Reason>>;
-type Assigner = Box<dyn Fn(&str) -> Assignment>;
+type Assigner = Box<dyn Fn(&str, &AssignCause) -> Assignment>;
+type Waiter = Box<dyn Fn(&str) -> Waiting>;
+type Directory = Box<dyn Fn(&Lookup) -> Findings>;
 
 /// A flow under test. `Review` goes on GO anywhere, on DROP with a permission to `Done`.
 pub(super) struct Script {
@@ -28,6 +31,8 @@ pub(super) struct Script {
     guard: Guard,
     plan: Planner,
     assign: Assigner,
+    wait: Waiter,
+    directory: Directory,
     pub(super) instance: Option<Instance>,
     /// Ids are numbers, in the order of their making.
     made: u128,
@@ -58,7 +63,9 @@ impl Script {
             version,
             guard: Box::new(|_| Verdict::Allow),
             plan: Box::new(|_, _| Ok(enter(&["Done"]))),
-            assign: Box::new(|_| offers(&["crew"])),
+            assign: Box::new(|_, _| offers(&["crew"])),
+            wait: Box::new(|state| panic!("nobody waits in {state}")),
+            directory: Box::new(|_| Findings::default()),
             instance: None,
             made: 0,
             now: 0,
@@ -79,8 +86,33 @@ impl Script {
         self
     }
 
-    pub(super) fn assigning(mut self, assign: impl Fn(&str) -> Assignment + 'static) -> Script {
+    pub(super) fn assigning(self, assign: impl Fn(&str) -> Assignment + 'static) -> Script {
+        self.assigning_for(move |state, _| assign(state))
+    }
+
+    pub(super) fn assigning_for(
+        mut self,
+        assign: impl Fn(&str, &AssignCause) -> Assignment + 'static,
+    ) -> Script {
         self.assign = Box::new(assign);
+        self
+    }
+
+    pub(super) fn waiting(mut self, wait: impl Fn(&str) -> Waiting + 'static) -> Script {
+        self.wait = Box::new(wait);
+        self
+    }
+
+    /// What the directory says.
+    pub(super) fn knowing(mut self, directory: impl Fn(&Lookup) -> Findings + 'static) -> Script {
+        self.directory = Box::new(directory);
+        self
+    }
+
+    /// Another graph than the usual one.
+    pub(super) fn drawn(mut self, graph: Graph) -> Script {
+        self.version.graph = graph;
+        self.version.schema = None;
         self
     }
 
@@ -139,7 +171,14 @@ impl Script {
             Uuid::from_u128(*made)
         };
         let mut turn = Turn::begin(context, self.instance.clone(), command, &mut ids)?;
-        while let Some(question) = turn.question()? {
+        while let Some(ask) = turn.ask()? {
+            let question = match ask {
+                Ask::Logic(question) => question,
+                Ask::Directory(lookup) => {
+                    turn.found(&(self.directory)(&lookup))?;
+                    continue;
+                }
+            };
             let instance = turn.instance().into_owned();
             let answer = match &question {
                 Question::Guard(occurrence) => Answer::Verdict((self.guard)(occurrence)),
@@ -150,7 +189,8 @@ impl Script {
                         .find(|stay| Some(stay.id.to_string()) == occurrence.state_instance);
                     Answer::Plan((self.plan)(&stay.expect("an active state").name, &instance))
                 }
-                Question::Assign(state) => Answer::Assignment((self.assign)(state)),
+                Question::Assign(state, cause) => Answer::Assignment((self.assign)(state, cause)),
+                Question::Wait(state) => Answer::Waiting((self.wait)(state)),
             };
             turn.answer(answer)?;
         }
@@ -203,6 +243,7 @@ pub(super) fn person(id: &str) -> Actor {
         groups: vec!["crew".into()],
         permissions: vec![],
         on_behalf_of: None,
+        stands_in_for: vec![],
     }
 }
 
@@ -212,6 +253,7 @@ pub(super) fn start() -> Command {
         id: "1".into(),
     };
     Command::Start {
+        lineage: None,
         definition: "errands".into(),
         entity,
         data: json(r#"{"title":"A plan"}"#),
