@@ -69,12 +69,28 @@ async fn used() -> TestApp {
     app.post("outsider", &claim, json!({}))
         .await
         .problem(403, "forbidden");
-    let attribute = "insert into attribute (tenant_id, instance_id, name, type, text_value)
-        select tenant_id, id, 'title', 'text', 'A plan' from instance";
-    sqlx::query(attribute)
+    let manager = json!({ "manager": "approver" });
+    app.put("admin", "/v1/people/reviewer/manager", manager)
+        .await
+        .expect(200);
+    let absence = json!({
+        "substitute": "reviewer2", "activeFrom": "2100-01-01T00:00:00Z", "activeUntil": "2100-02-01T00:00:00Z",
+    });
+    app.post("reviewer", "/v1/people/reviewer/absences", absence)
+        .await
+        .expect(201);
+    let rest = "insert into attribute (tenant_id, instance_id, name, type, text_value)
+        select tenant_id, id, 'title', 'text', 'A plan' from instance;
+        insert into calendar select tenant_id, 'office', '{}', started_at from instance;
+        insert into job (tenant_id, id, kind, instance_id, due_at, payload)
+        select tenant_id, id, 'deadline', id, started_at, '{}' from instance;
+        insert into signal select tenant_id, id, 's-1', started_at from instance;
+        insert into signal_inbox (tenant_id, correlation, signal_id, trigger, input, sender, received_at)
+        select tenant_id, 'c-1', 's-1', 'GO', '{}', '{}', started_at from instance";
+    sqlx::raw_sql(rest)
         .execute(app.database.admin_pool())
         .await
-        .expect("an attribute");
+        .expect("the rest");
     sqlx::raw_sql(TOLD)
         .execute(app.database.admin_pool())
         .await

@@ -15,6 +15,7 @@ const USER_PERMISSIONS: &[&str] = &[
     "definition:read",
     "event:read",
     "directory:read",
+    "absence:self",
     "notification:read",
 ];
 
@@ -26,6 +27,7 @@ const ADMIN_PERMISSIONS: &[&str] = &[
     "definition:read",
     "event:read",
     "directory:read",
+    "absence:self",
     "definition:publish",
     "definition:activate",
     "definition:activate-own-work",

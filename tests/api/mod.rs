@@ -3,18 +3,24 @@
 //! One module per subject. What they share stands here: ways to send what the support's plain
 //! methods do not, and a count of everything stored.
 
+mod absences;
 mod access;
 mod actions;
+mod calendars;
 mod definitions;
 mod dry_run;
 mod events;
 mod hostile;
 mod lists;
+mod lookups;
+mod managers;
 mod notifications;
 mod observed;
 mod openapi;
+mod orphans;
 mod problems;
 mod requests;
+mod standing;
 mod webhooks;
 
 use std::collections::BTreeMap;
@@ -51,6 +57,42 @@ async fn sql(app: &TestApp, statement: &'static str) {
         .execute(app.database.admin_pool())
         .await
         .unwrap_or_else(|error| panic!("{statement}: {error}"));
+}
+
+/// The types of the newest entries of the directory's stream, oldest first, and what the last one says.
+async fn directory_entries(app: &TestApp, count: i64) -> (Vec<String>, Value) {
+    let entries = "select type, payload from audit_entry where stream_kind = 'directory' order by seq desc limit $1";
+    let mut entries: Vec<(String, String)> = sqlx::query_as(entries)
+        .bind(count)
+        .fetch_all(app.database.admin_pool())
+        .await
+        .expect("entries");
+    let last = serde_json::from_str(&entries[0].1).expect("JSON");
+    entries.reverse();
+    (entries.into_iter().map(|(kind, _)| kind).collect(), last)
+}
+
+/// What is to be looked at again: whose work, and how many seconds later than it was noted.
+async fn rechecks(app: &TestApp) -> Vec<(String, i64)> {
+    let rows = "select kind || ' ' || principal, extract(epoch from due_at - created_at)::bigint from recheck order by created_at, due_at, 1";
+    sqlx::query_as(rows)
+        .fetch_all(app.database.admin_pool())
+        .await
+        .expect("rechecks")
+}
+
+/// Sends a DELETE without a body.
+async fn delete(app: &TestApp, user: &str, path: &str) -> Answer {
+    app.host().send(user, "DELETE", path, &[], None).await
+}
+
+/// The code of the only field that the answer finds fault with, and the field.
+#[track_caller]
+fn fault(answer: Answer) -> (String, String) {
+    let problem = answer.problem(422, "invalid_request");
+    let error = &problem["errors"][0];
+    let text = |member: &str| error[member].as_str().expect("text").to_owned();
+    (text("pointer"), text("code"))
 }
 
 /// Lets the holders of a role do something, and nothing else.

@@ -11,11 +11,14 @@ use axum::response::Response;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
-use tokio_util::sync::CancellationToken;
+use tokio::task::JoinSet;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tower::ServiceExt as _;
 use wrkflw::clock::Clock;
 use wrkflw::domain::cloudevent::Naming;
 use wrkflw::domain::subscription::Reach;
+use wrkflw::engine::jobs::Jobs;
+use wrkflw::engine::perform::Perform;
 use wrkflw::engine::{Engine, SealKeys};
 use wrkflw::http::auth::{AuthSettings, Authenticator, Claims, Secret};
 use wrkflw::http::{App, router, token};
@@ -38,6 +41,7 @@ const USER: &[&str] = &[
     "definition:read",
     "event:read",
     "directory:read",
+    "absence:self",
     "notification:read",
 ];
 pub(crate) const ADMIN: &[&str] = &[
@@ -55,6 +59,7 @@ pub(crate) const ADMIN: &[&str] = &[
     "audit:read",
     "directory:read",
     "directory:write",
+    "absence:self",
     "notification:read",
     "subscription:read",
     "subscription:write",
@@ -176,6 +181,17 @@ impl TestApp {
         (host, engine)
     }
 
+    /// A second host on the same database, whose clock stands until it is moved.
+    pub(crate) async fn beside_with_clock(&self, clock: Clock) -> Host {
+        let seals = self.engine.seals().clone();
+        let (store, sandbox) = (self.engine.store().clone(), sandbox().await);
+        let engine = Engine::new(store, sandbox, clock, seals, PATIENCE).await;
+        Host {
+            router: service(engine.expect("an engine"), &self.auth),
+            auth: self.auth.clone(),
+        }
+    }
+
     /// This host, if it checked tokens in another way.
     pub(crate) fn guarded_by(&self, auth: &AuthSettings) -> Host {
         Host {
@@ -279,6 +295,43 @@ impl TestApp {
             .await
             .expect(200)["instance"]
             .clone()
+    }
+}
+
+/// A worker that does what is due, until it is dropped.
+pub(crate) struct Timers {
+    ends: DropGuard,
+    tasks: JoinSet<()>,
+}
+
+impl TestApp {
+    /// Lets this host do what is due.
+    pub(crate) fn timers(&self) -> Timers {
+        self.timers_with(Arc::new(self.engine.clone()))
+    }
+
+    /// The same, with a stand-in for what jobs do.
+    pub(crate) fn timers_with(&self, perform: Arc<dyn Perform>) -> Timers {
+        Timers::start(&self.engine, perform)
+    }
+}
+
+impl Timers {
+    /// Lets the host of this engine do what is due.
+    pub(crate) fn start(engine: &Engine, perform: Arc<dyn Perform>) -> Timers {
+        let cancel = CancellationToken::new();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(Jobs::with(engine, perform, cancel.clone()).run());
+        Timers {
+            ends: cancel.drop_guard(),
+            tasks,
+        }
+    }
+
+    /// Stops the worker as a host that shuts down does: what is in hand is done first.
+    pub(crate) async fn stop(self) {
+        drop(self.ends);
+        self.tasks.join_all().await;
     }
 }
 

@@ -8,7 +8,7 @@ use crate::domain::json::Json;
 use crate::engine::{Engine, Identity};
 use crate::roles;
 use crate::sample::DOCUMENT_APPROVAL;
-use crate::store::directory::Membership;
+use crate::store::directory::{Membership, Run};
 
 /// The key of the sample flow.
 pub(super) const FLOW: &str = "document-approval";
@@ -81,7 +81,13 @@ async fn directory(engine: &Engine, tenant: TenantId) -> Result<()> {
             .await?;
         if let Some(group) = group {
             store
-                .put_membership(tenant, group, id, Membership::Begins, &engine.note("admin"))
+                .put_membership(
+                    tenant,
+                    (group, id),
+                    Membership::Begins,
+                    Run::Real,
+                    &engine.note("admin"),
+                )
                 .await?;
         }
     }

@@ -7,10 +7,12 @@
 //! [`answer`] (what flow logic may answer), [`event`] (what happened), [`turn`] (one command, from
 //! its checks to its events).
 
+pub mod absence;
 pub mod actor;
 pub mod answer;
 pub mod apply;
 pub mod audit;
+pub mod calendar;
 pub mod check;
 pub mod cloudevent;
 pub mod command;
@@ -23,8 +25,10 @@ pub mod json;
 pub mod lookup;
 pub mod notification;
 pub mod question;
+pub mod refusal;
 pub mod rejection;
 pub mod schema;
+pub mod standing;
 pub mod subscription;
 pub mod turn;
 pub mod version;

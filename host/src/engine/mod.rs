@@ -1,18 +1,22 @@
 //! The use cases. One write path: a command is loaded, judged by host and guest, folded and committed here, and
 //! nowhere else. Reads do not pass through: handlers ask the store.
 //!
-//! Start reading at [`Engine::execute`] in `execute`; `turns` drives one turn, `actions` explains buttons, and
-//! `definitions` publishes, activates and retires versions.
+//! Start reading at [`Engine::execute`] in `execute`; `turns` drives one turn, `actions` explains buttons,
+//! `definitions` publishes, activates and retires versions, and [`jobs`] does what is due.
 
 mod actions;
 mod definitions;
 pub mod error;
 mod evidence;
 mod execute;
+pub mod jobs;
 mod observe;
+pub mod perform;
 mod queue;
+mod rechecks;
 mod request;
 pub mod seal;
+mod standing;
 mod turns;
 mod versions;
 
@@ -24,6 +28,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::clock::Clock;
 use crate::domain::ids::{InstanceId, TaskId, TenantId, VersionRef};
+use crate::domain::lookup::{Findings, Lookup};
 use crate::domain::version::Version;
 use crate::store::load::{Asked, Stored};
 use crate::store::{Store, StoreError};
@@ -34,11 +39,16 @@ pub use definitions::{Activation, Published, check_component};
 pub use error::Error;
 pub use request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
 pub use seal::SealKeys;
+pub use standing::{Orphan, Preview, StandingAt};
 
 /// Definition versions kept ready. They never change.
 const VERSIONS_MAX: u64 = 10_000;
 /// Tasks whose instance is remembered. A task never changes its instance.
 const TASKS_MAX: u64 = 100_000;
+
+/// Names of people and groups in remembered answers of the directory, a few dozen bytes each.
+const LOOKUP_NAMES_MAX: u64 = 1_000_000;
+const TENANTS_MAX: u64 = 10_000;
 
 /// How long a reply is repeated for its idempotency key.
 const REPLIES_KEPT: Duration = Duration::from_hours(24);
@@ -55,8 +65,14 @@ struct Parts {
     queue: queue::Queue,
     versions: Cache<(TenantId, VersionRef), Arc<Version>>,
     tasks: Cache<(TenantId, TaskId), InstanceId>,
+    /// What the directory said, as of so many changes.
+    lookups: Cache<(TenantId, u64, Lookup), Arc<Findings>>,
+    /// Names of tenants. None ever changes.
+    tenants: Cache<TenantId, Arc<str>>,
     /// Told after each commit that left events for the relay.
     wake: Arc<Notify>,
+    /// Told after each commit that left jobs, for the worker of this process.
+    work: Arc<Notify>,
     /// Counts those commits, for those who stream events.
     commits: watch::Sender<u64>,
     /// How long a request may go on.
@@ -87,7 +103,15 @@ impl Engine {
             queue: queue::Queue::new(),
             versions: Cache::new(VERSIONS_MAX),
             tasks: Cache::new(TASKS_MAX),
+            lookups: Cache::builder()
+                .weigher(|(_, _, lookup): &(_, _, Lookup), found: &Arc<Findings>| {
+                    u32::try_from(lookup.names() + found.names()).unwrap_or(u32::MAX)
+                })
+                .max_capacity(LOOKUP_NAMES_MAX)
+                .build(),
+            tenants: Cache::new(TENANTS_MAX),
             wake: Arc::new(Notify::new()),
+            work: Arc::new(Notify::new()),
             commits: watch::Sender::new(0),
             patience,
         })))
@@ -109,6 +133,16 @@ impl Engine {
     /// Wakes the relay of this process.
     pub fn wake(&self) -> Arc<Notify> {
         self.0.wake.clone()
+    }
+
+    /// Wakes the worker of this process that does jobs. It has one listener; tell it with `notify_one`.
+    pub fn work(&self) -> Arc<Notify> {
+        self.0.work.clone()
+    }
+
+    /// How long a request may go on.
+    pub fn patience(&self) -> Duration {
+        self.0.patience
     }
 
     /// Changes with each commit of this process that left events.

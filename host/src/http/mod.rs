@@ -4,6 +4,7 @@
 //! changes instances. `extract` reads requests, so that handlers see good values only.
 
 pub mod auth;
+mod calendars;
 pub mod commands;
 mod definitions;
 mod directory;
@@ -18,6 +19,7 @@ pub mod openapi;
 pub mod page;
 pub mod problem;
 pub mod server;
+mod standing;
 mod subscriptions;
 mod tasks;
 pub mod token;
@@ -172,11 +174,12 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(tasks::show))
         .routes(routes!(directory::person, directory::put_person))
         .routes(routes!(directory::group, directory::put_group))
-        .routes(routes!(directory::put_member, directory::delete_member))
         .routes(routes!(subscriptions::create, subscriptions::list))
         .routes(routes!(subscriptions::show, subscriptions::delete))
         .routes(routes!(subscriptions::retry))
         .routes(routes!(notifications::read))
+        .routes(routes!(calendars::list))
+        .routes(routes!(calendars::show, calendars::put, calendars::delete))
         .layer(middleware::from_fn(layers::without_query));
     OpenApiRouter::new()
         .merge(without_query)
@@ -189,6 +192,17 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(tasks::claim))
         .routes(routes!(tasks::release))
         .routes(routes!(tasks::decide))
+        .routes(routes!(standing::standing))
+        .routes(routes!(directory::put_member, directory::delete_member))
+        .routes(routes!(
+            directory::managers::put_manager,
+            directory::managers::delete_manager
+        ))
+        .routes(routes!(
+            directory::absences::list,
+            directory::absences::create
+        ))
+        .routes(routes!(directory::absences::delete))
         .routes(routes!(events::list))
         .routes(routes!(events::stream))
         .routes(routes!(subscriptions::deliveries))

@@ -95,14 +95,18 @@ fn describe_headers(path: &str, operation: &mut Operation) {
             .schema(Some(text));
         parameters.push(RefOr::T(header.build()));
     };
-    if is_command {
+    // What is put or deleted in the directory is so once for all, and has no revision.
+    let is_directory = ["/v1/people", "/v1/groups"]
+        .iter()
+        .any(|directory| path.starts_with(directory));
+    if is_command && (!is_directory || path.ends_with("/absences")) {
         header(
             "Idempotency-Key",
             "A repeat within 24 hours is answered as the first time",
         );
     }
     // An instance that is to be started has no revision yet.
-    if is_command && path != "/v1/instances" {
+    if is_command && !is_directory && path != "/v1/instances" {
         header(
             "If-Match",
             "The instance's `ETag`; 412 if it has changed since",

@@ -5,6 +5,7 @@
 
 pub mod attempts;
 pub mod audit;
+pub mod calendars;
 pub mod commit;
 pub mod definitions;
 pub mod deliveries;
@@ -12,18 +13,23 @@ pub mod directory;
 pub mod error;
 pub mod feed;
 pub mod instances;
+pub mod jobs;
 pub mod load;
 mod lookups;
 pub mod notifications;
 pub mod notifier;
 pub mod outbox;
+pub mod past;
 pub mod pools;
 pub mod purge;
+pub mod rechecks;
 pub mod starts;
 pub mod streams;
 pub mod subscriptions;
 pub mod tasks;
+mod tenants;
 pub mod time;
+pub mod work;
 
 pub use error::StoreError;
 pub use pools::{PoolSizes, Store};

@@ -41,12 +41,11 @@ impl Note<'_> {
     }
 }
 
-/// Appends one entry within the caller's transaction.
-pub(super) async fn append(
+/// Locks the stream until the caller's transaction ends, and tells where it ends.
+pub(super) async fn lock(
     connection: &mut PgConnection,
     stream: Stream,
-    draft: Draft,
-) -> Result<(), StoreError> {
+) -> Result<Head, StoreError> {
     let genesis = Head::genesis(stream);
     let (tenant, kind) = (stream.tenant.0, stream.kind.name());
     sqlx::query!(
@@ -71,11 +70,21 @@ pub(super) async fn append(
         .head
         .try_into()
         .map_err(|_| StoreError::inconsistent("audit_stream", stream.id, "a malformed head"))?;
-    let mut head = Head {
+    Ok(Head {
         seq: row.seq.cast_unsigned(),
         hash,
         event_seq: 0,
-    };
+    })
+}
+
+/// Appends one entry within the caller's transaction.
+pub(super) async fn append(
+    connection: &mut PgConnection,
+    stream: Stream,
+    draft: Draft,
+) -> Result<(), StoreError> {
+    let mut head = lock(connection, stream).await?;
+    let (tenant, kind) = (stream.tenant.0, stream.kind.name());
     let entry = head.append(stream, draft);
     let draft = &entry.draft;
     sqlx::query!(

@@ -8,9 +8,15 @@
 //! Start reading at [`Turn::begin`]; the host's rules stand in `rules`, what a plan may say in `plan`, what
 //! an assignment may say in `assign`.
 
+mod able;
 mod assign;
+mod deadline;
 mod fault;
+mod fork;
+mod ladder;
+mod matching;
 mod plan;
+mod recheck;
 mod rules;
 
 use std::borrow::Cow;
@@ -20,20 +26,25 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::actor::Actor;
-use super::answer::{Assignment, Verdict};
+use super::answer::Verdict;
 use super::apply::{Stamp, apply};
 use super::command::Command;
 use super::event::Event;
-use super::graph::StateKind;
+use super::graph::{State, StateKind};
 use super::ids::{ForkId, InstanceId, StateId, TaskId};
 use super::instance::{Instance, StateInstance};
 use super::json::Json;
-use super::lookup::{Findings, Lookup};
+use super::lookup::Lookup;
 use super::question::{Answer, AssignCause, Facts, Occurrence, Question, Source};
 use super::rejection::Rejection;
 use super::version::Version;
 
+use assign::Looking;
+use ladder::Doubt;
+
 pub use fault::{Fault, TurnError};
+pub use ladder::NOBODY_ABLE;
+pub use recheck::LOST_STANDING;
 
 /// How many router states one command may pass.
 pub const ROUTER_STEPS_MAX: u32 = 16;
@@ -69,6 +80,10 @@ pub struct Turn<'a> {
     events: Vec<Event>,
     phase: Phase,
     entering: VecDeque<Entry>,
+    /// Joins that wait for nobody any more, and whether they close their fork.
+    beginning: VecDeque<(StateId, bool)>,
+    /// Stays whose work may have nobody left who is able to do it.
+    doubts: VecDeque<Doubt>,
     router_steps: u32,
 }
 
@@ -84,12 +99,6 @@ enum Phase {
     Look(Lookup, Looking),
     /// Nothing, until the states waiting to be entered have been looked at.
     Settle,
-}
-
-/// What the directory is asked for.
-enum Looking {
-    /// To make tasks of an assignment.
-    Assign(Box<StateInstance>, AssignCause, Assignment),
 }
 
 /// What an allowing guard leads to.
@@ -120,8 +129,8 @@ struct Entry {
     by: Option<String>,
     /// The forks around it, from the outermost.
     forks: Vec<ForkId>,
-    /// Its branch was chosen among several targets since the innermost fork was opened.
-    conditional: bool,
+    /// As of [`StateInstance`].
+    choices: u32,
 }
 
 /// What a turn came to.
@@ -204,7 +213,7 @@ impl<'a> Turn<'a> {
             predecessors: Vec::new(),
             by: None,
             forks: Vec::new(),
-            conditional: false,
+            choices: 0,
         };
         Ok(Turn {
             context,
@@ -214,6 +223,8 @@ impl<'a> Turn<'a> {
             events: vec![event],
             phase: Phase::Guard(proposed, After::Enter),
             entering: VecDeque::from([initial]),
+            beginning: VecDeque::new(),
+            doubts: VecDeque::new(),
             router_steps: 0,
         })
     }
@@ -233,6 +244,8 @@ impl<'a> Turn<'a> {
             events: Vec::new(),
             phase: Phase::Settle,
             entering: VecDeque::new(),
+            beginning: VecDeque::new(),
+            doubts: VecDeque::new(),
             router_steps: 0,
         };
         match command {
@@ -276,6 +289,10 @@ impl<'a> Turn<'a> {
                     reason: reason.clone(),
                 });
             }
+            Command::Recheck { .. } => turn.doubt_all(),
+            Command::Deadline {
+                deadline, due_at, ..
+            } => turn.deadline(*deadline, *due_at),
             _ => unreachable!("no route leads here"),
         }
         Ok(turn)
@@ -284,9 +301,13 @@ impl<'a> Turn<'a> {
     /// What to find out next; none when the turn is complete.
     pub fn ask(&mut self) -> Result<Option<Ask>, TurnError> {
         while matches!(self.phase, Phase::Settle) {
-            match self.entering.pop_front() {
-                Some(entry) => self.enter(entry)?,
-                None => return Ok(None),
+            if let Some(entry) = self.entering.pop_front() {
+                self.enter(entry)?;
+            } else if self.begin_joins()? {
+            } else if let Some(doubt) = self.doubts.pop_front() {
+                self.review(doubt);
+            } else {
+                return Ok(None);
             }
         }
         let question = match &self.phase {
@@ -328,16 +349,6 @@ impl<'a> Turn<'a> {
         self.instance.active.iter().any(|stay| stay.id == id)
     }
 
-    /// Takes what the directory said.
-    pub fn found(&mut self, findings: &Findings) -> Result<(), TurnError> {
-        match std::mem::replace(&mut self.phase, Phase::Settle) {
-            Phase::Look(_, Looking::Assign(stay, cause, assignment)) => {
-                self.assigned(*stay, cause, assignment, findings)
-            }
-            _ => unreachable!("the driver answers what was asked"),
-        }
-    }
-
     /// Takes the answer to the pending question.
     pub fn answer(&mut self, answer: Answer) -> Result<(), TurnError> {
         match (std::mem::replace(&mut self.phase, Phase::Settle), answer) {
@@ -368,13 +379,18 @@ impl<'a> Turn<'a> {
     }
 
     fn enter(&mut self, entry: Entry) -> Result<(), TurnError> {
-        let declared = self
-            .context
-            .version
-            .graph
-            .state(&entry.name)
-            .expect("plans name declared states only");
+        let declared = self.declared(&entry.name);
         let stay = self.stay(&entry);
+        if declared.join {
+            self.arrive(stay);
+            return Ok(());
+        }
+        self.begin_stay(stay)
+    }
+
+    /// Begins a stay by its kind.
+    fn begin_stay(&mut self, stay: StateInstance) -> Result<(), TurnError> {
+        let declared = self.declared(&stay.name);
         match &declared.kind {
             StateKind::Task => self.phase = Phase::Assign(Box::new(stay), AssignCause::Entered),
             StateKind::Router => {
@@ -390,7 +406,7 @@ impl<'a> Turn<'a> {
                     .context
                     .version
                     .graph
-                    .leaving(&entry.name)
+                    .leaving(&stay.name)
                     .next()
                     .expect("a router has one way out");
                 let occurrence = Occurrence {
@@ -410,17 +426,25 @@ impl<'a> Turn<'a> {
             }
             StateKind::Terminal(outcome) => {
                 self.entering.clear();
+                self.beginning.clear();
                 self.cancel_open_tasks(None);
                 self.emit(Event::StateEntered { state: stay });
                 self.emit(Event::FlowCompleted {
                     outcome: outcome.clone(),
                 });
             }
-            StateKind::Service | StateKind::Wait => {
-                unreachable!("versions with such states are not published")
-            }
+            StateKind::Wait => self.phase = Phase::Wait(Box::new(stay)),
+            StateKind::Service => unreachable!("versions with such states are not published"),
         }
         Ok(())
+    }
+
+    fn declared(&self, name: &str) -> &'a State {
+        self.context
+            .version
+            .graph
+            .state(name)
+            .expect("plans name declared states only")
     }
 
     fn stay(&mut self, entry: &Entry) -> StateInstance {
@@ -429,7 +453,7 @@ impl<'a> Turn<'a> {
             entered_by: entry.by.clone(),
             caller: self.context.by().map(str::to_owned),
             forks: entry.forks.clone(),
-            conditional: entry.conditional,
+            choices: entry.choices,
             ..StateInstance::new(StateId((self.ids)()), &entry.name, self.context.now)
         }
     }
@@ -467,6 +491,7 @@ impl<'a> Turn<'a> {
         };
         let folded = apply(Some(self.instance.clone()), &event, stamp);
         self.instance = folded.expect("a turn emits what can happen");
+        self.doubt_after(&event);
         self.events.push(event);
     }
 }

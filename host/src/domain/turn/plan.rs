@@ -1,14 +1,15 @@
 //! From a plan to events: nothing that the graph did not declare, nothing that the data's schema forbids.
 
 use super::fault::{self, Fault, MESSAGE_BYTES_MAX, TurnError};
+use super::fork::FORKS_MAX;
 use super::{Entry, Moving, Turn};
 use crate::domain::answer::{Attribute, AttributeValue, Plan, PublishedEvent, Reason};
 use crate::domain::event::{Effects, Event};
-use crate::domain::graph::AttributeType;
-use crate::domain::ids::StateId;
+use crate::domain::graph::{AttributeType, FiredBy, Transition};
+use crate::domain::ids::{StateId, TaskId};
 use crate::domain::instance::StateInstance;
 use crate::domain::json::Json;
-use crate::domain::question::Occurrence;
+use crate::domain::question::{Occurrence, Source};
 use crate::domain::rejection::Rejection;
 
 const TRANSITION: &str = "transition";
@@ -32,7 +33,18 @@ impl Turn<'_> {
         let plan = match plan {
             Ok(plan) => plan,
             Err(reason) => {
-                return Err(Rejection::Refused(fault::reason(TRANSITION, reason)?).into());
+                let reason = fault::reason(TRANSITION, reason)?;
+                if matches!(occurrence.source, Source::Deadline | Source::Child { .. }) {
+                    // Nobody waits for an answer; the record tells.
+                    self.emit(Event::TriggerRefused {
+                        state: moving.state,
+                        trigger: occurrence.trigger.clone(),
+                        code: reason.code,
+                        message: reason.message,
+                    });
+                    return Ok(());
+                }
+                return Err(Rejection::Refused(reason).into());
             }
         };
         let cancel = self.check_cancel(&moving, &plan)?;
@@ -66,7 +78,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn stay_of(&self, id: StateId) -> &StateInstance {
+    pub(super) fn stay_of(&self, id: StateId) -> &StateInstance {
         let mut here = self.instance.active.iter().chain(&self.instance.waiting);
         here.find(|state| state.id == id)
             .expect("checked to be active")
@@ -104,13 +116,13 @@ impl Turn<'_> {
             return;
         };
         self.cancel_open_tasks(Some(moving.state));
-        let stay = self.stay_of(moving.state).clone();
+        let (forks, choices) = self.branches(moving.state, trigger, to.len());
         self.entering.extend(to.iter().map(|name| Entry {
             name: name.clone(),
-            predecessors: vec![stay.id],
+            predecessors: vec![moving.state],
             by: Some(trigger.to_owned()),
-            forks: stay.forks.clone(),
-            conditional: stay.conditional,
+            forks: forks.clone(),
+            choices,
         }));
         self.emit(Event::StateTransitioned {
             state: moving.state,
@@ -137,11 +149,7 @@ impl Turn<'_> {
                 .find(|state| state.id == moving.state)
                 .expect("checked to be active");
             let decided = moving.decision.as_ref().map(|deciding| deciding.task);
-            let more = stay
-                .tasks
-                .iter()
-                .any(|task| task.status.is_open() && Some(task.id) != decided);
-            return if more {
+            return if self.may_be_moved(stay, decided) {
                 Ok(())
             } else {
                 Err(Fault::new(
@@ -175,7 +183,15 @@ impl Turn<'_> {
             .iter()
             .filter(|state| state.id != moving.state && !cancel.contains(&state.id))
             .count();
-        if to.is_empty() && others == 0 && self.entering.is_empty() {
+        let waiting = self.instance.waiting.iter();
+        let waiting = waiting.filter(|state| !cancel.contains(&state.id)).count();
+        if to.len() > 1 && self.stay_of(moving.state).forks.len() >= FORKS_MAX {
+            return Err(Fault::new(
+                TRANSITION,
+                format!("{from} forks inside {FORKS_MAX} forks; no more fit into each other"),
+            ));
+        }
+        if to.is_empty() && others + waiting == 0 && self.entering.is_empty() {
             return Err(Fault::new(
                 TRANSITION,
                 format!("{from} ends the last branch without an outcome"),
@@ -184,17 +200,31 @@ impl Turn<'_> {
         Ok(())
     }
 
+    /// Whether anything may still move the stay, once this task is decided.
+    fn may_be_moved(&self, stay: &StateInstance, decided: Option<TaskId>) -> bool {
+        let by_signal = |way: &Transition| way.by.contains(&FiredBy::Signal);
+        let graph = &self.context.version.graph;
+        stay.tasks
+            .iter()
+            .any(|task| task.status.is_open() && Some(task.id) != decided)
+            || !stay.deadlines.is_empty()
+            || stay
+                .children
+                .iter()
+                .any(|child| child.outcome.is_none() && child.on_end.is_some())
+            || graph.leaving(&stay.name).any(by_signal)
+    }
+
     fn check_cancel(&self, moving: &Moving, plan: &Plan) -> Result<Vec<StateId>, Fault> {
         let find = |id: &String| {
-            let found = self
-                .instance
-                .active
-                .iter()
+            let here = self.instance.active.iter().chain(&self.instance.waiting);
+            let found = here
+                .clone()
                 .find(|state| state.id.to_string() == *id && state.id != moving.state);
             found.map(|state| state.id).ok_or_else(|| {
                 Fault::new(
                     TRANSITION,
-                    bounded(format!("{id:?} is no other active state")),
+                    bounded(format!("{id:?} is no other active or waiting state")),
                 )
             })
         };

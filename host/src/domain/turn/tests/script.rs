@@ -1,8 +1,12 @@
 //! A flow whose answers are closures, and the instance that a test leads through it.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use super::town::Town;
 use crate::domain::actor::Actor;
 use crate::domain::answer::{Assignment, Offer, Plan, Principal, Reason, Verdict, Waiting};
 use crate::domain::command::Command;
@@ -20,7 +24,7 @@ use crate::domain::turn::{Ask, Context, Outcome, Turn, TurnError};
 use crate::domain::version::Version;
 
 type Guard = Box<dyn Fn(&Occurrence) -> Verdict>;
-type Planner = Box<dyn Fn(&str, &Instance) -> Result<Plan, Reason>>;
+type Planner = Box<dyn Fn(&Occurrence, &str, &Instance) -> Result<Plan, Reason>>;
 type Assigner = Box<dyn Fn(&str, &AssignCause) -> Assignment>;
 type Waiter = Box<dyn Fn(&str) -> Waiting>;
 type Directory = Box<dyn Fn(&Lookup) -> Findings>;
@@ -62,10 +66,10 @@ impl Script {
         Script {
             version,
             guard: Box::new(|_| Verdict::Allow),
-            plan: Box::new(|_, _| Ok(enter(&["Done"]))),
+            plan: Box::new(|_, _, _| Ok(enter(&["Done"]))),
             assign: Box::new(|_, _| offers(&["crew"])),
             wait: Box::new(|state| panic!("nobody waits in {state}")),
-            directory: Box::new(|_| Findings::default()),
+            directory: Box::new(|lookup| Town::new().found(lookup)),
             instance: None,
             made: 0,
             now: 0,
@@ -79,8 +83,15 @@ impl Script {
 
     /// `plan` is asked with the name of the state that is left.
     pub(super) fn planning(
-        mut self,
+        self,
         plan: impl Fn(&str, &Instance) -> Result<Plan, Reason> + 'static,
+    ) -> Script {
+        self.planning_for(move |_, state, instance| plan(state, instance))
+    }
+
+    pub(super) fn planning_for(
+        mut self,
+        plan: impl Fn(&Occurrence, &str, &Instance) -> Result<Plan, Reason> + 'static,
     ) -> Script {
         self.plan = Box::new(plan);
         self
@@ -107,6 +118,12 @@ impl Script {
     pub(super) fn knowing(mut self, directory: impl Fn(&Lookup) -> Findings + 'static) -> Script {
         self.directory = Box::new(directory);
         self
+    }
+
+    /// The directory is this town's, as it is at each moment.
+    pub(super) fn living_in(self, town: &Rc<RefCell<Town>>) -> Script {
+        let town = town.clone();
+        self.knowing(move |lookup| town.borrow_mut().found(lookup))
     }
 
     /// Another graph than the usual one.
@@ -187,7 +204,11 @@ impl Script {
                         .active
                         .iter()
                         .find(|stay| Some(stay.id.to_string()) == occurrence.state_instance);
-                    Answer::Plan((self.plan)(&stay.expect("an active state").name, &instance))
+                    Answer::Plan((self.plan)(
+                        occurrence,
+                        &stay.expect("an active state").name,
+                        &instance,
+                    ))
                 }
                 Question::Assign(state, cause) => Answer::Assignment((self.assign)(state, cause)),
                 Question::Wait(state) => Answer::Waiting((self.wait)(state)),
@@ -197,6 +218,11 @@ impl Script {
         let outcome = turn.finish();
         self.instance = Some(outcome.instance.clone());
         Ok(outcome)
+    }
+
+    /// `bob` claims the task.
+    pub(super) fn claim(&mut self, task: TaskId) {
+        self.run("bob", &Command::Claim { task }).expect("a claim");
     }
 
     /// `bob` decides GO on his first task.

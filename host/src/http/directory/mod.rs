@@ -1,14 +1,28 @@
-//! People, groups and who is in which.
+//! People, groups and who is in which. A change that takes `dryRun` is judged in full and answered with the open tasks
+//! that it would leave to nobody.
+
+pub(super) mod absences;
+pub(super) mod managers;
 
 use axum::extract::State;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::App;
-use super::extract::{Body, Caller, Path, check_name};
+use super::extract::{Body, Caller, DryRun, Path, Query, check_name};
 use super::problem::Problem;
-use crate::engine::{Error, Identity};
-use crate::store::directory::{Group, Membership, Person};
+use crate::domain::standing::Change;
+use crate::engine::{Error, Identity, Preview};
+use crate::store::directory::people::{Group, Person};
+use crate::store::directory::{Membership, Put, Run};
+
+/// What a change came to.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(untagged)]
+pub(super) enum Told<T: ToSchema> {
+    Done(T),
+    Dry(Preview),
+}
 
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
@@ -29,11 +43,12 @@ pub(super) async fn person(
 }
 
 async fn read_person(app: &App, who: &Identity, id: &str) -> Result<axum::Json<Person>, Problem> {
+    find_person(app, who, id).await.map(axum::Json)
+}
+
+async fn find_person(app: &App, who: &Identity, id: &str) -> Result<Person, Problem> {
     let person = app.engine.store().person(who.tenant, id).await?;
-    Ok(axum::Json(person.ok_or_else(|| Error::NotFound {
-        what: "person",
-        id: id.to_owned(),
-    })?))
+    person.ok_or_else(|| missing("person", id))
 }
 
 /// Adds a person, or renames them.
@@ -67,11 +82,12 @@ pub(super) async fn group(
 }
 
 async fn read_group(app: &App, who: &Identity, id: &str) -> Result<axum::Json<Group>, Problem> {
+    find_group(app, who, id).await.map(axum::Json)
+}
+
+async fn find_group(app: &App, who: &Identity, id: &str) -> Result<Group, Problem> {
     let group = app.engine.store().group(who.tenant, id).await?;
-    Ok(axum::Json(group.ok_or_else(|| Error::NotFound {
-        what: "group",
-        id: id.to_owned(),
-    })?))
+    group.ok_or_else(|| missing("group", id))
 }
 
 /// Adds a group, or renames it.
@@ -95,46 +111,73 @@ pub(super) async fn put_group(
 
 /// Makes a person a member of a group.
 #[utoipa::path(put, path = "/v1/groups/{id}/members/{person}", tag = "directory",
-    params(("id" = String, Path), ("person" = String, Path)), responses((status = 200, body = Group)))]
+    params(("id" = String, Path), ("person" = String, Path), DryRun), responses((status = 200, body = Told<Group>)))]
 pub(super) async fn put_member(
     State(app): State<App>,
     Caller(who): Caller,
     Path((group, person)): Path<(String, String)>,
-) -> Result<axum::Json<Group>, Problem> {
-    change(&app, &who, &group, &person, Membership::Begins).await
+    Query(dry): Query<DryRun>,
+) -> Result<axum::Json<Told<Group>>, Problem> {
+    change(&app, &who, (group, person), Membership::Begins, &dry).await
 }
 
 /// Ends a person's membership of a group.
 #[utoipa::path(delete, path = "/v1/groups/{id}/members/{person}", tag = "directory",
-    params(("id" = String, Path), ("person" = String, Path)), responses((status = 200, body = Group)))]
+    params(("id" = String, Path), ("person" = String, Path), DryRun), responses((status = 200, body = Told<Group>)))]
 pub(super) async fn delete_member(
     State(app): State<App>,
     Caller(who): Caller,
     Path((group, person)): Path<(String, String)>,
-) -> Result<axum::Json<Group>, Problem> {
-    change(&app, &who, &group, &person, Membership::Ends).await
+    Query(dry): Query<DryRun>,
+) -> Result<axum::Json<Told<Group>>, Problem> {
+    change(&app, &who, (group, person), Membership::Ends, &dry).await
 }
 
 async fn change(
     app: &App,
     who: &Identity,
-    group: &str,
-    person: &str,
+    (group, person): (String, String),
     membership: Membership,
-) -> Result<axum::Json<Group>, Problem> {
+    dry: &DryRun,
+) -> Result<axum::Json<Told<Group>>, Problem> {
     app.engine.permit(who, "directory:write").await?;
     let note = app.engine.note(&who.subject);
-    if !app
-        .engine
-        .store()
-        .put_membership(who.tenant, group, person, membership, &note)
-        .await?
-    {
-        return Err(Error::NotFound {
-            what: "group with that person",
-            id: format!("{group}/{person}"),
-        }
-        .into());
+    let (store, names) = (app.engine.store(), (group.as_str(), person.as_str()));
+    let put = store
+        .put_membership(who.tenant, names, membership, run_of(dry.dry_run), &note)
+        .await?;
+    settle(put, "group with that person", &format!("{group}/{person}"))?;
+    if dry.dry_run {
+        let change = match membership {
+            Membership::Begins => Change::Joins { group, person },
+            Membership::Ends => Change::Leaves { group, person },
+        };
+        return Ok(axum::Json(Told::Dry(
+            app.engine.preview(who, &change).await?,
+        )));
     }
-    read_group(app, who, group).await
+    Ok(axum::Json(Told::Done(find_group(app, who, &group).await?)))
+}
+
+fn run_of(dry_run: bool) -> Run {
+    if dry_run { Run::Dry } else { Run::Real }
+}
+
+/// The problem of a change that was not made.
+fn settle(put: Put, what: &'static str, id: &str) -> Result<(), Problem> {
+    match put {
+        Put::Done => Ok(()),
+        Put::Missing => Err(missing(what, id)),
+        Put::Taken => Err(Error::KeyReused.into()),
+        Put::Refused(refusal) => {
+            let detail = refusal.to_string();
+            let problem = Problem::new("invalid_request", detail.clone());
+            Err(problem.at(refusal.pointer(), refusal.code(), detail))
+        }
+    }
+}
+
+fn missing(what: &'static str, id: &str) -> Problem {
+    let id = id.to_owned();
+    Error::NotFound { what, id }.into()
 }

@@ -1,0 +1,44 @@
+//! Notes that open tasks are to be looked at again, because somebody's standing has changed or is going to change.
+
+use jiff::Timestamp;
+
+use super::Change;
+use crate::store::StoreError;
+use crate::store::time::Time;
+
+/// Whose work is concerned.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Whose<'a> {
+    User(&'a str),
+    Group(&'a str),
+}
+
+impl Change<'_> {
+    /// Leaves one row for each, to be worked on from the given moment on. A change has two ids, its entry's and its
+    /// command's, so it leaves at most two rows.
+    pub(super) async fn recheck(
+        &mut self,
+        whose: &[(Whose<'_>, Timestamp)],
+    ) -> Result<(), StoreError> {
+        let ids = [self.note.id, self.note.command.0];
+        debug_assert!(whose.len() <= ids.len());
+        for (id, (whose, due)) in ids.into_iter().zip(whose) {
+            let (kind, principal) = match whose {
+                Whose::User(id) => ("user", id),
+                Whose::Group(id) => ("group", id),
+            };
+            sqlx::query!(
+                "insert into recheck (tenant_id, id, kind, principal, created_at, due_at) values ($1, $2, $3, $4, $5, $6)",
+                self.tenant.0,
+                id,
+                kind,
+                principal,
+                Time(self.at) as _,
+                Time(*due) as _
+            )
+            .execute(self.connection())
+            .await?;
+        }
+        Ok(())
+    }
+}

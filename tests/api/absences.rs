@@ -1,0 +1,279 @@
+//! Absences: named by the absent or by those who may, within their rules, and never in a circle.
+
+use futures_util::future::join;
+use jiff::{SignedDuration, Timestamp};
+
+use super::*;
+
+fn path(person: &str) -> String {
+    format!("/v1/people/{person}/absences")
+}
+
+/// So many days after the first one of a year that is ahead.
+fn day(day: i64) -> Timestamp {
+    let base: Timestamp = "2100-01-01T00:00:00Z".parse().expect("a time");
+    base + SignedDuration::from_hours(24 * day)
+}
+
+/// The body of an absence.
+fn away(substitute: &str, from: i64, until: i64) -> Value {
+    json!({ "substitute": substitute, "activeFrom": day(from), "activeUntil": day(until) })
+}
+
+#[tokio::test]
+async fn a_person_names_a_substitute_and_calls_it_off() {
+    let app = TestApp::empty().await;
+    sql(&app, "delete from recheck").await;
+    let mut body = away("reviewer2", 1, 3);
+    body["definition"] = json!("document-approval");
+    let added = app.post("reviewer", &path("reviewer"), body).await;
+    let added = added.expect(201);
+    let expected = json!({
+        "id": added["id"], "person": "reviewer", "substitute": "reviewer2", "definition": "document-approval",
+        "activeFrom": "2100-01-02T00:00:00Z", "activeUntil": "2100-01-04T00:00:00Z",
+        "createdAt": added["createdAt"], "createdBy": "reviewer", "endedAt": null,
+    });
+    assert_eq!(added, expected);
+    let (kinds, payload) = directory_entries(&app, 1).await;
+    assert_eq!(kinds, ["ABSENCE_ADDED"]);
+    assert_eq!(payload["absence"], added["id"]);
+    assert_eq!(payload["activeUntil"], "2100-01-04T00:00:00Z");
+    let due = rechecks(&app).await;
+    assert_eq!(due.len(), 2);
+    assert!(due.iter().all(|(whose, _)| whose == "user reviewer"));
+    assert_eq!(due[1].1 - due[0].1, 2 * 24 * 3600);
+    // Both sides see it.
+    for person in ["reviewer", "reviewer2"] {
+        let listed = app.get(person, &path(person)).await.expect(200);
+        assert_eq!(listed["data"], json!([added]), "{person}");
+    }
+    let listed = app.get("author", &path("author")).await.expect(200);
+    assert_eq!(listed["data"], json!([]));
+    let one = format!(
+        "{}/{}",
+        path("reviewer"),
+        added["id"].as_str().expect("an id")
+    );
+    let ended = delete(&app, "reviewer", &one).await.expect(200);
+    assert!(ended["endedAt"].is_string());
+    let (kinds, _) = directory_entries(&app, 2).await;
+    assert_eq!(kinds, ["ABSENCE_ADDED", "ABSENCE_ENDED"]);
+    assert_eq!(rechecks(&app).await.len(), 3);
+    // It has ended once for all.
+    let before = rows(&app).await;
+    assert_eq!(delete(&app, "reviewer", &one).await.expect(200), ended);
+    assert_eq!(rows(&app).await, before);
+    let listed = app.get("reviewer", &path("reviewer")).await.expect(200);
+    assert_eq!(listed["data"], json!([]));
+}
+
+#[tokio::test]
+async fn others_need_the_right_to_change_the_directory() {
+    let app = TestApp::empty().await;
+    let refused = app
+        .post("reviewer2", &path("reviewer"), away("author", 1, 2))
+        .await;
+    let problem = refused.problem(403, "permission_missing");
+    assert_eq!(problem["reason"], "directory:write");
+    let added = app
+        .post("admin", &path("reviewer"), away("author", 1, 2))
+        .await;
+    let added = added.expect(201);
+    assert_eq!(added["createdBy"], "admin");
+    let id = added["id"].as_str().expect("an id");
+    let one = |person: &str| format!("{}/{id}", path(person));
+    delete(&app, "reviewer2", &one("reviewer"))
+        .await
+        .problem(403, "permission_missing");
+    // The substitute does not end it either, nor does anybody under another name.
+    delete(&app, "author", &one("reviewer"))
+        .await
+        .problem(403, "permission_missing");
+    delete(&app, "author", &one("author"))
+        .await
+        .problem(404, "not_found");
+    delete(&app, "reviewer", &one("reviewer")).await.expect(200);
+    let host = app.host();
+    let (name, token) = bearer(&host, "reviewer", "default", &["bare"]);
+    grant(&app, "bare", &["task:read"]).await;
+    for method in ["GET", "POST"] {
+        let body = (method == "POST").then(|| away("author", 1, 2));
+        let headers = [(name, token.as_str())];
+        let refused = host
+            .send("", method, &path("reviewer"), &headers, body)
+            .await;
+        let problem = refused.problem(403, "permission_missing");
+        assert_eq!(problem["reason"], "absence:self", "{method}");
+    }
+}
+
+#[tokio::test]
+async fn what_makes_no_sense_is_refused() {
+    let app = TestApp::empty().await;
+    let before = rows(&app).await;
+    let past = json!({
+        "substitute": "author", "activeFrom": "2020-01-01T00:00:00Z", "activeUntil": "2020-01-02T00:00:00Z",
+    });
+    for (body, pointer, code) in [
+        (away("reviewer", 1, 2), "/substitute", "oneself"),
+        (away("nobody", 1, 2), "/substitute", "unknown_person"),
+        (away("", 1, 2), "/substitute", "malformed"),
+        (away("author", 2, 2), "/activeFrom", "backwards"),
+        (away("author", 1, 368), "/activeUntil", "too_long"),
+        (past, "/activeUntil", "over"),
+        (json!({ "substitute": "author" }), "/activeFrom", "required"),
+    ] {
+        let text = body.to_string();
+        let refused = app.post("reviewer", &path("reviewer"), body).await;
+        assert_eq!(fault(refused), (pointer.into(), code.into()), "{text}");
+    }
+    app.post("admin", &path("nobody"), away("author", 1, 2))
+        .await
+        .problem(404, "not_found");
+    app.get("admin", &path("nobody"))
+        .await
+        .problem(404, "not_found");
+    let stray = format!("{}?all=true", path("reviewer"));
+    app.get("reviewer", &stray)
+        .await
+        .problem(400, "malformed_request");
+    assert_eq!(rows(&app).await, before);
+    // A year and a day is no more than is allowed.
+    app.post("reviewer", &path("reviewer"), away("author", 1, 367))
+        .await
+        .expect(201);
+}
+
+#[tokio::test]
+async fn absences_neither_overlap_nor_close_a_circle_nor_grow_into_long_chains() {
+    let app = TestApp::empty().await;
+    for person in ["p1", "p2", "p3", "p4", "p5"] {
+        let put = app
+            .put(
+                "admin",
+                &format!("/v1/people/{person}"),
+                json!({ "name": person }),
+            )
+            .await;
+        put.expect(200);
+    }
+    let add = async |person: &str, body: Value| app.post(person, &path(person), body).await;
+    add("p1", away("p2", 0, 10)).await.expect(201);
+    assert_eq!(fault(add("p1", away("p3", 9, 12)).await).1, "overlap");
+    let mut one_definition = away("p3", 9, 12);
+    one_definition["definition"] = json!("document-approval");
+    add("p1", one_definition).await.expect(201);
+    assert_eq!(fault(add("p2", away("p1", 9, 12)).await).1, "circle");
+    let second = add("p2", away("p3", 0, 5)).await.expect(201);
+    add("p3", away("p4", 0, 5)).await.expect(201);
+    let refused = add("p4", away("p1", 4, 8)).await;
+    assert_eq!(
+        refused.body["detail"],
+        "a circle of substitutes: p1 -> p2 -> p3 -> p4 -> p1"
+    );
+    let refused = add("p4", away("p5", 4, 8)).await;
+    assert_eq!(
+        refused.body["detail"],
+        "more than 3 absences in a row: p1 -> p2 -> p3 -> p4 -> p5"
+    );
+    assert_eq!(
+        fault(refused),
+        ("/substitute".into(), "chain_too_long".into())
+    );
+    // Later, or once a link is gone, there is nothing against it.
+    add("p4", away("p1", 5, 6)).await.expect(201);
+    let link = format!("{}/{}", path("p2"), second["id"].as_str().expect("an id"));
+    delete(&app, "p2", &link).await.expect(200);
+    add("p4", away("p5", 0, 5)).await.expect(201);
+    // Many may have one substitute.
+    add("p5", away("p2", 20, 30)).await.expect(201);
+    add("p1", away("p2", 20, 30)).await.expect(201);
+}
+
+#[tokio::test]
+async fn of_two_who_would_close_a_circle_one_is_away() {
+    let app = TestApp::empty().await;
+    let other = app.beside().await;
+    for round in 0..10 {
+        let (from, until) = (10 * round, 10 * round + 5);
+        let theirs = path("reviewer2");
+        let (first, second) = join(
+            app.post(
+                "reviewer",
+                &path("reviewer"),
+                away("reviewer2", from, until),
+            ),
+            other.send(
+                "reviewer2",
+                "POST",
+                &theirs,
+                &[],
+                Some(away("reviewer", from, until)),
+            ),
+        )
+        .await;
+        let mut statuses = [first.status, second.status];
+        statuses.sort_unstable();
+        assert_eq!(statuses, [201, 422], "{} {}", first.text, second.text);
+        let refused = if first.status == 422 { first } else { second };
+        assert_eq!(fault(refused).1, "circle");
+    }
+    assert_eq!(rows(&app).await["absence"], 10);
+}
+
+#[tokio::test]
+async fn a_dry_run_is_judged_and_writes_nothing() {
+    let app = TestApp::empty().await;
+    let added = app
+        .post("reviewer", &path("reviewer"), away("author", 1, 2))
+        .await;
+    let added = added.expect(201);
+    let before = rows(&app).await;
+    let dry = format!("{}?dryRun=true", path("author"));
+    let told = app.post("author", &dry, away("reviewer2", 1, 2)).await;
+    assert_eq!(
+        told.expect(200),
+        json!({ "dryRun": true, "orphans": [], "more": false })
+    );
+    let refused = app.post("author", &dry, away("reviewer", 1, 2)).await;
+    assert_eq!(fault(refused).1, "circle");
+    let one = format!(
+        "{}/{}?dryRun=true",
+        path("reviewer"),
+        added["id"].as_str().expect("an id")
+    );
+    delete(&app, "reviewer", &one).await.expect(200);
+    assert_eq!(rows(&app).await, before);
+    let listed = app.get("reviewer", &path("reviewer")).await.expect(200);
+    assert_eq!(listed["data"], json!([added]));
+}
+
+#[tokio::test]
+async fn a_repeat_adds_nothing() {
+    let app = TestApp::empty().await;
+    let host = app.host();
+    let add = async |user: &str, key: &str, body: Value| {
+        let headers = [("idempotency-key", key)];
+        host.send(user, "POST", &path(user), &headers, Some(body))
+            .await
+    };
+    let mut body = away("author", 1, 2);
+    body["activeFrom"] = json!("2100-01-02T00:00:00.123456789Z");
+    let first = add("reviewer", "k", body.clone()).await.expect(201);
+    assert_eq!(first["activeFrom"], "2100-01-02T00:00:00.123456Z");
+    let before = rows(&app).await;
+    assert_eq!(add("reviewer", "k", body.clone()).await.expect(201), first);
+    let other = add("reviewer", "k", away("author", 5, 6)).await;
+    other.problem(422, "idempotency_key_reused");
+    assert_eq!(fault(add("reviewer", "j", body).await).1, "overlap");
+    assert_eq!(rows(&app).await, before);
+    // Keys are each caller's own.
+    let theirs = add("reviewer2", "k", away("author", 1, 2))
+        .await
+        .expect(201);
+    assert_ne!(theirs["id"], first["id"]);
+    // Apart by less than a microsecond is not apart.
+    let mut body = away("author", 8, 9);
+    body["activeUntil"] = json!("2100-01-09T00:00:00.000000999Z");
+    assert_eq!(fault(add("reviewer", "i", body).await).1, "backwards");
+}

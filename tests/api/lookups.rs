@@ -1,0 +1,74 @@
+//! What a turn is told of the directory: as it is now, no more than was asked for, and of its own tenant.
+
+use std::collections::BTreeSet;
+
+use wrkflw::domain::ids::TenantId;
+use wrkflw::domain::json::Json;
+use wrkflw::domain::lookup::{Findings, Lookup};
+
+use super::*;
+
+fn names(names: &[&str]) -> BTreeSet<String> {
+    names.iter().map(ToString::to_string).collect()
+}
+
+#[tokio::test]
+async fn a_lookup_finds_what_holds_now() {
+    let app = TestApp::empty().await;
+    let manager = |person: &str| format!("/v1/people/{person}/manager");
+    for (person, above) in [("author", "reviewer"), ("reviewer", "approver")] {
+        let body = json!({ "manager": above });
+        app.put("admin", &manager(person), body).await.expect(200);
+    }
+    delete(&app, "admin", &manager("reviewer"))
+        .await
+        .expect(200);
+    delete(&app, "admin", "/v1/groups/reviewers/members/reviewer")
+        .await
+        .expect(200);
+    sql(&app, "insert into calendar select id, 'office', '{\"zone\":\"UTC\",\"n\":1.50}', now() from tenant").await;
+    let store = app.engine.store();
+    let tenant = store.tenant("default").await.expect("a tenant");
+    let tenant = tenant.expect("a tenant");
+    let lookup = Lookup {
+        managers_of: names(&["author", "reviewer", "nobody"]),
+        groups: names(&["reviewers", "approvers", "nothing"]),
+        members_max: 1,
+        calendars: names(&["office", "moon"]),
+        people: names(&["approver", "nobody"]),
+    };
+    let found = store.look_up(tenant, &lookup).await.expect("findings");
+    let map = |key: &str, value: &str| BTreeMap::from([(key.to_owned(), value.to_owned())]);
+    let expected = Findings {
+        managers: map("author", "reviewer"),
+        // The first in the order of their ids, who is not the one who left.
+        members: BTreeMap::from([
+            ("approvers".to_owned(), vec!["approver".to_owned()]),
+            ("reviewers".to_owned(), vec!["author".to_owned()]),
+        ]),
+        calendars: BTreeMap::from([(
+            "office".to_owned(),
+            Json::parse("{\"n\":1.50,\"zone\":\"UTC\"}").expect("JSON"),
+        )]),
+        people: names(&["approver"]),
+    };
+    assert_eq!(found.managers, expected.managers);
+    assert_eq!(found.members, expected.members);
+    assert_eq!(found.people, expected.people);
+    // Text for text, as it is kept.
+    assert_eq!(
+        found.calendars["office"].as_str(),
+        "{\"zone\":\"UTC\",\"n\":1.50}"
+    );
+    assert_eq!(found.calendars.len(), expected.calendars.len());
+    let all = Lookup {
+        members_max: 10,
+        ..lookup.clone()
+    };
+    let found = store.look_up(tenant, &all).await.expect("findings");
+    assert_eq!(found.members["reviewers"], ["author", "reviewer2"]);
+    let elsewhere = store.look_up(TenantId(tenant.0 + 1), &all).await;
+    assert_eq!(elsewhere.expect("findings"), Findings::default());
+    let nothing = store.look_up(tenant, &Lookup::default()).await;
+    assert_eq!(nothing.expect("findings"), Findings::default());
+}

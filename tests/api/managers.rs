@@ -1,0 +1,127 @@
+//! Managers: who is above whom, kept with their periods, and never in a circle.
+
+use futures_util::future::join;
+
+use super::*;
+
+/// A manager's body.
+fn by(manager: &str) -> Value {
+    json!({ "manager": manager })
+}
+
+fn path(person: &str) -> String {
+    format!("/v1/people/{person}/manager")
+}
+
+/// `person manager` of each period, oldest first, with a star where it lasts.
+async fn periods(app: &TestApp) -> Vec<String> {
+    let rows =
+        "select person_id || ' ' || manager_id || case when valid_to is null then '*' else '' end
+        from manager order by valid_from, valid_to nulls last";
+    sqlx::query_scalar(rows)
+        .fetch_all(app.database.admin_pool())
+        .await
+        .expect("periods")
+}
+
+#[tokio::test]
+async fn a_manager_is_shown_and_replaced_and_every_period_is_kept() {
+    let app = TestApp::empty().await;
+    sql(&app, "delete from recheck").await;
+    let shown = app.get("author", "/v1/people/author").await.expect(200);
+    assert_eq!(shown["manager"], Value::Null);
+    let put = app.put("admin", &path("author"), by("reviewer")).await;
+    assert_eq!(put.expect(200)["manager"], "reviewer");
+    let (kinds, payload) = directory_entries(&app, 1).await;
+    assert_eq!(kinds, ["MANAGER_PUT"]);
+    assert_eq!(
+        payload,
+        json!({ "person": "author", "manager": "reviewer" })
+    );
+    let put = app.put("admin", &path("author"), by("approver")).await;
+    assert_eq!(put.expect(200)["manager"], "approver");
+    let before = rows(&app).await;
+    // What holds already is no change.
+    let put = app.put("admin", &path("author"), by("approver")).await;
+    put.expect(200);
+    assert_eq!(rows(&app).await, before);
+    let gone = delete(&app, "admin", &path("author")).await.expect(200);
+    assert_eq!(gone["manager"], Value::Null);
+    delete(&app, "admin", &path("author")).await.expect(200);
+    assert_eq!(periods(&app).await, ["author reviewer", "author approver"]);
+    assert_eq!(rechecks(&app).await, vec![("user author".to_owned(), 0); 3]);
+    let (kinds, _) = directory_entries(&app, 3).await;
+    assert_eq!(kinds, ["MANAGER_PUT"; 3]);
+}
+
+#[tokio::test]
+async fn nobody_is_above_themselves() {
+    let app = TestApp::empty().await;
+    let put =
+        async |person: &str, manager: &str| app.put("admin", &path(person), by(manager)).await;
+    let at = |code: &str| ("/manager".to_owned(), code.to_owned());
+    assert_eq!(fault(put("author", "author").await), at("oneself"));
+    assert_eq!(fault(put("author", "nobody").await), at("unknown_person"));
+    put("nobody", "author").await.problem(404, "not_found");
+    put("author", "reviewer").await.expect(200);
+    put("reviewer", "reviewer2").await.expect(200);
+    put("reviewer2", "approver").await.expect(200);
+    let before = rows(&app).await;
+    let refused = put("approver", "author").await;
+    assert_eq!(
+        refused.body["detail"],
+        "a circle of managers: approver -> author -> reviewer -> reviewer2 -> approver"
+    );
+    assert_eq!(fault(refused), at("circle"));
+    assert_eq!(fault(put("reviewer", "author").await), at("circle"));
+    assert_eq!(rows(&app).await, before);
+    // Once one of them is gone, it is no circle.
+    delete(&app, "admin", &path("reviewer")).await.expect(200);
+    put("approver", "author").await.expect(200);
+    let refused = app.put("author", &path("author"), by("approver")).await;
+    let problem = refused.problem(403, "permission_missing");
+    assert_eq!(problem["reason"], "directory:write");
+}
+
+#[tokio::test]
+async fn of_two_who_would_close_a_circle_one_does() {
+    let app = TestApp::empty().await;
+    let other = app.beside().await;
+    let (one, two) = (path("author"), path("reviewer"));
+    for _ in 0..10 {
+        let (first, second) = join(
+            app.put("admin", &one, by("reviewer")),
+            other.send("admin", "PUT", &two, &[], Some(by("author"))),
+        )
+        .await;
+        let mut statuses = [first.status, second.status];
+        statuses.sort_unstable();
+        assert_eq!(statuses, [200, 422], "{} {}", first.text, second.text);
+        delete(&app, "admin", &one).await.expect(200);
+        delete(&app, "admin", &two).await.expect(200);
+    }
+}
+
+#[tokio::test]
+async fn a_dry_run_is_judged_and_writes_nothing() {
+    let app = TestApp::empty().await;
+    app.put("admin", &path("author"), by("reviewer"))
+        .await
+        .expect(200);
+    let before = rows(&app).await;
+    let dry = |person: &str| format!("{}?dryRun=true", path(person));
+    let told = app.put("admin", &dry("author"), by("approver")).await;
+    assert_eq!(
+        told.expect(200),
+        json!({ "dryRun": true, "orphans": [], "more": false })
+    );
+    delete(&app, "admin", &dry("author")).await.expect(200);
+    let refused = app.put("admin", &dry("reviewer"), by("author")).await;
+    assert_eq!(fault(refused).1, "circle");
+    assert_eq!(rows(&app).await, before);
+    let shown = app.get("author", "/v1/people/author").await.expect(200);
+    assert_eq!(shown["manager"], "reviewer");
+    let misspelt = format!("{}?dryrun=true", path("author"));
+    let refused = app.put("admin", &misspelt, by("approver")).await;
+    refused.problem(400, "malformed_request");
+}

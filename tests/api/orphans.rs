@@ -1,0 +1,162 @@
+//! Dry runs of changes of the directory: they tell which open tasks would be left to nobody, and write nothing.
+
+use super::*;
+
+const MEMBER: &str = "/v1/groups/reviewers/members/";
+
+async fn preview(app: &TestApp, method: &str, path: &str) -> Value {
+    let before = rows(app).await;
+    let path = format!("{path}?dryRun=true");
+    let told = app.host().send("admin", method, &path, &[], None).await;
+    let told = told.expect(200);
+    assert_eq!(rows(app).await, before, "{path} wrote");
+    assert_eq!(told["dryRun"], true);
+    told
+}
+
+#[tokio::test]
+async fn whoever_leaves_last_leaves_orphans() {
+    let app = TestApp::start().await;
+    let instance = app.started("doc-1").await;
+    // The author is a reviewer, too, and does not review their own document.
+    let reviewer2 = format!("{MEMBER}reviewer2");
+    assert_eq!(
+        preview(&app, "DELETE", &reviewer2).await["orphans"],
+        json!([])
+    );
+    delete(&app, "admin", &reviewer2).await.expect(200);
+    let reviewer = format!("{MEMBER}reviewer");
+    let told = preview(&app, "DELETE", &reviewer).await;
+    let task = &instance["states"][0]["tasks"][0];
+    let expected = json!([{
+        "task": task["id"], "instance": instance["id"],
+        "definition": { "key": "document-approval", "version": 1 },
+        "state": instance["states"][0]["name"], "label": task["label"],
+        "why": "author requested the instance",
+    }]);
+    assert_eq!(
+        (&told["orphans"], &told["more"]),
+        (&expected, &json!(false))
+    );
+    // A task that is nobody's already is no one's doing.
+    delete(&app, "admin", &reviewer).await.expect(200);
+    let author = preview(&app, "DELETE", &format!("{MEMBER}author")).await;
+    assert_eq!(author["orphans"], json!([]));
+    assert_eq!(preview(&app, "PUT", &reviewer).await["orphans"], json!([]));
+    let nobody = format!("{MEMBER}nobody?dryRun=true");
+    delete(&app, "admin", &nobody)
+        .await
+        .problem(404, "not_found");
+}
+
+#[tokio::test]
+async fn an_owner_who_leaves_takes_the_task_along() {
+    let app = TestApp::start().await;
+    let instance = app.started("doc-1").await;
+    claimed(&app, "reviewer", &instance).await;
+    let told = preview(&app, "DELETE", &format!("{MEMBER}reviewer")).await;
+    let why = told["orphans"][0]["why"].as_str().expect("a reason");
+    assert!(
+        why.contains("reviewer has the task and is no longer a candidate"),
+        "{why}"
+    );
+    let told = preview(&app, "DELETE", &format!("{MEMBER}reviewer2")).await;
+    assert_eq!(told["orphans"], json!([]));
+}
+
+#[tokio::test]
+async fn a_return_orphans_what_the_substitute_holds() {
+    let app = TestApp::start().await;
+    app.put("admin", "/v1/people/sub", json!({ "name": "Sub" }))
+        .await
+        .expect(200);
+    let path = "/v1/people/reviewer/absences";
+    let body = json!({
+        "substitute": "sub", "activeFrom": "2020-01-01T00:00:00Z", "activeUntil": app.engine.clock().now() + jiff::SignedDuration::from_hours(2),
+    });
+    app.post("reviewer", path, body.clone())
+        .await
+        .problem(422, "invalid_request");
+    let mut body = body;
+    body["activeFrom"] = json!(app.engine.clock().now());
+    let added = app.post("reviewer", path, body).await.expect(201);
+    app.started("doc-1").await;
+    sql(
+        &app,
+        "update task set status = 'CLAIMED', owner = 'sub', claimed_at = now(), holding = '{\"onBehalfOf\":\"reviewer\"}'",
+    )
+    .await;
+    let one = format!("{path}/{}", added["id"].as_str().expect("an id"));
+    let told = preview(&app, "DELETE", &one).await;
+    assert_eq!(told["orphans"].as_array().expect("orphans").len(), 1);
+    // As long as the absence holds, the groups of the absent are the substitute's.
+    let told = preview(&app, "DELETE", &format!("{MEMBER}reviewer2")).await;
+    assert_eq!(told["orphans"], json!([]));
+    let told = preview(&app, "DELETE", &format!("{MEMBER}reviewer")).await;
+    assert_eq!(told["orphans"].as_array().expect("orphans").len(), 1);
+    // What was given to the substitute stays theirs.
+    sql(&app, "update task set holding = '{\"assigned\":true}'").await;
+    let told = preview(&app, "DELETE", &one).await;
+    assert_eq!(told["orphans"], json!([]));
+}
+
+#[tokio::test]
+async fn a_manager_who_goes_is_missed_where_work_is_theirs() {
+    let app = TestApp::start().await;
+    let path = "/v1/people/author/manager";
+    let body = json!({ "manager": "approver" });
+    app.put("admin", path, body).await.expect(200);
+    app.started("doc-1").await;
+    sql(
+        &app,
+        "update task set candidates = '[{\"type\":\"managerOf\",\"id\":\"author\"}]'",
+    )
+    .await;
+    sql(
+        &app,
+        "update task_candidate set kind = 'user', principal = 'approver'",
+    )
+    .await;
+    let told = preview(&app, "DELETE", path).await;
+    assert_eq!(told["orphans"].as_array().expect("orphans").len(), 1);
+    let other = format!("{path}?dryRun=true");
+    let body = json!({ "manager": "reviewer" });
+    let told = app.put("admin", &other, body).await.expect(200);
+    assert_eq!(told["orphans"], json!([]));
+    let body = json!({ "manager": "admin" });
+    assert_eq!(
+        fault(app.put("admin", &other, body).await).1,
+        "unknown_person"
+    );
+}
+
+#[tokio::test]
+async fn a_list_of_orphans_has_an_end() {
+    let app = TestApp::start().await;
+    app.started("doc-1").await;
+    // A thousand more like it.
+    sql(
+        &app,
+        "create function pg_temp.other(id uuid, n int) returns uuid immutable language sql as $$ select md5(id::text || n)::uuid $$;
+         insert into instance select (jsonb_populate_record(i, jsonb_build_object('id', pg_temp.other(i.id, n), 'entity_id', 'copy-' || n, 'start_key', null))).*
+         from instance i, generate_series(1, 1000) n;
+         insert into state_instance select (jsonb_populate_record(s, jsonb_build_object('instance_id', pg_temp.other(s.instance_id, n), 'id', pg_temp.other(s.id, n)))).*
+         from state_instance s, generate_series(1, 1000) n;
+         insert into task select (jsonb_populate_record(t, jsonb_build_object('instance_id', pg_temp.other(t.instance_id, n), 'state_id', pg_temp.other(t.state_id, n), 'id', pg_temp.other(t.id, n)))).*
+         from task t, generate_series(1, 1000) n;
+         insert into task_candidate select c.tenant_id, c.kind, c.principal, pg_temp.other(c.task_id, n) from task_candidate c, generate_series(1, 1000) n",
+    )
+    .await;
+    delete(&app, "admin", &format!("{MEMBER}reviewer2"))
+        .await
+        .expect(200);
+    let told = preview(&app, "DELETE", &format!("{MEMBER}reviewer")).await;
+    let orphans = told["orphans"].as_array().expect("orphans");
+    assert_eq!((orphans.len(), &told["more"]), (200, &json!(true)));
+    // All of them are looked at, in batches, where none is lost.
+    let told = preview(&app, "DELETE", &format!("{MEMBER}author")).await;
+    assert_eq!(
+        (&told["orphans"], &told["more"]),
+        (&json!([]), &json!(false))
+    );
+}
