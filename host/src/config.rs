@@ -20,8 +20,10 @@ use clap::builder::Resettable;
 use clap::{Args, FromArgMatches as _, ValueEnum};
 
 use crate::domain::cloudevent::Naming;
+use crate::domain::subscription::Reach;
 use crate::engine::SealKeys;
 use crate::outbox::settings::{KafkaSettings, Mode};
+use crate::webhook;
 pub use auth::AuthArgs;
 pub use database::DatabaseArgs;
 pub use sandbox::SandboxArgs;
@@ -36,6 +38,8 @@ pub enum Role {
     Relay,
     /// Does what is due: deadlines and other work that instances left for later.
     Timers,
+    /// Writes notifications and calls webhooks.
+    Notifier,
 }
 
 /// How log lines are written.
@@ -69,7 +73,7 @@ pub struct Settings {
         env = "WRKFLW_ROLES",
         value_enum,
         value_delimiter = ',',
-        default_value = "api,relay,timers"
+        default_value = "api,relay,timers,notifier"
     )]
     pub roles: Vec<Role>,
     /// URL under which others reach the API; events name their schemas below it
@@ -109,6 +113,13 @@ pub struct Settings {
     /// Before every event type
     #[arg(long, env = "WRKFLW_EVENT_PREFIX", default_value = "dev.wrkflw")]
     pub event_prefix: String,
+
+    /// Whether webhooks may lead into the own network, and there without TLS: anybody who may subscribe reaches what this host reaches
+    #[arg(long, env = "WRKFLW_WEBHOOK_ALLOW_PRIVATE", value_name = "BOOL", action = clap::ArgAction::Set, default_value_t = false)]
+    pub webhook_allow_private: bool,
+    /// File with certificates (PEM) that webhooks trust besides the public ones
+    #[arg(long, env = "WRKFLW_WEBHOOK_CA_FILE", value_name = "FILE")]
+    pub webhook_ca_file: Option<PathBuf>,
 
     /// How long a request may go on, in seconds
     #[arg(long, env = "WRKFLW_REQUEST_SECONDS_MAX", default_value_t = 10)]
@@ -188,6 +199,18 @@ impl Settings {
                 .collect::<Result<_, _>>()
                 .map_err(SettingsError)?,
         })
+    }
+
+    pub fn webhooks(&self) -> webhook::settings::Settings {
+        webhook::settings::Settings {
+            reach: if self.webhook_allow_private {
+                Reach::Private
+            } else {
+                Reach::Public
+            },
+            ca_file: self.webhook_ca_file.clone(),
+            ..webhook::settings::Settings::default()
+        }
     }
 
     pub fn naming(&self) -> Naming {

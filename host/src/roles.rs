@@ -16,6 +16,7 @@ const USER_PERMISSIONS: &[&str] = &[
     "event:read",
     "directory:read",
     "absence:self",
+    "notification:read",
 ];
 
 const ADMIN_PERMISSIONS: &[&str] = &[
@@ -38,6 +39,9 @@ const ADMIN_PERMISSIONS: &[&str] = &[
     "task:assign",
     "audit:read",
     "directory:write",
+    "notification:read",
+    "subscription:read",
+    "subscription:write",
 ];
 
 /// What each role may do in a new tenant. Changes to a tenant's table are its own from then on.

@@ -13,6 +13,8 @@ struct World {
     app: TestApp,
     instance: String,
     task: String,
+    subscription: String,
+    notification: String,
 }
 
 impl World {
@@ -24,10 +26,22 @@ impl World {
         let instance = app.started("doc-1").await;
         let task = task_of(&instance);
         let instance = instance["id"].as_str().expect("an id").to_owned();
+        let body = json!({ "url": "http://127.0.0.1:9/", "types": ["*"] });
+        let subscription = app
+            .post("admin", "/v1/subscriptions", body)
+            .await
+            .expect(201);
+        let subscription = subscription["id"].as_str().expect("an id").to_owned();
+        let notification = "insert into notification
+            (tenant_id, id, kind, recipient_kind, recipient, instance_id, event_id, created_at)
+            select tenant_id, id, 'decided', 'user', 'author', id, id, started_at from instance";
+        sql(&app, notification).await;
         World {
+            notification: instance.clone(),
             app,
             instance,
             task,
+            subscription,
         }
     }
 
@@ -36,6 +50,8 @@ impl World {
         let id = match path.split('/').nth(2) {
             Some("instances") => &self.instance,
             Some("tasks") => &self.task,
+            Some("subscriptions") => &self.subscription,
+            Some("notifications") => &self.notification,
             Some("people") => "author",
             Some("entities") => "doc-1",
             _ => "authors",
@@ -55,6 +71,7 @@ impl World {
         let last = operation.path.rsplit('/').next().expect("a segment");
         Some(match (last, operation.method.as_str()) {
             ("instances", _) => approval_start("doc-2"),
+            ("subscriptions", _) => json!({ "url": "http://127.0.0.1:9/", "types": ["*"] }),
             ("decide", _) => json!({ "outcome": "APPROVE" }),
             ("cancel" | "suspend" | "reset", _) => json!({ "reason": "no longer needed" }),
             ("delegate" | "reassign", _) => json!({ "to": "approver", "reason": "away" }),
@@ -154,7 +171,11 @@ async fn another_tenant_sees_nothing() {
             continue;
         }
         let answer = match operation.path.as_str() {
-            "/v1/definitions/{key}/versions" if operation.method == "post" => continue,
+            "/v1/definitions/{key}/versions" | "/v1/subscriptions"
+                if operation.method == "post" =>
+            {
+                continue;
+            }
             _ => world.send(&operation, &headers).await,
         };
         let of_entity = operation.path.starts_with("/v1/entities/");

@@ -23,6 +23,11 @@ fn id(instance: &Value) -> String {
 async fn every_list_caps_its_pages_and_refuses_foreign_cursors() {
     let app = TestApp::start().await;
     let instance = id(&app.started("doc-1").await);
+    let body = json!({ "url": "http://127.0.0.1:9/", "types": ["*"] });
+    let subscription = id(&app
+        .post("admin", "/v1/subscriptions", body)
+        .await
+        .expect(201));
     let mut lists = BTreeSet::new();
     for operation in operations(&app).await {
         if !operation.has_parameter("limit") {
@@ -30,6 +35,10 @@ async fn every_list_caps_its_pages_and_refuses_foreign_cursors() {
         }
         let path = operation
             .path
+            .replace(
+                "subscriptions/{id}",
+                &format!("subscriptions/{subscription}"),
+            )
             .replace("{key}", "document-approval")
             .replace("{type}", "document")
             .replace("{id}", &instance);
@@ -66,6 +75,8 @@ async fn every_list_caps_its_pages_and_refuses_foreign_cursors() {
         "/v1/instances",
         "/v1/instances/{id}/audit",
         "/v1/instances/{id}/custody",
+        "/v1/notifications",
+        "/v1/subscriptions/{id}/deliveries",
         "/v1/tasks",
     ];
     assert_eq!(lists, expected.map(str::to_owned).into());

@@ -18,6 +18,7 @@ mod hostile;
 mod lists;
 mod lookups;
 mod managers;
+mod notifications;
 mod observed;
 mod openapi;
 mod operation;
@@ -30,6 +31,7 @@ mod searches;
 mod self_approval;
 mod standing;
 mod substitutes;
+mod webhooks;
 
 use std::collections::BTreeMap;
 

@@ -117,6 +117,12 @@ async fn of_requests(app: &TestApp) -> Vec<Asked> {
         let answer = raw(&app.host(), "author", ("POST", path), content_type, body).await;
         asked.push((path.to_owned(), answer));
     }
+    let subscriptions = "insert into subscription
+        (tenant_id, id, url, types, secret, active, created_at, created_by)
+        select t.id, gen_random_uuid(), '', '{}', '', true, now(), 'admin' from tenant t, generate_series(1, 100)";
+    sql(app, subscriptions).await;
+    let one_more = Some(json!({ "url": "https://example.org/", "types": ["*"] }));
+    asked.push(ask(app, "admin", "POST", "/v1/subscriptions", &[], one_more).await);
     let answer = app.publish("Wrong_Key", b"nonsense", &json!({})).await;
     asked.push(("/v1/definitions/Wrong_Key/versions".into(), answer));
     asked

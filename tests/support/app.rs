@@ -16,6 +16,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tower::ServiceExt as _;
 use wrkflw::clock::Clock;
 use wrkflw::domain::cloudevent::Naming;
+use wrkflw::domain::subscription::Reach;
 use wrkflw::engine::jobs::Jobs;
 use wrkflw::engine::perform::Perform;
 use wrkflw::engine::{Engine, SealKeys};
@@ -41,6 +42,7 @@ const USER: &[&str] = &[
     "event:read",
     "directory:read",
     "absence:self",
+    "notification:read",
 ];
 pub(crate) const ADMIN: &[&str] = &[
     "instance:start",
@@ -60,6 +62,9 @@ pub(crate) const ADMIN: &[&str] = &[
     "directory:read",
     "directory:write",
     "absence:self",
+    "notification:read",
+    "subscription:read",
+    "subscription:write",
 ];
 
 /// A host with a database of its own.
@@ -453,12 +458,14 @@ fn service(engine: Engine, auth: &AuthSettings) -> Router {
         Arc::new(Authenticator::new(auth.clone(), Clock::System).expect("sound settings"));
     let collected = telemetry::metrics().expect("metrics");
     let metrics = Arc::new(move || collected.render());
-    router(App::new(
+    let app = App::new(
         engine,
         authenticator,
         Naming::default(),
         "wrkflw.events".into(),
         metrics,
         CancellationToken::new(),
-    ))
+    );
+    // Receivers of the tests stand on this machine.
+    router(app.reaching(Reach::Private))
 }

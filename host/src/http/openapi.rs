@@ -38,6 +38,8 @@ pub fn complete(mut document: OpenApi) -> OpenApi {
             "tasks",
             "events",
             "compliance",
+            "notifications",
+            "subscriptions",
             "directory",
             "operation",
         ]

@@ -97,6 +97,7 @@ pub const CODES: &[(&str, u16, &str)] = &[
     ("already_running", 409, "The entity has a running instance"),
     ("no_active_version", 409, "No version is active"),
     ("version_retired", 409, "The version is retired"),
+    ("limit_reached", 409, "There are as many as there may be"),
     (
         "cursor_expired",
         410,
