@@ -50,13 +50,17 @@ create table recheck (
     created_at timestamptz not null,
     -- Not before this moment: an absence that begins or ends later is looked at then.
     due_at timestamptz not null,
-    -- The last instance that was looked at; work goes on behind it.
-    after_instance uuid,
+    -- Where work goes on: among the tasks offered to the principal, those it owns, the states that nobody is able to
+    -- work on; behind this task or instance.
+    stage text not null default 'offered' constraint recheck_stage_check
+        check (stage in ('offered', 'owned', 'unassignable')),
+    after uuid not null default '00000000-0000-0000-0000-000000000000',
     lease_until timestamptz,
     attempts int not null default 0,
     primary key (tenant_id, id)
 );
-create index recheck_due on recheck (due_at);
+-- From when on a row may be claimed: when it is due, and nobody has it in hand.
+create index recheck_ready on recheck (greatest(due_at, lease_until));
 
 grant select, insert, update on manager, absence, calendar, recheck to wrkflw_writer;
 grant delete on calendar, recheck to wrkflw_writer;

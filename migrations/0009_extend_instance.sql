@@ -14,8 +14,8 @@ create index instance_by_predecessor on instance (tenant_id, predecessor) where 
 alter table state_instance
     -- The forks around it, from the outermost.
     add column forks uuid[] not null default '{}',
-    -- It came by a choice of one among several branches since the innermost fork.
-    add column conditional boolean not null default false,
+    -- Bit n: its branch was one chosen among several since the n-th fork around it was opened.
+    add column choices int not null default 0,
     -- A join that some branches have not reached yet.
     add column waiting boolean not null default false,
     -- Canonical JSON of its open deadlines; null for none. Each has a job beside it.
@@ -56,7 +56,12 @@ create table job (
     last_error text,
     primary key (tenant_id, id)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
-create index job_due on job (due_at);
+-- From when on a row may be claimed: when it is due, nobody has it in hand, and the pause after a failure is over. What
+-- cannot be claimed now is behind all that can, however much there is of it.
+create index job_ready on job (greatest(due_at, lease_until));
+-- The jobs of an instance in their order: only the first is handed out, and a suspension takes away all.
+create index job_by_instance on job (tenant_id, instance_id, due_at, id);
+create index job_stuck on job (id) where attempts >= 10;
 
 -- Signals that count: each id once for an instance.
 create table signal (

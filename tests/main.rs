@@ -5,6 +5,7 @@ mod audit;
 mod flow;
 mod hazards;
 mod idempotency;
+mod jobs;
 mod kafka;
 mod races;
 mod roles;

@@ -33,6 +33,8 @@ pub enum Role {
     Api,
     /// Carries events from the outbox to Kafka.
     Relay,
+    /// Does what is due: deadlines and other work that instances left for later.
+    Timers,
 }
 
 /// How log lines are written.
@@ -66,7 +68,7 @@ pub struct Settings {
         env = "WRKFLW_ROLES",
         value_enum,
         value_delimiter = ',',
-        default_value = "api,relay"
+        default_value = "api,relay,timers"
     )]
     pub roles: Vec<Role>,
     /// URL under which others reach the API; events name their schemas below it
@@ -186,7 +188,7 @@ impl Settings {
     }
 
     pub fn kafka(&self) -> Result<KafkaSettings, SettingsError> {
-        let why = "the relay needs Kafka; a process without it runs with `--roles api`";
+        let why = "the relay needs Kafka; a process without it runs with `--roles api,timers`";
         Ok(KafkaSettings {
             brokers: self
                 .kafka_brokers

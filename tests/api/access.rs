@@ -1,5 +1,6 @@
 //! Deny by default: without a token, without a role, from another tenant, and for the wrong reader.
 
+use super::calendars::office;
 use super::openapi::{Operation, operations};
 use super::*;
 use crate::support::app::ADMIN;
@@ -14,6 +15,9 @@ struct World {
 impl World {
     async fn new() -> World {
         let app = TestApp::start().await;
+        app.put("admin", "/v1/calendars/office", office())
+            .await
+            .expect(200);
         let instance = app.started("doc-1").await;
         let task = task_of(&instance);
         let instance = instance["id"].as_str().expect("an id").to_owned();
@@ -34,6 +38,7 @@ impl World {
         };
         let path = path
             .replace("{id}", id)
+            .replace("{name}", "office")
             .replace("{key}", "document-approval");
         let path = path.replace("{version}", "1").replace("{person}", "author");
         path.replace("{absence}", &self.instance)
@@ -51,6 +56,7 @@ impl World {
             ("absences", _) => json!({
                 "substitute": "reviewer", "activeFrom": "2100-01-01T00:00:00Z", "activeUntil": "2100-02-01T00:00:00Z",
             }),
+            ("{name}", "put") => office(),
             (_, "put") => json!({ "name": "A name" }),
             _ => json!({}),
         })
@@ -152,7 +158,7 @@ async fn another_tenant_sees_nothing() {
             lists += 1;
         }
     }
-    assert_eq!(lists, 4);
+    assert_eq!(lists, 5);
     for view in ["mine", "available", "all"] {
         let path = format!("/v1/tasks?view={view}");
         let tasks = host.send("", "GET", &path, &headers, None).await;

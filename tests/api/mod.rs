@@ -6,6 +6,7 @@
 mod absences;
 mod access;
 mod actions;
+mod calendars;
 mod definitions;
 mod dry_run;
 mod events;

@@ -3,16 +3,15 @@
 
 use jiff::Timestamp;
 use wrkflw::domain::audit::{Entry, sha256};
-use wrkflw::domain::command::Command;
 use wrkflw::domain::ids::{Digest, TenantId, VersionRef};
 use wrkflw::domain::instance::Instance;
 use wrkflw::domain::json::Json;
-use wrkflw::domain::turn::{Context, Turn};
+use wrkflw::domain::turn::{Ask, Context, Turn};
 use wrkflw::domain::version::Version;
 use wrkflw::engine::Engine;
 use wrkflw::wasm::Pinned;
 
-use super::stream::{Evidence, Recorded, event};
+use super::stream::{Evidence, event};
 
 /// Where a replay left the recorded way.
 pub(super) type Difference = String;
@@ -36,7 +35,7 @@ pub(super) async fn replay(
         .await
         .map_err(|error| error.to_string())?;
     pinned_down(engine, &evidence, &version, &entries[0])?;
-    let command = command(evidence.command)?;
+    let command = &evidence.command;
 
     let context = Context {
         version: &version,
@@ -47,13 +46,24 @@ pub(super) async fn replay(
     let mut made = evidence.made.iter().copied();
     let mut ids = || made.next().expect("the ids that were made");
     let mut turn =
-        Turn::begin(context, before, &command, &mut ids).map_err(|error| error.to_string())?;
+        Turn::begin(context, before, command, &mut ids).map_err(|error| error.to_string())?;
     let mut evaluations = evidence.evaluations.iter();
     let pinned = Pinned {
         reference,
         digest: version.component,
     };
-    while let Some(question) = turn.question().map_err(|error| error.to_string())? {
+    let mut lookups = evidence.lookups.iter();
+    while let Some(ask) = turn.ask().map_err(|error| error.to_string())? {
+        let question = match ask {
+            Ask::Logic(question) => question,
+            Ask::Directory(lookup) => {
+                let recorded = lookups.next().ok_or("a look-up more than recorded")?;
+                same("the look-up", &recorded.asked, &lookup)?;
+                turn.found(&recorded.found)
+                    .map_err(|error| error.to_string())?;
+                continue;
+            }
+        };
         let recorded = evaluations.next().ok_or("a question more than recorded")?;
         let instance = turn.instance();
         let facts = turn.facts(&instance);
@@ -73,6 +83,7 @@ pub(super) async fn replay(
             .map_err(|error| error.to_string())?;
     }
     same("the questions left", &evaluations.len(), &0)?;
+    same("the look-ups left", &lookups.len(), &0)?;
     let outcome = turn.finish();
     same("the ids left", &made.len(), &0)?;
     same(
@@ -132,47 +143,6 @@ fn same<T: PartialEq + std::fmt::Debug>(
 
 fn hex(text: &str) -> String {
     Digest(sha256(text.as_bytes())).to_string()
-}
-
-fn command(recorded: Recorded) -> Result<Command, Difference> {
-    let Recorded {
-        action,
-        definition,
-        entity,
-        data,
-        task,
-        outcome,
-        comment,
-        input,
-        instance,
-        reason,
-    } = recorded;
-    let command = match action.as_str() {
-        "start" => definition
-            .zip(entity)
-            .zip(data)
-            .map(|((definition, entity), data)| Command::Start {
-                definition,
-                entity,
-                data,
-            }),
-        "claim" => task.map(|task| Command::Claim { task }),
-        "release" => task.map(|task| Command::Release { task }),
-        "decide" => task
-            .zip(outcome)
-            .zip(input)
-            .map(|((task, outcome), input)| Command::Decide {
-                task,
-                outcome,
-                comment,
-                input,
-            }),
-        "cancel" => instance
-            .zip(reason)
-            .map(|(instance, reason)| Command::Cancel { instance, reason }),
-        _ => None,
-    };
-    command.ok_or_else(|| format!("the command {action} lacks a member"))
 }
 
 /// The evidence of an entry with one of its members changed.

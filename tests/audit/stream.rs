@@ -8,17 +8,19 @@ use uuid::Uuid;
 use wrkflw::domain::actor::Actor;
 use wrkflw::domain::apply::{Stamp, apply};
 use wrkflw::domain::audit::{Draft, Entry, Head, Stream, StreamKind};
+use wrkflw::domain::command::Command;
 use wrkflw::domain::event::Event;
 use wrkflw::domain::ids::{CommandId, InstanceId, TaskId, TenantId};
-use wrkflw::domain::instance::{Entity, Instance};
+use wrkflw::domain::instance::Instance;
 use wrkflw::domain::json::Json;
+use wrkflw::domain::lookup::{Findings, Lookup};
 
 /// What the first entry of a command keeps.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct Evidence {
     pub(super) id: CommandId,
-    pub(super) command: Recorded,
+    pub(super) command: Command,
     pub(super) actor: Actor,
     pub(super) now: Timestamp,
     pub(super) definition: String,
@@ -29,8 +31,18 @@ pub(super) struct Evidence {
     pub(super) profile: String,
     pub(super) request_id: Option<String>,
     pub(super) evaluations: Vec<Evaluation>,
+    #[serde(default)]
+    pub(super) lookups: Vec<Looked>,
     /// Ids that the host made, in their order.
     pub(super) made: Vec<Uuid>,
+}
+
+/// What the directory was asked, and what it said.
+#[derive(Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Looked {
+    pub(super) asked: Lookup,
+    pub(super) found: Findings,
 }
 
 #[derive(Debug, PartialEq, Eq, Deserialize)]
@@ -40,22 +52,6 @@ pub(super) struct Evaluation {
     pub(super) facts: String,
     pub(super) answer: Json,
     pub(super) fuel: u64,
-}
-
-/// A command as it was recorded; which members there are depends on the action.
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Recorded {
-    pub(super) action: String,
-    pub(super) definition: Option<String>,
-    pub(super) entity: Option<Entity>,
-    pub(super) data: Option<Json>,
-    pub(super) task: Option<TaskId>,
-    pub(super) outcome: Option<String>,
-    pub(super) comment: Option<String>,
-    pub(super) input: Option<Json>,
-    pub(super) instance: Option<InstanceId>,
-    pub(super) reason: Option<String>,
 }
 
 const ENTRIES: &str = "select tenant_id, stream_id, seq, id, type, revision, command_id, actor, task_id, payload, evidence,

@@ -17,11 +17,12 @@ use wrkflw::domain::graph::{
 use wrkflw::domain::ids::{CommandId, Digest, InstanceId, TaskId, TenantId, VersionRef};
 use wrkflw::domain::instance::{Entity, Instance};
 use wrkflw::domain::json::Json;
+use wrkflw::domain::lookup::Findings;
 use wrkflw::domain::question::{Answer, Occurrence, Question};
-use wrkflw::domain::turn::{Context, Outcome, Turn};
+use wrkflw::domain::turn::{Ask, Context, Outcome, Turn};
 use wrkflw::domain::version::Version;
 use wrkflw::store::commit::{Change, KeyedReply, Seal, Verdict as Fate};
-use wrkflw::store::load::{Principalship, Stored, StoredReply};
+use wrkflw::store::load::{Asked, Principalship, Stored, StoredReply};
 use wrkflw::store::{PoolSizes, Store};
 
 use crate::support::postgres::{TestDatabase, database};
@@ -100,6 +101,7 @@ impl Desk {
             groups: vec!["crew".into()],
             permissions: vec![],
             on_behalf_of: None,
+            stands_in_for: vec![],
         };
         let now = clock::Clock::System.now();
         let now = before
@@ -115,7 +117,11 @@ impl Desk {
         let instance = before.as_ref().map(|stored| stored.instance.clone());
         let mut turn =
             Turn::begin(context, instance, command, &mut ids).expect("the command is in order");
-        while let Some(question) = turn.question().expect("a sound flow") {
+        while let Some(ask) = turn.ask().expect("a sound flow") {
+            let Ask::Logic(question) = ask else {
+                turn.found(&Findings::default()).expect("a sound answer");
+                continue;
+            };
             let answer = answer(&question, &turn.instance());
             turn.answer(answer).expect("a sound answer");
         }
@@ -149,6 +155,8 @@ impl Desk {
             entries,
             seals,
             reply: None,
+            signal: None,
+            done: vec![],
         }
     }
 
@@ -179,7 +187,7 @@ impl Desk {
             roles: vec![],
         };
         self.store
-            .load(&who, instance, None)
+            .load(&who, instance, Asked::at(clock::Clock::System.now()))
             .await
             .expect("a query")
             .found
@@ -319,6 +327,7 @@ fn start(entity: &str) -> Command {
     };
     Command::Start {
         definition: "errands".into(),
+        lineage: None,
         entity,
         data: Json::empty(),
     }
@@ -344,7 +353,8 @@ fn answer(question: &Question, instance: &Instance) -> Answer {
     match question {
         Question::Guard(_) => Answer::Verdict(Verdict::Allow),
         Question::Transition(occurrence) => Answer::Plan(Ok(plan(occurrence, instance))),
-        Question::Assign(_) => {
+        Question::Wait(_) => unreachable!("the flow has no wait states"),
+        Question::Assign(..) => {
             let candidates = vec![
                 Principal::Group("crew".into()),
                 Principal::User("rob".into()),

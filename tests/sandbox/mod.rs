@@ -18,7 +18,7 @@ use wrkflw::domain::answer::Plan;
 use wrkflw::domain::ids::{Digest, InstanceId, VersionRef};
 use wrkflw::domain::instance::{Entity, Instance, Status};
 use wrkflw::domain::json::Json;
-use wrkflw::domain::question::{Answer, Facts, Occurrence, Question, Source};
+use wrkflw::domain::question::{Answer, AssignCause, Facts, Occurrence, Question, Source};
 use wrkflw::wasm::{Cause, Compiler, Evaluation, GuestError, Pinned, Sandbox, Settings};
 
 use crate::support::guests;
@@ -80,6 +80,7 @@ fn instance(data: &str) -> Instance {
         active: vec![],
         waiting: vec![],
         past: vec![],
+        early: vec![],
     }
 }
 
@@ -98,6 +99,7 @@ fn actor(id: &str) -> Actor {
         groups: vec!["reviewers".into()],
         permissions: vec![],
         on_behalf_of: None,
+        stands_in_for: vec![],
     }
 }
 

@@ -33,7 +33,11 @@ async fn verdicts_plans_and_assignments_come_back() {
     let refused = transition(&sandbox, "refuse").await.expect("answers");
     assert_eq!(refused.answer, Answer::Plan(Err(unwanted)));
 
-    let assigned = ask(&sandbox, Question::Assign("Work".into())).await;
+    let assigned = ask(
+        &sandbox,
+        Question::Assign("Work".into(), AssignCause::Entered),
+    )
+    .await;
     let Answer::Assignment(assignment) = assigned.expect("answers").answer else {
         panic!("no assignment");
     };
@@ -113,18 +117,12 @@ async fn a_start_is_told_with_its_actor_and_instants_with_milliseconds() {
 
 fn stay(number: u128, tasks: Vec<Task>) -> StateInstance {
     StateInstance {
-        id: StateId(Uuid::from_u128(number)),
-        name: format!("S{number}"),
-        entered_at: "2026-11-20T10:00:00.9Z".parse().expect("instant"),
-        due_at: None,
-        predecessors: vec![],
-        entered_by: None,
-        caller: None,
-        needed: 1,
-        exclude: vec![],
-        fallback: None,
-        priority: 0,
         tasks,
+        ..StateInstance::new(
+            StateId(Uuid::from_u128(number)),
+            &format!("S{number}"),
+            "2026-11-20T10:00:00.9Z".parse().expect("instant"),
+        )
     }
 }
 
@@ -161,6 +159,8 @@ async fn tasks_are_told_with_their_owner_and_decision() {
         candidates: vec![Principal::ManagerOf("author".into())],
         form: None,
         created_at: at,
+        due_at: None,
+        deadlines: vec![],
         status: TaskStatus::Completed {
             owner: "reviewer".into(),
             claimed_at: at,

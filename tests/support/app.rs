@@ -11,10 +11,13 @@ use axum::response::Response;
 use http_body_util::BodyExt as _;
 use serde_json::{Value, json};
 use tokio::sync::OnceCell;
-use tokio_util::sync::CancellationToken;
+use tokio::task::JoinSet;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tower::ServiceExt as _;
 use wrkflw::clock::Clock;
 use wrkflw::domain::cloudevent::Naming;
+use wrkflw::engine::jobs::Jobs;
+use wrkflw::engine::perform::Perform;
 use wrkflw::engine::{Engine, SealKeys};
 use wrkflw::http::auth::{AuthSettings, Authenticator, Claims, Secret};
 use wrkflw::http::{App, router, token};
@@ -287,6 +290,43 @@ impl TestApp {
             .await
             .expect(200)["instance"]
             .clone()
+    }
+}
+
+/// A worker that does what is due, until it is dropped.
+pub(crate) struct Timers {
+    ends: DropGuard,
+    tasks: JoinSet<()>,
+}
+
+impl TestApp {
+    /// Lets this host do what is due.
+    pub(crate) fn timers(&self) -> Timers {
+        self.timers_with(Arc::new(self.engine.clone()))
+    }
+
+    /// The same, with a stand-in for what jobs do.
+    pub(crate) fn timers_with(&self, perform: Arc<dyn Perform>) -> Timers {
+        Timers::start(&self.engine, perform)
+    }
+}
+
+impl Timers {
+    /// Lets the host of this engine do what is due.
+    pub(crate) fn start(engine: &Engine, perform: Arc<dyn Perform>) -> Timers {
+        let cancel = CancellationToken::new();
+        let mut tasks = JoinSet::new();
+        tasks.spawn(Jobs::with(engine, perform, cancel.clone()).run());
+        Timers {
+            ends: cancel.drop_guard(),
+            tasks,
+        }
+    }
+
+    /// Stops the worker as a host that shuts down does: what is in hand is done first.
+    pub(crate) async fn stop(self) {
+        drop(self.ends);
+        self.tasks.join_all().await;
     }
 }
 

@@ -119,7 +119,7 @@ fn configure(
     settings.seal_keys = vec![format!("dev:{}", home.secret("seal.secret")?)];
     settings.sandbox.artifact_key = Some(home.secret("artifact.secret")?);
     settings.sandbox.artifact_dir = Some(home.folder().join("artifacts"));
-    settings.roles = vec![Role::Api];
+    settings.roles = vec![Role::Api, Role::Timers];
     if let Some(brokers) = &args.kafka {
         settings.roles.push(Role::Relay);
         settings.kafka_brokers = Some(brokers.clone());

@@ -1,4 +1,4 @@
-//! A running host: the engine with the API, the relay and the sweeping around it, from start to a drained stop.
+//! A running host: the engine with the API, the relay, the timers and the sweeping around it, from start to a drained stop.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -17,6 +17,7 @@ use super::serve::not_migrated;
 use crate::clock::Clock;
 use crate::config::{LogFormat, Role, Settings, SettingsError};
 use crate::engine::Engine;
+use crate::engine::jobs::Jobs;
 use crate::http::auth::Authenticator;
 use crate::http::{self, App};
 use crate::outbox::Relay;
@@ -136,6 +137,9 @@ impl Host {
             let relay = Relay::new(store.outbox(), kafka, naming)
                 .map_err(|error| SettingsError(error.to_string()))?;
             tasks.spawn(relay.run(cancel.clone(), engine.wake()));
+        }
+        if settings.has(Role::Timers) {
+            tasks.spawn(Jobs::new(&engine, cancel.clone()).run());
         }
         tasks.spawn(telemetry.metrics.upkeep(cancel.clone()));
         tasks.spawn(sweep(engine, cancel));

@@ -15,7 +15,7 @@ mod shape;
 
 use serde::Serialize;
 
-use super::graph::{FiredBy, Graph, StateKind};
+use super::graph::{Graph, StateKind};
 use super::schema::Schema;
 
 /// States of one definition.
@@ -81,41 +81,18 @@ pub fn check(graph: &Graph) -> Vec<Problem> {
 
 /// What a sound `graph` asks for that this release does not run.
 pub fn unsupported(graph: &Graph) -> Vec<Problem> {
-    let mut problems = Vec::new();
-    for state in &graph.states {
-        let kind = state.kind.name();
-        match state.kind {
-            StateKind::Service | StateKind::Wait => problems.push(Problem::new(
-                "unsupported",
-                names::shown(&state.name),
-                format!("this release runs no {kind} states; use a task or a router state"),
-            )),
-            StateKind::Task | StateKind::Router | StateKind::Terminal(_) => {}
-        }
-        if state.join {
-            problems.push(Problem::new(
-                "unsupported",
-                names::shown(&state.name),
-                "this release runs no joins; lead the branches through states in turn",
-            ));
-        }
-    }
-    for transition in &graph.transitions {
-        let source = graph.state(&transition.source).map(|state| &state.kind);
-        let fires = transition
-            .by
-            .iter()
-            .any(|by| matches!(by, FiredBy::Decision | FiredBy::Entry));
-        if matches!(source, Some(StateKind::Task | StateKind::Router)) && !fires {
-            problems.push(Problem::new(
-                "unsupported",
-                names::place(&transition.source, &transition.trigger),
-                "this release fires triggers by decision and by entry only, so this one would never \
-                 fire; let a decision fire it too, or leave it out",
-            ));
-        }
-    }
-    bounded(problems)
+    let services = graph
+        .states
+        .iter()
+        .filter(|state| state.kind == StateKind::Service);
+    let problems = services.map(|state| {
+        Problem::new(
+            "unsupported",
+            names::shown(&state.name),
+            "this release runs no service states; wait for a signal of the service, or use a task or a router state",
+        )
+    });
+    bounded(problems.collect())
 }
 
 fn sizes(graph: &Graph) -> Vec<Problem> {

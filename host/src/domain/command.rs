@@ -1,20 +1,23 @@
 //! What is asked of an instance.
 
+mod stored;
+
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::ids::{DeadlineId, InstanceId, TaskId};
 use super::instance::Entity;
 use super::json::Json;
 
 /// One command. Every way in - HTTP, command line, deadlines, children - ends in one of these.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(
     rename_all = "camelCase",
     rename_all_fields = "camelCase",
-    tag = "action"
+    tag = "action",
+    try_from = "stored::StoredCommand"
 )]
 pub enum Command {
     Start {
@@ -106,7 +109,7 @@ pub enum Command {
 }
 
 /// What an instance that is not the first of its line has from others.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Lineage {
     /// Its id, where the one that starts it has chosen it.

@@ -169,10 +169,10 @@ const STAY: &[Member] = &[
         "The forks around it, from the outermost.",
     ),
     member(
-        "conditional",
-        Anything,
+        "choices",
+        Count,
         Sometimes,
-        "Its branch was one chosen among several.",
+        "Bit n: its branch was one chosen among several since the n-th fork.",
     ),
     member("deadlines", Anything, Sometimes, "Its open deadlines."),
     member(

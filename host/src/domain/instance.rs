@@ -126,9 +126,10 @@ pub struct StateInstance {
     /// The forks around it, from the outermost.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub forks: Vec<ForkId>,
-    /// Its branch came by a choice of one among several targets since the innermost fork was opened.
-    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
-    pub conditional: bool,
+    /// Bit n is set when its branch was one chosen among several since the n-th fork around it was opened; bit 0
+    /// stands for the time before any fork.
+    #[serde(skip_serializing_if = "is_zero", default)]
+    pub choices: u32,
     /// Of the state as a whole.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub deadlines: Vec<OpenDeadline>,
@@ -163,7 +164,7 @@ impl StateInstance {
             priority: 0,
             tasks: Vec::new(),
             forks: Vec::new(),
-            conditional: false,
+            choices: 0,
             deadlines: Vec::new(),
             correlation: None,
             keep_early: false,
@@ -171,6 +172,10 @@ impl StateInstance {
             unassignable_since: None,
         }
     }
+}
+
+fn is_zero(bits: &u32) -> bool {
+    *bits == 0
 }
 
 /// Something that happens when it is not forestalled in time.

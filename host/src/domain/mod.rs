@@ -12,6 +12,7 @@ pub mod actor;
 pub mod answer;
 pub mod apply;
 pub mod audit;
+pub mod calendar;
 pub mod check;
 pub mod cloudevent;
 pub mod command;

@@ -1,16 +1,19 @@
 //! The use cases. One write path: a command is loaded, judged by host and guest, folded and committed here, and
 //! nowhere else. Reads do not pass through: handlers ask the store.
 //!
-//! Start reading at [`Engine::execute`] in `execute`; `turns` drives one turn, `actions` explains buttons, and
-//! `definitions` publishes, activates and retires versions.
+//! Start reading at [`Engine::execute`] in `execute`; `turns` drives one turn, `actions` explains buttons,
+//! `definitions` publishes, activates and retires versions, and [`jobs`] does what is due.
 
 mod actions;
 mod definitions;
 pub mod error;
 mod evidence;
 mod execute;
+pub mod jobs;
 mod observe;
+pub mod perform;
 mod queue;
+mod rechecks;
 mod request;
 pub mod seal;
 mod standing;
@@ -59,6 +62,8 @@ struct Parts {
     tasks: Cache<(TenantId, TaskId), InstanceId>,
     /// Told after each commit that left events for the relay.
     wake: Arc<Notify>,
+    /// Told after each commit that left jobs, for the worker of this process.
+    work: Arc<Notify>,
     /// Counts those commits, for those who stream events.
     commits: watch::Sender<u64>,
     /// How long a request may go on.
@@ -90,6 +95,7 @@ impl Engine {
             versions: Cache::new(VERSIONS_MAX),
             tasks: Cache::new(TASKS_MAX),
             wake: Arc::new(Notify::new()),
+            work: Arc::new(Notify::new()),
             commits: watch::Sender::new(0),
             patience,
         })))
@@ -111,6 +117,16 @@ impl Engine {
     /// Wakes the relay of this process.
     pub fn wake(&self) -> Arc<Notify> {
         self.0.wake.clone()
+    }
+
+    /// Wakes the worker of this process that does jobs. It has one listener; tell it with `notify_one`.
+    pub fn work(&self) -> Arc<Notify> {
+        self.0.work.clone()
+    }
+
+    /// How long a request may go on.
+    pub fn patience(&self) -> Duration {
+        self.0.patience
     }
 
     /// Changes with each commit of this process that left events.

@@ -4,6 +4,7 @@
 //! changes instances. `extract` reads requests, so that handlers see good values only.
 
 pub mod auth;
+mod calendars;
 pub mod commands;
 mod definitions;
 mod directory;
@@ -161,6 +162,8 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(tasks::show))
         .routes(routes!(directory::person, directory::put_person))
         .routes(routes!(directory::group, directory::put_group))
+        .routes(routes!(calendars::list))
+        .routes(routes!(calendars::show, calendars::put, calendars::delete))
         .layer(middleware::from_fn(layers::without_query));
     OpenApiRouter::new()
         .merge(without_query)

@@ -201,7 +201,7 @@ struct StayRow {
     left_by: Option<String>,
     left_actor: Option<String>,
     forks: Vec<ForkId>,
-    conditional: bool,
+    choices: u32,
     waiting: bool,
     deadlines: Option<String>,
     correlation: Option<String>,
@@ -391,7 +391,7 @@ impl StayRow {
             priority: self.priority,
             tasks,
             forks: self.forks,
-            conditional: self.conditional,
+            choices: self.choices,
             // What only a stay that goes on has stays behind in the row of one that was left.
             deadlines: if is_past { Vec::new() } else { deadlines },
             correlation: self.correlation,

@@ -5,18 +5,21 @@
 
 pub mod attempts;
 pub mod audit;
+pub mod calendars;
 pub mod commit;
 pub mod definitions;
 pub mod directory;
 pub mod error;
 pub mod feed;
 pub mod instances;
+pub mod jobs;
 pub mod load;
 mod lookups;
 pub mod outbox;
 pub mod past;
 pub mod pools;
 pub mod purge;
+pub mod rechecks;
 pub mod starts;
 pub mod streams;
 pub mod tasks;

@@ -25,6 +25,11 @@ const GUEST_SECONDS: &[f64] = &[
 /// Fuel, about one unit for an instruction.
 const FUEL: &[f64] = &[1e3, 1e4, 3e4, 1e5, 3e5, 1e6, 3e6, 1e7, 3e7, 1e8, 3e8, 1e9];
 
+/// Seconds, from the accuracy of a sleep to a long outage.
+const LATENESS_SECONDS: &[f64] = &[
+    0.005, 0.02, 0.1, 0.5, 1.0, 2.5, 10.0, 60.0, 600.0, 3600.0, 21_600.0, 86_400.0,
+];
+
 enum Kind {
     Counter,
     Gauge,
@@ -96,6 +101,16 @@ const MEASURES: &[Measure] = &[
     counter(
         "wrkflw_commit_batches_split_total",
         "Batches of commits that were repeated one by one.",
+    ),
+    counter("wrkflw_jobs_total", "Jobs by kind and result."),
+    histogram(
+        "wrkflw_job_lateness_seconds",
+        LATENESS_SECONDS,
+        "How long after its time a job was begun.",
+    ),
+    gauge(
+        "wrkflw_jobs_stuck",
+        "Jobs that failed ten times or more, and are tried again.",
     ),
     gauge("wrkflw_outbox_depth", "Events that wait for Kafka."),
     gauge(

@@ -243,7 +243,7 @@ fn stay() -> StateInstance {
         exclude: vec!["bob".into()],
         priority: 5,
         forks: vec![ForkId(STATE.0)],
-        conditional: true,
+        choices: 1,
         deadlines: deadlines(),
         correlation: Some("order-7".into()),
         keep_early: true,

@@ -10,6 +10,7 @@
 
 mod assign;
 mod fault;
+mod fork;
 mod plan;
 mod rules;
 
@@ -24,7 +25,7 @@ use super::answer::{Assignment, Verdict};
 use super::apply::{Stamp, apply};
 use super::command::Command;
 use super::event::Event;
-use super::graph::StateKind;
+use super::graph::{State, StateKind};
 use super::ids::{ForkId, InstanceId, StateId, TaskId};
 use super::instance::{Instance, StateInstance};
 use super::json::Json;
@@ -69,6 +70,8 @@ pub struct Turn<'a> {
     events: Vec<Event>,
     phase: Phase,
     entering: VecDeque<Entry>,
+    /// Joins that wait for nobody any more, and whether they close their fork.
+    beginning: VecDeque<(StateId, bool)>,
     router_steps: u32,
 }
 
@@ -120,8 +123,8 @@ struct Entry {
     by: Option<String>,
     /// The forks around it, from the outermost.
     forks: Vec<ForkId>,
-    /// Its branch was chosen among several targets since the innermost fork was opened.
-    conditional: bool,
+    /// As of [`StateInstance`].
+    choices: u32,
 }
 
 /// What a turn came to.
@@ -204,7 +207,7 @@ impl<'a> Turn<'a> {
             predecessors: Vec::new(),
             by: None,
             forks: Vec::new(),
-            conditional: false,
+            choices: 0,
         };
         Ok(Turn {
             context,
@@ -214,6 +217,7 @@ impl<'a> Turn<'a> {
             events: vec![event],
             phase: Phase::Guard(proposed, After::Enter),
             entering: VecDeque::from([initial]),
+            beginning: VecDeque::new(),
             router_steps: 0,
         })
     }
@@ -233,6 +237,7 @@ impl<'a> Turn<'a> {
             events: Vec::new(),
             phase: Phase::Settle,
             entering: VecDeque::new(),
+            beginning: VecDeque::new(),
             router_steps: 0,
         };
         match command {
@@ -286,6 +291,7 @@ impl<'a> Turn<'a> {
         while matches!(self.phase, Phase::Settle) {
             match self.entering.pop_front() {
                 Some(entry) => self.enter(entry)?,
+                None if self.begin_joins()? => {}
                 None => return Ok(None),
             }
         }
@@ -368,13 +374,18 @@ impl<'a> Turn<'a> {
     }
 
     fn enter(&mut self, entry: Entry) -> Result<(), TurnError> {
-        let declared = self
-            .context
-            .version
-            .graph
-            .state(&entry.name)
-            .expect("plans name declared states only");
+        let declared = self.declared(&entry.name);
         let stay = self.stay(&entry);
+        if declared.join {
+            self.arrive(stay);
+            return Ok(());
+        }
+        self.begin_stay(stay)
+    }
+
+    /// Begins a stay by its kind.
+    fn begin_stay(&mut self, stay: StateInstance) -> Result<(), TurnError> {
+        let declared = self.declared(&stay.name);
         match &declared.kind {
             StateKind::Task => self.phase = Phase::Assign(Box::new(stay), AssignCause::Entered),
             StateKind::Router => {
@@ -390,7 +401,7 @@ impl<'a> Turn<'a> {
                     .context
                     .version
                     .graph
-                    .leaving(&entry.name)
+                    .leaving(&stay.name)
                     .next()
                     .expect("a router has one way out");
                 let occurrence = Occurrence {
@@ -410,17 +421,25 @@ impl<'a> Turn<'a> {
             }
             StateKind::Terminal(outcome) => {
                 self.entering.clear();
+                self.beginning.clear();
                 self.cancel_open_tasks(None);
                 self.emit(Event::StateEntered { state: stay });
                 self.emit(Event::FlowCompleted {
                     outcome: outcome.clone(),
                 });
             }
-            StateKind::Service | StateKind::Wait => {
-                unreachable!("versions with such states are not published")
-            }
+            StateKind::Wait => self.phase = Phase::Wait(Box::new(stay)),
+            StateKind::Service => unreachable!("versions with such states are not published"),
         }
         Ok(())
+    }
+
+    fn declared(&self, name: &str) -> &'a State {
+        self.context
+            .version
+            .graph
+            .state(name)
+            .expect("plans name declared states only")
     }
 
     fn stay(&mut self, entry: &Entry) -> StateInstance {
@@ -429,7 +448,7 @@ impl<'a> Turn<'a> {
             entered_by: entry.by.clone(),
             caller: self.context.by().map(str::to_owned),
             forks: entry.forks.clone(),
-            conditional: entry.conditional,
+            choices: entry.choices,
             ..StateInstance::new(StateId((self.ids)()), &entry.name, self.context.now)
         }
     }

@@ -1,6 +1,7 @@
 //! From a plan to events: nothing that the graph did not declare, nothing that the data's schema forbids.
 
 use super::fault::{self, Fault, MESSAGE_BYTES_MAX, TurnError};
+use super::fork::FORKS_MAX;
 use super::{Entry, Moving, Turn};
 use crate::domain::answer::{Attribute, AttributeValue, Plan, PublishedEvent, Reason};
 use crate::domain::event::{Effects, Event};
@@ -66,7 +67,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn stay_of(&self, id: StateId) -> &StateInstance {
+    pub(super) fn stay_of(&self, id: StateId) -> &StateInstance {
         let mut here = self.instance.active.iter().chain(&self.instance.waiting);
         here.find(|state| state.id == id)
             .expect("checked to be active")
@@ -104,13 +105,13 @@ impl Turn<'_> {
             return;
         };
         self.cancel_open_tasks(Some(moving.state));
-        let stay = self.stay_of(moving.state).clone();
+        let (forks, choices) = self.branches(moving.state, trigger, to.len());
         self.entering.extend(to.iter().map(|name| Entry {
             name: name.clone(),
-            predecessors: vec![stay.id],
+            predecessors: vec![moving.state],
             by: Some(trigger.to_owned()),
-            forks: stay.forks.clone(),
-            conditional: stay.conditional,
+            forks: forks.clone(),
+            choices,
         }));
         self.emit(Event::StateTransitioned {
             state: moving.state,
@@ -175,7 +176,15 @@ impl Turn<'_> {
             .iter()
             .filter(|state| state.id != moving.state && !cancel.contains(&state.id))
             .count();
-        if to.is_empty() && others == 0 && self.entering.is_empty() {
+        let waiting = self.instance.waiting.iter();
+        let waiting = waiting.filter(|state| !cancel.contains(&state.id)).count();
+        if to.len() > 1 && self.stay_of(moving.state).forks.len() >= FORKS_MAX {
+            return Err(Fault::new(
+                TRANSITION,
+                format!("{from} forks inside {FORKS_MAX} forks; no more fit into each other"),
+            ));
+        }
+        if to.is_empty() && others + waiting == 0 && self.entering.is_empty() {
             return Err(Fault::new(
                 TRANSITION,
                 format!("{from} ends the last branch without an outcome"),
@@ -186,15 +195,14 @@ impl Turn<'_> {
 
     fn check_cancel(&self, moving: &Moving, plan: &Plan) -> Result<Vec<StateId>, Fault> {
         let find = |id: &String| {
-            let found = self
-                .instance
-                .active
-                .iter()
+            let here = self.instance.active.iter().chain(&self.instance.waiting);
+            let found = here
+                .clone()
                 .find(|state| state.id.to_string() == *id && state.id != moving.state);
             found.map(|state| state.id).ok_or_else(|| {
                 Fault::new(
                     TRANSITION,
-                    bounded(format!("{id:?} is no other active state")),
+                    bounded(format!("{id:?} is no other active or waiting state")),
                 )
             })
         };

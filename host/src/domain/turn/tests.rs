@@ -4,5 +4,6 @@
 
 mod answers;
 mod callers;
+mod forks;
 mod random;
 mod script;

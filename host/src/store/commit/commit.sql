@@ -92,22 +92,22 @@ start_replies as (
 entered as (
     insert into state_instance (
         tenant_id, instance_id, id, ordinal, name, entered_at, due_at, predecessors, entered_by, caller,
-        needed, exclude, fallback, priority, forks, conditional, waiting, deadlines, correlation, keep_early,
+        needed, exclude, fallback, priority, forks, choices, waiting, deadlines, correlation, keep_early,
         children, unassignable_since, left_at, left_by, left_actor
     )
     select
         g.tenant_id, g.instance_id, r.id, r.ordinal, r.name, r.entered_at, r.due_at, r.predecessors::uuid[],
-        r.entered_by, r.caller, r.needed, r.exclude::text[], r.fallback, r.priority, r.forks::uuid[], r.conditional,
+        r.entered_by, r.caller, r.needed, r.exclude::text[], r.fallback, r.priority, r.forks::uuid[], r.choices,
         r.waiting, r.deadlines, r.correlation, r.keep_early, r.children, r.unassignable_since, r.left_at, r.left_by,
         r.left_actor
     from unnest(
         $42::uuid[], $43::uuid[], $44::int[], $45::text[], $46::timestamptz[], $47::timestamptz[],
         $48::text[], $49::text[], $50::text[], $51::int[], $52::text[], $53::text[], $54::smallint[], $55::text[],
-        $56::boolean[], $57::boolean[], $58::text[], $59::text[], $60::boolean[], $61::text[], $62::timestamptz[],
+        $56::int[], $57::boolean[], $58::text[], $59::text[], $60::boolean[], $61::text[], $62::timestamptz[],
         $63::timestamptz[], $64::text[], $65::text[]
     ) as r (
         command_id, id, ordinal, name, entered_at, due_at, predecessors, entered_by, caller, needed, exclude,
-        fallback, priority, forks, conditional, waiting, deadlines, correlation, keep_early, children,
+        fallback, priority, forks, choices, waiting, deadlines, correlation, keep_early, children,
         unassignable_since, left_at, left_by, left_actor
     )
     join gate g on g.command_id = r.command_id
@@ -124,17 +124,17 @@ departed as (
 restayed as (
     update state_instance s
     set name = r.name, entered_at = r.entered_at, due_at = r.due_at, predecessors = r.predecessors::uuid[],
-        entered_by = r.entered_by, caller = r.caller, needed = r.needed, exclude = r.exclude::text[], fallback = r.fallback, priority = r.priority, forks = r.forks::uuid[], conditional = r.conditional, waiting = r.waiting,
+        entered_by = r.entered_by, caller = r.caller, needed = r.needed, exclude = r.exclude::text[], fallback = r.fallback, priority = r.priority, forks = r.forks::uuid[], choices = r.choices, waiting = r.waiting,
         deadlines = r.deadlines, correlation = r.correlation, keep_early = r.keep_early, children = r.children,
         unassignable_since = r.unassignable_since, left_at = r.left_at, left_by = r.left_by, left_actor = r.left_actor
     from unnest(
         $71::uuid[], $72::uuid[], $73::text[], $74::timestamptz[], $75::timestamptz[], $76::text[],
-        $77::text[], $78::text[], $79::int[], $80::text[], $81::text[], $82::smallint[], $83::text[], $84::boolean[],
+        $77::text[], $78::text[], $79::int[], $80::text[], $81::text[], $82::smallint[], $83::text[], $84::int[],
         $85::boolean[], $86::text[], $87::text[], $88::boolean[], $89::text[], $90::timestamptz[], $91::timestamptz[],
         $92::text[], $93::text[]
     ) as r (
         command_id, id, name, entered_at, due_at, predecessors, entered_by, caller, needed, exclude, fallback,
-        priority, forks, conditional, waiting, deadlines, correlation, keep_early, children, unassignable_since,
+        priority, forks, choices, waiting, deadlines, correlation, keep_early, children, unassignable_since,
         left_at, left_by, left_actor
     )
     join gate g on g.command_id = r.command_id

@@ -47,7 +47,7 @@ columns! {
     Stays {
         command: Uuid, id: Uuid, ordinal: i32, name: String, entered_at: Time, due_at: Option<Time>, predecessors: String,
         entered_by: Option<String>, caller: Option<String>, needed: i32, exclude: String, fallback: Option<String>,
-        priority: i16, forks: String, conditional: bool, waiting: bool, deadlines: Option<String>,
+        priority: i16, forks: String, choices: i32, waiting: bool, deadlines: Option<String>,
         correlation: Option<String>, keep_early: bool, children: Option<String>, unassignable_since: Option<Time>,
         left_at: Option<Time>, left_by: Option<String>, left_actor: Option<String>,
     }

@@ -265,7 +265,7 @@ mod tests {
             priority: 0,
             tasks: vec![task],
             forks: vec![],
-            conditional: false,
+            choices: 0,
             deadlines: vec![],
             correlation: None,
             keep_early: false,

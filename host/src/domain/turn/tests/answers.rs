@@ -74,7 +74,7 @@ fn plans_enter_what_was_declared() {
         ),
         (
             with(|plan| plan.cancel.push("7".into())),
-            "\"7\" is no other active state",
+            "\"7\" is no other active or waiting state",
         ),
     ] {
         let fault = planned(plan);

@@ -20,7 +20,7 @@ use crate::domain::turn::{Ask, Context, Outcome, Turn, TurnError};
 use crate::domain::version::Version;
 
 type Guard = Box<dyn Fn(&Occurrence) -> Verdict>;
-type Planner = Box<dyn Fn(&str, &Instance) -> Result<Plan, Reason>>;
+type Planner = Box<dyn Fn(&Occurrence, &str, &Instance) -> Result<Plan, Reason>>;
 type Assigner = Box<dyn Fn(&str, &AssignCause) -> Assignment>;
 type Waiter = Box<dyn Fn(&str) -> Waiting>;
 type Directory = Box<dyn Fn(&Lookup) -> Findings>;
@@ -62,7 +62,7 @@ impl Script {
         Script {
             version,
             guard: Box::new(|_| Verdict::Allow),
-            plan: Box::new(|_, _| Ok(enter(&["Done"]))),
+            plan: Box::new(|_, _, _| Ok(enter(&["Done"]))),
             assign: Box::new(|_, _| offers(&["crew"])),
             wait: Box::new(|state| panic!("nobody waits in {state}")),
             directory: Box::new(|_| Findings::default()),
@@ -79,8 +79,15 @@ impl Script {
 
     /// `plan` is asked with the name of the state that is left.
     pub(super) fn planning(
-        mut self,
+        self,
         plan: impl Fn(&str, &Instance) -> Result<Plan, Reason> + 'static,
+    ) -> Script {
+        self.planning_for(move |_, state, instance| plan(state, instance))
+    }
+
+    pub(super) fn planning_for(
+        mut self,
+        plan: impl Fn(&Occurrence, &str, &Instance) -> Result<Plan, Reason> + 'static,
     ) -> Script {
         self.plan = Box::new(plan);
         self
@@ -187,7 +194,11 @@ impl Script {
                         .active
                         .iter()
                         .find(|stay| Some(stay.id.to_string()) == occurrence.state_instance);
-                    Answer::Plan((self.plan)(&stay.expect("an active state").name, &instance))
+                    Answer::Plan((self.plan)(
+                        occurrence,
+                        &stay.expect("an active state").name,
+                        &instance,
+                    ))
                 }
                 Question::Assign(state, cause) => Answer::Assignment((self.assign)(state, cause)),
                 Question::Wait(state) => Answer::Waiting((self.wait)(state)),
@@ -197,6 +208,11 @@ impl Script {
         let outcome = turn.finish();
         self.instance = Some(outcome.instance.clone());
         Ok(outcome)
+    }
+
+    /// `bob` claims the task.
+    pub(super) fn claim(&mut self, task: TaskId) {
+        self.run("bob", &Command::Claim { task }).expect("a claim");
     }
 
     /// `bob` decides GO on his first task.

@@ -97,7 +97,7 @@ impl Stays {
         self.fallback.push(state.fallback.clone());
         self.priority.push(state.priority.into());
         self.forks.push(array(&state.forks));
-        self.conditional.push(state.conditional);
+        self.choices.push(state.choices.cast_signed());
         self.waiting.push(standing == Standing::Waiting);
         self.deadlines.push(filled(&state.deadlines));
         self.correlation.push(state.correlation.clone());

@@ -1,0 +1,247 @@
+//! The worker that does what is due: it claims jobs and rechecks by lease, does a few at a time, and sleeps until the
+//! next one. Any number of hosts may run one beside each other; what one of them drops, another picks up.
+//!
+//! It decides when and how often something is tried, never what it means: that is [`Perform`]'s.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt as _;
+use jiff::{SignedDuration, Timestamp};
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+
+use super::perform::Perform;
+use super::{Engine, Error};
+use crate::clock::Clock;
+use crate::store::jobs::{Job, STUCK_ATTEMPTS};
+use crate::store::{Store, StoreError};
+
+/// Jobs in hand at a time. Each needs a connection of the writer's pool now and then.
+const JOBS_MAX: usize = 4;
+/// Rechecks in hand at a time. They may take long, so they take no hand from the jobs.
+const RECHECKS_MAX: usize = 1;
+/// The longest sleep: other hosts leave jobs without a word.
+const POLL: Duration = Duration::from_secs(1);
+/// The shortest sleep: a row that is ready but held by somebody for an instant is not asked for without a pause.
+const NAP: Duration = Duration::from_millis(5);
+/// The pause after a failure of the database.
+const BACK_OFF: Duration = Duration::from_secs(1);
+/// How often the stuck jobs are counted.
+const COUNT_EVERY: Duration = Duration::from_secs(15);
+/// A lease is longer than any command can take, so that nobody begins what is still under way.
+const LEASE_MIN: Duration = Duration::from_mins(1);
+/// The pause after a failed attempt doubles from the first to the second.
+const RETRY_MIN: Duration = Duration::from_secs(1);
+const RETRY_MAX: Duration = Duration::from_mins(10);
+
+/// One worker. [`Jobs::run`] is its life.
+pub struct Jobs {
+    hands: Arc<Hands>,
+    wake: Arc<Notify>,
+}
+
+/// What each piece of work needs.
+pub(super) struct Hands {
+    pub(super) store: Store,
+    pub(super) clock: Clock,
+    pub(super) lease: Duration,
+    pub(super) perform: Arc<dyn Perform>,
+    pub(super) cancel: CancellationToken,
+}
+
+impl Jobs {
+    /// The worker of this engine.
+    pub fn new(engine: &Engine, cancel: CancellationToken) -> Jobs {
+        let perform = Arc::new(engine.clone());
+        Jobs::with(engine, perform, cancel)
+    }
+
+    /// A worker that leaves it to `perform` what jobs do.
+    pub fn with(engine: &Engine, perform: Arc<dyn Perform>, cancel: CancellationToken) -> Jobs {
+        Jobs {
+            hands: Arc::new(Hands {
+                store: engine.store().clone(),
+                clock: engine.clock().clone(),
+                lease: LEASE_MIN.max(engine.patience() * 3),
+                perform,
+                cancel,
+            }),
+            wake: engine.work(),
+        }
+    }
+
+    /// Works until it is cancelled, and then until what is in hand is done.
+    pub async fn run(self) {
+        let (mut jobs, mut rechecks) = (JoinSet::new(), JoinSet::new());
+        let mut counted: Option<Instant> = None;
+        while !self.hands.cancel.is_cancelled() {
+            if counted.is_none_or(|at| at.elapsed() >= COUNT_EVERY) {
+                self.count().await;
+                counted = Some(Instant::now());
+            }
+            let taken = self.take(&mut jobs, &mut rechecks).await;
+            let pause = taken.unwrap_or_else(|error| {
+                tracing::warn!(%error, "jobs wait; they are asked for again soon");
+                BACK_OFF
+            });
+            tokio::select! {
+                () = self.hands.cancel.cancelled() => {}
+                () = self.wake.notified() => {}
+                Some(_) = jobs.join_next() => {}
+                Some(_) = rechecks.join_next() => {}
+                () = tokio::time::sleep(pause) => {}
+            }
+        }
+        while jobs.join_next().await.is_some() {}
+        while rechecks.join_next().await.is_some() {}
+    }
+
+    /// Takes what is due into the hands that are free; says for how long there is nothing more to take.
+    async fn take(
+        &self,
+        jobs: &mut JoinSet<()>,
+        rechecks: &mut JoinSet<()>,
+    ) -> Result<Duration, StoreError> {
+        let hands = &self.hands;
+        let now = hands.clock.now();
+        let lease = hands.lease_end(now);
+        let mut pause = POLL;
+        let free = free(jobs, JOBS_MAX);
+        if free > 0 {
+            let claimed = hands.store.claim_jobs(now, lease, free).await?;
+            for job in claimed {
+                jobs.spawn(hands.clone().job(job));
+            }
+            if jobs.len() < JOBS_MAX {
+                let next = hands.store.next_due().await?;
+                pause = pause.min(sleep(hands.clock.now(), next));
+            }
+        }
+        let free = self::free(rechecks, RECHECKS_MAX);
+        if free > 0 {
+            for recheck in hands.store.claim_rechecks(now, lease, free).await? {
+                rechecks.spawn(hands.clone().recheck(recheck));
+            }
+            if rechecks.len() < RECHECKS_MAX {
+                let next = hands.store.next_recheck().await?;
+                pause = pause.min(sleep(hands.clock.now(), next));
+            }
+        }
+        Ok(pause)
+    }
+
+    async fn count(&self) {
+        match self.hands.store.stuck_jobs().await {
+            Ok(stuck) => {
+                #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
+                metrics::gauge!("wrkflw_jobs_stuck").set(stuck as f64);
+            }
+            Err(error) => tracing::warn!(%error, "stuck jobs could not be counted"),
+        }
+    }
+}
+
+impl Hands {
+    pub(super) fn lease_end(&self, now: Timestamp) -> Timestamp {
+        later(now, self.lease)
+    }
+
+    /// Does a job, and settles it.
+    async fn job(self: Arc<Self>, job: Job) {
+        let late = between(job.due_at, self.clock.now());
+        metrics::histogram!("wrkflw_job_lateness_seconds").record(late.as_secs_f64());
+        let result = guarded(self.lease, self.perform.job(&job)).await;
+        tally(&job.kind, result.is_ok());
+        let settled = match result {
+            Ok(()) => self.store.finish_job(&job).await,
+            Err(error) => {
+                report(&job, &error);
+                let next = later(self.clock.now(), pause(job.attempts));
+                self.store.fail_job(&job, &error, next).await
+            }
+        };
+        if let Err(error) = settled {
+            // The lease will be over, and somebody finds out how far it came.
+            tracing::warn!(job.id = %job.id, %error, "a job could not be settled");
+        }
+    }
+}
+
+/// Runs one piece of work to its end, to its time's end, or until it panics; else says why it failed.
+pub(super) async fn guarded(
+    time: Duration,
+    work: impl Future<Output = Result<(), Error>>,
+) -> Result<(), String> {
+    match tokio::time::timeout(time, AssertUnwindSafe(work).catch_unwind()).await {
+        Ok(Ok(result)) => result.map_err(|error| error.to_string()),
+        Ok(Err(_)) => Err("the host panicked over it".to_owned()),
+        Err(_) => Err(format!("it was not done after {} s", time.as_secs())),
+    }
+}
+
+/// Counts one piece of work.
+pub(super) fn tally(kind: &str, is_done: bool) {
+    let result = if is_done { "done" } else { "failed" };
+    metrics::counter!("wrkflw_jobs_total", "kind" => kind.to_owned(), "result" => result)
+        .increment(1);
+}
+
+fn report(job: &Job, error: &str) {
+    let (kind, attempts) = (job.kind.as_str(), job.attempts);
+    if attempts >= STUCK_ATTEMPTS {
+        tracing::error!(job.id = %job.id, instance.id = %job.instance, kind, attempts, "a job is stuck: {error}");
+    } else {
+        tracing::warn!(job.id = %job.id, instance.id = %job.instance, kind, attempts, "a job failed: {error}");
+    }
+}
+
+/// How long to wait after so many attempts.
+pub(super) fn pause(attempts: u32) -> Duration {
+    let doublings = attempts.saturating_sub(1).min(16);
+    (RETRY_MIN * 2u32.pow(doublings)).min(RETRY_MAX)
+}
+
+/// How long to sleep until the next piece of work.
+fn sleep(now: Timestamp, next: Option<Timestamp>) -> Duration {
+    next.map_or(POLL, |next| between(now, next).clamp(NAP, POLL))
+}
+
+/// The time from one moment to a later one, else none.
+fn between(from: Timestamp, to: Timestamp) -> Duration {
+    Duration::try_from(to.duration_since(from)).unwrap_or_default()
+}
+
+pub(super) fn later(now: Timestamp, pause: Duration) -> Timestamp {
+    let pause = SignedDuration::try_from(pause).unwrap_or(SignedDuration::MAX);
+    now.checked_add(pause).unwrap_or(Timestamp::MAX)
+}
+
+/// How many hands are free, once those that are done are counted.
+fn free(in_hand: &mut JoinSet<()>, max: usize) -> i64 {
+    while in_hand.try_join_next().is_some() {}
+    i64::try_from(max.saturating_sub(in_hand.len())).expect("few hands")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_ten_minutes() {
+        let pauses = [1, 2, 3, 10, 11, 100, u32::MAX].map(|attempts| pause(attempts).as_secs());
+        assert_eq!(pauses, [1, 2, 4, 512, 600, 600, 600]);
+    }
+
+    #[tokio::test]
+    async fn work_that_panics_or_hangs_has_failed() {
+        let panics = async { panic!("on purpose") };
+        let failed = guarded(Duration::from_mins(1), panics).await;
+        assert_eq!(failed, Err("the host panicked over it".to_owned()));
+        let hangs = std::future::pending();
+        let failed = guarded(Duration::ZERO, hangs).await;
+        assert_eq!(failed, Err("it was not done after 0 s".to_owned()));
+    }
+}

@@ -1,0 +1,185 @@
+//! Working calendars of tenants. A change leaves an entry in the tenant's directory stream, in the same transaction.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use sqlx::PgConnection;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::streams::{Note, append};
+use super::time::Time;
+use super::{Store, StoreError};
+use crate::domain::audit::{Stream, StreamKind};
+use crate::domain::calendar::Calendar;
+use crate::domain::ids::TenantId;
+use crate::domain::json::Json;
+
+/// Calendars of a tenant at most.
+pub const CALENDARS_MAX: i64 = 100;
+
+/// The one directory stream of a tenant.
+const DIRECTORY: Uuid = Uuid::nil();
+
+/// A calendar under its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedCalendar {
+    pub name: String,
+    pub calendar: Calendar,
+    pub updated_at: Timestamp,
+}
+
+/// A calendar in a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CalendarSummary {
+    pub name: String,
+    pub time_zone: String,
+    #[schema(value_type = String, format = DateTime)]
+    pub updated_at: Timestamp,
+}
+
+/// How a calendar was put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CalendarPut {
+    /// It is there, as asked.
+    Done,
+    /// The tenant has [`CALENDARS_MAX`] others.
+    TooMany,
+}
+
+impl Store {
+    pub async fn calendar(
+        &self,
+        tenant: TenantId,
+        name: &str,
+    ) -> Result<Option<NamedCalendar>, StoreError> {
+        let row = sqlx::query!(
+            r#"select settings, updated_at as "updated_at: Time" from calendar where tenant_id = $1 and name = $2"#,
+            tenant.0,
+            name
+        )
+        .fetch_optional(&mut *self.reading(tenant).await?)
+        .await?;
+        row.map(|row| {
+            Ok(NamedCalendar {
+                name: name.to_owned(),
+                calendar: read(name, row.settings)?,
+                updated_at: row.updated_at.0,
+            })
+        })
+        .transpose()
+    }
+
+    /// All calendars of the tenant, by name.
+    pub async fn calendars(&self, tenant: TenantId) -> Result<Vec<CalendarSummary>, StoreError> {
+        let rows = sqlx::query!(
+            r#"select name, settings::json ->> 'timeZone' as "time_zone!", updated_at as "updated_at: Time"
+            from calendar where tenant_id = $1 order by name limit $2"#,
+            tenant.0,
+            CALENDARS_MAX
+        )
+        .fetch_all(&mut *self.reading(tenant).await?)
+        .await?;
+        let summaries = rows.into_iter().map(|row| CalendarSummary {
+            name: row.name,
+            time_zone: row.time_zone,
+            updated_at: row.updated_at.0,
+        });
+        Ok(summaries.collect())
+    }
+
+    /// Adds the calendar, or replaces it. One that is so already stays as it is, without an entry.
+    pub async fn put_calendar(
+        &self,
+        tenant: TenantId,
+        name: &str,
+        calendar: &Calendar,
+        note: &Note<'_>,
+    ) -> Result<CalendarPut, StoreError> {
+        let settings = calendar.to_json();
+        let mut transaction = self.writer.begin().await?;
+        let before = sqlx::query_scalar!(
+            "select settings from calendar where tenant_id = $1 and name = $2",
+            tenant.0,
+            name
+        )
+        .fetch_optional(&mut *transaction)
+        .await?;
+        if before.as_deref() == Some(settings.as_str()) {
+            return Ok(CalendarPut::Done);
+        }
+        let payload = serde_json::json!({ "calendar": name, "settings": settings.value() });
+        // First, because it makes changes of the directory wait for each other: two must not both be the last that fits.
+        record(&mut transaction, tenant, note, "CALENDAR_PUT", &payload).await?;
+        let others = sqlx::query_scalar!(
+            r#"select count(*) as "count!" from calendar where tenant_id = $1 and name <> $2"#,
+            tenant.0,
+            name
+        )
+        .fetch_one(&mut *transaction)
+        .await?;
+        if others >= CALENDARS_MAX {
+            return Ok(CalendarPut::TooMany);
+        }
+        sqlx::query!(
+            "insert into calendar (tenant_id, name, settings, updated_at) values ($1, $2, $3, $4)
+             on conflict (tenant_id, name) do update set settings = excluded.settings, updated_at = excluded.updated_at",
+            tenant.0,
+            name,
+            settings.as_str(),
+            Time(note.at) as _
+        )
+        .execute(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(CalendarPut::Done)
+    }
+
+    /// Deletes the calendar; false when there is none. What was due by it stays due.
+    pub async fn delete_calendar(
+        &self,
+        tenant: TenantId,
+        name: &str,
+        note: &Note<'_>,
+    ) -> Result<bool, StoreError> {
+        let mut transaction = self.writer.begin().await?;
+        let deleted = sqlx::query!(
+            "delete from calendar where tenant_id = $1 and name = $2",
+            tenant.0,
+            name
+        )
+        .execute(&mut *transaction)
+        .await?;
+        if deleted.rows_affected() == 0 {
+            return Ok(false);
+        }
+        let payload = serde_json::json!({ "calendar": name });
+        record(&mut transaction, tenant, note, "CALENDAR_DELETED", &payload).await?;
+        transaction.commit().await?;
+        Ok(true)
+    }
+}
+
+fn read(name: &str, settings: String) -> Result<Calendar, StoreError> {
+    Calendar::parse(&Json::from_canonical(settings)).map_err(|violations| {
+        let first = violations
+            .first()
+            .map(|one| format!("{}: {}", one.field, one.message));
+        StoreError::inconsistent("calendar", name, first.unwrap_or_default())
+    })
+}
+
+async fn record(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    note: &Note<'_>,
+    kind: &str,
+    payload: &serde_json::Value,
+) -> Result<(), StoreError> {
+    let stream = Stream {
+        tenant,
+        kind: StreamKind::Directory,
+        id: DIRECTORY,
+    };
+    append(connection, stream, note.draft(kind, 0, payload)).await
+}

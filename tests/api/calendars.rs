@@ -1,0 +1,181 @@
+//! Working calendars: put, read, listed, deleted, and on record.
+
+use super::*;
+
+/// Nine to five on Mondays.
+pub(super) fn office() -> Value {
+    json!({ "timeZone": "Europe/Berlin", "hours": { "monday": [{ "from": "09:00", "to": "17:00" }] } })
+}
+
+async fn delete(app: &TestApp, user: &str, name: &str) -> Answer {
+    let path = format!("/v1/calendars/{name}");
+    app.host().send(user, "DELETE", &path, &[], None).await
+}
+
+/// Type, sequence number and payload of each entry about calendars.
+async fn recorded(app: &TestApp) -> Vec<(String, i64, Value)> {
+    sqlx::query_as(
+        "select type, seq, payload::jsonb from audit_entry
+        where stream_kind = 'directory' and type like 'CALENDAR%' order by seq",
+    )
+    .fetch_all(app.database.admin_pool())
+    .await
+    .expect("entries")
+}
+
+#[tokio::test]
+async fn a_calendar_is_put_read_replaced_and_deleted() {
+    let app = TestApp::empty().await;
+    let path = "/v1/calendars/office";
+    app.get("author", path).await.problem(404, "not_found");
+    let mut put = app.put("admin", path, office()).await.expect(200);
+    assert!(put["updatedAt"].is_string());
+    assert_eq!(app.get("author", path).await.expect(200), put);
+    let mut expected = office();
+    expected["name"] = json!("office");
+    expected["updatedAt"] = put["updatedAt"].take();
+    put["updatedAt"] = expected["updatedAt"].clone();
+    assert_eq!(put, expected);
+
+    let mut other = office();
+    other["timeZone"] = json!("america/new_york");
+    other["holidays"] = json!(["2026-12-25"]);
+    other["exceptions"] = json!({ "2026-12-24": [{ "from": "09:00", "to": "12:00" }] });
+    let replaced = app.put("admin", path, other.clone()).await.expect(200);
+    assert_eq!(replaced["timeZone"], "America/New_York");
+    assert_eq!(replaced["exceptions"], other["exceptions"]);
+
+    app.put("admin", "/v1/calendars/a-first", office())
+        .await
+        .expect(200);
+    let list = app.get("author", "/v1/calendars").await.expect(200);
+    let listed: Vec<_> = list["data"]
+        .as_array()
+        .expect("a page")
+        .iter()
+        .map(|one| (one["name"].as_str(), one["timeZone"].as_str()))
+        .collect();
+    let expected = [
+        (Some("a-first"), Some("Europe/Berlin")),
+        (Some("office"), Some("America/New_York")),
+    ];
+    assert_eq!(listed, expected);
+    assert_eq!(list["page"]["next"], Value::Null);
+
+    assert_eq!(delete(&app, "admin", "office").await.status, 204);
+    delete(&app, "admin", "office")
+        .await
+        .problem(404, "not_found");
+    app.get("author", path).await.problem(404, "not_found");
+}
+
+#[tokio::test]
+async fn every_change_is_on_record_and_nothing_else() {
+    let app = TestApp::empty().await;
+    let path = "/v1/calendars/office";
+    app.put("admin", path, office()).await.expect(200);
+    // Nothing changes.
+    app.put("admin", path, office()).await.expect(200);
+    app.put("admin", path, json!({})).await;
+    delete(&app, "admin", "another").await;
+    let mut other = office();
+    other["timeZone"] = json!("UTC");
+    app.put("admin", path, other.clone()).await.expect(200);
+    delete(&app, "admin", "office").await;
+    let recorded = recorded(&app).await;
+    let first = recorded[0].1;
+    let expected = [
+        (
+            "CALENDAR_PUT".to_owned(),
+            first,
+            json!({ "calendar": "office", "settings": office() }),
+        ),
+        (
+            "CALENDAR_PUT".to_owned(),
+            first + 1,
+            json!({ "calendar": "office", "settings": other }),
+        ),
+        (
+            "CALENDAR_DELETED".to_owned(),
+            first + 2,
+            json!({ "calendar": "office" }),
+        ),
+    ];
+    assert_eq!(recorded, expected);
+}
+
+#[tokio::test]
+async fn only_who_may_write_the_directory_changes_calendars() {
+    let app = TestApp::empty().await;
+    let path = "/v1/calendars/office";
+    let refused = app.put("author", path, office()).await;
+    assert_eq!(
+        refused.problem(403, "permission_missing")["reason"],
+        "directory:write"
+    );
+    app.put("admin", path, office()).await.expect(200);
+    let refused = delete(&app, "author", "office").await;
+    assert_eq!(
+        refused.problem(403, "permission_missing")["reason"],
+        "directory:write"
+    );
+    app.get("author", path).await.expect(200);
+}
+
+#[tokio::test]
+async fn bad_settings_are_refused_by_their_pointers() {
+    let app = TestApp::empty().await;
+    let mut settings = office();
+    settings["timeZone"] = json!("Mars/Olympus");
+    settings["hours"]["monday"][0]["to"] = json!("5 pm");
+    settings["holidays"] = json!(["Christmas"]);
+    let problem = app.put("admin", "/v1/calendars/office", settings).await;
+    let problem = problem.problem(422, "invalid_request");
+    let errors: Vec<_> = problem["errors"]
+        .as_array()
+        .expect("errors")
+        .iter()
+        .map(|error| (error["pointer"].as_str(), error["code"].as_str()))
+        .collect();
+    let expected = [
+        (Some("/timeZone"), Some("unknown_time_zone")),
+        (Some("/hours/monday/0/to"), Some("malformed")),
+        (Some("/holidays/0"), Some("malformed")),
+    ];
+    assert_eq!(errors, expected);
+    for name in ["Office", "9to5", "an%20office", &"o".repeat(65)] {
+        let path = format!("/v1/calendars/{name}");
+        let refused = app.put("admin", &path, office()).await;
+        let problem = refused.problem(422, "invalid_request");
+        assert_eq!(problem["errors"][0]["pointer"], "/name", "{name}");
+    }
+    let listed = app.get("admin", "/v1/calendars").await.expect(200);
+    assert_eq!(listed["data"], json!([]));
+}
+
+#[tokio::test]
+async fn a_tenant_has_a_hundred_calendars_at_most() {
+    let app = TestApp::empty().await;
+    sql(
+        &app,
+        "insert into calendar select t.id, 'c' || n, '{\"hours\":{\"monday\":[{\"from\":\"09:00\",\"to\":\"10:00\"}]},\"timeZone\":\"UTC\"}', now()
+        from tenant t, generate_series(1, 99) n where t.name = 'default'",
+    )
+    .await;
+    // Both would be the hundredth.
+    let (one, other) = tokio::join!(
+        app.put("admin", "/v1/calendars/one", office()),
+        app.put("admin", "/v1/calendars/other", office())
+    );
+    let mut statuses = [one.status, other.status];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 422], "{} {}", one.text, other.text);
+    let refused = app.put("admin", "/v1/calendars/more", office()).await;
+    let problem = refused.problem(422, "invalid_request");
+    assert_eq!(problem["errors"][0]["code"], "too_many");
+    // One that is there is replaced all the same.
+    app.put("admin", "/v1/calendars/c7", office())
+        .await
+        .expect(200);
+    assert_eq!(recorded(&app).await.len(), 2);
+}

@@ -1,0 +1,239 @@
+//! Who gets which job, and what it costs to ask.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+use tokio::task::JoinSet;
+
+use super::*;
+
+#[tokio::test]
+async fn what_is_due_is_claimed_once_and_in_order() {
+    let shop = Shop::new().await;
+    let late = shop.job(clock::new_id(), noon() - seconds(30)).await;
+    let later = shop.job(clock::new_id(), noon() - seconds(10)).await;
+    let now = shop.job(clock::new_id(), noon()).await;
+    shop.job(clock::new_id(), noon() + seconds(1)).await;
+
+    let first = shop.claim(noon(), 2).await;
+    assert_eq!(ids(&first), [late, later]);
+    assert_eq!((first[0].kind.as_str(), first[0].attempts), ("deadline", 1));
+    assert_eq!(first[0].due_at, noon() - seconds(30));
+    assert_eq!(ids(&shop.claim(noon(), 2).await), [now]);
+    assert_eq!(shop.claim(noon(), 2).await, []);
+}
+
+#[tokio::test]
+async fn of_one_instance_only_the_earliest_is_handed_out() {
+    let shop = Shop::new().await;
+    let (busy, other) = (clock::new_id(), clock::new_id());
+    let third = shop.job(busy, noon() - seconds(1)).await;
+    let first = shop.job(busy, noon() - seconds(3)).await;
+    let second = shop.job(busy, noon() - seconds(2)).await;
+    let of_other = shop.job(other, noon()).await;
+
+    let claimed = shop.claim(noon(), 10).await;
+    assert_eq!(ids(&claimed), [first, of_other]);
+    assert_eq!(shop.claim(noon(), 10).await, []);
+    // As long as it exists, in hand or failed, the next one waits. Nobody else does.
+    let again = noon() + seconds(300);
+    let failed = shop.store.fail_job(&claimed[0], "no\0", again).await;
+    failed.expect("a failure");
+    shop.store.finish_job(&claimed[1]).await.expect("an end");
+    let next_of_other = shop.job(other, noon()).await;
+    let claimed = shop.claim(again - seconds(1), 10).await;
+    assert_eq!(ids(&claimed), [next_of_other]);
+    shop.store.finish_job(&claimed[0]).await.expect("an end");
+    for (expected, attempts) in [(first, 2), (second, 1), (third, 1)] {
+        let claimed = shop.claim(again, 10).await;
+        assert_eq!(
+            (ids(&claimed), claimed[0].attempts),
+            (vec![expected], attempts)
+        );
+        shop.store.finish_job(&claimed[0]).await.expect("an end");
+    }
+}
+
+#[tokio::test]
+async fn a_lease_that_is_over_is_claimed_again() {
+    let shop = Shop::new().await;
+    let job = shop.job(clock::new_id(), noon()).await;
+    let lost = shop.claim(noon(), 1).await;
+    assert_eq!(shop.claim(noon() + seconds(59), 1).await, []);
+    let again = shop.claim(noon() + seconds(60), 1).await;
+    assert_eq!((ids(&again), again[0].attempts), (vec![job], 2));
+
+    // Whoever lost it can neither put it off nor end it.
+    let soon = noon() + seconds(61);
+    shop.store
+        .fail_job(&lost[0], "too late", soon)
+        .await
+        .expect("nothing");
+    shop.store.finish_job(&lost[0]).await.expect("nothing");
+    assert_eq!(shop.claim(soon, 1).await, []);
+    let next = shop.store.next_due().await.expect("a look");
+    assert_eq!(next, Some(noon() + seconds(120)));
+    shop.store.finish_job(&again[0]).await.expect("an end");
+    assert_eq!(shop.store.next_due().await.expect("a look"), None);
+}
+
+#[tokio::test]
+async fn a_job_that_its_commit_put_off_is_not_ended() {
+    let shop = Shop::new().await;
+    shop.job(clock::new_id(), noon()).await;
+    let claimed = shop.claim(noon(), 1).await;
+    shop.run("update job set due_at = due_at + interval '1 day', lease_until = null, attempts = 0")
+        .await;
+    shop.store.finish_job(&claimed[0]).await.expect("nothing");
+    let next = shop.store.next_due().await.expect("a look");
+    assert_eq!(next, Some(noon() + seconds(24 * 60 * 60)));
+}
+
+#[tokio::test]
+async fn the_next_moment_is_that_of_a_job_that_can_be_claimed() {
+    let shop = Shop::new().await;
+    let busy = clock::new_id();
+    shop.job(busy, noon()).await;
+    shop.job(busy, noon() + seconds(1)).await;
+    shop.job(clock::new_id(), noon() + seconds(40)).await;
+    let next = async || shop.store.next_due().await.expect("a look");
+    assert_eq!(next().await, Some(noon()));
+    let claimed = shop.claim(noon(), 1).await;
+    // The second one of the instance waits for the first, whose lease ends later than the third one is due.
+    assert_eq!(next().await, Some(noon() + seconds(40)));
+    shop.store.finish_job(&claimed[0]).await.expect("an end");
+    assert_eq!(next().await, Some(noon() + seconds(1)));
+}
+
+#[tokio::test]
+async fn two_claimers_never_get_the_same_job() {
+    const JOBS: usize = 400;
+    let shop = Shop::new().await;
+    shop.run("insert into job select 1, gen_random_uuid(), 'deadline', gen_random_uuid(), timestamptz '2026-10-05 11:00Z' + n * interval '1 second', '{}' from generate_series(1, 400) n").await;
+    let mut claimers = JoinSet::new();
+    for _ in 0..6 {
+        let store = shop.store.clone();
+        claimers.spawn(async move {
+            let mut mine = Vec::new();
+            loop {
+                let claimed = store.claim_jobs(noon(), noon() + seconds(60), 7).await;
+                let claimed = claimed.expect("a claim");
+                if claimed.is_empty() {
+                    return mine;
+                }
+                mine.extend(ids(&claimed));
+            }
+        });
+    }
+    let claimed: Vec<_> = claimers.join_all().await.into_iter().flatten().collect();
+    let distinct: BTreeSet<_> = claimed.iter().collect();
+    assert!(distinct.len() == claimed.len(), "a job was claimed twice");
+    // Who finds all that is left locked stops; what is due then is claimed by the next.
+    let rest = shop.claim(noon(), 500).await;
+    assert_eq!(claimed.len() + rest.len(), JOBS);
+}
+
+#[tokio::test]
+async fn stuck_jobs_are_counted() {
+    let shop = Shop::new().await;
+    shop.job(clock::new_id(), noon()).await;
+    shop.job(clock::new_id(), noon()).await;
+    let count = async || shop.store.stuck_jobs().await.expect("a count");
+    shop.run("update job set attempts = 9").await;
+    assert_eq!(count().await, 0);
+    shop.claim(noon(), 1).await;
+    assert_eq!(count().await, 1);
+}
+
+/// The plan of a statement that the host sent before, as the writer runs it, and what it read.
+async fn explained(shop: &Shop, beginning: &str, arguments: &str) -> Value {
+    let file = std::fs::read_to_string(concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../host/src/store/jobs.rs"
+    ));
+    let file = file.expect("the store's source");
+    let from = file.find(beginning).expect("the statement");
+    let length = file[from..].find("\"#").expect("its end");
+    // Names and overrides of columns are for the host's compiler.
+    let statement = file[from..from + length]
+        .replace(" as \"due_at: Time\"", "")
+        .replace(" as \"ready_at!: Time\"", "");
+    let mut connection = shop
+        .database
+        .admin_pool()
+        .acquire()
+        .await
+        .expect("a connection");
+    let settings = "set role wrkflw_writer; set plan_cache_mode = force_generic_plan; set enable_seqscan = off;
+        set enable_hashjoin = off; set enable_mergejoin = off; set jit = off; deallocate all;";
+    let prepared = format!("{settings} prepare looked as {statement};");
+    sqlx::raw_sql(AssertSqlSafe(prepared))
+        .execute(&mut *connection)
+        .await
+        .expect("a statement");
+    let explain = format!("explain (analyze, buffers, format json) execute looked{arguments}");
+    let plan: Value = sqlx::query_scalar(AssertSqlSafe(explain))
+        .persistent(false)
+        .fetch_one(&mut *connection)
+        .await
+        .expect("a plan");
+    sqlx::raw_sql("reset role; deallocate all")
+        .execute(&mut *connection)
+        .await
+        .expect("an end");
+    plan[0]["Plan"].clone()
+}
+
+/// Pages that a plan touched.
+fn pages(plan: &Value) -> i64 {
+    let of = |name: &str| plan[name].as_i64().expect("a count");
+    of("Shared Hit Blocks") + of("Shared Read Blocks")
+}
+
+fn nodes(plan: &Value) -> Vec<String> {
+    let own = [&plan["Node Type"], &plan["Index Name"]]
+        .map(|value| value.as_str().unwrap_or_default())
+        .join(" ");
+    let below = plan["Plans"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .flat_map(nodes);
+    std::iter::once(own).chain(below).collect()
+}
+
+#[tokio::test]
+async fn jobs_to_come_and_jobs_in_hand_cost_a_claim_nothing() {
+    let shop = Shop::new().await;
+    let claim = "('2026-10-05 12:00Z', '2026-10-05 12:01Z', 10)";
+    shop.run(
+        "insert into job select 1, gen_random_uuid(), 'deadline', gen_random_uuid(), timestamptz '2026-10-06Z' + n * interval '1 second', '{}' from generate_series(1, 100000) n;
+        insert into job select 1, gen_random_uuid(), 'deadline', gen_random_uuid(), timestamptz '2026-10-05Z', '{}', timestamptz '2026-10-05 13:00Z' from generate_series(1, 5000) n",
+    )
+    .await;
+    // Neither with the statistics of an empty table, nor with those of a full one.
+    for round in ["fresh", "analysed"] {
+        let plan = explained(&shop, "with ready as", claim).await;
+        let nodes = nodes(&plan);
+        assert!(
+            nodes.contains(&"Index Scan job_ready".to_owned()),
+            "{round}: {nodes:?}"
+        );
+        assert!(
+            nodes
+                .iter()
+                .all(|node| !node.starts_with("Sort") && !node.starts_with("Seq")),
+            "{round}: {nodes:?}"
+        );
+        assert!(pages(&plan) <= 10, "{round}: {} pages", pages(&plan));
+        let plan = explained(&shop, "select greatest(j.due_at", "").await;
+        assert!(pages(&plan) <= 20, "{round}: {} pages", pages(&plan));
+        shop.run("analyze job").await;
+    }
+    for _ in 0..10 {
+        shop.job(clock::new_id(), noon()).await;
+    }
+    let plan = explained(&shop, "with ready as", claim).await;
+    assert_eq!(plan["Actual Rows"].as_f64(), Some(10.0), "{plan}");
+    assert!(pages(&plan) <= 300, "{} pages", pages(&plan));
+}

@@ -1,0 +1,77 @@
+//! What hosts do later: jobs and rechecks, claimed by lease from a real PostgreSQL.
+//!
+//! `claims` asks the store alone; `worker` and `rechecks` run the worker, with a stand-in that notes what it is asked.
+
+mod claims;
+mod rechecks;
+mod worker;
+
+use jiff::{SignedDuration, Timestamp};
+use sqlx::AssertSqlSafe;
+use uuid::Uuid;
+use wrkflw::clock;
+use wrkflw::store::jobs::Job;
+use wrkflw::store::{PoolSizes, Store};
+
+use crate::support::postgres::{TestDatabase, database};
+
+/// A store with a database of its own.
+struct Shop {
+    database: TestDatabase,
+    store: Store,
+}
+
+/// A moment to start from.
+fn noon() -> Timestamp {
+    "2026-10-05T12:00Z".parse().expect("a moment")
+}
+
+fn seconds(seconds: i64) -> SignedDuration {
+    SignedDuration::from_secs(seconds)
+}
+
+impl Shop {
+    async fn new() -> Shop {
+        let database = database(async |url: &str| Store::migrate(url).await).await;
+        let sizes = PoolSizes {
+            writer: 8,
+            reader: 1,
+            relay: 1,
+        };
+        let store = Store::connect(database.url(), sizes).expect("a URL");
+        Shop { database, store }
+    }
+
+    /// Leaves a deadline on an instance; gives its id.
+    async fn job(&self, instance: Uuid, due_at: Timestamp) -> Uuid {
+        leave(&self.database, instance, due_at).await
+    }
+
+    async fn claim(&self, now: Timestamp, limit: i64) -> Vec<Job> {
+        let claimed = self.store.claim_jobs(now, now + seconds(60), limit).await;
+        claimed.expect("a claim")
+    }
+
+    async fn run(&self, sql: &str) {
+        let sql = AssertSqlSafe(sql.to_owned());
+        let ran = sqlx::raw_sql(sql).execute(self.database.admin_pool()).await;
+        ran.expect("a statement");
+    }
+}
+
+/// Leaves a deadline on an instance of tenant 1; gives its id.
+async fn leave(database: &TestDatabase, instance: Uuid, due_at: Timestamp) -> Uuid {
+    let id = clock::new_id();
+    sqlx::query("insert into job (tenant_id, id, kind, instance_id, due_at, payload) values (1, $1, 'deadline', $2, $3::text::timestamptz, '{}')")
+        .bind(id)
+        .bind(instance)
+        .bind(due_at.to_string())
+        .execute(database.admin_pool())
+        .await
+        .expect("a job");
+    id
+}
+
+fn ids(jobs: &[Job]) -> Vec<Uuid> {
+    jobs.iter().map(|job| job.id).collect()
+}
