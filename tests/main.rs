@@ -12,3 +12,4 @@ mod roles;
 mod sandbox;
 mod support;
 mod tidy;
+mod work;

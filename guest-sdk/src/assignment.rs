@@ -3,8 +3,11 @@
 //! An assignment offers; the host claims, delegates and excludes, and finds somebody when nobody
 //! is left.
 
+use std::fmt::Display;
+
 use crate::{
-    Assignment, Deadline, Due, Flow, Graph, Offer, OverdueAction, Principal, Triggers, WorkingTime,
+    Assignment, Deadline, Due, Flow, Graph, Moment, Offer, OverdueAction, Principal, Triggers,
+    WorkingTime,
 };
 
 impl Assignment {
@@ -34,6 +37,42 @@ impl Assignment {
     /// One task, for whoever manages this person.
     pub fn to_manager_of(user: &str) -> Self {
         Self::new([Offer::new("").to_manager_of(user)])
+    }
+
+    /// One task, for the person whom the data names, such as `managerId`; where it names nobody, for
+    /// whoever manages the other one.
+    pub fn to_user_or_manager_of(user: Option<&str>, managed: &str) -> Self {
+        match user.map(str::trim).filter(|user| !user.is_empty()) {
+            Some(user) => Self::to_user(user),
+            None => Self::to_manager_of(managed),
+        }
+    }
+
+    /// A task for each of these people, so many of whom have to decide alike.
+    ///
+    /// [`Event::quorum`](crate::Event::quorum) says in `transition` when that is certain.
+    pub fn any_of<U: AsRef<str>>(people: impl IntoIterator<Item = U>, needed: u32) -> Self {
+        let offers = people.into_iter().map(|user| {
+            let user = user.as_ref();
+            Offer::new(user).to_user(user)
+        });
+        Self::new(offers).needed(needed)
+    }
+
+    /// No task for these people: their own offers are left out, so that nothing is counted that nobody
+    /// can decide.
+    pub fn without<U: AsRef<str>>(mut self, users: impl IntoIterator<Item = U>) -> Self {
+        for user in users {
+            let theirs = [Principal::User(user.as_ref().into())];
+            self.offers.retain(|offer| offer.candidates != theirs);
+        }
+        self
+    }
+
+    /// The same said of every offer so far: its form, its deadlines.
+    pub fn each(mut self, of_one: impl FnMut(Offer) -> Offer) -> Self {
+        self.offers = self.offers.into_iter().map(of_one).collect();
+        self
     }
 
     /// No task. The host looks for somebody, and tells the operator if there is nobody.
@@ -123,8 +162,9 @@ impl Offer {
         self
     }
 
-    /// JSON Schema 2020-12 of what the decider fills in.
-    pub fn form(mut self, schema: &serde_json::Value) -> Self {
+    /// JSON Schema 2020-12 of what the decider fills in: by `json!`, or the text of a file by
+    /// `include_str!`.
+    pub fn form(mut self, schema: impl Display) -> Self {
         self.form = Some(schema.to_string());
         self
     }
@@ -141,57 +181,59 @@ impl Offer {
     }
 }
 
-impl Deadline {
-    /// Remind whoever has the work.
-    pub fn remind(when: Due) -> Self {
-        Self {
-            when,
-            repeat: None,
-            action: OverdueAction::Remind,
-        }
-    }
-
-    /// Ask [`Flow::assign`] again.
-    pub fn escalate(when: Due) -> Self {
-        Self {
-            when,
-            repeat: None,
-            action: OverdueAction::Escalate,
-        }
-    }
-
-    /// Take the task back from an owner who sits on it.
-    pub fn release(when: Due) -> Self {
-        Self {
-            when,
-            repeat: None,
-            action: OverdueAction::Release,
-        }
-    }
-
-    /// Fire a trigger of the state; the graph has to allow it by `FiredBy::DEADLINE`.
-    pub fn fire(when: Due, trigger: impl Triggers) -> Self {
-        Self {
-            when,
-            repeat: None,
-            action: OverdueAction::Fire(trigger.name().into()),
-        }
-    }
-
-    /// And again after each pause of so many seconds, until the work is done.
-    pub fn every(mut self, seconds: u32) -> Self {
-        self.repeat = Some(seconds);
-        self
-    }
-}
-
 impl Due {
+    /// So many hours after the state was entered or the task created.
+    pub fn after_hours(count: u32) -> Self {
+        Self::After(hours(count))
+    }
+
     /// So many seconds of working time later, by the tenant's calendar of this name.
     pub fn working(seconds: u32, calendar: &str) -> Self {
         Self::Working(WorkingTime {
             time: seconds,
             calendar: calendar.into(),
         })
+    }
+
+    /// At this moment, wherever it comes from.
+    pub fn at(moment: Moment) -> Self {
+        Self::At(moment.to_string())
+    }
+
+    /// Whoever has the work is reminded then.
+    pub fn remind(self) -> Deadline {
+        self.acts(OverdueAction::Remind)
+    }
+
+    /// [`Flow::escalate`] is asked then.
+    pub fn escalate(self) -> Deadline {
+        self.acts(OverdueAction::Escalate)
+    }
+
+    /// The task is taken back then from an owner who sits on it.
+    pub fn release(self) -> Deadline {
+        self.acts(OverdueAction::Release)
+    }
+
+    /// A trigger of the state is fired then; the graph has to allow it by `FiredBy::DEADLINE`.
+    pub fn fire(self, trigger: impl Triggers) -> Deadline {
+        self.acts(OverdueAction::Fire(trigger.name().into()))
+    }
+
+    fn acts(self, action: OverdueAction) -> Deadline {
+        Deadline {
+            when: self,
+            repeat: None,
+            action,
+        }
+    }
+}
+
+impl Deadline {
+    /// And again after each pause of so many seconds, until the work is done.
+    pub fn every(mut self, seconds: u32) -> Self {
+        self.repeat = Some(seconds);
+        self
     }
 }
 

@@ -50,7 +50,11 @@ impl<F: Flow> Guest for Logic<F> {
     fn assign(snapshot: wire::Snapshot, state: String, cause: AssignCause) -> Assignment {
         match entered::<F>(snapshot, &state) {
             Ok((facts, entered)) => {
-                F::assign(&facts, entered, &cause).labelled::<F>(&F::graph(&facts.config), &state)
+                let assignment = match &cause {
+                    AssignCause::Overdue(overdue) => F::escalate(&facts, entered, overdue),
+                    AssignCause::Entered | AssignCause::Migrated => F::assign(&facts, entered),
+                };
+                assignment.labelled::<F>(&F::graph(&facts.config), &state)
             }
             Err(reason) => Assignment::new([Offer::new(&reason.message)]),
         }

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::bindings::wrkflw::flow::types as wire;
 use crate::{
-    Actor, AttributeValue, ChildStatus, Decision, EventSource, Flow, Instance, Names, PastState,
-    Reason, StateInstance, Task, Triggers, Verdict, Violation, json,
+    Actor, AttributeValue, ChildStatus, Decision, EventSource, Flow, Instance, Moment, Names,
+    PastState, Reason, StateInstance, Task, Triggers, Violation, json,
 };
 
 /// What is known about an instance at one moment.
@@ -23,8 +23,8 @@ pub struct Facts<F: Flow> {
     pub config: F::Config,
     /// The instance's data.
     pub data: F::Data,
-    /// The time of the command, as RFC 3339 in UTC. There is no other clock.
-    pub now: String,
+    /// The time of the command. There is no other clock.
+    pub now: Moment,
     /// Who started it, about what, and when.
     pub instance: Instance,
     /// States being worked on; more than one after a fork.
@@ -48,6 +48,8 @@ pub struct Event<F: Flow> {
     pub stay: StateInstance,
     /// Form fields, signal payload, service reply or the child's data.
     pub input: Value,
+    /// The same as it was written, for numbers that a `Value` would round.
+    input_text: String,
 }
 
 impl<F: Flow> Facts<F> {
@@ -60,6 +62,8 @@ impl<F: Flow> Facts<F> {
             waiting,
             past,
         } = snapshot;
+        let now = Moment::parse(&now)
+            .ok_or_else(|| vec![Violation::new("", "now", format!("{now:?} is no time."))])?;
         let config = json::parse(&config)?;
         let data = json::parse(&instance.data)?;
         Ok(Self {
@@ -76,6 +80,11 @@ impl<F: Flow> Facts<F> {
     /// Who started the instance.
     pub fn initiator(&self) -> &str {
         &self.instance.initiator
+    }
+
+    /// Whether the instance is this person's request: theirs, or a predecessor's or parent's of theirs.
+    pub fn is_requester(&self, user: &str) -> bool {
+        self.instance.requesters.iter().any(|one| one == user)
     }
 
     /// The value of an attribute.
@@ -100,7 +109,8 @@ impl<F: Flow> Facts<F> {
             .filter(move |stay| stay.name == state.name())
     }
 
-    /// Everybody who has ever decided in this state, oldest first: `exclude` them for four eyes.
+    /// Everybody who has ever decided in this state, or for whom somebody has, oldest first:
+    /// `exclude` them for four eyes.
     pub fn deciders(&self, state: F::State) -> Vec<&str> {
         let past = self.past_stays(state).flat_map(PastState::decisions);
         let present = self
@@ -109,7 +119,9 @@ impl<F: Flow> Facts<F> {
             .filter(move |stay| stay.name == state.name())
             .flat_map(StateInstance::decisions);
         past.chain(present)
-            .map(|decision| decision.actor.as_str())
+            .flat_map(|decision| [Some(&decision.actor), decision.on_behalf_of.as_ref()])
+            .flatten()
+            .map(String::as_str)
             .collect()
     }
 }
@@ -143,6 +155,7 @@ impl<F: Flow> Event<F> {
             source: event.source,
             stay,
             input,
+            input_text: event.input,
         })
     }
 
@@ -182,25 +195,10 @@ impl<F: Flow> Event<F> {
         Some(child)
     }
 
-    /// The input as a type of the author's; what does not fit is the verdict to return.
-    pub fn input<I: DeserializeOwned>(&self) -> Result<I, Verdict> {
-        json::read(self.input.clone()).map_err(Verdict::Invalid)
-    }
-
-    /// Decisions for this trigger in the present stay, the one being cast included.
-    pub fn votes(&self, trigger: F::Trigger) -> usize {
-        let this = matches!(self.source, EventSource::Task(_)) && self.trigger == trigger;
-        self.stay.votes(trigger) + usize::from(this)
-    }
-
-    /// Tasks of the present stay that are still undecided once this decision is cast.
-    pub fn undecided(&self) -> usize {
-        let this = self.task().map(|task| &task.id);
-        self.stay
-            .tasks
-            .iter()
-            .filter(|task| task.is_open() && Some(&task.id) != this)
-            .count()
+    /// The input as a type of the author's; what does not fit becomes a verdict in `guard` and a
+    /// reason in `transition`.
+    pub fn input<I: DeserializeOwned>(&self) -> Result<I, Vec<Violation>> {
+        json::parse(&self.input_text)
     }
 }
 
@@ -239,6 +237,14 @@ impl Actor {
     /// Whether the person is a member of this group.
     pub fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|one| one == group)
+    }
+
+    /// Whether the person, or whom they act for, is among these.
+    pub fn is_among(&self, people: &[&str]) -> bool {
+        let both = [Some(&self.id), self.on_behalf_of.as_ref()];
+        both.into_iter()
+            .flatten()
+            .any(|one| people.contains(&one.as_str()))
     }
 
     /// Whether the person's roles permit this (`subject:action`).

@@ -6,7 +6,7 @@
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    Actor, AssignCause, Assignment, Event, Facts, FiredBy, Graph, Names, Plan, Reason, ServiceCall,
+    Actor, Assignment, Event, Facts, FiredBy, Graph, Names, Overdue, Plan, Reason, ServiceCall,
     States, Triggers, Verdict, Violation, Waiting, allow,
 };
 
@@ -52,13 +52,20 @@ pub trait Flow: Sized + 'static {
         Plan::along(facts, event)
     }
 
-    /// Who works on the task state being entered? By default: the initiator on their own work,
-    /// and nobody elsewhere - which the host reports, and a test of the flow fails on.
-    fn assign(facts: &Facts<Self>, state: Self::State, _cause: &AssignCause) -> Assignment {
+    /// Who works on the task state being entered, or migrated to? By default: the initiator on their
+    /// own work, and nobody elsewhere - which the host reports, and a test of the flow fails on.
+    fn assign(facts: &Facts<Self>, state: Self::State) -> Assignment {
         match Self::graph(&facts.config).drawn(state.name()) {
             Some(drawn) if drawn.own_work => Assignment::to_user(facts.initiator()),
             _ => Assignment::nobody(),
         }
+    }
+
+    /// Who gets the work that was not done in time? The offers replace the task that is overdue, or
+    /// where the state as a whole is, those still open. By default: [the managers](Assignment::upwards)
+    /// of those who had it.
+    fn escalate(facts: &Facts<Self>, state: Self::State, overdue: &Overdue) -> Assignment {
+        Assignment::upwards(facts, state, overdue)
     }
 
     /// What does the service state being entered ask, and of whom? By default: the service that

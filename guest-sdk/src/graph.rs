@@ -3,6 +3,7 @@
 //! Whether the drawing makes sense - every state reachable, every way leading somewhere - the host
 //! checks when a version is published; here only the names are certain to exist.
 
+use std::fmt::Display;
 use std::marker::PhantomData;
 
 use crate::bindings::wrkflw::flow::types::{
@@ -66,8 +67,9 @@ impl<S: States, T: Triggers> Graph<S, T> {
         self
     }
 
-    /// JSON Schema 2020-12 that an instance's data satisfies at all times.
-    pub fn schema(mut self, schema: serde_json::Value) -> Self {
+    /// JSON Schema 2020-12 that an instance's data satisfies at all times: by `json!`, or the text of
+    /// a file by `include_str!`.
+    pub fn schema(mut self, schema: impl Display) -> Self {
         self.definition.data_schema = Some(schema.to_string());
         self
     }
@@ -141,6 +143,12 @@ impl<S: States, T: Triggers> Graph<S, T> {
         self
     }
 
+    /// A way out that a signal takes, beside what the kind of state suggests: a withdrawal, say. Who may
+    /// send it is for [`Flow::guard`](crate::Flow::guard) to say.
+    pub fn on_signal(self, trigger: T, targets: impl Targets<S>) -> Self {
+        self.on(trigger, targets).by(FiredBy::SIGNAL)
+    }
+
     /// What may fire the trigger just given, instead of what the kind of state suggests:
     /// `.by(FiredBy::DECISION | FiredBy::DEADLINE)`.
     pub fn by(mut self, sources: FiredBy) -> Self {
@@ -181,15 +189,20 @@ impl<S: States, T: Triggers> Graph<S, T> {
 
     /// The only state that the trigger leads to.
     pub(crate) fn only_target(&self, source: S, trigger: T) -> Result<S, Reason> {
-        let ways = self.definition.transitions.iter();
-        let targets = ways
-            .filter(|way| way.source == source.name() && way.trigger == trigger.name())
-            .flat_map(|way| &way.targets);
-        if let [Some(target)] = targets.map(|name| S::parse(name)).collect::<Vec<_>>()[..] {
+        if let [target] = self.targets(source, trigger)[..] {
             return Ok(target);
         }
         let message = format!("{trigger:?} in {source:?} leads to no single state.");
         Err(Reason::new("no_single_target", message))
+    }
+
+    /// Where the trigger may lead.
+    pub(crate) fn targets(&self, source: S, trigger: T) -> Vec<S> {
+        let ways = self.definition.transitions.iter();
+        ways.filter(|way| way.source == source.name() && way.trigger == trigger.name())
+            .flat_map(|way| &way.targets)
+            .filter_map(|name| S::parse(name))
+            .collect()
     }
 
     /// The trigger of the state that this source may fire.

@@ -8,38 +8,45 @@ use serde_json::{Map, Value};
 
 use crate::Violation;
 
-/// Reads a JSON text as a `T`.
+/// Reads a JSON text as a `T`. Numbers reach it as they are written.
 pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, Vec<Violation>> {
-    let value: Value = serde_json::from_str(text).map_err(|error| {
-        vec![Violation::new(
-            "",
-            "syntax",
-            format!("This is no JSON: {error}."),
-        )]
-    })?;
-    read(value)
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let value = serde_path_to_error::deserialize(&mut reader).map_err(unreadable)?;
+    reader.end().map_err(|error| vec![syntax(&error)])?;
+    Ok(value)
 }
 
 /// Reads a JSON value as a `T`.
 pub(crate) fn read<T: DeserializeOwned>(value: Value) -> Result<T, Vec<Violation>> {
-    serde_path_to_error::deserialize(value).map_err(|error| {
-        let message = error.inner().to_string();
-        let mut field = pointer(error.path());
-        let code = match message.split('`').collect::<Vec<_>>()[..] {
-            ["missing field ", name, ..] => {
+    serde_path_to_error::deserialize(value).map_err(unreadable)
+}
+
+fn unreadable(error: serde_path_to_error::Error<serde_json::Error>) -> Vec<Violation> {
+    let inner = error.inner();
+    if inner.is_syntax() || inner.is_eof() {
+        return vec![syntax(inner)];
+    }
+    let place = format!(" at line {} column {}", inner.line(), inner.column());
+    let message = inner.to_string().replace(&place, "");
+    let mut field = pointer(error.path());
+    let code = match message.split('`').collect::<Vec<_>>()[..] {
+        ["missing field ", name, ..] => {
+            field = format!("{field}/{}", escape(name));
+            "required"
+        }
+        ["unknown field ", name, ..] => {
+            if !field.ends_with(&format!("/{}", escape(name))) {
                 field = format!("{field}/{}", escape(name));
-                "required"
             }
-            ["unknown field ", name, ..] => {
-                if !field.ends_with(&format!("/{}", escape(name))) {
-                    field = format!("{field}/{}", escape(name));
-                }
-                "unknown"
-            }
-            _ => "type",
-        };
-        vec![Violation::new(&field, code, message)]
-    })
+            "unknown"
+        }
+        _ => "type",
+    };
+    vec![Violation::new(&field, code, message)]
+}
+
+fn syntax(error: &serde_json::Error) -> Violation {
+    Violation::new("", "syntax", format!("This is no JSON: {error}."))
 }
 
 fn pointer(path: &serde_path_to_error::Path) -> String {
@@ -126,6 +133,7 @@ mod tests {
             (r#"{"lines": [{}]}"#, "/lines/0/amount", "required"),
             (r#"{"lines": [], "a/b": 1}"#, "/a~1b", "unknown"),
             ("{", "", "syntax"),
+            (r#"{"lines": []} more"#, "", "syntax"),
         ] {
             let violations = parse::<Order>(text).expect_err(text);
             assert_eq!(

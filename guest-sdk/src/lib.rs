@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
-//! use wrkflw_guest::{AssignCause, Assignment, Facts, Flow, Graph, NoConfig};
+//! use wrkflw_guest::{Assignment, Facts, Flow, Graph, NoConfig};
 //!
 //! wrkflw_guest::states! { pub enum State { Review, Accepted, Declined } }
 //! wrkflw_guest::triggers! { pub enum Trigger { Accept, Decline } }
@@ -32,7 +32,7 @@
 //!             .terminal(State::Declined, "DECLINED")
 //!     }
 //!
-//!     fn assign(facts: &Facts<Self>, _: State, _: &AssignCause) -> Assignment {
+//!     fn assign(facts: &Facts<Self>, _: State) -> Assignment {
 //!         Assignment::to_user(&facts.data.reviewer)
 //!     }
 //! }
@@ -51,32 +51,57 @@
 //! Where to look: [`Graph`] for drawing, [`Facts`] and [`Event`] for what is known, [`Verdict`],
 //! [`Plan`], [`Assignment`], [`ServiceCall`] and [`Waiting`] for the answers, [`testing`] for
 //! tests that run in milliseconds without wasm.
+//!
+//! | to | use |
+//! |---|---|
+//! | have so many of several people agree | [`Assignment::any_of`], then [`Event::quorum`] |
+//! | ask somebody whom the data names | [`Assignment::to_user_or_manager_of`] |
+//! | remind and escalate | [`Sla`], [`Due`]; who gets it then: [`Flow::escalate`] |
+//! | keep people apart | [`Facts::deciders`] with [`Assignment::exclude`] or [`Event::by_none_of`] |
+//! | ask for a comment, a field, the requester | [`Event::with_comment`], [`Event::with_field`], [`Event::by_requester`] |
+//! | compare money | [`Decimal`] |
+//! | count time | [`Moment`] |
+//! | lead back to where an instance has been | [`Event::way_back`], [`Facts::came_through`], [`Facts::last_stay`] |
+//! | give up the other branches | [`Plan::cancel_others`] |
+//! | wait for signals, also early ones, or children | [`Waiting`], [`Event::children_running`] |
 
 #![deny(missing_docs)]
 
 mod assignment;
+mod attribute;
 mod bindings;
 mod config;
+mod decimal;
+mod demands;
+mod escalation;
 mod export;
 mod facts;
 mod flow;
 mod graph;
 mod json;
+mod lineage;
+mod moment;
 mod names;
 mod plan;
+mod quorum;
+mod sla;
 pub mod testing;
 mod verdict;
 mod waiting;
 
-pub use serde_json::json;
+pub use serde_json::{Value, json};
 
 pub use assignment::{days, hours, minutes};
 pub use config::NoConfig;
+pub use decimal::Decimal;
 pub use facts::{Event, Facts};
 pub use flow::Flow;
 pub use graph::{Graph, Targets};
+pub use moment::Moment;
 pub use names::{Names, States, Triggers};
 pub use plan::Plan;
+pub use quorum::Quorum;
+pub use sla::Sla;
 pub use verdict::{allow, deny, invalid};
 
 // What the contract says, as it says it.
@@ -95,7 +120,7 @@ pub mod plumbing {
     pub use crate::bindings::{export_logic, exports, wrkflw};
     pub use crate::config::Setting;
     pub use crate::export::{Logic, is_flow};
-    pub use crate::names::{ascii, capitals, capitals_len};
+    pub use crate::names::{ascii, capitals, capitals_len, named};
 
     /// Stands in the component's custom section `wrkflw:sdk`.
     pub const SDK: &[u8; SDK_TEXT.len()] = SDK_TEXT

@@ -6,6 +6,8 @@
 
 use std::fmt::Debug;
 
+use serde::{Deserialize, Deserializer, de};
+
 /// An enum whose variants have names on the wire; made by [`states!`](crate::states) and
 /// [`triggers!`](crate::triggers) only.
 pub trait Names: Copy + Eq + Debug + 'static {
@@ -78,12 +80,31 @@ macro_rules! names_enum {
             }
         }
 
+        impl $crate::plumbing::serde::Serialize for $name {
+            fn serialize<S: $crate::plumbing::serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.serialize_str($crate::Names::name(*self))
+            }
+        }
+
+        impl<'de> $crate::plumbing::serde::Deserialize<'de> for $name {
+            fn deserialize<D: $crate::plumbing::serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                $crate::plumbing::named(from)
+            }
+        }
+
         impl PartialEq<$name> for String {
             fn eq(&self, other: &$name) -> bool {
                 self == $crate::Names::name(*other)
             }
         }
     };
+}
+
+/// Reads a name from JSON, such as the state that a form asks for.
+pub fn named<'de, N: Names, D: Deserializer<'de>>(from: D) -> Result<N, D::Error> {
+    let name = String::deserialize(from)?;
+    N::parse(&name)
+        .ok_or_else(|| de::Error::custom(format!("this flow knows no {name:?} of this kind")))
 }
 
 /// How long `identifier` is in capitals: every capital but the first begins another word.
@@ -143,5 +164,9 @@ mod tests {
         assert_eq!(State::parse("Draft"), Some(State::Draft));
         assert_eq!(State::parse("draft"), None);
         assert!("NEEDS_WORK".to_owned() == Trigger::NeedsWork);
+        let read: Vec<State> = serde_json::from_str(r#"["FinalReview"]"#).expect("a state");
+        assert_eq!(read, [State::FinalReview]);
+        assert!(serde_json::from_str::<Trigger>(r#""APPROVED""#).is_err());
+        assert_eq!(serde_json::json!(Trigger::NeedsWork), "NEEDS_WORK");
     }
 }

@@ -47,6 +47,14 @@ impl<S: States> Plan<S> {
         Self::entering(Some(vec![]))
     }
 
+    /// Cancel every other branch, those at a join included.
+    pub fn cancel_others<F: Flow<State = S>>(mut self, facts: &Facts<F>, event: &Event<F>) -> Self {
+        let stays = facts.active.iter().chain(&facts.waiting);
+        let others = stays.filter(|stay| stay.id != event.stay.id);
+        self.rest.cancel.extend(others.map(|stay| stay.id.clone()));
+        self
+    }
+
     /// Cancel another branch.
     pub fn cancel(mut self, stay: &StateInstance) -> Self {
         self.rest.cancel.push(stay.id.clone());
@@ -77,13 +85,22 @@ impl<S: States> Plan<S> {
         self
     }
 
-    /// Set an attribute that the graph declares.
-    pub fn attribute(mut self, name: &str, value: AttributeValue) -> Self {
+    /// Set an attribute that the graph declares: a text, a boolean, a [`Decimal`](crate::Decimal),
+    /// an `f64`, a [`Moment`](crate::Moment) or bytes, as it was declared.
+    pub fn attribute(mut self, name: &str, value: impl Into<AttributeValue>) -> Self {
         self.rest.attributes.push(Attribute {
             name: name.into(),
-            value: Some(value),
+            value: Some(value.into()),
         });
         self
+    }
+
+    /// Set an attribute where there is a value, and take it from the instance where there is none.
+    pub fn attribute_if_any(self, name: &str, value: Option<impl Into<AttributeValue>>) -> Self {
+        match value {
+            Some(value) => self.attribute(name, value),
+            None => self.without_attribute(name),
+        }
     }
 
     /// Take an attribute from the instance.

@@ -60,6 +60,27 @@ impl Violation {
             message: message.into(),
         }
     }
+
+    /// This violation if the condition holds, else none: what [`Flow::check`](crate::Flow::check) says.
+    pub fn when(self, condition: bool) -> Vec<Self> {
+        Vec::from_iter(condition.then_some(self))
+    }
+}
+
+/// What was asked for is there, or what is wrong with it.
+impl<T> From<Result<T, Vec<Violation>>> for Verdict {
+    fn from(read: Result<T, Vec<Violation>>) -> Self {
+        read.map_or_else(Self::from, |_| Self::Allow)
+    }
+}
+
+impl From<Vec<Violation>> for Verdict {
+    fn from(violations: Vec<Violation>) -> Self {
+        match violations[..] {
+            [] => Self::Allow,
+            [..] => Self::Invalid(violations),
+        }
+    }
 }
 
 /// For a refusal of `transition`, which has room for one reason only.

@@ -6,9 +6,9 @@ use wrkflw_guest::testing::{
     Scenario, child, deadline, decide, escalate, failure, given, reply, signal, start,
 };
 use wrkflw_guest::{
-    Actor, AssignCause, Assignment, AttributeType, AttributeValue, Child, Deadline, Due, Event,
-    Facts, FiredBy, Flow, Graph, Offer, Plan, Reason, ServiceCall, Verdict, Violation, Waiting,
-    days, deny, hours, invalid, json,
+    Actor, Assignment, AttributeType, AttributeValue, Child, Due, Event, Facts, FiredBy, Flow,
+    Graph, Offer, Overdue, Plan, Quorum, Reason, ServiceCall, Verdict, Violation, Waiting, days,
+    deny, hours, invalid, json,
 };
 
 wrkflw_guest::states! { enum State { Check, Unrated, Sort, Board, Legal, Technical, Agreed, Delivery, Done, Refused } }
@@ -40,9 +40,8 @@ impl Flow for Orders {
     type Trigger = Trigger;
 
     fn check(config: &Config) -> Vec<Violation> {
-        let impossible = (config.quorum == 0 || config.quorum > 3)
-            .then(|| Violation::new("/quorum", "range", "There are three of them."));
-        impossible.into_iter().collect()
+        let impossible = config.quorum == 0 || config.quorum > 3;
+        Violation::new("/quorum", "range", "There are three of them.").when(impossible)
     }
 
     fn graph(_: &Config) -> Graph<State, Trigger> {
@@ -90,10 +89,7 @@ impl Flow for Orders {
                 let answer: Rating = event
                     .input()
                     .map_err(|_| Reason::new("rating", "The service sent no rating."))?;
-                let plan = Plan::to(State::Sort).attribute(
-                    "amount",
-                    AttributeValue::Decimal(facts.data.amount.to_string()),
-                );
+                let plan = Plan::to(State::Sort).attribute("amount", i64::from(facts.data.amount));
                 plan.change(facts, |order| order.rating = Some(answer.rating))
                     .publish("rated", &event.input)
             }
@@ -101,9 +97,7 @@ impl Flow for Orders {
                 Plan::to(State::Delivery).note("below the limit")
             }
             (State::Sort, _) => Plan::to(State::Board),
-            (State::Board, Trigger::Approve)
-                if event.votes(Trigger::Approve) < facts.config.quorum as usize =>
-            {
+            (State::Board, Trigger::Approve) if event.quorum(Trigger::Approve) == Quorum::Open => {
                 Plan::stay()
             }
             (State::Board, Trigger::Approve) => Plan::fork([State::Legal, State::Technical]),
@@ -117,20 +111,26 @@ impl Flow for Orders {
         })
     }
 
-    fn assign(facts: &Facts<Self>, state: State, cause: &AssignCause) -> Assignment {
-        match (state, cause) {
-            (State::Board, AssignCause::Overdue(_)) => Assignment::to_group("chair"),
-            (State::Board, AssignCause::Entered) => Assignment::new(
+    fn assign(facts: &Facts<Self>, state: State) -> Assignment {
+        match state {
+            State::Board => Assignment::new(
                 ["one", "two", "three"].map(|seat| Offer::new(seat).to_group("board")),
             )
             .needed(facts.config.quorum)
             .priority(5)
-            .deadline(Deadline::escalate(Due::working(hours(8), "office")).every(days(1)))
-            .deadline(Deadline::fire(Due::After(days(7)), Trigger::Reject)),
-            (State::Legal, _) => Assignment::to_group("legal")
+            .deadline(Due::working(hours(8), "office").escalate().every(days(1)))
+            .deadline(Due::After(days(7)).fire(Trigger::Reject)),
+            State::Legal => Assignment::to_group("legal")
                 .exclude(facts.deciders(State::Board))
                 .fallback("office"),
             _ => Assignment::to_manager_of(facts.initiator()),
+        }
+    }
+
+    fn escalate(facts: &Facts<Self>, state: State, overdue: &Overdue) -> Assignment {
+        match state {
+            State::Board => Assignment::to_group("chair"),
+            _ => Assignment::upwards(facts, state, overdue),
         }
     }
 
@@ -150,7 +150,7 @@ impl Flow for Orders {
         let waiting = Waiting::for_children([invoice])
             .correlation(&facts.instance.entity_id)
             .keep_early();
-        waiting.deadline(Deadline::fire(Due::After(days(30)), Trigger::Late).every(days(7)))
+        waiting.deadline(Due::After(days(30)).fire(Trigger::Late).every(days(7)))
     }
 }
 

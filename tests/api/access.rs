@@ -52,11 +52,11 @@ impl World {
             ("instances", _) => approval_start("doc-2"),
             ("decide", _) => json!({ "outcome": "APPROVE" }),
             ("cancel", _) => json!({ "reason": "no longer needed" }),
+            ("{name}", "put") => office(),
             ("manager", _) => json!({ "manager": "reviewer" }),
             ("absences", _) => json!({
                 "substitute": "reviewer", "activeFrom": "2100-01-01T00:00:00Z", "activeUntil": "2100-02-01T00:00:00Z",
             }),
-            ("{name}", "put") => office(),
             (_, "put") => json!({ "name": "A name" }),
             _ => json!({}),
         })

@@ -11,14 +11,22 @@ mod build;
 /// The component of `tests/guests/hostile`, which misbehaves as its input asks.
 pub(crate) fn hostile() -> &'static [u8] {
     static HOSTILE: OnceLock<Vec<u8>> = OnceLock::new();
-    HOSTILE.get_or_init(|| {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .parent()
-            .expect("the tests stand in the workspace");
-        let module = build::build(root, "hostile-guest", &root.join("target/guests"))
-            .unwrap_or_else(|error| panic!("{error}"));
-        componentize(&module).expect("the hostile guest is a component")
-    })
+    HOSTILE.get_or_init(|| built("hostile-guest"))
+}
+
+/// The component of `tests/guests/committee`, whose offers and quorum its data names.
+pub(crate) fn committee() -> &'static [u8] {
+    static COMMITTEE: OnceLock<Vec<u8>> = OnceLock::new();
+    COMMITTEE.get_or_init(|| built("committee-guest"))
+}
+
+fn built(package: &str) -> Vec<u8> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("the tests stand in the workspace");
+    let module = build::build(root, package, &root.join("target/guests"))
+        .unwrap_or_else(|error| panic!("{error}"));
+    componentize(&module).expect("a component")
 }
 
 /// The same component under another digest.

@@ -1,5 +1,7 @@
 //! The events that a test puts to a flow.
 
+use std::fmt::Display;
+
 use serde_json::{Value, json};
 
 use crate::{States, Triggers};
@@ -12,17 +14,24 @@ pub struct When<T> {
     pub(super) input: Value,
     pub(super) label: Option<String>,
     pub(super) state: Option<&'static str>,
+    pub(super) on_behalf_of: Option<String>,
 }
 
 #[derive(Clone, Debug)]
 pub(super) enum What<T> {
     Start {
         actor: String,
-        data: Value,
+        data: String,
     },
     Decide {
         actor: String,
         trigger: T,
+    },
+    Claim {
+        actor: String,
+    },
+    Release {
+        actor: String,
     },
     Signal {
         actor: String,
@@ -39,13 +48,17 @@ pub(super) enum What<T> {
     Escalate {
         count: u32,
     },
+    Later {
+        seconds: u32,
+    },
+    Migrate,
 }
 
-/// Somebody starts an instance with this data.
-pub fn start<T: Triggers>(actor: &str, data: Value) -> When<T> {
+/// Somebody starts an instance with this data: by `json!`, or a text whose numbers stay as they are.
+pub fn start<T: Triggers>(actor: &str, data: impl Display) -> When<T> {
     When::new(What::Start {
         actor: actor.into(),
-        data,
+        data: data.to_string(),
     })
 }
 
@@ -57,7 +70,23 @@ pub fn decide<T: Triggers>(actor: &str, trigger: T) -> When<T> {
     })
 }
 
-/// Somebody or some system sends a signal.
+/// Somebody claims the task that they are offered. Deciding does it too; what matters is whose it
+/// is when it is late, or that others are offered it no more.
+pub fn claim<T: Triggers>(actor: &str) -> When<T> {
+    When::new(What::Claim {
+        actor: actor.into(),
+    })
+}
+
+/// Somebody gives back the task that they have claimed.
+pub fn release<T: Triggers>(actor: &str) -> When<T> {
+    When::new(What::Release {
+        actor: actor.into(),
+    })
+}
+
+/// Somebody or some system sends a signal. Where no state takes it, it is kept for a wait state that
+/// counts early ones.
 pub fn signal<T: Triggers>(actor: &str, trigger: T) -> When<T> {
     When::new(What::Signal {
         actor: actor.into(),
@@ -89,7 +118,19 @@ pub fn child<T: Triggers>(trigger: T, key: &str, outcome: &str) -> When<T> {
     })
 }
 
-/// A deadline with the action `escalate` passes, for the count-th time.
+/// So many seconds go by, and the deadlines that pass meanwhile act, the earliest first.
+pub fn later<T: Triggers>(seconds: u32) -> When<T> {
+    When::new(What::Later { seconds })
+}
+
+/// The instance comes from another version of the flow, in the states that it is in: their work is
+/// offered anew, and owners keep theirs where it is offered to them again.
+pub fn migrate<T: Triggers>() -> When<T> {
+    When::new(What::Migrate)
+}
+
+/// A deadline with the action `escalate` passes, for the count-th time: of the state as a whole, or
+/// with [`When::task`] of one task.
 pub fn escalate<T: Triggers>(count: u32) -> When<T> {
     When::new(What::Escalate { count })
 }
@@ -102,6 +143,7 @@ impl<T: Triggers> When<T> {
             input: json!({}),
             label: None,
             state: None,
+            on_behalf_of: None,
         }
     }
 
@@ -114,6 +156,12 @@ impl<T: Triggers> When<T> {
     /// With this form filled in, or this payload.
     pub fn input(mut self, input: Value) -> Self {
         self.input = input;
+        self
+    }
+
+    /// As a delegate or substitute of this person.
+    pub fn on_behalf_of(mut self, user: &str) -> Self {
+        self.on_behalf_of = Some(user.into());
         self
     }
 

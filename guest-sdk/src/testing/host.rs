@@ -1,6 +1,9 @@
 //! The host's part once a flow has answered: writes the decision down, applies the plan, enters
 //! states and begins joins. A plan that breaks the flow's own graph fails the test.
 
+use std::collections::BTreeMap;
+
+use super::checks;
 use super::outcome::Entered;
 use super::rules::way;
 use super::scenario::Scenario;
@@ -9,7 +12,7 @@ use crate::bindings::wrkflw::flow::types::{Definition, Event, Plan, StateKind};
 use crate::export::Logic;
 use crate::{
     AssignCause, ChildStatus, Decision, EventSource, Flow, PastState, StateInstance, TaskDecision,
-    TaskStatus, json,
+    TaskStatus, Waiting, json,
 };
 
 /// Routers that one event may pass.
@@ -64,6 +67,7 @@ impl<F: Flow> Scenario<F> {
         plan: &Plan,
         entered: &mut Vec<Entered>,
     ) {
+        checks::plan(definition, plan);
         self.snapshot.instance.revision += 1;
         if let Some(patch) = &plan.data {
             let mut data = self.data_now();
@@ -71,14 +75,6 @@ impl<F: Flow> Scenario<F> {
             self.snapshot.instance.data = data.to_string();
         }
         for attribute in &plan.attributes {
-            assert!(
-                definition
-                    .attributes
-                    .iter()
-                    .any(|known| known.name == attribute.name),
-                "the graph declares no attribute {:?}",
-                attribute.name
-            );
             self.snapshot
                 .instance
                 .attributes
@@ -89,10 +85,29 @@ impl<F: Flow> Scenario<F> {
                 .extend(attribute.value.is_some().then(|| attribute.clone()));
         }
         for id in &plan.cancel {
+            let known = |stay: &StateInstance| &stay.id == id;
+            let waits = self.snapshot.waiting.iter().any(known);
+            assert!(
+                Some(id) != event.state_instance.as_ref()
+                    && (waits || self.snapshot.active.iter().any(known)),
+                "the plan cancels {id:?}, which is no other active or waiting state"
+            );
             self.leave(id, event);
             self.snapshot.waiting.retain(|stay| &stay.id != id);
         }
-        let (Some(targets), Some(id)) = (&plan.enter, &event.state_instance) else {
+        let Some(id) = &event.state_instance else {
+            return;
+        };
+        let Some(targets) = &plan.enter else {
+            let stays = self.snapshot.active.iter();
+            let deadlines = |id| {
+                self.stays
+                    .get(id)
+                    .is_some_and(|known| !known.deadlines.is_empty())
+            };
+            for stay in stays.filter(|stay| &stay.id == id) {
+                checks::goes_on(definition, stay, deadlines(&stay.id));
+            }
             return;
         };
         let left = self
@@ -108,12 +123,8 @@ impl<F: Flow> Scenario<F> {
                 way.targets
             );
         }
-        self.enter(definition, targets, std::slice::from_ref(&left.id), entered);
-        self.begin_joins(definition, entered);
-        assert!(
-            self.ended.is_some() || !self.snapshot.active.is_empty(),
-            "the last branch ended in no terminal state"
-        );
+        let chosen = way.targets.len() > 1;
+        self.enter(definition, targets, Some(&left.id), chosen, entered);
     }
 
     fn leave(&mut self, id: &str, event: &Event) -> Option<PastState> {
@@ -154,42 +165,37 @@ impl<F: Flow> Scenario<F> {
         &mut self,
         definition: &Definition,
         states: &[String],
-        from: &[String],
+        from: Option<&String>,
+        chosen: bool,
         entered: &mut Vec<Entered>,
     ) {
-        let mut forks = from
-            .first()
-            .and_then(|id| self.stays.get(id))
-            .map(|stay| stay.forks.clone())
-            .unwrap_or_default();
-        if states.len() > 1 {
+        let fork = (states.len() > 1).then(|| {
             self.ids += 1;
-            forks.push(self.ids);
-        }
+            self.ids
+        });
+        let known = from.and_then(|id| self.stays.get(id));
+        let branch = known.map(|stay| stay.branch.clone()).unwrap_or_default();
+        let branch = branch.onward(fork, chosen);
         for name in states {
             if self.ended.is_some() {
                 break;
             }
-            let state = definition
-                .states
-                .iter()
-                .find(|state| &state.name == name)
-                .expect("the graph draws every state");
+            let state = checks::state(definition, name);
+            let forks_of = |id: &String| &self.stays[id].branch.forks;
             let arrived = self
                 .snapshot
                 .waiting
                 .iter_mut()
-                .find(|stay| &stay.name == name && self.stays[&stay.id].forks == forks);
+                .find(|stay| &stay.name == name && *forks_of(&stay.id) == branch.forks);
             if let Some(join) = arrived {
-                join.predecessors.extend_from_slice(from);
+                join.predecessors.extend(from.cloned());
+                let known = self.stays.entry(join.id.clone()).or_default();
+                known.branch.joined_by(&branch);
                 continue;
             }
             let stay = self.stay(name, from);
-            self.stays
-                .entry(stay.id.clone())
-                .or_default()
-                .forks
-                .clone_from(&forks);
+            let known = self.stays.entry(stay.id.clone()).or_default();
+            known.branch = branch.clone();
             if state.join {
                 self.snapshot.waiting.push(stay);
                 entered.push(Entered::Passive(name.clone()));
@@ -199,64 +205,33 @@ impl<F: Flow> Scenario<F> {
         }
     }
 
-    /// Joins whose branches have all arrived or ended.
     #[track_caller]
-    fn begin_joins(&mut self, definition: &Definition, entered: &mut Vec<Entered>) {
-        let forks = |scenario: &Self, id: &str| scenario.stays[id].forks.clone();
-        while let Some(at) = self.snapshot.waiting.iter().position(|join| {
-            let fork = forks(self, &join.id).pop();
-            !self
-                .snapshot
-                .active
-                .iter()
-                .any(|stay| fork.is_none_or(|fork| forks(self, &stay.id).contains(&fork)))
-        }) {
-            let join = self.snapshot.waiting.remove(at);
-            self.stays.entry(join.id.clone()).or_default().forks.pop();
-            self.work_on(definition, join, entered);
-        }
-    }
-
-    #[track_caller]
-    fn work_on(
+    pub(super) fn work_on(
         &mut self,
         definition: &Definition,
         stay: StateInstance,
         entered: &mut Vec<Entered>,
     ) {
         let (id, name) = (stay.id.clone(), stay.name.clone());
-        let kind = definition
-            .states
-            .iter()
-            .find(|state| state.name == name)
-            .map(|state| &state.kind);
+        let kind = &checks::state(definition, &name).kind;
         self.snapshot.active.push(stay);
         let facts = self.snapshot.clone();
-        match kind.expect("the graph draws every state") {
+        match kind {
             StateKind::Task => {
                 let assignment = Logic::<F>::assign(facts, name.clone(), AssignCause::Entered);
                 self.offer(&id, &assignment);
                 entered.push(Entered::Task(name, assignment));
             }
-            StateKind::Service => entered.push(Entered::Service(
-                name.clone(),
-                Logic::<F>::call(facts, name),
-            )),
+            StateKind::Service => {
+                let call = Logic::<F>::call(facts, name.clone());
+                checks::deadlines(definition, &name, &call.deadlines);
+                self.schedule(&id, None, &call.deadlines);
+                entered.push(Entered::Service(name, call));
+            }
             StateKind::Wait => {
                 let waiting = Logic::<F>::wait(facts, name.clone());
-                let children = waiting.children.iter().map(|child| child.key.clone());
-                let children: Vec<_> = children
-                    .map(|key| ChildStatus {
-                        id: self.id("child"),
-                        key,
-                        outcome: None,
-                    })
-                    .collect();
-                self.snapshot
-                    .active
-                    .iter_mut()
-                    .filter(|stay| stay.id == id)
-                    .for_each(|stay| stay.children.clone_from(&children));
+                checks::waiting(definition, &name, &waiting);
+                self.wait(&id, &waiting);
                 entered.push(Entered::Wait(name, waiting));
             }
             StateKind::Router => self.route(definition, id, name, entered),
@@ -268,6 +243,26 @@ impl<F: Flow> Scenario<F> {
             }
         }
     }
+
+    /// Starts the children, and minds what else is waited for.
+    #[track_caller]
+    fn wait(&mut self, id: &str, waiting: &Waiting) {
+        self.schedule(id, None, &waiting.deadlines);
+        let mut on_end = BTreeMap::new();
+        let mut children = vec![];
+        for child in &waiting.children {
+            let id = self.id("child");
+            on_end.insert(id.clone(), child.on_end.clone());
+            let (key, outcome) = (child.key.clone(), None);
+            children.push(ChildStatus { id, key, outcome });
+        }
+        let known = self.stays.entry(id.into()).or_default();
+        (known.on_end, known.keep_early) = (on_end, waiting.keep_early);
+        for stay in self.snapshot.active.iter_mut().filter(|stay| stay.id == id) {
+            stay.children.clone_from(&children);
+        }
+    }
+
     #[track_caller]
     fn route(
         &mut self,

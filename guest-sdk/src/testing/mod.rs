@@ -3,8 +3,9 @@
 //! [`given`] makes a [`Scenario`]; [`Scenario::when`] puts an event to it and follows the flow to
 //! where it leads; what came of it is asserted on the [`Outcome`]. A scenario stands in for the
 //! host: it claims the task of whoever decides, holds the flow to its graph, applies its plans,
-//! settles routers and joins, and asks who gets the work. It does not check the data schema, and
-//! knows no time but what it is told.
+//! settles routers and joins, lets deadlines pass, keeps early signals, and asks who gets the work.
+//! An answer that the host would refuse fails the test. It does not check the data against its
+//! schema nor inputs against their forms, and knows no time but what it is told.
 //!
 //! ```
 //! # wrkflw_guest::states! { pub enum State { Review, Rework, Done } }
@@ -26,7 +27,7 @@
 //! #         invalid("/comment", "required", "Say what is missing.")
 //! #             .when(event.trigger == Trigger::Reject && event.comment().is_empty())
 //! #     }
-//! #     fn assign(facts: &Facts<Self>, state: State, _: &AssignCause) -> Assignment {
+//! #     fn assign(facts: &Facts<Self>, state: State) -> Assignment {
 //! #         match state {
 //! #             State::Rework => Assignment::to_user(facts.initiator()),
 //! #             _ => Assignment::to_group("reviewers"),
@@ -39,13 +40,19 @@
 //! flow.when(decide("rob", Trigger::Reject).comment("No figures.")).enters(State::Rework).offers_to_user("ann");
 //! ```
 
+mod branches;
+mod checks;
 mod event;
 mod host;
 mod outcome;
 mod rules;
 mod scenario;
+mod time;
 mod work;
 
-pub use event::{When, child, deadline, decide, escalate, failure, reply, signal, start};
+pub use event::{
+    When, child, claim, deadline, decide, escalate, failure, later, migrate, release, reply,
+    signal, start,
+};
 pub use outcome::{Entered, Outcome};
 pub use scenario::{Scenario, given};

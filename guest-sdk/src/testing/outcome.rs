@@ -13,6 +13,7 @@ pub struct Outcome {
     pub(super) answer: Answer,
     pub(super) entered: Vec<Entered>,
     pub(super) ended: Option<String>,
+    pub(super) reminded: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -20,6 +21,8 @@ pub(super) enum Answer {
     /// The start of an instance, or an escalation, needs no plan.
     Done,
     Planned(Plan),
+    /// A signal that no state takes yet.
+    Kept,
     /// The host's own rules, or the guard, said no.
     Denied(Reason),
     Invalid(Vec<Violation>),
@@ -102,7 +105,10 @@ impl Outcome {
     #[track_caller]
     pub fn allowed(&self) -> &Self {
         self.expect(
-            matches!(self.answer, Answer::Done | Answer::Planned(_)),
+            matches!(
+                self.answer,
+                Answer::Done | Answer::Planned(_) | Answer::Kept
+            ),
             "it",
             "allowed",
         )
@@ -125,6 +131,22 @@ impl Outcome {
             matches!(&self.answer, Answer::Planned(plan) if plan.enter.is_none()),
             "it",
             "to stay",
+        )
+    }
+
+    /// The signal came early, and is kept for a state that counts it.
+    #[track_caller]
+    pub fn is_kept(&self) -> &Self {
+        self.expect(matches!(self.answer, Answer::Kept), "it", "to be kept")
+    }
+
+    /// Whoever has the task with this label, or the work of the state of this name, was reminded.
+    #[track_caller]
+    pub fn reminds(&self, of: &str) -> &Self {
+        self.expect(
+            self.reminded.iter().any(|one| one == of),
+            "a reminder of",
+            of,
         )
     }
 

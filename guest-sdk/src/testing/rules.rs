@@ -1,15 +1,16 @@
 //! The host's rules about an event, as far as every flow can rely on them: which source may fire a
 //! trigger, who is offered a task, who may not decide. Then the flow itself is asked.
 
+use super::checks::{fires, state};
 use super::event::{What, When};
 use super::outcome::{Answer, Entered};
 use super::scenario::Scenario;
 use crate::bindings::exports::wrkflw::flow::logic::Guest;
-use crate::bindings::wrkflw::flow::types::{Definition, Event, Transition};
+use crate::bindings::wrkflw::flow::types::{Definition, Event, StateKind, Transition};
 use crate::export::Logic;
 use crate::{
-    ChildStatus, EventSource, FiredBy, Flow, Principal, Reason, StateInstance, Task, TaskDecision,
-    Triggers,
+    Actor, ChildStatus, Decision, EventSource, FiredBy, Flow, Principal, Reason, StateInstance,
+    Task, TaskDecision, Triggers,
 };
 
 impl<F: Flow> Scenario<F> {
@@ -20,7 +21,13 @@ impl<F: Flow> Scenario<F> {
         entered: &mut Vec<Entered>,
     ) -> Result<Answer, Reason> {
         let (trigger, by) = when.fired();
-        let stay = self.concerned(definition, when, trigger, by)?;
+        let stay = match self.concerned(definition, when, trigger, by) {
+            Err(_) if waited_for(definition, trigger, by) => {
+                self.early.push(when.clone());
+                return Ok(Answer::Kept);
+            }
+            concerned => concerned?,
+        };
         let way = way(definition, &stay.name, trigger);
         let source = self.source(definition, when, &stay, way)?;
         let event = Event {
@@ -29,20 +36,51 @@ impl<F: Flow> Scenario<F> {
             source,
             input: when.input.to_string(),
         };
-        let answer = Answer::from(Logic::<F>::guard(self.snapshot.clone(), event.clone()));
-        if !matches!(answer, Answer::Done) {
-            return Ok(answer);
+        if matches!(event.source, EventSource::Task(_) | EventSource::Signal(_)) {
+            let answer = Answer::from(Logic::<F>::guard(self.snapshot.clone(), event.clone()));
+            if !matches!(answer, Answer::Done) {
+                return Ok(answer);
+            }
         }
-        Ok(
-            match Logic::<F>::transition(self.snapshot.clone(), event.clone()) {
-                Err(reason) => Answer::Refused(reason),
-                Ok(plan) => {
-                    self.record(&event);
-                    self.apply(definition, &event, &plan, entered);
-                    Answer::Planned(plan)
-                }
-            },
-        )
+        Ok(self.put(definition, &event, entered))
+    }
+
+    /// Asks what follows from an event that nobody refuses any more, and does it.
+    #[track_caller]
+    pub(super) fn put(
+        &mut self,
+        definition: &Definition,
+        event: &Event,
+        entered: &mut Vec<Entered>,
+    ) -> Answer {
+        match Logic::<F>::transition(self.snapshot.clone(), event.clone()) {
+            Err(reason) => Answer::Refused(reason),
+            Ok(plan) => {
+                self.record(event);
+                self.apply(definition, event, &plan, entered);
+                self.begin_joins(definition, entered);
+                Answer::Planned(plan)
+            }
+        }
+    }
+
+    /// Signals that came early count now, if a state that was entered takes them.
+    #[track_caller]
+    pub(super) fn count_early(&mut self, definition: &Definition, entered: &mut Vec<Entered>) {
+        for signal in std::mem::take(&mut self.early) {
+            let (trigger, by) = signal.fired();
+            let takes = |stay: &&StateInstance| {
+                let known = self.stays.get(&stay.id);
+                known.is_some_and(|known| known.keep_early)
+                    && fires(definition, &stay.name, trigger, by)
+            };
+            if self.snapshot.active.iter().any(|stay| takes(&stay)) {
+                // A guard that refuses it refuses it for good, as it would a signal in time.
+                drop(self.fire(definition, &signal, entered));
+            } else {
+                self.early.push(signal);
+            }
+        }
     }
 
     /// The active stay that an event is about: the one it names, or the only one it could mean.
@@ -54,15 +92,12 @@ impl<F: Flow> Scenario<F> {
         by: FiredBy,
     ) -> Result<StateInstance, Reason> {
         let here = |stay: &&StateInstance| when.state.is_none_or(|name| stay.name == name);
-        let fires = |stay: &&StateInstance| {
-            definition
-                .transitions
-                .iter()
-                .any(|way| way.source == stay.name && way.trigger == trigger && way.by.contains(by))
-        };
+        let fires = |stay: &&StateInstance| fires(definition, &stay.name, trigger, by);
         let mine = |stay: &&StateInstance| match &when.what {
             What::Decide { actor, .. } => {
-                self.offered(stay, actor, when.label.as_deref()).is_some()
+                let candidate = when.on_behalf_of.as_ref().unwrap_or(actor);
+                self.offered(stay, candidate, when.label.as_deref())
+                    .is_some()
             }
             _ => true,
         };
@@ -109,23 +144,33 @@ impl<F: Flow> Scenario<F> {
         };
         Ok(match &when.what {
             What::Decide { actor, .. } => {
-                let task = self.decidable(definition, stay, actor, when.label.as_deref())?;
+                let task = self.decidable(definition, stay, when, actor)?;
                 EventSource::Task(TaskDecision {
                     task: task.id.clone(),
-                    actor: permitted(actor)?,
+                    actor: Actor {
+                        on_behalf_of: when.on_behalf_of.clone(),
+                        ..permitted(actor)?
+                    },
                     comment: when.comment.clone(),
                 })
             }
             What::Signal { actor, .. } => EventSource::Signal(permitted(actor)?),
             What::Deadline(_) => EventSource::Deadline,
             What::Child { key, outcome, .. } => {
-                let known = stay
-                    .children
-                    .iter()
-                    .find(|child| &child.key == key)
-                    .map(|child| child.id.clone());
+                let mut running = stay.children.iter().filter(|child| child.outcome.is_none());
+                let child = running.find(|child| &child.key == key);
+                let none = || Reason::new("unknown_child", format!("No child {key} runs here."));
+                let id = child.ok_or_else(none)?.id.clone();
+                let fires = self
+                    .stays
+                    .get(&stay.id)
+                    .and_then(|known| known.on_end.get(&id));
+                if fires != Some(&Some(way.trigger.clone())) {
+                    let message = format!("The end of {key} fires {fires:?}.");
+                    return Err(Reason::new("trigger_not_declared", message));
+                }
                 EventSource::Child(ChildStatus {
-                    id: known.unwrap_or_default(),
+                    id,
                     key: key.clone(),
                     outcome: Some(outcome.clone()),
                 })
@@ -134,56 +179,47 @@ impl<F: Flow> Scenario<F> {
         })
     }
 
-    fn decidable<'a>(
+    pub(super) fn decidable<'a>(
         &self,
         definition: &Definition,
         stay: &'a StateInstance,
+        when: &When<F::Trigger>,
         user: &str,
-        label: Option<&str>,
     ) -> Result<&'a Task, Reason> {
-        let own_work = definition
-            .states
-            .iter()
-            .any(|state| state.name == stay.name && state.own_work);
-        if !own_work
-            && self
-                .snapshot
-                .instance
-                .requesters
-                .iter()
-                .any(|one| one == user)
-        {
-            return Err(Reason::new(
-                "requester",
-                format!("{user} is a requester of the instance."),
-            ));
+        let no = |code: &str, why: String| Err(Reason::new(code, why));
+        let own_work = state(definition, &stay.name).own_work;
+        let requesters = &self.snapshot.instance.requesters;
+        let excluded = self.stays.get(&stay.id).map(|known| &known.exclude);
+        let principal = when.on_behalf_of.as_deref();
+        for one in [Some(user), principal].into_iter().flatten() {
+            if !own_work && requesters.iter().any(|requester| requester == one) {
+                return no(
+                    "requester",
+                    format!("{one} is a requester of the instance."),
+                );
+            }
+            if excluded.is_some_and(|excluded| excluded.contains(one)) {
+                return no("excluded", format!("{one} is excluded from {}.", stay.name));
+            }
+            let theirs = |decision: &Decision| {
+                decision.actor == one || decision.on_behalf_of.as_deref() == Some(one)
+            };
+            if stay.decisions().any(theirs) {
+                return no(
+                    "already_decided",
+                    format!("{one} has decided in this stay."),
+                );
+            }
         }
-        if self
-            .stays
-            .get(&stay.id)
-            .is_some_and(|known| known.exclude.contains(user))
-        {
-            return Err(Reason::new(
-                "excluded",
-                format!("{user} is excluded from {}.", stay.name),
-            ));
-        }
-        if stay.decisions().any(|decision| decision.actor == user) {
-            return Err(Reason::new(
-                "already_decided",
-                format!("{user} has decided in this stay."),
-            ));
-        }
-        let not_offered = || {
-            Reason::new(
-                "not_candidate",
-                format!("{user} is offered no open task of {}.", stay.name),
-            )
-        };
-        self.offered(stay, user, label).ok_or_else(not_offered)
+        let candidate = principal.unwrap_or(user);
+        self.offered(stay, candidate, when.label.as_deref())
+            .ok_or_else(|| {
+                let message = format!("{candidate} is offered no open task of {}.", stay.name);
+                Reason::new("not_candidate", message)
+            })
     }
 
-    fn offered<'a>(
+    pub(super) fn offered<'a>(
         &self,
         stay: &'a StateInstance,
         user: &str,
@@ -214,9 +250,23 @@ impl<T: Triggers> When<T> {
             What::Reply(trigger) => (trigger.name(), FiredBy::REPLY),
             What::Failure(trigger) => (trigger.name(), FiredBy::FAILURE),
             What::Child { trigger, .. } => (trigger.name(), FiredBy::CHILD),
-            What::Start { .. } | What::Escalate { .. } => ("", FiredBy::empty()),
+            What::Start { .. }
+            | What::Claim { .. }
+            | What::Release { .. }
+            | What::Escalate { .. }
+            | What::Later { .. }
+            | What::Migrate => ("", FiredBy::empty()),
         }
     }
+}
+
+/// Whether a wait state of the graph takes this signal, once it is entered.
+fn waited_for(definition: &Definition, trigger: &str, by: FiredBy) -> bool {
+    let mut states = definition.states.iter();
+    by == FiredBy::SIGNAL
+        && states.any(|state| {
+            matches!(state.kind, StateKind::Wait) && fires(definition, &state.name, trigger, by)
+        })
 }
 
 /// The way out of a state that a trigger takes.

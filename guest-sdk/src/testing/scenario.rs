@@ -3,26 +3,30 @@
 //! This file is what a test says; how the host is stood in for is in `host.rs`.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::marker::PhantomData;
 
 use serde_json::Value;
 
+use super::branches::Branch;
 use super::event::{What, When};
 use super::outcome::{Answer, Outcome};
+use super::time::Pending;
 use crate::bindings::exports::wrkflw::flow::logic::Guest;
 use crate::bindings::wrkflw::flow::types::{Definition, Event, EventSource, Snapshot};
 use crate::export::Logic;
 use crate::{Actor, Facts, Flow, Instance, Names, StateInstance, Violation, json};
 
 /// A test of a flow, from the facts given to the last event.
-pub struct Scenario<F> {
+pub struct Scenario<F: Flow> {
     pub(super) snapshot: Snapshot,
     pub(super) people: BTreeMap<String, Person>,
     /// What the host knows about each stay and the facts do not tell.
     pub(super) stays: BTreeMap<String, Stay>,
     pub(super) ids: u32,
     pub(super) ended: Option<String>,
-    flow: PhantomData<F>,
+    /// Signals that came before a state that takes them.
+    pub(super) early: Vec<When<F::Trigger>>,
+    /// Who was reminded by the event at hand.
+    pub(super) reminded: Vec<String>,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -34,9 +38,13 @@ pub(super) struct Person {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Stay {
-    /// The forks that it is a branch of, innermost last.
-    pub(super) forks: Vec<u32>,
+    pub(super) branch: Branch,
     pub(super) exclude: BTreeSet<String>,
+    pub(super) deadlines: Vec<Pending>,
+    /// Early signals count.
+    pub(super) keep_early: bool,
+    /// What the end of each child fires.
+    pub(super) on_end: BTreeMap<String, Option<String>>,
 }
 
 /// A scenario with an empty config, before anything has started.
@@ -72,7 +80,8 @@ pub fn given<F: Flow>() -> Scenario<F> {
         stays: BTreeMap::new(),
         ids: 0,
         ended: None,
-        flow: PhantomData,
+        early: vec![],
+        reminded: vec![],
     }
 }
 
@@ -138,7 +147,10 @@ impl<F: Flow> Scenario<F> {
     #[track_caller]
     pub fn at(mut self, state: F::State) -> Self {
         let definition = self.definition();
-        self.enter(&definition, &[state.name().into()], &[], &mut vec![]);
+        let (states, mut entered) = ([state.name().into()], vec![]);
+        self.enter(&definition, &states, None, false, &mut entered);
+        self.begin_joins(&definition, &mut entered);
+        self.tell_due();
         self
     }
 
@@ -157,22 +169,33 @@ impl<F: Flow> Scenario<F> {
                 let before = self.snapshot.clone();
                 self.snapshot.instance.initiator.clone_from(actor);
                 self.snapshot.instance.requesters = vec![actor.clone()];
-                self.snapshot.instance.data = data.to_string();
+                self.snapshot.instance.data.clone_from(data);
                 let answer = self.begin(&definition, actor, &mut entered);
                 if !matches!(answer, Answer::Done) {
                     self.snapshot = before;
                 }
                 answer
             }
-            What::Escalate { count } => self.escalate(&event, *count, &mut entered),
+            What::Later { seconds } => self.pass(&definition, *seconds, &mut entered),
+            What::Escalate { count } => self
+                .escalate(&event, *count, &mut entered)
+                .unwrap_or_else(Answer::Denied),
+            What::Claim { actor } => self
+                .claim(&definition, &event, actor)
+                .unwrap_or_else(Answer::Denied),
+            What::Migrate => self.migrate(&mut entered),
+            What::Release { actor } => self.release(actor).unwrap_or_else(Answer::Denied),
             _ => self
                 .fire(&definition, &event, &mut entered)
                 .unwrap_or_else(Answer::Denied),
         };
+        self.count_early(&definition, &mut entered);
+        self.tell_due();
         Outcome {
             answer,
             entered,
             ended: self.ended.clone(),
+            reminded: std::mem::take(&mut self.reminded),
         }
     }
 
@@ -270,12 +293,9 @@ impl<F: Flow> Scenario<F> {
         };
         let answer = Answer::from(Logic::<F>::guard(self.snapshot.clone(), event));
         if matches!(answer, Answer::Done) {
-            self.enter(
-                definition,
-                std::slice::from_ref(&definition.initial),
-                &[],
-                entered,
-            );
+            let initial = std::slice::from_ref(&definition.initial);
+            self.enter(definition, initial, None, false, entered);
+            self.begin_joins(definition, entered);
         }
         answer
     }

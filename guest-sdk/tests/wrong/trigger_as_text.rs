@@ -1,5 +1,5 @@
-use wrkflw_guest::{Deadline, Due, days};
+use wrkflw_guest::{Due, days};
 
 fn main() {
-    let _ = Deadline::fire(Due::After(days(1)), "APPROVE");
+    let _ = Due::After(days(1)).fire("APPROVE");
 }

@@ -6,11 +6,12 @@ use utoipa::ToSchema;
 use super::Engine;
 use super::error::Error;
 use super::request::Identity;
+use super::turns::Directory;
 use crate::domain::actor::Actor;
 use crate::domain::answer::Violation;
 use crate::domain::command::Command;
 use crate::domain::graph::FiredBy;
-use crate::domain::ids::{InstanceId, TaskId, TenantId};
+use crate::domain::ids::{InstanceId, TaskId};
 use crate::domain::instance::Instance;
 use crate::domain::json::Json;
 use crate::domain::rejection::Rejection;
@@ -74,13 +75,18 @@ impl Engine {
             actor: &loaded.actor,
             now,
         };
+        let directory = Directory {
+            tenant: who.tenant,
+            changes: loaded.directory,
+            now,
+        };
         let mut actions = Vec::new();
         for (command, state) in candidates(&version, &instance)
             .into_iter()
             .take(ACTIONS_MAX)
         {
             actions.push(
-                self.explain(who.tenant, context, &instance, command, state)
+                self.explain(directory, context, &instance, command, state)
                     .await?,
             );
         }
@@ -89,7 +95,7 @@ impl Engine {
 
     async fn explain(
         &self,
-        tenant: TenantId,
+        directory: Directory,
         context: Context<'_>,
         instance: &Instance,
         command: Command,
@@ -97,7 +103,7 @@ impl Engine {
     ) -> Result<Action, Error> {
         let result = match permitted(context.actor, &command) {
             Ok(()) => self
-                .turn(tenant, context, Some(instance.clone()), &command)
+                .turn(directory, context, Some(instance.clone()), &command)
                 .await
                 .map(drop),
             Err(error) => Err(error),

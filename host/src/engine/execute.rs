@@ -9,9 +9,9 @@ use tokio::time::Instant;
 use super::Engine;
 use super::error::Error;
 use super::evidence::Circumstances;
-use super::observe::Observation;
+use super::observe::{self, Observation};
 use super::request::{Done, Idempotency, Identity, Rendered, Reply, Request};
-use super::turns::Turned;
+use super::turns::{Directory, Turned};
 use crate::clock;
 use crate::domain::actor::Actor;
 use crate::domain::audit::{Draft, Entry, Head, Stream, StreamKind};
@@ -35,6 +35,8 @@ struct Ground {
     actor: Actor,
     version: std::sync::Arc<Version>,
     stored: Option<Stored>,
+    /// How often the directory has changed so far.
+    directory: u64,
 }
 
 /// A commit whose verdict was lost with its connection. The server may still be carrying it out.
@@ -191,8 +193,14 @@ impl Engine {
             now,
         };
         let before = ground.stored.as_ref().map(|stored| stored.instance.clone());
-        let tenant = request.who.tenant;
-        let turned = self.turn(tenant, context, before, &request.command).await?;
+        let directory = Directory {
+            tenant: request.who.tenant,
+            changes: ground.directory,
+            now,
+        };
+        let turned = self
+            .turn(directory, context, before, &request.command)
+            .await?;
         observation.turned(&turned);
         let entries = self.entries(request, &ground, &turned, command_id, now);
         let rendered = (request.render)(&Done {
@@ -206,6 +214,9 @@ impl Engine {
         });
         if request.dry_run {
             self.would_start(request).await?;
+        }
+        // Nothing happened: there is nothing to write.
+        if request.dry_run || turned.outcome.events.is_empty() {
             return Ok(Attempt::Finished(Reply {
                 rendered,
                 replayed: false,
@@ -258,6 +269,7 @@ impl Engine {
                         actor: loaded.actor,
                         version,
                         stored: Some(stored),
+                        directory: loaded.directory,
                     })
                 }
             };
@@ -287,6 +299,7 @@ impl Engine {
                     actor: startable.actor,
                     version,
                     stored: None,
+                    directory: startable.directory,
                 })
             }
             Err(error) => Err(error),
@@ -381,6 +394,7 @@ impl Engine {
         match verdict {
             Verdict::Applied => {
                 self.announce();
+                observe::committed(&change.entries);
                 for task in change.after.active.iter().flat_map(|state| &state.tasks) {
                     self.0.tasks.insert((tenant, task.id), instance).await;
                 }

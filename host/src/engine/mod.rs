@@ -28,6 +28,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::clock::Clock;
 use crate::domain::ids::{InstanceId, TaskId, TenantId, VersionRef};
+use crate::domain::lookup::{Findings, Lookup};
 use crate::domain::version::Version;
 use crate::store::load::{Asked, Stored};
 use crate::store::{Store, StoreError};
@@ -45,6 +46,10 @@ const VERSIONS_MAX: u64 = 10_000;
 /// Tasks whose instance is remembered. A task never changes its instance.
 const TASKS_MAX: u64 = 100_000;
 
+/// Names of people and groups in remembered answers of the directory, a few dozen bytes each.
+const LOOKUP_NAMES_MAX: u64 = 1_000_000;
+const TENANTS_MAX: u64 = 10_000;
+
 /// How long a reply is repeated for its idempotency key.
 const REPLIES_KEPT: Duration = Duration::from_hours(24);
 
@@ -60,6 +65,10 @@ struct Parts {
     queue: queue::Queue,
     versions: Cache<(TenantId, VersionRef), Arc<Version>>,
     tasks: Cache<(TenantId, TaskId), InstanceId>,
+    /// What the directory said, as of so many changes.
+    lookups: Cache<(TenantId, u64, Lookup), Arc<Findings>>,
+    /// Names of tenants. None ever changes.
+    tenants: Cache<TenantId, Arc<str>>,
     /// Told after each commit that left events for the relay.
     wake: Arc<Notify>,
     /// Told after each commit that left jobs, for the worker of this process.
@@ -94,6 +103,13 @@ impl Engine {
             queue: queue::Queue::new(),
             versions: Cache::new(VERSIONS_MAX),
             tasks: Cache::new(TASKS_MAX),
+            lookups: Cache::builder()
+                .weigher(|(_, _, lookup): &(_, _, Lookup), found: &Arc<Findings>| {
+                    u32::try_from(lookup.names() + found.names()).unwrap_or(u32::MAX)
+                })
+                .max_capacity(LOOKUP_NAMES_MAX)
+                .build(),
+            tenants: Cache::new(TENANTS_MAX),
             wake: Arc::new(Notify::new()),
             work: Arc::new(Notify::new()),
             commits: watch::Sender::new(0),

@@ -7,10 +7,22 @@ use super::error::Error;
 use super::request::{Reply, Request};
 use super::turns::Turned;
 use crate::clock;
+use crate::domain::audit::Entry;
 use crate::domain::ids::{InstanceId, VersionRef};
 use crate::domain::instance::Instance;
 use crate::domain::rejection::Rejection;
 use crate::store::attempts::Attempt;
+
+/// Counts what operators should hear of.
+pub(super) fn committed(entries: &[Entry]) {
+    let stuck = entries
+        .iter()
+        .filter(|entry| entry.draft.kind == "STATE_UNASSIGNABLE");
+    let stuck = u64::try_from(stuck.count()).expect("a small number");
+    if stuck > 0 {
+        metrics::counter!("wrkflw_states_unassignable_total").increment(stuck);
+    }
+}
 
 /// Collects what the line will say.
 pub(super) struct Observation {

@@ -1,6 +1,9 @@
 //! Drives one turn: asks flow logic what the turn wants to know, and keeps a record of every evaluation.
 
+use std::sync::Arc;
 use std::time::Duration;
+
+use jiff::Timestamp;
 
 use super::Engine;
 use super::error::{Error, LogicError};
@@ -16,6 +19,15 @@ use crate::domain::turn::{Ask, Context, Fault, Outcome, Turn, TurnError};
 use crate::domain::version::Version;
 use crate::wasm::{GuestError, Pinned};
 
+/// The directory that a turn asks.
+#[derive(Clone, Copy)]
+pub(super) struct Directory {
+    pub(super) tenant: TenantId,
+    /// Counts its changes up to the one that the command started from.
+    pub(super) changes: u64,
+    pub(super) now: Timestamp,
+}
+
 /// What a turn came to, with all that a replay needs.
 pub(super) struct Turned {
     pub(super) outcome: Outcome,
@@ -30,7 +42,7 @@ pub(super) struct Turned {
 impl Engine {
     pub(super) async fn turn(
         &self,
-        tenant: TenantId,
+        ground: Directory,
         context: Context<'_>,
         before: Option<Instance>,
         command: &Command,
@@ -55,9 +67,9 @@ impl Engine {
             let question = match ask {
                 Ask::Logic(question) => question,
                 Ask::Directory(lookup) => {
-                    let findings = self.look_up(tenant, &lookup).await?;
+                    let findings = self.look_up(ground, &lookup).await?;
                     turn.found(&findings).map_err(refused)?;
-                    lookups.push((lookup, findings));
+                    lookups.push((lookup, Findings::clone(&findings)));
                     continue;
                 }
             };
@@ -93,9 +105,24 @@ impl Engine {
         })
     }
 
-    /// Asks the directory.
-    async fn look_up(&self, tenant: TenantId, lookup: &Lookup) -> Result<Findings, Error> {
-        Ok(self.0.store.look_up(tenant, lookup).await?)
+    /// Asks the directory, unless it was asked the same and has not changed since.
+    async fn look_up(&self, ground: Directory, lookup: &Lookup) -> Result<Arc<Findings>, Error> {
+        let ask = async || {
+            self.0
+                .store
+                .look_up(ground.tenant, lookup, ground.now)
+                .await
+        };
+        if !lookup.is_lasting() {
+            return Ok(Arc::new(ask().await?));
+        }
+        let key = (ground.tenant, ground.changes, lookup.clone());
+        if let Some(known) = self.0.lookups.get(&key).await {
+            return Ok(known);
+        }
+        let found = Arc::new(ask().await?);
+        self.0.lookups.insert(key, found.clone()).await;
+        Ok(found)
     }
 }
 

@@ -56,6 +56,8 @@ pub(super) struct InstanceQuery {
     pub entity_type: Option<String>,
     pub entity_id: Option<String>,
     pub initiator: Option<String>,
+    /// Whether one of its states has nobody left who is able to do its work.
+    pub unassignable: Option<bool>,
     /// Started at or after.
     #[param(value_type = Option<String>, format = DateTime)]
     pub from: Option<Timestamp>,
@@ -150,6 +152,7 @@ pub(super) async fn list(
         entity_type: query.entity_type,
         entity_id: query.entity_id,
         initiator: query.initiator,
+        unassignable: query.unassignable,
         from: query.from,
         to: query.to,
         after: decode(query.after.as_deref())?,

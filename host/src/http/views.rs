@@ -62,6 +62,10 @@ pub struct StateView {
     pub entered_at: Timestamp,
     #[schema(value_type = Option<String>, format = DateTime)]
     pub due_at: Option<Timestamp>,
+    /// Since when nobody is able to do its work; none where somebody is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub unassignable_since: Option<Timestamp>,
     /// The trigger that led here.
     pub entered_by: Option<String>,
     pub caller: Option<String>,
@@ -172,6 +176,7 @@ impl StateView {
                 .map_or_else(|| state.name.clone(), |declared| declared.title.clone()),
             entered_at: state.entered_at,
             due_at: state.due_at,
+            unassignable_since: state.unassignable_since,
             entered_by: state.entered_by.clone(),
             caller: state.caller.clone(),
             predecessors: state.predecessors.iter().map(|id| id.0).collect(),

@@ -19,6 +19,8 @@ pub struct InstanceFilter {
     pub entity_type: Option<String>,
     pub entity_id: Option<String>,
     pub initiator: Option<String>,
+    /// Nobody is able to do the work of one of its states, or somebody of each; none for all.
+    pub unassignable: Option<bool>,
     /// Started at or after.
     pub from: Option<Timestamp>,
     /// Started before.
@@ -77,6 +79,14 @@ impl Store {
               and ($8::timestamptz is null or i.started_at >= $8)
               and ($9::timestamptz is null or i.started_at < $9)
               and ($10::uuid is null or i.id < $10)
+              and ($12::boolean is not true or i.id in (
+                  select s.instance_id from state_instance s
+                  where s.tenant_id = $1 and s.unassignable_since is not null and s.left_at is null
+              ))
+              and ($12::boolean is not false or i.id not in (
+                  select s.instance_id from state_instance s
+                  where s.tenant_id = $1 and s.unassignable_since is not null and s.left_at is null
+              ))
             order by i.id desc
             limit $11"#,
             tenant.0,
@@ -89,7 +99,8 @@ impl Store {
             filter.from.map(Time) as _,
             filter.to.map(Time) as _,
             filter.after,
-            filter.limit
+            filter.limit,
+            filter.unassignable
         )
         .fetch_all(&mut *self.reading(tenant).await?)
         .await?;

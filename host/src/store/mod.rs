@@ -23,6 +23,7 @@ pub mod rechecks;
 pub mod starts;
 pub mod streams;
 pub mod tasks;
+mod tenants;
 pub mod time;
 pub mod work;
 

@@ -12,6 +12,8 @@ pub struct Startable {
     pub reply: Option<StoredReply>,
     /// None when there is no definition of this key.
     pub definition: Option<Activation>,
+    /// Counts the changes of the directory so far.
+    pub directory: u64,
 }
 
 /// Which version new instances take.
@@ -38,6 +40,11 @@ impl Store {
                     select distinct permission from role_permission
                     where tenant_id = $1 and role = any($3) order by permission
                 ) as "permissions!",
+                coalesce((
+                    select a.seq from audit_stream a
+                    where a.tenant_id = $1 and a.stream_kind = 'directory'
+                      and a.stream_id = '00000000-0000-0000-0000-000000000000'
+                ), 0) as "directory!",
                 d.key as "definition?",
                 d.active_version,
                 k.fingerprint as "reply_fingerprint?",
@@ -74,6 +81,7 @@ impl Store {
             },
             reply,
             definition: row.definition.map(|_| Activation { version }),
+            directory: row.directory.cast_unsigned(),
         })
     }
 

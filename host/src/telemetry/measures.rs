@@ -112,6 +112,10 @@ const MEASURES: &[Measure] = &[
         "wrkflw_jobs_stuck",
         "Jobs that failed ten times or more, and are tried again.",
     ),
+    counter(
+        "wrkflw_states_unassignable_total",
+        "Times that nobody was left who is able to do the work of a state.",
+    ),
     gauge("wrkflw_outbox_depth", "Events that wait for Kafka."),
     gauge(
         "wrkflw_outbox_oldest_seconds",

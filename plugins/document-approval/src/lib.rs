@@ -1,7 +1,7 @@
 //! Two reviews of a document; a rejected one goes back to its author.
 
 use serde::{Deserialize, Serialize};
-use wrkflw_guest::{AssignCause, Assignment, Event, Facts, Flow, Graph, Verdict, invalid, json};
+use wrkflw_guest::{Assignment, Event, Facts, Flow, Graph, Verdict, json};
 
 wrkflw_guest::states! { pub enum State { Submitted, FinalReview, ReworkRequested, Approved, Rejected } }
 wrkflw_guest::triggers! { pub enum Trigger { Approve, Reject, Submit, Abandon } }
@@ -51,12 +51,11 @@ impl Flow for DocumentApproval {
     }
 
     fn guard(facts: &Facts<Self>, event: &Event<Self>) -> Verdict {
-        let silent = event.trigger == Reject && event.comment().is_empty();
-        invalid("/comment", "required", "Say what has to change.")
-            .when(silent && facts.config.rejection_needs_comment)
+        let asked = event.trigger == Reject && facts.config.rejection_needs_comment;
+        event.with_comment("Say what has to change.").when(asked)
     }
 
-    fn assign(facts: &Facts<Self>, state: State, _: &AssignCause) -> Assignment {
+    fn assign(facts: &Facts<Self>, state: State) -> Assignment {
         match state {
             Submitted => Assignment::to_group(&facts.config.reviewers),
             FinalReview => Assignment::to_group(&facts.config.approvers),

@@ -1,10 +1,12 @@
 //! From an assignment to tasks.
 
+use super::deadline;
 use super::fault::{self, Fault, TurnError};
-use super::{Looking, Phase, Turn};
+use super::ladder::{Cause, Doubt};
+use super::{Phase, Turn};
 use crate::domain::answer::{Assignment, Offer, Principal};
 use crate::domain::event::Event;
-use crate::domain::ids::TaskId;
+use crate::domain::ids::{StateId, TaskId};
 use crate::domain::instance::{Holding, StateInstance, Task, TaskStatus};
 use crate::domain::json::Json;
 use crate::domain::lookup::{Findings, Lookup};
@@ -14,12 +16,37 @@ use crate::domain::schema::Schema;
 const ASSIGN: &str = "assign";
 /// How many tasks one stay may have.
 pub(super) const OFFERS_MAX: usize = 200;
+/// How many it may have had in all, escalations included.
+const TASKS_MAX: usize = 1_000;
 const CANDIDATES_MAX: usize = 200;
 const EXCLUDED_MAX: usize = 200;
 /// The largest form of an offer, in bytes.
 const FORM_BYTES_MAX: usize = 16 * 1024;
 
+/// What the directory is asked for.
+pub(super) enum Looking {
+    /// To make tasks of an assignment.
+    Assign(Box<StateInstance>, AssignCause, Assignment),
+    /// Whether somebody is able to do the work of a stay.
+    Able(Doubt),
+    /// Whom the work goes to when nobody is, and what is known of the others.
+    Ladder(Doubt, Findings),
+}
+
 impl Turn<'_> {
+    /// Takes what the directory said.
+    pub fn found(&mut self, findings: &Findings) -> Result<(), TurnError> {
+        match std::mem::replace(&mut self.phase, Phase::Settle) {
+            Phase::Look(_, Looking::Assign(stay, cause, assignment)) => {
+                self.assigned(*stay, cause, assignment, findings)?;
+            }
+            Phase::Look(_, Looking::Able(doubt)) => self.reviewed(doubt, findings.clone()),
+            Phase::Look(_, Looking::Ladder(doubt, known)) => self.climb(doubt, known, findings),
+            _ => unreachable!("the driver answers what was asked"),
+        }
+        Ok(())
+    }
+
     /// Checks an assignment, and asks the directory what it takes to carry it out.
     pub(super) fn look_up(
         &mut self,
@@ -27,7 +54,7 @@ impl Turn<'_> {
         cause: AssignCause,
         assignment: Assignment,
     ) -> Result<(), TurnError> {
-        self.check(&stay, &assignment)?;
+        self.check(&stay, &cause, &assignment)?;
         let lookup = lookup(&assignment);
         if lookup.is_empty() {
             return self.assigned(*stay, cause, assignment, &Findings::default());
@@ -36,14 +63,17 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn check(&self, stay: &StateInstance, assignment: &Assignment) -> Result<(), Fault> {
-        let own_work = self
-            .context
-            .version
-            .graph
-            .state(&stay.name)
-            .is_some_and(|state| state.own_work);
-        Self::check_assignment(stay, assignment)?;
+    fn check(
+        &self,
+        stay: &StateInstance,
+        cause: &AssignCause,
+        assignment: &Assignment,
+    ) -> Result<(), Fault> {
+        let own_work = self.is_own_work(&stay.name);
+        Self::check_assignment(stay, cause, assignment)?;
+        for deadlines in deadline::of(assignment) {
+            deadline::check(ASSIGN, &self.context.version.graph, &stay.name, deadlines)?;
+        }
         for offer in &assignment.offers {
             self.check_offer(stay, own_work, offer, &assignment.exclude)?;
         }
@@ -54,29 +84,63 @@ impl Turn<'_> {
     pub(super) fn assigned(
         &mut self,
         mut stay: StateInstance,
-        _cause: AssignCause,
+        cause: AssignCause,
         assignment: Assignment,
         findings: &Findings,
     ) -> Result<(), TurnError> {
+        let (state, state_name) = (stay.id, stay.name.clone());
+        if let AssignCause::Overdue { task, .. } = cause {
+            self.withdraw_overdue(&stay, task, &assignment);
+            self.offer(state, &state_name, assignment.offers, findings)?;
+            return Ok(());
+        }
+        stay.deadlines = self.open_deadlines(ASSIGN, &assignment.deadlines, findings)?;
+        stay.due_at = deadline::earliest(&stay.deadlines);
         stay.needed = assignment.needed.max(1);
         stay.exclude = assignment.exclude;
         stay.fallback = assignment.fallback;
         stay.priority = assignment.priority;
-        let (state, state_name) = (stay.id, stay.name.clone());
         self.emit(Event::StateEntered { state: stay });
-        for offer in assignment.offers {
+        self.offer(state, &state_name, assignment.offers, findings)?;
+        Ok(())
+    }
+
+    /// Makes the tasks of a stay. Where nothing is offered, there is one task for whoever is found.
+    fn offer(
+        &mut self,
+        state: StateId,
+        state_name: &str,
+        mut offers: Vec<Offer>,
+        findings: &Findings,
+    ) -> Result<(), Fault> {
+        if offers.is_empty() {
+            let declared = self.context.version.graph.state(state_name);
+            offers.push(Offer {
+                label: declared.map_or(state_name, |state| &state.title).to_owned(),
+                ..Offer::default()
+            });
+        }
+        for mut offer in offers {
+            if self.is_own_work(state_name) && offer.candidates.is_empty() && offer.owner.is_none()
+            {
+                let initiator = self.instance.initiator.clone();
+                offer.candidates.push(Principal::User(initiator));
+            }
             let task = self.task(offer, findings)?;
             self.emit(Event::TaskCreated {
                 state,
-                state_name: state_name.clone(),
+                state_name: state_name.to_owned(),
                 task,
             });
         }
+        self.doubt(state, Cause::Assigned);
         Ok(())
     }
 
     fn task(&mut self, offer: Offer, findings: &Findings) -> Result<Task, Fault> {
         let form = offer.form.as_deref().map(check_form).transpose()?;
+        let id = TaskId((self.ids)());
+        let deadlines = self.open_deadlines(ASSIGN, &offer.deadlines, findings)?;
         let status = match offer.owner {
             Some(owner) => TaskStatus::Claimed {
                 owner,
@@ -92,30 +156,42 @@ impl Turn<'_> {
         let candidates = candidates.filter_map(|candidate| resolved(candidate, findings));
         let (label, candidates) = (offer.label, candidates.collect());
         Ok(Task {
-            id: TaskId((self.ids)()),
+            id,
             label,
             candidates,
             form,
             created_at: self.context.now,
-            due_at: None,
-            deadlines: Vec::new(),
+            due_at: deadline::earliest(&deadlines),
+            deadlines,
             status,
         })
     }
 
-    fn check_assignment(stay: &StateInstance, assignment: &Assignment) -> Result<(), Fault> {
+    fn check_assignment(
+        stay: &StateInstance,
+        cause: &AssignCause,
+        assignment: &Assignment,
+    ) -> Result<(), Fault> {
         let state = &stay.name;
         let refuse = |message: String| Err(Fault::new(ASSIGN, message));
-        if assignment.offers.is_empty() || assignment.offers.len() > OFFERS_MAX {
+        if assignment.offers.len() > OFFERS_MAX {
             return refuse(format!(
-                "{state} is offered 1 to {OFFERS_MAX} times, not {}",
+                "{state} is offered {OFFERS_MAX} times at most, not {}",
                 assignment.offers.len()
             ));
         }
-        if assignment.needed as usize > assignment.offers.len() {
+        let kept = kept(stay, cause);
+        if assignment.needed as usize > (assignment.offers.len() + kept).max(1) {
             return refuse(format!(
-                "{state} needs {} decisions and offers {} tasks",
+                "{state} needs {} decisions and offers {} tasks beside {kept} that stand",
                 assignment.needed,
+                assignment.offers.len()
+            ));
+        }
+        if stay.tasks.len() + assignment.offers.len() > TASKS_MAX {
+            return refuse(format!(
+                "{state} has had {} tasks and takes no {} more",
+                stay.tasks.len(),
                 assignment.offers.len()
             ));
         }
@@ -124,16 +200,6 @@ impl Turn<'_> {
         }
         for id in assignment.exclude.iter().chain(&assignment.fallback) {
             fault::name(ASSIGN, "an excluded person or fallback group", id)?;
-        }
-        if !assignment.deadlines.is_empty()
-            || assignment
-                .offers
-                .iter()
-                .any(|offer| !offer.deadlines.is_empty())
-        {
-            return refuse(format!(
-                "{state} has a deadline, which this host does not run yet"
-            ));
         }
         Ok(())
     }
@@ -148,11 +214,9 @@ impl Turn<'_> {
         let state = &stay.name;
         let refuse = |message: String| Err(Fault::new(ASSIGN, message));
         fault::text(ASSIGN, "a label", &offer.label, fault::NAME_BYTES_MAX)?;
-        if offer.candidates.len() > CANDIDATES_MAX
-            || (offer.candidates.is_empty() && offer.owner.is_none())
-        {
+        if offer.candidates.len() > CANDIDATES_MAX {
             return refuse(format!(
-                "an offer in {state} names an owner or 1 to {CANDIDATES_MAX} candidates"
+                "an offer in {state} names {CANDIDATES_MAX} candidates at most"
             ));
         }
         for candidate in &offer.candidates {
@@ -183,9 +247,29 @@ impl Turn<'_> {
     }
 }
 
+/// The tasks of the stay that a new assignment leaves as they are.
+fn kept(stay: &StateInstance, cause: &AssignCause) -> usize {
+    let goes = |task: &Task| match cause {
+        AssignCause::Entered => true,
+        AssignCause::Overdue { task: overdue, .. } => {
+            overdue.is_none_or(|overdue| overdue == task.id) && task.status.is_open()
+        }
+        AssignCause::Migrated => task.status.is_open(),
+    };
+    let stand = stay
+        .tasks
+        .iter()
+        .filter(|task| !goes(task) && !matches!(task.status, TaskStatus::Cancelled { .. }));
+    stand.count()
+}
+
 /// What the directory must be asked to carry this out.
 fn lookup(assignment: &Assignment) -> Lookup {
-    let mut lookup = Lookup::default();
+    let calendars = deadline::of(assignment).flat_map(deadline::calendars);
+    let mut lookup = Lookup {
+        calendars: calendars.cloned().collect(),
+        ..Lookup::default()
+    };
     for candidate in assignment.offers.iter().flat_map(|offer| &offer.candidates) {
         if let Principal::ManagerOf(id) = candidate {
             lookup.managers_of.insert(id.clone());

@@ -8,10 +8,15 @@
 //! Start reading at [`Turn::begin`]; the host's rules stand in `rules`, what a plan may say in `plan`, what
 //! an assignment may say in `assign`.
 
+mod able;
 mod assign;
+mod deadline;
 mod fault;
 mod fork;
+mod ladder;
+mod matching;
 mod plan;
+mod recheck;
 mod rules;
 
 use std::borrow::Cow;
@@ -21,7 +26,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::actor::Actor;
-use super::answer::{Assignment, Verdict};
+use super::answer::Verdict;
 use super::apply::{Stamp, apply};
 use super::command::Command;
 use super::event::Event;
@@ -29,12 +34,17 @@ use super::graph::{State, StateKind};
 use super::ids::{ForkId, InstanceId, StateId, TaskId};
 use super::instance::{Instance, StateInstance};
 use super::json::Json;
-use super::lookup::{Findings, Lookup};
+use super::lookup::Lookup;
 use super::question::{Answer, AssignCause, Facts, Occurrence, Question, Source};
 use super::rejection::Rejection;
 use super::version::Version;
 
+use assign::Looking;
+use ladder::Doubt;
+
 pub use fault::{Fault, TurnError};
+pub use ladder::NOBODY_ABLE;
+pub use recheck::LOST_STANDING;
 
 /// How many router states one command may pass.
 pub const ROUTER_STEPS_MAX: u32 = 16;
@@ -72,6 +82,8 @@ pub struct Turn<'a> {
     entering: VecDeque<Entry>,
     /// Joins that wait for nobody any more, and whether they close their fork.
     beginning: VecDeque<(StateId, bool)>,
+    /// Stays whose work may have nobody left who is able to do it.
+    doubts: VecDeque<Doubt>,
     router_steps: u32,
 }
 
@@ -87,12 +99,6 @@ enum Phase {
     Look(Lookup, Looking),
     /// Nothing, until the states waiting to be entered have been looked at.
     Settle,
-}
-
-/// What the directory is asked for.
-enum Looking {
-    /// To make tasks of an assignment.
-    Assign(Box<StateInstance>, AssignCause, Assignment),
 }
 
 /// What an allowing guard leads to.
@@ -218,6 +224,7 @@ impl<'a> Turn<'a> {
             phase: Phase::Guard(proposed, After::Enter),
             entering: VecDeque::from([initial]),
             beginning: VecDeque::new(),
+            doubts: VecDeque::new(),
             router_steps: 0,
         })
     }
@@ -238,6 +245,7 @@ impl<'a> Turn<'a> {
             phase: Phase::Settle,
             entering: VecDeque::new(),
             beginning: VecDeque::new(),
+            doubts: VecDeque::new(),
             router_steps: 0,
         };
         match command {
@@ -281,6 +289,10 @@ impl<'a> Turn<'a> {
                     reason: reason.clone(),
                 });
             }
+            Command::Recheck { .. } => turn.doubt_all(),
+            Command::Deadline {
+                deadline, due_at, ..
+            } => turn.deadline(*deadline, *due_at),
             _ => unreachable!("no route leads here"),
         }
         Ok(turn)
@@ -289,10 +301,13 @@ impl<'a> Turn<'a> {
     /// What to find out next; none when the turn is complete.
     pub fn ask(&mut self) -> Result<Option<Ask>, TurnError> {
         while matches!(self.phase, Phase::Settle) {
-            match self.entering.pop_front() {
-                Some(entry) => self.enter(entry)?,
-                None if self.begin_joins()? => {}
-                None => return Ok(None),
+            if let Some(entry) = self.entering.pop_front() {
+                self.enter(entry)?;
+            } else if self.begin_joins()? {
+            } else if let Some(doubt) = self.doubts.pop_front() {
+                self.review(doubt);
+            } else {
+                return Ok(None);
             }
         }
         let question = match &self.phase {
@@ -332,16 +347,6 @@ impl<'a> Turn<'a> {
 
     fn is_active(&self, id: StateId) -> bool {
         self.instance.active.iter().any(|stay| stay.id == id)
-    }
-
-    /// Takes what the directory said.
-    pub fn found(&mut self, findings: &Findings) -> Result<(), TurnError> {
-        match std::mem::replace(&mut self.phase, Phase::Settle) {
-            Phase::Look(_, Looking::Assign(stay, cause, assignment)) => {
-                self.assigned(*stay, cause, assignment, findings)
-            }
-            _ => unreachable!("the driver answers what was asked"),
-        }
     }
 
     /// Takes the answer to the pending question.
@@ -486,6 +491,7 @@ impl<'a> Turn<'a> {
         };
         let folded = apply(Some(self.instance.clone()), &event, stamp);
         self.instance = folded.expect("a turn emits what can happen");
+        self.doubt_after(&event);
         self.events.push(event);
     }
 }

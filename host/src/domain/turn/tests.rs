@@ -2,8 +2,11 @@
 //!
 //! `script` holds the flow and drives the turns.
 
+mod ability;
 mod answers;
 mod callers;
 mod forks;
+mod ladder;
 mod random;
 mod script;
+mod town;

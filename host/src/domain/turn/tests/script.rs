@@ -1,8 +1,12 @@
 //! A flow whose answers are closures, and the instance that a test leads through it.
 
+use std::cell::RefCell;
+use std::rc::Rc;
+
 use jiff::Timestamp;
 use uuid::Uuid;
 
+use super::town::Town;
 use crate::domain::actor::Actor;
 use crate::domain::answer::{Assignment, Offer, Plan, Principal, Reason, Verdict, Waiting};
 use crate::domain::command::Command;
@@ -65,7 +69,7 @@ impl Script {
             plan: Box::new(|_, _, _| Ok(enter(&["Done"]))),
             assign: Box::new(|_, _| offers(&["crew"])),
             wait: Box::new(|state| panic!("nobody waits in {state}")),
-            directory: Box::new(|_| Findings::default()),
+            directory: Box::new(|lookup| Town::new().found(lookup)),
             instance: None,
             made: 0,
             now: 0,
@@ -114,6 +118,12 @@ impl Script {
     pub(super) fn knowing(mut self, directory: impl Fn(&Lookup) -> Findings + 'static) -> Script {
         self.directory = Box::new(directory);
         self
+    }
+
+    /// The directory is this town's, as it is at each moment.
+    pub(super) fn living_in(self, town: &Rc<RefCell<Town>>) -> Script {
+        let town = town.clone();
+        self.knowing(move |lookup| town.borrow_mut().found(lookup))
     }
 
     /// Another graph than the usual one.

@@ -1,0 +1,66 @@
+//! Who gets work that is overdue, where a flow does not say otherwise: whoever is responsible for
+//! the person who sat on it.
+//!
+//! Everything else about the work - form, deadlines, exclusions - stays as the assignment says, so a
+//! task that nobody touches climbs from manager to manager.
+
+use crate::{Assignment, Facts, Flow, Names, Offer, Overdue, Principal, Task};
+
+impl Assignment {
+    /// The overdue work once more, for the manager of whoever has claimed it; unclaimed, for the
+    /// managers of the people it is offered to; and as before where it is offered to groups only, or
+    /// is the initiator's own.
+    ///
+    /// What [`Flow::escalate`] does unless a flow says otherwise.
+    pub fn upwards<F: Flow>(facts: &Facts<F>, state: F::State, overdue: &Overdue) -> Self {
+        let graph = F::graph(&facts.config);
+        let own_work = graph
+            .drawn(state.name())
+            .is_some_and(|drawn| drawn.own_work);
+        let again = F::assign(facts, state).labelled::<F>(&graph, state.name());
+        let concerned = |task: &&Task| match &overdue.task {
+            Some(id) => &task.id == id,
+            None => task.is_open(),
+        };
+        let stays = facts.active.iter().filter(|stay| stay.name == state.name());
+        let tasks = stays.flat_map(|stay| &stay.tasks).filter(concerned);
+        let offers: Vec<_> = tasks
+            .map(|task| {
+                let before = again.offers.iter().find(|offer| offer.label == task.label);
+                let offer = before.cloned().unwrap_or_else(|| as_it_was(task));
+                match superiors(task) {
+                    Some(candidates) if !own_work => Offer {
+                        candidates,
+                        owner: None,
+                        ..offer
+                    },
+                    _ => offer,
+                }
+            })
+            .collect();
+        Self { offers, ..again }
+    }
+}
+
+/// The offer of a task that the assignment no longer makes.
+fn as_it_was(task: &Task) -> Offer {
+    Offer {
+        candidates: task.candidates.clone(),
+        ..Offer::new(&task.label)
+    }
+}
+
+fn superiors(task: &Task) -> Option<Vec<Principal>> {
+    if let Some(owner) = &task.owner {
+        return Some(vec![Principal::ManagerOf(owner.clone())]);
+    }
+    let people = task.candidates.iter().filter_map(|candidate| {
+        if let Principal::User(user) = candidate {
+            Some(Principal::ManagerOf(user.clone()))
+        } else {
+            None
+        }
+    });
+    let managers: Vec<_> = people.collect();
+    (!managers.is_empty()).then_some(managers)
+}

@@ -1,0 +1,56 @@
+//! Where a stay comes from: the states that an instance has been in on the way to it.
+//!
+//! For flows that lead back. What is too long ago for the facts is not known here, and counts as a
+//! place where the instance has never been.
+
+use serde_json::Value;
+
+use crate::{Event, Facts, Flow, Names, PastState, StateInstance, Violation};
+
+impl<F: Flow> Facts<F> {
+    /// The newest stay in a state that has ended.
+    pub fn last_stay(&self, state: F::State) -> Option<&PastState> {
+        self.past_stays(state).next_back()
+    }
+
+    /// The stays that led to this one, the nearest first; of a join's, all branches.
+    pub fn lineage(&self, stay: &StateInstance) -> Vec<&PastState> {
+        let mut wanted: Vec<_> = stay.predecessors.iter().collect();
+        let mut lineage = vec![];
+        for past in self.past.iter().rev() {
+            if wanted.contains(&&past.id) {
+                wanted.extend(&past.predecessors);
+                lineage.push(past);
+            }
+        }
+        lineage
+    }
+
+    /// Whether the instance came to this stay through that state, and so can be led back to it.
+    pub fn came_through(&self, stay: &StateInstance, state: F::State) -> bool {
+        self.lineage(stay)
+            .iter()
+            .any(|past| past.name == state.name())
+    }
+}
+
+impl<F: Flow> Event<F> {
+    /// The state that the input asks to be led back to, in the field that the JSON Pointer names: one
+    /// that the instance came through, and to which the graph lets this trigger lead.
+    pub fn way_back(&self, facts: &Facts<F>, field: &str) -> Result<F::State, Vec<Violation>> {
+        let no = |code: &str, message: String| vec![Violation::new(field, code, message)];
+        let name = self.input.pointer(field).and_then(Value::as_str);
+        let name = name.ok_or_else(|| no("required", "Name the state to go back to.".into()))?;
+        let drawn = F::graph(&facts.config).targets(self.state, self.trigger);
+        if !drawn.iter().any(|state| state.name() == name) {
+            let message = format!("This leads back to {drawn:?}, not to {name:?}.");
+            return Err(no("no_way", message));
+        }
+        let been_there = |state: &F::State| facts.came_through(&self.stay, *state);
+        let known = F::State::parse(name).filter(been_there);
+        known.ok_or_else(|| {
+            let message = format!("The instance did not come through {name}.");
+            no("never_there", message)
+        })
+    }
+}

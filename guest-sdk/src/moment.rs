@@ -1,0 +1,207 @@
+//! Points in time, counted with but never read from a clock.
+//!
+//! The contract writes them as RFC 3339 in UTC with milliseconds. Data may carry other offsets: they
+//! are read as the same moment.
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+/// The first moment that four digits cannot write.
+const END_MS: i64 = 253_402_300_800_000;
+
+/// A point in time, to the millisecond, in the years 1 to 9999.
+///
+/// ```
+/// use wrkflw_guest::{Moment, hours};
+///
+/// let due = Moment::parse("2026-01-05T09:00:00.000Z").map(|now| now.after(hours(48)));
+/// assert_eq!(due.map(|due| due.to_string()).as_deref(), Some("2026-01-07T09:00:00.000Z"));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Moment {
+    /// Since the beginning of 1970.
+    ms: i64,
+}
+
+impl Moment {
+    /// Reads an RFC 3339 text; what is finer than a millisecond is cut off.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (date, rest) = (text.get(..10)?, text.get(11..)?);
+        if !matches!(text.as_bytes()[10], b'T' | b't' | b' ') {
+            return None;
+        }
+        let [year, month, day] = numbers(date, '-')?;
+        let zone = rest.find(['Z', 'z', '+', '-'])?;
+        let (time, zone) = rest.split_at(zone);
+        let (time, fraction) = time.split_once('.').unwrap_or((time, "0"));
+        let [hour, minute, second] = numbers(time, ':')?;
+        let plain = !fraction.is_empty() && fraction.bytes().all(|one| one.is_ascii_digit());
+        let possible = plain
+            && (1..=9999).contains(&year)
+            && (1..=12).contains(&month)
+            && (1..=days_in(year, month)).contains(&day)
+            && hour < 24
+            && minute < 60
+            && second < 60;
+        if !possible || date.len() != 10 || time.len() != 8 {
+            return None;
+        }
+        let thousandths = format!("{fraction:0<3}").get(..3)?.parse::<i64>().ok()?;
+        let seconds = (hour * 60 + minute) * 60 + second - offset(zone)?;
+        let ms = day_number(year, month, day) * DAY_MS + seconds * 1000 + thousandths;
+        Some(Self { ms })
+    }
+
+    /// So many seconds later.
+    pub fn after(self, seconds: u32) -> Self {
+        let ms = (self.ms + i64::from(seconds) * 1000).min(END_MS - 1);
+        Self { ms }
+    }
+
+    /// So many seconds earlier.
+    pub fn before(self, seconds: u32) -> Self {
+        let ms = (self.ms - i64::from(seconds) * 1000).max(day_number(1, 1, 1) * DAY_MS);
+        Self { ms }
+    }
+}
+
+/// Three numbers, as in a date or a time of day.
+fn numbers(text: &str, between: char) -> Option<[i64; 3]> {
+    let number = |part: &str| {
+        let digits = part.bytes().all(|one| one.is_ascii_digit());
+        if digits { part.parse().ok() } else { None }
+    };
+    let parts: Vec<_> = text.split(between).map(number).collect::<Option<_>>()?;
+    parts.try_into().ok()
+}
+
+/// Seconds that the zone is ahead of UTC.
+fn offset(zone: &str) -> Option<i64> {
+    if zone.eq_ignore_ascii_case("z") {
+        return Some(0);
+    }
+    let [hours, minutes, _] = numbers(&format!("{}:0", zone.get(1..)?), ':')?;
+    let seconds = (hours * 60 + minutes) * 60;
+    let possible = zone.len() == 6 && hours < 24 && minutes < 60;
+    possible.then_some(if zone.starts_with('-') {
+        -seconds
+    } else {
+        seconds
+    })
+}
+
+fn days_in(year: i64, month: i64) -> i64 {
+    match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        _ => 31,
+    }
+}
+
+/// Days since the beginning of 1970. Years are counted from March, so that a leap day comes last.
+fn day_number(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month < 3 { year - 1 } else { year };
+    let of_year = ((month + 9) % 12 * 153 + 2) / 5 + day - 1;
+    year * 365 + year / 4 - year / 100 + year / 400 + of_year - 719_468
+}
+
+/// Year, month and day of a day's number.
+fn date(number: i64) -> (i64, i64, i64) {
+    let mut year = 1970 + number / if number < 0 { 366 } else { 365 };
+    while day_number(year, 1, 1) > number {
+        year -= 1;
+    }
+    let mut month = 12;
+    while day_number(year, month, 1) > number {
+        month -= 1;
+    }
+    (year, month, number - day_number(year, month, 1) + 1)
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (year, month, day) = date(self.ms.div_euclid(DAY_MS));
+        let ms = self.ms.rem_euclid(DAY_MS);
+        let (hour, minute) = (ms / 3_600_000, ms / 60_000 % 60);
+        let (second, ms) = (ms / 1000 % 60, ms % 1000);
+        write!(
+            f,
+            "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{ms:03}Z"
+        )
+    }
+}
+
+impl Serialize for Moment {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Moment {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| {
+            de::Error::custom("expected a time such as 2026-11-20T18:00:00Z (RFC 3339)")
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{days, hours};
+
+    fn moment(text: &str) -> Moment {
+        Moment::parse(text).expect(text)
+    }
+
+    #[test]
+    fn times_are_read_in_any_zone_and_written_in_utc() {
+        for (read, written) in [
+            ("2026-01-05T09:00:00.000Z", "2026-01-05T09:00:00.000Z"),
+            ("2024-02-29T23:30:00-01:00", "2024-03-01T00:30:00.000Z"),
+            (
+                "2026-01-01T00:15:00.98765+05:30",
+                "2025-12-31T18:45:00.987Z",
+            ),
+            ("1969-12-31T23:59:59.5Z", "1969-12-31T23:59:59.500Z"),
+            ("9999-12-31T23:59:59Z", "9999-12-31T23:59:59.000Z"),
+            ("0001-01-01T00:00:00Z", "0001-01-01T00:00:00.000Z"),
+        ] {
+            assert_eq!(moment(read).to_string(), written);
+        }
+        for wrong in [
+            "2026-02-29T00:00:00Z",
+            "2026-01-05",
+            "2026-01-05T09:00:00",
+            "2026-13-01T00:00:00Z",
+            "2026-01-05T24:00:00Z",
+            "2026-1-5T09:00:00Z",
+            "tomorrow at noon, or so",
+            "",
+        ] {
+            assert!(Moment::parse(wrong).is_none(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn every_day_is_written_as_it_is_read() {
+        let mut day = moment("1999-12-31T12:00:00Z");
+        for _ in 0..3000 {
+            let next = day.after(days(1));
+            assert_eq!(moment(&next.to_string()), next);
+            assert!(next > day && next.before(days(1)) == day);
+            day = next;
+        }
+        assert_eq!(day.to_string(), "2008-03-18T12:00:00.000Z");
+    }
+
+    #[test]
+    fn time_ends_where_it_can_no_longer_be_written() {
+        let end = moment("9999-12-31T23:59:59.999Z");
+        assert_eq!(end.after(hours(1)), end);
+    }
+}

@@ -1,0 +1,87 @@
+//! Votes: whether the outcome of a state with several tasks is certain yet.
+//!
+//! The host has each person decide at most once in a stay, and hands logic the vote being cast in the
+//! event, not among the decisions. Both are minded here, so that a flow says in one `match` what
+//! follows. How many are needed stands in one place, the assignment.
+
+use crate::{Event, EventSource, Flow};
+
+/// How a vote stands, the one being cast included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quorum {
+    /// Enough have decided so.
+    Reached,
+    /// Even if all that are left decide so, there are too few.
+    Impossible,
+    /// It depends on those that are left.
+    Open,
+}
+
+impl Quorum {
+    /// So many of those needed have decided so, and so many tasks are undecided.
+    pub fn of(votes: usize, needed: usize, undecided: usize) -> Self {
+        if votes >= needed {
+            Self::Reached
+        } else if votes.saturating_add(undecided) < needed {
+            Self::Impossible
+        } else {
+            Self::Open
+        }
+    }
+}
+
+impl<F: Flow> Event<F> {
+    /// Whether as many as the assignment needs decide for this trigger.
+    ///
+    /// Each decision and each open task is counted once; cancelled tasks are not.
+    pub fn quorum(&self, trigger: F::Trigger) -> Quorum {
+        Quorum::of(
+            self.votes(trigger),
+            self.stay.needed as usize,
+            self.undecided(),
+        )
+    }
+
+    /// Decisions for this trigger in the present stay, the one being cast included.
+    pub fn votes(&self, trigger: F::Trigger) -> usize {
+        let this = matches!(self.source, EventSource::Task(_)) && self.trigger == trigger;
+        self.stay.votes(trigger) + usize::from(this)
+    }
+
+    /// Tasks of the present stay that are still undecided once this decision is cast.
+    pub fn undecided(&self) -> usize {
+        let this = self.task().map(|task| &task.id);
+        let open = self.stay.tasks.iter().filter(|task| task.is_open());
+        open.filter(|task| Some(&task.id) != this).count()
+    }
+
+    /// Children of the present stay that still run once this one has ended.
+    pub fn children_running(&self) -> usize {
+        let this = self.child().map(|child| &child.id);
+        let running = self
+            .stay
+            .children
+            .iter()
+            .filter(|one| one.outcome.is_none());
+        running.filter(|child| Some(&child.id) != this).count()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_certain_as_soon_as_nothing_can_change_it() {
+        for (votes, needed, undecided, quorum) in [
+            (2, 2, 3, Quorum::Reached),
+            (3, 2, 0, Quorum::Reached),
+            (1, 2, 1, Quorum::Open),
+            (0, 2, 2, Quorum::Open),
+            (0, 2, 1, Quorum::Impossible),
+            (1, 2, 0, Quorum::Impossible),
+        ] {
+            assert_eq!(Quorum::of(votes, needed, undecided), quorum);
+        }
+    }
+}

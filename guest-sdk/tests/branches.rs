@@ -1,0 +1,136 @@
+//! Forks and joins as the host runs them: nested, conditional, with branches that end or are cancelled,
+//! and entered again. A join begins once, when every branch of the fork around it has arrived or ended.
+
+use std::collections::BTreeMap;
+
+use wrkflw_guest::testing::{Scenario, decide, given, start};
+use wrkflw_guest::{Assignment, Event, Facts, Flow, Graph, NoConfig, Plan, Reason, json};
+
+wrkflw_guest::states! { enum State { Begin, Left, Right, Inner, Other, Meet, All, Done } }
+wrkflw_guest::triggers! { enum Trigger { Both, One, Split, Skip, Go, End, Stop, Again } }
+use State::{All, Begin, Done, Inner, Left, Meet, Other, Right};
+use Trigger::{Again, Both, End, Go, One, Skip, Split, Stop};
+
+struct Branches;
+
+impl Flow for Branches {
+    type Config = NoConfig;
+    type Data = BTreeMap<String, String>;
+    type State = State;
+    type Trigger = Trigger;
+
+    fn graph(_: &NoConfig) -> Graph<State, Trigger> {
+        Graph::start(Begin)
+            .task(Begin, "Begin")
+            .on(Both, [Left, Right])
+            .on(One, [Left, Right])
+            .task(Left, "Left")
+            .on(Split, [Inner, Other])
+            .on(Skip, [Inner, Meet])
+            .on(Go, All)
+            .task(Right, "Right")
+            .on(Go, All)
+            .on(End, All)
+            .on(Stop, Right)
+            .task(Inner, "Inner")
+            .on(Go, Meet)
+            .on(End, Meet)
+            .task(Other, "Other")
+            .on(Go, Meet)
+            .on(End, Meet)
+            .task(Meet, "Inner branches")
+            .join()
+            .on(Go, All)
+            .task(All, "All branches")
+            .join()
+            .on(Go, Done)
+            .on(Again, Begin)
+            .terminal(Done, "DONE")
+    }
+
+    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Reason> {
+        Ok(match event.trigger {
+            Both => Plan::fork([Left, Right]),
+            One => Plan::to(Right),
+            Skip => Plan::to(Meet),
+            Split => Plan::fork([Inner, Other]),
+            End => Plan::end_branch(),
+            Stop => Plan::to(Right).cancel_others(facts, event),
+            _ => Plan::along(facts, event)?,
+        })
+    }
+
+    fn assign(_: &Facts<Self>, _: State) -> Assignment {
+        Assignment::to_group("all")
+    }
+}
+
+/// Each of these decided in turn, by whoever is free.
+fn after(steps: &[(State, Trigger)]) -> Scenario<Branches> {
+    let mut flow = given().member("bob", "all");
+    flow.follow([start("ann", json!({}))]);
+    step(&mut flow, steps);
+    flow
+}
+
+fn step(flow: &mut Scenario<Branches>, steps: &[(State, Trigger)]) {
+    for (state, trigger) in steps {
+        flow.follow([decide("bob", *trigger).in_state(*state)]);
+    }
+}
+
+#[test]
+fn an_outer_join_waits_for_the_inner_one() {
+    let mut flow = after(&[(Begin, Both), (Left, Split), (Right, Go), (Inner, Go)]);
+    assert_eq!(flow.states(), [Other]);
+    step(&mut flow, &[(Other, Go)]);
+    assert_eq!(flow.states(), [Meet]);
+    step(&mut flow, &[(Meet, Go)]);
+    assert_eq!(flow.states(), [All]);
+    assert_eq!(flow.stays()[0].predecessors.len(), 2);
+}
+
+#[test]
+fn a_branch_that_ends_is_waited_for_no_more() {
+    let mut flow = after(&[(Begin, Both), (Left, Go)]);
+    assert_eq!(flow.states(), [Right]);
+    step(&mut flow, &[(Right, End)]);
+    assert_eq!(flow.states(), [All]);
+    let mut flow = after(&[(Begin, Both), (Left, Split), (Right, Go), (Inner, End)]);
+    step(&mut flow, &[(Other, End)]);
+    assert_eq!(flow.states(), [All]);
+}
+
+#[test]
+fn a_branch_chosen_past_the_inner_join_does_not_wait_for_it() {
+    // Only the left branch can come to the inner join, and it was not forked there.
+    let mut flow = after(&[(Begin, Both), (Left, Skip)]);
+    assert_eq!(flow.states(), [Right, Meet]);
+    step(&mut flow, &[(Right, Go), (Meet, Go)]);
+    assert_eq!(flow.states(), [All]);
+}
+
+#[test]
+fn a_join_outside_a_fork_begins_at_once() {
+    assert_eq!(after(&[(Begin, One), (Right, Go)]).states(), [All]);
+}
+
+#[test]
+fn a_fork_entered_again_is_another_fork() {
+    let round = [(Begin, Both), (Left, Go), (Right, Go)];
+    let mut flow = after(&round);
+    step(&mut flow, &[(All, Again)]);
+    step(&mut flow, &round);
+    assert_eq!(flow.states(), [All]);
+    assert_eq!(flow.facts().past_stays(All).count(), 1);
+    flow.when(decide("bob", Go)).ends("DONE");
+}
+
+#[test]
+fn cancelled_branches_are_waited_for_no_more() {
+    let mut flow = after(&[(Begin, Both), (Left, Split), (Inner, Go), (Right, Stop)]);
+    assert_eq!(flow.states(), [Right]);
+    assert!(flow.facts().waiting.is_empty());
+    step(&mut flow, &[(Right, Go)]);
+    assert_eq!(flow.states(), [All]);
+}

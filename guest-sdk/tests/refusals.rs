@@ -1,0 +1,129 @@
+//! Answers that the host would refuse fail a test of the flow, in words that say what to mend.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use serde::{Deserialize, Serialize};
+use wrkflw_guest::testing::{Scenario, decide, given, start};
+use wrkflw_guest::{
+    Assignment, AttributeType, Child, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Offer,
+    Plan, Reason, Value, Waiting, hours, json,
+};
+
+wrkflw_guest::states! { enum State { Own, Work, Pause, Done } }
+wrkflw_guest::triggers! { enum Trigger { Go, Wait, Ring, Ended } }
+use State::{Done, Own, Pause, Work};
+use Trigger::{Ended, Go, Ring, Wait};
+
+#[derive(Serialize, Deserialize)]
+struct Wrong {
+    answer: String,
+}
+
+struct Mistaken;
+
+impl Flow for Mistaken {
+    type Config = NoConfig;
+    type Data = Wrong;
+    type State = State;
+    type Trigger = Trigger;
+
+    fn graph(_: &NoConfig) -> Graph<State, Trigger> {
+        Graph::start(Own)
+            .attribute("amount", AttributeType::Decimal)
+            .own_work(Own, "Own")
+            .on(Go, Work)
+            .task(Work, "Work")
+            .on(Go, [Done, Pause])
+            .on(Wait, Pause)
+            .wait(Pause, "Pause")
+            .on(Ended, Done)
+            .by(FiredBy::CHILD)
+            .terminal(Done, "DONE")
+    }
+
+    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Reason> {
+        Ok(
+            match (event.state, event.trigger, facts.data.answer.as_str()) {
+                (Own, ..) => Plan::to(Work),
+                (_, Wait, _) => Plan::to(Pause),
+                (_, _, "undeclared") => Plan::to(Work),
+                (_, _, "twice") => Plan::fork([Done, Done]),
+                (_, _, "type") => Plan::to(Done).attribute("amount", 0.5),
+                (_, _, "name") => Plan::to(Done).attribute("sum", 5),
+                (_, _, "cancel") => Plan::to(Done).cancel(&event.stay),
+                (_, _, "stuck") => Plan::stay(),
+                (_, _, "lost") => Plan::end_branch(),
+                _ => Plan::to(Done),
+            },
+        )
+    }
+
+    fn assign(facts: &Facts<Self>, state: State) -> Assignment {
+        let initiator = facts.initiator();
+        match (state, facts.data.answer.as_str()) {
+            (Own, "own") => Assignment::to_user("bob"),
+            (Own, _) => Assignment::to_user(initiator),
+            (_, "nobody") => Assignment::nobody(),
+            (_, "needed") => Assignment::any_of(["bob"], 2),
+            (_, "owner") => Assignment::new([Offer::new("x").owned_by(initiator)]),
+            (_, "deadline") => Assignment::to_user("bob").deadline(Due::After(hours(1)).fire(Ring)),
+            _ => Assignment::to_user("bob"),
+        }
+    }
+
+    fn wait(_: &Facts<Self>, _: State) -> Waiting {
+        Waiting::for_children([Child::new("part", "part", "1", &json!({})).on_end(Ring)])
+    }
+}
+
+/// What the test of such a flow says when these are decided in turn.
+fn complaint(answer: &str, steps: &[(&str, Trigger)]) -> String {
+    let attempt = || {
+        let mut flow: Scenario<Mistaken> = given();
+        flow.when(start("ann", json!({ "answer": answer })));
+        for (who, trigger) in steps {
+            flow.when(decide(who, *trigger));
+        }
+    };
+    let panicked = catch_unwind(AssertUnwindSafe(attempt)).expect_err(answer);
+    let text = panicked.downcast_ref::<String>().cloned();
+    text.or_else(|| panicked.downcast_ref::<&str>().map(ToString::to_string))
+        .expect("a message")
+}
+
+#[test]
+fn assignments_are_held_to_the_rules() {
+    assert!(complaint("own", &[]).contains("is the initiator's own work"));
+    for (answer, words) in [
+        ("nobody", "offers the work of Work to nobody"),
+        ("needed", "needs 2 decisions and has 1 tasks"),
+        ("owner", "is given to ann, who must not decide"),
+        ("deadline", "a deadline fires RING"),
+    ] {
+        let said = complaint(answer, &[("ann", Go)]);
+        assert!(said.contains(words), "{answer}: {said}");
+    }
+    let said = complaint("child", &[("ann", Go), ("bob", Wait)]);
+    assert!(said.contains("a child's end fires RING"), "{said}");
+}
+
+#[test]
+fn plans_are_held_to_the_graph() {
+    for (answer, words) in [
+        ("undeclared", "does not lead to Work"),
+        ("twice", "enters Done twice"),
+        ("type", "declares another type"),
+        ("name", "declares no attribute"),
+        ("cancel", "which is no other active or waiting state"),
+        ("stuck", "nothing left that could move it"),
+        ("lost", "the last branch ended in no terminal state"),
+    ] {
+        let said = complaint(answer, &[("ann", Go), ("bob", Go)]);
+        assert!(said.contains(words), "{answer}: {said}");
+    }
+    let mut sound: Scenario<Mistaken> = given();
+    let data: Value = json!({ "answer": "sound" });
+    sound
+        .follow([start("ann", data), decide("ann", Go), decide("bob", Go)])
+        .ends("DONE");
+}

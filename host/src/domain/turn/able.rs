@@ -1,0 +1,162 @@
+//! Who is able to do the open work of a stay, as far as the directory was asked.
+//!
+//! Able is who is offered a task, or owns it, and is not barred: no requester outside their own work, nobody excluded,
+//! nobody who has decided in this stay already. Substitutes add nobody: whom they act for could decide themselves, and
+//! their decision counts for that person.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::matching::matching;
+use crate::domain::answer::Principal;
+use crate::domain::ids::TaskId;
+use crate::domain::instance::{Instance, StateInstance, Task};
+use crate::domain::lookup::{Findings, Lookup};
+
+/// How many members of a group are looked at. Reached only where hundreds of tasks, requesters and excluded people come
+/// together.
+const MEMBERS_MAX: usize = 1_024;
+
+/// What is known of a stay's open tasks.
+pub(super) struct Ability {
+    /// Tasks that people can decide, when each of them decides one.
+    possible: usize,
+    /// Decisions that the stay still waits for, at the least.
+    required: usize,
+    /// Tasks that nobody at all is able to do.
+    pub(super) nobody: Vec<TaskId>,
+    /// Tasks for which nobody is left when everybody does one.
+    pub(super) lacking: Vec<TaskId>,
+}
+
+impl Ability {
+    pub(super) fn of(circle: Circle<'_>, findings: &Findings) -> Ability {
+        let mut open: Vec<_> = circle.open().collect();
+        // Who owns a task keeps it; others are found for the rest.
+        open.sort_by_key(|task| task.owner().is_none());
+        let barred = circle.barred();
+        let mut numbers = BTreeMap::new();
+        let able: Vec<Vec<usize>> = open
+            .iter()
+            .map(|task| {
+                let people = able(task, &barred, findings, open.len()).into_iter();
+                let number = |person| {
+                    let next = numbers.len();
+                    *numbers.entry(person).or_insert(next)
+                };
+                people.map(number).collect()
+            })
+            .collect();
+        let done_by = matching(&able, numbers.len());
+        let of = |is_wanted: &dyn Fn(usize) -> bool| -> Vec<TaskId> {
+            let wanted = (0..open.len()).filter(|task| is_wanted(*task));
+            wanted.map(|task| open[task].id).collect()
+        };
+        let lacking = of(&|task| done_by[task].is_none());
+        let decided = circle.stay.tasks.iter().filter_map(Task::decision).count();
+        let needed = usize::try_from(circle.stay.needed).unwrap_or(usize::MAX);
+        Ability {
+            possible: open.len() - lacking.len(),
+            required: needed.saturating_sub(decided).max(1).min(open.len()),
+            nobody: of(&|task| able[task].is_empty()),
+            lacking,
+        }
+    }
+
+    /// Whether as many tasks can be decided as the stay needs, and one at the least.
+    pub(super) fn suffices(&self) -> bool {
+        self.possible >= self.required
+    }
+}
+
+/// A stay, and who must not work in it.
+#[derive(Clone, Copy)]
+pub(super) struct Circle<'a> {
+    pub(super) instance: &'a Instance,
+    pub(super) stay: &'a StateInstance,
+    /// It is the initiator's own.
+    pub(super) own_work: bool,
+}
+
+impl<'a> Circle<'a> {
+    pub(super) fn open(self) -> impl Iterator<Item = &'a Task> {
+        self.stay.tasks.iter().filter(|task| task.status.is_open())
+    }
+
+    /// Those who must not decide in the stay, or not again.
+    pub(super) fn barred(self) -> BTreeSet<&'a str> {
+        let requesters = self.instance.requesters.iter();
+        let requesters = requesters.filter(|_| !self.own_work);
+        let decisions = self.stay.tasks.iter().filter_map(Task::decision);
+        let deciders = decisions.flat_map(|decision| {
+            std::iter::once(&decision.actor).chain(decision.on_behalf_of.as_ref())
+        });
+        requesters
+            .chain(&self.stay.exclude)
+            .chain(deciders)
+            .map(String::as_str)
+            .collect()
+    }
+
+    /// What to ask of the groups that its open tasks are offered to. It does not say who the requesters are, so that
+    /// many instances ask the same.
+    pub(super) fn lookup(self) -> Lookup {
+        if self.own_work {
+            return Lookup::default();
+        }
+        let candidates = self.open().flat_map(|task| &task.candidates);
+        let groups = candidates.filter_map(|candidate| match candidate {
+            Principal::Group(id) => Some(id.clone()),
+            Principal::User(_) | Principal::ManagerOf(_) => None,
+        });
+        Lookup {
+            groups: groups.collect(),
+            members_max: self.members_max(),
+            ..Lookup::default()
+        }
+    }
+
+    /// So many members that, whoever of them is barred, there is one for each open task - if the group has them.
+    pub(super) fn members_max(self) -> u32 {
+        let decisions = self.stay.tasks.iter().filter_map(Task::decision);
+        // A decision bars two people where one acted for the other.
+        let deciders = decisions.map(|decision| 1 + usize::from(decision.on_behalf_of.is_some()));
+        let people = self.open().count()
+            + deciders.sum::<usize>()
+            + self.instance.requesters.len()
+            + self.stay.exclude.len();
+        u32::try_from(people.min(MEMBERS_MAX)).expect("a small number")
+    }
+}
+
+/// Up to `people_max` people able to do the task.
+fn able<'a>(
+    task: &'a Task,
+    barred: &BTreeSet<&str>,
+    findings: &'a Findings,
+    people_max: usize,
+) -> BTreeSet<&'a str> {
+    let candidates = task.candidates.iter();
+    let users = candidates.clone().filter_map(|candidate| match candidate {
+        Principal::User(id) => Some(id.as_str()),
+        Principal::Group(_) | Principal::ManagerOf(_) => None,
+    });
+    let members = candidates.flat_map(|candidate| match candidate {
+        Principal::Group(id) => findings.members.get(id).map_or(&[][..], Vec::as_slice),
+        Principal::User(_) | Principal::ManagerOf(_) => &[],
+    });
+    let mut able = BTreeSet::new();
+    for person in task
+        .owner()
+        .into_iter()
+        .chain(users)
+        .chain(members.map(String::as_str))
+    {
+        if able.len() == people_max {
+            break;
+        }
+        if !barred.contains(person) {
+            able.insert(person);
+        }
+    }
+    able
+}

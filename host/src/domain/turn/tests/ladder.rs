@@ -1,0 +1,347 @@
+//! Whom work goes to when nobody is left, at its making and whenever people come and go.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::script::{Script, decide, enter, offers, start};
+use super::town::Town;
+use crate::domain::actor::{Actor, StandIn};
+use crate::domain::answer::{Assignment, Offer, Plan, Principal};
+use crate::domain::command::Command;
+use crate::domain::event::Event;
+use crate::domain::instance::TaskStatus;
+use crate::domain::turn::Outcome;
+
+fn user(id: &str) -> Principal {
+    Principal::User(id.into())
+}
+
+fn group(id: &str) -> Principal {
+    Principal::Group(id.into())
+}
+
+fn offering(candidates: &[&[Principal]]) -> Assignment {
+    let offer = |candidates: &&[Principal]| Offer {
+        label: "work".into(),
+        candidates: candidates.to_vec(),
+        ..Offer::default()
+    };
+    Assignment {
+        offers: candidates.iter().map(offer).collect(),
+        needed: 1,
+        fallback: Some("office".into()),
+        ..Assignment::default()
+    }
+}
+
+/// What happened after the tasks were made, a word each.
+fn told(outcome: &Outcome) -> String {
+    let words = outcome.events.iter().filter_map(|event| match event {
+        Event::TaskRerouted {
+            step, candidates, ..
+        } => Some(format!("{step}:{}", name(candidates.last()?))),
+        Event::TaskCancelled { reason, .. } => Some(reason.clone()?),
+        Event::TaskReleased { owner, reason, .. } => {
+            let reason = reason.as_deref().unwrap_or("released");
+            Some(format!("{reason}:{owner}"))
+        }
+        Event::StateUnassignable { .. } => Some("unassignable".into()),
+        Event::StateAssignable { .. } => Some("assignable".into()),
+        _ => None,
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+fn name(principal: &Principal) -> &str {
+    let (Principal::User(id) | Principal::Group(id) | Principal::ManagerOf(id)) = principal;
+    id
+}
+
+/// What comes of an assignment in a town, when `ann` starts.
+#[track_caller]
+fn check(town: Town, assignment: Assignment, expected: &str) -> Script {
+    let town = Rc::new(RefCell::new(town));
+    let mut script = Script::new()
+        .living_in(&town)
+        .assigning(move |_| assignment.clone());
+    let outcome = script.run("ann", &start()).expect("a start");
+    assert_eq!(told(&outcome), expected);
+    let stay = &outcome.instance.active[0];
+    assert_eq!(
+        stay.unassignable_since.is_some(),
+        expected.ends_with("unassignable")
+    );
+    script
+}
+
+fn village() -> Town {
+    let town = Town::default().group("bench", &[]).group("pair", &["bob"]);
+    town.group("office", &["ola"])
+        .group("mine", &["ann"])
+        .manager("ann", "max")
+}
+
+#[test]
+fn work_goes_up_the_ladder_one_step_at_a_time() {
+    let anns = |town: Town, manager: &str| town.manager("ann", manager);
+    let alone = || Town {
+        managers: [].into(),
+        ..village()
+    };
+    let empty = || offering(&[&[group("bench")]]);
+    check(village(), offering(&[&[group("pair")]]), "");
+    check(village(), offering(&[&[user("bob")]]), "");
+    // An empty group, one of requesters only, nobody named, an unknown manager.
+    check(village(), empty(), "manager:max");
+    check(village(), offering(&[&[group("mine")]]), "manager:max");
+    check(village(), offering(&[&[]]), "manager:max");
+    let of_bob = Principal::ManagerOf("bob".into());
+    check(village(), offering(&[&[of_bob]]), "manager:max");
+    check(village(), offering(&[&[group("none")]]), "manager:max");
+    // No manager, or one who must not decide.
+    check(alone(), empty(), "fallback:office");
+    check(anns(village(), "ann"), empty(), "fallback:office");
+    let mut without_max = empty();
+    without_max.exclude.push("max".into());
+    check(village(), without_max.clone(), "fallback:office");
+    // Nobody in the fallback group either, or none.
+    let deserted = alone().group("office", &["ann"]);
+    check(deserted, empty(), "fallback:office unassignable");
+    without_max.fallback = None;
+    check(village(), without_max, "unassignable");
+}
+
+#[test]
+fn a_manager_is_a_person_from_then_on() {
+    let of_ann = Principal::ManagerOf("ann".into());
+    let script = check(village(), offering(&[&[of_ann, group("pair")]]), "");
+    let task = &script.instance().active[0].tasks[0];
+    assert_eq!(task.candidates, [user("max"), group("pair")]);
+}
+
+#[test]
+fn an_assignment_to_nobody_is_one_task_for_whoever_is_found() {
+    let script = check(village(), offering(&[]), "manager:max");
+    let tasks = &script.instance().active[0].tasks;
+    let [task] = &tasks[..] else {
+        panic!("not one task: {tasks:?}")
+    };
+    assert_eq!(
+        (task.label.as_str(), &task.candidates[..]),
+        ("Review", &[user("max")][..])
+    );
+}
+
+#[test]
+fn enough_able_people_leave_the_rest_undone() {
+    let (bench, pair) = (&[group("bench")][..], &[group("pair")][..]);
+    let script = check(
+        village(),
+        offering(&[bench, pair, &[]]),
+        "nobody_able nobody_able",
+    );
+    let open = script.instance().active[0].tasks.iter();
+    assert_eq!(open.filter(|task| task.status.is_open()).count(), 1);
+    // Bob decides once: of two decisions the second is somebody else's.
+    let two = |offers: &[&[Principal]]| Assignment {
+        needed: 2,
+        ..offering(offers)
+    };
+    check(village(), two(&[pair, pair]), "manager:max");
+    check(village(), two(&[pair, &[user("cid")]]), "");
+    check(
+        village(),
+        two(&[pair, bench, bench]),
+        "manager:max manager:max",
+    );
+    let three = Assignment {
+        needed: 3,
+        ..two(&[pair, bench, bench])
+    };
+    let expected = "manager:max manager:max fallback:office";
+    check(village(), three, expected);
+}
+
+#[test]
+fn own_work_has_no_ladder() {
+    let town = Rc::new(RefCell::new(village().group("crew", &["bob"])));
+    let assign = |state: &str| {
+        let mut assignment = offering(&[]);
+        if state == "Rework" {
+            assignment.exclude.push("ann".into());
+        } else {
+            assignment.offers = offers(&["crew"]).offers;
+        }
+        assignment
+    };
+    let mut script = Script::new()
+        .living_in(&town)
+        .assigning(assign)
+        .planning(|_, _| Ok(enter(&["Rework"])))
+        .claimed();
+    let asked = town.borrow().asked;
+    let outcome = script.go().expect("a decision");
+    assert_eq!(told(&outcome), "unassignable");
+    assert_eq!(town.borrow().asked, asked, "nobody was asked for");
+    let task = &script.instance().active[0].tasks[0];
+    assert_eq!(task.candidates, [user("ann")]);
+}
+
+#[test]
+fn the_directory_is_asked_only_where_it_matters() {
+    for (assignment, asked) in [
+        (offering(&[&[user("bob")]]), 0),
+        (offering(&[&[user("bob"), group("pair")]]), 0),
+        (offering(&[&[group("pair")]]), 1),
+        (offering(&[&[user("bob")], &[group("pair")]]), 1),
+        (offering(&[&[Principal::ManagerOf("ann".into())]]), 1),
+        (offering(&[&[group("bench")]]), 2),
+    ] {
+        let town = Rc::new(RefCell::new(village()));
+        let script = Script::new()
+            .living_in(&town)
+            .assigning(move |_| assignment.clone());
+        script.started();
+        assert_eq!(town.borrow().asked, asked);
+    }
+}
+
+/// A script whose work is offered to a group, its town, and the recheck of its instance.
+fn settled(assignment: Assignment) -> (Script, Rc<RefCell<Town>>) {
+    let town = Rc::new(RefCell::new(village().group("crew", &["bob", "cid"])));
+    let script = Script::new()
+        .living_in(&town)
+        .assigning(move |_| assignment.clone());
+    (script.started(), town)
+}
+
+fn recheck(script: &mut Script) -> Outcome {
+    let instance = script.instance().id;
+    let command = Command::Recheck { instance };
+    let outcome = script.run_as(&Actor::host(), &command);
+    outcome.expect("a recheck is never refused")
+}
+
+#[test]
+fn a_recheck_says_what_has_become_of_the_work() {
+    let (mut script, town) = settled(offering(&[&[group("crew")]]));
+    let before = script.instance().clone();
+    assert_eq!(recheck(&mut script).events, []);
+    assert_eq!(script.instance(), &before);
+
+    let change = |group: &str, members: &[&str]| {
+        let changed = town.borrow().clone().group(group, members);
+        town.replace(changed);
+    };
+    town.borrow_mut().managers.clear();
+    change("office", &[]);
+    change("crew", &["ann"]);
+    assert_eq!(told(&recheck(&mut script)), "fallback:office unassignable");
+    assert!(recheck(&mut script).events.is_empty());
+    change("office", &["ola"]);
+    assert_eq!(told(&recheck(&mut script)), "assignable");
+    change("office", &[]);
+    assert_eq!(told(&recheck(&mut script)), "unassignable");
+    town.borrow_mut()
+        .managers
+        .insert("ann".into(), "max".into());
+    assert_eq!(told(&recheck(&mut script)), "manager:max assignable");
+}
+
+#[test]
+fn an_owner_who_may_no_longer_have_a_task_gives_it_back() {
+    let (mut script, town) = settled(offering(&[&[group("crew")]]));
+    let task = script.task(0);
+    script
+        .run("bob", &Command::Claim { task })
+        .expect("a claim");
+    assert!(recheck(&mut script).events.is_empty());
+    let changed = town.borrow().clone().group("crew", &["cid"]);
+    town.replace(changed);
+    assert_eq!(told(&recheck(&mut script)), "lost_standing:bob");
+    assert!(recheck(&mut script).events.is_empty());
+    script
+        .run("cid", &Command::Claim { task })
+        .expect("a claim");
+    let changed = town.borrow().clone().group("crew", &[]);
+    town.replace(changed);
+    assert_eq!(told(&recheck(&mut script)), "lost_standing:cid manager:max");
+}
+
+#[test]
+fn work_that_was_given_stays_with_its_owner() {
+    let mut assignment = offering(&[&[group("bench")]]);
+    assignment.offers[0].owner = Some("bob".into());
+    let (mut script, _) = settled(assignment);
+    assert!(recheck(&mut script).events.is_empty());
+    // Given back, it is nobody's.
+    let task = script.task(0);
+    let outcome = script.run("bob", &Command::Release { task });
+    assert_eq!(
+        told(&outcome.expect("a release")),
+        "released:bob manager:max"
+    );
+}
+
+#[test]
+fn a_substitute_keeps_a_task_as_long_as_the_absence_holds() {
+    let (mut script, town) = settled(offering(&[&[group("crew")]]));
+    let task = script.task(0);
+    let stand_in = |definition: Option<&str>, group: &str| StandIn {
+        person: "bob".into(),
+        groups: vec![group.to_owned()],
+        definition: definition.map(str::to_owned),
+        via: vec![],
+    };
+    let hold = |script: &mut Script| {
+        let instance = script.instance.as_mut().expect("an instance");
+        let TaskStatus::Pending = instance.active[0].tasks[0].status else {
+            panic!("somebody has it")
+        };
+        script
+            .run("cid", &Command::Claim { task })
+            .expect("a claim");
+        let instance = script.instance.as_mut().expect("an instance");
+        let TaskStatus::Claimed { owner, holding, .. } = &mut instance.active[0].tasks[0].status
+        else {
+            panic!("nobody has it")
+        };
+        *owner = "zoe".into();
+        holding.on_behalf_of = Some("bob".into());
+    };
+    for (found, kept) in [
+        (vec![stand_in(None, "crew")], true),
+        (vec![stand_in(Some("errands"), "crew")], true),
+        (vec![stand_in(Some("orders"), "crew")], false),
+        (vec![stand_in(None, "pair")], false),
+        (vec![], false),
+    ] {
+        hold(&mut script);
+        town.borrow_mut().stand_ins = [("zoe".to_owned(), found)].into();
+        let told = told(&recheck(&mut script));
+        assert_eq!(told, if kept { "" } else { "lost_standing:zoe" });
+        if kept {
+            script
+                .run("zoe", &Command::Release { task })
+                .expect("a release");
+        }
+    }
+}
+
+#[test]
+fn a_vote_that_leaves_nobody_goes_up_the_ladder() {
+    let crew = &[group("crew")][..];
+    let (script, _) = settled(Assignment {
+        needed: 2,
+        ..offering(&[crew, crew, crew])
+    });
+    let mut script = script.planning(|_, _| Ok(Plan::default()));
+    for (number, person, expected) in [(0, "bob", ""), (1, "cid", "manager:max")] {
+        let task = script.task(number);
+        script
+            .run(person, &Command::Claim { task })
+            .expect("a claim");
+        let outcome = script.run(person, &decide(task, "GO"));
+        assert_eq!(told(&outcome.expect("a vote")), expected);
+    }
+}

@@ -1,0 +1,143 @@
+//! An order: credit check and stock reservation side by side, by different people, then shipping.
+//!
+//! Paid in advance, a third branch waits for the payment, which may come early. A refused credit ends
+//! all branches. Shipping is due by the promised time, and leads back to where something went wrong.
+
+use serde::{Deserialize, Serialize};
+use wrkflw_guest::{
+    Assignment, AttributeType, Decimal, Due, Event, Facts, Flow, Graph, Moment, Plan, Reason,
+    Verdict, Waiting, allow, days, hours,
+};
+
+wrkflw_guest::states! { pub enum State { Intake, Received, CreditCheck, StockReservation, Payment, Shipping, Shipped, Refused } }
+wrkflw_guest::triggers! { pub enum Trigger { Sort, Accept, Grant, Refuse, Reserve, Paid, Ship, Rollback } }
+use State::{CreditCheck, Payment, Received, Refused, Shipped, Shipping, StockReservation};
+use Trigger::{Accept, Refuse, Rollback, Sort};
+
+wrkflw_guest::config! {
+    /// The groups that take part.
+    pub struct Config {
+        intake: String = "intake",
+        credit: String = "credit",
+        warehouse: String = "warehouse",
+        dispatch: String = "dispatch",
+    }
+}
+
+/// What the logic has to know of an order.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Order {
+    customer: String,
+    total: Decimal,
+    weight: f64,
+    ship_by: Moment,
+    #[serde(default)]
+    express: bool,
+    #[serde(default)]
+    in_advance: bool,
+    lines: Vec<String>,
+}
+
+pub struct OrderHandling;
+
+impl Flow for OrderHandling {
+    type Config = Config;
+    type Data = Order;
+    type State = State;
+    type Trigger = Trigger;
+
+    fn graph(_: &Config) -> Graph<State, Trigger> {
+        Graph::start(State::Intake)
+            .schema(include_str!("order.schema.json"))
+            .attribute("customer", AttributeType::Text)
+            .attribute("express", AttributeType::Boolean)
+            .attribute("total", AttributeType::Decimal)
+            .attribute("weight", AttributeType::Float)
+            .attribute("shipBy", AttributeType::Timestamp)
+            .attribute("fingerprint", AttributeType::Bytes)
+            .router(State::Intake, "Intake")
+            .on(Sort, Received)
+            .task(Received, "Order received")
+            .on(Accept, [CreditCheck, StockReservation, Payment])
+            .task(CreditCheck, "Credit check")
+            .on(Trigger::Grant, Shipping)
+            .on(Refuse, Refused)
+            .task(StockReservation, "Stock reservation")
+            .on(Trigger::Reserve, Shipping)
+            .wait(Payment, "Payment in advance")
+            .on(Trigger::Paid, Shipping)
+            .task(Shipping, "Shipping")
+            .join()
+            .on(Trigger::Ship, Shipped)
+            .on(Rollback, [Received, StockReservation])
+            .terminal(Shipped, "SHIPPED")
+            .terminal(Refused, "REFUSED")
+    }
+
+    fn guard(facts: &Facts<Self>, event: &Event<Self>) -> Verdict {
+        match (event.state, event.trigger) {
+            // Both checks begin at once, so who decides the other one is known only here.
+            (CreditCheck, _) => event.by_none_of(&facts.deciders(StockReservation)),
+            (StockReservation, _) => event.by_none_of(&facts.deciders(CreditCheck)),
+            (_, Rollback) => event.way_back(facts, "/to").into(),
+            _ => allow(),
+        }
+    }
+
+    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Reason> {
+        let order = &facts.data;
+        let unpaid = order.in_advance && facts.last_stay(Payment).is_none();
+        Ok(match event.trigger {
+            Sort => Plan::to(Received)
+                .attribute("customer", &order.customer)
+                .attribute("express", order.express)
+                .attribute("total", &order.total)
+                .attribute("weight", order.weight)
+                .attribute("shipBy", order.ship_by)
+                .attribute("fingerprint", fingerprint(&order.lines)),
+            Accept if unpaid => Plan::fork([CreditCheck, StockReservation, Payment]),
+            Accept => Plan::fork([CreditCheck, StockReservation]),
+            Refuse => Plan::to(Refused).cancel_others(facts, event),
+            Rollback => Plan::to(event.way_back(facts, "/to")?),
+            _ => Plan::along(facts, event)?,
+        })
+    }
+
+    fn assign(facts: &Facts<Self>, state: State) -> Assignment {
+        let (config, due) = (&facts.config, facts.data.ship_by);
+        let assignment = match state {
+            CreditCheck => {
+                Assignment::to_group(&config.credit).exclude(facts.deciders(StockReservation))
+            }
+            StockReservation => {
+                Assignment::to_group(&config.warehouse).exclude(facts.deciders(CreditCheck))
+            }
+            Shipping => Assignment::to_group(&config.dispatch)
+                .deadline(Due::at(due.before(days(1))).remind().every(hours(4)))
+                .deadline(Due::at(due).escalate().every(days(1))),
+            _ => Assignment::to_group(&config.intake),
+        };
+        assignment.priority(u8::from(facts.data.express))
+    }
+
+    fn wait(facts: &Facts<Self>, _: State) -> Waiting {
+        Waiting::for_signals()
+            .correlation(&facts.instance.entity_id)
+            .keep_early()
+    }
+}
+
+/// FNV-1a of the order's lines, by which the same order is found again.
+fn fingerprint(lines: &[String]) -> [u8; 8] {
+    let bytes = lines.iter().flat_map(|line| line.bytes().chain([0]));
+    let sum = bytes.fold(0xcbf2_9ce4_8422_2325, |sum: u64, byte| {
+        (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3)
+    });
+    sum.to_be_bytes()
+}
+
+wrkflw_guest::export!(OrderHandling);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,220 @@
+//! Every rule of an order, without wasm and in milliseconds.
+
+use super::*;
+use Trigger::{Grant, Paid, Reserve, Ship};
+use wrkflw_guest::testing::{Outcome, Scenario, When, decide, given, later, signal, start};
+use wrkflw_guest::{AttributeValue, Value, json};
+
+fn company() -> Scenario<OrderHandling> {
+    let people = [
+        ("ida", "intake"),
+        ("cleo", "credit"),
+        ("walt", "warehouse"),
+        ("dora", "dispatch"),
+        ("both", "credit"),
+        ("both", "warehouse"),
+    ];
+    let flow = people
+        .iter()
+        .fold(given(), |flow, (who, group)| flow.member(who, group));
+    flow.managed("dora", "dan")
+}
+
+fn order() -> Value {
+    json!({
+        "customer": "Lamps Inc", "total": 1999.9, "weight": 12.5, "express": true,
+        "shipBy": "2026-01-12T17:00:00+01:00", "lines": ["2 lamps", "1 bulb"],
+    })
+}
+
+/// Both checks are under way.
+fn accepted(change: impl FnOnce(&mut Value)) -> Scenario<OrderHandling> {
+    let (mut flow, mut order) = (company(), order());
+    change(&mut order);
+    flow.follow([start("ann", order), decide("ida", Accept)]);
+    flow
+}
+
+fn checked() -> Scenario<OrderHandling> {
+    let mut flow = accepted(|_| ());
+    flow.follow([decide("walt", Reserve), decide("cleo", Grant)]);
+    flow
+}
+
+fn back(to: &str) -> When<Trigger> {
+    decide("dora", Rollback).input(json!({ "to": to }))
+}
+
+fn predecessors(flow: &Scenario<OrderHandling>) -> Vec<String> {
+    let facts = flow.facts();
+    let stay = facts.stay(Shipping).expect("shipping");
+    let name = |id: &String| {
+        facts
+            .past
+            .iter()
+            .find(|past| &past.id == id)
+            .map(|past| past.name.clone())
+    };
+    stay.predecessors.iter().filter_map(name).collect()
+}
+
+#[test]
+fn shipping_begins_when_both_checks_are_done() {
+    let mut flow = accepted(|_| ());
+    assert_eq!(flow.states(), [CreditCheck, StockReservation]);
+    flow.when(decide("walt", Reserve)).enters(Shipping);
+    assert_eq!(flow.states(), [CreditCheck]);
+    flow.when(decide("cleo", Grant))
+        .enters(Shipping)
+        .offers_to_group("dispatch");
+    assert_eq!(predecessors(&flow), ["StockReservation", "CreditCheck"]);
+    flow.when(decide("dora", Ship)).ends("SHIPPED");
+}
+
+#[test]
+fn whoever_makes_one_check_does_not_make_the_other() {
+    for (first, other) in [(Grant, Reserve), (Reserve, Grant)] {
+        let mut flow = accepted(|_| ());
+        flow.follow([decide("both", first)]);
+        flow.when(decide("both", other)).denied("four_eyes");
+    }
+    let mut flow = accepted(|_| ());
+    flow.follow([decide("cleo", Grant).on_behalf_of("both")]);
+    flow.when(decide("both", Reserve)).denied("four_eyes");
+    flow.follow([decide("walt", Reserve), back("StockReservation")]);
+    flow.when(decide("both", Reserve)).denied("excluded");
+}
+
+#[test]
+fn a_refused_credit_ends_the_other_branches() {
+    let mut flow = accepted(|_| ());
+    flow.when(decide("cleo", Refuse)).ends("REFUSED");
+    assert!(
+        flow.facts()
+            .last_stay(StockReservation)
+            .is_some_and(|stay| stay.left_by == Refuse)
+    );
+    let mut flow = accepted(|_| ());
+    flow.follow([decide("walt", Reserve)]);
+    flow.when(decide("cleo", Refuse)).ends("REFUSED");
+    assert!(flow.facts().waiting.is_empty());
+}
+
+#[test]
+fn the_reservation_is_made_again_and_leads_on_alone() {
+    let mut flow = checked();
+    flow.when(back("StockReservation")).enters(StockReservation);
+    assert_eq!(flow.states(), [StockReservation]);
+    flow.when(decide("walt", Reserve))
+        .enters(Shipping)
+        .offers_to_group("dispatch");
+    assert_eq!(flow.states(), [Shipping]);
+    assert_eq!(predecessors(&flow), ["StockReservation"]);
+}
+
+#[test]
+fn an_order_received_again_is_checked_again() {
+    let mut flow = checked();
+    flow.when(back("Received")).enters(Received);
+    flow.follow([decide("ida", Accept), decide("cleo", Grant)]);
+    assert_eq!(flow.states(), [StockReservation]);
+    flow.when(decide("walt", Reserve))
+        .offers_to_group("dispatch");
+}
+
+#[test]
+fn nobody_leads_where_the_order_was_never() {
+    let mut flow = checked();
+    for (to, code) in [
+        ("CreditCheck", "no_way"),
+        ("Shipped", "no_way"),
+        ("Nowhere", "no_way"),
+    ] {
+        flow.when(back(to)).invalid("/to", code);
+    }
+    flow.when(decide("dora", Rollback))
+        .invalid("/to", "required");
+    assert_eq!(flow.states(), [Shipping]);
+}
+
+#[test]
+fn a_payment_in_advance_is_waited_for_once() {
+    let in_advance = |order: &mut Value| order["inAdvance"] = json!(true);
+    let mut flow = accepted(in_advance);
+    assert_eq!(flow.states(), [CreditCheck, StockReservation, Payment]);
+    flow.follow([decide("walt", Reserve), decide("cleo", Grant)]);
+    assert_eq!(flow.states(), [Payment]);
+    flow.when(signal("bank", Paid)).offers_to_group("dispatch");
+    flow.follow([back("Received"), decide("ida", Accept)]);
+    assert_eq!(flow.states(), [CreditCheck, StockReservation]);
+}
+
+#[test]
+fn a_payment_may_come_early() {
+    let mut order = order();
+    order["inAdvance"] = json!(true);
+    let mut flow = company();
+    flow.follow([start("ann", order)]);
+    flow.when(signal("bank", Paid)).is_kept();
+    let forked: Outcome = flow.when(decide("ida", Accept));
+    assert_eq!(forked.waiting().correlation.as_deref(), Some("1"));
+    assert_eq!(flow.states(), [CreditCheck, StockReservation]);
+    flow.follow([decide("walt", Reserve), decide("cleo", Grant)])
+        .offers_to_group("dispatch");
+    assert_eq!(
+        predecessors(&flow),
+        ["Payment", "StockReservation", "CreditCheck"]
+    );
+}
+
+#[test]
+fn shipping_is_reminded_of_a_day_before_and_escalated_when_due() {
+    let mut flow = checked();
+    let due = |flow: &Scenario<OrderHandling>| {
+        flow.facts()
+            .stay(Shipping)
+            .and_then(|stay| stay.due_at.clone())
+    };
+    assert_eq!(due(&flow).as_deref(), Some("2026-01-11T16:00:00.000Z"));
+    flow.when(later(days(6) + hours(7))).reminds("Shipping");
+    flow.follow([wrkflw_guest::testing::claim("dora")]);
+    let late = flow.when(later(days(1)));
+    late.offers_to_manager_of("dora");
+    flow.when(decide("dan", Ship)).ends("SHIPPED");
+}
+
+#[test]
+fn an_order_can_be_searched_by_attributes_of_every_type() {
+    let mut flow = company();
+    flow.follow([start("ann", order())]);
+    let facts = flow.facts();
+    for (name, value) in [
+        ("customer", AttributeValue::Text("Lamps Inc".into())),
+        ("express", AttributeValue::Boolean(true)),
+        ("total", AttributeValue::Decimal("1999.9".into())),
+        ("weight", AttributeValue::Float(12.5)),
+        (
+            "shipBy",
+            AttributeValue::Timestamp("2026-01-12T16:00:00.000Z".into()),
+        ),
+    ] {
+        assert_eq!(facts.attribute(name), Some(&value), "{name}");
+    }
+    let print =
+        |lines: &[&str]| fingerprint(&lines.iter().map(ToString::to_string).collect::<Vec<_>>());
+    assert_eq!(
+        facts.attribute("fingerprint"),
+        Some(&print(&["2 lamps", "1 bulb"]).into())
+    );
+    assert_ne!(print(&["2 lamps", "1 bulb"]), print(&["2 lamp", "s1 bulb"]));
+}
+
+#[test]
+fn express_orders_come_first() {
+    let mut flow = company();
+    let priority = |outcome: Outcome| outcome.assignment().priority;
+    assert_eq!(priority(flow.when(start("ann", order()))), 1);
+    let mut slow = order();
+    slow["express"] = json!(false);
+    assert_eq!(priority(company().when(start("ann", slow))), 0);
+}

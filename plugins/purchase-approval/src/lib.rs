@@ -1,0 +1,149 @@
+//! A purchase: approved by the manager, by two of five in finance and, above a limit, by the CFO.
+//!
+//! Too many rejections end it at once; requesters may withdraw it by a signal; late work climbs.
+
+use serde::{Deserialize, Serialize};
+use wrkflw_guest::{
+    Assignment, AttributeType, Decimal, Event, Facts, Flow, Graph, Plan, Quorum, Reason, Sla,
+    Verdict, Violation, allow, json,
+};
+
+wrkflw_guest::states! { pub enum State { Intake, Manager, Finance, Sizing, Cfo, Approved, Rejected, Withdrawn } }
+wrkflw_guest::triggers! { pub enum Trigger { Sort, Approve, Reject, Withdraw } }
+use State::{Approved, Cfo, Finance, Intake, Manager, Rejected, Sizing, Withdrawn};
+use Trigger::{Approve, Reject, Sort, Withdraw};
+
+wrkflw_guest::config! {
+    /// Who approves, how many of them, from which amount on the CFO too, and how soon.
+    pub struct Config {
+        finance: Vec<String> = vec![],
+        finance_needed: u32 = 2,
+        cfo_group: String = "cfo",
+        fallback_group: String = "finance-office",
+        cfo_above: Decimal = Decimal::from(50_000),
+        manager_sla: Sla = Sla::hours(24, 48),
+        finance_sla: Sla = Sla::hours(24, 72),
+        cfo_sla: Sla = Sla::hours(12, 24),
+    }
+}
+
+/// What is to be bought.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Purchase {
+    amount: Decimal,
+    currency: String,
+    supplier: String,
+    manager_id: Option<String>,
+}
+
+pub struct PurchaseApproval;
+
+impl Flow for PurchaseApproval {
+    type Config = Config;
+    type Data = Purchase;
+    type State = State;
+    type Trigger = Trigger;
+
+    fn check(config: &Config) -> Vec<Violation> {
+        // The requester and the manager who approved before take no part in the vote.
+        let few = config.finance.len() < config.finance_needed as usize + 2;
+        let message = "Name at least two people more than have to approve.";
+        Violation::new("/finance", "too_few", message).when(few)
+    }
+
+    fn graph(_: &Config) -> Graph<State, Trigger> {
+        Graph::start(Intake)
+            .schema(include_str!("purchase.schema.json"))
+            .attribute("amount", AttributeType::Decimal)
+            .attribute("supplier", AttributeType::Text)
+            .attribute("stepDue", AttributeType::Timestamp)
+            .router(Intake, "Intake")
+            .on(Sort, Manager)
+            .task(Manager, "Approval by the manager")
+            .on(Approve, Finance)
+            .on(Reject, Rejected)
+            .on_signal(Withdraw, Withdrawn)
+            .task(Finance, "Approval by finance")
+            .on(Approve, [Sizing, Rejected])
+            .on(Reject, [Sizing, Rejected])
+            .on_signal(Withdraw, Withdrawn)
+            .router(Sizing, "Small or large")
+            .on(Sort, [Cfo, Approved])
+            .task(Cfo, "Approval by the CFO")
+            .on(Approve, Approved)
+            .on(Reject, Rejected)
+            .on_signal(Withdraw, Withdrawn)
+            .terminal(Approved, "APPROVED")
+            .terminal(Rejected, "REJECTED")
+            .terminal(Withdrawn, "WITHDRAWN")
+    }
+
+    fn guard(facts: &Facts<Self>, event: &Event<Self>) -> Verdict {
+        match event.trigger {
+            Withdraw => event.by_requester(facts),
+            Reject => event.with_comment("Say why."),
+            Approve if event.state == Finance => event.with_field("/costCentre"),
+            _ => allow(),
+        }
+    }
+
+    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Reason> {
+        let data = &facts.data;
+        Ok(match (event.state, event.trigger) {
+            (Intake, _) => step(facts, Manager)
+                .attribute("amount", &data.amount)
+                .attribute("supplier", &data.supplier),
+            (Manager, Approve) => step(facts, Finance),
+            (Finance, Approve | Reject) => match event.quorum(Approve) {
+                Quorum::Reached => Plan::to(Sizing),
+                Quorum::Impossible => Plan::to(Rejected).note("too few are left to approve"),
+                Quorum::Open => Plan::stay(),
+            },
+            (Sizing, _) if data.amount > facts.config.cfo_above => step(facts, Cfo),
+            (Sizing, _) | (Cfo, Approve) => approved(facts),
+            _ => Plan::along(facts, event)?,
+        })
+    }
+
+    fn assign(facts: &Facts<Self>, state: State) -> Assignment {
+        let (config, data) = (&facts.config, &facts.data);
+        let before = [facts.deciders(Manager), facts.deciders(Finance)].concat();
+        let assignment = match state {
+            Finance => Assignment::any_of(&config.finance, config.finance_needed)
+                .without(&facts.instance.requesters)
+                .without(before)
+                .each(|offer| offer.form(include_str!("finance.form.json"))),
+            Cfo => Assignment::to_group(&config.cfo_group).exclude(before),
+            _ => Assignment::to_user_or_manager_of(data.manager_id.as_deref(), facts.initiator()),
+        };
+        assignment
+            .fallback(&config.fallback_group)
+            .each(|offer| offer.sla(sla(config, state)))
+    }
+}
+
+fn sla(config: &Config, step: State) -> &Sla {
+    match step {
+        Finance => &config.finance_sla,
+        Cfo => &config.cfo_sla,
+        _ => &config.manager_sla,
+    }
+}
+
+/// On to a step, with its deadline to search by.
+fn step(facts: &Facts<PurchaseApproval>, step: State) -> Plan<State> {
+    Plan::to(step).attribute_if_any("stepDue", sla(&facts.config, step).due(facts.now))
+}
+
+/// The end, told to whoever orders it.
+fn approved(facts: &Facts<PurchaseApproval>) -> Plan<State> {
+    let (entity, amount) = (&facts.instance.entity_id, facts.data.amount.to_string());
+    let order = json!({ "entity": entity, "amount": amount, "currency": facts.data.currency });
+    Plan::to(Approved).publish("purchase.approved", &order)
+}
+
+wrkflw_guest::export!(PurchaseApproval);
+
+#[cfg(test)]
+mod tests;

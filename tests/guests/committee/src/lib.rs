@@ -1,0 +1,144 @@
+//! A vote among whomever the instance's data names.
+//!
+//! `Vote` is assigned as `assign` in the data says: `{"offers": [{"users": [], "groups": [], "managersOf": [],
+//! "from": "a member of the data that names a user", "owner": "", "label": "", "form": {}}], "needed": 1, "exclude": [],
+//! "fallback": "", "priority": 0}`. It ends with `Approved` as soon as `needed` have said YES, and with `Rejected` as
+//! soon as too few votes are left for that.
+
+mod bindings;
+
+use bindings::exports::wrkflw::flow::logic::Guest;
+use bindings::wrkflw::flow::types::{
+    AssignCause, Assignment, Definition, Event, EventSource, FiredBy, Offer, Plan, Principal,
+    Reason, ServiceCall, Snapshot, State, StateKind, TaskStatus, Transition, Verdict, Violation,
+    Waiting,
+};
+use serde_json::Value;
+
+struct Committee;
+
+// No native linker accepts the names of a component's exports; natively this crate is only checked.
+#[cfg(target_arch = "wasm32")]
+bindings::export!(Committee with_types_in bindings);
+#[cfg(not(target_arch = "wasm32"))]
+const _: () = is_guest::<Committee>();
+#[cfg(not(target_arch = "wasm32"))]
+const fn is_guest<T: Guest>() {}
+
+const APPROVED: &str = "Approved";
+const REJECTED: &str = "Rejected";
+
+impl Guest for Committee {
+    fn describe(_config: String) -> Result<Definition, Vec<Violation>> {
+        let state = |name: &str, title: &str, kind| State {
+            name: name.into(),
+            title: title.into(),
+            kind,
+            join: false,
+            own_work: false,
+        };
+        let way = |trigger: &str| Transition {
+            source: "Vote".into(),
+            trigger: trigger.into(),
+            targets: vec![APPROVED.into(), REJECTED.into()],
+            by: FiredBy::DECISION,
+            permission: None,
+        };
+        Ok(Definition {
+            initial: "Vote".into(),
+            initiators: vec![],
+            states: vec![
+                state("Vote", "The vote", StateKind::Task),
+                state(APPROVED, APPROVED, StateKind::Terminal("APPROVED".into())),
+                state(REJECTED, REJECTED, StateKind::Terminal("REJECTED".into())),
+            ],
+            transitions: vec![way("YES"), way("NO")],
+            data_schema: Some(r#"{"type": "object", "required": ["assign"]}"#.into()),
+            attributes: vec![],
+        })
+    }
+
+    fn guard(_facts: Snapshot, _event: Event) -> Verdict {
+        Verdict::Allow
+    }
+
+    fn transition(facts: Snapshot, event: Event) -> Result<Plan, Reason> {
+        let stay = &facts.active[0];
+        let voting = match &event.source {
+            EventSource::Task(voting) => voting.task.as_str(),
+            _ => unreachable!("only decisions fire here"),
+        };
+        let decisions = stay.tasks.iter().filter_map(|task| task.decision.as_ref());
+        let yes = decisions.filter(|decision| decision.outcome == "YES");
+        let yes = yes.count() + usize::from(event.trigger == "YES");
+        let open = stay.tasks.iter().filter(|task| {
+            matches!(task.status, TaskStatus::Pending | TaskStatus::Claimed) && task.id != voting
+        });
+        let needed = usize::try_from(stay.needed).expect("a small number");
+        let enter = if yes >= needed {
+            Some(APPROVED)
+        } else if yes + open.count() < needed {
+            Some(REJECTED)
+        } else {
+            None
+        };
+        Ok(Plan {
+            enter: enter.map(|state| vec![state.into()]),
+            cancel: vec![],
+            data: None,
+            attributes: vec![],
+            publish: vec![],
+            notes: vec![],
+        })
+    }
+
+    fn assign(facts: Snapshot, _state: String, _cause: AssignCause) -> Assignment {
+        let data: Value = serde_json::from_str(&facts.instance.data).expect("the host sends JSON");
+        let assign = &data["assign"];
+        let number = |name: &str| assign[name].as_u64().unwrap_or(0);
+        let offers = assign["offers"].as_array();
+        Assignment {
+            offers: offers
+                .into_iter()
+                .flatten()
+                .map(|one| offer(one, &data))
+                .collect(),
+            needed: u32::try_from(number("needed")).expect("a small number"),
+            exclude: texts(&assign["exclude"]),
+            fallback: assign["fallback"].as_str().map(str::to_owned),
+            priority: u8::try_from(number("priority")).expect("a small number"),
+            deadlines: vec![],
+        }
+    }
+
+    fn call(_facts: Snapshot, _state: String) -> ServiceCall {
+        unreachable!("the flow has no service state")
+    }
+
+    fn wait(_facts: Snapshot, _state: String) -> Waiting {
+        unreachable!("the flow has no wait state")
+    }
+}
+
+fn offer(offer: &Value, data: &Value) -> Offer {
+    let from = offer["from"].as_str().and_then(|name| data[name].as_str());
+    let users = texts(&offer["users"]).into_iter();
+    let users = users.chain(from.map(str::to_owned)).map(Principal::User);
+    let groups = texts(&offer["groups"]).into_iter().map(Principal::Group);
+    let managers = texts(&offer["managersOf"]).into_iter();
+    Offer {
+        label: offer["label"].as_str().unwrap_or("vote").into(),
+        candidates: users
+            .chain(groups)
+            .chain(managers.map(Principal::ManagerOf))
+            .collect(),
+        owner: offer["owner"].as_str().map(str::to_owned),
+        form: offer.get("form").map(Value::to_string),
+        deadlines: vec![],
+    }
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    let items = list.as_array().into_iter().flatten();
+    items.filter_map(Value::as_str).map(str::to_owned).collect()
+}
