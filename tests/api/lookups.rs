@@ -27,7 +27,7 @@ async fn a_lookup_finds_what_holds_now() {
         .await
         .expect(200);
     sql(&app, "insert into calendar select id, 'office', '{\"zone\":\"UTC\",\"n\":1.50}', now() from tenant").await;
-    let store = app.engine.store();
+    let (store, now) = (app.engine.store(), app.engine.clock().now());
     let tenant = store.tenant("default").await.expect("a tenant");
     let tenant = tenant.expect("a tenant");
     let lookup = Lookup {
@@ -36,8 +36,9 @@ async fn a_lookup_finds_what_holds_now() {
         members_max: 1,
         calendars: names(&["office", "moon"]),
         people: names(&["approver", "nobody"]),
+        ..Lookup::default()
     };
-    let found = store.look_up(tenant, &lookup).await.expect("findings");
+    let found = store.look_up(tenant, &lookup, now).await.expect("findings");
     let map = |key: &str, value: &str| BTreeMap::from([(key.to_owned(), value.to_owned())]);
     let expected = Findings {
         managers: map("author", "reviewer"),
@@ -51,6 +52,7 @@ async fn a_lookup_finds_what_holds_now() {
             Json::parse("{\"n\":1.50,\"zone\":\"UTC\"}").expect("JSON"),
         )]),
         people: names(&["approver"]),
+        ..Findings::default()
     };
     assert_eq!(found.managers, expected.managers);
     assert_eq!(found.members, expected.members);
@@ -65,10 +67,10 @@ async fn a_lookup_finds_what_holds_now() {
         members_max: 10,
         ..lookup.clone()
     };
-    let found = store.look_up(tenant, &all).await.expect("findings");
+    let found = store.look_up(tenant, &all, now).await.expect("findings");
     assert_eq!(found.members["reviewers"], ["author", "reviewer2"]);
-    let elsewhere = store.look_up(TenantId(tenant.0 + 1), &all).await;
+    let elsewhere = store.look_up(TenantId(tenant.0 + 1), &all, now).await;
     assert_eq!(elsewhere.expect("findings"), Findings::default());
-    let nothing = store.look_up(tenant, &Lookup::default()).await;
+    let nothing = store.look_up(tenant, &Lookup::default(), now).await;
     assert_eq!(nothing.expect("findings"), Findings::default());
 }
