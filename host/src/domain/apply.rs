@@ -350,7 +350,7 @@ fn pass(
 }
 
 /// The earliest of those open; when none is left, the last one stays, so that readers see what was missed.
-pub(super) fn next_due(deadlines: &[OpenDeadline], due_at: &mut Option<Timestamp>) {
+pub(in crate::domain) fn next_due(deadlines: &[OpenDeadline], due_at: &mut Option<Timestamp>) {
     if let Some(next) = deadlines.iter().map(|deadline| deadline.due_at).min() {
         *due_at = Some(next);
     }

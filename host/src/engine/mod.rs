@@ -5,6 +5,7 @@
 //! `definitions` publishes, activates and retires versions, and [`jobs`] does what is due.
 
 mod actions;
+mod custody;
 mod definitions;
 pub mod error;
 mod evidence;
@@ -15,10 +16,12 @@ pub mod perform;
 mod queue;
 mod rechecks;
 mod request;
+mod restart;
 mod rivals;
 pub mod seal;
 mod standing;
 mod turns;
+pub mod verify;
 mod versions;
 
 use std::sync::Arc;
@@ -28,6 +31,7 @@ use moka::future::Cache;
 use tokio::sync::{Notify, watch};
 
 use crate::clock::Clock;
+use crate::domain::actor::Actor;
 use crate::domain::ids::{InstanceId, TaskId, TenantId, VersionRef};
 use crate::domain::lookup::{Findings, Lookup};
 use crate::domain::version::Version;
@@ -36,6 +40,7 @@ use crate::store::{Store, StoreError};
 use crate::wasm::Sandbox;
 
 pub use actions::{Action, Refusal};
+pub use custody::{ChainLink, CustodyRecord, SealStanding, Signature};
 pub use definitions::{Activation, Published, check_component};
 pub use error::Error;
 pub use request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
@@ -159,6 +164,14 @@ impl Engine {
             what: "instance",
             id: id.to_string(),
         })
+    }
+
+    /// The standing of somebody at this moment: groups, permissions, and for whom they stand in.
+    pub async fn actor(&self, who: &Identity) -> Result<Actor, Error> {
+        let asked = Asked::at(self.0.clock.now());
+        let nothing = InstanceId(uuid::Uuid::nil());
+        let who = who.principalship();
+        Ok(self.0.store.load(&who, nothing, asked).await?.actor)
     }
 
     /// Forgets the replies to idempotency keys that are older than a day.

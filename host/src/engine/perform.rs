@@ -3,11 +3,16 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use uuid::Uuid;
 
 use super::request::{Done, Identity, Rendered, Request, Trace};
 use super::{Engine, Error};
 use crate::domain::command::Command;
-use crate::domain::ids::{InstanceId, TenantId};
+use crate::domain::ids::{DeadlineId, InstanceId, TenantId};
+use crate::domain::rejection::Rejection;
 use crate::store::jobs::Job;
 
 /// Does what the worker claimed. Both may be asked twice for the same, after a host that died.
@@ -22,9 +27,7 @@ pub trait Perform: Send + Sync + 'static {
 
 impl Perform for Engine {
     fn job<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<(), Error>> {
-        // A later release may have left it; its hosts take it over when the pause after this failure is over.
-        let unknown = format!("this host does not know jobs of the kind {}", job.kind);
-        Box::pin(async { Err(Error::Unavailable(unknown)) })
+        Box::pin(self.perform(job))
     }
 
     fn recheck(&self, tenant: TenantId, instance: InstanceId) -> BoxFuture<'_, Result<(), Error>> {
@@ -33,22 +36,54 @@ impl Perform for Engine {
 }
 
 impl Engine {
+    async fn perform(&self, job: &Job) -> Result<(), Error> {
+        match job.kind.as_str() {
+            "deadline" => self.pass(job).await,
+            // A later release may have left it; its hosts take it over when the pause after this failure is over.
+            unknown => Err(Error::Unavailable(format!(
+                "this host does not know jobs of the kind {unknown}"
+            ))),
+        }
+    }
+
+    /// A deadline has passed.
+    async fn pass(&self, job: &Job) -> Result<(), Error> {
+        let command = Command::Deadline {
+            instance: job.instance,
+            deadline: DeadlineId(job.id),
+            due_at: payload::<DueAt>(job)?.due_at,
+        };
+        self.act(job.tenant, command, Some(job.id)).await
+    }
+
     /// Looks again at who is able to work on an instance. One that is gone or has ended needs no looking at.
     pub async fn look_again(&self, tenant: TenantId, instance: InstanceId) -> Result<(), Error> {
+        self.act(tenant, Command::Recheck { instance }, None).await
+    }
+
+    /// Carries out a command of the host's own. What is gone or has ended needs nothing more.
+    async fn act(
+        &self,
+        tenant: TenantId,
+        command: Command,
+        job: Option<Uuid>,
+    ) -> Result<(), Error> {
         let name = self.tenant_name(tenant).await?;
         let who = Identity::host(tenant, &name);
-        let looked = self.execute(Request {
+        let done = self.execute(Request {
             who: &who,
-            command: Command::Recheck { instance },
+            command,
             if_match: None,
             idempotency: None,
             dry_run: false,
             trace: Trace::default(),
-            job: None,
+            job,
             render: &unread,
         });
-        match looked.await {
-            Ok(_) | Err(Error::NotFound { .. }) => Ok(()),
+        match done.await {
+            Ok(_) | Err(Error::NotFound { .. } | Error::Rejected(Rejection::Ended { .. })) => {
+                Ok(())
+            }
             Err(error) => Err(error),
         }
     }
@@ -62,6 +97,18 @@ impl Engine {
         self.0.tenants.insert(tenant, name.clone()).await;
         Ok(name)
     }
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct DueAt {
+    due_at: Timestamp,
+}
+
+/// What the job says.
+fn payload<T: DeserializeOwned>(job: &Job) -> Result<T, Error> {
+    serde_json::from_str(job.payload.as_str())
+        .map_err(|error| Error::Unavailable(format!("job {} cannot be read: {error}", job.id)))
 }
 
 /// The reply to a command that nobody waits for.

@@ -1,6 +1,8 @@
 //! From an assignment to tasks.
 
+use super::deadline;
 use super::fault::{self, Fault, TurnError};
+use super::hands::Giving;
 use super::ladder::{Cause, Doubt};
 use super::{Phase, Turn};
 use crate::domain::answer::{Assignment, Offer, Principal};
@@ -15,6 +17,8 @@ use crate::domain::schema::Schema;
 const ASSIGN: &str = "assign";
 /// How many tasks one stay may have.
 pub(super) const OFFERS_MAX: usize = 200;
+/// How many it may have had in all, escalations included.
+const TASKS_MAX: usize = 1_000;
 const CANDIDATES_MAX: usize = 200;
 const EXCLUDED_MAX: usize = 200;
 /// The largest form of an offer, in bytes.
@@ -28,6 +32,8 @@ pub(super) enum Looking {
     Able(Doubt),
     /// Whom the work goes to when nobody is, and what is known of the others.
     Ladder(Doubt, Findings),
+    /// To give a task to a known person.
+    Give(Box<Giving>),
 }
 
 impl Turn<'_> {
@@ -39,6 +45,7 @@ impl Turn<'_> {
             }
             Phase::Look(_, Looking::Able(doubt)) => self.reviewed(doubt, findings.clone()),
             Phase::Look(_, Looking::Ladder(doubt, known)) => self.climb(doubt, known, findings),
+            Phase::Look(_, Looking::Give(giving)) => self.given(*giving, findings)?,
             _ => unreachable!("the driver answers what was asked"),
         }
         Ok(())
@@ -51,7 +58,7 @@ impl Turn<'_> {
         cause: AssignCause,
         assignment: Assignment,
     ) -> Result<(), TurnError> {
-        self.check(&stay, &assignment)?;
+        self.check(&stay, &cause, &assignment)?;
         let lookup = lookup(&assignment);
         if lookup.is_empty() {
             return self.assigned(*stay, cause, assignment, &Findings::default());
@@ -60,9 +67,17 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn check(&self, stay: &StateInstance, assignment: &Assignment) -> Result<(), Fault> {
+    fn check(
+        &self,
+        stay: &StateInstance,
+        cause: &AssignCause,
+        assignment: &Assignment,
+    ) -> Result<(), Fault> {
         let own_work = self.is_own_work(&stay.name);
-        Self::check_assignment(stay, assignment)?;
+        Self::check_assignment(stay, cause, assignment)?;
+        for deadlines in deadline::of(assignment) {
+            deadline::check(ASSIGN, &self.context.version.graph, &stay.name, deadlines)?;
+        }
         for offer in &assignment.offers {
             self.check_offer(stay, own_work, offer, &assignment.exclude)?;
         }
@@ -73,15 +88,22 @@ impl Turn<'_> {
     pub(super) fn assigned(
         &mut self,
         mut stay: StateInstance,
-        _cause: AssignCause,
+        cause: AssignCause,
         assignment: Assignment,
         findings: &Findings,
     ) -> Result<(), TurnError> {
+        let (state, state_name) = (stay.id, stay.name.clone());
+        if let AssignCause::Overdue { task, .. } = cause {
+            self.withdraw_overdue(&stay, task, &assignment);
+            self.offer(state, &state_name, assignment.offers, findings)?;
+            return Ok(());
+        }
+        stay.deadlines = self.open_deadlines(ASSIGN, &assignment.deadlines, findings)?;
+        stay.due_at = deadline::earliest(&stay.deadlines);
         stay.needed = assignment.needed.max(1);
         stay.exclude = assignment.exclude;
         stay.fallback = assignment.fallback;
         stay.priority = assignment.priority;
-        let (state, state_name) = (stay.id, stay.name.clone());
         self.emit(Event::StateEntered { state: stay });
         self.offer(state, &state_name, assignment.offers, findings)?;
         Ok(())
@@ -121,6 +143,8 @@ impl Turn<'_> {
 
     fn task(&mut self, offer: Offer, findings: &Findings) -> Result<Task, Fault> {
         let form = offer.form.as_deref().map(check_form).transpose()?;
+        let id = TaskId((self.ids)());
+        let deadlines = self.open_deadlines(ASSIGN, &offer.deadlines, findings)?;
         let status = match offer.owner {
             Some(owner) => TaskStatus::Claimed {
                 owner,
@@ -136,18 +160,22 @@ impl Turn<'_> {
         let candidates = candidates.filter_map(|candidate| resolved(candidate, findings));
         let (label, candidates) = (offer.label, candidates.collect());
         Ok(Task {
-            id: TaskId((self.ids)()),
+            id,
             label,
             candidates,
             form,
             created_at: self.context.now,
-            due_at: None,
-            deadlines: Vec::new(),
+            due_at: deadline::earliest(&deadlines),
+            deadlines,
             status,
         })
     }
 
-    fn check_assignment(stay: &StateInstance, assignment: &Assignment) -> Result<(), Fault> {
+    fn check_assignment(
+        stay: &StateInstance,
+        cause: &AssignCause,
+        assignment: &Assignment,
+    ) -> Result<(), Fault> {
         let state = &stay.name;
         let refuse = |message: String| Err(Fault::new(ASSIGN, message));
         if assignment.offers.len() > OFFERS_MAX {
@@ -156,10 +184,18 @@ impl Turn<'_> {
                 assignment.offers.len()
             ));
         }
-        if assignment.needed as usize > assignment.offers.len().max(1) {
+        let kept = kept(stay, cause);
+        if assignment.needed as usize > (assignment.offers.len() + kept).max(1) {
             return refuse(format!(
-                "{state} needs {} decisions and offers {} tasks",
+                "{state} needs {} decisions and offers {} tasks beside {kept} that stand",
                 assignment.needed,
+                assignment.offers.len()
+            ));
+        }
+        if stay.tasks.len() + assignment.offers.len() > TASKS_MAX {
+            return refuse(format!(
+                "{state} has had {} tasks and takes no {} more",
+                stay.tasks.len(),
                 assignment.offers.len()
             ));
         }
@@ -168,16 +204,6 @@ impl Turn<'_> {
         }
         for id in assignment.exclude.iter().chain(&assignment.fallback) {
             fault::name(ASSIGN, "an excluded person or fallback group", id)?;
-        }
-        if !assignment.deadlines.is_empty()
-            || assignment
-                .offers
-                .iter()
-                .any(|offer| !offer.deadlines.is_empty())
-        {
-            return refuse(format!(
-                "{state} has a deadline, which this host does not run yet"
-            ));
         }
         Ok(())
     }
@@ -225,9 +251,29 @@ impl Turn<'_> {
     }
 }
 
+/// The tasks of the stay that a new assignment leaves as they are.
+fn kept(stay: &StateInstance, cause: &AssignCause) -> usize {
+    let goes = |task: &Task| match cause {
+        AssignCause::Entered => true,
+        AssignCause::Overdue { task: overdue, .. } => {
+            overdue.is_none_or(|overdue| overdue == task.id) && task.status.is_open()
+        }
+        AssignCause::Migrated => task.status.is_open(),
+    };
+    let stand = stay
+        .tasks
+        .iter()
+        .filter(|task| !goes(task) && !matches!(task.status, TaskStatus::Cancelled { .. }));
+    stand.count()
+}
+
 /// What the directory must be asked to carry this out.
 fn lookup(assignment: &Assignment) -> Lookup {
-    let mut lookup = Lookup::default();
+    let calendars = deadline::of(assignment).flat_map(deadline::calendars);
+    let mut lookup = Lookup {
+        calendars: calendars.cloned().collect(),
+        ..Lookup::default()
+    };
     for candidate in assignment.offers.iter().flat_map(|offer| &offer.candidates) {
         if let Principal::ManagerOf(id) = candidate {
             lookup.managers_of.insert(id.clone());

@@ -5,18 +5,22 @@
 //! question left. Every answer is checked against the declared graph and the host's own rules before
 //! an event comes of it.
 //!
-//! Start reading at [`Turn::begin`]; the host's rules stand in `rules`, what a plan may say in `plan`, what
+//! Start reading at [`Turn::begin`]; the host's rules stand in `rules` and `standing`, what a plan may say in `plan`, what
 //! an assignment may say in `assign`.
 
 mod able;
 mod assign;
+mod deadline;
 mod fault;
 mod fork;
+mod hands;
 mod ladder;
 mod matching;
+mod operation;
 mod plan;
 mod recheck;
 mod rules;
+mod standing;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -40,6 +44,7 @@ use assign::Looking;
 use ladder::Doubt;
 
 pub use fault::{Fault, TurnError};
+pub use hands::DELEGATIONS_MAX;
 pub use ladder::NOBODY_ABLE;
 pub use recheck::LOST_STANDING;
 
@@ -115,6 +120,8 @@ struct Moving {
 struct Deciding {
     task: TaskId,
     outcome: String,
+    /// In whose name, where that is not the actor's own.
+    on_behalf_of: Option<String>,
     comment: Option<String>,
     input: Json,
 }
@@ -198,7 +205,13 @@ impl<'a> Turn<'a> {
             at: context.now,
             actor: context.by(),
         };
-        let instance = apply(None, &event, stamp).expect("a start begins an instance");
+        let mut instance = apply(None, &event, stamp).expect("a start begins an instance");
+        let mut events = vec![event];
+        if let Some(predecessor) = instance.predecessor {
+            let event = Event::FlowRestarted { predecessor };
+            instance = apply(Some(instance), &event, stamp).expect("it goes on");
+            events.push(event);
+        }
         let proposed = Occurrence {
             state_instance: None,
             trigger: START.to_owned(),
@@ -217,7 +230,7 @@ impl<'a> Turn<'a> {
             ids,
             instance,
             revision: 1,
-            events: vec![event],
+            events,
             phase: Phase::Guard(proposed, After::Enter),
             entering: VecDeque::from([initial]),
             beginning: VecDeque::new(),
@@ -245,26 +258,15 @@ impl<'a> Turn<'a> {
             doubts: VecDeque::new(),
             router_steps: 0,
         };
+        operation::not_suspended(&turn.instance, command)?;
         match command {
             Command::Start { .. } => unreachable!("a start has no instance yet"),
-            Command::Claim { task } => {
-                let state = rules::may_claim(context, &turn.instance, *task)?;
-                turn.emit(Event::TaskClaimed {
-                    task: *task,
-                    state,
-                    owner: context.actor.id.clone(),
-                    on_behalf_of: None,
-                });
-            }
-            Command::Release { task } => {
-                let state = rules::may_release(context, &turn.instance, *task)?;
-                turn.emit(Event::TaskReleased {
-                    task: *task,
-                    state,
-                    owner: context.actor.id.clone(),
-                    reason: None,
-                });
-            }
+            Command::Claim { task } => turn.claim(*task)?,
+            Command::Release { task } => turn.release(*task)?,
+            Command::Delegate { task, to, reason } => turn.delegate(*task, to, reason)?,
+            Command::Resolve { task } => turn.resolve(*task)?,
+            Command::Reassign { task, to, reason } => turn.reassign(*task, to, reason)?,
+            Command::Reset { task, reason } => turn.reset(*task, reason)?,
             Command::Decide {
                 task,
                 outcome,
@@ -274,19 +276,19 @@ impl<'a> Turn<'a> {
                 let deciding = Deciding {
                     task: *task,
                     outcome: outcome.clone(),
+                    on_behalf_of: None,
                     comment: comment.clone(),
                     input: input.clone(),
                 };
                 turn.phase = rules::may_decide(context, &turn.instance, deciding)?;
             }
-            Command::Cancel { reason, .. } => {
-                rules::may_cancel(&turn.instance)?;
-                turn.cancel_open_tasks(None);
-                turn.emit(Event::FlowCancelled {
-                    reason: reason.clone(),
-                });
-            }
+            Command::Cancel { reason, .. } => turn.cancel(reason)?,
+            Command::Suspend { reason, .. } => turn.suspend(reason)?,
+            Command::Resume { .. } => turn.go_on()?,
             Command::Recheck { .. } => turn.doubt_all(),
+            Command::Deadline {
+                deadline, due_at, ..
+            } => turn.deadline(*deadline, *due_at),
             _ => unreachable!("no route leads here"),
         }
         Ok(turn)

@@ -5,11 +5,11 @@ use super::fork::FORKS_MAX;
 use super::{Entry, Moving, Turn};
 use crate::domain::answer::{Attribute, AttributeValue, Plan, PublishedEvent, Reason};
 use crate::domain::event::{Effects, Event};
-use crate::domain::graph::AttributeType;
-use crate::domain::ids::StateId;
+use crate::domain::graph::{AttributeType, FiredBy, Transition};
+use crate::domain::ids::{StateId, TaskId};
 use crate::domain::instance::StateInstance;
 use crate::domain::json::Json;
-use crate::domain::question::Occurrence;
+use crate::domain::question::{Occurrence, Source};
 use crate::domain::rejection::Rejection;
 
 const TRANSITION: &str = "transition";
@@ -33,7 +33,18 @@ impl Turn<'_> {
         let plan = match plan {
             Ok(plan) => plan,
             Err(reason) => {
-                return Err(Rejection::Refused(fault::reason(TRANSITION, reason)?).into());
+                let reason = fault::reason(TRANSITION, reason)?;
+                if matches!(occurrence.source, Source::Deadline | Source::Child { .. }) {
+                    // Nobody waits for an answer; the record tells.
+                    self.emit(Event::TriggerRefused {
+                        state: moving.state,
+                        trigger: occurrence.trigger.clone(),
+                        code: reason.code,
+                        message: reason.message,
+                    });
+                    return Ok(());
+                }
+                return Err(Rejection::Refused(reason).into());
             }
         };
         let cancel = self.check_cancel(&moving, &plan)?;
@@ -91,7 +102,7 @@ impl Turn<'_> {
                 state: moving.state,
                 state_name: from.clone(),
                 outcome: deciding.outcome,
-                on_behalf_of: self.context.actor.on_behalf_of.clone(),
+                on_behalf_of: deciding.on_behalf_of,
                 comment: deciding.comment,
                 input: deciding.input,
             });
@@ -138,11 +149,7 @@ impl Turn<'_> {
                 .find(|state| state.id == moving.state)
                 .expect("checked to be active");
             let decided = moving.decision.as_ref().map(|deciding| deciding.task);
-            let more = stay
-                .tasks
-                .iter()
-                .any(|task| task.status.is_open() && Some(task.id) != decided);
-            return if more {
+            return if self.may_be_moved(stay, decided) {
                 Ok(())
             } else {
                 Err(Fault::new(
@@ -191,6 +198,21 @@ impl Turn<'_> {
             ));
         }
         Ok(())
+    }
+
+    /// Whether anything may still move the stay, once this task is decided.
+    fn may_be_moved(&self, stay: &StateInstance, decided: Option<TaskId>) -> bool {
+        let by_signal = |way: &Transition| way.by.contains(&FiredBy::Signal);
+        let graph = &self.context.version.graph;
+        stay.tasks
+            .iter()
+            .any(|task| task.status.is_open() && Some(task.id) != decided)
+            || !stay.deadlines.is_empty()
+            || stay
+                .children
+                .iter()
+                .any(|child| child.outcome.is_none() && child.on_end.is_some())
+            || graph.leaving(&stay.name).any(by_signal)
     }
 
     fn check_cancel(&self, moving: &Moving, plan: &Plan) -> Result<Vec<StateId>, Fault> {

@@ -3,7 +3,6 @@
 
 use super::Turn;
 use super::able::Circle;
-use crate::domain::answer::Principal;
 use crate::domain::event::Event;
 use crate::domain::ids::StateId;
 use crate::domain::instance::{Holding, Task, TaskStatus};
@@ -76,9 +75,6 @@ fn claimed(task: &Task) -> Option<(&str, &Holding)> {
 }
 
 fn is_offered(task: &Task, person: &str, groups: &[String]) -> bool {
-    task.candidates.iter().any(|candidate| match candidate {
-        Principal::User(id) => id == person,
-        Principal::Group(id) => groups.contains(id),
-        Principal::ManagerOf(_) => false,
-    })
+    let mut candidates = task.candidates.iter();
+    candidates.any(|candidate| candidate.includes(person, groups))
 }
