@@ -85,9 +85,12 @@ impl Engine {
             render: &unread,
         });
         match done.await {
-            Ok(_) | Err(Error::NotFound { .. } | Error::Rejected(Rejection::Ended { .. })) => {
-                Ok(())
-            }
+            // A suspended instance is looked at anew when it goes on, and its deadlines have rested until then.
+            Ok(_)
+            | Err(
+                Error::NotFound { .. }
+                | Error::Rejected(Rejection::Ended { .. } | Rejection::Suspended { .. }),
+            ) => Ok(()),
             Err(error) => Err(error),
         }
     }
