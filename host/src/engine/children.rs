@@ -11,7 +11,7 @@ use super::request::{Identity, Request, Trace};
 use super::{Engine, Error};
 use crate::domain::command::{Command, Lineage};
 use crate::domain::ids::{InstanceId, StateId};
-use crate::domain::instance::{CHILD_NOT_STARTED, ChildInstance, Instance, Status};
+use crate::domain::instance::{CHILD_NOT_STARTED, ChildInstance, Instance, StateInstance, Status};
 use crate::domain::json::Json;
 use crate::domain::rejection::Rejection;
 use crate::store::commit::Change;
@@ -19,7 +19,7 @@ use crate::store::jobs::Job;
 use crate::store::load::Asked;
 
 /// How many instances one line of children may have, from the first parent down.
-pub const DEPTH_MAX: u32 = 8;
+const DEPTH_MAX: u32 = 8;
 /// What a cancelled child is told.
 const PARENT_LEFT: &str = "parent left the state";
 /// The longest reason that a parent keeps, in bytes.
@@ -202,9 +202,8 @@ fn cancel(child: InstanceId) -> Command {
 /// Whether a commit left jobs that are due at once: for children, for a parent, or for signals sent by correlation.
 pub(super) fn leaves_work(change: &Change) -> bool {
     let linked = |instance: &Instance| -> Vec<Uuid> {
-        let is_linked = |stay: &&crate::domain::instance::StateInstance| {
-            stay.correlation.is_some() || !stay.children.is_empty()
-        };
+        let is_linked =
+            |stay: &&StateInstance| stay.correlation.is_some() || !stay.children.is_empty();
         let stays = instance.active.iter().filter(is_linked);
         stays.map(|stay| stay.id.0).collect()
     };

@@ -14,3 +14,4 @@ mod random;
 mod script;
 mod substitutes;
 mod town;
+mod waits;

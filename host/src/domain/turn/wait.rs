@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use super::deadline;
 use super::fault::{self, Fault, TurnError};
 use super::{Looking, Phase, Turn};
-use crate::domain::answer::{Child, OverdueAction, Waiting};
+use crate::domain::answer::{Child, Deadline, OverdueAction, Waiting};
 use crate::domain::check::is_key;
 use crate::domain::event::Event;
 use crate::domain::graph::{FiredBy, Transition};
@@ -106,9 +106,7 @@ impl Turn<'_> {
             }
         }
         let by_signal = |way: &Transition| way.by.contains(&FiredBy::Signal);
-        let fires = |deadline: &crate::domain::answer::Deadline| {
-            matches!(deadline.action, OverdueAction::Fire(_))
-        };
+        let fires = |deadline: &Deadline| matches!(deadline.action, OverdueAction::Fire(_));
         let is_movable = graph.leaving(state).any(by_signal)
             || waiting.deadlines.iter().any(fires)
             || waiting.children.iter().any(|child| child.on_end.is_some());
