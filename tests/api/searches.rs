@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use super::attributes::{all, filled, give};
-use super::*;
 
 /// Numbers that look random and are the same every time.
 struct Dice(u64);
@@ -47,7 +46,9 @@ const VALUES: [(&str, &str, &[&[&str]]); 3] = [
         ],
     ),
 ];
-const COMPARISONS: [(&str, fn(Ordering) -> bool); 6] = [
+/// Whether an order of two values meets a condition.
+type Meets = fn(Ordering) -> bool;
+const COMPARISONS: [(&str, Meets); 6] = [
     ("eq", Ordering::is_eq),
     ("ne", Ordering::is_ne),
     ("gt", Ordering::is_gt),

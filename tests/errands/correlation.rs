@@ -212,6 +212,32 @@ async fn of_twenty_equal_signals_around_the_start_one_counts() {
 }
 
 #[tokio::test]
+async fn names_of_one_tenant_mean_nothing_in_another() {
+    let app = field().await;
+    let errand = begin(&app, "1", waiting("order 7", true)).await;
+    let roles = std::collections::BTreeMap::from([("user", &["instance:signal"][..])]);
+    let (store, now) = (app.engine.store(), app.engine.clock().now());
+    store
+        .ensure_tenant("other", &roles, now)
+        .await
+        .expect("a tenant");
+    let host = app.host();
+    let token = format!("Bearer {}", host.token_of("author", "other", &["user"]));
+    let headers = [("authorization", token.as_str())];
+    let body = json!({ "correlation": "order 7", "id": "p-1" });
+    let sent = host
+        .send("", "POST", "/v1/signals/PAID", &headers, Some(body))
+        .await;
+    sent.expect(202);
+    let timers = app.timers();
+    settled(&app).await;
+    timers.stop().await;
+    assert_eq!(shown(&app, &errand).await["revision"], 1);
+    // The same id is another signal here.
+    send(&app, "order 7", "p-1").await.expect(200);
+}
+
+#[tokio::test]
 async fn old_ones_are_forgotten() {
     let app = field().await;
     send(&app, "order 7", "old").await.expect(202);

@@ -1,10 +1,8 @@
-//! What wait states may wait for, who takes a signal, and what becomes of children's ends.
+//! What wait states may wait for, and what becomes of children's ends. Who takes a signal stands in `signals`.
 
-use super::script::{Script, decide, enter, fault, forbidden, json, person, rejection};
+use super::script::{Script, decide, enter, fault, forbidden, json};
 use crate::domain::actor::Actor;
-use crate::domain::answer::{
-    Child, Deadline, Due, OverdueAction, Plan, Reason, Verdict, Violation, Waiting,
-};
+use crate::domain::answer::{Child, Deadline, Due, OverdueAction, Plan, Reason, Verdict, Waiting};
 use crate::domain::command::{Command, Lineage};
 use crate::domain::event::Event;
 use crate::domain::graph::{FiredBy, Graph, State, StateKind, Transition};
@@ -12,12 +10,11 @@ use crate::domain::ids::InstanceId;
 use crate::domain::instance::{CHILD_NOT_STARTED, Entity, Status};
 use crate::domain::json::Json;
 use crate::domain::question::{Occurrence, Source};
-use crate::domain::rejection::Rejection;
-use crate::domain::turn::{EARLY_MAX, Outcome, TurnError};
+use crate::domain::turn::Outcome;
 
 /// `Desk` leads on GO to any wait state. `Wait` takes everything, `Deaf` is meant to be asked without `keep_early`,
 /// `Idle` is moved by children alone.
-fn graph() -> Graph {
+pub(super) fn graph() -> Graph {
     let state = |name: &str, kind| State {
         name: name.into(),
         title: name.into(),
@@ -69,19 +66,12 @@ fn child(key: &str, on_end: Option<&str>) -> Child {
     }
 }
 
-fn signals() -> Waiting {
+pub(super) fn signals() -> Waiting {
     Waiting {
         deadlines: vec![],
         correlation: None,
         keep_early: false,
         children: vec![],
-    }
-}
-
-fn early() -> Waiting {
-    Waiting {
-        keep_early: true,
-        ..signals()
     }
 }
 
@@ -101,7 +91,7 @@ fn deadline(action: OverdueAction) -> Deadline {
 }
 
 /// GO leads from the desk to `to`, everything else to the end.
-fn script(to: &'static str, wait: impl Fn(&str) -> Waiting + 'static) -> Script {
+pub(super) fn script(to: &'static str, wait: impl Fn(&str) -> Waiting + 'static) -> Script {
     let plan = move |occurrence: &Occurrence, _: &str, _: &_| {
         let next = if occurrence.trigger == "GO" {
             to
@@ -114,21 +104,7 @@ fn script(to: &'static str, wait: impl Fn(&str) -> Waiting + 'static) -> Script 
     script.planning_for(plan).claimed()
 }
 
-fn signal(script: &Script, trigger: &str, id: &str) -> Command {
-    Command::Signal {
-        instance: script.instance().id,
-        trigger: trigger.into(),
-        id: id.into(),
-        input: json(r#"{"amount":1.50}"#),
-    }
-}
-
-fn send(script: &mut Script, trigger: &str, id: &str) -> Result<Outcome, TurnError> {
-    let command = signal(script, trigger, id);
-    script.run("sam", &command)
-}
-
-fn kinds(outcome: &Outcome) -> Vec<&'static str> {
+pub(super) fn kinds(outcome: &Outcome) -> Vec<&'static str> {
     outcome.events.iter().map(Event::kind).collect()
 }
 
@@ -142,7 +118,7 @@ fn ended(script: &Script, child: InstanceId, outcome: &str) -> Command {
     }
 }
 
-fn is_done(script: &Script) -> bool {
+pub(super) fn is_done(script: &Script) -> bool {
     matches!(&script.instance().status, Status::Completed { outcome, .. } if outcome == "DONE")
 }
 
@@ -267,191 +243,6 @@ fn what_cannot_be_waited_for_is_the_flows_fault() {
             "{message}"
         );
     }
-}
-
-#[test]
-fn a_signal_moves_the_oldest_stay_that_takes_it() {
-    let mut script = script("Wait", |_| signals());
-    script.go().expect("a wait");
-    let outcome = send(&mut script, "PAID", "1").expect("a signal");
-    assert_eq!(
-        kinds(&outcome),
-        [
-            "SIGNAL_RECEIVED",
-            "STATE_TRANSITIONED",
-            "STATE_ENTERED",
-            "FLOW_COMPLETED"
-        ]
-    );
-    assert!(matches!(&outcome.events[0],
-        Event::SignalReceived { state: Some(_), sender, .. } if sender.id == "sam"));
-    let late = rejection(send(&mut script, "PAID", "2"));
-    assert!(matches!(late, Rejection::Ended { .. }), "{late:?}");
-}
-
-/// A requester may take the request back: that is a signal, never a decision.
-#[test]
-fn requesters_signal_and_no_signal_decides() {
-    let mut script = script("Wait", |_| signals());
-    let command = signal(&script, "GO", "1");
-    let refused = rejection(script.run("ann", &command));
-    assert!(matches!(&refused, Rejection::Invalid(violations)
-        if violations[0].code == "unknown_signal" && violations[0].message.ends_with("PAID, SEALED, WITHDRAW")));
-    let command = signal(&script, "WITHDRAW", "1");
-    let outcome = script.run("ann", &command).expect("a withdrawal");
-    assert!(kinds(&outcome).contains(&"TASK_CANCELLED") && is_done(&script));
-}
-
-#[test]
-fn signals_need_an_id_and_the_permission_of_their_way() {
-    let mut script = script("Wait", |_| signals());
-    script.go().expect("a wait");
-    for id in [String::new(), "x".repeat(201), "a\0b".into()] {
-        let refused = rejection(send(&mut script, "PAID", &id));
-        assert!(matches!(refused, Rejection::Invalid(_)), "{refused:?}");
-    }
-    assert_eq!(
-        forbidden(send(&mut script, "SEALED", "1")),
-        "permission_missing"
-    );
-    let sealer = Actor {
-        permissions: vec!["errand:seal".into()],
-        ..person("sue")
-    };
-    let command = signal(&script, "SEALED", "1");
-    script.run_as(&sealer, &command).expect("a seal");
-    assert!(is_done(&script));
-}
-
-#[test]
-fn the_guard_judges_a_signal_by_its_sender() {
-    let guard = |occurrence: &Occurrence| match &occurrence.source {
-        Source::Signal(actor) if actor.id == "sam" => Verdict::Deny(Reason {
-            code: "not_you".into(),
-            message: "somebody else".into(),
-        }),
-        _ => Verdict::Allow,
-    };
-    let mut script = script("Wait", |_| signals()).guarding(guard);
-    script.go().expect("a wait");
-    assert_eq!(forbidden(send(&mut script, "PAID", "1")), "not_you");
-    let command = signal(&script, "PAID", "1");
-    script.run("sue", &command).expect("a signal");
-}
-
-#[test]
-fn early_signals_are_kept_for_those_who_count_them() {
-    let mut script = script("Wait", |_| early());
-    let outcome = send(&mut script, "PAID", "1").expect("a signal");
-    assert_eq!(kinds(&outcome), ["SIGNAL_RECEIVED"]);
-    assert_eq!(script.instance().early.len(), 1);
-    let outcome = script.go().expect("a wait");
-    let kinds = kinds(&outcome);
-    let (entered, rest) = kinds.split_at(kinds.len() - 4);
-    assert_eq!(entered.last(), Some(&"STATE_ENTERED"));
-    assert_eq!(
-        rest,
-        [
-            "SIGNAL_TAKEN",
-            "STATE_TRANSITIONED",
-            "STATE_ENTERED",
-            "FLOW_COMPLETED"
-        ]
-    );
-    assert!(script.instance().early.is_empty() && is_done(&script));
-}
-
-#[test]
-fn early_signals_are_dropped_by_those_who_do_not() {
-    let mut script = script("Deaf", |_| signals());
-    send(&mut script, "PAID", "1").expect("a signal");
-    send(&mut script, "SEALED", "2").expect("a signal");
-    let outcome = script.go().expect("a wait");
-    assert_eq!(kinds(&outcome).last(), Some(&"SIGNAL_TAKEN"));
-    // What the state does not take is not its to drop.
-    let kept: Vec<_> = script
-        .instance()
-        .early
-        .iter()
-        .map(|signal| signal.id.as_str())
-        .collect();
-    assert_eq!(kept, ["2"]);
-    assert_eq!(script.instance().active[0].name, "Deaf");
-}
-
-/// Judged with the sender's standing at the sending; a refused one does not keep the next from counting.
-#[test]
-fn a_refused_early_signal_is_recorded_and_the_next_is_tried() {
-    let guard = |occurrence: &Occurrence| match &occurrence.source {
-        Source::Signal(actor) if actor.id == "mal" => Verdict::Invalid(vec![Violation {
-            field: "/amount".into(),
-            code: "too_little".into(),
-            message: "pay more".into(),
-        }]),
-        _ => Verdict::Allow,
-    };
-    let mut script = script("Wait", |_| early()).guarding(guard);
-    for (sender, trigger, id) in [
-        ("sam", "SEALED", "0"),
-        ("mal", "PAID", "1"),
-        ("sam", "PAID", "2"),
-        ("sam", "PAID", "3"),
-    ] {
-        let command = signal(&script, trigger, id);
-        script.run(sender, &command).expect("a signal");
-    }
-    let outcome = script.go().expect("a wait");
-    let refused: Vec<_> = outcome
-        .events
-        .iter()
-        .filter_map(|event| match event {
-            Event::TriggerRefused { code, .. } => Some(code.as_str()),
-            _ => None,
-        })
-        .collect();
-    assert_eq!(refused, ["permission_missing", "too_little"]);
-    assert!(is_done(&script));
-    let left: Vec<_> = script
-        .instance()
-        .early
-        .iter()
-        .map(|signal| signal.id.as_str())
-        .collect();
-    assert_eq!(left, ["3"]);
-}
-
-#[test]
-fn so_many_early_signals_are_kept_and_no_more() {
-    let mut script = script("Wait", |_| early());
-    for number in 0..EARLY_MAX {
-        send(&mut script, "PAID", &number.to_string()).expect("a signal");
-    }
-    let full = rejection(send(&mut script, "PAID", "one more"));
-    assert_eq!(full.code(), "limit_reached");
-    // One that moves something needs no place.
-    send(&mut script, "WITHDRAW", "now").expect("a signal");
-    assert!(is_done(&script));
-}
-
-#[test]
-fn a_plan_that_refuses_an_early_signal_leaves_the_state_waiting() {
-    let script = Script::new().drawn(graph()).waiting(|_| early());
-    let mut script = script
-        .planning(|from, _| match from {
-            "Desk" => Ok(enter(&["Wait"])),
-            _ => Err(Reason {
-                code: "not_yet".into(),
-                message: "later".into(),
-            }),
-        })
-        .claimed();
-    send(&mut script, "PAID", "1").expect("a signal");
-    let outcome = script.go().expect("a wait");
-    assert_eq!(kinds(&outcome).last(), Some(&"TRIGGER_REFUSED"));
-    assert_eq!(script.instance().active[0].name, "Wait");
-    // Whoever sends one now is told.
-    let refused = rejection(send(&mut script, "PAID", "2"));
-    assert!(matches!(refused, Rejection::Refused(_)), "{refused:?}");
 }
 
 #[test]
