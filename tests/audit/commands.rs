@@ -253,6 +253,14 @@ async fn run(app: &TestApp, tenant: TenantId, entity: &str, steps: &[Step]) {
     prove(app, tenant, id, effects).await;
 }
 
+/// The same for an instance whatever has been done to it.
+pub(crate) async fn proven(app: &TestApp, id: InstanceId) {
+    let tenant = app.engine.store().tenant("default").await;
+    let tenant = tenant.expect("a query").expect("a tenant");
+    let entries = entries(app.database.admin_pool(), id).await;
+    prove(app, tenant, id, commands(&entries).count()).await;
+}
+
 /// All that the audit promises of one instance.
 async fn prove(app: &TestApp, tenant: TenantId, id: InstanceId, effects: usize) {
     let pool = app.database.admin_pool();
