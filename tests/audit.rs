@@ -8,3 +8,5 @@ mod proofs;
 mod replay;
 mod stream;
 mod verify;
+
+pub(crate) use commands::proven;

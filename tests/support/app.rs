@@ -42,6 +42,7 @@ const USER: &[&str] = &[
     "event:read",
     "directory:read",
     "absence:self",
+    "instance:signal",
     "notification:read",
 ];
 pub(crate) const ADMIN: &[&str] = &[
@@ -49,6 +50,7 @@ pub(crate) const ADMIN: &[&str] = &[
     "instance:read",
     "instance:cancel",
     "instance:suspend",
+    "instance:signal",
     "task:assign",
     "task:act",
     "task:read",
@@ -201,13 +203,18 @@ impl TestApp {
 
     /// A second host on the same database, whose clock stands until it is moved.
     pub(crate) async fn beside_with_clock(&self, clock: Clock) -> Host {
+        Host {
+            router: service(self.engine_with_clock(clock).await, &self.auth),
+            auth: self.auth.clone(),
+        }
+    }
+
+    /// The engine of such a host.
+    pub(crate) async fn engine_with_clock(&self, clock: Clock) -> Engine {
         let seals = self.engine.seals().clone();
         let (store, sandbox) = (self.engine.store().clone(), sandbox().await);
         let engine = Engine::new(store, sandbox, clock, seals, PATIENCE).await;
-        Host {
-            router: service(engine.expect("an engine"), &self.auth),
-            auth: self.auth.clone(),
-        }
+        engine.expect("an engine")
     }
 
     /// This host, if it checked tokens in another way.

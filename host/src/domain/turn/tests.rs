@@ -12,5 +12,7 @@ mod operation;
 mod people;
 mod random;
 mod script;
+mod signals;
 mod substitutes;
 mod town;
+mod waits;
