@@ -53,12 +53,12 @@ impl Engine {
             deadline: DeadlineId(job.id),
             due_at: payload::<DueAt>(job)?.due_at,
         };
-        self.act(job.tenant, command, Some(job.id)).await
+        rested(self.act(job.tenant, command, Some(job.id)).await)
     }
 
     /// Looks again at who is able to work on an instance. One that is gone or has ended needs no looking at.
     pub async fn look_again(&self, tenant: TenantId, instance: InstanceId) -> Result<(), Error> {
-        self.act(tenant, Command::Recheck { instance }, None).await
+        rested(self.act(tenant, Command::Recheck { instance }, None).await)
     }
 
     /// Carries out a command of the host's own. What is gone or has ended needs nothing more.
@@ -103,6 +103,14 @@ impl Engine {
 #[serde(rename_all = "camelCase")]
 struct DueAt {
     due_at: Timestamp,
+}
+
+/// A suspended instance needs nothing either: when it goes on, its deadlines are left anew, and all is looked at again.
+fn rested(done: Result<(), Error>) -> Result<(), Error> {
+    match done {
+        Err(Error::Rejected(Rejection::Suspended { .. })) => Ok(()),
+        done => done,
+    }
 }
 
 /// What the job says.

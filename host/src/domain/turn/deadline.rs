@@ -206,14 +206,15 @@ impl Turn<'_> {
 
     /// Asks for others. The work is theirs when the answer is there.
     fn escalate(&mut self, state: StateId, task: Option<TaskId>, due_at: Timestamp, count: u32) {
-        let from = holders(&self.overdue(state, task));
-        if from.is_empty() {
+        let overdue = self.overdue(state, task);
+        if overdue.is_empty() {
             return;
         }
         self.emit(Event::TaskEscalated {
             state,
             task,
-            from,
+            // Nobody, where there is nobody who could do it.
+            from: holders(&overdue),
             due_at,
             count,
         });

@@ -5,6 +5,7 @@
 mod ability;
 mod answers;
 mod callers;
+mod deadlines;
 mod forks;
 mod hands;
 mod ladder;
@@ -14,3 +15,4 @@ mod random;
 mod script;
 mod substitutes;
 mod town;
+mod watches;
