@@ -106,6 +106,7 @@ async fn of_two_hosts_one_does_what_is_due() {
     ] {
         assert_eq!(count(&app, sql).await, expected, "{sql}");
     }
+    prove_all(&app).await;
 }
 
 /// A host that dies with a job in hand, before or after it is done.
@@ -163,6 +164,7 @@ async fn what_a_dead_host_had_in_hand_is_done_once_by_another() {
         );
         assert_eq!(audited(&app, &instance, "TASK_REMINDED").await.len(), 1);
         assert_eq!(watched(&app).await, (1, 0));
+        prove_all(&app).await;
     }
 }
 
@@ -207,6 +209,7 @@ async fn after_an_outage_all_that_is_overdue_acts_in_its_order() {
         escalated[0]["from"],
         json!([{ "type": "group", "id": "reviewers" }])
     );
+    prove_all(&app).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -275,4 +278,5 @@ async fn of_a_decision_and_a_deadline_at_once_one_wins() {
     ] {
         assert_eq!(count(&app, sql).await, expected, "{sql}");
     }
+    prove_all(&app).await;
 }

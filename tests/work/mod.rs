@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 use wrkflw::clock::Clock;
 use wrkflw::engine::Engine;
 
+use crate::audit::commands::prove_all;
 use crate::support::app::TestApp;
 use crate::support::guests::committee;
 

@@ -105,8 +105,8 @@ async fn a_manager_then_two_of_finance_approve() {
     let bare = app
         .post("fay", &path, json!({ "outcome": "APPROVE" }))
         .await;
-    let problem = bare.problem(422, "invalid");
-    assert_eq!(problem["errors"][0]["field"], "/costCentre", "{problem}");
+    let problem = bare.problem(422, "invalid_input");
+    assert_eq!(problem["errors"][0]["pointer"], "/costCentre", "{problem}");
     app.post("fay", &path, approve()).await.expect(200);
     let ended = follow(&app, &instance, &[("finn", reject()), ("fred", approve())]).await;
     assert_eq!(ended["outcome"], "APPROVED");
@@ -115,6 +115,7 @@ async fn a_manager_then_two_of_finance_approve() {
     let published = published(&app, "purchase.approved").await;
     assert_eq!(published.len(), 1);
     assert_eq!(published[0]["data"], ordered, "{published:?}");
+    prove_all(&app).await;
 }
 
 #[tokio::test]
@@ -133,6 +134,7 @@ async fn the_manager_is_whom_the_data_names() {
     let own = purchase(&app, json!(20), json!({ "managerId": "ann" })).await;
     let path = format!("/v1/tasks/{}/claim", id(&tasks(&own)[0]));
     assert_eq!(app.post("ann", &path, json!({})).await.status, 403);
+    prove_all(&app).await;
 }
 
 #[tokio::test]
@@ -164,6 +166,7 @@ async fn a_vote_ends_when_too_few_are_left_to_approve() {
     assert_eq!(ended["outcome"], "REJECTED");
     assert_eq!(audited(&app, &instance, "TASK_CANCELLED").await.len(), 1);
     assert_eq!(published(&app, "purchase.approved").await, [] as [Value; 0]);
+    prove_all(&app).await;
 }
 
 #[tokio::test]
@@ -188,6 +191,7 @@ async fn the_cfo_decides_above_the_limit_only() {
         .map(id)
         .collect();
     assert_eq!(found, [id(&large)]);
+    prove_all(&app).await;
 }
 
 #[tokio::test]
@@ -227,6 +231,7 @@ async fn late_work_is_reminded_of_and_climbs() {
             .iter()
             .any(|one| one["from"] == json!([{ "type": "user", "id": "fay" }]))
     );
+    prove_all(&app).await;
 }
 
 #[tokio::test]
@@ -237,13 +242,13 @@ async fn a_delegate_approves_on_behalf_of_the_manager() {
     claim(&app, "meg", &task).await;
     let delegation = |to: &str| json!({ "to": to, "reason": "on holiday" });
     let path = format!("/v1/tasks/{}/delegate", id(&task));
-    app.post("meg", &path, delegation("ann"))
-        .await
-        .problem(403, "own_request");
+    let own = app.post("meg", &path, delegation("ann")).await;
+    assert_eq!(own.problem(403, "forbidden")["reason"], "own_request");
     app.post("meg", &path, delegation("mia")).await.expect(200);
     let path = format!("/v1/tasks/{}/decide", id(&task));
     let decided = app.post("mia", &path, approve()).await.expect(200);
     assert_eq!(state(&decided["instance"]), "Finance");
     let recorded = audited(&app, &instance, "DECISION_RECORDED").await;
     assert_eq!(recorded[0]["onBehalfOf"], "meg");
+    prove_all(&app).await;
 }

@@ -454,6 +454,19 @@ fn a_trigger_that_flow_logic_refuses_is_on_record() {
 }
 
 #[test]
+fn a_trigger_that_the_version_no_longer_declares_is_refused() {
+    let mut script = watched(&[after(60, late())], &[], 1).started();
+    let mut later = graph();
+    later.transitions.retain(|way| way.trigger != "LATE");
+    script = script.drawn(later);
+    let events = pass(&mut script, 0, 61);
+    let [_, Event::TriggerRefused { code, .. }] = &events[..] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(code, "trigger_not_declared");
+}
+
+#[test]
 fn deadlines_end_with_what_they_watch_over() {
     let remind = || [after(60, OverdueAction::Remind)];
     let plan = |_: &str, instance: &Instance| {
