@@ -4,7 +4,6 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 use super::attributes::{all, filled, give};
-use super::*;
 
 /// Numbers that look random and are the same every time.
 struct Dice(u64);

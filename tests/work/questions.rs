@@ -66,6 +66,9 @@ async fn a_directory_that_stays_as_it_is_is_asked_once() {
     let app = TestApp::start().await;
     let statements = Statements::default();
     let subscriber = tracing_subscriber::registry().with(statements.clone());
+    // As long as there is but one, other threads would decide for all that it hears nothing.
+    let _another =
+        tracing::Dispatch::new(tracing_subscriber::registry().with(Statements::default()));
     let _counting = tracing::subscriber::set_default(subscriber);
     // One to load, one to commit; the first time, one more to ask who the reviewers and the approvers are.
     let first = asked(&app, &statements, "doc-1").await;

@@ -84,6 +84,7 @@ impl Engine {
             Ok(_) | Err(Error::NotFound { .. } | Error::Rejected(Rejection::Ended { .. })) => {
                 Ok(())
             }
+            // A suspension among them: what others tell an instance waits until it goes on.
             Err(error) => Err(error),
         }
     }

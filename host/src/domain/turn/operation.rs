@@ -6,10 +6,17 @@ use crate::domain::event::Event;
 use crate::domain::instance::{Instance, Status};
 use crate::domain::rejection::Rejection;
 
-/// Nothing happens to a suspended instance but what ends the suspension, or the instance, or prepares it for either.
+/// Nothing happens to a suspended instance but what ends the suspension, or the instance, or prepares it for either. A
+/// look at who is able to act is no harm: it finds nothing to do until the instance goes on.
 pub(super) fn not_suspended(instance: &Instance, command: &Command) -> Result<(), Rejection> {
     match (&instance.status, command) {
-        (_, Command::Cancel { .. } | Command::Resume { .. } | Command::Migrate { .. }) => Ok(()),
+        (
+            _,
+            Command::Cancel { .. }
+            | Command::Resume { .. }
+            | Command::Migrate { .. }
+            | Command::Recheck { .. },
+        ) => Ok(()),
         (Status::Suspended { reason, by, at }, _) => Err(Rejection::Suspended {
             id: instance.id,
             reason: reason.clone(),

@@ -4,6 +4,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::script::{Script, decide, everybody, rejection, start};
+use crate::domain::actor::Actor;
 use crate::domain::answer::OverdueAction;
 use crate::domain::command::{Command, Lineage};
 use crate::domain::event::Event;
@@ -70,6 +71,8 @@ fn nothing_happens_to_a_suspended_instance() {
         );
     }
     assert_eq!(script.instance(), &before);
+    let look = script.run_as(&Actor::host(), &Command::Recheck { instance });
+    assert_eq!(look.expect("no harm").events, []);
     let command = resume(&script);
     script.run("amy", &command).expect("it goes on");
     let again = rejection(script.run("amy", &command));
