@@ -207,27 +207,17 @@ async fn attempt(app: &TestApp, step: &Step, instance: &mut Value, task: &mut St
 
 /// A reviewer or an approver joins their group, or leaves it: whoever owns the task, if it is one of them.
 async fn moved(app: &TestApp, step: &Step, instance: &mut Value) -> bool {
-<<<<<<< HEAD
-    let members = [
-=======
     let moving = [
->>>>>>> able
         ("reviewers", "reviewer"),
         ("reviewers", "reviewer2"),
         ("approvers", "approver"),
     ];
-<<<<<<< HEAD
-    let owner = &instance["states"][0]["tasks"][0]["owner"];
-    let owns = members.iter().find(|(_, person)| owner == person);
-    let (group, person) = *owns.unwrap_or(&members[step.user % 3]);
-=======
     // Whoever leaves has the task in hand, if one of them has.
     let owner = &instance["states"][0]["tasks"][0]["owner"];
     let in_hand = moving
         .into_iter()
         .find(|(_, person)| !step.fitting && owner == *person);
     let (group, person) = in_hand.unwrap_or(moving[step.user % 3]);
->>>>>>> able
     let method = if step.fitting { "PUT" } else { "DELETE" };
     let path = format!("/v1/groups/{group}/members/{person}");
     let body = step.fitting.then(|| json!({}));

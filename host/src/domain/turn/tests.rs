@@ -6,6 +6,7 @@ mod ability;
 mod answers;
 mod callers;
 mod deadlines;
+mod escalations;
 mod forks;
 mod hands;
 mod ladder;
