@@ -147,8 +147,8 @@ async fn what_a_dead_host_had_in_hand_is_done_once_by_another() {
         let killed = Timers::start(&app.engine, Arc::new(dying));
         time.pass(60);
         app.engine.work().notify_one();
-        let died = tokio::time::timeout(PATIENCE, dies.recv()).await;
-        died.expect("in time").expect("it was claimed");
+        let claimed = tokio::time::timeout(PATIENCE, dies.recv()).await;
+        claimed.expect("in time").expect("a claim");
         killed.kill().await;
 
         let other = beside(&app, &time).await;

@@ -5,7 +5,7 @@ mod tasks;
 use jiff::Timestamp;
 
 use super::event::{Effects, Event};
-use super::ids::{DeadlineId, InstanceId, StateId};
+use super::ids::{InstanceId, StateId};
 use super::instance::{EarlySignal, Instance, OpenDeadline, PastState, StateInstance, Status};
 
 /// What stays are left by when their instance ends in another branch or in a terminal state.
@@ -259,27 +259,7 @@ fn change_state(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Res
             let known = found.ok_or_else(|| format!("{child} is no child of it"))?;
             known.outcome = Some(outcome.clone());
         }
-        Event::DeadlinePassed {
-            deadline,
-            state,
-            task,
-            next,
-            count,
-            ..
-        } => {
-            let (deadlines, due_at) = match task {
-                Some(task) => {
-                    let task = tasks::open(instance, *state, *task)?;
-                    (&mut task.deadlines, &mut task.due_at)
-                }
-                None => {
-                    let stay = active(instance, *state)?;
-                    (&mut stay.deadlines, &mut stay.due_at)
-                }
-            };
-            pass(deadlines, *deadline, *count, *next)?;
-            next_due(deadlines, due_at);
-        }
+        Event::DeadlinePassed { .. } => pass(instance, event)?,
         _ => unreachable!("asked for changes of states only"),
     }
     Ok(())
@@ -331,21 +311,34 @@ fn receive(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) {
 }
 
 /// A deadline has passed: it goes, or is due again.
-fn pass(
-    deadlines: &mut Vec<OpenDeadline>,
-    id: DeadlineId,
-    count: u32,
-    next: Option<Timestamp>,
-) -> Result<(), String> {
-    let place = deadlines.iter().position(|deadline| deadline.id == id);
+fn pass(instance: &mut Instance, event: &Event) -> Result<(), String> {
+    let Event::DeadlinePassed {
+        deadline: id,
+        state,
+        task,
+        next,
+        count,
+        ..
+    } = event
+    else {
+        unreachable!("asked for deadlines only")
+    };
+    let (deadlines, due_at) = if let Some(task) = task {
+        let task = tasks::open(instance, *state, *task)?;
+        (&mut task.deadlines, &mut task.due_at)
+    } else {
+        let stay = active(instance, *state)?;
+        (&mut stay.deadlines, &mut stay.due_at)
+    };
+    let place = deadlines.iter().position(|deadline| deadline.id == *id);
     let place = place.ok_or_else(|| format!("deadline {id} is not open"))?;
-    match next {
-        Some(next) => {
-            deadlines[place].due_at = next;
-            deadlines[place].count = count;
-        }
-        None => drop(deadlines.remove(place)),
+    if let Some(next) = next {
+        deadlines[place].due_at = *next;
+        deadlines[place].count = *count;
+    } else {
+        deadlines.remove(place);
     }
+    next_due(deadlines, due_at);
     Ok(())
 }
 

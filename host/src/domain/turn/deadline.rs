@@ -56,12 +56,16 @@ pub(super) fn check(
                 "a deadline of {state} repeats more often than every {REPEAT_MIN} seconds"
             ));
         }
-        if let OverdueAction::Fire(trigger) = &deadline.action {
-            if !may_fire(graph, state, trigger) {
+        match &deadline.action {
+            OverdueAction::Fire(trigger) if !may_fire(graph, state, trigger) => {
                 return refuse(format!(
                     "a deadline of {state} fires {trigger:?}, which is declared for no deadline there"
                 ));
             }
+            OverdueAction::Fire(_)
+            | OverdueAction::Remind
+            | OverdueAction::Escalate
+            | OverdueAction::Release => {}
         }
     }
     Ok(())

@@ -4,14 +4,14 @@ use jiff::Timestamp;
 
 use super::script::{Script, decide, enter, fault, json, offers, rejection, start};
 use crate::domain::actor::Actor;
-use crate::domain::answer::{Assignment, Deadline, Due, OverdueAction, Plan, Principal, Reason};
+use crate::domain::answer::{Deadline, Due, OverdueAction, Plan, Principal, Reason};
 use crate::domain::command::Command;
 use crate::domain::event::Event;
 use crate::domain::graph::{FiredBy, Graph, State, StateKind, Transition};
 use crate::domain::ids::{DeadlineId, StateId, TaskId};
-use crate::domain::instance::{Instance, OpenDeadline, Status, TaskStatus};
+use crate::domain::instance::{Instance, OpenDeadline, Status};
 use crate::domain::lookup::Findings;
-use crate::domain::question::{AssignCause, Occurrence, Source};
+use crate::domain::question::{Occurrence, Source};
 use crate::domain::rejection::Rejection;
 use crate::domain::turn::{Outcome, TurnError};
 
