@@ -208,13 +208,13 @@ impl TestApp {
     /// A second host on the same database, whose clock stands until it is moved.
     pub(crate) async fn beside_with_clock(&self, clock: Clock) -> Host {
         Host {
-            router: service(self.engine_beside(clock).await, &self.auth),
+            router: service(self.engine_with_clock(clock).await, &self.auth),
             auth: self.auth.clone(),
         }
     }
 
-    /// The engine of another host on the same database, with this clock.
-    pub(crate) async fn engine_beside(&self, clock: Clock) -> Engine {
+    /// The engine of such a host.
+    pub(crate) async fn engine_with_clock(&self, clock: Clock) -> Engine {
         let seals = self.engine.seals().clone();
         let (store, sandbox) = (self.engine.store().clone(), sandbox().await);
         let engine = Engine::new(store, sandbox, clock, seals, PATIENCE).await;

@@ -50,7 +50,7 @@ async fn watched(app: &TestApp) -> (i64, i64) {
 
 /// Another host on the same database and with the same time.
 async fn beside(app: &TestApp, time: &Time) -> Engine {
-    app.engine_beside(time.clock()).await
+    app.engine_with_clock(time.clock()).await
 }
 
 fn started(engine: &Engine) -> Timers {
