@@ -5,7 +5,7 @@ mod tasks;
 use jiff::Timestamp;
 
 use super::event::{Effects, Event};
-use super::ids::{InstanceId, StateId};
+use super::ids::{DeadlineId, InstanceId, StateId};
 use super::instance::{EarlySignal, Instance, OpenDeadline, PastState, StateInstance, Status};
 
 /// What stays are left by when their instance ends in another branch or in a terminal state.
@@ -216,13 +216,11 @@ fn change_state(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Res
             instance.active.insert(place, state.clone());
         }
         Event::BranchArrived { state } => {
-            match instance
-                .waiting
-                .iter_mut()
-                .find(|waiting| waiting.id == state.id)
-            {
-                Some(waiting) => *waiting = state.clone(),
-                None => instance.waiting.push(state.clone()),
+            let known = instance.waiting.iter_mut();
+            if let Some(known) = known.into_iter().find(|known| known.id == state.id) {
+                *known = state.clone();
+            } else {
+                instance.waiting.push(state.clone());
             }
         }
         Event::StateTransitioned {
@@ -248,20 +246,52 @@ fn change_state(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Res
         }
         Event::SignalReceived { .. } => receive(instance, event, stamp),
         Event::SignalTaken { id, .. } => instance.early.retain(|signal| signal.id != *id),
-        Event::ChildEnded {
-            state,
-            child,
-            outcome,
-            ..
-        } => {
-            let children = &mut active(instance, *state)?.children;
-            let found = children.iter_mut().find(|known| known.id == *child);
-            let known = found.ok_or_else(|| format!("{child} is no child of it"))?;
-            known.outcome = Some(outcome.clone());
-        }
-        Event::DeadlinePassed { .. } => pass(instance, event)?,
+        Event::ChildEnded { .. } => end_child(instance, event)?,
+        Event::DeadlinePassed { .. } => pass_deadline(instance, event)?,
         _ => unreachable!("asked for changes of states only"),
     }
+    Ok(())
+}
+
+fn end_child(instance: &mut Instance, event: &Event) -> Result<(), String> {
+    let Event::ChildEnded {
+        state,
+        child,
+        outcome,
+        ..
+    } = event
+    else {
+        unreachable!("asked for the end of a child only")
+    };
+    let children = &mut active(instance, *state)?.children;
+    let known = children.iter_mut().find(|known| known.id == *child);
+    known
+        .ok_or_else(|| format!("{child} is no child of it"))?
+        .outcome = Some(outcome.clone());
+    Ok(())
+}
+
+fn pass_deadline(instance: &mut Instance, event: &Event) -> Result<(), String> {
+    let Event::DeadlinePassed {
+        deadline,
+        state,
+        task,
+        next,
+        count,
+        ..
+    } = event
+    else {
+        unreachable!("asked for a deadline only")
+    };
+    let (deadlines, due_at) = if let Some(task) = task {
+        let task = tasks::open(instance, *state, *task)?;
+        (&mut task.deadlines, &mut task.due_at)
+    } else {
+        let stay = active(instance, *state)?;
+        (&mut stay.deadlines, &mut stay.due_at)
+    };
+    pass(deadlines, *deadline, *count, *next)?;
+    next_due(deadlines, due_at);
     Ok(())
 }
 
@@ -311,34 +341,21 @@ fn receive(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) {
 }
 
 /// A deadline has passed: it goes, or is due again.
-fn pass(instance: &mut Instance, event: &Event) -> Result<(), String> {
-    let Event::DeadlinePassed {
-        deadline: id,
-        state,
-        task,
-        next,
-        count,
-        ..
-    } = event
-    else {
-        unreachable!("asked for deadlines only")
-    };
-    let (deadlines, due_at) = if let Some(task) = task {
-        let task = tasks::open(instance, *state, *task)?;
-        (&mut task.deadlines, &mut task.due_at)
-    } else {
-        let stay = active(instance, *state)?;
-        (&mut stay.deadlines, &mut stay.due_at)
-    };
-    let place = deadlines.iter().position(|deadline| deadline.id == *id);
+fn pass(
+    deadlines: &mut Vec<OpenDeadline>,
+    id: DeadlineId,
+    count: u32,
+    next: Option<Timestamp>,
+) -> Result<(), String> {
+    let place = deadlines.iter().position(|deadline| deadline.id == id);
     let place = place.ok_or_else(|| format!("deadline {id} is not open"))?;
-    if let Some(next) = next {
-        deadlines[place].due_at = *next;
-        deadlines[place].count = *count;
-    } else {
-        deadlines.remove(place);
+    match next {
+        Some(next) => {
+            deadlines[place].due_at = next;
+            deadlines[place].count = count;
+        }
+        None => drop(deadlines.remove(place)),
     }
-    next_due(deadlines, due_at);
     Ok(())
 }
 
