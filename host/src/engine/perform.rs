@@ -61,16 +61,12 @@ impl Engine {
             deadline: DeadlineId(job.id),
             due_at: payload::<DueAt>(job)?.due_at,
         };
-        self.act(job.tenant, command, Some(job.id)).await
+        rested(self.act(job.tenant, command, Some(job.id)).await)
     }
 
     /// Looks again at who is able to work on an instance. One that is gone or has ended needs no looking at.
     pub async fn look_again(&self, tenant: TenantId, instance: InstanceId) -> Result<(), Error> {
-        match self.act(tenant, Command::Recheck { instance }, None).await {
-            // It is looked at when it is resumed.
-            Err(Error::Rejected(Rejection::Suspended { .. })) => Ok(()),
-            looked => looked,
-        }
+        rested(self.act(tenant, Command::Recheck { instance }, None).await)
     }
 
     /// Carries out a command of the host's own. What is gone or has ended needs nothing more.
@@ -93,12 +89,10 @@ impl Engine {
             render: &Unread::render,
         });
         match done.await {
-            // A suspended instance is looked at anew when it goes on, and its deadlines have rested until then.
-            Ok(_)
-            | Err(
-                Error::NotFound { .. }
-                | Error::Rejected(Rejection::Ended { .. } | Rejection::Suspended { .. }),
-            ) => Ok(()),
+            Ok(_) | Err(Error::NotFound { .. } | Error::Rejected(Rejection::Ended { .. })) => {
+                Ok(())
+            }
+            // A suspension among them: what others tell an instance waits until it goes on.
             Err(error) => Err(error),
         }
     }
@@ -118,6 +112,14 @@ impl Engine {
 #[serde(rename_all = "camelCase")]
 struct DueAt {
     due_at: Timestamp,
+}
+
+/// A suspended instance needs nothing either: when it goes on, its deadlines are left anew, and all is looked at again.
+fn rested(done: Result<(), Error>) -> Result<(), Error> {
+    match done {
+        Err(Error::Rejected(Rejection::Suspended { .. })) => Ok(()),
+        done => done,
+    }
 }
 
 /// What the job says.

@@ -5,6 +5,8 @@
 mod ability;
 mod answers;
 mod callers;
+mod deadlines;
+mod escalations;
 mod forks;
 mod hands;
 mod ladder;
@@ -16,3 +18,4 @@ mod signals;
 mod substitutes;
 mod town;
 mod waits;
+mod watches;
