@@ -8,6 +8,7 @@ mod callers;
 mod forks;
 mod hands;
 mod ladder;
+mod model;
 mod operation;
 mod people;
 mod random;
