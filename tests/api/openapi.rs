@@ -28,6 +28,8 @@ const ROUTES: &[&str] = &[
     "post /v1/instances/{id}/suspend",
     "post /v1/instances/{id}/resume",
     "post /v1/instances/{id}/restart",
+    "post /v1/instances/{id}/signals/{trigger}",
+    "post /v1/signals/{trigger}",
     "get /v1/entities/{type}/{id}/history",
     "get /v1/entities/{type}/{id}/custody",
     "get /v1/compliance/self-approvals",

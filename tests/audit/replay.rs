@@ -3,6 +3,7 @@
 
 use jiff::Timestamp;
 use wrkflw::domain::audit::{Entry, sha256};
+use wrkflw::domain::command::Command;
 use wrkflw::domain::ids::{Digest, TenantId, VersionRef};
 use wrkflw::domain::instance::Instance;
 use wrkflw::domain::json::Json;
@@ -125,7 +126,9 @@ fn pinned_down(
         &evidence.profile,
         &engine.sandbox().profile().digest.to_string(),
     )?;
-    if !evidence.actor.is_host() {
+    // The host acts without being asked, and delivers a signal that was kept when its request is long answered.
+    let is_asked = !evidence.actor.is_host() && !matches!(evidence.command, Command::Signal { .. });
+    if is_asked {
         evidence.request_id.as_ref().ok_or("no request")?;
     }
     Ok(())

@@ -67,7 +67,7 @@ pub async fn run(
     Ok(respond(app.engine.execute(request).await?))
 }
 
-fn render(app: &App, who: &Identity, done: &Done<'_>) -> Rendered {
+pub(super) fn render(app: &App, who: &Identity, done: &Done<'_>) -> Rendered {
     let instance = InstanceView::of(done.instance, &done.version.graph);
     let events = done
         .entries
@@ -101,8 +101,13 @@ fn render(app: &App, who: &Identity, done: &Done<'_>) -> Rendered {
         events,
         dry_run: done.dry_run,
     });
+    // One that is kept for a state to come is only accepted.
+    let is_kept = done.command.signal().is_some_and(|id| {
+        let mut early = done.instance.early.iter();
+        early.any(|signal| signal.id == id)
+    });
     Rendered {
-        status: 200,
+        status: if is_kept && !done.dry_run { 202 } else { 200 },
         body,
         headers: format!("etag: \"{revision}\""),
     }
@@ -132,7 +137,7 @@ fn cloud_event(app: &App, who: &Identity, done: &Done<'_>, entry: &Entry) -> Opt
         .map(|event| event.structured())
 }
 
-fn respond(reply: Reply) -> Response {
+pub(super) fn respond(reply: Reply) -> Response {
     let mut response = Response::new(ResponseBody::from(reply.rendered.body));
     *response.status_mut() = StatusCode::from_u16(reply.rendered.status).unwrap_or(StatusCode::OK);
     let headers = response.headers_mut();

@@ -25,6 +25,7 @@ pub mod page;
 pub mod problem;
 mod search;
 pub mod server;
+mod signals;
 mod standing;
 mod subscriptions;
 mod task_commands;
@@ -198,6 +199,8 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(instance_commands::suspend))
         .routes(routes!(instance_commands::resume))
         .routes(routes!(instance_commands::restart))
+        .routes(routes!(signals::send))
+        .routes(routes!(signals::correlate))
         .routes(routes!(entities::history))
         .routes(routes!(custody::of_entity))
         .routes(routes!(custody::of_instance))

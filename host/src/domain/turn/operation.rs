@@ -27,7 +27,8 @@ pub(super) fn not_suspended(instance: &Instance, command: &Command) -> Result<()
     }
 }
 
-fn not_ended(instance: &Instance) -> Result<(), Rejection> {
+/// Refuses what comes after the end.
+pub(super) fn not_ended(instance: &Instance) -> Result<(), Rejection> {
     match instance.status.ended_at() {
         Some(at) => Err(Rejection::Ended {
             id: instance.id,
