@@ -212,8 +212,8 @@ impl Whims {
         let one = |whims: &mut Whims| targets[whims.below(targets.len())].clone();
         let enter = match self.below(20) {
             0..=10 if open > 1 => None,
-            0..=11 => Some(vec![one(self)]),
-            12..=15 => Some(targets.clone()),
+            0..=7 => Some(vec![one(self)]),
+            8..=15 => Some(targets.clone()),
             16 => Some(Vec::new()),
             17 => None,
             18 => {
@@ -231,8 +231,12 @@ impl Whims {
                 });
             }
         };
-        let here: Vec<_> = instance.active.iter().chain(&instance.waiting).collect();
-        let cancel = (self.below(10) == 9).then(|| here[self.below(here.len())].id.to_string());
+        // At times itself, which is not another.
+        let itself = self.below(16) == 15;
+        let here = instance.active.iter().chain(&instance.waiting);
+        let here: Vec<_> = here.filter(|other| itself || other.id != stay.id).collect();
+        let cancels = !here.is_empty() && self.below(8) == 7;
+        let cancel = cancels.then(|| here[self.below(here.len())].id.to_string());
         let published = (self.below(6) == 5).then(|| PublishedEvent {
             name: "moved".into(),
             data: r#"{"on":1.50}"#.into(),

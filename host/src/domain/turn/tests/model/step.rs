@@ -52,12 +52,10 @@ const ANYTHING: [Verb; 17] = [
     Claim, Claim, Release, Decide, Decide, Delegate, Delegate, Resolve, Reassign, Reset, Suspend,
     Resume, Recheck, Deadline, Deadline, Cancel, Restart,
 ];
-const TO_CANDIDATES: [Verb; 8] = [
-    Claim, Claim, Claim, Claim, Claim, Claim, Reassign, Deadline,
-];
+const TO_CANDIDATES: [Verb; 8] = [Claim, Claim, Claim, Claim, Claim, Claim, Reassign, Deadline];
 const TO_OWNERS: [Verb; 12] = [
-    Decide, Decide, Decide, Decide, Decide, Decide, Delegate, Delegate, Delegate, Deadline, Release,
-    Reassign,
+    Decide, Decide, Decide, Decide, Decide, Decide, Delegate, Delegate, Delegate, Deadline,
+    Release, Reassign,
 ];
 const TO_DELEGATES: [Verb; 8] = [
     Decide, Decide, Decide, Delegate, Delegate, Delegate, Resolve, Resolve,
@@ -131,7 +129,7 @@ impl Step {
                 reason,
             },
             Reset => Command::Reset { task: id, reason },
-            Cancel => Command::Cancel {
+            Cancel if self.to < 20 => Command::Cancel {
                 instance: instance_id,
                 reason,
             },
@@ -146,7 +144,7 @@ impl Step {
             Recheck | Restart => Command::Recheck {
                 instance: instance_id,
             },
-            Deadline => self.deadline(instance),
+            Deadline | Cancel => self.deadline(instance),
         };
         match command {
             Command::Recheck { .. } | Command::Deadline { .. } => (Actor::host(), command),
