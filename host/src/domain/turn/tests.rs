@@ -10,6 +10,7 @@ mod escalations;
 mod forks;
 mod hands;
 mod ladder;
+mod model;
 mod operation;
 mod people;
 mod random;
