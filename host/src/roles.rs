@@ -32,6 +32,7 @@ const ADMIN_PERMISSIONS: &[&str] = &[
     "definition:activate-own-work",
     "definition:retire",
     "instance:cancel",
+    "instance:migrate",
     "audit:read",
     "directory:write",
 ];

@@ -3,6 +3,7 @@
 
 use jiff::Timestamp;
 use wrkflw::domain::audit::{Entry, sha256};
+use wrkflw::domain::command::Command;
 use wrkflw::domain::ids::{Digest, TenantId, VersionRef};
 use wrkflw::domain::instance::Instance;
 use wrkflw::domain::json::Json;
@@ -36,9 +37,17 @@ pub(super) async fn replay(
         .map_err(|error| error.to_string())?;
     pinned_down(engine, &evidence, &version, &entries[0])?;
     let command = &evidence.command;
+    let previous = match (&before, command) {
+        (Some(instance), Command::Migrate { .. }) => {
+            let previous = engine.version(tenant, &instance.definition).await;
+            Some(previous.map_err(|error| error.to_string())?)
+        }
+        _ => None,
+    };
 
     let context = Context {
         version: &version,
+        previous: previous.as_deref(),
         tenant: "default",
         actor: &evidence.actor,
         now: evidence.now,

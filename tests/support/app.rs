@@ -46,6 +46,7 @@ pub(crate) const ADMIN: &[&str] = &[
     "instance:start",
     "instance:read",
     "instance:cancel",
+    "instance:migrate",
     "task:act",
     "task:read",
     "definition:read",

@@ -71,6 +71,7 @@ impl Engine {
         let now = self.0.clock.now().max(instance.updated_at);
         let context = Context {
             version: &version,
+            previous: None,
             tenant: &who.tenant_name,
             actor: &loaded.actor,
             now,

@@ -15,6 +15,7 @@ mod fault;
 mod fork;
 mod ladder;
 mod matching;
+mod migration;
 mod plan;
 mod recheck;
 mod rules;
@@ -41,6 +42,7 @@ use super::version::Version;
 
 use assign::Looking;
 use ladder::Doubt;
+use migration::Migration;
 
 pub use fault::{Fault, TurnError};
 pub use ladder::NOBODY_ABLE;
@@ -64,6 +66,8 @@ pub enum Ask {
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
     pub version: &'a Version,
+    /// The version that a migration leaves; none for any other command.
+    pub previous: Option<&'a Version>,
     pub tenant: &'a str,
     pub actor: &'a Actor,
     /// Never before the instance's last entry.
@@ -84,6 +88,8 @@ pub struct Turn<'a> {
     beginning: VecDeque<(StateId, bool)>,
     /// Stays whose work may have nobody left who is able to do it.
     doubts: VecDeque<Doubt>,
+    /// The migration that the command is.
+    migration: Option<Migration>,
     router_steps: u32,
 }
 
@@ -225,6 +231,7 @@ impl<'a> Turn<'a> {
             entering: VecDeque::from([initial]),
             beginning: VecDeque::new(),
             doubts: VecDeque::new(),
+            migration: None,
             router_steps: 0,
         })
     }
@@ -246,6 +253,7 @@ impl<'a> Turn<'a> {
             entering: VecDeque::new(),
             beginning: VecDeque::new(),
             doubts: VecDeque::new(),
+            migration: None,
             router_steps: 0,
         };
         match command {
@@ -289,6 +297,7 @@ impl<'a> Turn<'a> {
                     reason: reason.clone(),
                 });
             }
+            Command::Migrate { states, .. } => turn.migrate(states)?,
             Command::Recheck { .. } => turn.doubt_all(),
             Command::Deadline {
                 deadline, due_at, ..
@@ -303,10 +312,11 @@ impl<'a> Turn<'a> {
         while matches!(self.phase, Phase::Settle) {
             if let Some(entry) = self.entering.pop_front() {
                 self.enter(entry)?;
-            } else if self.begin_joins()? {
+            } else if self.begin_joins()? || self.assign_next() {
             } else if let Some(doubt) = self.doubts.pop_front() {
                 self.review(doubt);
             } else {
+                self.somebody_left()?;
                 return Ok(None);
             }
         }

@@ -261,7 +261,7 @@ fn candidates(task: &Task) -> String {
         .join(", ")
 }
 
-fn satisfies(schema: &Schema, below: &str, document: &Json) -> Result<(), Rejection> {
+pub(super) fn satisfies(schema: &Schema, below: &str, document: &Json) -> Result<(), Rejection> {
     let violations = schema.violations(document);
     if violations.is_empty() {
         return Ok(());

@@ -7,6 +7,7 @@ mod answers;
 mod callers;
 mod forks;
 mod ladder;
+mod migration;
 mod random;
 mod script;
 mod town;
