@@ -66,32 +66,53 @@ impl Engine {
             what: "instance",
             id: id.to_string(),
         })?;
-        let instance = stored.instance;
+        let revision = stored.instance.revision;
+        let explained = self.explain_all(who, &loaded.actor, loaded.directory, &stored.instance);
+        Ok((explained.await?, revision))
+    }
+
+    /// All actions on the instance as it stands here, whether or not it is the one that is kept.
+    pub(super) async fn actions_on(
+        &self,
+        who: &Identity,
+        instance: &Instance,
+    ) -> Result<Vec<Action>, Error> {
+        let asked = Asked::at(self.0.clock.now());
+        let store = &self.0.store;
+        let loaded = store.load(&who.principalship(), instance.id, asked).await?;
+        self.explain_all(who, &loaded.actor, loaded.directory, instance)
+            .await
+    }
+
+    async fn explain_all(
+        &self,
+        who: &Identity,
+        actor: &Actor,
+        directory: u64,
+        instance: &Instance,
+    ) -> Result<Vec<Action>, Error> {
         let version = self.version(who.tenant, &instance.definition).await?;
         let now = self.0.clock.now().max(instance.updated_at);
         let context = Context {
             version: &version,
             previous: None,
             tenant: &who.tenant_name,
-            actor: &loaded.actor,
+            actor,
             now,
         };
         let directory = Directory {
             tenant: who.tenant,
-            changes: loaded.directory,
+            changes: directory,
             now,
         };
         let mut actions = Vec::new();
-        for (command, state) in candidates(&version, &instance)
-            .into_iter()
-            .take(ACTIONS_MAX)
-        {
+        for (command, state) in candidates(&version, instance).into_iter().take(ACTIONS_MAX) {
             actions.push(
-                self.explain(directory, context, &instance, command, state)
+                self.explain(directory, context, instance, command, state)
                     .await?,
             );
         }
-        Ok((actions, instance.revision))
+        Ok(actions)
     }
 
     async fn explain(
@@ -200,7 +221,7 @@ fn permitted(actor: &Actor, command: &Command) -> Result<(), Error> {
     }
 }
 
-fn refusal(error: &Error) -> Refusal {
+pub(super) fn refusal(error: &Error) -> Refusal {
     let code = match error {
         Error::Rejected(Rejection::Forbidden(reason)) => reason.code.as_str(),
         Error::Rejected(rejection) => rejection.code(),

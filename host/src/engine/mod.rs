@@ -5,11 +5,13 @@
 //! `definitions` publishes, activates and retires versions, and [`jobs`] does what is due.
 
 mod actions;
+pub mod bulk;
 mod definitions;
 pub mod error;
 mod evidence;
 mod execute;
 pub mod jobs;
+pub mod migration;
 mod observe;
 pub mod perform;
 mod queue;

@@ -13,6 +13,7 @@ use super::{Engine, Error};
 use crate::domain::command::Command;
 use crate::domain::ids::{DeadlineId, InstanceId, TenantId};
 use crate::domain::rejection::Rejection;
+use crate::store::bulk::{Batch, Outcome};
 use crate::store::jobs::Job;
 
 /// Does what the worker claimed. Both may be asked twice for the same, after a host that died.
@@ -21,6 +22,13 @@ pub trait Perform: Send + Sync + 'static {
     /// time has changed.
     fn job<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<(), Error>>;
 
+    /// Does one item of an operation. Errors pass: it is tried again.
+    fn item<'a>(
+        &'a self,
+        batch: &'a Batch,
+        instance: InstanceId,
+    ) -> BoxFuture<'a, Result<Outcome, Error>>;
+
     /// Looks again at who is able to work on a running instance.
     fn recheck(&self, tenant: TenantId, instance: InstanceId) -> BoxFuture<'_, Result<(), Error>>;
 }
@@ -28,6 +36,14 @@ pub trait Perform: Send + Sync + 'static {
 impl Perform for Engine {
     fn job<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<(), Error>> {
         Box::pin(self.perform(job))
+    }
+
+    fn item<'a>(
+        &'a self,
+        batch: &'a Batch,
+        instance: InstanceId,
+    ) -> BoxFuture<'a, Result<Outcome, Error>> {
+        Box::pin(Engine::item(self, batch, instance))
     }
 
     fn recheck(&self, tenant: TenantId, instance: InstanceId) -> BoxFuture<'_, Result<(), Error>> {
@@ -89,7 +105,7 @@ impl Engine {
     }
 
     /// What a tenant is called outside. It stays so for good.
-    async fn tenant_name(&self, tenant: TenantId) -> Result<Arc<str>, Error> {
+    pub(super) async fn tenant_name(&self, tenant: TenantId) -> Result<Arc<str>, Error> {
         if let Some(name) = self.0.tenants.get(&tenant).await {
             return Ok(name);
         }

@@ -49,6 +49,8 @@ pub(super) struct CancelBody {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct InstanceQuery {
     pub definition: Option<String>,
+    /// Version of the definition.
+    pub version: Option<u32>,
     /// RUNNING, SUSPENDED, COMPLETED or CANCELLED.
     pub status: Option<String>,
     /// Name of an active state.
@@ -147,6 +149,7 @@ pub(super) async fn list(
     }
     let filter = InstanceFilter {
         definition: query.definition,
+        version: query.version,
         status: query.status,
         state: query.state,
         entity_type: query.entity_type,

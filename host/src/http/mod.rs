@@ -4,6 +4,7 @@
 //! changes instances. `extract` reads requests, so that handlers see good values only.
 
 pub mod auth;
+mod bulk;
 mod calendars;
 pub mod commands;
 mod definitions;
@@ -14,7 +15,9 @@ pub mod extract;
 mod health;
 mod instances;
 mod layers;
+mod migrations;
 pub mod openapi;
+mod operations;
 pub mod page;
 pub mod problem;
 pub mod server;
@@ -160,6 +163,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(instances::actions))
         .routes(routes!(instances::diagram))
         .routes(routes!(tasks::show))
+        .routes(routes!(operations::show))
         .routes(routes!(directory::person, directory::put_person))
         .routes(routes!(directory::group, directory::put_group))
         .routes(routes!(calendars::list))
@@ -172,6 +176,11 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(instances::start, instances::list))
         .routes(routes!(instances::audit))
         .routes(routes!(instances::cancel))
+        .routes(routes!(migrations::migrate))
+        .routes(routes!(operations::begin))
+        .routes(routes!(operations::items))
+        .routes(routes!(operations::stop))
+        .routes(routes!(bulk::tasks))
         .routes(routes!(tasks::list))
         .routes(routes!(tasks::claim))
         .routes(routes!(tasks::release))

@@ -85,6 +85,11 @@ pub const CODES: &[(&str, u16, &str)] = &[
     ("task_taken", 409, "Somebody was faster"),
     ("instance_ended", 409, "The instance has ended"),
     ("already_running", 409, "The entity has a running instance"),
+    (
+        "too_many_operations",
+        409,
+        "Too many operations are under way",
+    ),
     ("no_active_version", 409, "No version is active"),
     ("version_retired", 409, "The version is retired"),
     (

@@ -20,7 +20,7 @@ use crate::engine::Error;
 use crate::store::tasks::{TaskFilter, TaskSummary, View};
 
 /// The longest comment of a decision, in bytes.
-const COMMENT_BYTES_MAX: usize = 16 * 1024;
+pub(super) const COMMENT_BYTES_MAX: usize = 16 * 1024;
 
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -40,6 +40,7 @@ pub(super) struct TaskQuery {
     pub definition: Option<String>,
     /// Name of a state.
     pub state: Option<String>,
+    pub label: Option<String>,
     pub after: Option<String>,
     #[param(minimum = 1, maximum = 100)]
     pub limit: Option<u32>,
@@ -88,6 +89,7 @@ pub(super) async fn list(
         subject: who.subject.clone(),
         definition: query.definition,
         state: query.state,
+        label: query.label,
         after: decode(query.after.as_deref())?,
         limit: i64::from(limit) + 1,
     };

@@ -13,6 +13,7 @@ use crate::domain::ids::TenantId;
 #[derive(Debug, Clone, Default)]
 pub struct InstanceFilter {
     pub definition: Option<String>,
+    pub version: Option<u32>,
     pub status: Option<String>,
     /// The name of an active state.
     pub state: Option<String>,
@@ -87,6 +88,7 @@ impl Store {
                   select s.instance_id from state_instance s
                   where s.tenant_id = $1 and s.unassignable_since is not null and s.left_at is null
               ))
+              and ($13::int is null or i.definition_version = $13)
             order by i.id desc
             limit $11"#,
             tenant.0,
@@ -100,7 +102,8 @@ impl Store {
             filter.to.map(Time) as _,
             filter.after,
             filter.limit,
-            filter.unassignable
+            filter.unassignable,
+            filter.version.map(u32::cast_signed)
         )
         .fetch_all(&mut *self.reading(tenant).await?)
         .await?;

@@ -5,6 +5,7 @@
 
 pub mod attempts;
 pub mod audit;
+pub mod bulk;
 pub mod calendars;
 pub mod commit;
 pub mod definitions;

@@ -29,6 +29,7 @@ pub struct TaskFilter {
     pub subject: String,
     pub definition: Option<String>,
     pub state: Option<String>,
+    pub label: Option<String>,
     pub after: Option<Uuid>,
     pub limit: i64,
 }
@@ -92,6 +93,7 @@ impl Store {
               and ($4::text is null or i.definition_key = $4)
               and ($5::text is null or s.name = $5)
               and ($6::uuid is null or t.id > $6)
+              and ($8::text is null or t.label = $8)
             order by t.id
             limit $7"#,
             tenant.0,
@@ -104,7 +106,8 @@ impl Store {
             filter.definition,
             filter.state,
             filter.after,
-            filter.limit
+            filter.limit,
+            filter.label
         )
         .fetch_all(&mut *self.reading(tenant).await?)
         .await?;

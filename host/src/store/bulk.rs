@@ -1,0 +1,440 @@
+//! Commands on many instances: operations, their items, and who works on which.
+//!
+//! Items are chosen when the operation begins and claimed by lease, a few at a time; operations take turns. What a host
+//! leaves undone, another claims when the lease is over. That no item acts twice is for the command's idempotency key.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::streams::{Note, append};
+use super::time::Time;
+use super::{Store, StoreError};
+use crate::domain::audit::{Stream, StreamKind};
+use crate::domain::ids::{InstanceId, TenantId};
+use crate::domain::json::Json;
+
+/// Items of one operation.
+pub const ITEMS_MAX: usize = 100_000;
+/// Operations of one tenant that are under way.
+pub const RUNNING_MAX: i64 = 10;
+/// Items written by one statement.
+const CHUNK: usize = 5_000;
+/// How much of an explanation is kept with its item.
+const DETAIL_CHARS_MAX: usize = 1_000;
+/// Told apart from other locks on a tenant.
+const LOCK_CLASS: i32 = 13;
+
+/// What is to be done to many instances.
+#[derive(Debug)]
+pub struct NewOperation<'a> {
+    pub id: Uuid,
+    pub settings: &'a Json,
+    pub roles: &'a [String],
+    pub instances: &'a [Uuid],
+    /// There were more instances.
+    pub more: bool,
+}
+
+/// What became of the wish to begin an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begun {
+    /// Now, or before by the same request.
+    Yes,
+    /// The id stands for another request.
+    Taken,
+    /// The tenant has as many under way as it may.
+    TooMany,
+}
+
+/// How far an operation has come.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OperationView {
+    pub id: Uuid,
+    pub action: String,
+    /// RUNNING, DONE or STOPPED.
+    pub status: &'static str,
+    /// What was asked for.
+    #[schema(value_type = Object)]
+    pub settings: Json,
+    pub requested_by: String,
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub ended_at: Option<Timestamp>,
+    pub stopped_by: Option<String>,
+    /// Instances that it is about.
+    pub total: u32,
+    /// There were more instances than one operation takes.
+    pub more: bool,
+    pub done: u32,
+    pub refused: u32,
+    pub failed: u32,
+}
+
+/// One instance of an operation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ItemView {
+    pub instance: Uuid,
+    /// `done`, `refused` or `failed`; none as long as it waits.
+    pub result: Option<String>,
+    pub code: Option<String>,
+    pub detail: Option<String>,
+    /// The instance's revision afterwards.
+    pub revision: Option<u32>,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub ended_at: Option<Timestamp>,
+}
+
+/// Some items of one operation, claimed by this host.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Batch {
+    pub tenant: TenantId,
+    pub operation: Uuid,
+    pub settings: Json,
+    pub requested_by: String,
+    pub roles: Vec<String>,
+    /// With how often each was claimed, this time included.
+    pub items: Vec<(InstanceId, u32)>,
+}
+
+/// What an item came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    Done { revision: u32 },
+    Refused { code: String, detail: String },
+    Failed { code: String, detail: String },
+}
+
+impl Outcome {
+    /// As stored and shown.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Outcome::Done { .. } => "done",
+            Outcome::Refused { .. } => "refused",
+            Outcome::Failed { .. } => "failed",
+        }
+    }
+}
+
+impl Store {
+    /// Begins an operation with all its items, unless the same request has.
+    pub async fn begin_operation(
+        &self,
+        tenant: TenantId,
+        new: &NewOperation<'_>,
+        note: &Note<'_>,
+    ) -> Result<Begun, StoreError> {
+        let mut transaction = self.writer.begin().await?;
+        // Two that begin at once would both count nine.
+        sqlx::query!(
+            r#"select pg_advisory_xact_lock($1, $2) as "locked!: ()""#,
+            LOCK_CLASS,
+            tenant.0
+        )
+        .execute(&mut *transaction)
+        .await?;
+        let known = sqlx::query!(
+            "select settings, requested_by from bulk_operation where tenant_id = $1 and id = $2",
+            tenant.0,
+            new.id
+        )
+        .fetch_optional(&mut *transaction)
+        .await?;
+        if let Some(known) = known {
+            let same = known.settings == new.settings.as_str() && known.requested_by == note.actor;
+            return Ok(if same { Begun::Yes } else { Begun::Taken });
+        }
+        let running = sqlx::query_scalar!(
+            r#"select count(*) as "running!" from bulk_operation where tenant_id = $1 and ended_at is null"#,
+            tenant.0
+        )
+        .fetch_one(&mut *transaction)
+        .await?;
+        if running >= RUNNING_MAX {
+            return Ok(Begun::TooMany);
+        }
+        let roles = Json::of(&new.roles);
+        let total = i32::try_from(new.instances.len()).unwrap_or(i32::MAX);
+        sqlx::query!(
+            "insert into bulk_operation (tenant_id, id, action, settings, requested_by, roles, created_at, total, more)
+            values ($1, $2, 'migrate', $3, $4, $5, $6, $7, $8)",
+            tenant.0,
+            new.id,
+            new.settings.as_str(),
+            note.actor,
+            roles.as_str(),
+            Time(note.at) as _,
+            total,
+            new.more
+        )
+        .execute(&mut *transaction)
+        .await?;
+        for chunk in new.instances.chunks(CHUNK) {
+            sqlx::query!(
+                "insert into bulk_item (tenant_id, operation_id, instance_id) select $1, $2, unnest($3::uuid[])",
+                tenant.0,
+                new.id,
+                chunk
+            )
+            .execute(&mut *transaction)
+            .await?;
+        }
+        let payload =
+            serde_json::json!({ "action": "migrate", "settings": new.settings, "total": total });
+        let draft = note.draft("OPERATION_BEGUN", 1, &payload);
+        append(&mut transaction, stream(tenant, new.id), draft).await?;
+        transaction.commit().await?;
+        Ok(Begun::Yes)
+    }
+
+    /// Ends an operation before all is done; false when there is none. What is in hand is still done.
+    pub async fn stop_operation(
+        &self,
+        tenant: TenantId,
+        id: Uuid,
+        note: &Note<'_>,
+    ) -> Result<bool, StoreError> {
+        let mut transaction = self.writer.begin().await?;
+        let stopped = sqlx::query!(
+            "update bulk_operation set ended_at = $3, stopped_by = $4
+            where tenant_id = $1 and id = $2 and ended_at is null",
+            tenant.0,
+            id,
+            Time(note.at) as _,
+            note.actor
+        )
+        .execute(&mut *transaction)
+        .await?
+        .rows_affected();
+        if stopped == 0 {
+            drop(transaction);
+            return Ok(self.operation(tenant, id).await?.is_some());
+        }
+        let draft = note.draft("OPERATION_STOPPED", 2, &serde_json::json!({}));
+        append(&mut transaction, stream(tenant, id), draft).await?;
+        transaction.commit().await?;
+        Ok(true)
+    }
+
+    /// How far an operation has come.
+    pub async fn operation(
+        &self,
+        tenant: TenantId,
+        id: Uuid,
+    ) -> Result<Option<OperationView>, StoreError> {
+        let row = sqlx::query!(
+            r#"select id, action, settings, requested_by, created_at as "created_at: Time", ended_at as "ended_at: Time",
+                stopped_by, total, more, done, refused, failed
+            from bulk_operation where tenant_id = $1 and id = $2"#,
+            tenant.0,
+            id
+        )
+        .fetch_optional(&mut *self.reading(tenant).await?)
+        .await?;
+        Ok(row.map(|row| OperationView {
+            id: row.id,
+            action: row.action,
+            status: match (row.ended_at, &row.stopped_by) {
+                (None, _) => "RUNNING",
+                (Some(_), None) => "DONE",
+                (Some(_), Some(_)) => "STOPPED",
+            },
+            settings: Json::from_canonical(row.settings),
+            requested_by: row.requested_by,
+            created_at: row.created_at.0,
+            ended_at: row.ended_at.map(|time| time.0),
+            stopped_by: row.stopped_by,
+            total: row.total.cast_unsigned(),
+            more: row.more,
+            done: row.done.cast_unsigned(),
+            refused: row.refused.cast_unsigned(),
+            failed: row.failed.cast_unsigned(),
+        }))
+    }
+
+    /// The items of an operation in the order of their instances; `result` narrows them, `waiting` for those without.
+    pub async fn operation_items(
+        &self,
+        tenant: TenantId,
+        id: Uuid,
+        result: Option<&str>,
+        after: Option<Uuid>,
+        limit: i64,
+    ) -> Result<Vec<ItemView>, StoreError> {
+        let rows = sqlx::query!(
+            r#"select instance_id, result, code, detail, revision, ended_at as "ended_at: Time"
+            from bulk_item where tenant_id = $1 and operation_id = $2
+              and ($3::text is null or coalesce(result, 'waiting') = $3)
+              and ($4::uuid is null or instance_id > $4)
+            order by instance_id limit $5"#,
+            tenant.0,
+            id,
+            result,
+            after,
+            limit
+        )
+        .fetch_all(&mut *self.reading(tenant).await?)
+        .await?;
+        let view = rows.into_iter().map(|row| ItemView {
+            instance: row.instance_id,
+            result: row.result,
+            code: row.code,
+            detail: row.detail,
+            revision: row.revision.map(i32::cast_unsigned),
+            ended_at: row.ended_at.map(|time| time.0),
+        });
+        Ok(view.collect())
+    }
+
+    /// Claims up to `limit` items of the operation whose turn it is, until `lease`; an operation without items left
+    /// ends. None when no operation is under way.
+    pub async fn claim_batch(
+        &self,
+        now: Timestamp,
+        lease: Timestamp,
+        limit: i64,
+    ) -> Result<Option<Batch>, StoreError> {
+        let row = sqlx::query!(
+            "with chosen as (
+                select tenant_id, id from bulk_operation where ended_at is null
+                order by taken_at limit 1 for update skip locked
+            )
+            update bulk_operation o set taken_at = $1 from chosen
+            where o.tenant_id = chosen.tenant_id and o.id = chosen.id
+            returning o.tenant_id, o.id, o.settings, o.requested_by, o.roles",
+            Time(now) as _
+        )
+        .fetch_optional(&self.writer)
+        .await?;
+        let Some(row) = row else { return Ok(None) };
+        let (tenant, id) = (TenantId(row.tenant_id), row.id);
+        let items = sqlx::query!(
+            "with ready as (
+                select tenant_id, operation_id, instance_id from bulk_item
+                where tenant_id = $1 and operation_id = $2 and result is null and lease_until <= $3
+                order by lease_until limit $5 for update skip locked
+            )
+            update bulk_item i set lease_until = $4, attempts = i.attempts + 1 from ready
+            where i.tenant_id = ready.tenant_id and i.operation_id = ready.operation_id
+              and i.instance_id = ready.instance_id
+            returning i.instance_id, i.attempts",
+            tenant.0,
+            id,
+            Time(now) as _,
+            Time(lease) as _,
+            limit
+        )
+        .fetch_all(&self.writer)
+        .await?;
+        if items.is_empty() {
+            self.end_operation(tenant, id, now).await?;
+        }
+        let roles = serde_json::from_str(&row.roles)
+            .map_err(|error| StoreError::inconsistent("bulk_operation", id, error))?;
+        let item = |(id, attempts): (Uuid, i32)| (InstanceId(id), attempts.cast_unsigned());
+        let items = items.into_iter().map(|row| (row.instance_id, row.attempts));
+        Ok(Some(Batch {
+            tenant,
+            operation: id,
+            settings: Json::from_canonical(row.settings),
+            requested_by: row.requested_by,
+            roles,
+            items: items.map(item).collect(),
+        }))
+    }
+
+    async fn end_operation(
+        &self,
+        tenant: TenantId,
+        id: Uuid,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        sqlx::query!(
+            "update bulk_operation set ended_at = $3
+            where tenant_id = $1 and id = $2 and ended_at is null and not exists (
+                select from bulk_item where tenant_id = $1 and operation_id = $2 and result is null
+            )",
+            tenant.0,
+            id,
+            Time(now) as _
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(())
+    }
+
+    /// Keeps what an item came to, once.
+    pub async fn settle_item(
+        &self,
+        batch: &Batch,
+        instance: InstanceId,
+        outcome: &Outcome,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        let (code, detail, revision) = match outcome {
+            Outcome::Done { revision } => (None, None, Some(revision.cast_signed())),
+            Outcome::Refused { code, detail } | Outcome::Failed { code, detail } => {
+                let detail = detail.chars().filter(|character| *character != '\0');
+                let detail: String = detail.take(DETAIL_CHARS_MAX).collect();
+                (Some(code), Some(detail), None)
+            }
+        };
+        sqlx::query!(
+            "with item as (
+                update bulk_item set result = $4, code = $5, detail = $6, revision = $7, ended_at = $8
+                where tenant_id = $1 and operation_id = $2 and instance_id = $3 and result is null
+                returning result
+            )
+            update bulk_operation o set
+                done = o.done + (item.result = 'done')::int,
+                refused = o.refused + (item.result = 'refused')::int,
+                failed = o.failed + (item.result = 'failed')::int
+            from item where o.tenant_id = $1 and o.id = $2",
+            batch.tenant.0,
+            batch.operation,
+            instance.0,
+            outcome.name(),
+            code,
+            detail,
+            revision,
+            Time(at) as _
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(())
+    }
+
+    /// Lets go of an item, to be tried again from `next` on.
+    pub async fn put_off_item(
+        &self,
+        batch: &Batch,
+        instance: InstanceId,
+        attempts: u32,
+        next: Timestamp,
+    ) -> Result<(), StoreError> {
+        sqlx::query!(
+            "update bulk_item set lease_until = $5
+            where tenant_id = $1 and operation_id = $2 and instance_id = $3 and attempts = $4 and result is null",
+            batch.tenant.0,
+            batch.operation,
+            instance.0,
+            attempts.cast_signed(),
+            Time(next) as _
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(())
+    }
+}
+
+fn stream(tenant: TenantId, id: Uuid) -> Stream {
+    Stream {
+        tenant,
+        kind: StreamKind::Operation,
+        id,
+    }
+}
