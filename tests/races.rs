@@ -212,3 +212,68 @@ async fn votes_on_different_instances_do_not_meet() {
     let answers = callers.join_all().await;
     assert_eq!(statuses(&answers, 200), CALLERS);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn delegate_against_decide_has_one_winner() {
+    let app = TestApp::start().await;
+    let other = app.beside().await;
+    for round in 0..10 {
+        let instance = app.started(&format!("doc-{round}")).await;
+        let task = task_of(&instance);
+        let path = |what: &str| format!("/v1/tasks/{task}/{what}");
+        app.post("reviewer", &path("claim"), json!({}))
+            .await
+            .expect(200);
+        let (decide, delegate) = (path("decide"), path("delegate"));
+        let approve = Some(json!({ "outcome": "APPROVE" }));
+        let on = json!({ "to": "approver", "reason": "away" });
+        let (decided, delegated) = tokio::join!(
+            other.send("reviewer", "POST", &decide, &[], approve),
+            app.post("reviewer", &delegate, on)
+        );
+        let shown = app.get("author", &format!("/v1/tasks/{task}")).await;
+        let task = shown.expect(200)["task"].clone();
+        if decided.status == 200 {
+            let conflict = delegated.problem(409, "task_taken")["conflict"].clone();
+            assert_eq!(conflict["action"], "decided");
+            assert_eq!(task["status"], "COMPLETED");
+        } else {
+            assert_eq!(delegated.status, 200, "{}", delegated.text);
+            let problem = decided.problem(403, "forbidden");
+            assert_eq!(problem["reason"], "not_owner");
+            assert_eq!(task["owner"], "approver");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn reassign_against_claim_leaves_one_owner() {
+    let app = TestApp::start().await;
+    let other = app.beside().await;
+    for round in 0..10 {
+        let instance = app.started(&format!("doc-{round}")).await;
+        let task = task_of(&instance);
+        let path = |what: &str| format!("/v1/tasks/{task}/{what}");
+        let (claim, reassign) = (path("claim"), path("reassign"));
+        let to = json!({ "to": "approver", "reason": "urgent" });
+        let (claimed, reassigned) = tokio::join!(
+            other.send("reviewer", "POST", &claim, &[], Some(json!({}))),
+            app.post("admin", &reassign, to)
+        );
+        // An operator's word stands, whether somebody had claimed the task before or not.
+        let reassigned = reassigned.expect(200);
+        let previous = &reassigned["events"][0]["data"]["previous"];
+        if claimed.status == 200 {
+            assert_eq!(previous, "reviewer");
+        } else {
+            assert_eq!(previous, &Value::Null);
+            let problem = claimed.problem(409, "task_taken");
+            assert_eq!(
+                (&problem["conflict"]["action"], &problem["conflict"]["by"]),
+                (&json!("claimed"), &json!("approver"))
+            );
+        }
+        let shown = app.get("author", &format!("/v1/tasks/{task}")).await;
+        assert_eq!(shown.expect(200)["task"]["owner"], "approver");
+    }
+}

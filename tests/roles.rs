@@ -40,10 +40,21 @@ const GRANTS: [(&str, &str, &[&str]); 5] = [
             "recheck",
             "role_permission",
             "signal_inbox",
+            "subscription",
             "task_candidate",
+            "webhook_delivery",
         ],
     ),
 ];
+/// What the notifier would have written.
+const TOLD: &str = "
+    insert into notification (tenant_id, id, kind, recipient_kind, recipient, instance_id, event_id, created_at)
+    select tenant_id, id, 'decided', 'user', initiator, id, id, started_at from instance;
+    insert into subscription (tenant_id, id, url, types, secret, active, created_at, created_by)
+    select tenant_id, id, 'https://example.org/', '{*}', '', true, started_at, 'admin' from instance;
+    insert into webhook_delivery
+    (tenant_id, subscription_id, message_id, notifies, instance_id, seq, created_at, due_at)
+    select tenant_id, id, id, false, id, 1, started_at, started_at from instance";
 const INSUFFICIENT_PRIVILEGE: &str = "42501";
 const RESTRICT_VIOLATION: &str = "23001";
 
@@ -70,6 +81,7 @@ async fn used() -> TestApp {
         .expect(201);
     let rest = "insert into attribute (tenant_id, instance_id, name, type, text_value)
         select tenant_id, id, 'title', 'text', 'A plan' from instance;
+        insert into attribute_declaration select tenant_id, 'title', definition_key, 'text' from instance;
         insert into calendar select tenant_id, 'office', '{}', started_at from instance;
         insert into job (tenant_id, id, kind, instance_id, due_at, payload)
         select tenant_id, id, 'deadline', id, started_at, '{}' from instance;
@@ -80,6 +92,10 @@ async fn used() -> TestApp {
         .execute(app.database.admin_pool())
         .await
         .expect("the rest");
+    sqlx::raw_sql(TOLD)
+        .execute(app.database.admin_pool())
+        .await
+        .expect("notifications and webhooks");
     app
 }
 
@@ -251,7 +267,14 @@ async fn each_role_may_do_its_own_work_only() {
         ),
         BTreeSet::new()
     );
-    for secret in ["idempotency_key", "outbox_event", "dead_letter"] {
+    // Of subscriptions, columns are granted: all but the secret.
+    for secret in [
+        "idempotency_key",
+        "outbox_event",
+        "dead_letter",
+        "subscription",
+        "notifier_cursor",
+    ] {
         assert!(!of("reader", &["select"]).contains(secret), "{secret}");
     }
     for (role, privilege, tables) in GRANTS {

@@ -34,13 +34,13 @@ pub(crate) struct Decide {
     count: usize,
 }
 
-struct Connection {
+pub(crate) struct Connection {
     sender: SendRequest<Full<Bytes>>,
     address: String,
 }
 
 impl Connection {
-    async fn open(address: &str) -> anyhow::Result<Connection> {
+    pub(crate) async fn open(address: &str) -> anyhow::Result<Connection> {
         let stream = TcpStream::connect(address)
             .await
             .with_context(|| format!("no host at {address}"))?;
@@ -59,6 +59,20 @@ impl Connection {
             .header("authorization", format!("Bearer {token}"))
             .header("content-type", "application/json")
             .body(Full::new(Bytes::from(body.to_string())))?;
+        self.answer(request).await
+    }
+
+    pub(crate) async fn get(&mut self, token: &str, path: &str) -> anyhow::Result<Value> {
+        let request = hyper::Request::get(path)
+            .header("host", &self.address)
+            .header("authorization", format!("Bearer {token}"))
+            .body(Full::default())?;
+        self.answer(request).await
+    }
+
+    async fn answer(&mut self, request: hyper::Request<Full<Bytes>>) -> anyhow::Result<Value> {
+        let path = request.uri().clone();
+        self.sender.ready().await?;
         let response = self.sender.send_request(request).await?;
         let status = response.status();
         let bytes = response.into_body().collect().await?.to_bytes();
@@ -108,7 +122,7 @@ impl Decide {
     }
 }
 
-fn milliseconds(duration: Duration) -> String {
+pub(crate) fn milliseconds(duration: Duration) -> String {
     format!("{:.2}", duration.as_secs_f64() * 1000.0)
 }
 

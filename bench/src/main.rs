@@ -1,9 +1,10 @@
-//! Measures decisions over HTTP, and prints the same work as a `pgbench` script to hold them against.
+//! Measures decisions over HTTP, and prints the same work as a `pgbench` script to hold them against. Beside it, searches.
 //!
 //! `bench/run.sh` runs both in turn on one machine; absolute figures of one run mean little, ratios within it
 //! are what counts.
 
 mod load;
+mod search;
 mod statement;
 
 use clap::{Parser, Subcommand};
@@ -21,6 +22,10 @@ enum Command {
     Decide(load::Decide),
     /// Prints the SQL that fills a database for the script.
     Fill { instances: u32 },
+    /// Searches instances by their attributes.
+    Search(search::Search),
+    /// Prints the SQL that fills a database for searches.
+    FillSearch { instances: u32 },
     /// Prints the script: the read and the commit statement of a decision.
     Statement { instances: u32 },
 }
@@ -30,6 +35,8 @@ async fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
         Command::Decide(decide) => println(&decide.run().await?),
         Command::Fill { instances } => println(&statement::fill(instances)),
+        Command::Search(search) => println(&search.run().await?),
+        Command::FillSearch { instances } => println(&search::fill(instances)),
         Command::Statement { instances } => println(&statement::script(instances)),
     }
     Ok(())

@@ -6,10 +6,12 @@ use serde_json::{Map, Value, json};
 
 use crate::domain::cloudevent::{DATA_CONTENT_TYPE, Naming};
 use crate::domain::event_schema::{EVENT_TYPES, EventType};
+use crate::domain::notification;
 
 /// The JSON Schema of one type, by its name below the operator's prefix, such as `task.claimed`.
 pub fn schema(type_suffix: &str) -> Option<Value> {
-    EventType::by_suffix(type_suffix).map(EventType::schema)
+    let of_event = EventType::by_suffix(type_suffix).map(EventType::schema);
+    of_event.or_else(|| notification::schema(type_suffix))
 }
 
 /// The whole document.

@@ -9,10 +9,10 @@ mod database;
 pub mod layers;
 mod nearest;
 mod sandbox;
+mod seal;
 mod secrets;
 pub mod template;
 
-use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -20,11 +20,14 @@ use clap::builder::Resettable;
 use clap::{Args, FromArgMatches as _, ValueEnum};
 
 use crate::domain::cloudevent::Naming;
+use crate::domain::subscription::Reach;
 use crate::engine::SealKeys;
 use crate::outbox::settings::{KafkaSettings, Mode};
+use crate::webhook;
 pub use auth::AuthArgs;
 pub use database::DatabaseArgs;
 pub use sandbox::SandboxArgs;
+pub use seal::SealArgs;
 
 /// What one process does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -35,6 +38,8 @@ pub enum Role {
     Relay,
     /// Does what is due: deadlines and other work that instances left for later.
     Timers,
+    /// Writes notifications and calls webhooks.
+    Notifier,
 }
 
 /// How log lines are written.
@@ -68,7 +73,7 @@ pub struct Settings {
         env = "WRKFLW_ROLES",
         value_enum,
         value_delimiter = ',',
-        default_value = "api,relay,timers"
+        default_value = "api,relay,timers,notifier"
     )]
     pub roles: Vec<Role>,
     /// URL under which others reach the API; events name their schemas below it
@@ -82,14 +87,8 @@ pub struct Settings {
 
     #[command(flatten)]
     pub auth: AuthArgs,
-    /// Keys that seal decisions, as `name:hex` and separated by commas; new decisions take the first. Keep old ones: they verify
-    #[arg(
-        long,
-        env = "WRKFLW_SEAL_KEYS",
-        value_delimiter = ',',
-        hide_env_values = true
-    )]
-    pub seal_keys: Vec<String>,
+    #[command(flatten)]
+    pub seal: SealArgs,
 
     /// Kafka brokers, `host:port` and separated by commas
     #[arg(long, env = "WRKFLW_KAFKA_BROKERS", value_name = "HOSTS")]
@@ -114,6 +113,13 @@ pub struct Settings {
     /// Before every event type
     #[arg(long, env = "WRKFLW_EVENT_PREFIX", default_value = "dev.wrkflw")]
     pub event_prefix: String,
+
+    /// Whether webhooks may lead into the own network, and there without TLS: anybody who may subscribe reaches what this host reaches
+    #[arg(long, env = "WRKFLW_WEBHOOK_ALLOW_PRIVATE", value_name = "BOOL", action = clap::ArgAction::Set, default_value_t = false)]
+    pub webhook_allow_private: bool,
+    /// File with certificates (PEM) that webhooks trust besides the public ones
+    #[arg(long, env = "WRKFLW_WEBHOOK_CA_FILE", value_name = "FILE")]
+    pub webhook_ca_file: Option<PathBuf>,
 
     /// How long a request may go on, in seconds
     #[arg(long, env = "WRKFLW_REQUEST_SECONDS_MAX", default_value_t = 10)]
@@ -170,21 +176,7 @@ impl Settings {
     }
 
     pub fn seals(&self) -> Result<SealKeys, SettingsError> {
-        let named: Vec<_> = self
-            .seal_keys
-            .iter()
-            .map(|text| secrets::seal_key(text))
-            .collect::<Result<_, _>>()
-            .map_err(SettingsError)?;
-        let (newest, _) = named
-            .first()
-            .cloned()
-            .ok_or_else(|| missing("seal_keys", "every decision is sealed"))?;
-        let keys: BTreeMap<_, _> = named.into_iter().collect();
-        if keys.len() < self.seal_keys.len() {
-            return Err(SettingsError("seal_keys names a key twice".into()));
-        }
-        SealKeys::new(&newest, keys).map_err(SettingsError)
+        self.seal.keys()
     }
 
     pub fn kafka(&self) -> Result<KafkaSettings, SettingsError> {
@@ -207,6 +199,18 @@ impl Settings {
                 .collect::<Result<_, _>>()
                 .map_err(SettingsError)?,
         })
+    }
+
+    pub fn webhooks(&self) -> webhook::settings::Settings {
+        webhook::settings::Settings {
+            reach: if self.webhook_allow_private {
+                Reach::Private
+            } else {
+                Reach::Public
+            },
+            ca_file: self.webhook_ca_file.clone(),
+            ..webhook::settings::Settings::default()
+        }
     }
 
     pub fn naming(&self) -> Naming {

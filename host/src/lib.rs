@@ -12,6 +12,7 @@
 //! | [`store`] | PostgreSQL; alone names `sqlx` | domain |
 //! | [`wasm`] | the sandbox; alone names `wasmtime` | domain |
 //! | [`outbox`] | the relay to Kafka; alone names `rdkafka` | domain, store |
+//! | [`webhook`] | the notifier: notifications, and webhooks of subscribers | domain, store, clock |
 //! | [`engine`] | use cases: the one write path | domain, store, wasm, clock |
 //! | [`http`] | the API; alone names `axum` | domain, engine, store (reads), diagram, asyncapi, telemetry |
 //! | [`diagram`], [`asyncapi`] | drawings and documents | domain |
@@ -50,3 +51,4 @@ pub mod sample;
 pub mod store;
 pub mod telemetry;
 pub mod wasm;
+pub mod webhook;

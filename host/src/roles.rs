@@ -16,6 +16,7 @@ const USER_PERMISSIONS: &[&str] = &[
     "event:read",
     "directory:read",
     "absence:self",
+    "notification:read",
 ];
 
 const ADMIN_PERMISSIONS: &[&str] = &[
@@ -32,9 +33,15 @@ const ADMIN_PERMISSIONS: &[&str] = &[
     "definition:activate-own-work",
     "definition:retire",
     "instance:cancel",
+    "instance:suspend",
     "instance:migrate",
+    "instance:signal",
+    "task:assign",
     "audit:read",
     "directory:write",
+    "notification:read",
+    "subscription:read",
+    "subscription:write",
 ];
 
 /// What each role may do in a new tenant. Changes to a tenant's table are its own from then on.

@@ -1,15 +1,20 @@
 //! Deny by default: without a token, without a role, from another tenant, and for the wrong reader.
 
+use wrkflw::http::auth::{AuthSettings, Secret};
+
 use super::calendars::office;
 use super::openapi::{Operation, operations};
+use super::problems::signed;
 use super::*;
-use crate::support::app::ADMIN;
+use crate::support::app::{ADMIN, SECRET};
 
 /// What stands for the parameters of a path, of things that are there.
 struct World {
     app: TestApp,
     instance: String,
     task: String,
+    subscription: String,
+    notification: String,
 }
 
 impl World {
@@ -21,10 +26,22 @@ impl World {
         let instance = app.started("doc-1").await;
         let task = task_of(&instance);
         let instance = instance["id"].as_str().expect("an id").to_owned();
+        let body = json!({ "url": "http://127.0.0.1:9/", "types": ["*"] });
+        let subscription = app
+            .post("admin", "/v1/subscriptions", body)
+            .await
+            .expect(201);
+        let subscription = subscription["id"].as_str().expect("an id").to_owned();
+        let notification = "insert into notification
+            (tenant_id, id, kind, recipient_kind, recipient, instance_id, event_id, created_at)
+            select tenant_id, id, 'decided', 'user', 'author', id, id, started_at from instance";
+        sql(&app, notification).await;
         World {
+            notification: instance.clone(),
             app,
             instance,
             task,
+            subscription,
         }
     }
 
@@ -33,11 +50,15 @@ impl World {
         let id = match path.split('/').nth(2) {
             Some("instances") => &self.instance,
             Some("tasks") => &self.task,
+            Some("subscriptions") => &self.subscription,
+            Some("notifications") => &self.notification,
             Some("people") => "author",
+            Some("entities") => "doc-1",
             _ => "authors",
         };
         let path = path
             .replace("{id}", id)
+            .replace("{type}", "document")
             .replace("{name}", "office")
             .replace("{key}", "document-approval");
         let path = path.replace("{version}", "1").replace("{person}", "author");
@@ -50,8 +71,10 @@ impl World {
         let last = operation.path.rsplit('/').next().expect("a segment");
         Some(match (last, operation.method.as_str()) {
             ("instances", _) => approval_start("doc-2"),
+            ("subscriptions", _) => json!({ "url": "http://127.0.0.1:9/", "types": ["*"] }),
             ("decide", _) => json!({ "outcome": "APPROVE" }),
-            ("cancel", _) => json!({ "reason": "no longer needed" }),
+            ("cancel" | "suspend" | "reset", _) => json!({ "reason": "no longer needed" }),
+            ("delegate" | "reassign", _) => json!({ "to": "approver", "reason": "away" }),
             ("{name}", "put") => office(),
             ("manager", _) => json!({ "manager": "reviewer" }),
             ("absences", _) => json!({
@@ -140,15 +163,27 @@ async fn another_tenant_sees_nothing() {
     let mut lists = 0;
     for operation in operations(app).await {
         let called = format!("{} {}", operation.method, operation.path);
-        let makes_its_own = operation.method == "put" && operation.path.ends_with("{id}");
+        let named_by_caller = ["{id}", "{name}"]
+            .iter()
+            .any(|end| operation.path.ends_with(end));
+        let makes_its_own = operation.method == "put" && named_by_caller;
         if makes_its_own || operation.path.ends_with("/stream") {
             continue;
         }
         let answer = match operation.path.as_str() {
-            "/v1/definitions/{key}/versions" if operation.method == "post" => continue,
+            "/v1/definitions/{key}/versions" | "/v1/subscriptions"
+                if operation.method == "post" =>
+            {
+                continue;
+            }
             _ => world.send(&operation, &headers).await,
         };
-        if operation.path.contains('{')
+        let of_entity = operation.path.starts_with("/v1/entities/");
+        if operation.path.starts_with("/v1/compliance/") {
+            let report = answer.expect(200);
+            assert_eq!(report["decisionsExamined"], 0, "{called}");
+            assert_eq!(report["refusedAttempts"], 0, "{called}");
+        } else if operation.path.contains('{') && !of_entity
             || operation.path == "/v1/instances" && operation.method == "post"
         {
             answer.problem(404, "not_found");
@@ -158,7 +193,7 @@ async fn another_tenant_sees_nothing() {
             lists += 1;
         }
     }
-    assert_eq!(lists, 5);
+    assert_eq!(lists, 9);
     for view in ["mine", "available", "all"] {
         let path = format!("/v1/tasks?view={view}");
         let tasks = host.send("", "GET", &path, &headers, None).await;
@@ -220,4 +255,35 @@ async fn groups_are_the_databases_and_not_the_tokens() {
         refused.problem(403, "forbidden")["reason"],
         "not_a_candidate"
     );
+}
+
+/// Where a host serves one tenant, tokens need not name it.
+#[tokio::test]
+async fn a_single_tenant_needs_no_claim() {
+    let app = TestApp::start().await;
+    let started = app.started("doc-1").await;
+    let nameless = json!({ "sub": "author", "roles": ["user"], "exp": 4_000_000_000_u64 });
+    let headers = [("authorization", signed(&nameless, SECRET))];
+    let headers = headers
+        .each_ref()
+        .map(|(name, value)| (*name, value.as_str()));
+    let strict = app.host();
+    let refused = strict
+        .send("", "GET", "/v1/instances", &headers, None)
+        .await;
+    refused.problem(401, "token_claim_invalid");
+    let single = app.guarded_by(&AuthSettings {
+        hs256_secret: Some(Secret::new(SECRET)),
+        default_tenant: Some("default".into()),
+        ..AuthSettings::default()
+    });
+    let listed = single
+        .send("", "GET", "/v1/instances", &headers, None)
+        .await;
+    assert_eq!(listed.expect(200)["data"][0]["id"], started["id"]);
+    // A claim still counts where there is one.
+    let other = bearer(&app.host(), "author", "nowhere", &["user"]);
+    let other = [(other.0, other.1.as_str())];
+    let refused = single.send("", "GET", "/v1/instances", &other, None).await;
+    refused.problem(403, "unknown_tenant");
 }

@@ -23,6 +23,11 @@ fn id(instance: &Value) -> String {
 async fn every_list_caps_its_pages_and_refuses_foreign_cursors() {
     let app = TestApp::start().await;
     let instance = id(&app.started("doc-1").await);
+    let body = json!({ "url": "http://127.0.0.1:9/", "types": ["*"] });
+    let subscription = id(&app
+        .post("admin", "/v1/subscriptions", body)
+        .await
+        .expect(201));
     let mut lists = BTreeSet::new();
     for operation in operations(&app).await {
         if !operation.has_parameter("limit") {
@@ -30,7 +35,12 @@ async fn every_list_caps_its_pages_and_refuses_foreign_cursors() {
         }
         let path = operation
             .path
+            .replace(
+                "subscriptions/{id}",
+                &format!("subscriptions/{subscription}"),
+            )
             .replace("{key}", "document-approval")
+            .replace("{type}", "document")
             .replace("{id}", &instance);
         for limit in ["0", "101", "-1", "many", "4294967296", ""] {
             let answer = app.get("admin", &format!("{path}?limit={limit}")).await;
@@ -59,9 +69,14 @@ async fn every_list_caps_its_pages_and_refuses_foreign_cursors() {
     let expected = [
         "/v1/definitions",
         "/v1/definitions/{key}/versions",
+        "/v1/entities/{type}/{id}/custody",
+        "/v1/entities/{type}/{id}/history",
         "/v1/events",
         "/v1/instances",
         "/v1/instances/{id}/audit",
+        "/v1/instances/{id}/custody",
+        "/v1/notifications",
+        "/v1/subscriptions/{id}/deliveries",
         "/v1/tasks",
     ];
     assert_eq!(lists, expected.map(str::to_owned).into());

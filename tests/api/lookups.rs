@@ -36,8 +36,11 @@ async fn a_lookup_finds_what_holds_now() {
         members_max: 1,
         calendars: names(&["office", "moon"]),
         people: names(&["approver", "nobody"]),
+        memberships_of: names(&["author", "nobody"]),
+        stand_ins_of: names(&["author", "nobody"]),
     };
-    let found = store.look_up(tenant, &lookup).await.expect("findings");
+    let now = app.engine.clock().now();
+    let found = store.look_up(tenant, &lookup, now).await.expect("findings");
     let map = |key: &str, value: &str| BTreeMap::from([(key.to_owned(), value.to_owned())]);
     let expected = Findings {
         managers: map("author", "reviewer"),
@@ -51,7 +54,14 @@ async fn a_lookup_finds_what_holds_now() {
             Json::parse("{\"n\":1.50,\"zone\":\"UTC\"}").expect("JSON"),
         )]),
         people: names(&["approver"]),
+        groups: BTreeMap::from([(
+            "author".to_owned(),
+            vec!["authors".to_owned(), "reviewers".to_owned()],
+        )]),
+        ..Findings::default()
     };
+    assert_eq!(found.groups, expected.groups);
+    assert_eq!(found.stand_ins, expected.stand_ins);
     assert_eq!(found.managers, expected.managers);
     assert_eq!(found.members, expected.members);
     assert_eq!(found.people, expected.people);
@@ -65,10 +75,54 @@ async fn a_lookup_finds_what_holds_now() {
         members_max: 10,
         ..lookup.clone()
     };
-    let found = store.look_up(tenant, &all).await.expect("findings");
+    let found = store.look_up(tenant, &all, now).await.expect("findings");
     assert_eq!(found.members["reviewers"], ["author", "reviewer2"]);
-    let elsewhere = store.look_up(TenantId(tenant.0 + 1), &all).await;
+    let elsewhere = store.look_up(TenantId(tenant.0 + 1), &all, now).await;
     assert_eq!(elsewhere.expect("findings"), Findings::default());
-    let nothing = store.look_up(tenant, &Lookup::default()).await;
+    let nothing = store.look_up(tenant, &Lookup::default(), now).await;
     assert_eq!(nothing.expect("findings"), Findings::default());
+}
+
+#[tokio::test]
+async fn a_lookup_finds_for_whom_somebody_stands_in_at_a_moment() {
+    let app = TestApp::empty().await;
+    for (absent, substitute) in [("reviewer2", "approver"), ("approver", "author")] {
+        let path = format!("/v1/people/{absent}/absences");
+        let body = json!({
+            "substitute": substitute, "activeFrom": "2100-01-01T00:00:00Z", "activeUntil": "2100-02-01T00:00:00Z",
+        });
+        app.post("admin", &path, body).await.expect(201);
+    }
+    let store = app.engine.store();
+    let tenant = store.tenant("default").await.expect("an answer");
+    let tenant = tenant.expect("a tenant");
+    let lookup = Lookup {
+        stand_ins_of: names(&["author", "approver", "reviewer"]),
+        ..Lookup::default()
+    };
+    let at = |moment: &str| moment.parse::<jiff::Timestamp>().expect("a moment");
+    let before = store.look_up(tenant, &lookup, at("2099-12-31T23:59:59Z"));
+    assert_eq!(before.await.expect("findings"), Findings::default());
+    let meanwhile = store.look_up(tenant, &lookup, at("2100-01-01T00:00:00Z"));
+    let found = meanwhile.await.expect("findings").stand_ins;
+    let told: Vec<_> = found
+        .iter()
+        .flat_map(|(person, stand_ins)| stand_ins.iter().map(move |one| (person.as_str(), one)))
+        .map(|(person, one)| {
+            (
+                person,
+                one.person.as_str(),
+                one.groups.join(","),
+                one.via.join(","),
+            )
+        })
+        .collect();
+    let expected = [
+        ("approver", "reviewer2", "reviewers", ""),
+        ("author", "approver", "approvers", ""),
+        ("author", "reviewer2", "reviewers", "approver"),
+    ];
+    let expected =
+        expected.map(|(one, of, groups, via)| (one, of, groups.to_owned(), via.to_owned()));
+    assert_eq!(told, expected);
 }

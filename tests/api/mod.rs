@@ -6,20 +6,32 @@
 mod absences;
 mod access;
 mod actions;
+mod attributes;
 mod calendars;
+mod compliance;
+mod custody;
 mod definitions;
+mod delegation;
 mod dry_run;
 mod events;
 mod hostile;
 mod lists;
 mod lookups;
 mod managers;
+mod notifications;
 mod observed;
 mod openapi;
+mod operation;
 mod orphans;
+mod owners;
+mod people;
 mod problems;
 mod requests;
+mod searches;
+mod self_approval;
 mod standing;
+mod substitutes;
+mod webhooks;
 
 use std::collections::BTreeMap;
 

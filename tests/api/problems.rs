@@ -33,7 +33,7 @@ async fn ask(
 }
 
 /// A token of these claims, signed as the host expects.
-fn signed(claims: &Value, secret: &[u8]) -> String {
+pub(super) fn signed(claims: &Value, secret: &[u8]) -> String {
     let key = EncodingKey::from_secret(secret);
     let token = jsonwebtoken::encode(&Header::default(), claims, &key).expect("a token");
     format!("Bearer {token}")
@@ -117,6 +117,12 @@ async fn of_requests(app: &TestApp) -> Vec<Asked> {
         let answer = raw(&app.host(), "author", ("POST", path), content_type, body).await;
         asked.push((path.to_owned(), answer));
     }
+    let subscriptions = "insert into subscription
+        (tenant_id, id, url, types, secret, active, created_at, created_by)
+        select t.id, gen_random_uuid(), '', '{}', '', true, now(), 'admin' from tenant t, generate_series(1, 100)";
+    sql(app, subscriptions).await;
+    let one_more = Some(json!({ "url": "https://example.org/", "types": ["*"] }));
+    asked.push(ask(app, "admin", "POST", "/v1/subscriptions", &[], one_more).await);
     let answer = app.publish("Wrong_Key", b"nonsense", &json!({})).await;
     asked.push(("/v1/definitions/Wrong_Key/versions".into(), answer));
     asked
@@ -165,6 +171,34 @@ async fn of_work(app: &TestApp) -> Vec<Asked> {
         ask(app, "admin", "POST", &cancel, &[], reason()).await,
         ask(app, "admin", "POST", &cancel, &[], reason()).await,
     ]
+}
+
+/// What does not fit how things stand.
+async fn of_operation(app: &TestApp) -> Vec<Asked> {
+    people::known(app, &["dee", "eli"]).await;
+    let instance = app.started("doc-2").await;
+    let (id, task) = (instance["id"].as_str().expect("an id"), task_of(&instance));
+    let on_task = |what: &str| format!("/v1/tasks/{task}/{what}");
+    let on_instance = |what: &str| format!("/v1/instances/{id}/{what}");
+    let reason = || json!({ "reason": "as agreed" });
+    let to = |person: &str| json!({ "to": person, "reason": "away" });
+    let mut asked = Vec::new();
+    for (user, path, body) in [
+        ("admin", on_task("reset"), reason()),
+        ("reviewer", on_task("claim"), json!({})),
+        ("reviewer", on_task("resolve"), json!({})),
+        ("reviewer", on_task("delegate"), to("reviewer2")),
+        ("reviewer2", on_task("delegate"), to("dee")),
+        ("dee", on_task("delegate"), to("eli")),
+        ("eli", on_task("delegate"), to("approver")),
+        ("author", on_instance("restart"), json!({})),
+        ("admin", on_instance("resume"), json!({})),
+        ("admin", on_instance("suspend"), reason()),
+        ("eli", on_task("resolve"), json!({})),
+    ] {
+        asked.push(ask(app, user, "POST", &path, &[], Some(body)).await);
+    }
+    asked
 }
 
 async fn of_logic(app: &TestApp) -> Vec<Asked> {
@@ -292,6 +326,7 @@ async fn every_code_is_answered_in_the_promised_form() {
     let mut asked = of_tokens(&app).await;
     asked.extend(of_requests(&app).await);
     asked.extend(of_work(&app).await);
+    asked.extend(of_operation(&app).await);
     asked.extend(of_logic(&app).await);
     asked.push(of_a_busy_instance(&app).await);
     asked.extend(of_a_broken_host(&app).await);

@@ -23,7 +23,7 @@ const USERS: [&str; 6] = [
     "admin",
 ];
 const OUTCOMES: [&str; 5] = ["APPROVE", "REJECT", "SUBMIT", "ABANDON", "NONSENSE"];
-const CASES: u32 = 40;
+const CASES: u32 = 120;
 const STEPS_MAX: usize = 30;
 
 /// What somebody tries.
@@ -40,9 +40,24 @@ struct Step {
 enum Action {
     Claim,
     Release,
-    Decide { outcome: usize, comment: bool },
+    Decide {
+        outcome: usize,
+        comment: bool,
+    },
+    Delegate {
+        to: usize,
+    },
+    Resolve,
+    Reassign {
+        to: usize,
+    },
+    Reset,
+    Suspend,
+    Resume,
     Cancel,
     Start,
+    /// Somebody joins a group or leaves it, and the host looks again at who is able to do the work.
+    Move,
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -51,8 +66,14 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Action::Release),
         8 => (0..OUTCOMES.len(), any::<bool>()).prop_map(|(outcome, comment)| Action::Decide { outcome, comment }),
         1 => Just(Action::Start),
+        2 => Just(Action::Move),
+        2 => (0..USERS.len()).prop_map(|to| Action::Delegate { to }),
+        1 => Just(Action::Resolve),
+        1 => (0..USERS.len()).prop_map(|to| Action::Reassign { to }),
+        1 => Just(Action::Reset),
     ];
-    let action = prop_oneof![30 => action, 1 => Just(Action::Cancel)];
+    let rest = prop_oneof![1 => Just(Action::Suspend), 3 => Just(Action::Resume), 1 => Just(Action::Cancel)];
+    let action = prop_oneof![30 => action, 3 => rest];
     (
         0..USERS.len(),
         action,
@@ -95,11 +116,28 @@ fn fitting(instance: &Value, action: Action) -> Option<&'static str> {
     };
     match (action, task["owner"].as_str()) {
         (Action::Claim, None) => Some(worker),
-        (Action::Release | Action::Decide { .. }, Some(owner)) => {
-            USERS.into_iter().find(|user| *user == owner)
-        }
-        (Action::Cancel, _) => Some("admin"),
-        (Action::Start | Action::Claim | Action::Release | Action::Decide { .. }, _) => None,
+        (
+            Action::Release | Action::Decide { .. } | Action::Delegate { .. } | Action::Resolve,
+            Some(owner),
+        ) => USERS.into_iter().find(|user| *user == owner),
+        (
+            Action::Cancel
+            | Action::Suspend
+            | Action::Resume
+            | Action::Reassign { .. }
+            | Action::Reset,
+            _,
+        ) => Some("admin"),
+        (
+            Action::Start
+            | Action::Claim
+            | Action::Release
+            | Action::Decide { .. }
+            | Action::Delegate { .. }
+            | Action::Resolve
+            | Action::Move,
+            _,
+        ) => None,
     }
 }
 
@@ -116,6 +154,8 @@ async fn attempt(app: &TestApp, step: &Step, instance: &mut Value, task: &mut St
     };
     let id = instance["id"].as_str().expect("an id").to_owned();
     let own_work = instance["states"][0]["name"] == "ReworkRequested";
+    let reason = json!({ "reason": "no longer" }).to_string();
+    let hand = |to: usize| json!({ "to": USERS[to], "reason": "away" }).to_string();
     let (path, body) = match step.action {
         Action::Claim => (format!("/v1/tasks/{task}/claim"), "{}".to_owned()),
         Action::Release => (format!("/v1/tasks/{task}/release"), "{}".to_owned()),
@@ -129,17 +169,22 @@ async fn attempt(app: &TestApp, step: &Step, instance: &mut Value, task: &mut St
             let body = json!({ "outcome": OUTCOMES[outcome], "comment": comment, "input": { "pages": 1.50 } });
             (format!("/v1/tasks/{task}/decide"), body.to_string())
         }
-        Action::Cancel => (
-            format!("/v1/instances/{id}/cancel"),
-            json!({ "reason": "no longer" }).to_string(),
-        ),
+        Action::Delegate { to } => (format!("/v1/tasks/{task}/delegate"), hand(to)),
+        Action::Resolve => (format!("/v1/tasks/{task}/resolve"), "{}".to_owned()),
+        Action::Reassign { to } => (format!("/v1/tasks/{task}/reassign"), hand(to)),
+        Action::Reset => (format!("/v1/tasks/{task}/reset"), reason.clone()),
+        Action::Suspend => (format!("/v1/instances/{id}/suspend"), reason.clone()),
+        Action::Resume => (format!("/v1/instances/{id}/resume"), "{}".to_owned()),
+        Action::Cancel => (format!("/v1/instances/{id}/cancel"), reason.clone()),
+        Action::Move => return moved(app, step, instance).await,
         Action::Start => (
             "/v1/instances".to_owned(),
             start_body(instance["entityId"].as_str().expect("an entity")),
         ),
     };
     // A start may only be tried while it must be refused: another instance would be another case.
-    let dry = step.dry || (matches!(step.action, Action::Start) && instance["status"] != "RUNNING");
+    let dry =
+        step.dry || (matches!(step.action, Action::Start) && instance["endedAt"] != Value::Null);
     let answer = post(
         app,
         user,
@@ -158,6 +203,47 @@ async fn attempt(app: &TestApp, step: &Step, instance: &mut Value, task: &mut St
         .await
         .expect(200);
     effective
+}
+
+/// A reviewer or an approver joins their group, or leaves it: whoever owns the task, if it is one of them.
+async fn moved(app: &TestApp, step: &Step, instance: &mut Value) -> bool {
+<<<<<<< HEAD
+    let members = [
+=======
+    let moving = [
+>>>>>>> able
+        ("reviewers", "reviewer"),
+        ("reviewers", "reviewer2"),
+        ("approvers", "approver"),
+    ];
+<<<<<<< HEAD
+    let owner = &instance["states"][0]["tasks"][0]["owner"];
+    let owns = members.iter().find(|(_, person)| owner == person);
+    let (group, person) = *owns.unwrap_or(&members[step.user % 3]);
+=======
+    // Whoever leaves has the task in hand, if one of them has.
+    let owner = &instance["states"][0]["tasks"][0]["owner"];
+    let in_hand = moving
+        .into_iter()
+        .find(|(_, person)| !step.fitting && owner == *person);
+    let (group, person) = in_hand.unwrap_or(moving[step.user % 3]);
+>>>>>>> able
+    let method = if step.fitting { "PUT" } else { "DELETE" };
+    let path = format!("/v1/groups/{group}/members/{person}");
+    let body = step.fitting.then(|| json!({}));
+    let answer = app.host().send("admin", method, &path, &[], body).await;
+    assert!(answer.status < 300, "{}", answer.text);
+    let tenant = app.engine.store().tenant("default").await;
+    let tenant = tenant.expect("a query").expect("a tenant");
+    let id = instance["id"].as_str().expect("an id").to_owned();
+    let looked = InstanceId(id.parse().expect("an id"));
+    app.engine.look_again(tenant, looked).await.expect("a look");
+    let before = instance["revision"].clone();
+    *instance = app
+        .get("admin", &format!("/v1/instances/{id}"))
+        .await
+        .expect(200);
+    instance["revision"] != before
 }
 
 async fn run(app: &TestApp, tenant: TenantId, entity: &str, steps: &[Step]) {
@@ -279,10 +365,24 @@ async fn prove_outbox(app: &TestApp, id: InstanceId, public: &[i64]) {
     assert_eq!(counted, (i64::try_from(public.len()).expect("few"), 1));
 }
 
+/// An outsider stands in for two people, one of whom stands in for the other.
+async fn absences(app: &TestApp) {
+    let absences = "insert into absence
+            (tenant_id, id, person_id, substitute_id, active_from, active_until, created_at, created_by)
+        select t.id, gen_random_uuid(), a.person, a.substitute, now() - interval '1 hour', now() + interval '1 day', now(), a.person
+        from tenant t, (values ('approver', 'reviewer2'), ('reviewer2', 'outsider')) as a (person, substitute)
+        where t.name = 'default'";
+    sqlx::raw_sql(absences)
+        .execute(app.database.admin_pool())
+        .await
+        .expect("absences");
+}
+
 #[test]
 fn the_audit_of_any_commands_proves_what_it_promises() {
     let runtime = Runtime::new().expect("a runtime");
     let app = runtime.block_on(TestApp::start());
+    runtime.block_on(absences(&app));
     let tenant = runtime
         .block_on(app.engine.store().tenant("default"))
         .expect("a query")
@@ -310,8 +410,15 @@ fn the_audit_of_any_commands_proves_what_it_promises() {
             .expect("a count")
     };
     assert!(count("select count(*) from decision") > 10);
+    assert!(count("select count(*) from audit_entry where type = 'STATE_UNASSIGNABLE'") > 0);
+    assert!(count("select count(*) from audit_entry where type = 'STATE_ASSIGNABLE'") > 0);
+    assert!(
+        count("select count(*) from audit_entry where payload::jsonb->>'reason' = 'lost_standing'")
+            > 0
+    );
+    assert!(count("select count(*) from decision where on_behalf_of is not null") > 0);
     assert!(count("select count(*) from instance where status = 'COMPLETED'") > 0);
     assert!(
-        count("select count(distinct type) from audit_entry where stream_kind = 'instance'") > 6
+        count("select count(distinct type) from audit_entry where stream_kind = 'instance'") > 12
     );
 }

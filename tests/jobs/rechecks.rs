@@ -14,7 +14,7 @@ use wrkflw::store::bulk::{Batch, Outcome};
 use wrkflw::store::rechecks::{Concerned, Mark};
 
 use super::*;
-use crate::support::app::TestApp;
+use crate::support::app::{TestApp, Timers};
 
 const TENANT: TenantId = TenantId(1);
 
@@ -246,7 +246,10 @@ async fn every_instance_is_looked_at_though_one_refuses() {
     looks.refuses.lock().expect("a lock").insert(refusing, 1);
     change(&app.database, "group", "crew", app.engine.clock().now()).await;
 
-    let timers = app.timers_with(looks.clone());
+    // A host whose commands take a second at most, so that the second walk is not long in coming.
+    let patience = Duration::from_secs(1);
+    let (_host, engine) = app.beside_with_engine(app.database.url(), patience).await;
+    let timers = Timers::start(&engine, looks.clone());
     let twice = async {
         while looks.seen.lock().expect("a lock").get(&refusing) < Some(&2) {
             looks.changed.notified().await;
@@ -275,4 +278,9 @@ async fn every_instance_is_looked_at_though_one_refuses() {
         .await
         .expect("in time");
     timers.stop().await;
+    let seen = looks.seen.lock().expect("a lock").clone();
+    assert!(
+        seen.values().all(|times| *times >= 2),
+        "there is a second walk"
+    );
 }

@@ -16,6 +16,7 @@ use tokio_util::sync::{CancellationToken, DropGuard};
 use tower::ServiceExt as _;
 use wrkflw::clock::Clock;
 use wrkflw::domain::cloudevent::Naming;
+use wrkflw::domain::subscription::Reach;
 use wrkflw::engine::jobs::Jobs;
 use wrkflw::engine::perform::Perform;
 use wrkflw::engine::{Engine, SealKeys};
@@ -41,12 +42,15 @@ const USER: &[&str] = &[
     "event:read",
     "directory:read",
     "absence:self",
+    "notification:read",
 ];
 pub(crate) const ADMIN: &[&str] = &[
     "instance:start",
     "instance:read",
     "instance:cancel",
     "instance:migrate",
+    "instance:suspend",
+    "task:assign",
     "task:act",
     "task:read",
     "definition:read",
@@ -59,6 +63,9 @@ pub(crate) const ADMIN: &[&str] = &[
     "directory:read",
     "directory:write",
     "absence:self",
+    "notification:read",
+    "subscription:read",
+    "subscription:write",
 ];
 
 /// A host with a database of its own.
@@ -159,6 +166,22 @@ impl TestApp {
     /// A second host that finds the same database at another address, or gives a request another time.
     pub(crate) async fn beside_at(&self, url: &str, patience: Duration) -> Host {
         self.beside_with_engine(url, patience).await.0
+    }
+
+    /// A second host that seals decisions with other keys.
+    pub(crate) async fn beside_sealing(&self, seals: SealKeys) -> (Host, Engine) {
+        let sizes = PoolSizes {
+            writer: 4,
+            reader: 3,
+            relay: 2,
+        };
+        let store = Store::connect(self.database.url(), sizes).expect("a URL");
+        let engine = sealing_engine(store, PATIENCE, seals).await;
+        let host = Host {
+            router: service(engine.clone(), &self.auth),
+            auth: self.auth.clone(),
+        };
+        (host, engine)
     }
 
     /// The same, with the engine of that host.
@@ -422,6 +445,10 @@ impl Host {
 async fn engine(store: Store, patience: Duration) -> Engine {
     let seals =
         SealKeys::new("test", BTreeMap::from([("test".to_owned(), vec![7; 32])])).expect("a key");
+    sealing_engine(store, patience, seals).await
+}
+
+async fn sealing_engine(store: Store, patience: Duration, seals: SealKeys) -> Engine {
     Engine::new(store, sandbox().await, Clock::System, seals, patience)
         .await
         .expect("an engine")
@@ -432,12 +459,14 @@ fn service(engine: Engine, auth: &AuthSettings) -> Router {
         Arc::new(Authenticator::new(auth.clone(), Clock::System).expect("sound settings"));
     let collected = telemetry::metrics().expect("metrics");
     let metrics = Arc::new(move || collected.render());
-    router(App::new(
+    let app = App::new(
         engine,
         authenticator,
         Naming::default(),
         "wrkflw.events".into(),
         metrics,
         CancellationToken::new(),
-    ))
+    );
+    // Receivers of the tests stand on this machine.
+    router(app.reaching(Reach::Private))
 }

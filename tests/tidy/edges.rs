@@ -4,13 +4,15 @@ use super::tree::{File, Finding, Tree, places};
 use super::{assert_tidy, fake, rules};
 
 /// What a module may name besides itself.
-const EDGES: [(&str, &[&str]); 14] = [
+const EDGES: [(&str, &[&str]); 15] = [
     ("asyncapi", &["domain"]),
     ("clock", &[]),
     // It makes each module's settings out of flags, variables and the file.
     (
         "config",
-        &["domain", "engine", "http", "outbox", "store", "wasm"],
+        &[
+            "domain", "engine", "http", "outbox", "store", "wasm", "webhook",
+        ],
     ),
     ("diagram", &["domain"]),
     ("domain", &[]),
@@ -33,6 +35,7 @@ const EDGES: [(&str, &[&str]); 14] = [
     ("store", &["domain"]),
     ("telemetry", &["clock"]),
     ("wasm", &["domain"]),
+    ("webhook", &["clock", "domain", "store"]),
     // All of them: it puts the host together.
     (
         "cli",
@@ -50,6 +53,7 @@ const EDGES: [(&str, &[&str]); 14] = [
             "store",
             "telemetry",
             "wasm",
+            "webhook",
         ],
     ),
 ];
@@ -63,13 +67,14 @@ const CONFINED: [(&str, &str); 4] = [
 ];
 
 /// Crates that the domain may name: pure ones.
-const OF_THE_DOMAIN: [&str; 7] = [
+const OF_THE_DOMAIN: [&str; 8] = [
     "jiff",
     "jsonschema",
     "serde",
     "serde_json",
     "sha2",
     "thiserror",
+    "url",
     "uuid",
 ];
 

@@ -155,7 +155,7 @@ async fn work_is_owned_labelled_urgent_and_asks_for_a_form() {
     };
     decide("reviewer2", json!({ "amount": 1 }))
         .await
-        .problem(403, "not_owner");
+        .problem(403, "forbidden");
     for (input, pointer) in [
         (json!({}), "/input/amount"),
         (json!({ "amount": "much" }), "/input/amount"),

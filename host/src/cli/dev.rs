@@ -116,10 +116,12 @@ fn configure(
     url.clone_into(&mut settings.public_url);
     settings.database.database_url = Some(database);
     settings.auth.jwt_secret = Some(home.secret(JWT)?);
-    settings.seal_keys = vec![format!("dev:{}", home.secret("seal.secret")?)];
+    settings.seal.seal_keys = vec![format!("dev:{}", home.secret("seal.secret")?)];
     settings.sandbox.artifact_key = Some(home.secret("artifact.secret")?);
     settings.sandbox.artifact_dir = Some(home.folder().join("artifacts"));
-    settings.roles = vec![Role::Api, Role::Timers];
+    settings.roles = vec![Role::Api, Role::Timers, Role::Notifier];
+    // A receiver to try things with stands on this machine.
+    settings.webhook_allow_private = true;
     if let Some(brokers) = &args.kafka {
         settings.roles.push(Role::Relay);
         settings.kafka_brokers = Some(brokers.clone());

@@ -123,6 +123,13 @@ fn next_step(code: &str) -> Option<&'static str> {
             "list what there is with `wrkflw definition list`, `wrkflw instance list` or `wrkflw task list --view all`"
         }
         "task_taken" => "`wrkflw task list --view available` shows what is still open",
+        "instance_suspended" => {
+            "`wrkflw instance show ID` tells by whom and why; `wrkflw instance resume ID` lets it go on"
+        }
+        "instance_running" => "cancel it first, or wait for its end",
+        "not_claimed" => "`wrkflw task claim ID` takes it",
+        "not_delegated" => "`wrkflw task release ID` gives it back to its candidates",
+        "delegations_exhausted" => "decide it, or hand it back with `wrkflw task resolve ID`",
         "instance_ended" => "`wrkflw instance history ID` shows how it ended",
         "already_running" => {
             "find it with `wrkflw instance list --status RUNNING`, or start one for another entity"

@@ -1,4 +1,4 @@
-//! A running host: the engine with the API, the relay, the timers and the sweeping around it, from start to a drained stop.
+//! A running host: the engine with the API, the relay, the timers, the notifier and the sweeping around it, from start to a drained stop.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -24,6 +24,7 @@ use crate::outbox::Relay;
 use crate::store::Store;
 use crate::telemetry::{self, LogSettings, Telemetry};
 use crate::wasm::Sandbox;
+use crate::webhook::Notifier;
 
 /// How often replies that are too old are forgotten.
 const SWEEP_EVERY: Duration = Duration::from_hours(1);
@@ -100,6 +101,13 @@ impl Host {
         };
         let sandbox = Sandbox::new(settings.sandbox(program)?).map_err(SettingsError)?;
         let store = Store::connect(settings.database.url()?, settings.database.pools())?;
+        let notifier = settings.has(Role::Notifier).then(|| {
+            let (store, clock) = (store.clone(), clock.clone());
+            Notifier::new(store, clock, naming.clone(), settings.webhooks())
+        });
+        let notifier = notifier
+            .transpose()
+            .map_err(|error| SettingsError(error.to_string()))?;
         check(&store).await?;
         ensure_tenants(&store, &settings.database.tenants).await?;
         let patience = Duration::from_secs(settings.request_seconds_max);
@@ -125,13 +133,17 @@ impl Host {
                 topic,
                 render,
                 cancel.clone(),
-            );
+            )
+            .reaching(settings.webhooks().reach);
             host.streams = Some(app.tracker.clone());
             host.server = Some(tasks.spawn(http::server::serve(
                 listener,
                 http::router(app),
                 cancel.clone(),
             )));
+        }
+        if let Some(notifier) = notifier {
+            tasks.spawn(notifier.run(cancel.clone(), engine.commits()));
         }
         if let Some(kafka) = kafka {
             let relay = Relay::new(store.outbox(), kafka, naming)

@@ -1,4 +1,4 @@
-//! `wrkflw instance`: start, list, show, explain, cancel.
+//! `wrkflw instance`: start, list, show, explain, suspend, cancel, restart.
 
 use std::path::PathBuf;
 
@@ -40,6 +40,33 @@ pub(super) enum InstanceCommand {
         /// Why
         #[arg(long)]
         reason: String,
+        #[command(flatten)]
+        change: ChangeArgs,
+    },
+    /// Suspend an instance: nothing happens to it until it is resumed
+    Suspend {
+        #[command(flatten)]
+        one: OneArgs,
+        /// Why
+        #[arg(long)]
+        reason: String,
+        #[command(flatten)]
+        change: ChangeArgs,
+    },
+    /// Let a suspended instance go on
+    Resume {
+        #[command(flatten)]
+        one: OneArgs,
+        #[command(flatten)]
+        change: ChangeArgs,
+    },
+    /// Take up what an ended instance was about, in a new one
+    Restart {
+        #[command(flatten)]
+        one: OneArgs,
+        /// Data of the new instance, JSON or @FILE, instead of the old one's
+        #[arg(long, value_name = "JSON")]
+        data: Option<String>,
         #[command(flatten)]
         change: ChangeArgs,
     },
@@ -173,16 +200,28 @@ pub(super) fn run(
             reason,
             change,
         } => {
+            let body = json!({ "reason": reason });
+            one.change("cancel", &body, &change, output, environment)
+        }
+        InstanceCommand::Suspend {
+            one,
+            reason,
+            change,
+        } => {
+            let body = json!({ "reason": reason });
+            one.change("suspend", &body, &change, output, environment)
+        }
+        InstanceCommand::Resume { one, change } => {
+            one.change("resume", &json!({}), &change, output, environment)
+        }
+        InstanceCommand::Restart { one, data, change } => {
+            let body = match data {
+                Some(data) => json!({ "data": json_argument(&data)? }),
+                None => json!({}),
+            };
             let client = one.connection.open(environment)?;
-            let answer = client.change(
-                &format!("{}/cancel", path(&one.id)),
-                &json!({ "reason": reason }),
-                &change,
-            )?;
-            match output.format {
-                super::output::Format::Json => output.record(&answer, &[]),
-                super::output::Format::Table => output.record(&answer["instance"], INSTANCE),
-            }
+            let path = format!("{}/restart", path(&one.id));
+            show_changed(&client.change(&path, &body, &change)?, output)
         }
     }
 }
@@ -192,6 +231,22 @@ impl OneArgs {
         self.connection
             .open(environment)?
             .get(&format!("{}{below}", path(&self.id)), &[])
+    }
+
+    fn change(
+        &self,
+        verb: &str,
+        body: &Value,
+        change: &ChangeArgs,
+        output: Output,
+        environment: &Environment,
+    ) -> Result<()> {
+        let client = self.connection.open(environment)?;
+        let answer = client.change(&format!("{}/{verb}", path(&self.id)), body, change)?;
+        match output.format {
+            super::output::Format::Json => output.record(&answer, &[]),
+            super::output::Format::Table => output.record(&answer["instance"], INSTANCE),
+        }
     }
 }
 

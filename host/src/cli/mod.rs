@@ -3,6 +3,7 @@
 //! `dev` and `serve` run a [`host`] in this process; `plugin` works on files alone. Nothing here decides
 //! anything about flows. The environment is read here, once, and passed on.
 
+mod audit;
 mod client;
 mod connection;
 mod definition;
@@ -74,6 +75,9 @@ enum Command {
     /// Events
     #[command(subcommand)]
     Events(events::EventsCommand),
+    /// The audit
+    #[command(subcommand)]
+    Audit(audit::AuditCommand),
     /// Print a bearer token
     Token(Box<token::TokenArgs>),
     /// Write, test and build flow logic
@@ -148,6 +152,7 @@ fn run(command: Command, output: Output, environment: &Environment) -> Result<()
         Command::Instance(command) => instance::run(command, output, environment),
         Command::Task(command) => task::run(command, output, environment),
         Command::Events(command) => events::run(command, output, environment),
+        Command::Audit(command) => audit::run(command, output),
         Command::Token(args) => token::run(&args, output, environment),
         Command::Plugin(command) => plugin::run(command, output, environment),
         Command::Config(command) => settings::run(command, output),

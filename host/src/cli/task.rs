@@ -1,4 +1,4 @@
-//! `wrkflw task`: find work, take it, give it back, decide it.
+//! `wrkflw task`: find work, take it, give it back, hand it on, decide it.
 
 use anyhow::Result;
 use clap::{Args, Subcommand, ValueEnum};
@@ -36,6 +36,20 @@ pub(super) enum TaskCommand {
         /// What the task's form asks for, JSON or @FILE
         #[arg(long, value_name = "JSON", default_value = "{}")]
         input: String,
+    },
+    /// Hand a task on: the other one decides it on your behalf
+    Delegate(HandArgs),
+    /// Hand a delegated task back to whom you have it from
+    Resolve(OneArgs),
+    /// Give an open task to somebody, whoever has it now
+    Reassign(HandArgs),
+    /// Take a task from its owner and put it back to its candidates
+    Reset {
+        #[command(flatten)]
+        one: OneArgs,
+        /// Why
+        #[arg(long)]
+        reason: String,
     },
 }
 
@@ -76,11 +90,24 @@ pub(super) struct OneArgs {
     connection: ConnectionArgs,
 }
 
+#[derive(Debug, Args)]
+pub(super) struct HandArgs {
+    #[command(flatten)]
+    one: OneArgs,
+    /// Id of the person who gets it
+    #[arg(long, value_name = "PERSON")]
+    to: String,
+    /// Why
+    #[arg(long)]
+    reason: String,
+}
+
 const TASKS: &[Column] = &[
     ("ID", "/id"),
     ("TASK", "/label"),
     ("STATUS", "/status"),
     ("OWNER", "/owner"),
+    ("FOR", "/onBehalfOf"),
     ("CANDIDATES", "/candidates"),
     ("STATE", "/state"),
     ("DEFINITION", "/definitionKey"),
@@ -93,6 +120,8 @@ const TASK: &[Column] = &[
     ("label", "/task/label"),
     ("status", "/task/status"),
     ("owner", "/task/owner"),
+    ("for", "/task/holding/onBehalfOf"),
+    ("delegations", "/task/holding/delegations"),
     ("candidates", "/task/candidates"),
     ("decision", "/task/decision/outcome"),
     ("form", "/task/form"),
@@ -128,6 +157,22 @@ pub(super) fn run(command: TaskCommand, output: Output, environment: &Environmen
                 json!({ "outcome": outcome, "comment": comment, "input": json_argument(&input)? });
             output.record(&one.tell("decide", &body, environment)?, TASK)
         }
+        TaskCommand::Delegate(args) => args.hand("delegate", output, environment),
+        TaskCommand::Resolve(one) => {
+            output.record(&one.tell("resolve", &json!({}), environment)?, TASK)
+        }
+        TaskCommand::Reassign(args) => args.hand("reassign", output, environment),
+        TaskCommand::Reset { one, reason } => {
+            let body = json!({ "reason": reason });
+            output.record(&one.tell("reset", &body, environment)?, TASK)
+        }
+    }
+}
+
+impl HandArgs {
+    fn hand(&self, verb: &str, output: Output, environment: &Environment) -> Result<()> {
+        let body = json!({ "to": self.to, "reason": self.reason });
+        output.record(&self.one.tell(verb, &body, environment)?, TASK)
     }
 }
 

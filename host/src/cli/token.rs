@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Args;
 
 use super::Environment;
-use super::connection::{dev_token, find_dev, token};
+use super::connection::{DEV_TENANT, dev_token, find_dev, token};
 use super::failure::{Exit, Failure};
 use super::output::Output;
 use crate::config::AuthArgs;
@@ -44,7 +44,8 @@ pub(super) fn run(args: &TokenArgs, output: Output, environment: &Environment) -
         let tenant = args
             .tenant
             .as_deref()
-            .unwrap_or(&args.auth.jwt_default_tenant);
+            .or(args.auth.jwt_default_tenant.as_deref())
+            .unwrap_or(DEV_TENANT);
         token(&settings, &args.user, tenant, &args.role, lifetime)?
     } else {
         let note = find_dev(environment)?.ok_or_else(|| {

@@ -28,9 +28,9 @@ pub struct AuthArgs {
     /// The claim that lists the roles
     #[arg(long, env = "WRKFLW_JWT_ROLES_CLAIM", default_value = "roles")]
     pub jwt_roles_claim: String,
-    /// The tenant of tokens that name none
-    #[arg(long, env = "WRKFLW_JWT_DEFAULT_TENANT", default_value = "default")]
-    pub jwt_default_tenant: String,
+    /// The tenant of tokens that name none, where a host serves a single tenant. Unset, such tokens are refused
+    #[arg(long, env = "WRKFLW_JWT_DEFAULT_TENANT", value_name = "NAME")]
+    pub jwt_default_tenant: Option<String>,
     /// By how many seconds the clocks of issuer and host may differ
     #[arg(long, env = "WRKFLW_JWT_LEEWAY_SECONDS", default_value_t = 30)]
     pub jwt_leeway_seconds: u64,

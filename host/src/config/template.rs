@@ -78,7 +78,7 @@ mod tests {
         let table: toml::Table =
             toml::from_str(&uncommented.collect::<String>()).expect("the template is TOML");
         assert_eq!(table["listen"].as_str(), Some("127.0.0.1:8080"));
-        assert_eq!(table["roles"].as_array().map(Vec::len), Some(3));
+        assert_eq!(table["roles"].as_array().map(Vec::len), Some(4));
         assert!(table.contains_key("jwt_secret_file") && table.contains_key("guest_deadline_ms"));
     }
 }

@@ -63,4 +63,14 @@ impl Actor {
     pub fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|held| held == group)
     }
+
+    /// The absent people for whom the actor may do work of this definition, the nearest first.
+    pub fn absent<'a>(&'a self, definition: &'a str) -> impl Iterator<Item = &'a StandIn> {
+        let others = self.stands_in_for.iter();
+        let others = others.filter(|absent| absent.person != self.id);
+        others.filter(move |absent| {
+            let only = absent.definition.as_deref();
+            only.is_none_or(|only| only == definition)
+        })
+    }
 }

@@ -112,6 +112,18 @@ pub enum Principal {
     ManagerOf(String),
 }
 
+impl Principal {
+    /// Whether a person with these groups is meant.
+    pub fn includes(&self, person: &str, groups: &[String]) -> bool {
+        match self {
+            Principal::User(id) => id == person,
+            Principal::Group(id) => groups.contains(id),
+            // Resolved to a person before anybody can be a candidate.
+            Principal::ManagerOf(_) => false,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Deadline {

@@ -32,6 +32,17 @@ impl StreamKind {
             StreamKind::Operation => "operation",
         }
     }
+
+    /// The kind of this name.
+    pub fn named(name: &str) -> Option<StreamKind> {
+        let all = [
+            StreamKind::Instance,
+            StreamKind::Definition,
+            StreamKind::Directory,
+            StreamKind::Operation,
+        ];
+        all.into_iter().find(|kind| kind.name() == name)
+    }
 }
 
 /// A sequence of entries with a chain of its own.

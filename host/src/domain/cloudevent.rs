@@ -15,6 +15,7 @@ use super::event::{CUSTOM, public_view, type_suffix};
 use super::ids::{InstanceId, VersionRef};
 use super::instance::Entity;
 use super::json::{Json, JsonError, Node};
+use super::notification::Notification;
 
 /// A public audit entry, joined with the instance and the tenant that it belongs to.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,31 +90,42 @@ impl CloudEvent {
     pub fn of(entry: &PublicEntry, naming: &Naming) -> Result<CloudEvent, JsonError> {
         let payload = Json::parse(&entry.payload)?.node();
         let event_type = naming.event_type(&suffix(&entry.kind, &payload));
-        let mut attributes = vec![
-            ("specversion", "1.0".to_owned()),
-            ("id", entry.id.to_string()),
-            ("source", source(&entry.tenant, entry.instance)),
-            ("type", event_type.clone()),
-            ("subject", entry.instance.to_string()),
-            ("time", entry.occurred_at.to_string()),
-            ("dataschema", naming.schema_url(&event_type)),
-            ("partitionkey", entry.instance.to_string()),
-            ("sequence", format!("{:020}", entry.event_seq)),
-        ];
-        match &entry.actor {
-            Some(actor) => {
-                attributes.extend([("authtype", "user".to_owned()), ("authid", actor.clone())]);
-            }
-            None => attributes.push(("authtype", "system".to_owned())),
-        }
-        if let Some(traceparent) = &entry.traceparent {
-            attributes.push(("traceparent", traceparent.clone()));
-        }
+        let mut attributes = attributes(entry, entry.id, &event_type, naming);
+        attributes.push(("sequence", format!("{:020}", entry.event_seq)));
+        attributes.extend(origin(entry));
         Ok(CloudEvent {
             instance: entry.instance,
-            data: data(entry, payload),
+            data: data(entry, public_view(&entry.kind, payload)),
             attributes,
         })
+    }
+
+    /// One recipient's notification of an entry. It has no sequence: the instance counts the entry itself.
+    pub fn telling(
+        notification: &Notification,
+        entry: &PublicEntry,
+        naming: &Naming,
+    ) -> CloudEvent {
+        let event_type = naming.event_type(&notification.kind.suffix());
+        let recipient = &notification.recipient;
+        let about = json!({
+            "notification": notification.id,
+            "kind": notification.kind.name(),
+            "recipient": {"type": recipient.kind(), "id": recipient.id()},
+            "event": notification.event,
+            "state": notification.state,
+            "task": notification.task,
+            "dueAt": notification.due_at,
+        });
+        let mut attributes = attributes(entry, notification.id, &event_type, naming);
+        attributes.extend(origin(entry));
+        // Merged into nothing, so that members without a value are left out.
+        let about = Node::Null.merge(Json::of(&about).node());
+        CloudEvent {
+            instance: entry.instance,
+            data: data(entry, about),
+            attributes,
+        }
     }
 
     /// The value of a context attribute.
@@ -149,6 +161,11 @@ impl CloudEvent {
     }
 }
 
+/// The name of an entry's type below the operator's prefix. Fails only on a damaged entry.
+pub fn suffix_of(entry: &PublicEntry) -> Result<String, JsonError> {
+    Ok(suffix(&entry.kind, &Json::parse(&entry.payload)?.node()))
+}
+
 fn suffix(kind: &str, payload: &Node) -> String {
     let custom_name = match payload {
         Node::Object(members) if kind == CUSTOM => match members.get("name") {
@@ -174,7 +191,39 @@ fn source(tenant: &str, instance: InstanceId) -> String {
     source
 }
 
-fn data(entry: &PublicEntry, payload: Node) -> Json {
+/// The attributes that say what happened to which instance.
+fn attributes(
+    entry: &PublicEntry,
+    id: Uuid,
+    event_type: &str,
+    naming: &Naming,
+) -> Vec<(&'static str, String)> {
+    vec![
+        ("specversion", "1.0".to_owned()),
+        ("id", id.to_string()),
+        ("source", source(&entry.tenant, entry.instance)),
+        ("type", event_type.to_owned()),
+        ("subject", entry.instance.to_string()),
+        ("time", entry.occurred_at.to_string()),
+        ("dataschema", naming.schema_url(event_type)),
+        ("partitionkey", entry.instance.to_string()),
+    ]
+}
+
+/// The attributes that say by whom, and in which request.
+fn origin(entry: &PublicEntry) -> Vec<(&'static str, String)> {
+    let mut attributes = match &entry.actor {
+        Some(actor) => vec![("authtype", "user".to_owned()), ("authid", actor.clone())],
+        None => vec![("authtype", "system".to_owned())],
+    };
+    if let Some(traceparent) = &entry.traceparent {
+        attributes.push(("traceparent", traceparent.clone()));
+    }
+    attributes
+}
+
+/// What an event says of itself, with what consumers would otherwise have to look up.
+fn data(entry: &PublicEntry, own: Node) -> Json {
     let mut context = json!({
         "instance": entry.instance,
         "revision": entry.revision,
@@ -184,7 +233,7 @@ fn data(entry: &PublicEntry, payload: Node) -> Json {
     if let Some(actor) = &entry.actor {
         context["actor"] = json!(actor);
     }
-    Json::from(&public_view(&entry.kind, payload).merge(Json::of(&context).node()))
+    Json::from(&own.merge(Json::of(&context).node()))
 }
 
 #[cfg(test)]
@@ -306,6 +355,35 @@ mod tests {
             r#"{"type":"FLOW_STARTED","data":{"salary":1}}"#,
         );
         assert!(!event(&started).structured().as_str().contains("salary"));
+    }
+
+    #[test]
+    fn a_notification_is_an_event_that_its_schema_describes() {
+        let created = entry(
+            "TASK_CREATED",
+            r#"{"state":"00000000-0000-0000-0000-000000000007","task":{"candidates":[{"id":"ben","type":"user"}]}}"#,
+        );
+        let told = crate::domain::notification::of(&created, &[]).expect("a sound payload");
+        let event = CloudEvent::telling(&told[0], &created, &Naming::default());
+        let structured = event.structured().value();
+        assert_eq!(structured["type"], "dev.wrkflw.notification.assigned");
+        assert_eq!(structured["id"], told[0].id.to_string());
+        assert_eq!(event.attribute("sequence"), None);
+        assert_eq!(structured["data"].get("task"), None);
+        assert_eq!(
+            structured["data"]["recipient"],
+            json!({"type": "user", "id": "ben"})
+        );
+        let schema =
+            crate::domain::notification::schema("notification.assigned").expect("a schema");
+        assert!(
+            jsonschema::is_valid(&schema, &structured["data"]),
+            "{structured}"
+        );
+        assert_eq!(
+            crate::domain::notification::schema("notification.other"),
+            None
+        );
     }
 
     #[test]

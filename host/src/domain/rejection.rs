@@ -27,6 +27,17 @@ pub enum Rejection {
         status: &'static str,
         at: Timestamp,
     },
+    /// Nothing happens to it until somebody lets it go on.
+    #[error("instance {id} was suspended by {by} at {at}: {reason}")]
+    Suspended {
+        id: InstanceId,
+        reason: String,
+        by: String,
+        at: Timestamp,
+    },
+    /// It does not fit how things stand; they may change.
+    #[error("{message}")]
+    NotNow { code: &'static str, message: String },
     /// `If-Match` named another revision.
     #[error("the revision is {current}, not {given}")]
     Stale { given: u32, current: u32 },
@@ -83,6 +94,14 @@ impl Rejection {
         })
     }
 
+    /// A refusal for how things stand. Callers branch on its code, which the API's list has.
+    pub fn not_now(code: &'static str, message: impl Into<String>) -> Rejection {
+        Rejection::NotNow {
+            code,
+            message: message.into(),
+        }
+    }
+
     /// One thing wrong with one field.
     pub fn invalid(field: &str, code: &str, message: impl Into<String>) -> Rejection {
         Rejection::Invalid(vec![Violation {
@@ -100,6 +119,8 @@ impl Rejection {
             Rejection::Refused(_) => "refused_by_flow",
             Rejection::Taken(_) => "task_taken",
             Rejection::Ended { .. } => "instance_ended",
+            Rejection::Suspended { .. } => "instance_suspended",
+            Rejection::NotNow { code, .. } => code,
             Rejection::Stale { .. } => "stale_revision",
             Rejection::AlreadyRunning { .. } => "already_running",
             Rejection::NobodyLeft { .. } => "nobody_left",

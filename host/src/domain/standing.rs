@@ -5,11 +5,13 @@
 //! in one stay. Own work is the initiator's alone. An owned task is its owner's, for as long as the owner could claim
 //! it again or was given it; while the owner is absent, their substitute may act, too.
 
-use std::collections::{BTreeMap, BTreeSet};
+pub mod directory;
+
+use std::collections::BTreeMap;
 
 use serde::Serialize;
-use uuid::Uuid;
 
+use self::directory::Directory;
 use super::absence::LINKS_MAX;
 use super::answer::Principal;
 use super::instance::{Holding, Instance, StateInstance, Task, TaskStatus};
@@ -41,49 +43,6 @@ pub struct Owner {
     pub assigned: bool,
     /// For whom they have it, if not for themselves.
     pub principal: Option<String>,
-}
-
-/// The part of a tenant's directory that matters, as of one moment.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Directory {
-    pub members: BTreeMap<String, BTreeSet<String>>,
-    /// Groups of which only the first members are known.
-    pub cut: BTreeSet<String>,
-    pub managers: BTreeMap<String, String>,
-    /// The absences that hold at the moment, by the absent person.
-    pub substitutions: BTreeMap<String, Vec<Substitution>>,
-}
-
-/// Somebody stands in for somebody.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Substitution {
-    pub absence: Uuid,
-    pub person: String,
-    pub substitute: String,
-    /// For work of this definition alone; none for all.
-    pub definition: Option<String>,
-}
-
-/// What might become of a directory, judged as if it held from now on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
-    Joins {
-        group: String,
-        person: String,
-    },
-    Leaves {
-        group: String,
-        person: String,
-    },
-    Managed {
-        person: String,
-        manager: Option<String>,
-    },
-    Absent(Substitution),
-    Back {
-        absence: Uuid,
-        person: String,
-    },
 }
 
 /// How somebody comes to act.
@@ -194,38 +153,6 @@ impl Owner {
 }
 
 impl Directory {
-    /// The directory after the change.
-    #[must_use]
-    pub fn after(&self, change: &Change) -> Directory {
-        let mut after = self.clone();
-        match change {
-            Change::Joins { group, person } => {
-                let members = after.members.entry(group.clone()).or_default();
-                members.insert(person.clone());
-            }
-            Change::Leaves { group, person } => {
-                if let Some(members) = after.members.get_mut(group) {
-                    members.remove(person);
-                }
-            }
-            Change::Managed { person, manager } => {
-                after.managers.remove(person);
-                let manager = manager.clone().map(|manager| (person.clone(), manager));
-                after.managers.extend(manager);
-            }
-            Change::Absent(one) => {
-                let theirs = after.substitutions.entry(one.person.clone()).or_default();
-                theirs.push(one.clone());
-            }
-            Change::Back { absence, person } => {
-                if let Some(theirs) = after.substitutions.get_mut(person) {
-                    theirs.retain(|one| one.absence != *absence);
-                }
-            }
-        }
-        after
-    }
-
     /// The people whom a candidate stands for, each with the way that they come to it by.
     fn roots<'a>(&'a self, candidate: &'a Principal) -> Vec<(&'a str, Way)> {
         match candidate {

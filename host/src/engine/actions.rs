@@ -6,13 +6,14 @@ use utoipa::ToSchema;
 use super::Engine;
 use super::error::Error;
 use super::request::Identity;
+use super::restart::{has_ended, start_after};
 use super::turns::Directory;
 use crate::domain::actor::Actor;
 use crate::domain::answer::Violation;
 use crate::domain::command::Command;
 use crate::domain::graph::FiredBy;
-use crate::domain::ids::{InstanceId, TaskId};
-use crate::domain::instance::Instance;
+use crate::domain::ids::{InstanceId, TaskId, VersionRef};
+use crate::domain::instance::{Entity, Instance};
 use crate::domain::json::Json;
 use crate::domain::rejection::Rejection;
 use crate::domain::turn::Context;
@@ -20,13 +21,14 @@ use crate::domain::version::Version;
 use crate::store::load::Asked;
 
 /// The most commands that one answer tries. An instance with more open tasks is cut there.
-const ACTIONS_MAX: usize = 400;
+const ACTIONS_MAX: usize = 800;
 
 /// One thing that might be done.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Action {
-    /// `claim`, `release`, `decide` or `cancel`.
+    /// Of a task `claim`, `release`, `decide`, `delegate`, `resolve`, `reassign` or `reset`; of the instance `cancel`,
+    /// `suspend`, `resume` or `restart`.
     pub action: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<uuid::Uuid>)]
@@ -106,13 +108,67 @@ impl Engine {
             now,
         };
         let mut actions = Vec::new();
-        for (command, state) in candidates(&version, instance).into_iter().take(ACTIONS_MAX) {
+        let mut commands = of_tasks(&version, instance);
+        commands.truncate(ACTIONS_MAX);
+        commands.extend(of_the_whole(instance).map(|command| (command, None)));
+        for (command, state) in commands {
             actions.push(
                 self.explain(directory, context, instance, command, state)
                     .await?,
             );
         }
+        actions.push(self.explain_restart(who, context, instance).await?);
         Ok(actions)
+    }
+
+    /// Of a restart, too, the answer is that of the command: a start under the version that is active now.
+    async fn explain_restart(
+        &self,
+        who: &Identity,
+        context: Context<'_>,
+        instance: &Instance,
+    ) -> Result<Action, Error> {
+        let command = start_after(instance, None);
+        let result = match permitted(context.actor, &command) {
+            Ok(()) => self.try_restart(who, context, instance, &command).await,
+            Err(error) => Err(error),
+        };
+        explained(&command, None, result)
+    }
+
+    async fn try_restart(
+        &self,
+        who: &Identity,
+        context: Context<'_>,
+        instance: &Instance,
+        command: &Command,
+    ) -> Result<(), Error> {
+        has_ended(instance)?;
+        let (tenant, key) = (who.tenant, &instance.definition.key);
+        let principal = who.principalship();
+        let startable = self.0.store.load_start(&principal, key, None).await?;
+        let active = startable.definition.and_then(|found| found.version);
+        let version = active.ok_or_else(|| Error::NoActiveVersion(key.clone()))?;
+        let reference = VersionRef {
+            key: key.clone(),
+            version,
+        };
+        let version = self.version(tenant, &reference).await?;
+        let context = Context {
+            version: &version,
+            ..context
+        };
+        let directory = Directory {
+            tenant,
+            changes: startable.directory,
+            now: context.now,
+        };
+        self.turn(directory, context, None, command).await?;
+        let Entity { kind, id } = &instance.entity;
+        match self.0.store.running(tenant, key, kind, id).await? {
+            Some(running) => Err(Rejection::AlreadyRunning { running }.into()),
+            None => Ok(()),
+        }
     }
 
     async fn explain(
@@ -130,35 +186,43 @@ impl Engine {
                 .map(drop),
             Err(error) => Err(error),
         };
-        let (required, refusal) = match result {
-            Ok(()) => (unsaid(&command), None),
-            Err(Error::Rejected(Rejection::Invalid(violations))) => (violations, None),
-            // The guard let the actor pass. What refused the empty input may take another.
-            Err(Error::Rejected(Rejection::Refused(reason))) => {
-                (vec![violation("/input", reason.code, reason.message)], None)
-            }
-            Err(error @ (Error::Store(_) | Error::Unavailable(_))) => return Err(error),
-            Err(error) => (Vec::new(), Some(refusal(&error))),
-        };
-        let outcome = match &command {
-            Command::Decide { outcome, .. } => Some(outcome.clone()),
-            _ => None,
-        };
-        let allowed = refusal.is_none();
-        Ok(Action {
-            action: command.action(),
-            task: command.task(),
-            state,
-            outcome,
-            allowed,
-            required,
-            refusal,
-        })
+        explained(&command, state, result)
     }
 }
 
-/// Every command that the graph knows for the open tasks, and the cancelling of the whole.
-fn candidates(version: &Version, instance: &Instance) -> Vec<(Command, Option<String>)> {
+/// The answer to a command that was tried, unless it could not be tried now.
+fn explained(
+    command: &Command,
+    state: Option<String>,
+    result: Result<(), Error>,
+) -> Result<Action, Error> {
+    let (required, refusal) = match result {
+        Ok(()) => (unsaid(command), None),
+        Err(Error::Rejected(Rejection::Invalid(violations))) => (violations, None),
+        // The guard let the actor pass. What refused the empty input may take another.
+        Err(Error::Rejected(Rejection::Refused(reason))) => {
+            (vec![violation("/input", reason.code, reason.message)], None)
+        }
+        Err(error @ (Error::Store(_) | Error::Unavailable(_))) => return Err(error),
+        Err(error) => (Vec::new(), Some(refusal(&error))),
+    };
+    let outcome = match command {
+        Command::Decide { outcome, .. } => Some(outcome.clone()),
+        _ => None,
+    };
+    Ok(Action {
+        action: command.action(),
+        task: command.task(),
+        state,
+        outcome,
+        allowed: refusal.is_none(),
+        required,
+        refusal,
+    })
+}
+
+/// Every command that the graph knows for the open tasks. What it must say besides is left empty.
+fn of_tasks(version: &Version, instance: &Instance) -> Vec<(Command, Option<String>)> {
     let mut commands = Vec::new();
     for state in &instance.active {
         for task in state
@@ -170,6 +234,19 @@ fn candidates(version: &Version, instance: &Instance) -> Vec<(Command, Option<St
             let mut add = |command| commands.push((command, Some(state.name.clone())));
             add(Command::Claim { task });
             add(Command::Release { task });
+            let (to, reason) = (String::new(), String::new());
+            add(Command::Delegate {
+                task,
+                to: to.clone(),
+                reason: reason.clone(),
+            });
+            add(Command::Resolve { task });
+            add(Command::Reassign {
+                task,
+                to,
+                reason: reason.clone(),
+            });
+            add(Command::Reset { task, reason });
             for way in version
                 .graph
                 .leaving(&state.name)
@@ -184,20 +261,23 @@ fn candidates(version: &Version, instance: &Instance) -> Vec<(Command, Option<St
             }
         }
     }
-    commands.push((
-        Command::Cancel {
-            instance: instance.id,
-            reason: String::new(),
-        },
-        None,
-    ));
     commands
+}
+
+fn of_the_whole(instance: &Instance) -> impl Iterator<Item = Command> {
+    let (instance, reason) = (instance.id, String::new());
+    let cancel = Command::Cancel {
+        instance,
+        reason: reason.clone(),
+    };
+    let suspend = Command::Suspend { instance, reason };
+    [cancel, suspend, Command::Resume { instance }].into_iter()
 }
 
 /// What a command must say beyond what was tried.
 fn unsaid(command: &Command) -> Vec<Violation> {
     match command {
-        Command::Cancel { .. } => {
+        Command::Cancel { .. } | Command::Suspend { .. } => {
             vec![violation("/reason", "required".into(), "say why".into())]
         }
         _ => Vec::new(),
@@ -227,6 +307,7 @@ pub(super) fn refusal(error: &Error) -> Refusal {
         Error::Rejected(rejection) => rejection.code(),
         Error::Permission(_) => "permission_missing",
         Error::Logic(logic) => logic.code,
+        Error::NoActiveVersion(_) => "no_active_version",
         _ => "unavailable",
     };
     Refusal {

@@ -18,11 +18,10 @@ use super::request::{Done, Idempotency, Identity, Rendered, Request, Trace};
 use super::{Engine, Error};
 use crate::domain::audit::sha256;
 use crate::domain::command::Command;
-use crate::domain::ids::InstanceId;
+use crate::domain::ids::{InstanceId, VersionRef};
 use crate::domain::json::Json;
 use crate::domain::rejection::Rejection;
-use crate::store::bulk::{Batch, Begun, ITEMS_MAX, NewOperation, Outcome};
-use crate::store::instances::InstanceFilter;
+use crate::store::bulk::{AliveFilter, Batch, Begun, ITEMS_MAX, NewOperation, Outcome};
 
 /// Items that a host takes at a time.
 pub(super) const BATCH_ITEMS: i64 = 20;
@@ -53,25 +52,7 @@ pub struct Migrations {
     #[serde(default)]
     pub states: BTreeMap<String, String>,
     #[serde(default)]
-    pub filter: MigrationFilter,
-}
-
-/// What narrows the instances down, as in the list of instances.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct MigrationFilter {
-    /// RUNNING or SUSPENDED; both where it is left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<String>,
-    /// Name of an active state.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub state: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub entity_type: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub entity_id: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub initiator: Option<String>,
+    pub filter: AliveFilter,
 }
 
 /// What a dry run of many came to.
@@ -178,38 +159,28 @@ impl Engine {
         migrations: &Migrations,
     ) -> Result<(Vec<Uuid>, bool), Error> {
         self.permit(who, "instance:migrate").await?;
-        let filter = &migrations.filter;
-        let alive = ["RUNNING", "SUSPENDED"];
-        let wanted = |status: &&str| filter.status.as_ref().is_none_or(|only| only == status);
-        let mut chosen = Vec::new();
-        for status in alive.into_iter().filter(wanted) {
-            let mut after = None;
-            loop {
-                let page = InstanceFilter {
-                    definition: Some(migrations.definition.clone()),
-                    version: Some(migrations.from),
-                    status: Some(status.to_owned()),
-                    state: filter.state.clone(),
-                    entity_type: filter.entity_type.clone(),
-                    entity_id: filter.entity_id.clone(),
-                    initiator: filter.initiator.clone(),
-                    after,
-                    limit: i64::try_from(PAGE).expect("a small number"),
-                    ..InstanceFilter::default()
-                };
-                let found = self.0.store.instances(who.tenant, &page).await?;
-                chosen.extend(found.iter().map(|one| one.id));
-                if chosen.len() > ITEMS_MAX {
-                    chosen.truncate(ITEMS_MAX);
-                    return Ok((chosen, true));
-                }
-                after = found.last().map(|last| last.id);
-                if found.len() < PAGE {
-                    break;
-                }
+        let current = VersionRef {
+            key: migrations.definition.clone(),
+            version: migrations.from,
+        };
+        let mut chosen: Vec<Uuid> = Vec::new();
+        loop {
+            let after = chosen.last().copied();
+            let found = self
+                .0
+                .store
+                .alive(who.tenant, &current, &migrations.filter, after, PAGE)
+                .await?;
+            let is_last = found.len() < PAGE;
+            chosen.extend(found);
+            if chosen.len() > ITEMS_MAX {
+                chosen.truncate(ITEMS_MAX);
+                return Ok((chosen, true));
+            }
+            if is_last {
+                return Ok((chosen, false));
             }
         }
-        Ok((chosen, false))
     }
 
     /// Migrates one of many, for good when it has a key. Errors are such as pass.

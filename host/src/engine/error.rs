@@ -63,6 +63,8 @@ impl Error {
             Error::Rejected(
                 Rejection::Taken(_)
                 | Rejection::Ended { .. }
+                | Rejection::Suspended { .. }
+                | Rejection::NotNow { .. }
                 | Rejection::Stale { .. }
                 | Rejection::AlreadyRunning { .. },
             )

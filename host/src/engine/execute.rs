@@ -50,7 +50,7 @@ struct Doubt {
 }
 
 /// How an attempt ended.
-enum Attempt {
+pub(super) enum Attempt {
     Finished(Reply),
     /// The instance moved on, or the idempotency key is another's: look again.
     Again,
@@ -412,55 +412,6 @@ impl Engine {
             Verdict::Stale => Ok(Attempt::Again),
             Verdict::Taken => self.who_took(request, &change).await,
         }
-    }
-
-    /// A start that is not committed does not meet the index that settles it, so it looks.
-    async fn would_start(&self, request: &Request<'_>) -> Result<(), Error> {
-        let Command::Start {
-            definition, entity, ..
-        } = &request.command
-        else {
-            return Ok(());
-        };
-        let store = &self.0.store;
-        let tenant = request.who.tenant;
-        match store
-            .running(tenant, definition, &entity.kind, &entity.id)
-            .await?
-        {
-            Some(running) => Err(Rejection::AlreadyRunning { running }.into()),
-            None => Ok(()),
-        }
-    }
-
-    /// A start, or a key, was somebody else's: the reply to the key is found when looking again; another running
-    /// instance is a conflict.
-    async fn who_took(&self, request: &Request<'_>, change: &Change) -> Result<Attempt, Error> {
-        if let (
-            Command::Start {
-                definition, entity, ..
-            },
-            None,
-        ) = (&request.command, &change.before)
-        {
-            let key = change.reply.as_ref().map(|reply| reply.key.as_str());
-            let replied = self
-                .0
-                .store
-                .load_start(&request.who.principalship(), definition, key)
-                .await?
-                .reply
-                .is_some();
-            let running = self
-                .0
-                .store
-                .running(change.tenant, definition, &entity.kind, &entity.id)
-                .await?;
-            if let (false, Some(running)) = (replied, running) {
-                return Err(Rejection::AlreadyRunning { running }.into());
-            }
-        }
-        Ok(Attempt::Again)
     }
 }
 

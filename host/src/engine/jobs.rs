@@ -53,6 +53,8 @@ pub(super) struct Hands {
     pub(super) store: Store,
     pub(super) clock: Clock,
     pub(super) lease: Duration,
+    /// How long a command may have been under way that began before a change of the directory.
+    pub(super) patience: Duration,
     pub(super) perform: Arc<dyn Perform>,
     pub(super) cancel: CancellationToken,
 }
@@ -71,6 +73,7 @@ impl Jobs {
                 store: engine.store().clone(),
                 clock: engine.clock().clone(),
                 lease: LEASE_MIN.max(engine.patience() * 3),
+                patience: engine.patience(),
                 perform,
                 cancel,
             }),

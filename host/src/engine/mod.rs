@@ -6,6 +6,7 @@
 
 mod actions;
 pub mod bulk;
+mod custody;
 mod definitions;
 pub mod error;
 mod evidence;
@@ -17,9 +18,12 @@ pub mod perform;
 mod queue;
 mod rechecks;
 mod request;
+mod restart;
+mod rivals;
 pub mod seal;
 mod standing;
 mod turns;
+pub mod verify;
 mod versions;
 
 use std::sync::Arc;
@@ -29,6 +33,7 @@ use moka::future::Cache;
 use tokio::sync::{Notify, watch};
 
 use crate::clock::Clock;
+use crate::domain::actor::Actor;
 use crate::domain::ids::{InstanceId, TaskId, TenantId, VersionRef};
 use crate::domain::lookup::{Findings, Lookup};
 use crate::domain::version::Version;
@@ -37,6 +42,7 @@ use crate::store::{Store, StoreError};
 use crate::wasm::Sandbox;
 
 pub use actions::{Action, Refusal};
+pub use custody::{ChainLink, CustodyRecord, SealStanding, Signature};
 pub use definitions::{Activation, Published, check_component};
 pub use error::Error;
 pub use request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
@@ -160,6 +166,14 @@ impl Engine {
             what: "instance",
             id: id.to_string(),
         })
+    }
+
+    /// The standing of somebody at this moment: groups, permissions, and for whom they stand in.
+    pub async fn actor(&self, who: &Identity) -> Result<Actor, Error> {
+        let asked = Asked::at(self.0.clock.now());
+        let nothing = InstanceId(uuid::Uuid::nil());
+        let who = who.principalship();
+        Ok(self.0.store.load(&who, nothing, asked).await?.actor)
     }
 
     /// Forgets the replies to idempotency keys that are older than a day.

@@ -8,6 +8,7 @@ use super::request::{Reply, Request};
 use super::turns::Turned;
 use crate::clock;
 use crate::domain::audit::Entry;
+use crate::domain::command::Command;
 use crate::domain::ids::{InstanceId, VersionRef};
 use crate::domain::instance::Instance;
 use crate::domain::rejection::Rejection;
@@ -56,7 +57,7 @@ impl Drop for Observation {
 impl Observation {
     pub(super) fn begin(request: &Request<'_>) -> Observation {
         let asked = match &request.command {
-            crate::domain::command::Command::Start { definition, .. } => Some(definition.clone()),
+            Command::Start { definition, .. } => Some(definition.clone()),
             _ => None,
         };
         Observation {
@@ -180,10 +181,7 @@ impl Engine {
             at: self.0.clock.now(),
             actor: &request.who.subject,
             action: request.command.action(),
-            instance: match &request.command {
-                crate::domain::command::Command::Cancel { instance, .. } => Some(*instance),
-                _ => None,
-            },
+            instance: about(&request.command),
             task: request.command.task(),
             code: &code,
             detail: &error.to_string(),
@@ -197,5 +195,13 @@ impl Engine {
         {
             tracing::error!(%error, "a refused attempt could not be kept");
         }
+    }
+}
+
+/// The instance that a refused attempt was aimed at; of a restart the one that ended.
+fn about(command: &Command) -> Option<InstanceId> {
+    match command {
+        Command::Start { lineage, .. } => lineage.as_ref().and_then(|from| from.predecessor),
+        _ => command.instance(),
     }
 }

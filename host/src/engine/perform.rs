@@ -74,7 +74,11 @@ impl Engine {
 
     /// Looks again at who is able to work on an instance. One that is gone or has ended needs no looking at.
     pub async fn look_again(&self, tenant: TenantId, instance: InstanceId) -> Result<(), Error> {
-        self.act(tenant, Command::Recheck { instance }, None).await
+        match self.act(tenant, Command::Recheck { instance }, None).await {
+            // It is looked at when it is resumed.
+            Err(Error::Rejected(Rejection::Suspended { .. })) => Ok(()),
+            looked => looked,
+        }
     }
 
     /// Carries out a command of the host's own. What is gone or has ended needs nothing more.
@@ -97,9 +101,12 @@ impl Engine {
             render: &unread,
         });
         match done.await {
-            Ok(_) | Err(Error::NotFound { .. } | Error::Rejected(Rejection::Ended { .. })) => {
-                Ok(())
-            }
+            // A suspended instance is looked at anew when it goes on, and its deadlines have rested until then.
+            Ok(_)
+            | Err(
+                Error::NotFound { .. }
+                | Error::Rejected(Rejection::Ended { .. } | Rejection::Suspended { .. }),
+            ) => Ok(()),
             Err(error) => Err(error),
         }
     }

@@ -1,4 +1,7 @@
 //! One recheck: page by page through the open work that a change of groups, managers or absences concerns.
+//!
+//! A command that asked the directory just before the change may commit just after the walk came by. So there is a
+//! second walk, when all such commands have ended.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -22,6 +25,8 @@ struct Walk {
     /// The first page with an instance that could not be looked at, and why. The row keeps this place while the walk
     /// goes on, so that one instance neither keeps the others waiting nor is forgotten.
     failed: Option<(Mark, String)>,
+    /// It began, at the beginning, after all commands had ended that did not know of the change.
+    is_last: bool,
 }
 
 impl Walk {
@@ -35,7 +40,9 @@ impl Walk {
 impl Hands {
     /// Goes on with a recheck until it is done or the host stops.
     pub(super) async fn recheck(self: Arc<Self>, recheck: Recheck) {
+        let known = later(recheck.due_at, self.patience);
         let mut walk = Walk {
+            is_last: recheck.mark == Mark::BEGINNING && self.clock.now() >= known,
             recheck,
             failed: None,
         };
@@ -88,11 +95,21 @@ impl Hands {
                 Ok(ControlFlow::Break(()))
             }
             (None, None) => {
-                self.store.finish_recheck(&walk.recheck).await?;
+                self.end(walk).await?;
                 tally(KIND, true);
                 Ok(ControlFlow::Break(()))
             }
         }
+    }
+
+    /// Deletes the row after the last walk, else leaves it for that one.
+    async fn end(&self, walk: &mut Walk) -> Result<(), StoreError> {
+        if walk.is_last {
+            return self.store.finish_recheck(&walk.recheck).await;
+        }
+        walk.recheck.mark = Mark::BEGINNING;
+        let known = later(walk.recheck.due_at, self.patience);
+        self.keep(walk, known.max(self.clock.now())).await.map(drop)
     }
 
     /// Notes how far the work has come; false when another host has it by now.

@@ -19,6 +19,17 @@ pub struct SealKeys {
     keys: BTreeMap<String, Vec<u8>>,
 }
 
+/// What a seal says of its decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Valid,
+    /// Decision and seal do not belong together.
+    Invalid,
+    /// There is no key of this name.
+    UnknownKey,
+    UnknownVersion,
+}
+
 impl SealKeys {
     /// `current` names the key that new decisions are sealed with.
     pub fn new(current: &str, keys: BTreeMap<String, Vec<u8>>) -> Result<SealKeys, String> {
@@ -59,6 +70,24 @@ impl SealKeys {
                 })
             })
             .collect()
+    }
+
+    /// Whether a stored seal - its key's name, its version, its MAC - is that of this decision.
+    pub fn verdict(
+        &self,
+        (key_id, version, stored): (&str, i16, &[u8]),
+        tenant: &str,
+        (instance, task): (InstanceId, TaskId),
+        decision: &Decision,
+    ) -> Verdict {
+        if version != MAC_VERSION {
+            return Verdict::UnknownVersion;
+        }
+        match self.mac(key_id, tenant, instance, task, decision) {
+            None => Verdict::UnknownKey,
+            Some(mac) if mac == stored => Verdict::Valid,
+            Some(_) => Verdict::Invalid,
+        }
     }
 
     /// The MAC that this decision must have under the named key; none when there is no such key.

@@ -255,15 +255,21 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Query<T> {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Query<T>, Problem> {
-        if parts.uri.query().is_some_and(has_nul) {
-            let detail = "a query parameter has a NUL in it";
-            return Err(Problem::new("malformed_request", detail));
-        }
+        refuse_nul(parts.uri.query().unwrap_or_default())?;
         let query = axum::extract::Query::<T>::from_request_parts(parts, app).await;
         query
             .map(|axum::extract::Query(value)| Query(value))
             .map_err(|error| Problem::new("malformed_request", error.body_text()))
     }
+}
+
+/// Refuses a query that no stored text can answer.
+pub fn refuse_nul(query: &str) -> Result<(), Problem> {
+    if has_nul(query) {
+        let detail = "a query parameter has a NUL in it";
+        return Err(Problem::new("malformed_request", detail));
+    }
+    Ok(())
 }
 
 /// PostgreSQL keeps no text with a NUL, so none is looked for. In a URI it can only stand encoded.
@@ -301,4 +307,21 @@ pub fn check_name(pointer: &str, name: &str) -> Result<(), Problem> {
             detail,
         ),
     )
+}
+
+/// Why somebody does something, in their own words.
+pub fn check_reason(reason: &str) -> Result<(), Problem> {
+    const CHARS_MAX: usize = 2_000;
+    let fits = reason.chars().count() <= CHARS_MAX;
+    let (code, detail) = if reason.trim().is_empty() {
+        ("required", "say why".to_owned())
+    } else if !fits {
+        ("too_long", format!("at most {CHARS_MAX} characters"))
+    } else if reason.contains('\0') {
+        ("malformed", "without the character NUL".to_owned())
+    } else {
+        return Ok(());
+    };
+    let problem = Problem::new("invalid_request", format!("/reason: {detail}"));
+    Err(problem.at("/reason", code, detail))
 }

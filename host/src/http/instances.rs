@@ -1,4 +1,4 @@
-//! Instances: start, read, explain, cancel.
+//! Instances: start, list, read, explain.
 
 use axum::extract::State;
 use axum::http::header;
@@ -9,10 +9,11 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::App;
-use super::commands::{Changed, Started, run};
+use super::commands::{Started, run};
 use super::extract::{Body, Caller, DryRun, Options, Path, Query, check_name, check_size};
-use super::page::{Page, decode, limit, page};
+use super::page::{Page, decode, limit, page, page_to};
 use super::problem::Problem;
+use super::search::{Search, conditions};
 use super::svg;
 use super::views::{InstanceView, StateView};
 use crate::diagram::{Taken, TakenEdge};
@@ -39,18 +40,18 @@ pub(super) struct StartBody {
     pub data: Json,
 }
 
-#[derive(Debug, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
-pub(super) struct CancelBody {
-    pub reason: String,
+/// What lines of a list may carry besides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Included {
+    Attributes,
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
 pub(super) struct InstanceQuery {
     pub definition: Option<String>,
-    /// Version of the definition.
-    pub version: Option<u32>,
     /// RUNNING, SUSPENDED, COMPLETED or CANCELLED.
     pub status: Option<String>,
     /// Name of an active state.
@@ -58,6 +59,8 @@ pub(super) struct InstanceQuery {
     pub entity_type: Option<String>,
     pub entity_id: Option<String>,
     pub initiator: Option<String>,
+    /// Somebody who owns an open task of the instance now.
+    pub owner: Option<String>,
     /// Whether one of its states has nobody left who is able to do its work.
     pub unassignable: Option<bool>,
     /// Started at or after.
@@ -66,6 +69,9 @@ pub(super) struct InstanceQuery {
     /// Started before.
     #[param(value_type = Option<String>, format = DateTime)]
     pub to: Option<Timestamp>,
+    /// `attributes`: each line shows its instance's attributes.
+    #[param(inline)]
+    pub include: Option<Included>,
     pub after: Option<String>,
     #[param(minimum = 1, maximum = 100)]
     pub limit: Option<u32>,
@@ -109,33 +115,19 @@ pub(super) async fn start(
     run(&app, &who, command, options, &canonical).await
 }
 
-/// Cancels a running instance.
-#[utoipa::path(post, path = "/v1/instances/{id}/cancel", tag = "instances", params(("id" = Uuid, Path), DryRun), request_body = CancelBody,
-    responses((status = 200, body = Changed)))]
-pub(super) async fn cancel(
-    State(app): State<App>,
-    Caller(who): Caller,
-    Path(id): Path<Uuid>,
-    options: Options,
-    Body { value, canonical }: Body<CancelBody>,
-) -> Result<Response, Problem> {
-    if value.reason.trim().is_empty() || value.reason.len() > 2_000 {
-        let detail = "say why, in at most 2000 bytes";
-        return Err(Problem::new("invalid_request", detail).at("/reason", "required", detail));
-    }
-    let command = Command::Cancel {
-        instance: InstanceId(id),
-        reason: value.reason,
-    };
-    run(&app, &who, command, options, &canonical).await
-}
-
 /// Lists instances, newest first.
-#[utoipa::path(get, path = "/v1/instances", tag = "instances", params(InstanceQuery), responses((status = 200, body = Page<InstanceSummary>)))]
+///
+/// A search by attributes may end before its page is full: there is more for as long as `page.next` is there.
+#[utoipa::path(get, path = "/v1/instances", tag = "instances",
+    params(InstanceQuery, ("attribute.NAME" = Option<String>, Query,
+        description = "`[TYPE:][OPERATOR:]VALUE`, up to five times: what the attribute NAME is like. OPERATOR: eq (default), ne, gt, \
+            gte, lt, lte, in (a list with commas), prefix, exists (true or false). TYPE, where definitions disagree: text, boolean, \
+            decimal, float, timestamp, bytes (base64). Example: `attribute.amount=gt:1000`")),
+    responses((status = 200, body = Page<InstanceSummary>)))]
 pub(super) async fn list(
     State(app): State<App>,
     Caller(who): Caller,
-    Query(query): Query<InstanceQuery>,
+    Search { wishes, query }: Search<InstanceQuery>,
 ) -> Result<axum::Json<Page<InstanceSummary>>, Problem> {
     app.engine.permit(&who, "instance:read").await?;
     let limit = limit(query.limit)?;
@@ -148,21 +140,31 @@ pub(super) async fn list(
         ));
     }
     let filter = InstanceFilter {
+        conditions: conditions(&app, &who, query.definition.as_deref(), wishes).await?,
         definition: query.definition,
-        version: query.version,
         status: query.status,
         state: query.state,
         entity_type: query.entity_type,
         entity_id: query.entity_id,
         initiator: query.initiator,
+        owner: query.owner,
         unassignable: query.unassignable,
         from: query.from,
         to: query.to,
         after: decode(query.after.as_deref())?,
-        limit: i64::from(limit) + 1,
+        limit,
     };
-    let found = app.engine.store().instances(who.tenant, &filter).await?;
-    Ok(axum::Json(page(found, limit, |last| last.id.to_string())))
+    let store = app.engine.store();
+    let mut found = store.instances(who.tenant, &filter).await?;
+    if query.include == Some(Included::Attributes) {
+        let ids: Vec<_> = found.lines.iter().map(|line| line.id).collect();
+        let mut attributes = store.attributes(who.tenant, &ids).await?;
+        for line in &mut found.lines {
+            line.attributes = Some(attributes.remove(&line.id).unwrap_or_default());
+        }
+    }
+    let next = found.next.map(|id| id.to_string());
+    Ok(axum::Json(page_to(found.lines, next)))
 }
 
 /// An instance with its active states and their tasks.

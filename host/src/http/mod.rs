@@ -7,21 +7,30 @@ pub mod auth;
 mod bulk;
 mod calendars;
 pub mod commands;
+mod compliance;
+mod csv;
+mod custody;
 mod definitions;
 mod directory;
 mod docs;
+mod entities;
 mod events;
 pub mod extract;
 mod health;
+mod instance_commands;
 mod instances;
 mod layers;
 mod migrations;
+mod notifications;
 pub mod openapi;
 mod operations;
 pub mod page;
 pub mod problem;
+mod search;
 pub mod server;
 mod standing;
+mod subscriptions;
+mod task_commands;
 mod tasks;
 pub mod token;
 pub mod views;
@@ -43,6 +52,7 @@ use self::auth::Authenticator;
 use self::problem::Problem;
 use crate::domain::cloudevent::Naming;
 use crate::domain::ids::TenantId;
+use crate::domain::subscription::Reach;
 use crate::engine::{Engine, Identity};
 
 /// Tenants whose number is remembered. A tenant never changes its number.
@@ -57,6 +67,8 @@ pub struct App {
     pub naming: Naming,
     /// The topic that `/asyncapi.json` tells of.
     pub topic: String,
+    /// Where webhooks may lead.
+    pub reach: Reach,
     /// Renders the metrics.
     pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
     /// Cancelled when the host shuts down.
@@ -81,11 +93,18 @@ impl App {
             auth,
             naming,
             topic,
+            reach: Reach::default(),
             metrics,
             cancel,
             tracker,
             tenants,
         }
+    }
+
+    /// Lets webhooks lead so far; to public addresses alone by default.
+    #[must_use]
+    pub fn reaching(self, reach: Reach) -> App {
+        App { reach, ..self }
     }
 
     /// Who a bearer token stands for.
@@ -166,6 +185,10 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(operations::show))
         .routes(routes!(directory::person, directory::put_person))
         .routes(routes!(directory::group, directory::put_group))
+        .routes(routes!(subscriptions::create, subscriptions::list))
+        .routes(routes!(subscriptions::show, subscriptions::delete))
+        .routes(routes!(subscriptions::retry))
+        .routes(routes!(notifications::read))
         .routes(routes!(calendars::list))
         .routes(routes!(calendars::show, calendars::put, calendars::delete))
         .layer(middleware::from_fn(layers::without_query));
@@ -175,16 +198,27 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(definitions::list))
         .routes(routes!(instances::start, instances::list))
         .routes(routes!(instances::audit))
-        .routes(routes!(instances::cancel))
         .routes(routes!(migrations::migrate))
         .routes(routes!(operations::begin))
         .routes(routes!(operations::items))
         .routes(routes!(operations::stop))
         .routes(routes!(bulk::tasks))
+        .routes(routes!(instance_commands::cancel))
+        .routes(routes!(instance_commands::suspend))
+        .routes(routes!(instance_commands::resume))
+        .routes(routes!(instance_commands::restart))
+        .routes(routes!(entities::history))
+        .routes(routes!(custody::of_entity))
+        .routes(routes!(custody::of_instance))
+        .routes(routes!(compliance::self_approvals))
         .routes(routes!(tasks::list))
         .routes(routes!(tasks::claim))
         .routes(routes!(tasks::release))
         .routes(routes!(tasks::decide))
+        .routes(routes!(task_commands::delegate))
+        .routes(routes!(task_commands::resolve))
+        .routes(routes!(task_commands::reassign))
+        .routes(routes!(task_commands::reset))
         .routes(routes!(standing::standing))
         .routes(routes!(directory::put_member, directory::delete_member))
         .routes(routes!(
@@ -198,6 +232,8 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(directory::absences::delete))
         .routes(routes!(events::list))
         .routes(routes!(events::stream))
+        .routes(routes!(subscriptions::deliveries))
+        .routes(routes!(notifications::list))
         .routes(routes!(health::live))
         .routes(routes!(health::ready))
         .routes(routes!(health::metrics))

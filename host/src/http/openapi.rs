@@ -34,8 +34,12 @@ pub fn complete(mut document: OpenApi) -> OpenApi {
         [
             "definitions",
             "instances",
+            "entities",
             "tasks",
             "events",
+            "compliance",
+            "notifications",
+            "subscriptions",
             "directory",
             "operation",
         ]

@@ -46,12 +46,15 @@ pub fn page<T: ToSchema>(
 ) -> Page<T> {
     let more = read.len() > limit as usize;
     read.truncate(limit as usize);
-    let next = read
-        .last()
-        .filter(|_| more)
-        .map(|last| encode(&position(last)));
+    let next = read.last().filter(|_| more).map(position);
+    page_to(read, next)
+}
+
+/// A page of which the position that the next one begins behind is known.
+pub fn page_to<T: ToSchema>(data: Vec<T>, next: Option<String>) -> Page<T> {
+    let next = next.map(|position| encode(&position));
     Page {
-        data: read,
+        data,
         page: Next { next },
     }
 }

@@ -84,6 +84,16 @@ pub const CODES: &[(&str, u16, &str)] = &[
     ),
     ("task_taken", 409, "Somebody was faster"),
     ("instance_ended", 409, "The instance has ended"),
+    ("instance_suspended", 409, "The instance is suspended"),
+    ("instance_running", 409, "The instance has not ended"),
+    ("not_suspended", 409, "The instance is not suspended"),
+    ("not_claimed", 409, "Nobody owns the task"),
+    ("not_delegated", 409, "The task was not delegated"),
+    (
+        "delegations_exhausted",
+        409,
+        "The task was delegated often enough",
+    ),
     ("already_running", 409, "The entity has a running instance"),
     (
         "too_many_operations",
@@ -92,6 +102,7 @@ pub const CODES: &[(&str, u16, &str)] = &[
     ),
     ("no_active_version", 409, "No version is active"),
     ("version_retired", 409, "The version is retired"),
+    ("limit_reached", 409, "There are as many as there may be"),
     (
         "cursor_expired",
         410,
@@ -284,6 +295,10 @@ fn rejected(rejection: Rejection, detail: String) -> Problem {
         Rejection::AlreadyRunning { running } => {
             problem.conflict = Some(serde_json::json!({ "instance": running }));
         }
+        Rejection::Suspended { reason, by, at, .. } => {
+            problem.conflict = Some(serde_json::json!({ "reason": reason, "by": by, "at": at }));
+        }
+        Rejection::NotNow { .. } => {}
         Rejection::Ended { status, at, .. } => {
             problem.conflict = Some(serde_json::json!({ "status": status, "at": at }));
         }

@@ -3,6 +3,7 @@
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
@@ -31,7 +32,7 @@ pub(super) enum WhichTasks {
 }
 
 #[derive(Debug, Deserialize, IntoParams)]
-#[serde(deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct TaskQuery {
     /// `mine` (default), `available` or `all`.
     #[param(inline)]
@@ -40,7 +41,15 @@ pub(super) struct TaskQuery {
     pub definition: Option<String>,
     /// Name of a state.
     pub state: Option<String>,
+    /// Who has claimed it, in the view `all`.
+    pub owner: Option<String>,
+    /// The label of the task.
     pub label: Option<String>,
+    /// This priority or a higher one.
+    pub min_priority: Option<i16>,
+    /// Due before this moment: the task, or else its state.
+    #[param(value_type = Option<String>, format = DateTime)]
+    pub due_before: Option<Timestamp>,
     pub after: Option<String>,
     #[param(minimum = 1, maximum = 100)]
     pub limit: Option<u32>,
@@ -80,16 +89,20 @@ pub(super) async fn list(
 ) -> Result<axum::Json<Page<TaskSummary>>, Problem> {
     app.engine.permit(&who, "task:read").await?;
     let limit = limit(query.limit)?;
+    let actor = app.engine.actor(&who).await?;
     let filter = TaskFilter {
         view: match query.view {
             None | Some(WhichTasks::Mine) => View::Mine,
             Some(WhichTasks::Available) => View::Available,
             Some(WhichTasks::All) => View::All,
         },
-        subject: who.subject.clone(),
+        actor,
         definition: query.definition,
         state: query.state,
+        owner: query.owner,
         label: query.label,
+        min_priority: query.min_priority,
+        due_before: query.due_before,
         after: decode(query.after.as_deref())?,
         limit: i64::from(limit) + 1,
     };

@@ -9,7 +9,9 @@ use uuid::Uuid;
 
 use crate::domain::answer::{AttributeValue, Principal};
 use crate::domain::graph::Graph;
-use crate::domain::instance::{Decision, Instance, PastState, StateInstance, Status, Task};
+use crate::domain::instance::{
+    Decision, Delegation, Holding, Instance, PastState, StateInstance, Status, Task, TaskStatus,
+};
 use crate::domain::json::Json;
 
 /// An instance with its active states.
@@ -37,6 +39,10 @@ pub struct InstanceView {
     pub ended_at: Option<Timestamp>,
     /// Why and by whom it was cancelled.
     pub cancelled: Option<CancelView>,
+    /// Why, by whom and since when nothing happens to it.
+    pub suspended: Option<SuspendView>,
+    /// The ended instance that it takes up.
+    pub predecessor: Option<Uuid>,
     /// The active ones.
     pub states: Vec<StateView>,
     #[schema(value_type = Object)]
@@ -49,6 +55,14 @@ pub struct InstanceView {
 pub struct CancelView {
     pub reason: String,
     pub by: String,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SuspendView {
+    pub reason: String,
+    pub by: String,
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Timestamp,
 }
 
 /// One stay in a state.
@@ -72,6 +86,8 @@ pub struct StateView {
     pub predecessors: Vec<Uuid>,
     /// Decisions of one outcome that the state asks for.
     pub needed: u32,
+    /// Who owns its tasks or owned them to the end, each person once, in the order of the tasks.
+    pub owners: Vec<String>,
     pub tasks: Vec<TaskView>,
     /// None while the state is active.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,7 +118,34 @@ pub struct TaskView {
     pub form: Option<Json>,
     #[schema(value_type = String, format = DateTime)]
     pub created_at: Timestamp,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub due_at: Option<Timestamp>,
+    /// How its owner came by it; none while it has none or once it has ended.
+    pub holding: Option<HoldingView>,
     pub decision: Option<DecisionView>,
+    /// Why it was cancelled, where the host did so of itself.
+    pub cancel_reason: Option<String>,
+}
+
+/// How an owner came by a task.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct HoldingView {
+    /// Given to them by an assignment or an operator.
+    pub assigned: bool,
+    /// The absent candidate for whom it was claimed.
+    pub on_behalf_of: Option<String>,
+    /// Who handed it on to whom, oldest first.
+    pub delegations: Vec<DelegationView>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DelegationView {
+    pub from: String,
+    pub to: String,
+    pub reason: String,
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Timestamp,
 }
 
 /// Whom a task is offered to.
@@ -140,6 +183,14 @@ impl InstanceView {
                 }),
             ),
         };
+        let suspended = match &instance.status {
+            Status::Suspended { reason, by, at } => Some(SuspendView {
+                reason: reason.clone(),
+                by: by.clone(),
+                at: *at,
+            }),
+            Status::Running | Status::Completed { .. } | Status::Cancelled { .. } => None,
+        };
         InstanceView {
             id: instance.id.0,
             definition_key: instance.definition.key.clone(),
@@ -155,6 +206,8 @@ impl InstanceView {
             updated_at: instance.updated_at,
             ended_at: instance.status.ended_at(),
             cancelled,
+            suspended,
+            predecessor: instance.predecessor.map(|id| id.0),
             states: instance
                 .active
                 .iter()
@@ -181,6 +234,7 @@ impl StateView {
             caller: state.caller.clone(),
             predecessors: state.predecessors.iter().map(|id| id.0).collect(),
             needed: state.needed,
+            owners: owners(state),
             tasks: state.tasks.iter().map(TaskView::of).collect(),
             left: None,
         }
@@ -199,8 +253,24 @@ impl StateView {
     }
 }
 
+fn owners(state: &StateInstance) -> Vec<String> {
+    let mut owners: Vec<String> = Vec::new();
+    for owner in state.tasks.iter().filter_map(Task::owner) {
+        if !owners.iter().any(|known| known == owner) {
+            owners.push(owner.to_owned());
+        }
+    }
+    owners
+}
+
 impl TaskView {
     pub fn of(task: &Task) -> TaskView {
+        let (mut holding, mut cancel_reason) = (None, None);
+        match &task.status {
+            TaskStatus::Claimed { holding: held, .. } => holding = Some(HoldingView::of(held)),
+            TaskStatus::Cancelled { reason, .. } => cancel_reason.clone_from(reason),
+            TaskStatus::Pending | TaskStatus::Completed { .. } => {}
+        }
         TaskView {
             id: task.id.0,
             label: task.label.clone(),
@@ -209,7 +279,26 @@ impl TaskView {
             candidates: task.candidates.iter().map(CandidateView::of).collect(),
             form: task.form.clone(),
             created_at: task.created_at,
+            due_at: task.due_at,
+            holding,
             decision: task.decision().map(DecisionView::of),
+            cancel_reason,
+        }
+    }
+}
+
+impl HoldingView {
+    fn of(holding: &Holding) -> HoldingView {
+        let link = |link: &Delegation| DelegationView {
+            from: link.from.clone(),
+            to: link.to.clone(),
+            reason: link.reason.clone(),
+            at: link.at,
+        };
+        HoldingView {
+            assigned: holding.assigned,
+            on_behalf_of: holding.on_behalf_of.clone(),
+            delegations: holding.delegations.iter().map(link).collect(),
         }
     }
 }

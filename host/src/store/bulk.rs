@@ -4,7 +4,7 @@
 //! leaves undone, another claims when the lease is over. That no item acts twice is for the command's idempotency key.
 
 use jiff::Timestamp;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -12,7 +12,7 @@ use super::streams::{Note, append};
 use super::time::Time;
 use super::{Store, StoreError};
 use crate::domain::audit::{Stream, StreamKind};
-use crate::domain::ids::{InstanceId, TenantId};
+use crate::domain::ids::{InstanceId, TenantId, VersionRef};
 use crate::domain::json::Json;
 
 /// Items of one operation.
@@ -25,6 +25,24 @@ const CHUNK: usize = 5_000;
 const DETAIL_CHARS_MAX: usize = 1_000;
 /// Told apart from other locks on a tenant.
 const LOCK_CLASS: i32 = 13;
+
+/// What narrows the running and suspended instances of a version down.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AliveFilter {
+    /// RUNNING or SUSPENDED; both where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// Name of an active state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entity_type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entity_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initiator: Option<String>,
+}
 
 /// What is to be done to many instances.
 #[derive(Debug)]
@@ -121,6 +139,43 @@ impl Outcome {
 }
 
 impl Store {
+    /// The next instances of the version that have not ended, in the order of their ids.
+    pub async fn alive(
+        &self,
+        tenant: TenantId,
+        version: &VersionRef,
+        filter: &AliveFilter,
+        after: Option<Uuid>,
+        limit: usize,
+    ) -> Result<Vec<Uuid>, StoreError> {
+        let ids = sqlx::query_scalar!(
+            "select i.id from instance i
+            where i.tenant_id = $1 and i.definition_key = $2 and i.definition_version = $3
+              and i.status in ('RUNNING', 'SUSPENDED')
+              and ($4::text is null or i.status = $4)
+              and ($5::text is null or exists (
+                  select from state_instance s
+                  where s.tenant_id = i.tenant_id and s.name = $5 and s.instance_id = i.id and s.left_at is null
+              ))
+              and ($6::text is null or i.entity_type = $6)
+              and ($7::text is null or i.entity_id = $7)
+              and ($8::text is null or i.initiator = $8)
+              and ($9::uuid is null or i.id > $9)
+            order by i.id limit $10",
+            tenant.0,
+            version.key,
+            version.version.cast_signed(),
+            filter.status,
+            filter.state,
+            filter.entity_type,
+            filter.entity_id,
+            filter.initiator,
+            after,
+            i64::try_from(limit).unwrap_or(i64::MAX)
+        );
+        Ok(ids.fetch_all(&mut *self.reading(tenant).await?).await?)
+    }
+
     /// Begins an operation with all its items, unless the same request has.
     pub async fn begin_operation(
         &self,

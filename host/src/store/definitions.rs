@@ -359,9 +359,35 @@ async fn insert_version(
         Time(note.at) as _,
         note.actor
     )
-    .fetch_one(connection)
+    .fetch_one(&mut *connection)
     .await?;
+    declare(connection, tenant, new).await?;
     Ok(version.cast_unsigned())
+}
+
+/// Lets searches know the types of the version's attributes.
+async fn declare(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    new: &NewVersion<'_>,
+) -> Result<(), StoreError> {
+    let declared = &new.graph.attributes;
+    let names: Vec<_> = declared.iter().map(|one| one.name.clone()).collect();
+    let types: Vec<_> = declared
+        .iter()
+        .map(|one| one.kind.name().to_owned())
+        .collect();
+    sqlx::query!(
+        "insert into attribute_declaration (tenant_id, name, definition_key, type)
+        select $1, d.name, $2, d.type from unnest($3::text[], $4::text[]) as d (name, type) on conflict do nothing",
+        tenant.0,
+        new.key,
+        &names,
+        &types
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 /// A version and its definition, which stays locked.

@@ -58,6 +58,11 @@ impl StoreError {
         self.is_lock_timeout() || self.has_code("40P01")
     }
 
+    /// Whether a statement ran for longer than it may.
+    pub fn is_overlong(&self) -> bool {
+        self.has_code("57014")
+    }
+
     /// Whether a row was held by somebody else for longer than a statement waits.
     pub(super) fn is_lock_timeout(&self) -> bool {
         self.has_code("55P03")

@@ -55,6 +55,61 @@ pub struct FeedPage {
     pub end: FeedCursor,
 }
 
+/// A public entry as the queries of this folder read it.
+pub(super) struct EntryRow {
+    pub(super) xid: i64,
+    pub(super) pos: i64,
+    pub(super) id: Uuid,
+    pub(super) seq: i64,
+    pub(super) kind: String,
+    pub(super) payload: String,
+    pub(super) event_seq: i64,
+    pub(super) at: Time,
+    pub(super) actor: Option<String>,
+    pub(super) traceparent: Option<String>,
+    pub(super) revision: i32,
+    pub(super) stream_id: Uuid,
+    pub(super) tenant: String,
+    pub(super) definition_key: String,
+    pub(super) definition_version: i32,
+    pub(super) entity_type: String,
+    pub(super) entity_id: String,
+    pub(super) requesters: Vec<String>,
+}
+
+impl EntryRow {
+    pub(super) fn cursor(&self, epoch: i32) -> FeedCursor {
+        FeedCursor {
+            epoch,
+            xid: self.xid,
+            pos: self.pos,
+        }
+    }
+
+    pub(super) fn entry(self) -> PublicEntry {
+        PublicEntry {
+            tenant: self.tenant,
+            instance: InstanceId(self.stream_id),
+            id: self.id,
+            kind: self.kind,
+            payload: self.payload,
+            event_seq: self.event_seq.cast_unsigned(),
+            occurred_at: self.at.0,
+            actor: self.actor,
+            definition: VersionRef {
+                key: self.definition_key,
+                version: self.definition_version.cast_unsigned(),
+            },
+            entity: Entity {
+                kind: self.entity_type,
+                id: self.entity_id,
+            },
+            traceparent: self.traceparent,
+            revision: self.revision.cast_unsigned(),
+        }
+    }
+}
+
 impl Store {
     /// Entries after the cursor, or from the first one.
     pub async fn feed(
@@ -74,15 +129,16 @@ impl Store {
             xid: 0,
             pos: 0,
         });
-        let rows = sqlx::query!(
-            r#"select e.xid::text::bigint as "xid!", e.pos, e.id, e.type, e.payload, e.event_seq as "event_seq!",
+        let rows = sqlx::query_as!(
+            EntryRow,
+            r#"select e.xid::text::bigint as "xid!", e.pos, e.id, e.seq, e.type as kind, e.payload, e.event_seq as "event_seq!",
                 e.occurred_at as "at: Time", e.actor, e.traceparent, e.revision, e.stream_id, n.name as tenant,
                 i.definition_key, coalesce((
                     select (m.payload::json -> 'previous' ->> 'version')::int from audit_entry m
                     where m.tenant_id = e.tenant_id and m.stream_kind = 'instance' and m.stream_id = e.stream_id
                       and m.type = 'FLOW_MIGRATED' and m.seq > e.seq
                     order by m.seq limit 1
-                ), i.definition_version) as "definition_version!", i.entity_type, i.entity_id
+                ), i.definition_version) as "definition_version!", i.entity_type, i.entity_id, i.requesters
             from audit_entry e
             join instance i on i.tenant_id = e.tenant_id and i.id = e.stream_id
             join tenant n on n.id = e.tenant_id
@@ -101,34 +157,7 @@ impl Store {
         .await?;
         let entries: Vec<_> = rows
             .into_iter()
-            .map(|row| {
-                let cursor = FeedCursor {
-                    epoch: horizon.epoch,
-                    xid: row.xid,
-                    pos: row.pos,
-                };
-                let entry = PublicEntry {
-                    tenant: row.tenant,
-                    instance: InstanceId(row.stream_id),
-                    id: row.id,
-                    kind: row.r#type,
-                    payload: row.payload,
-                    event_seq: row.event_seq.cast_unsigned(),
-                    occurred_at: row.at.0,
-                    actor: row.actor,
-                    definition: VersionRef {
-                        key: row.definition_key,
-                        version: row.definition_version.cast_unsigned(),
-                    },
-                    entity: Entity {
-                        kind: row.entity_type,
-                        id: row.entity_id,
-                    },
-                    traceparent: row.traceparent,
-                    revision: row.revision.cast_unsigned(),
-                };
-                (cursor, entry)
-            })
+            .map(|row| (row.cursor(horizon.epoch), row.entry()))
             .collect();
         let end = entries.last().map_or(start, |(cursor, _)| *cursor);
         Ok(FeedPage {

@@ -4,18 +4,25 @@
 //! which is the only place that changes instances; the other files hold the queries of their tables.
 
 pub mod attempts;
+pub mod attributes;
 pub mod audit;
 pub mod bulk;
 pub mod calendars;
 pub mod commit;
+pub mod compliance;
+pub mod custody;
 pub mod definitions;
+pub mod deliveries;
 pub mod directory;
+pub mod entities;
 pub mod error;
 pub mod feed;
 pub mod instances;
 pub mod jobs;
 pub mod load;
 mod lookups;
+pub mod notifications;
+pub mod notifier;
 pub mod outbox;
 pub mod past;
 pub mod pools;
@@ -23,9 +30,11 @@ pub mod purge;
 pub mod rechecks;
 pub mod starts;
 pub mod streams;
+pub mod subscriptions;
 pub mod tasks;
 mod tenants;
 pub mod time;
+pub mod verify;
 pub mod work;
 
 pub use error::StoreError;

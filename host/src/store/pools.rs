@@ -66,9 +66,13 @@ impl Store {
             ("enable_hashjoin", "off"),
             ("enable_mergejoin", "off"),
         ]);
+        // Lists have many filters, of which few are set: which index serves a request shows in its values alone.
+        let reader = options
+            .clone()
+            .options([("plan_cache_mode", "force_custom_plan")]);
         Ok(Store {
             writer: pool(writer, "set role wrkflw_writer", sizes.writer),
-            reader: pool(options.clone(), "set role wrkflw_reader", sizes.reader),
+            reader: pool(reader, "set role wrkflw_reader", sizes.reader),
             relay: pool(options, "set role wrkflw_relay", sizes.relay),
         })
     }

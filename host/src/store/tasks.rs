@@ -7,16 +7,18 @@ use uuid::Uuid;
 
 use super::time::Time;
 use super::{Store, StoreError};
+use crate::domain::actor::Actor;
 use crate::domain::answer::Principal;
 use crate::domain::ids::TenantId;
+use crate::domain::instance::Holding;
 use crate::domain::json::Json;
 
 /// Whose tasks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum View {
-    /// Those that I own.
+    /// Those that I own, or an absent person for whom I stand in.
     Mine,
-    /// Those that I may claim.
+    /// Those that I may claim, for myself or for such a person.
     Available,
     /// All that are open.
     All,
@@ -26,10 +28,15 @@ pub enum View {
 #[derive(Debug, Clone)]
 pub struct TaskFilter {
     pub view: View,
-    pub subject: String,
+    /// With the standing of this moment.
+    pub actor: Actor,
     pub definition: Option<String>,
     pub state: Option<String>,
+    pub owner: Option<String>,
     pub label: Option<String>,
+    pub min_priority: Option<i16>,
+    /// What is due before this moment.
+    pub due_before: Option<Timestamp>,
     pub after: Option<Uuid>,
     pub limit: i64,
 }
@@ -42,6 +49,8 @@ pub struct TaskSummary {
     pub label: String,
     pub status: String,
     pub owner: Option<String>,
+    /// Whose work it is, or would be, where that is neither the owner nor the reader.
+    pub on_behalf_of: Option<String>,
     #[schema(value_type = Vec<Object>)]
     pub candidates: Vec<Principal>,
     #[schema(value_type = Option<Object>)]
@@ -69,72 +78,118 @@ impl Store {
         tenant: TenantId,
         filter: &TaskFilter,
     ) -> Result<Vec<TaskSummary>, StoreError> {
-        let rows = sqlx::query!(
-            r#"select t.id, t.label, t.status, t.owner, t.candidates, t.form, t.created_at as "created_at: Time",
-                t.claimed_at as "claimed_at: Time", s.name as state, s.priority, s.due_at as "due_at: Time",
-                t.instance_id, i.definition_key, i.definition_version, i.entity_type, i.entity_id, i.initiator
-            from task t
-            join state_instance s on s.tenant_id = t.tenant_id and s.instance_id = t.instance_id and s.id = t.state_id
-            join instance i on i.tenant_id = t.tenant_id and i.id = t.instance_id
-            where t.tenant_id = $1
-              and case $2::text
-                  when 'mine' then t.status = 'CLAIMED' and t.owner = $3
-                  when 'available' then t.status = 'PENDING' and not ($3 = any(s.exclude))
-                      and t.id in (
-                          select c.task_id from task_candidate c
-                          where c.tenant_id = $1 and c.kind = 'user' and c.principal = $3
-                          union all
-                          select c.task_id from membership m
-                          join task_candidate c on c.tenant_id = m.tenant_id and c.kind = 'group' and c.principal = m.group_id
-                          where m.tenant_id = $1 and m.person_id = $3 and m.valid_to is null and not ($3 = any(i.requesters))
-                      )
-                  else t.status in ('PENDING', 'CLAIMED')
-              end
-              and ($4::text is null or i.definition_key = $4)
-              and ($5::text is null or s.name = $5)
-              and ($6::uuid is null or t.id > $6)
-              and ($8::text is null or t.label = $8)
-            order by t.id
-            limit $7"#,
+        let absences = filter.actor.stands_in_for.iter();
+        let (absent, definitions): (Vec<_>, Vec<_>) = absences
+            .filter(|absence| absence.person != filter.actor.id)
+            .map(|absence| (absence.person.clone(), absence.definition.clone()))
+            .unzip();
+        let rows = sqlx::query_file_as!(
+            TaskRow,
+            "src/store/tasks.sql",
             tenant.0,
             match filter.view {
                 View::Mine => "mine",
                 View::Available => "available",
                 View::All => "all",
             },
-            filter.subject,
+            filter.actor.id,
             filter.definition,
             filter.state,
             filter.after,
             filter.limit,
-            filter.label
+            &absent,
+            &definitions as &[Option<String>],
+            filter.owner,
+            filter.label,
+            filter.min_priority,
+            filter.due_before.map(Time) as _
         )
         .fetch_all(&mut *self.reading(tenant).await?)
         .await?;
-        rows.into_iter()
-            .map(|row| {
-                let candidates = serde_json::from_str(&row.candidates)
-                    .map_err(|error| StoreError::inconsistent("task", row.id, error))?;
-                Ok(TaskSummary {
-                    id: row.id,
-                    label: row.label,
-                    status: row.status,
-                    owner: row.owner,
-                    candidates,
-                    form: row.form.map(Json::from_canonical),
-                    created_at: row.created_at.0,
-                    claimed_at: row.claimed_at.map(|time| time.0),
-                    state: row.state,
-                    priority: row.priority,
-                    due_at: row.due_at.map(|time| time.0),
-                    instance_id: row.instance_id,
-                    definition_key: row.definition_key,
-                    definition_version: row.definition_version.cast_unsigned(),
-                    entity_type: row.entity_type,
-                    entity_id: row.entity_id,
-                    initiator: row.initiator,
-                })
-            })
-            .collect()
+        let summary = |row: TaskRow| row.into_summary(filter);
+        rows.into_iter().map(summary).collect()
     }
+}
+
+/// A row of an inbox.
+#[derive(Debug)]
+struct TaskRow {
+    id: Uuid,
+    label: String,
+    status: String,
+    owner: Option<String>,
+    candidates: String,
+    form: Option<String>,
+    created_at: Time,
+    claimed_at: Option<Time>,
+    holding: Option<String>,
+    state: String,
+    priority: i16,
+    due_at: Option<Time>,
+    instance_id: Uuid,
+    definition_key: String,
+    definition_version: i32,
+    entity_type: String,
+    entity_id: String,
+    initiator: String,
+    /// Requesters, and people excluded from the state.
+    barred: Vec<String>,
+}
+
+impl TaskRow {
+    fn into_summary(self, filter: &TaskFilter) -> Result<TaskSummary, StoreError> {
+        let damaged = |error| StoreError::inconsistent("task", self.id, error);
+        let candidates: Vec<Principal> = serde_json::from_str(&self.candidates).map_err(damaged)?;
+        let holding = self.holding.as_deref().map(serde_json::from_str);
+        let holding: Option<Holding> = holding.transpose().map_err(damaged)?;
+        let (actor, owner) = (&filter.actor, self.owner.as_deref());
+        let principal = holding.as_ref().and_then(Holding::principal).or(owner);
+        let on_behalf_of = match filter.view {
+            View::Available => claimed_for(actor, &self.definition_key, &candidates, &self.barred),
+            View::Mine => principal.filter(|person| *person != actor.id),
+            View::All => principal.filter(|person| Some(*person) != owner),
+        };
+        Ok(TaskSummary {
+            id: self.id,
+            label: self.label,
+            status: self.status,
+            on_behalf_of: on_behalf_of.map(str::to_owned),
+            owner: self.owner,
+            candidates,
+            form: self.form.map(Json::from_canonical),
+            created_at: self.created_at.0,
+            claimed_at: self.claimed_at.map(|time| time.0),
+            state: self.state,
+            priority: self.priority,
+            due_at: self.due_at.map(|time| time.0),
+            instance_id: self.instance_id,
+            definition_key: self.definition_key,
+            definition_version: self.definition_version.cast_unsigned(),
+            entity_type: self.entity_type,
+            entity_id: self.entity_id,
+            initiator: self.initiator,
+        })
+    }
+}
+
+/// The absent person for whom the actor would claim a task: nobody, where they are a candidate themselves.
+fn claimed_for<'a>(
+    actor: &'a Actor,
+    definition: &'a str,
+    candidates: &[Principal],
+    barred: &[String],
+) -> Option<&'a str> {
+    let is_candidate = |person: &str, groups: &[String]| {
+        let mut candidates = candidates.iter();
+        candidates.any(|candidate| candidate.includes(person, groups))
+    };
+    if is_candidate(&actor.id, &actor.groups) {
+        return None;
+    }
+    let mut absent = actor.absent(definition);
+    absent
+        .find(|absent| {
+            is_candidate(&absent.person, &absent.groups) && !barred.contains(&absent.person)
+        })
+        .map(|absent| absent.person.as_str())
 }

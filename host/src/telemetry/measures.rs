@@ -130,6 +130,23 @@ const MEASURES: &[Measure] = &[
         "Events that Kafka did not take, by class of failure.",
     ),
     gauge("wrkflw_dead_letters", "Events that Kafka refused for good."),
+    counter(
+        "wrkflw_notifications_total",
+        "Notifications that were made.",
+    ),
+    counter(
+        "wrkflw_webhook_deliveries_total",
+        "Attempts to deliver to webhooks, by result.",
+    ),
+    gauge(
+        "wrkflw_webhook_pending",
+        "Deliveries that wait for their receiver.",
+    ),
+    gauge(
+        "wrkflw_webhook_oldest_seconds",
+        "Age of the oldest delivery that waits.",
+    ),
+    gauge("wrkflw_webhook_dead", "Deliveries that were given up."),
     gauge(
         "wrkflw_pool_connections",
         "Database connections by role and state.",

@@ -72,6 +72,44 @@ fn a_document_is_approved_from_the_command_line() {
 }
 
 #[test]
+fn work_changes_hands_from_the_command_line() {
+    let place = Place::new();
+    let _dev = place.start("dev --ephemeral --port 0");
+    let (id, task) = start(&place, "document/1");
+    place.data(&format!("task claim {task} --as reviewer"));
+    let owner = |line: String| text(&place.data(&line), "/task/owner");
+    let delegate = format!("task delegate {task} --to approver --reason away --as reviewer");
+    assert_eq!(owner(delegate), "approver");
+    assert_eq!(
+        owner(format!("task resolve {task} --as approver")),
+        "reviewer"
+    );
+    let reassign = format!("task reassign {task} --to reviewer2 --reason late --as admin");
+    assert_eq!(owner(reassign), "reviewer2");
+    let reset = place.data(&format!("task reset {task} --reason ill --as admin"));
+    assert_eq!(reset["task"]["status"], "PENDING");
+
+    let status = |line: String| text(&place.data(&line), "/instance/status");
+    let suspend = format!("instance suspend {id} --reason audit --as admin");
+    assert_eq!(status(suspend), "SUSPENDED");
+    let claim = place.run(&format!("task claim {task} --as reviewer"));
+    assert_eq!(claim.code, 5, "{}", claim.stderr);
+    assert!(claim.stderr.contains("[instance_suspended]"));
+    assert_eq!(
+        status(format!("instance resume {id} --as admin")),
+        "RUNNING"
+    );
+    let cancel = format!("instance cancel {id} --reason late --as admin");
+    assert_eq!(status(cancel), "CANCELLED");
+    let restart = format!(r#"instance restart {id} --data {{"title":"Again"}} --as author"#);
+    let restarted = place.data(&restart);
+    assert_eq!(
+        (&restarted["predecessor"], &restarted["data"]["title"]),
+        (&Value::String(id), &Value::String("Again".into()))
+    );
+}
+
+#[test]
 fn each_refusal_has_its_exit_code_and_a_next_step() {
     let place = Place::new();
     let _dev = place.start("dev --ephemeral --port 0");

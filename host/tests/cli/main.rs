@@ -1,5 +1,6 @@
 //! The program as its users run it: arguments in; data, hints and an exit code out.
 
+mod audit;
 mod dev;
 mod plugin;
 mod program;

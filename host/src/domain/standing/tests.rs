@@ -1,5 +1,8 @@
 //! Tables of who may act, and random worlds against the rules said in another way.
 
+use uuid::Uuid;
+
+use super::directory::{Change, Substitution};
 use super::*;
 use crate::domain::instance::Delegation;
 

@@ -86,14 +86,10 @@ impl<'a> Circle<'a> {
     pub(super) fn barred(self) -> BTreeSet<&'a str> {
         let requesters = self.instance.requesters.iter();
         let requesters = requesters.filter(|_| !self.own_work);
-        let decisions = self.stay.tasks.iter().filter_map(Task::decision);
-        let deciders = decisions.flat_map(|decision| {
-            std::iter::once(&decision.actor).chain(decision.on_behalf_of.as_ref())
-        });
         requesters
             .chain(&self.stay.exclude)
-            .chain(deciders)
             .map(String::as_str)
+            .chain(self.stay.tasks.iter().flat_map(deciders))
             .collect()
     }
 
@@ -117,15 +113,25 @@ impl<'a> Circle<'a> {
 
     /// So many members that, whoever of them is barred, there is one for each open task - if the group has them.
     pub(super) fn members_max(self) -> u32 {
-        let decisions = self.stay.tasks.iter().filter_map(Task::decision);
-        // A decision bars two people where one acted for the other.
-        let deciders = decisions.map(|decision| 1 + usize::from(decision.on_behalf_of.is_some()));
         let people = self.open().count()
-            + deciders.sum::<usize>()
+            + self.stay.tasks.iter().flat_map(deciders).count()
             + self.instance.requesters.len()
             + self.stay.exclude.len();
         u32::try_from(people.min(MEMBERS_MAX)).expect("a small number")
     }
+}
+
+/// Whom a decision bars from another in the stay: who made it, and in whose name.
+pub(super) fn deciders(task: &Task) -> impl Iterator<Item = &str> {
+    let decision = task.decision();
+    let named = decision.map(|decision| {
+        let principal = decision.on_behalf_of.as_deref();
+        // Somebody absent may have owned the task for another.
+        let owner = task.owner().filter(|owner| *owner != decision.actor);
+        let others = principal.into_iter().chain(owner);
+        std::iter::once(decision.actor.as_str()).chain(others)
+    });
+    named.into_iter().flatten()
 }
 
 /// Up to `people_max` people able to do the task.

@@ -2,6 +2,7 @@
 
 use super::deadline;
 use super::fault::{self, Fault, TurnError};
+use super::hands::Giving;
 use super::ladder::{Cause, Doubt};
 use super::{Phase, Turn};
 use crate::domain::answer::{Assignment, Offer, Principal};
@@ -31,6 +32,8 @@ pub(super) enum Looking {
     Able(Doubt),
     /// Whom the work goes to when nobody is, and what is known of the others.
     Ladder(Doubt, Findings),
+    /// To give a task to a known person.
+    Give(Box<Giving>),
 }
 
 impl Turn<'_> {
@@ -42,6 +45,7 @@ impl Turn<'_> {
             }
             Phase::Look(_, Looking::Able(doubt)) => self.reviewed(doubt, findings.clone()),
             Phase::Look(_, Looking::Ladder(doubt, known)) => self.climb(doubt, known, findings),
+            Phase::Look(_, Looking::Give(giving)) => self.given(*giving, findings)?,
             _ => unreachable!("the driver answers what was asked"),
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! Answers that the host does not accept, and the bounds on the text in them.
 
-use crate::domain::answer::{Reason, Violation};
+use crate::domain::answer::{Reason, Verdict, Violation};
 use crate::domain::rejection::Rejection;
 
 /// The longest text that flow logic may say to people, in bytes.
@@ -108,4 +108,13 @@ pub(super) fn violations(
         )?;
     }
     Ok(violations)
+}
+
+/// The guard's verdict as the caller's answer.
+pub(super) fn judge(verdict: Verdict) -> Result<(), TurnError> {
+    match verdict {
+        Verdict::Allow => Ok(()),
+        Verdict::Deny(because) => Err(Rejection::Forbidden(reason("guard", because)?).into()),
+        Verdict::Invalid(wrong) => Err(Rejection::Invalid(violations("guard", wrong)?).into()),
+    }
 }

@@ -7,6 +7,7 @@
 
 use super::able::{Ability, Circle};
 use super::assign::Looking;
+use super::recheck::ask_for_owners;
 use super::{Phase, Turn};
 use crate::domain::answer::Principal;
 use crate::domain::event::Event;
@@ -95,7 +96,7 @@ impl Turn<'_> {
         };
         let mut lookup = circle.lookup();
         if doubt.cause == Cause::Rechecked {
-            self.ask_for_owners(circle, &mut lookup);
+            ask_for_owners(circle, &mut lookup);
         } else {
             let ability = Ability::of(circle, &Findings::default());
             let is_settled = doubt.cause == Cause::Changed || ability.nobody.is_empty();

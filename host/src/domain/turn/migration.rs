@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::able::Circle;
 use super::ladder::Cause;
-use super::{Phase, Turn, TurnError, rules};
+use super::{Phase, Turn, TurnError, operation, rules};
 use crate::domain::answer::{Assignment, AttributeValue, Offer, OverdueAction, Violation};
 use crate::domain::event::Event;
 use crate::domain::graph::{AttributeType, FiredBy, Graph, State, StateKind};
@@ -35,7 +35,7 @@ pub(super) struct Migration {
 impl Turn<'_> {
     /// Goes over to the version of this turn, if the instance fits it.
     pub(super) fn migrate(&mut self, states: &BTreeMap<String, String>) -> Result<(), Rejection> {
-        rules::may_cancel(&self.instance)?;
+        operation::not_ended(&self.instance)?;
         let previous = self.context.previous;
         let previous = previous.expect("a migration comes with the version that is left");
         let target = self.context.version;

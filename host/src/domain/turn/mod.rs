@@ -5,7 +5,7 @@
 //! question left. Every answer is checked against the declared graph and the host's own rules before
 //! an event comes of it.
 //!
-//! Start reading at [`Turn::begin`]; the host's rules stand in `rules`, what a plan may say in `plan`, what
+//! Start reading at [`Turn::begin`]; the host's rules stand in `rules` and `standing`, what a plan may say in `plan`, what
 //! an assignment may say in `assign`.
 
 mod able;
@@ -13,12 +13,15 @@ mod assign;
 mod deadline;
 mod fault;
 mod fork;
+mod hands;
 mod ladder;
 mod matching;
 mod migration;
+mod operation;
 mod plan;
 mod recheck;
 mod rules;
+mod standing;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -27,7 +30,6 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::actor::Actor;
-use super::answer::Verdict;
 use super::apply::{Stamp, apply};
 use super::command::Command;
 use super::event::Event;
@@ -37,7 +39,6 @@ use super::instance::{Instance, StateInstance};
 use super::json::Json;
 use super::lookup::Lookup;
 use super::question::{Answer, AssignCause, Facts, Occurrence, Question, Source};
-use super::rejection::Rejection;
 use super::version::Version;
 
 use assign::Looking;
@@ -45,6 +46,7 @@ use ladder::Doubt;
 use migration::Migration;
 
 pub use fault::{Fault, TurnError};
+pub use hands::DELEGATIONS_MAX;
 pub use ladder::NOBODY_ABLE;
 pub use recheck::LOST_STANDING;
 
@@ -124,6 +126,8 @@ struct Moving {
 struct Deciding {
     task: TaskId,
     outcome: String,
+    /// In whose name, where that is not the actor's own.
+    on_behalf_of: Option<String>,
     comment: Option<String>,
     input: Json,
 }
@@ -207,7 +211,13 @@ impl<'a> Turn<'a> {
             at: context.now,
             actor: context.by(),
         };
-        let instance = apply(None, &event, stamp).expect("a start begins an instance");
+        let mut instance = apply(None, &event, stamp).expect("a start begins an instance");
+        let mut events = vec![event];
+        if let Some(predecessor) = instance.predecessor {
+            let event = Event::FlowRestarted { predecessor };
+            instance = apply(Some(instance), &event, stamp).expect("it goes on");
+            events.push(event);
+        }
         let proposed = Occurrence {
             state_instance: None,
             trigger: START.to_owned(),
@@ -226,7 +236,7 @@ impl<'a> Turn<'a> {
             ids,
             instance,
             revision: 1,
-            events: vec![event],
+            events,
             phase: Phase::Guard(proposed, After::Enter),
             entering: VecDeque::from([initial]),
             beginning: VecDeque::new(),
@@ -256,26 +266,15 @@ impl<'a> Turn<'a> {
             migration: None,
             router_steps: 0,
         };
+        operation::not_suspended(&turn.instance, command)?;
         match command {
             Command::Start { .. } => unreachable!("a start has no instance yet"),
-            Command::Claim { task } => {
-                let state = rules::may_claim(context, &turn.instance, *task)?;
-                turn.emit(Event::TaskClaimed {
-                    task: *task,
-                    state,
-                    owner: context.actor.id.clone(),
-                    on_behalf_of: None,
-                });
-            }
-            Command::Release { task } => {
-                let state = rules::may_release(context, &turn.instance, *task)?;
-                turn.emit(Event::TaskReleased {
-                    task: *task,
-                    state,
-                    owner: context.actor.id.clone(),
-                    reason: None,
-                });
-            }
+            Command::Claim { task } => turn.claim(*task)?,
+            Command::Release { task } => turn.release(*task)?,
+            Command::Delegate { task, to, reason } => turn.delegate(*task, to, reason)?,
+            Command::Resolve { task } => turn.resolve(*task)?,
+            Command::Reassign { task, to, reason } => turn.reassign(*task, to, reason)?,
+            Command::Reset { task, reason } => turn.reset(*task, reason)?,
             Command::Decide {
                 task,
                 outcome,
@@ -285,18 +284,15 @@ impl<'a> Turn<'a> {
                 let deciding = Deciding {
                     task: *task,
                     outcome: outcome.clone(),
+                    on_behalf_of: None,
                     comment: comment.clone(),
                     input: input.clone(),
                 };
                 turn.phase = rules::may_decide(context, &turn.instance, deciding)?;
             }
-            Command::Cancel { reason, .. } => {
-                rules::may_cancel(&turn.instance)?;
-                turn.cancel_open_tasks(None);
-                turn.emit(Event::FlowCancelled {
-                    reason: reason.clone(),
-                });
-            }
+            Command::Cancel { reason, .. } => turn.cancel(reason)?,
+            Command::Suspend { reason, .. } => turn.suspend(reason)?,
+            Command::Resume { .. } => turn.go_on()?,
             Command::Migrate { states, .. } => turn.migrate(states)?,
             Command::Recheck { .. } => turn.doubt_all(),
             Command::Deadline {
@@ -363,7 +359,7 @@ impl<'a> Turn<'a> {
     pub fn answer(&mut self, answer: Answer) -> Result<(), TurnError> {
         match (std::mem::replace(&mut self.phase, Phase::Settle), answer) {
             (Phase::Guard(occurrence, after), Answer::Verdict(verdict)) => {
-                judge(verdict)?;
+                fault::judge(verdict)?;
                 if let After::Transition(moving) = after {
                     self.phase = Phase::Transition(occurrence, moving);
                 }
@@ -503,16 +499,6 @@ impl<'a> Turn<'a> {
         self.instance = folded.expect("a turn emits what can happen");
         self.doubt_after(&event);
         self.events.push(event);
-    }
-}
-
-fn judge(verdict: Verdict) -> Result<(), TurnError> {
-    match verdict {
-        Verdict::Allow => Ok(()),
-        Verdict::Deny(reason) => Err(Rejection::Forbidden(fault::reason("guard", reason)?).into()),
-        Verdict::Invalid(violations) => {
-            Err(Rejection::Invalid(fault::violations("guard", violations)?).into())
-        }
     }
 }
 

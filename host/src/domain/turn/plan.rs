@@ -102,7 +102,7 @@ impl Turn<'_> {
                 state: moving.state,
                 state_name: from.clone(),
                 outcome: deciding.outcome,
-                on_behalf_of: self.context.actor.on_behalf_of.clone(),
+                on_behalf_of: deciding.on_behalf_of,
                 comment: deciding.comment,
                 input: deciding.input,
             });

@@ -3,7 +3,6 @@
 
 use super::Turn;
 use super::able::Circle;
-use crate::domain::answer::Principal;
 use crate::domain::event::Event;
 use crate::domain::ids::StateId;
 use crate::domain::instance::{Holding, Task, TaskStatus};
@@ -12,17 +11,17 @@ use crate::domain::lookup::{Findings, Lookup};
 /// Why a task went back to its candidates.
 pub const LOST_STANDING: &str = "lost_standing";
 
-impl Turn<'_> {
-    /// Adds what there is to know of those who claimed a task of the stay.
-    pub(super) fn ask_for_owners(&self, circle: Circle<'_>, lookup: &mut Lookup) {
-        for (owner, holding) in circle.open().filter_map(claimed) {
-            lookup.memberships_of.insert(owner.to_owned());
-            if holding.on_behalf_of.is_some() {
-                lookup.stand_ins_of.insert(owner.to_owned());
-            }
+/// Adds what there is to know of those who claimed a task of the stay.
+pub(super) fn ask_for_owners(circle: Circle<'_>, lookup: &mut Lookup) {
+    for (owner, holding) in circle.open().filter_map(claimed) {
+        lookup.memberships_of.insert(owner.to_owned());
+        if holding.on_behalf_of.is_some() {
+            lookup.stand_ins_of.insert(owner.to_owned());
         }
     }
+}
 
+impl Turn<'_> {
     /// Takes tasks back from those who are no longer among their candidates, nor stand in for one.
     pub(super) fn release_lost(&mut self, state: StateId, findings: &Findings) {
         let Some(circle) = self.circle(state) else {
@@ -76,9 +75,6 @@ fn claimed(task: &Task) -> Option<(&str, &Holding)> {
 }
 
 fn is_offered(task: &Task, person: &str, groups: &[String]) -> bool {
-    task.candidates.iter().any(|candidate| match candidate {
-        Principal::User(id) => id == person,
-        Principal::Group(id) => groups.contains(id),
-        Principal::ManagerOf(_) => false,
-    })
+    let mut candidates = task.candidates.iter();
+    candidates.any(|candidate| candidate.includes(person, groups))
 }

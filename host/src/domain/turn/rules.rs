@@ -1,10 +1,13 @@
-//! What the host alone judges, before flow logic is asked. No plugin can loosen it.
+//! What the host alone judges of starts and decisions, before flow logic is asked. No plugin can loosen it.
+//!
+//! Who may work in a stay, and for whom, stands in `standing`; how tasks change hands in `hands`.
 
+use super::standing::Place;
 use super::{After, Context, Deciding, Moving, Phase};
 use crate::domain::actor::Actor;
-use crate::domain::answer::{Principal, Violation};
-use crate::domain::graph::{FiredBy, State};
-use crate::domain::ids::{StateId, TaskId};
+use crate::domain::answer::Violation;
+use crate::domain::graph::FiredBy;
+use crate::domain::ids::TaskId;
 use crate::domain::instance::{Instance, StateInstance, Status, Task, TaskStatus};
 use crate::domain::json::Json;
 use crate::domain::question::{Occurrence, Source};
@@ -27,67 +30,19 @@ pub(super) fn may_start(context: Context<'_>, data: &Json) -> Result<(), Rejecti
     }
 }
 
-pub(super) fn may_claim(
-    context: Context<'_>,
-    instance: &Instance,
-    id: TaskId,
-) -> Result<StateId, Rejection> {
-    let (stay, task) = open(instance, id)?;
-    may_work(context, instance, stay)?;
-    if !is_candidate(context.actor, task) {
-        let message = format!(
-            "{} is not among the candidates of this task: {}",
-            context.actor.id,
-            candidates(task)
-        );
-        return Err(Rejection::forbidden("not_a_candidate", message));
-    }
-    match &task.status {
-        TaskStatus::Claimed {
-            owner, claimed_at, ..
-        } => Err(Rejection::Taken(Winner {
-            task: id,
-            action: "claimed",
-            by: Some(owner.clone()),
-            at: *claimed_at,
-            outcome: None,
-        })),
-        TaskStatus::Pending | TaskStatus::Completed { .. } | TaskStatus::Cancelled { .. } => {
-            Ok(stay.id)
-        }
-    }
-}
-
-pub(super) fn may_release(
-    context: Context<'_>,
-    instance: &Instance,
-    id: TaskId,
-) -> Result<StateId, Rejection> {
-    let (stay, task) = open(instance, id)?;
-    is_owner(context.actor, task, "release")?;
-    Ok(stay.id)
-}
-
-pub(super) fn may_cancel(instance: &Instance) -> Result<(), Rejection> {
-    match instance.status.ended_at() {
-        Some(at) => Err(Rejection::Ended {
-            id: instance.id,
-            status: instance.status.name(),
-            at,
-        }),
-        None => Ok(()),
-    }
-}
-
 /// The question to the guard that a decision begins with.
 pub(super) fn may_decide(
     context: Context<'_>,
     instance: &Instance,
-    deciding: Deciding,
+    mut deciding: Deciding,
 ) -> Result<Phase, Rejection> {
     let (stay, task) = open(instance, deciding.task)?;
-    may_work(context, instance, stay)?;
-    is_owner(context.actor, task, "decide")?;
+    let place = Place {
+        context,
+        instance,
+        stay,
+    };
+    deciding.on_behalf_of = place.acting_for(task, "decide")?;
     may_trigger(context, stay, &deciding.outcome)?;
     if let Some(form) = &task.form {
         let schema = Schema::compile(form).expect("forms are compiled when they are offered");
@@ -98,7 +53,10 @@ pub(super) fn may_decide(
         trigger: deciding.outcome.clone(),
         source: Source::Task {
             task: deciding.task.to_string(),
-            actor: context.actor.clone(),
+            actor: Actor {
+                on_behalf_of: deciding.on_behalf_of.clone(),
+                ..context.actor.clone()
+            },
             comment: deciding.comment.clone(),
         },
         input: deciding.input.clone(),
@@ -113,7 +71,7 @@ pub(super) fn may_decide(
 }
 
 /// The open task of this id; otherwise who ended it, or the instance.
-fn open(instance: &Instance, id: TaskId) -> Result<(&StateInstance, &Task), Rejection> {
+pub(super) fn open(instance: &Instance, id: TaskId) -> Result<(&StateInstance, &Task), Rejection> {
     if let Some(found) = instance
         .open_task(id)
         .filter(|(_, task)| task.status.is_open())
@@ -154,47 +112,6 @@ fn open(instance: &Instance, id: TaskId) -> Result<(&StateInstance, &Task), Reje
     }
 }
 
-fn declared<'a>(context: Context<'a>, stay: &StateInstance) -> &'a State {
-    context
-        .version
-        .graph
-        .state(&stay.name)
-        .expect("stays are in declared states")
-}
-
-/// Nobody works on their own request, on what they are excluded from, or twice in one stay.
-fn may_work(
-    context: Context<'_>,
-    instance: &Instance,
-    stay: &StateInstance,
-) -> Result<(), Rejection> {
-    let id = &context.actor.id;
-    if instance.requesters.contains(id) && !declared(context, stay).own_work {
-        let message = format!(
-            "{id} requested this instance and does not work on it in {}",
-            stay.name
-        );
-        return Err(Rejection::forbidden("own_request", message));
-    }
-    if stay.exclude.contains(id) {
-        return Err(Rejection::forbidden(
-            "excluded",
-            format!("{id} is excluded from work in {}", stay.name),
-        ));
-    }
-    let decided = |task: &Task| {
-        task.decision()
-            .is_some_and(|decision| decision.actor == *id)
-    };
-    if stay.tasks.iter().any(decided) {
-        return Err(Rejection::forbidden(
-            "already_decided",
-            format!("{id} has already decided in {}", stay.name),
-        ));
-    }
-    Ok(())
-}
-
 fn may_trigger(context: Context<'_>, stay: &StateInstance, outcome: &str) -> Result<(), Rejection> {
     let graph = &context.version.graph;
     let by_decision = |by: &[FiredBy]| by.contains(&FiredBy::Decision);
@@ -224,41 +141,6 @@ fn may_trigger(context: Context<'_>, stay: &StateInstance, outcome: &str) -> Res
         )),
         Some(_) | None => Ok(()),
     }
-}
-
-fn is_owner(actor: &Actor, task: &Task, what: &str) -> Result<(), Rejection> {
-    match task.owner() {
-        Some(owner) if owner == actor.id => Ok(()),
-        Some(owner) => Err(Rejection::forbidden(
-            "not_owner",
-            format!("only its owner {owner} may {what} this task"),
-        )),
-        None => Err(Rejection::forbidden(
-            "not_owner",
-            format!("nobody owns this task; claim it before you {what} it"),
-        )),
-    }
-}
-
-fn is_candidate(actor: &Actor, task: &Task) -> bool {
-    task.candidates.iter().any(|candidate| match candidate {
-        Principal::User(id) => *id == actor.id,
-        Principal::Group(id) => actor.is_in(id),
-        Principal::ManagerOf(_) => false,
-    })
-}
-
-fn candidates(task: &Task) -> String {
-    let name = |principal: &Principal| match principal {
-        Principal::User(id) => format!("user {id}"),
-        Principal::Group(id) => format!("group {id}"),
-        Principal::ManagerOf(id) => format!("the manager of {id}"),
-    };
-    task.candidates
-        .iter()
-        .map(name)
-        .collect::<Vec<_>>()
-        .join(", ")
 }
 
 pub(super) fn satisfies(schema: &Schema, below: &str, document: &Json) -> Result<(), Rejection> {

@@ -34,7 +34,10 @@ impl Claims {
         check_time(token, settings.leeway, now)?;
         check_place(token, settings)?;
         let tenant = match token.get(&settings.tenant_claim) {
-            None | Some(Value::Null) => settings.default_tenant.clone(),
+            None | Some(Value::Null) => settings
+                .default_tenant
+                .clone()
+                .ok_or_else(|| unfit(&settings.tenant_claim))?,
             named => text(named, &settings.tenant_claim)?.to_owned(),
         };
         let claims = Claims {

@@ -51,8 +51,8 @@ pub struct AuthSettings {
     pub tenant_claim: String,
     /// The claim that lists the roles.
     pub roles_claim: String,
-    /// The tenant of a token that names none.
-    pub default_tenant: String,
+    /// The tenant of a token that names none; without it, such a token is refused.
+    pub default_tenant: Option<String>,
     /// How far `exp` and `nbf` are stretched for clocks that differ.
     pub leeway: Duration,
 }
@@ -66,7 +66,7 @@ impl Default for AuthSettings {
             audience: None,
             tenant_claim: "tenant".to_owned(),
             roles_claim: "roles".to_owned(),
-            default_tenant: "default".to_owned(),
+            default_tenant: None,
             leeway: Duration::from_secs(30),
         }
     }
@@ -108,6 +108,16 @@ impl AuthSettings {
                     "the claim \"{name}\" can name neither tenant nor roles: choose another name"
                 ));
             }
+        }
+        if self
+            .default_tenant
+            .as_ref()
+            .is_some_and(|tenant| tenant.trim().is_empty())
+        {
+            return Err(format!(
+                "the default tenant has no name: name one, or leave it out and have every token carry the claim \"{}\"",
+                self.tenant_claim
+            ));
         }
         if self.tenant_claim == self.roles_claim {
             return Err(format!(
@@ -237,5 +247,7 @@ mod tests {
             refusal(|settings| settings.leeway = Duration::from_secs(301))
                 .contains("at most 300 s")
         );
+        let nameless = refusal(|settings| settings.default_tenant = Some(" ".to_owned()));
+        assert!(nameless.contains("the claim \"tenant\""), "{nameless}");
     }
 }

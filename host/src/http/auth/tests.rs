@@ -88,6 +88,34 @@ async fn check(authorization: &str) -> Result<Claims, AuthError> {
 }
 
 #[tokio::test]
+async fn a_token_without_a_tenant_is_of_the_default_one_if_there_is_one() {
+    let mut null = good();
+    null["tenant"] = Value::Null;
+    for token in [hs256(&content("tenant", Value::Null)), hs256(&null)] {
+        let refused = check(&token).await.unwrap_err();
+        assert_eq!(refused.code(), "token_claim_invalid");
+        assert!(
+            refused.to_string().contains("the claim tenant"),
+            "{refused}"
+        );
+        let single = AuthSettings {
+            default_tenant: Some("acme".to_owned()),
+            ..settings()
+        };
+        let authenticator = Authenticator::new(single, Hands::new().clock()).unwrap();
+        let claims = authenticator.authenticate(Some(&token)).await.unwrap();
+        assert_eq!(claims.tenant, "acme");
+        // Who names a tenant means that one.
+        let other = hs256(&content("tenant", json!("other")));
+        let claims = authenticator.authenticate(Some(&other)).await.unwrap();
+        assert_eq!(claims.tenant, "other");
+        let wrong = hs256(&content("tenant", json!("")));
+        let refused = authenticator.authenticate(Some(&wrong)).await.unwrap_err();
+        assert_eq!(refused.code(), "token_claim_invalid");
+    }
+}
+
+#[tokio::test]
 async fn a_good_token_says_who_acts() {
     let claims = check(&hs256(&good())).await.unwrap();
     assert_eq!(
@@ -96,10 +124,6 @@ async fn a_good_token_says_who_acts() {
     );
     assert_eq!(claims.roles, ["publisher", "operator"]);
 
-    let plain = check(&hs256(&content("tenant", Value::Null)))
-        .await
-        .unwrap();
-    assert_eq!(plain.tenant, "default");
     assert_eq!(
         check(&hs256(&content("roles", json!("one"))))
             .await

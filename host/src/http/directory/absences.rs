@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::{Told, missing, run_of, settle};
 use crate::clock;
 use crate::domain::absence::Absence;
-use crate::domain::standing::{Change, Substitution};
+use crate::domain::standing::directory::{Change, Substitution};
 use crate::engine::{Error, Identity, Preview};
 use crate::http::App;
 use crate::http::extract::{Body, Caller, DryRun, Options, Path, Query, check_name};

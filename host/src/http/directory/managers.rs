@@ -5,7 +5,7 @@ use serde::Deserialize;
 use utoipa::ToSchema;
 
 use super::{Told, find_person, run_of, settle};
-use crate::domain::standing::Change;
+use crate::domain::standing::directory::Change;
 use crate::engine::Identity;
 use crate::http::App;
 use crate::http::extract::{Body, Caller, DryRun, Path, Query, check_name};

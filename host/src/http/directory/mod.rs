@@ -11,7 +11,7 @@ use utoipa::ToSchema;
 use super::App;
 use super::extract::{Body, Caller, DryRun, Path, Query, check_name};
 use super::problem::Problem;
-use crate::domain::standing::Change;
+use crate::domain::standing::directory::Change;
 use crate::engine::{Error, Identity, Preview};
 use crate::store::directory::people::{Group, Person};
 use crate::store::directory::{Membership, Put, Run};

@@ -7,7 +7,7 @@ use sqlx::PgConnection;
 
 use crate::domain::absence::LINKS_MAX;
 use crate::domain::ids::TenantId;
-use crate::domain::standing::{Directory, Substitution};
+use crate::domain::standing::directory::{Directory, Substitution};
 use crate::store::time::Time;
 use crate::store::{Store, StoreError};
 

@@ -79,13 +79,21 @@ impl Guest for Hostile {
 
     fn assign(facts: Snapshot, _state: String, _cause: AssignCause) -> Assignment {
         let wanted = Wanted::of(&[&facts.instance.data]);
-        misbehave(wanted.within("assign"));
+        let behaviour = wanted.within("assign");
+        misbehave(behaviour);
         let group = text(&facts.config, "candidates").unwrap_or_else(|| "reviewers".into());
+        let initiator = facts.instance.initiator;
+        let (candidate, owner) = match behaviour {
+            "own_initiator" => (Principal::Group(group), Some(initiator)),
+            "offer_initiator" => (Principal::User(initiator), None),
+            "offer_manager" => (Principal::ManagerOf(initiator), None),
+            _ => (Principal::Group(group), None),
+        };
         Assignment {
             offers: vec![Offer {
                 label: "work".into(),
-                candidates: vec![Principal::Group(group)],
-                owner: None,
+                candidates: vec![candidate],
+                owner,
                 form: None,
                 deadlines: vec![],
             }],
@@ -225,6 +233,7 @@ fn plan(behaviour: &str) -> Result<Plan, Reason> {
         "bad_decimal" => {
             plan.attributes = attribute("amount", AttributeValue::Decimal("1e9".into()));
         }
+        "attributes" => plan.attributes = every_type(),
         "not_finite" => plan.attributes = attribute("amount", AttributeValue::Float(f64::NAN)),
         "bad_timestamp" => {
             plan.attributes = attribute("amount", AttributeValue::Timestamp("soon".into()));
@@ -237,6 +246,29 @@ fn plan(behaviour: &str) -> Result<Plan, Reason> {
         _ => {}
     }
     Ok(plan)
+}
+
+/// An attribute of each type.
+fn every_type() -> Vec<Attribute> {
+    [
+        (
+            "amount",
+            AttributeValue::Decimal("1000.000000000000000000000000000001".into()),
+        ),
+        ("region", AttributeValue::Text("EU".into())),
+        ("urgent", AttributeValue::Boolean(true)),
+        ("score", AttributeValue::Float(0.5)),
+        (
+            "ordered",
+            AttributeValue::Timestamp("2026-01-31T12:00:00.000Z".into()),
+        ),
+        ("mark", AttributeValue::Bytes(vec![0, 255])),
+    ]
+    .map(|(name, value)| Attribute {
+        name: name.into(),
+        value: Some(value),
+    })
+    .into()
 }
 
 fn reason() -> Reason {
@@ -292,9 +324,18 @@ fn definition() -> Definition {
             r#"{"type": "object", "properties": {"behaviour": {"type": "string"}, "function": {"type": "string"}}}"#
                 .into(),
         ),
-        attributes: vec![AttributeDeclaration {
-            name: "amount".into(),
-            kind: AttributeType::Decimal,
-        }],
+        attributes: [
+            ("amount", AttributeType::Decimal),
+            ("region", AttributeType::Text),
+            ("urgent", AttributeType::Boolean),
+            ("score", AttributeType::Float),
+            ("ordered", AttributeType::Timestamp),
+            ("mark", AttributeType::Bytes),
+        ]
+        .map(|(name, kind)| AttributeDeclaration {
+            name: name.into(),
+            kind,
+        })
+        .into(),
     }
 }

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::town::Town;
-use crate::domain::actor::Actor;
+use crate::domain::actor::{Actor, StandIn};
 use crate::domain::answer::{Assignment, Offer, Plan, Principal, Reason, Verdict, Waiting};
 use crate::domain::command::Command;
 use crate::domain::graph::{
@@ -316,6 +316,30 @@ pub(super) fn person(id: &str) -> Actor {
         permissions: vec![],
         on_behalf_of: None,
         stands_in_for: vec![],
+    }
+}
+
+/// Of no group, standing in for these people, who are of the crew.
+pub(super) fn substitute(id: &str, absent: &[&str]) -> Actor {
+    let stand_in = |person: &&str| StandIn {
+        person: (*person).to_owned(),
+        groups: vec!["crew".into()],
+        definition: None,
+        via: vec![],
+    };
+    Actor {
+        groups: vec![],
+        stands_in_for: absent.iter().map(stand_in).collect(),
+        ..person(id)
+    }
+}
+
+/// A directory that knows all of whom it is asked, but `nobody`.
+pub(super) fn everybody(lookup: &Lookup) -> Findings {
+    let known = lookup.people.iter().filter(|id| *id != "nobody");
+    Findings {
+        people: known.cloned().collect(),
+        ..Town::new().found(lookup)
     }
 }
 

@@ -1,0 +1,82 @@
+//! What of a tenant's directory decides who may act, as of one moment; and what a change would make of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use uuid::Uuid;
+
+/// The part of a tenant's directory that matters, as of one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Directory {
+    pub members: BTreeMap<String, BTreeSet<String>>,
+    /// Groups of which only the first members are known.
+    pub cut: BTreeSet<String>,
+    pub managers: BTreeMap<String, String>,
+    /// The absences that hold at the moment, by the absent person.
+    pub substitutions: BTreeMap<String, Vec<Substitution>>,
+}
+
+/// Somebody stands in for somebody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Substitution {
+    pub absence: Uuid,
+    pub person: String,
+    pub substitute: String,
+    /// For work of this definition alone; none for all.
+    pub definition: Option<String>,
+}
+
+/// What might become of a directory, judged as if it held from now on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    Joins {
+        group: String,
+        person: String,
+    },
+    Leaves {
+        group: String,
+        person: String,
+    },
+    Managed {
+        person: String,
+        manager: Option<String>,
+    },
+    Absent(Substitution),
+    Back {
+        absence: Uuid,
+        person: String,
+    },
+}
+
+impl Directory {
+    /// The directory after the change.
+    #[must_use]
+    pub fn after(&self, change: &Change) -> Directory {
+        let mut after = self.clone();
+        match change {
+            Change::Joins { group, person } => {
+                let members = after.members.entry(group.clone()).or_default();
+                members.insert(person.clone());
+            }
+            Change::Leaves { group, person } => {
+                if let Some(members) = after.members.get_mut(group) {
+                    members.remove(person);
+                }
+            }
+            Change::Managed { person, manager } => {
+                after.managers.remove(person);
+                let manager = manager.clone().map(|manager| (person.clone(), manager));
+                after.managers.extend(manager);
+            }
+            Change::Absent(one) => {
+                let theirs = after.substitutions.entry(one.person.clone()).or_default();
+                theirs.push(one.clone());
+            }
+            Change::Back { absence, person } => {
+                if let Some(theirs) = after.substitutions.get_mut(person) {
+                    theirs.retain(|one| one.absence != *absence);
+                }
+            }
+        }
+        after
+    }
+}

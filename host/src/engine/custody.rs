@@ -1,0 +1,244 @@
+//! The chain of custody of decisions: what each says, by its entry in the audit, and whether its seal holds for exactly
+//! that. A change of the entry or of the decision's row shows in the seal; a change of both, in the chain.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::Engine;
+use super::request::Identity;
+use super::seal::Verdict;
+use crate::domain::audit::{Head, Stream, StreamKind};
+use crate::domain::event::Event;
+use crate::domain::ids::{InstanceId, TaskId, TenantId, hex};
+use crate::domain::instance::{Decision, Entity};
+use crate::store::StoreError;
+use crate::store::custody::{CustodyCursor, CustodyQuestion, CustodyRow, LinkRow};
+
+/// One decision, as its entry in the audit tells it.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CustodyRecord {
+    pub instance_id: Uuid,
+    pub definition_key: String,
+    /// The version that was in force.
+    pub definition_version: u32,
+    pub entity_type: String,
+    pub entity_id: String,
+    /// Who started the instance.
+    pub initiator: String,
+    /// Whose request it is.
+    pub requesters: Vec<String>,
+    pub task_id: Option<Uuid>,
+    /// None, like outcome, comment and whom it was made for, where the entry was made unreadable.
+    pub state: Option<String>,
+    pub outcome: Option<String>,
+    pub actor: Option<String>,
+    pub on_behalf_of: Option<String>,
+    pub comment: Option<String>,
+    #[schema(value_type = String, format = DateTime)]
+    pub decided_at: Timestamp,
+    /// None where the decision's row is gone.
+    pub signature: Option<Signature>,
+    pub entry: ChainLink,
+}
+
+/// The HMAC-SHA256 of a decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Signature {
+    pub key_id: String,
+    pub mac_version: i16,
+    /// Hexadecimal.
+    pub mac: String,
+    pub standing: SealStanding,
+}
+
+/// What this host finds when it makes the signature again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SealStanding {
+    Valid,
+    /// Entry and signature do not belong together.
+    Invalid,
+    /// This host has no key of that name.
+    UnknownKey,
+    /// This host does not know signatures of that version.
+    UnknownVersion,
+}
+
+/// An entry with all that its hash covers; of evidence its digest.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ChainLink {
+    pub seq: u64,
+    pub id: Uuid,
+    pub r#type: String,
+    pub revision: u32,
+    pub command_id: Uuid,
+    pub actor: Option<String>,
+    pub task_id: Option<Uuid>,
+    #[schema(value_type = String, format = DateTime)]
+    pub occurred_at: Timestamp,
+    pub event_seq: Option<u64>,
+    /// The text that the hash covers, as it is stored.
+    pub payload: String,
+    /// Hexadecimal, as the rest.
+    pub salt: String,
+    /// SHA-256 of the salt and the evidence; none where the entry has no evidence.
+    pub evidence_digest: Option<String>,
+    /// Of the entry before; none where that is missing.
+    pub previous_hash: Option<String>,
+    pub hash: String,
+}
+
+/// What evidence says of the version that it was given by.
+#[derive(Deserialize)]
+struct Evidence {
+    definition: String,
+    version: u32,
+}
+
+impl Engine {
+    /// A page of decisions, oldest first, each with its place.
+    pub async fn custody(
+        &self,
+        who: &Identity,
+        question: &CustodyQuestion,
+    ) -> Result<Vec<(CustodyCursor, CustodyRecord)>, StoreError> {
+        let rows = self.store().custody(who.tenant, question).await?;
+        let record = |row: CustodyRow| (row.cursor(), self.record(who, &question.entity, row));
+        Ok(rows.into_iter().map(record).collect())
+    }
+
+    fn record(&self, who: &Identity, entity: &Entity, row: CustodyRow) -> CustodyRecord {
+        let entry = &row.entry;
+        let told = told(entry);
+        let evidence = row
+            .evidence
+            .as_deref()
+            .and_then(|text| serde_json::from_str(text).ok());
+        let (key, version) = match evidence {
+            Some(Evidence {
+                definition,
+                version,
+            }) => (definition, version),
+            None => (row.definition_key, row.definition_version),
+        };
+        let signature = row.seal.map(|seal| Signature {
+            standing: match &told {
+                Some((task, decision, _)) => SealStanding::of(self.seals().verdict(
+                    (&seal.key_id, seal.version, &seal.mac),
+                    &who.tenant_name,
+                    (row.instance, *task),
+                    decision,
+                )),
+                None => SealStanding::Invalid,
+            },
+            key_id: seal.key_id,
+            mac_version: seal.version,
+            mac: hex(&seal.mac),
+        });
+        let (decision, state) = match told {
+            Some((_, decision, state)) => (Some(decision), Some(state)),
+            None => (None, None),
+        };
+        CustodyRecord {
+            instance_id: row.instance.0,
+            definition_key: key,
+            definition_version: version,
+            entity_type: entity.kind.clone(),
+            entity_id: entity.id.clone(),
+            initiator: row.initiator,
+            requesters: row.requesters,
+            task_id: entry.task_id,
+            state,
+            outcome: decision.as_ref().map(|decision| decision.outcome.clone()),
+            actor: entry.actor.clone(),
+            on_behalf_of: decision
+                .as_ref()
+                .and_then(|decision| decision.on_behalf_of.clone()),
+            comment: decision.and_then(|decision| decision.comment),
+            decided_at: entry.occurred_at,
+            signature,
+            entry: ChainLink::of(row.entry, who.tenant, row.instance),
+        }
+    }
+}
+
+impl SealStanding {
+    /// The word for it, as JSON has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            SealStanding::Valid => "valid",
+            SealStanding::Invalid => "invalid",
+            SealStanding::UnknownKey => "unknown_key",
+            SealStanding::UnknownVersion => "unknown_version",
+        }
+    }
+
+    fn of(verdict: Verdict) -> SealStanding {
+        match verdict {
+            Verdict::Valid => SealStanding::Valid,
+            Verdict::Invalid => SealStanding::Invalid,
+            Verdict::UnknownKey => SealStanding::UnknownKey,
+            Verdict::UnknownVersion => SealStanding::UnknownVersion,
+        }
+    }
+}
+
+impl ChainLink {
+    fn of(row: LinkRow, tenant: TenantId, instance: InstanceId) -> ChainLink {
+        let stream = Stream {
+            tenant,
+            kind: StreamKind::Instance,
+            id: instance.0,
+        };
+        let before = match row.seq {
+            1 => Some(Head::genesis(stream).hash.to_vec()),
+            _ => row.previous_hash,
+        };
+        ChainLink {
+            seq: row.seq,
+            id: row.id,
+            r#type: row.r#type,
+            revision: row.revision,
+            command_id: row.command_id,
+            actor: row.actor,
+            task_id: row.task_id,
+            occurred_at: row.occurred_at,
+            event_seq: row.event_seq,
+            payload: row.payload,
+            salt: hex(&row.salt),
+            evidence_digest: row.evidence_digest.map(|digest| hex(&digest)),
+            previous_hash: before.map(|hash| hex(&hash)),
+            hash: hex(&row.hash),
+        }
+    }
+}
+
+/// The decision of an entry with its task and state, if the entry can be read.
+fn told(entry: &LinkRow) -> Option<(TaskId, Decision, String)> {
+    let Ok(Event::DecisionRecorded {
+        task,
+        state_name,
+        outcome,
+        on_behalf_of,
+        comment,
+        input,
+        ..
+    }) = serde_json::from_str(&entry.payload)
+    else {
+        return None;
+    };
+    let decision = Decision {
+        outcome,
+        actor: entry.actor.clone()?,
+        on_behalf_of,
+        comment,
+        input,
+        decided_at: entry.occurred_at,
+    };
+    Some((task, decision, state_name))
+}

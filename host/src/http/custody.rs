@@ -1,0 +1,255 @@
+//! The chain of custody: every decision about an entity or in an instance, in the order of time, with what it takes to
+//! verify it without this host.
+//!
+//! JSON comes in pages. CSV is one file: it is written page by page as it is read, so its length costs no memory, and
+//! a failure on the way breaks the transfer off, so that nobody takes a part for the whole.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::try_unfold;
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::extract::{Caller, Path, Query};
+use super::page::{LIMIT_MAX, Page, decode, encode, limit};
+use super::problem::Problem;
+use super::{App, csv};
+use crate::domain::ids::InstanceId;
+use crate::domain::instance::Entity;
+use crate::engine::{CustodyRecord, Error, Identity};
+use crate::store::custody::{CustodyCursor, CustodyQuestion};
+
+/// Pages that one file has at the most.
+const PAGES_MAX: u32 = 10_000;
+/// The columns of the file.
+const COLUMNS: [&str; 22] = [
+    "decided_at",
+    "instance_id",
+    "definition",
+    "definition_version",
+    "entity_type",
+    "entity_id",
+    "state",
+    "task_id",
+    "outcome",
+    "actor",
+    "on_behalf_of",
+    "comment",
+    "initiator",
+    "requesters",
+    "entry_id",
+    "seq",
+    "hash",
+    "previous_hash",
+    "key_id",
+    "mac_version",
+    "mac",
+    "seal",
+];
+
+/// How the export is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Format {
+    /// Pages, with all that a verifier needs.
+    #[default]
+    Json,
+    /// One file (RFC 4180). A cell that begins with `=`, `+`, `-`, `@`, a tab or an end of line has an apostrophe before it.
+    Csv,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CustodyQuery {
+    /// `json` (default), in pages, or `csv`, as one file.
+    #[serde(default)]
+    #[param(inline)]
+    pub format: Format,
+    /// Only decisions of this definition.
+    pub definition: Option<String>,
+    pub after: Option<String>,
+    #[param(minimum = 1, maximum = 100)]
+    pub limit: Option<u32>,
+}
+
+/// Exports every decision about an entity, oldest first, with its audit entry and signature.
+#[utoipa::path(get, path = "/v1/entities/{type}/{id}/custody", tag = "entities",
+    params(("type" = String, Path), ("id" = String, Path), CustodyQuery),
+    responses((status = 200, content((Page<CustodyRecord> = "application/json"), (String = "text/csv")))))]
+pub(super) async fn of_entity(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path((kind, id)): Path<(String, String)>,
+    Query(query): Query<CustodyQuery>,
+) -> Result<Response, Problem> {
+    app.engine.permit(&who, "audit:read").await?;
+    export(app, who, (Entity { kind, id }, None), query).await
+}
+
+/// Exports every decision of an instance, oldest first, with its audit entry and signature.
+#[utoipa::path(get, path = "/v1/instances/{id}/custody", tag = "instances", params(("id" = Uuid, Path), CustodyQuery),
+    responses((status = 200, content((Page<CustodyRecord> = "application/json"), (String = "text/csv")))))]
+pub(super) async fn of_instance(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    Query(query): Query<CustodyQuery>,
+) -> Result<Response, Problem> {
+    app.engine.permit(&who, "audit:read").await?;
+    let instance = InstanceId(id);
+    let entity = app.engine.store().entity_of(who.tenant, instance).await?;
+    let entity = entity.ok_or_else(|| Error::NotFound {
+        what: "instance",
+        id: id.to_string(),
+    })?;
+    export(app, who, (entity, Some(instance)), query).await
+}
+
+async fn export(
+    app: App,
+    who: Identity,
+    (entity, instance): (Entity, Option<InstanceId>),
+    query: CustodyQuery,
+) -> Result<Response, Problem> {
+    let whole = query.format == Format::Csv;
+    if whole && (query.after.is_some() || query.limit.is_some()) {
+        let detail = "csv is the whole export as one file; leave after and limit out";
+        return Err(Problem::new("malformed_request", detail));
+    }
+    let limit = limit(if whole { Some(LIMIT_MAX) } else { query.limit })?;
+    let question = CustodyQuestion {
+        entity,
+        instance,
+        definition: query.definition,
+        after: decode(query.after.as_deref())?,
+        limit: i64::from(limit) + 1,
+    };
+    let first = Part::read(&app, &who, &question, limit).await?;
+    if whole {
+        return Ok(file(app, who, question, first));
+    }
+    let page = Page {
+        data: first.records,
+        page: super::page::Next {
+            next: first.next.map(|last| encode(&last.to_string())),
+        },
+    };
+    Ok(axum::Json(page).into_response())
+}
+
+/// A page, and where the next one begins.
+struct Part {
+    records: Vec<CustodyRecord>,
+    next: Option<CustodyCursor>,
+}
+
+impl Part {
+    async fn read(
+        app: &App,
+        who: &Identity,
+        question: &CustodyQuestion,
+        limit: u32,
+    ) -> Result<Part, Error> {
+        let mut found = app.engine.custody(who, question).await?;
+        let more = found.len() > limit as usize;
+        found.truncate(limit as usize);
+        let next = found.last().filter(|_| more).map(|(cursor, _)| *cursor);
+        let records = found.into_iter().map(|(_, record)| record).collect();
+        Ok(Part { records, next })
+    }
+}
+
+/// The rest of a file that is being written.
+struct Rest {
+    app: App,
+    who: Identity,
+    question: CustodyQuestion,
+    part: Option<Part>,
+    pages: u32,
+}
+
+fn file(app: App, who: Identity, question: CustodyQuestion, first: Part) -> Response {
+    let rest = Rest {
+        app,
+        who,
+        question,
+        part: Some(first),
+        pages: 0,
+    };
+    let lines = try_unfold(rest, async |mut rest| {
+        let Some(part) = rest.part.take() else {
+            return Ok(None);
+        };
+        let head = (rest.pages == 0).then(|| csv::record(COLUMNS));
+        let text: String = head
+            .into_iter()
+            .chain(part.records.iter().map(line))
+            .collect();
+        rest.pages += 1;
+        if let Some(last) = part.next {
+            if rest.pages == PAGES_MAX {
+                tracing::error!(
+                    "an export of custody has more than {PAGES_MAX} pages and breaks off"
+                );
+                return Err(std::io::Error::other(
+                    "too long for one file: ask for one definition",
+                ));
+            }
+            rest.question.after = Some(last);
+            let next = Part::read(&rest.app, &rest.who, &rest.question, LIMIT_MAX).await;
+            rest.part = Some(next.map_err(|error| {
+                tracing::error!(%error, "an export of custody breaks off");
+                std::io::Error::other(error)
+            })?);
+        }
+        Ok(Some((text, rest)))
+    });
+    let headers = [
+        (
+            header::CONTENT_TYPE,
+            "text/csv; charset=utf-8; header=present",
+        ),
+        (
+            header::CONTENT_DISPOSITION,
+            "attachment; filename=\"custody.csv\"",
+        ),
+    ];
+    (headers, Body::from_stream(lines)).into_response()
+}
+
+fn line(record: &CustodyRecord) -> String {
+    let entry = &record.entry;
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let seal = record.signature.as_ref();
+    let cells = [
+        record.decided_at.to_string(),
+        record.instance_id.to_string(),
+        record.definition_key.clone(),
+        record.definition_version.to_string(),
+        record.entity_type.clone(),
+        record.entity_id.clone(),
+        text(&record.state),
+        record.task_id.map(|id| id.to_string()).unwrap_or_default(),
+        text(&record.outcome),
+        text(&record.actor),
+        text(&record.on_behalf_of),
+        text(&record.comment),
+        record.initiator.clone(),
+        record.requesters.join("; "),
+        entry.id.to_string(),
+        entry.seq.to_string(),
+        entry.hash.clone(),
+        text(&entry.previous_hash),
+        seal.map(|seal| seal.key_id.clone()).unwrap_or_default(),
+        seal.map(|seal| seal.mac_version.to_string())
+            .unwrap_or_default(),
+        seal.map(|seal| seal.mac.clone()).unwrap_or_default(),
+        seal.map_or("missing", |seal| seal.standing.name())
+            .to_owned(),
+    ];
+    debug_assert_eq!(cells.len(), COLUMNS.len());
+    csv::record(cells.iter().map(String::as_str))
+}

@@ -1,0 +1,283 @@
+//! What the notifier works on: a tenant's public entries that nobody was told of, and a cursor that moves with the
+//! notifications and deliveries made of them.
+//!
+//! A cursor is held by its row lock for one short transaction, so of any number of notifiers one reads a
+//! tenant at a time, and a host that dies leaves everything as it was. The order is the feed's (see `feed`).
+
+use jiff::Timestamp;
+use sqlx::{Postgres, Transaction};
+use uuid::Uuid;
+
+use super::feed::{EntryRow, FeedCursor};
+use super::subscriptions::Subscriber;
+use super::time::Time;
+use super::{Store, StoreError};
+use crate::domain::cloudevent::PublicEntry;
+use crate::domain::ids::{InstanceId, TenantId};
+use crate::domain::notification::Notification;
+use crate::domain::subscription::Patterns;
+
+/// A public entry that nobody was told of.
+#[derive(Debug)]
+pub struct Untold {
+    /// Its place in the stream of its instance.
+    pub seq: i64,
+    pub entry: PublicEntry,
+    /// Of its instance.
+    pub requesters: Vec<String>,
+}
+
+/// One message for one receiver, to be made when it is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    pub subscription: Uuid,
+    pub message: Uuid,
+    /// Whether the message is a notification and not the event itself.
+    pub notifies: bool,
+    pub instance: InstanceId,
+    pub seq: i64,
+}
+
+/// A tenant's cursor, held until [`Reading::finish`]; dropping it leaves all to the next notifier.
+#[derive(Debug)]
+pub struct Reading {
+    transaction: Transaction<'static, Postgres>,
+    tenant: TenantId,
+    end: FeedCursor,
+    /// In the feed's order.
+    pub untold: Vec<Untold>,
+    /// The tenant's active subscriptions; none of them is deleted while the cursor is held.
+    pub subscribers: Vec<Subscriber>,
+}
+
+impl Store {
+    /// Gives every tenant a cursor that begins with its first entry.
+    pub async fn ensure_notifier_cursors(&self) -> Result<(), StoreError> {
+        sqlx::query!(
+            "insert into notifier_cursor (tenant_id, epoch, xid, pos, moved_at)
+             select t.id, f.epoch, '0', 0, 'epoch' from tenant t cross join feed_epoch f
+             where not exists (select from notifier_cursor c where c.tenant_id = t.id)
+             on conflict do nothing"
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(())
+    }
+
+    /// Takes the tenant that has waited longest and has something to tell. None when there is nothing, or when
+    /// other notifiers hold it.
+    pub async fn read_untold(&self, limit: i64) -> Result<Option<Reading>, StoreError> {
+        let mut transaction = self.writer.begin().await?;
+        let cursor = sqlx::query!(
+            r#"select c.tenant_id, c.epoch, c.xid::text::bigint as "xid!", c.pos, f.epoch as current,
+                pg_snapshot_xmin(pg_current_snapshot())::text::bigint as "horizon!"
+            from notifier_cursor c cross join feed_epoch f
+            where c.epoch <> f.epoch or exists (
+                select from audit_entry e
+                where e.tenant_id = c.tenant_id and e.event_seq is not null and (e.xid, e.pos) > (c.xid, c.pos)
+                  and e.xid < pg_snapshot_xmin(pg_current_snapshot()))
+            order by c.moved_at
+            limit 1
+            for update of c skip locked"#
+        )
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some(cursor) = cursor else {
+            return Ok(None);
+        };
+        // In a restored database transactions count from anew. All is read again: what was told keeps its id.
+        let start = FeedCursor {
+            epoch: cursor.current,
+            xid: if cursor.epoch == cursor.current {
+                cursor.xid
+            } else {
+                0
+            },
+            pos: if cursor.epoch == cursor.current {
+                cursor.pos
+            } else {
+                0
+            },
+        };
+        let tenant = TenantId(cursor.tenant_id);
+        let rows = entries(&mut transaction, tenant, start, cursor.horizon, limit).await?;
+        let subscribers = subscribers(&mut transaction, tenant).await?;
+        let end = rows.last().map_or(start, |last| last.cursor(start.epoch));
+        let untold = |mut row: EntryRow| Untold {
+            seq: row.seq,
+            requesters: std::mem::take(&mut row.requesters),
+            entry: row.entry(),
+        };
+        Ok(Some(Reading {
+            transaction,
+            tenant,
+            end,
+            untold: rows.into_iter().map(untold).collect(),
+            subscribers,
+        }))
+    }
+}
+
+async fn entries(
+    transaction: &mut Transaction<'static, Postgres>,
+    tenant: TenantId,
+    start: FeedCursor,
+    horizon: i64,
+    limit: i64,
+) -> Result<Vec<EntryRow>, StoreError> {
+    let rows = sqlx::query_as!(
+        EntryRow,
+        r#"select e.xid::text::bigint as "xid!", e.pos, e.id, e.seq, e.type as kind, e.payload, e.event_seq as "event_seq!",
+            e.occurred_at as "at: Time", e.actor, e.traceparent, e.revision, e.stream_id, n.name as tenant,
+            i.definition_key, coalesce((
+                    select (m.payload::json -> 'previous' ->> 'version')::int from audit_entry m
+                    where m.tenant_id = e.tenant_id and m.stream_kind = 'instance' and m.stream_id = e.stream_id
+                      and m.type = 'FLOW_MIGRATED' and m.seq > e.seq
+                    order by m.seq limit 1
+                ), i.definition_version) as "definition_version!", i.entity_type, i.entity_id, i.requesters
+        from audit_entry e
+        join instance i on i.tenant_id = e.tenant_id and i.id = e.stream_id
+        join tenant n on n.id = e.tenant_id
+        where e.tenant_id = $1 and e.event_seq is not null
+          and (e.xid, e.pos) > ($2::bigint::text::xid8, $3::bigint)
+          and e.xid < $4::bigint::text::xid8
+        order by e.xid, e.pos
+        limit $5"#,
+        tenant.0,
+        start.xid,
+        start.pos,
+        horizon,
+        limit
+    )
+    .fetch_all(&mut **transaction)
+    .await?;
+    Ok(rows)
+}
+
+/// The lock keeps a subscription from being deleted between this look and its deliveries.
+async fn subscribers(
+    transaction: &mut Transaction<'static, Postgres>,
+    tenant: TenantId,
+) -> Result<Vec<Subscriber>, StoreError> {
+    let rows = sqlx::query!(
+        r#"select id, types, definition_key, created_at as "created_at: Time" from subscription
+        where tenant_id = $1 and active order by id for key share"#,
+        tenant.0
+    )
+    .fetch_all(&mut **transaction)
+    .await?;
+    let subscriber = rows.into_iter().map(|row| Subscriber {
+        id: row.id,
+        types: Patterns::stored(row.types),
+        definition: row.definition_key,
+        since: row.created_at.0,
+    });
+    Ok(subscriber.collect())
+}
+
+impl Reading {
+    /// Writes what was made of the entries and moves the cursor behind them, all or nothing. What is there already
+    /// stays as it is.
+    pub async fn finish(
+        mut self,
+        notifications: &[Notification],
+        deliveries: &[Delivery],
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.notify(notifications).await?;
+        self.deliver(deliveries, at).await?;
+        sqlx::query!(
+            "update notifier_cursor set epoch = $2, xid = $3::bigint::text::xid8, pos = $4, moved_at = $5 where tenant_id = $1",
+            self.tenant.0,
+            self.end.epoch,
+            self.end.xid,
+            self.end.pos,
+            Time(at) as _
+        )
+        .execute(&mut *self.transaction)
+        .await?;
+        Ok(self.transaction.commit().await?)
+    }
+
+    async fn notify(&mut self, notifications: &[Notification]) -> Result<(), StoreError> {
+        if notifications.is_empty() {
+            return Ok(());
+        }
+        let of = |member: fn(&Notification) -> Uuid| notifications.iter().map(member).collect();
+        let (ids, instances, events): (Vec<_>, Vec<_>, Vec<_>) = (
+            of(|told| told.id),
+            of(|told| told.instance.0),
+            of(|told| told.event),
+        );
+        let text = |member: fn(&Notification) -> &str| {
+            notifications
+                .iter()
+                .map(|told| member(told).to_owned())
+                .collect()
+        };
+        let (kinds, recipient_kinds, recipients): (Vec<_>, Vec<_>, Vec<_>) = (
+            text(|told| told.kind.name()),
+            text(|told| told.recipient.kind()),
+            text(|told| told.recipient.id()),
+        );
+        let states: Vec<Option<Uuid>> = notifications.iter().map(|told| told.state).collect();
+        let tasks: Vec<Option<Uuid>> = notifications.iter().map(|told| told.task).collect();
+        let due: Vec<Option<Time>> = notifications
+            .iter()
+            .map(|told| told.due_at.map(Time))
+            .collect();
+        let at: Vec<Time> = notifications.iter().map(|told| Time(told.at)).collect();
+        sqlx::query!(
+            "insert into notification (
+                 tenant_id, id, instance_id, event_id, kind, recipient_kind, recipient, state_id, task_id, due_at, created_at)
+             select $1, n.* from unnest(
+                 $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::uuid[], $9::uuid[],
+                 $10::timestamptz[], $11::timestamptz[]) n
+             on conflict do nothing",
+            self.tenant.0,
+            &ids,
+            &instances,
+            &events,
+            &kinds,
+            &recipient_kinds,
+            &recipients,
+            &states as _,
+            &tasks as _,
+            &due as _,
+            &at as _
+        )
+        .execute(&mut *self.transaction)
+        .await?;
+        Ok(())
+    }
+
+    async fn deliver(&mut self, deliveries: &[Delivery], at: Timestamp) -> Result<(), StoreError> {
+        if deliveries.is_empty() {
+            return Ok(());
+        }
+        let of = |member: fn(&Delivery) -> Uuid| deliveries.iter().map(member).collect();
+        let (subscriptions, messages, instances): (Vec<_>, Vec<_>, Vec<_>) = (
+            of(|one| one.subscription),
+            of(|one| one.message),
+            of(|one| one.instance.0),
+        );
+        let notifies: Vec<bool> = deliveries.iter().map(|one| one.notifies).collect();
+        let seqs: Vec<i64> = deliveries.iter().map(|one| one.seq).collect();
+        sqlx::query!(
+            "insert into webhook_delivery (
+                 tenant_id, subscription_id, message_id, instance_id, notifies, seq, created_at, due_at)
+             select $1, d.*, $7, $7 from unnest($2::uuid[], $3::uuid[], $4::uuid[], $5::boolean[], $6::bigint[]) d
+             on conflict do nothing",
+            self.tenant.0,
+            &subscriptions,
+            &messages,
+            &instances,
+            &notifies,
+            &seqs,
+            Time(at) as _
+        )
+        .execute(&mut *self.transaction)
+        .await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,241 @@
+//! Notifications: who is told of what, once each, whatever hosts die or work at the same time.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use wrkflw::domain::cloudevent::Naming;
+use wrkflw::domain::subscription::Reach;
+use wrkflw::engine::Engine;
+use wrkflw::webhook::Notifier;
+use wrkflw::webhook::settings::Settings;
+
+use super::*;
+
+/// Transactions of other tests on the same server hold the feed back for a moment, and no longer than this.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A notifier that works until it is dropped.
+pub(super) struct Working {
+    pub(super) cancel: CancellationToken,
+    pub(super) tasks: JoinSet<()>,
+}
+
+/// Starts a notifier beside this engine.
+pub(super) fn notifier(engine: &Engine, settings: Settings) -> Working {
+    let notifier = Notifier::new(
+        engine.store().clone(),
+        engine.clock().clone(),
+        Naming::default(),
+        settings,
+    );
+    let (cancel, mut tasks) = (CancellationToken::new(), JoinSet::new());
+    let notifier = notifier.expect("settings");
+    tasks.spawn(notifier.run(cancel.clone(), engine.commits()));
+    Working { cancel, tasks }
+}
+
+/// Receivers on this machine; as many attempts as there are pauses and one more.
+pub(super) fn settings(pauses: &[Duration]) -> Settings {
+    Settings {
+        reach: Reach::Private,
+        pauses: pauses.to_vec(),
+        ..Settings::default()
+    }
+}
+
+async fn page(app: &TestApp, user: &str, query: &str) -> Value {
+    app.get(user, &format!("/v1/notifications?{query}"))
+        .await
+        .expect(200)
+}
+
+/// The newest notifications of a person, once there are so many.
+async fn told(app: &TestApp, user: &str, count: usize) -> Vec<Value> {
+    let waiting = async {
+        loop {
+            let page = page(app, user, "limit=100").await;
+            let data = page["data"].as_array().expect("data").clone();
+            assert!(data.len() <= count, "{data:?}");
+            if data.len() == count {
+                return data;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, waiting)
+        .await
+        .expect("everybody is told")
+}
+
+fn kinds(told: &[Value]) -> Vec<(&str, &str, &str)> {
+    let text = |one: &Value, name: &str| one[name].as_str().expect("text").len();
+    told.iter()
+        .map(|one| {
+            assert!(text(one, "id") == 36 && text(one, "eventId") == 36);
+            let member = |name: &str| one[name].as_str().expect("text");
+            (member("kind"), member("recipientType"), member("recipient"))
+        })
+        .collect()
+}
+
+#[tokio::test]
+async fn candidates_are_told_of_work_and_requesters_of_decisions() {
+    let app = TestApp::start().await;
+    let _working = notifier(&app.engine, settings(&[]));
+    let started = app.started("doc-1").await;
+    let task = task_of(&started);
+    let of_group = told(&app, "reviewer", 1).await;
+    assert_eq!(kinds(&of_group), [("assigned", "group", "reviewers")]);
+    let expected = json!({
+        "id": of_group[0]["id"], "eventId": of_group[0]["eventId"], "createdAt": of_group[0]["createdAt"],
+        "kind": "assigned", "recipientType": "group", "recipient": "reviewers", "instanceId": started["id"],
+        "stateId": started["states"][0]["id"], "taskId": task, "dueAt": null, "sentAt": null, "readAt": null,
+    });
+    assert_eq!(of_group[0], expected);
+    app.decided("reviewer", &started, json!({ "outcome": "APPROVE" }))
+        .await;
+    assert_eq!(
+        kinds(&told(&app, "approver", 1).await),
+        [("assigned", "group", "approvers")]
+    );
+    // The author is in the group of reviewers, too; the newest comes first.
+    let of_author = told(&app, "author", 2).await;
+    assert_eq!(
+        kinds(&of_author),
+        [
+            ("decided", "user", "author"),
+            ("assigned", "group", "reviewers")
+        ]
+    );
+    assert_eq!(of_author[0]["taskId"], task);
+    told(&app, "outsider", 0).await;
+    let end = format!(
+        "/v1/instances/{}/cancel",
+        started["id"].as_str().expect("an id")
+    );
+    let end = app
+        .post("admin", &end, json!({ "reason": "withdrawn" }))
+        .await;
+    end.expect(200);
+    let of_author = told(&app, "author", 3).await;
+    assert_eq!(kinds(&of_author[..1]), [("decided", "user", "author")]);
+    assert_eq!(of_author[0]["taskId"], Value::Null);
+
+    // Whoever leaves a group is shown its notifications no longer.
+    let member = "/v1/groups/reviewers/members/author";
+    app.host()
+        .send("admin", "DELETE", member, &[], None)
+        .await
+        .expect(200);
+    told(&app, "author", 2).await;
+}
+
+#[tokio::test]
+async fn notifications_are_read_once_and_by_their_recipients() {
+    let app = TestApp::start().await;
+    let _working = notifier(&app.engine, settings(&[]));
+    for entity in ["doc-1", "doc-2", "doc-3"] {
+        app.started(entity).await;
+    }
+    let all = told(&app, "reviewer", 3).await;
+    let path = |one: &Value| {
+        format!(
+            "/v1/notifications/{}/read",
+            one["id"].as_str().expect("an id")
+        )
+    };
+    app.post("outsider", &path(&all[1]), json!({}))
+        .await
+        .problem(404, "not_found");
+    app.post("reviewer", &path(&all[1]), json!({}))
+        .await
+        .expect(204);
+    app.post("reviewer2", &path(&all[1]), json!({}))
+        .await
+        .expect(204);
+    let unread = page(&app, "reviewer2", "unread=true").await;
+    assert_eq!(unread["data"], json!([all[0], all[2]]));
+    let seen = told(&app, "reviewer", 3).await;
+    assert!(seen[1]["readAt"].is_string() && seen[0]["readAt"].is_null());
+
+    let first = page(&app, "reviewer", "limit=2").await;
+    let next = first["page"]["next"].as_str().expect("a cursor");
+    let second = page(&app, "reviewer", &format!("limit=2&after={next}")).await;
+    assert_eq!(first["data"], json!(seen[..2]));
+    assert_eq!(second["data"], json!(seen[2..]));
+    assert_eq!(second["page"]["next"], Value::Null);
+}
+
+#[tokio::test]
+async fn a_notifier_that_dies_leaves_all_to_the_next() {
+    let app = TestApp::start().await;
+    app.started("doc-1").await;
+    let store = app.engine.store();
+    store.ensure_notifier_cursors().await.expect("cursors");
+    let taking = async {
+        loop {
+            match store.read_untold(2).await.expect("a cursor") {
+                Some(reading) if !reading.untold.is_empty() => return reading,
+                _ => tokio::task::yield_now().await,
+            }
+        }
+    };
+    let reading = tokio::time::timeout(PATIENCE, taking)
+        .await
+        .expect("entries");
+    assert_eq!(reading.untold.len(), 2);
+    assert!(
+        store.read_untold(2).await.expect("an answer").is_none(),
+        "a tenant is read by one at a time"
+    );
+    drop(reading);
+    let _working = notifier(&app.engine, settings(&[]));
+    told(&app, "reviewer", 1).await;
+}
+
+#[tokio::test]
+async fn two_notifiers_tell_everybody_once() {
+    const INSTANCES: usize = 12;
+    let app = TestApp::start().await;
+    let (_, other) = app.beside_with_engine(app.database.url(), PATIENCE).await;
+    let _working = [
+        notifier(&app.engine, settings(&[])),
+        notifier(&other, settings(&[])),
+    ];
+    for number in 0..INSTANCES {
+        let started = app.started(&format!("doc-{number}")).await;
+        app.decided("reviewer", &started, json!({ "outcome": "APPROVE" }))
+            .await;
+    }
+    // Each instance tells its reviewers, its approvers and its author.
+    let all = told(&app, "author", 2 * INSTANCES).await;
+    told(&app, "approver", INSTANCES).await;
+    let pairs: BTreeSet<_> = all
+        .iter()
+        .map(|one| (one["eventId"].to_string(), one["recipient"].to_string()))
+        .collect();
+    assert_eq!(pairs.len(), 2 * INSTANCES);
+
+    // Nor does reading all from the beginning tell anybody twice.
+    sql(&app, "update feed_epoch set epoch = epoch + 1").await;
+    let reading = async {
+        let behind =
+            "select count(*) from audit_entry e, notifier_cursor c where e.event_seq is not null
+            and c.tenant_id = e.tenant_id and (c.epoch = 1 or (e.xid, e.pos) > (c.xid, c.pos))";
+        while sqlx::query_scalar::<_, i64>(behind)
+            .fetch_one(app.database.admin_pool())
+            .await
+            .expect("a count")
+            > 0
+        {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, reading)
+        .await
+        .expect("all is read");
+    told(&app, "author", 2 * INSTANCES).await;
+    told(&app, "approver", INSTANCES).await;
+}

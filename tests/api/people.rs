@@ -1,0 +1,95 @@
+//! People with substitutes and managers, put into the directory behind the host's back, and what is kept of refusals.
+
+use super::*;
+
+/// Makes these people known.
+pub(super) async fn known(app: &TestApp, people: &[&str]) {
+    for person in people {
+        let path = format!("/v1/people/{person}");
+        let named = app.put("admin", &path, json!({ "name": person })).await;
+        named.expect(200);
+    }
+}
+
+pub(super) async fn member(app: &TestApp, group: &str, person: &str) {
+    known(app, &[person]).await;
+    let path = format!("/v1/groups/{group}/members/{person}");
+    app.put("admin", &path, json!({})).await.expect(200);
+}
+
+/// `substitute` may act for `person` from an hour ago on, for a day, in work of one definition or all.
+pub(super) async fn absent(
+    app: &TestApp,
+    person: &str,
+    substitute: &str,
+    definition: Option<&str>,
+) {
+    absent_during(app, (person, substitute, definition), (-1, 24)).await;
+}
+
+/// The same from and until so many hours from now.
+pub(super) async fn absent_during(
+    app: &TestApp,
+    (person, substitute, definition): (&str, &str, Option<&str>),
+    (from, until): (i32, i32),
+) {
+    let absence = "insert into absence
+            (tenant_id, id, person_id, substitute_id, definition_key, active_from, active_until, created_at, created_by)
+        select id, gen_random_uuid(), $1, $2, $3, now() + make_interval(hours => $4), now() + make_interval(hours => $5),
+            now(), $1 from tenant where name = 'default'";
+    sqlx::query(absence)
+        .bind(person)
+        .bind(substitute)
+        .bind(definition)
+        .bind(from)
+        .bind(until)
+        .execute(app.database.admin_pool())
+        .await
+        .expect("an absence");
+}
+
+/// Every absence is called off.
+pub(super) async fn all_back(app: &TestApp) {
+    sql(app, "update absence set ended_at = now()").await;
+}
+
+pub(super) async fn managed(app: &TestApp, person: &str, manager: &str) {
+    let sql = "insert into manager (tenant_id, person_id, manager_id, valid_from)
+        select id, $1, $2, now() from tenant where name = 'default'";
+    sqlx::query(sql)
+        .bind(person)
+        .bind(manager)
+        .execute(app.database.admin_pool())
+        .await
+        .expect("a manager");
+}
+
+/// Does something with a task.
+pub(super) async fn tell(app: &TestApp, user: &str, task: &str, what: &str, body: Value) -> Answer {
+    let path = format!("/v1/tasks/{task}/{what}");
+    app.post(user, &path, body).await
+}
+
+/// The ids of a view of somebody's inbox, each with for whom it is.
+pub(super) async fn inbox(app: &TestApp, user: &str, view: &str) -> Vec<(String, Value)> {
+    let page = app.get(user, &format!("/v1/tasks?view={view}")).await;
+    let page = page.expect(200);
+    let tasks = page["data"].as_array().expect("data").iter();
+    let id = |task: &Value| task["id"].as_str().expect("an id").to_owned();
+    tasks
+        .map(|task| (id(task), task["onBehalfOf"].clone()))
+        .collect()
+}
+
+/// How often this was refused to this person.
+pub(super) async fn refused(app: &TestApp, actor: &str, task: Option<&str>, code: &str) -> i64 {
+    let count = "select count(*) from refused_attempt
+        where actor = $1 and task_id is not distinct from $2::uuid and code = $3";
+    sqlx::query_scalar(count)
+        .bind(actor)
+        .bind(task.map(|task| uuid::Uuid::parse_str(task).expect("an id")))
+        .bind(code)
+        .fetch_one(app.database.admin_pool())
+        .await
+        .expect("a count")
+}

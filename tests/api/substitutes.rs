@@ -1,0 +1,171 @@
+//! Substitutes of absent people: what they see, what they may do, and until when.
+
+use super::people::{absent, absent_during, all_back, inbox, member, tell};
+use super::*;
+
+const NOTHING: [(String, Value); 0] = [];
+
+#[tokio::test]
+async fn a_substitute_claims_and_decides_for_an_absent_candidate() {
+    let app = TestApp::start().await;
+    absent(&app, "reviewer", "sue", None).await;
+    let instance = app.started("doc-1").await;
+    let task = task_of(&instance);
+    let for_reviewer = [(task.clone(), json!("reviewer"))];
+    assert_eq!(inbox(&app, "sue", "available").await, for_reviewer);
+    // The absent person may act as well, in their own right.
+    assert_eq!(
+        inbox(&app, "reviewer", "available").await,
+        [(task.clone(), Value::Null)]
+    );
+    let claim = tell(&app, "sue", &task, "claim", json!({})).await;
+    let claim = claim.expect(200);
+    assert_eq!(claim["task"]["holding"]["onBehalfOf"], "reviewer");
+    assert_eq!(claim["events"][0]["data"]["onBehalfOf"], "reviewer");
+    assert_eq!(inbox(&app, "sue", "mine").await, for_reviewer);
+    let approve = json!({ "outcome": "APPROVE" });
+    let decided = tell(&app, "sue", &task, "decide", approve).await;
+    let decision = decided.expect(200)["task"]["decision"].clone();
+    assert_eq!(
+        (&decision["actor"], &decision["onBehalfOf"]),
+        (&json!("sue"), &json!("reviewer"))
+    );
+}
+
+#[tokio::test]
+async fn a_substitute_works_on_what_the_absent_person_owns() {
+    let app = TestApp::start().await;
+    let instance = app.started("doc-1").await;
+    let task = claimed(&app, "reviewer", &instance).await;
+    let approve = || json!({ "outcome": "APPROVE" });
+    let stranger = tell(&app, "sue", &task, "decide", approve()).await;
+    assert_eq!(stranger.problem(403, "forbidden")["reason"], "not_owner");
+    assert_eq!(inbox(&app, "sue", "mine").await, NOTHING);
+    absent(&app, "reviewer", "sue", Some("document-approval")).await;
+    assert_eq!(
+        inbox(&app, "sue", "mine").await,
+        [(task.clone(), json!("reviewer"))]
+    );
+    let decided = tell(&app, "sue", &task, "decide", approve()).await;
+    let decision = decided.expect(200)["task"]["decision"].clone();
+    assert_eq!(
+        (&decision["actor"], &decision["onBehalfOf"]),
+        (&json!("sue"), &json!("reviewer"))
+    );
+}
+
+#[tokio::test]
+async fn standing_ends_with_the_absence_and_with_the_membership() {
+    let app = TestApp::start().await;
+    absent(&app, "reviewer", "sue", None).await;
+    let instance = app.started("doc-1").await;
+    let task = claimed(&app, "sue", &instance).await;
+    all_back(&app).await;
+    let approve = || json!({ "outcome": "APPROVE" });
+    let late = tell(&app, "sue", &task, "decide", approve()).await;
+    assert_eq!(
+        late.problem(403, "forbidden")["reason"],
+        "no_longer_substitute"
+    );
+    // She can give it back, and as a candidate of her own she may decide.
+    member(&app, "reviewers", "sue").await;
+    let decided = tell(&app, "sue", &task, "decide", approve()).await;
+    assert_eq!(
+        decided.expect(200)["task"]["decision"]["onBehalfOf"],
+        Value::Null
+    );
+
+    let instance = app.started("doc-2").await;
+    let task = claimed(&app, "reviewer2", &instance).await;
+    let membership = "/v1/groups/reviewers/members/reviewer2";
+    app.host()
+        .send("admin", "DELETE", membership, &[], None)
+        .await
+        .expect(200);
+    let left = tell(&app, "reviewer2", &task, "decide", approve()).await;
+    assert_eq!(left.problem(403, "forbidden")["reason"], "not_a_candidate");
+    let released = tell(&app, "reviewer2", &task, "release", json!({})).await;
+    released.expect(200);
+}
+
+#[tokio::test]
+async fn an_absence_counts_in_its_period_and_for_its_definition() {
+    let app = TestApp::start().await;
+    let instance = app.started("doc-1").await;
+    let task = task_of(&instance);
+    absent_during(&app, ("reviewer", "over", None), (-5, -1)).await;
+    absent_during(&app, ("reviewer", "early", None), (1, 5)).await;
+    absent(&app, "reviewer", "other", Some("another-flow")).await;
+    for user in ["over", "early", "other"] {
+        assert_eq!(inbox(&app, user, "available").await, NOTHING, "{user}");
+        let refused = tell(&app, user, &task, "claim", json!({})).await;
+        assert_eq!(
+            refused.problem(403, "forbidden")["reason"],
+            "not_a_candidate"
+        );
+    }
+}
+
+#[tokio::test]
+async fn chains_end_after_the_third_substitute() {
+    let app = TestApp::start().await;
+    for (person, substitute) in [
+        ("reviewer", "one"),
+        ("one", "two"),
+        ("two", "three"),
+        ("three", "four"),
+    ] {
+        absent(&app, person, substitute, None).await;
+    }
+    let instance = app.started("doc-1").await;
+    let task = task_of(&instance);
+    let claim = async |user: &str| {
+        let path = format!("/v1/tasks/{task}/claim?dryRun=true");
+        app.post(user, &path, json!({})).await
+    };
+    for user in ["one", "two", "three"] {
+        let told = claim(user).await.expect(200);
+        assert_eq!(told["task"]["holding"]["onBehalfOf"], "reviewer", "{user}");
+    }
+    let fourth = claim("four").await;
+    assert_eq!(
+        fourth.problem(403, "forbidden")["reason"],
+        "not_a_candidate"
+    );
+    assert_eq!(inbox(&app, "four", "available").await, NOTHING);
+}
+
+#[tokio::test]
+async fn inboxes_show_no_way_to_ones_own_request() {
+    let app = TestApp::start().await;
+    // The author stands in for a reviewer, and somebody for the author, who is a reviewer, too.
+    absent(&app, "reviewer", "author", None).await;
+    absent(&app, "author", "sue", None).await;
+    member(&app, "authors", "writer").await;
+    app.started("doc-1").await;
+    assert_eq!(inbox(&app, "author", "available").await, NOTHING);
+    // By way of the author she stands in for the reviewer; for the author herself she does not work on it.
+    let available = inbox(&app, "sue", "available").await;
+    assert_eq!(available.len(), 1);
+    assert_eq!(available[0].1, "reviewer");
+    let task = &available[0].0;
+    tell(&app, "reviewer", task, "claim", json!({}))
+        .await
+        .expect(200);
+    assert_eq!(inbox(&app, "author", "mine").await, NOTHING);
+
+    // What the author wrote back to herself is nobody else's.
+    let reject = json!({ "outcome": "REJECT", "comment": "too short" });
+    let decided = tell(&app, "reviewer", task, "decide", reject).await;
+    let rework = task_of(&decided.expect(200)["instance"]);
+    assert_eq!(
+        inbox(&app, "author", "available").await,
+        [(rework.clone(), Value::Null)]
+    );
+    assert_eq!(inbox(&app, "sue", "available").await, NOTHING);
+    let refused = tell(&app, "sue", &rework, "claim", json!({})).await;
+    assert_eq!(
+        refused.problem(403, "forbidden")["reason"],
+        "not_a_candidate"
+    );
+}
