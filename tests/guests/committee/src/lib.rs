@@ -4,6 +4,9 @@
 //! "from": "a member of the data that names a user", "owner": "", "label": "", "form": {}}], "needed": 1, "exclude": [],
 //! "fallback": "", "priority": 0}`. It ends with `Approved` as soon as `needed` have said YES, and with `Rejected` as
 //! soon as too few votes are left for that.
+//!
+//! Its config makes other versions of it: `{"state": "another name of Vote", "group": "who votes, whatever the data says",
+//! "requires": "a member that the data must have"}`.
 
 mod bindings;
 
@@ -13,7 +16,7 @@ use bindings::wrkflw::flow::types::{
     Reason, ServiceCall, Snapshot, State, StateKind, TaskStatus, Transition, Verdict, Violation,
     Waiting,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 struct Committee;
 
@@ -29,7 +32,7 @@ const APPROVED: &str = "Approved";
 const REJECTED: &str = "Rejected";
 
 impl Guest for Committee {
-    fn describe(_config: String) -> Result<Definition, Vec<Violation>> {
+    fn describe(config: String) -> Result<Definition, Vec<Violation>> {
         let state = |name: &str, title: &str, kind| State {
             name: name.into(),
             title: title.into(),
@@ -37,23 +40,29 @@ impl Guest for Committee {
             join: false,
             own_work: false,
         };
+        let settings = settings(&config);
+        let vote = settings["state"].as_str().unwrap_or("Vote");
+        let required: Vec<_> = [Some("assign"), settings["requires"].as_str()]
+            .into_iter()
+            .flatten()
+            .collect();
         let way = |trigger: &str| Transition {
-            source: "Vote".into(),
+            source: vote.into(),
             trigger: trigger.into(),
             targets: vec![APPROVED.into(), REJECTED.into()],
             by: FiredBy::DECISION,
             permission: None,
         };
         Ok(Definition {
-            initial: "Vote".into(),
+            initial: vote.into(),
             initiators: vec![],
             states: vec![
-                state("Vote", "The vote", StateKind::Task),
+                state(vote, "The vote", StateKind::Task),
                 state(APPROVED, APPROVED, StateKind::Terminal("APPROVED".into())),
                 state(REJECTED, REJECTED, StateKind::Terminal("REJECTED".into())),
             ],
             transitions: vec![way("YES"), way("NO")],
-            data_schema: Some(r#"{"type": "object", "required": ["assign"]}"#.into()),
+            data_schema: Some(json!({ "type": "object", "required": required }).to_string()),
             attributes: vec![],
         })
     }
@@ -95,13 +104,18 @@ impl Guest for Committee {
     fn assign(facts: Snapshot, _state: String, _cause: AssignCause) -> Assignment {
         let data: Value = serde_json::from_str(&facts.instance.data).expect("the host sends JSON");
         let assign = &data["assign"];
+        let settings = settings(&facts.config);
+        let group = settings["group"].as_str();
         let number = |name: &str| assign[name].as_u64().unwrap_or(0);
         let offers = assign["offers"].as_array();
         Assignment {
             offers: offers
                 .into_iter()
                 .flatten()
-                .map(|one| offer(one, &data))
+                .map(|one| match group {
+                    Some(group) => offer(&in_group(one, group), &data),
+                    None => offer(one, &data),
+                })
                 .collect(),
             needed: u32::try_from(number("needed")).expect("a small number"),
             exclude: texts(&assign["exclude"]),
@@ -118,6 +132,21 @@ impl Guest for Committee {
     fn wait(_facts: Snapshot, _state: String) -> Waiting {
         unreachable!("the flow has no wait state")
     }
+}
+
+fn settings(config: &str) -> Value {
+    serde_json::from_str(config).expect("the host sends JSON")
+}
+
+/// The same offer, to this group alone.
+fn in_group(offer: &Value, group: &str) -> Value {
+    let mut moved = json!({ "groups": [group] });
+    for name in ["label", "form"] {
+        if let Some(value) = offer.get(name) {
+            moved[name] = value.clone();
+        }
+    }
+    moved
 }
 
 fn offer(offer: &Value, data: &Value) -> Offer {
