@@ -17,7 +17,7 @@ async fn chambers() -> TestApp {
         json!({ "state": "Ballot" }),
         json!({ "group": "bench" }),
         json!({ "requires": "budget" }),
-        json!({ "group": "approvers" }),
+        json!({ "group": "reviewers" }),
     ] {
         app.publish("committee", committee(), &config)
             .await

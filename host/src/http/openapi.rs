@@ -41,6 +41,7 @@ pub fn complete(mut document: OpenApi) -> OpenApi {
             "notifications",
             "subscriptions",
             "directory",
+            "operations",
             "operation",
         ]
         .map(tag)
