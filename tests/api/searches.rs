@@ -46,7 +46,9 @@ const VALUES: [(&str, &str, &[&[&str]]); 3] = [
         ],
     ),
 ];
-const COMPARISONS: [(&str, fn(Ordering) -> bool); 6] = [
+/// Whether an order of two values meets a condition.
+type Meets = fn(Ordering) -> bool;
+const COMPARISONS: [(&str, Meets); 6] = [
     ("eq", Ordering::is_eq),
     ("ne", Ordering::is_ne),
     ("gt", Ordering::is_gt),

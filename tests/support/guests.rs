@@ -20,6 +20,12 @@ pub(crate) fn committee() -> &'static [u8] {
     COMMITTEE.get_or_init(|| built("committee-guest"))
 }
 
+/// The component of `tests/guests/branches`, whose branches meet in one join.
+pub(crate) fn branches() -> &'static [u8] {
+    static BRANCHES: OnceLock<Vec<u8>> = OnceLock::new();
+    BRANCHES.get_or_init(|| built("branches-guest"))
+}
+
 fn built(package: &str) -> Vec<u8> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()

@@ -3,6 +3,7 @@
 
 mod assignment;
 mod bulk;
+mod joins;
 mod questions;
 mod unassignable;
 mod votes;

@@ -11,7 +11,7 @@ async fn becoming(app: &TestApp, instance: &Value, is_so: impl Fn(&Value) -> boo
         if is_so(&now) {
             return now;
         }
-        let change = tokio::time::timeout(std::time::Duration::from_secs(60), commits.changed());
+        let change = tokio::time::timeout(std::time::Duration::from_mins(1), commits.changed());
         let told = change
             .await
             .unwrap_or_else(|_| panic!("it stays as it is: {now}"));

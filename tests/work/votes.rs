@@ -33,6 +33,7 @@ async fn count(app: &TestApp, sql: &'static str) -> usize {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::too_many_lines, reason = "one table of counts")]
 async fn fifty_vote_at_once_and_the_state_ends_once() {
     let app = chambers().await;
     group(&app, "voters").await;

@@ -101,13 +101,7 @@ impl Host {
         };
         let sandbox = Sandbox::new(settings.sandbox(program)?).map_err(SettingsError)?;
         let store = Store::connect(settings.database.url()?, settings.database.pools())?;
-        let notifier = settings.has(Role::Notifier).then(|| {
-            let (store, clock) = (store.clone(), clock.clone());
-            Notifier::new(store, clock, naming.clone(), settings.webhooks())
-        });
-        let notifier = notifier
-            .transpose()
-            .map_err(|error| SettingsError(error.to_string()))?;
+        let notifier = notifier(settings, &store, &clock)?;
         check(&store).await?;
         ensure_tenants(&store, &settings.database.tenants).await?;
         let patience = Duration::from_secs(settings.request_seconds_max);
@@ -199,6 +193,17 @@ impl Host {
         }
         self.engine.store().close().await;
     }
+}
+
+/// The notifier, if this host runs one.
+fn notifier(settings: &Settings, store: &Store, clock: &Clock) -> Result<Option<Notifier>> {
+    if !settings.has(Role::Notifier) {
+        return Ok(None);
+    }
+    let (naming, webhooks) = (settings.naming(), settings.webhooks());
+    let notifier = Notifier::new(store.clone(), clock.clone(), naming, webhooks)
+        .map_err(|error| SettingsError(error.to_string()))?;
+    Ok(Some(notifier))
 }
 
 async fn check(store: &Store) -> Result<()> {

@@ -216,13 +216,11 @@ fn change_state(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Res
             instance.active.insert(place, state.clone());
         }
         Event::BranchArrived { state } => {
-            match instance
-                .waiting
-                .iter_mut()
-                .find(|waiting| waiting.id == state.id)
-            {
-                Some(waiting) => *waiting = state.clone(),
-                None => instance.waiting.push(state.clone()),
+            let known = instance.waiting.iter_mut();
+            if let Some(known) = known.into_iter().find(|known| known.id == state.id) {
+                *known = state.clone();
+            } else {
+                instance.waiting.push(state.clone());
             }
         }
         Event::StateTransitioned {
@@ -248,40 +246,52 @@ fn change_state(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Res
         }
         Event::SignalReceived { .. } => receive(instance, event, stamp),
         Event::SignalTaken { id, .. } => instance.early.retain(|signal| signal.id != *id),
-        Event::ChildEnded {
-            state,
-            child,
-            outcome,
-            ..
-        } => {
-            let children = &mut active(instance, *state)?.children;
-            let found = children.iter_mut().find(|known| known.id == *child);
-            let known = found.ok_or_else(|| format!("{child} is no child of it"))?;
-            known.outcome = Some(outcome.clone());
-        }
-        Event::DeadlinePassed {
-            deadline,
-            state,
-            task,
-            next,
-            count,
-            ..
-        } => {
-            let (deadlines, due_at) = match task {
-                Some(task) => {
-                    let task = tasks::open(instance, *state, *task)?;
-                    (&mut task.deadlines, &mut task.due_at)
-                }
-                None => {
-                    let stay = active(instance, *state)?;
-                    (&mut stay.deadlines, &mut stay.due_at)
-                }
-            };
-            pass(deadlines, *deadline, *count, *next)?;
-            next_due(deadlines, due_at);
-        }
+        Event::ChildEnded { .. } => end_child(instance, event)?,
+        Event::DeadlinePassed { .. } => pass_deadline(instance, event)?,
         _ => unreachable!("asked for changes of states only"),
     }
+    Ok(())
+}
+
+fn end_child(instance: &mut Instance, event: &Event) -> Result<(), String> {
+    let Event::ChildEnded {
+        state,
+        child,
+        outcome,
+        ..
+    } = event
+    else {
+        unreachable!("asked for the end of a child only")
+    };
+    let children = &mut active(instance, *state)?.children;
+    let known = children.iter_mut().find(|known| known.id == *child);
+    known
+        .ok_or_else(|| format!("{child} is no child of it"))?
+        .outcome = Some(outcome.clone());
+    Ok(())
+}
+
+fn pass_deadline(instance: &mut Instance, event: &Event) -> Result<(), String> {
+    let Event::DeadlinePassed {
+        deadline,
+        state,
+        task,
+        next,
+        count,
+        ..
+    } = event
+    else {
+        unreachable!("asked for a deadline only")
+    };
+    let (deadlines, due_at) = if let Some(task) = task {
+        let task = tasks::open(instance, *state, *task)?;
+        (&mut task.deadlines, &mut task.due_at)
+    } else {
+        let stay = active(instance, *state)?;
+        (&mut stay.deadlines, &mut stay.due_at)
+    };
+    pass(deadlines, *deadline, *count, *next)?;
+    next_due(deadlines, due_at);
     Ok(())
 }
 

@@ -174,6 +174,7 @@ impl StateInstance {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
 fn is_zero(bits: &u32) -> bool {
     *bits == 0
 }

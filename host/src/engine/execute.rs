@@ -152,9 +152,8 @@ impl Engine {
     }
 
     async fn instance_of(&self, request: &Request<'_>) -> Result<Option<InstanceId>, Error> {
-        let task = match request.command.task() {
-            None => return Ok(request.command.instance()),
-            Some(task) => task,
+        let Some(task) = request.command.task() else {
+            return Ok(request.command.instance());
         };
         let key = (request.who.tenant, task);
         if let Some(instance) = self.0.tasks.get(&key).await {

@@ -253,45 +253,23 @@ fn of_trigger(stored: StoredEvent) -> Result<Event, String> {
 }
 
 fn of_task(stored: StoredEvent) -> Result<Event, String> {
-    let kind = stored.r#type;
-    if !matches!(
-        kind.as_str(),
-        "TASK_CREATED"
-            | "TASK_CLAIMED"
-            | "TASK_RELEASED"
-            | "TASK_DELEGATED"
-            | "TASK_RESOLVED"
-            | "TASK_REASSIGNED"
-            | "TASK_RESET"
-            | "TASK_REROUTED"
-            | "TASK_CANCELLED"
-            | "DECISION_RECORDED"
-    ) {
-        return Err(format!("{kind} is no event of this host"));
-    }
-    let state = parse("state", stored.state)?;
-    if kind == "TASK_CREATED" {
-        let state_name = need("stateName", stored.state_name)?;
-        return Ok(Event::TaskCreated {
-            state,
-            state_name,
+    match stored.r#type.as_str() {
+        "TASK_CREATED" => Ok(Event::TaskCreated {
+            state: parse("state", stored.state)?,
+            state_name: need("stateName", stored.state_name)?,
             task: parse("task", stored.task)?,
-        });
+        }),
+        "TASK_DELEGATED" | "TASK_RESOLVED" | "TASK_REASSIGNED" | "TASK_RESET" | "TASK_REROUTED" => {
+            of_hand_over(stored)
+        }
+        _ => of_work(stored),
     }
-    let task = parse("task", stored.task)?;
-    Ok(match kind.as_str() {
-        "TASK_CLAIMED" => Event::TaskClaimed {
-            task,
-            state,
-            owner: need("owner", stored.owner)?,
-            on_behalf_of: stored.on_behalf_of,
-        },
-        "TASK_RELEASED" => Event::TaskReleased {
-            task,
-            state,
-            owner: need("owner", stored.owner)?,
-            reason: stored.reason,
-        },
+}
+
+/// A task in other hands, or offered to others.
+fn of_hand_over(stored: StoredEvent) -> Result<Event, String> {
+    let (task, state) = (parse("task", stored.task)?, parse("state", stored.state)?);
+    Ok(match stored.r#type.as_str() {
         "TASK_DELEGATED" => Event::TaskDelegated {
             task,
             state,
@@ -318,11 +296,37 @@ fn of_task(stored: StoredEvent) -> Result<Event, String> {
             owner: need("owner", stored.owner)?,
             reason: need("reason", stored.reason)?,
         },
-        "TASK_REROUTED" => Event::TaskRerouted {
+        _ => Event::TaskRerouted {
             task,
             state,
             step: need("step", stored.step)?,
             candidates: need("candidates", stored.candidates)?,
+        },
+    })
+}
+
+/// What candidates and owners do with a task.
+fn of_work(stored: StoredEvent) -> Result<Event, String> {
+    let kind = stored.r#type;
+    if !matches!(
+        kind.as_str(),
+        "TASK_CLAIMED" | "TASK_RELEASED" | "TASK_CANCELLED" | "DECISION_RECORDED"
+    ) {
+        return Err(format!("{kind} is no event of this host"));
+    }
+    let (task, state) = (parse("task", stored.task)?, parse("state", stored.state)?);
+    Ok(match kind.as_str() {
+        "TASK_CLAIMED" => Event::TaskClaimed {
+            task,
+            state,
+            owner: need("owner", stored.owner)?,
+            on_behalf_of: stored.on_behalf_of,
+        },
+        "TASK_RELEASED" => Event::TaskReleased {
+            task,
+            state,
+            owner: need("owner", stored.owner)?,
+            reason: stored.reason,
         },
         "TASK_CANCELLED" => Event::TaskCancelled {
             task,

@@ -148,7 +148,7 @@ impl Turn<'_> {
             OverdueAction::Release => self.take_back(state, task),
             OverdueAction::Escalate => self.escalate(state, task, due_at, count),
             OverdueAction::Fire(trigger) => {
-                self.fire(state, trigger, Source::Deadline, Json::empty())
+                self.fire(state, trigger, Source::Deadline, Json::empty());
             }
         }
     }

@@ -464,30 +464,6 @@ impl<'a> Turn<'a> {
         }
     }
 
-    /// Cancels the open tasks of one stay, or of all.
-    fn cancel_open_tasks(&mut self, of: Option<StateId>) {
-        let open: Vec<_> = self
-            .instance
-            .active
-            .iter()
-            .filter(|state| of.is_none_or(|id| id == state.id))
-            .flat_map(|state| {
-                state
-                    .tasks
-                    .iter()
-                    .filter(|task| task.status.is_open())
-                    .map(|task| (state.id, task.id))
-            })
-            .collect();
-        for (state, task) in open {
-            self.emit(Event::TaskCancelled {
-                task,
-                state,
-                reason: None,
-            });
-        }
-    }
-
     fn emit(&mut self, event: Event) {
         let stamp = Stamp {
             instance: self.instance.id,

@@ -1,0 +1,71 @@
+//! Branches that come to one join at the same moment, through two hosts: the join begins once, with all of them.
+
+use tokio::task::JoinSet;
+
+use super::*;
+use crate::support::guests::branches;
+
+const ROUNDS: usize = 12;
+const BRANCHES: usize = 8;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_join_begins_once_whoever_comes_last() {
+    let app = TestApp::start().await;
+    let published = app.publish("branches", branches(), &json!({})).await;
+    published.expect(201);
+    let path = "/v1/definitions/branches/versions/1/activate";
+    app.post("admin", path, json!({})).await.expect(200);
+    let hosts = [app.host(), app.beside().await];
+    for round in 0..ROUNDS {
+        let body = json!({
+            "definitionKey": "branches", "entityType": "walk", "entityId": round.to_string(), "data": {},
+        });
+        let instance = app.post("admin", "/v1/instances", body).await.expect(201);
+        let states = instance["states"].as_array().expect("states");
+        let tasks: Vec<_> = states
+            .iter()
+            .map(|state| &state["tasks"][0]["id"])
+            .collect();
+        assert_eq!(tasks.len(), BRANCHES);
+        let path =
+            |task: &Value, action| format!("/v1/tasks/{}/{action}", task.as_str().expect("an id"));
+        for task in &tasks {
+            let claimed = app.post("reviewer", &path(task, "claim"), json!({})).await;
+            claimed.expect(200);
+        }
+        // In each round others end, and in one all but the last.
+        let ends = round % BRANCHES;
+        let mut callers = JoinSet::new();
+        for (number, task) in tasks.iter().enumerate() {
+            let outcome = if number < ends { "END" } else { "GO" };
+            let (host, path) = (hosts[number % 2].clone(), path(task, "decide"));
+            let body = json!({ "outcome": outcome });
+            callers
+                .spawn(async move { host.send("reviewer", "POST", &path, &[], Some(body)).await });
+        }
+        for answer in callers.join_all().await {
+            answer.expect(200);
+        }
+        let shown = shown(&app, &instance).await;
+        let here = shown["states"].as_array().expect("states");
+        assert_eq!(here.len(), 1, "{shown}");
+        assert_eq!(here[0]["name"], "Meet");
+        let arrivals = audited(&app, &instance, "BRANCH_ARRIVED").await;
+        let came = BRANCHES - ends;
+        assert_eq!(arrivals.len(), came);
+        let order = &arrivals[came - 1]["state"]["predecessors"];
+        assert_eq!(order.as_array().map(Vec::len), Some(came));
+        assert_eq!(
+            &here[0]["predecessors"], order,
+            "in the order of their coming"
+        );
+        for (number, arrival) in arrivals.iter().enumerate() {
+            assert_eq!(arrival["state"]["predecessors"][number], order[number]);
+        }
+        let entered = audited(&app, &instance, "STATE_ENTERED").await;
+        let meets = entered
+            .iter()
+            .filter(|entry| entry["state"]["name"] == "Meet");
+        assert_eq!(meets.count(), 1);
+    }
+}
