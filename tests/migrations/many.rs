@@ -16,7 +16,7 @@ use super::*;
 use crate::support::app::Timers;
 
 /// How long an operation may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(120);
+const PATIENCE: Duration = Duration::from_mins(2);
 
 fn all_over(version: u32) -> Value {
     let mut body = json!({ "definition": "committee", "from": 1, "version": version });
