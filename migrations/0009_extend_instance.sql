@@ -78,6 +78,8 @@ create table signal_inbox (
     correlation text not null,
     signal_id text not null,
     trigger text not null,
+    -- For instances of this definition alone; null for any.
+    definition_key text,
     -- Canonical JSON.
     input text not null,
     -- Canonical JSON of the sender: id and roles.
@@ -87,6 +89,9 @@ create table signal_inbox (
     delivered_at timestamptz,
     primary key (tenant_id, correlation, signal_id)
 );
+create index signal_inbox_undelivered on signal_inbox (tenant_id, correlation, received_at, signal_id)
+    where delivered_at is null;
+create index signal_inbox_by_age on signal_inbox (received_at);
 
 grant select, insert, update, delete on job to wrkflw_writer;
 grant select, insert on signal to wrkflw_writer;

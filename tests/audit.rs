@@ -3,9 +3,11 @@
 //!
 //! `stream` reads an instance's entries as an auditor does, from the rows alone; `replay` runs commands again.
 
-mod commands;
+pub(crate) mod commands;
 mod migrations;
 mod proofs;
 mod replay;
 mod stream;
 mod verify;
+
+pub(crate) use commands::proven;

@@ -17,6 +17,7 @@ const USER_PERMISSIONS: &[&str] = &[
     "directory:read",
     "absence:self",
     "notification:read",
+    "instance:signal",
 ];
 
 const ADMIN_PERMISSIONS: &[&str] = &[

@@ -33,6 +33,8 @@ const ROUTES: &[&str] = &[
     "get /v1/operations/{id}",
     "get /v1/operations/{id}/items",
     "post /v1/operations/{id}/stop",
+    "post /v1/instances/{id}/signals/{trigger}",
+    "post /v1/signals/{trigger}",
     "get /v1/entities/{type}/{id}/history",
     "get /v1/entities/{type}/{id}/custody",
     "get /v1/compliance/self-approvals",

@@ -1,5 +1,7 @@
 //! What an actor may do with an instance now, and why not the rest: each answer is that of the very command, run dry.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -13,7 +15,7 @@ use crate::domain::answer::Violation;
 use crate::domain::command::Command;
 use crate::domain::graph::FiredBy;
 use crate::domain::ids::{InstanceId, TaskId, VersionRef};
-use crate::domain::instance::{Entity, Instance};
+use crate::domain::instance::{Entity, Instance, StateInstance};
 use crate::domain::json::Json;
 use crate::domain::rejection::Rejection;
 use crate::domain::turn::Context;
@@ -28,7 +30,7 @@ const ACTIONS_MAX: usize = 800;
 #[serde(rename_all = "camelCase")]
 pub struct Action {
     /// Of a task `claim`, `release`, `decide`, `delegate`, `resolve`, `reassign` or `reset`; of the instance `cancel`,
-    /// `suspend`, `resume` or `restart`.
+    /// `suspend`, `resume`, `restart` or `signal`.
     pub action: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<uuid::Uuid>)]
@@ -37,6 +39,9 @@ pub struct Action {
     pub state: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
+    /// Of a signal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub trigger: Option<String>,
     pub allowed: bool,
     /// What the input must still supply.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -109,6 +114,7 @@ impl Engine {
         };
         let mut actions = Vec::new();
         let mut commands = of_tasks(&version, instance);
+        commands.extend(signals(&version, instance));
         commands.truncate(ACTIONS_MAX);
         commands.extend(of_the_whole(instance).map(|command| (command, None)));
         for (command, state) in commands {
@@ -210,11 +216,16 @@ fn explained(
         Command::Decide { outcome, .. } => Some(outcome.clone()),
         _ => None,
     };
+    let trigger = match command {
+        Command::Signal { trigger, .. } => Some(trigger.clone()),
+        _ => None,
+    };
     Ok(Action {
         action: command.action(),
         task: command.task(),
         state,
         outcome,
+        trigger,
         allowed: refusal.is_none(),
         required,
         refusal,
@@ -262,6 +273,27 @@ fn of_tasks(version: &Version, instance: &Instance) -> Vec<(Command, Option<Stri
         }
     }
     commands
+}
+
+/// The signals that move a state now, each for the oldest state that takes it.
+fn signals(version: &Version, instance: &Instance) -> Vec<(Command, Option<String>)> {
+    let mut seen = BTreeSet::new();
+    let of = |state: &StateInstance| -> Vec<(Command, Option<String>)> {
+        let ways = version.graph.leaving(&state.name);
+        let ways = ways.filter(|way| way.by.contains(&FiredBy::Signal));
+        ways.filter(|way| seen.insert(way.trigger.clone()))
+            .map(|way| {
+                let signal = Command::Signal {
+                    instance: instance.id,
+                    trigger: way.trigger.clone(),
+                    id: "explain".to_owned(),
+                    input: Json::empty(),
+                };
+                (signal, Some(state.name.clone()))
+            })
+            .collect()
+    };
+    instance.active.iter().flat_map(of).collect()
 }
 
 fn of_the_whole(instance: &Instance) -> impl Iterator<Item = Command> {

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::Engine;
+use super::children::leaves_work;
 use super::error::Error;
 use super::evidence::Circumstances;
 use super::observe::{self, Observation};
@@ -40,6 +41,8 @@ struct Ground {
     stored: Option<Stored>,
     /// How often the directory has changed so far.
     directory: u64,
+    /// The command is a signal that has counted already.
+    signalled: bool,
 }
 
 /// A commit whose verdict was lost with its connection. The server may still be carrying it out.
@@ -187,6 +190,21 @@ impl Engine {
             ground.stored.as_ref().map(|stored| &stored.instance),
         );
         check(request, &ground)?;
+        if let (true, Some(stored)) = (ground.signalled, &ground.stored) {
+            let rendered = (request.render)(&Done {
+                command: &request.command,
+                actor: &ground.actor,
+                version: &ground.version,
+                instance: &stored.instance,
+                events: &[],
+                entries: &[],
+                dry_run: request.dry_run,
+            });
+            return Ok(Attempt::Finished(Reply {
+                rendered,
+                replayed: false,
+            }));
+        }
         let now = self.now_for(ground.stored.as_ref());
         let context = Context {
             version: &ground.version,
@@ -274,6 +292,7 @@ impl Engine {
                         previous,
                         stored: Some(stored),
                         directory: loaded.directory,
+                        signalled: loaded.signalled,
                     })
                 }
             };
@@ -305,6 +324,7 @@ impl Engine {
                     previous: None,
                     stored: None,
                     directory: startable.directory,
+                    signalled: false,
                 })
             }
             Err(error) => Err(error),
@@ -399,6 +419,9 @@ impl Engine {
         match verdict {
             Verdict::Applied => {
                 self.announce();
+                if leaves_work(&change) {
+                    self.0.work.notify_one();
+                }
                 observe::committed(&change.entries);
                 for task in change.after.active.iter().flat_map(|state| &state.tasks) {
                     self.0.tasks.insert((tenant, task.id), instance).await;

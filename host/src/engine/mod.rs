@@ -6,6 +6,7 @@
 
 mod actions;
 pub mod bulk;
+mod children;
 mod custody;
 mod definitions;
 pub mod error;
@@ -21,6 +22,7 @@ mod request;
 mod restart;
 mod rivals;
 pub mod seal;
+mod signals;
 mod standing;
 mod turns;
 pub mod verify;
@@ -47,6 +49,7 @@ pub use definitions::{Activation, Published, check_component};
 pub use error::Error;
 pub use request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
 pub use seal::SealKeys;
+pub use signals::{Correlated, SIGNALS_KEPT};
 pub use standing::{Orphan, Preview, StandingAt};
 
 /// Definition versions kept ready. They never change.
@@ -176,10 +179,13 @@ impl Engine {
         Ok(self.0.store.load(&who, nothing, asked).await?.actor)
     }
 
-    /// Forgets the replies to idempotency keys that are older than a day.
+    /// Forgets the replies to idempotency keys that are older than a day, and signals that nobody has waited for in
+    /// [`SIGNALS_KEPT`].
     pub async fn purge(&self) -> Result<(), StoreError> {
         let limit = self.0.clock.now() - REPLIES_KEPT;
         while self.0.store.purge_replies(limit).await? {}
+        let limit = self.0.clock.now() - SIGNALS_KEPT;
+        while self.0.store.purge_signals(limit).await? {}
         Ok(())
     }
 

@@ -173,7 +173,7 @@ impl Engine {
             Error::Permission(_) => "permission_missing".to_owned(),
             _ => return,
         };
-        if request.dry_run {
+        if request.dry_run || request.who.is_host() {
             return;
         }
         let attempt = Attempt {

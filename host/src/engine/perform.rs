@@ -1,6 +1,7 @@
 //! What a job does. Each is one ordinary command on its instance, whose commit deletes the job.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use jiff::Timestamp;
@@ -15,6 +16,9 @@ use crate::domain::ids::{DeadlineId, InstanceId, TenantId};
 use crate::domain::rejection::Rejection;
 use crate::store::bulk::{Batch, Outcome};
 use crate::store::jobs::Job;
+
+/// When a job on a suspended instance is looked at again.
+pub(super) const REST: Duration = Duration::from_secs(15);
 
 /// Does what the worker claimed. Both may be asked twice for the same, after a host that died.
 pub trait Perform: Send + Sync + 'static {
@@ -55,6 +59,10 @@ impl Engine {
     async fn perform(&self, job: &Job) -> Result<(), Error> {
         match job.kind.as_str() {
             "deadline" => self.pass(job).await,
+            "start_child" => self.start_child(job).await,
+            "cancel_child" => self.cancel_child(job).await,
+            "child_ended" => self.child_ended(job).await,
+            "match_signals" => self.match_signals(job).await,
             // A later release may have left it; its hosts take it over when the pause after this failure is over.
             unknown => Err(Error::Unavailable(format!(
                 "this host does not know jobs of the kind {unknown}"
@@ -69,20 +77,16 @@ impl Engine {
             deadline: DeadlineId(job.id),
             due_at: payload::<DueAt>(job)?.due_at,
         };
-        self.act(job.tenant, command, Some(job.id)).await
+        rested(self.act(job.tenant, command, Some(job.id)).await)
     }
 
     /// Looks again at who is able to work on an instance. One that is gone or has ended needs no looking at.
     pub async fn look_again(&self, tenant: TenantId, instance: InstanceId) -> Result<(), Error> {
-        match self.act(tenant, Command::Recheck { instance }, None).await {
-            // It is looked at when it is resumed.
-            Err(Error::Rejected(Rejection::Suspended { .. })) => Ok(()),
-            looked => looked,
-        }
+        rested(self.act(tenant, Command::Recheck { instance }, None).await)
     }
 
     /// Carries out a command of the host's own. What is gone or has ended needs nothing more.
-    async fn act(
+    pub(super) async fn act(
         &self,
         tenant: TenantId,
         command: Command,
@@ -98,15 +102,13 @@ impl Engine {
             dry_run: false,
             trace: Trace::default(),
             job,
-            render: &unread,
+            render: &Unread::render,
         });
         match done.await {
-            // A suspended instance is looked at anew when it goes on, and its deadlines have rested until then.
-            Ok(_)
-            | Err(
-                Error::NotFound { .. }
-                | Error::Rejected(Rejection::Ended { .. } | Rejection::Suspended { .. }),
-            ) => Ok(()),
+            Ok(_) | Err(Error::NotFound { .. } | Error::Rejected(Rejection::Ended { .. })) => {
+                Ok(())
+            }
+            // A suspension among them: what others tell an instance waits until it goes on.
             Err(error) => Err(error),
         }
     }
@@ -128,17 +130,29 @@ struct DueAt {
     due_at: Timestamp,
 }
 
+/// A suspended instance needs nothing either: when it goes on, its deadlines are left anew, and all is looked at again.
+fn rested(done: Result<(), Error>) -> Result<(), Error> {
+    match done {
+        Err(Error::Rejected(Rejection::Suspended { .. })) => Ok(()),
+        done => done,
+    }
+}
+
 /// What the job says.
-fn payload<T: DeserializeOwned>(job: &Job) -> Result<T, Error> {
+pub(super) fn payload<T: DeserializeOwned>(job: &Job) -> Result<T, Error> {
     serde_json::from_str(job.payload.as_str())
         .map_err(|error| Error::Unavailable(format!("job {} cannot be read: {error}", job.id)))
 }
 
 /// The reply to a command that nobody waits for.
-fn unread(_: &Done<'_>) -> Rendered {
-    Rendered {
-        status: 200,
-        body: String::new(),
-        headers: String::new(),
+pub(super) struct Unread;
+
+impl Unread {
+    pub(super) fn render(_: &Done<'_>) -> Rendered {
+        Rendered {
+            status: 200,
+            body: String::new(),
+            headers: String::new(),
+        }
     }
 }

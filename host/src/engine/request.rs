@@ -31,6 +31,10 @@ impl Identity {
         }
     }
 
+    pub(super) fn is_host(&self) -> bool {
+        self.subject == HOST
+    }
+
     pub(super) fn principalship(&self) -> Principalship {
         Principalship {
             tenant: self.tenant,

@@ -38,11 +38,24 @@ impl Engine {
     ) -> Result<Attempt, Error> {
         if let (
             Command::Start {
-                definition, entity, ..
+                definition,
+                entity,
+                lineage,
+                ..
             },
             None,
         ) = (&request.command, &change.before)
         {
+            let chosen = lineage.as_ref().and_then(|lineage| lineage.id);
+            if let Some(running) = chosen
+                && self
+                    .0
+                    .store
+                    .knows_instance(change.tenant, running.0)
+                    .await?
+            {
+                return Err(Rejection::AlreadyRunning { running }.into());
+            }
             let key = change.reply.as_ref().map(|reply| reply.key.as_str());
             let replied = self
                 .0

@@ -68,7 +68,7 @@ pub async fn run(
     Ok(respond(app.engine.execute(request).await?))
 }
 
-fn render(app: &App, who: &Identity, done: &Done<'_>) -> Rendered {
+pub(super) fn render(app: &App, who: &Identity, done: &Done<'_>) -> Rendered {
     let instance = InstanceView::of(done.instance, &done.version.graph);
     let events = events(app, who, done.instance, done.entries);
     let revision = done.instance.revision;
@@ -98,8 +98,13 @@ fn render(app: &App, who: &Identity, done: &Done<'_>) -> Rendered {
         events,
         dry_run: done.dry_run,
     });
+    // One that is kept for a state to come is only accepted.
+    let is_kept = done.command.signal().is_some_and(|id| {
+        let mut early = done.instance.early.iter();
+        early.any(|signal| signal.id == id)
+    });
     Rendered {
-        status: 200,
+        status: if is_kept && !done.dry_run { 202 } else { 200 },
         body,
         headers: format!("etag: \"{revision}\""),
     }
@@ -137,7 +142,7 @@ fn cloud_event(app: &App, who: &Identity, instance: &Instance, entry: &Entry) ->
         .map(|event| event.structured())
 }
 
-fn respond(reply: Reply) -> Response {
+pub(super) fn respond(reply: Reply) -> Response {
     let mut response = Response::new(ResponseBody::from(reply.rendered.body));
     *response.status_mut() = StatusCode::from_u16(reply.rendered.status).unwrap_or(StatusCode::OK);
     let headers = response.headers_mut();

@@ -61,6 +61,8 @@ pub(super) struct InstanceQuery {
     pub initiator: Option<String>,
     /// Somebody who owns an open task of the instance now.
     pub owner: Option<String>,
+    /// Whose child it is.
+    pub parent: Option<Uuid>,
     /// Whether one of its states has nobody left who is able to do its work.
     pub unassignable: Option<bool>,
     /// Started at or after.
@@ -148,6 +150,7 @@ pub(super) async fn list(
         entity_id: query.entity_id,
         initiator: query.initiator,
         owner: query.owner,
+        parent: query.parent,
         unassignable: query.unassignable,
         from: query.from,
         to: query.to,

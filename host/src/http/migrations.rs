@@ -45,7 +45,7 @@ pub(super) enum Migrated {
         reason = "it is rendered within the commit; here it stands for its schema"
     )]
     Done(Changed),
-    Dry(MigrationPreview),
+    Dry(Box<MigrationPreview>),
 }
 
 /// What a migration would change.
@@ -117,7 +117,7 @@ pub(super) async fn migrate(
         events,
         dry_run: true,
     };
-    Ok(axum::Json(Migrated::Dry(shown)).into_response())
+    Ok(axum::Json(Migrated::Dry(Box::new(shown))).into_response())
 }
 
 pub(super) fn check_states(states: &BTreeMap<String, String>) -> Result<(), Problem> {

@@ -28,6 +28,7 @@ pub mod page;
 pub mod problem;
 mod search;
 pub mod server;
+mod signals;
 mod standing;
 mod subscriptions;
 mod task_commands;
@@ -166,6 +167,16 @@ pub fn router(app: App) -> Router {
     .with_state(app)
 }
 
+/// What changes versions, and what is done to many at once.
+fn of_many() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(migrations::migrate))
+        .routes(routes!(operations::begin))
+        .routes(routes!(operations::items))
+        .routes(routes!(operations::stop))
+        .routes(routes!(bulk::tasks))
+}
+
 /// Every route of the API, with its documentation.
 pub fn routes() -> OpenApiRouter<App> {
     let upload = OpenApiRouter::new()
@@ -194,19 +205,17 @@ pub fn routes() -> OpenApiRouter<App> {
         .layer(middleware::from_fn(layers::without_query));
     OpenApiRouter::new()
         .merge(without_query)
+        .merge(of_many())
         .routes(routes!(definitions::list_all))
         .routes(routes!(definitions::list))
         .routes(routes!(instances::start, instances::list))
         .routes(routes!(instances::audit))
-        .routes(routes!(migrations::migrate))
-        .routes(routes!(operations::begin))
-        .routes(routes!(operations::items))
-        .routes(routes!(operations::stop))
-        .routes(routes!(bulk::tasks))
         .routes(routes!(instance_commands::cancel))
         .routes(routes!(instance_commands::suspend))
         .routes(routes!(instance_commands::resume))
         .routes(routes!(instance_commands::restart))
+        .routes(routes!(signals::send))
+        .routes(routes!(signals::correlate))
         .routes(routes!(entities::history))
         .routes(routes!(custody::of_entity))
         .routes(routes!(custody::of_instance))

@@ -35,6 +35,7 @@ pub fn complete(mut document: OpenApi) -> OpenApi {
             "definitions",
             "instances",
             "entities",
+            "signals",
             "tasks",
             "events",
             "compliance",

@@ -10,7 +10,8 @@ use uuid::Uuid;
 use crate::domain::answer::{AttributeValue, Principal};
 use crate::domain::graph::Graph;
 use crate::domain::instance::{
-    Decision, Delegation, Holding, Instance, PastState, StateInstance, Status, Task, TaskStatus,
+    ChildInstance, Decision, Delegation, Holding, Instance, PastState, StateInstance, Status, Task,
+    TaskStatus,
 };
 use crate::domain::json::Json;
 
@@ -43,8 +44,12 @@ pub struct InstanceView {
     pub suspended: Option<SuspendView>,
     /// The ended instance that it takes up.
     pub predecessor: Option<Uuid>,
+    /// The instance that started it as its child.
+    pub parent: Option<Uuid>,
     /// The active ones.
     pub states: Vec<StateView>,
+    /// Joins that some branches have reached and others not yet.
+    pub waiting: Vec<StateView>,
     #[schema(value_type = Object)]
     pub data: Json,
     #[schema(value_type = Object)]
@@ -84,6 +89,14 @@ pub struct StateView {
     pub entered_by: Option<String>,
     pub caller: Option<String>,
     pub predecessors: Vec<Uuid>,
+    /// The forks around it, from the outermost.
+    pub forks: Vec<Uuid>,
+    /// The name by which signals find it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correlation: Option<String>,
+    /// The instances that it started.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<ChildView>,
     /// Decisions of one outcome that the state asks for.
     pub needed: u32,
     /// Who owns its tasks or owned them to the end, each person once, in the order of the tasks.
@@ -92,6 +105,16 @@ pub struct StateView {
     /// None while the state is active.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub left: Option<LeftView>,
+}
+
+/// An instance that a stay started.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ChildView {
+    pub id: Uuid,
+    /// Of its definition.
+    pub key: String,
+    /// None as long as it runs; `CANCELLED` or `NOT_STARTED` where it never came to one of its own.
+    pub outcome: Option<String>,
 }
 
 /// How a stay ended.
@@ -191,6 +214,10 @@ impl InstanceView {
             }),
             Status::Running | Status::Completed { .. } | Status::Cancelled { .. } => None,
         };
+        let states = |stays: &[StateInstance]| {
+            let view = |state| StateView::of(state, graph);
+            stays.iter().map(view).collect()
+        };
         InstanceView {
             id: instance.id.0,
             definition_key: instance.definition.key.clone(),
@@ -208,11 +235,9 @@ impl InstanceView {
             cancelled,
             suspended,
             predecessor: instance.predecessor.map(|id| id.0),
-            states: instance
-                .active
-                .iter()
-                .map(|state| StateView::of(state, graph))
-                .collect(),
+            parent: instance.parent.map(|id| id.0),
+            states: states(&instance.active),
+            waiting: states(&instance.waiting),
             data: instance.data.clone(),
             attributes: instance.attributes.clone(),
         }
@@ -233,6 +258,9 @@ impl StateView {
             entered_by: state.entered_by.clone(),
             caller: state.caller.clone(),
             predecessors: state.predecessors.iter().map(|id| id.0).collect(),
+            forks: state.forks.iter().map(|fork| fork.0).collect(),
+            correlation: state.correlation.clone(),
+            children: state.children.iter().map(ChildView::of).collect(),
             needed: state.needed,
             owners: owners(state),
             tasks: state.tasks.iter().map(TaskView::of).collect(),
@@ -249,6 +277,16 @@ impl StateView {
         StateView {
             left: Some(left),
             ..StateView::of(&past.state, graph)
+        }
+    }
+}
+
+impl ChildView {
+    fn of(child: &ChildInstance) -> ChildView {
+        ChildView {
+            id: child.id.0,
+            key: child.key.clone(),
+            outcome: child.outcome.clone(),
         }
     }
 }

@@ -43,6 +43,8 @@ pub struct InstanceFilter {
     pub entity_type: Option<String>,
     pub entity_id: Option<String>,
     pub initiator: Option<String>,
+    /// Whose child it is.
+    pub parent: Option<Uuid>,
     /// Nobody is able to do the work of one of its states, or somebody of each; none for all.
     pub unassignable: Option<bool>,
     /// Started at or after.
@@ -154,6 +156,14 @@ impl Search<'_> {
             Some(owner) => owned(self.connection, self.tenant, owner).await?,
             None => None,
         };
+        if let Some(parent) = self.filter.parent
+            && let Some(found) = children(self.connection, self.tenant, parent).await?
+        {
+            narrowed = Some(match narrowed {
+                Some(ids) => common(ids, &found),
+                None => found,
+            });
+        }
         for probe in &self.probes {
             if narrowed
                 .as_ref()
@@ -265,7 +275,8 @@ impl Search<'_> {
             among as _,
             i64::from(bounded(size)),
             i64::from(bounded(self.page.wanted())),
-            filter.unassignable
+            filter.unassignable,
+            filter.parent
         )
         .fetch_all(&mut *self.connection)
         .await?;
@@ -298,6 +309,23 @@ fn grown(size: usize) -> usize {
 
 fn bounded(size: usize) -> i32 {
     i32::try_from(size).unwrap_or(i32::MAX)
+}
+
+/// The children of an instance, sorted, unless they are many.
+async fn children(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    parent: Uuid,
+) -> Result<Option<Vec<Uuid>>, StoreError> {
+    let ids = sqlx::query_scalar!(
+        "select id from instance where tenant_id = $1 and parent = $2 order by id limit $3",
+        tenant.0,
+        parent,
+        i64::from(NARROW_MAX) + 1
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok((bounded(ids.len()) <= NARROW_MAX).then_some(ids))
 }
 
 /// The instances in which somebody owns an open task, sorted, unless they are many.

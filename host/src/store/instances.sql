@@ -84,6 +84,7 @@ from (
               select s.instance_id from state_instance s
               where s.tenant_id = $1 and s.unassignable_since is not null and s.left_at is null
           ))
+          and ($20::uuid is null or i.parent = $20)
           and ($16::uuid[] is null or i.id = any($16))
         order by i.id desc
         limit $17

@@ -124,6 +124,32 @@ impl Store {
         Ok(())
     }
 
+    /// Puts a job off without counting the attempt, where its time has not come. The worker then lets it stay.
+    pub async fn put_off_job(&self, job: &Job, until: Timestamp) -> Result<(), StoreError> {
+        sqlx::query!(
+            "update job set due_at = $5, lease_until = null, attempts = $4 - 1
+            where tenant_id = $1 and id = $2 and due_at = $3 and attempts = $4",
+            job.tenant.0,
+            job.id,
+            Time(job.due_at) as _,
+            job.attempts.cast_signed(),
+            Time(until) as _
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(())
+    }
+
+    /// Whether a job is still to be done, or in hand.
+    pub async fn has_job(&self, tenant: TenantId, id: Uuid) -> Result<bool, StoreError> {
+        let found = sqlx::query_scalar!(
+            r#"select exists(select from job where tenant_id = $1 and id = $2) as "found!""#,
+            tenant.0,
+            id
+        );
+        Ok(found.fetch_one(&self.writer).await?)
+    }
+
     /// When the next job can be claimed, past or to come; none when there is no job.
     pub async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
         let next = sqlx::query_scalar!(

@@ -28,6 +28,7 @@ pub mod past;
 pub mod pools;
 pub mod purge;
 pub mod rechecks;
+pub mod signals;
 pub mod starts;
 pub mod streams;
 pub mod subscriptions;

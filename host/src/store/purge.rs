@@ -31,4 +31,18 @@ impl Store {
         .await?;
         Ok(forgotten.rows_affected().max(released.rows_affected()) >= SWEEP_MAX.cast_unsigned())
     }
+
+    /// Forgets signals sent by correlation before `limit`, delivered or not; true when there may be more.
+    pub async fn purge_signals(&self, limit: Timestamp) -> Result<bool, StoreError> {
+        let forgotten = sqlx::query!(
+            "delete from signal_inbox where ctid = any(array(
+                 select ctid from signal_inbox where received_at < $1 limit $2
+             ))",
+            Time(limit) as _,
+            SWEEP_MAX
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(forgotten.rows_affected() >= SWEEP_MAX.cast_unsigned())
+    }
 }

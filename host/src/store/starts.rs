@@ -106,6 +106,29 @@ impl Store {
         Ok(id.map(InstanceId))
     }
 
+    /// How many instances the line has from this one up to the first, which has no parent; counted up to `most`.
+    pub async fn depth(
+        &self,
+        tenant: TenantId,
+        instance: InstanceId,
+        most: u32,
+    ) -> Result<u32, StoreError> {
+        let depth = sqlx::query_scalar!(
+            r#"with recursive line (parent, depth) as (
+                select i.parent, 1 from instance i where i.tenant_id = $1 and i.id = $2
+                union all
+                select i.parent, l.depth + 1
+                from line l join instance i on i.tenant_id = $1 and i.id = l.parent
+                where l.depth < $3
+            )
+            select coalesce(max(depth), 0) as "depth!" from line"#,
+            tenant.0,
+            instance.0,
+            most.cast_signed()
+        );
+        Ok(depth.fetch_one(&self.writer).await?.cast_unsigned())
+    }
+
     /// The instance that a task belongs to.
     pub async fn instance_of(
         &self,

@@ -5,7 +5,7 @@ use super::fault::{self, Fault, TurnError};
 use super::hands::Giving;
 use super::ladder::{Cause, Doubt};
 use super::{Phase, Turn};
-use crate::domain::answer::{Assignment, Offer, Principal};
+use crate::domain::answer::{Assignment, Offer, Principal, Waiting};
 use crate::domain::event::Event;
 use crate::domain::ids::{StateId, TaskId};
 use crate::domain::instance::{Holding, StateInstance, Task, TaskStatus};
@@ -34,6 +34,8 @@ pub(super) enum Looking {
     Ladder(Doubt, Findings),
     /// To give a task to a known person.
     Give(Box<Giving>),
+    /// To begin a wait.
+    Wait(Box<StateInstance>, Waiting),
 }
 
 impl Turn<'_> {
@@ -46,6 +48,7 @@ impl Turn<'_> {
             Phase::Look(_, Looking::Able(doubt)) => self.reviewed(doubt, findings.clone()),
             Phase::Look(_, Looking::Ladder(doubt, known)) => self.climb(doubt, known, findings),
             Phase::Look(_, Looking::Give(giving)) => self.given(*giving, findings)?,
+            Phase::Look(_, Looking::Wait(stay, waiting)) => self.waits(*stay, waiting, findings)?,
             _ => unreachable!("the driver answers what was asked"),
         }
         Ok(())

@@ -6,7 +6,7 @@
 //! an event comes of it.
 //!
 //! Start reading at [`Turn::begin`]; the host's rules stand in `rules` and `standing`, what a plan may say in `plan`, what
-//! an assignment may say in `assign`.
+//! an assignment may say in `assign`, what is waited for in `wait` and `signal`.
 
 mod able;
 mod assign;
@@ -21,7 +21,10 @@ mod operation;
 mod plan;
 mod recheck;
 mod rules;
+mod signal;
 mod standing;
+mod start;
+mod wait;
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -34,7 +37,7 @@ use super::apply::{Stamp, apply};
 use super::command::Command;
 use super::event::Event;
 use super::graph::{State, StateKind};
-use super::ids::{ForkId, InstanceId, StateId, TaskId};
+use super::ids::{ForkId, StateId, TaskId};
 use super::instance::{Instance, StateInstance};
 use super::json::Json;
 use super::lookup::Lookup;
@@ -49,6 +52,7 @@ pub use fault::{Fault, TurnError};
 pub use hands::DELEGATIONS_MAX;
 pub use ladder::NOBODY_ABLE;
 pub use recheck::LOST_STANDING;
+pub use signal::{EARLY_MAX, SIGNAL_ID_BYTES_MAX};
 
 /// How many router states one command may pass.
 pub const ROUTER_STEPS_MAX: u32 = 16;
@@ -93,6 +97,8 @@ pub struct Turn<'a> {
     /// The migration that the command is.
     migration: Option<Migration>,
     router_steps: u32,
+    /// What is judged now is a signal that was kept: nobody waits for an answer.
+    is_early: bool,
 }
 
 /// What the turn is about to ask.
@@ -171,81 +177,6 @@ impl<'a> Turn<'a> {
         }
     }
 
-    fn start(
-        context: Context<'a>,
-        command: &Command,
-        ids: &'a mut (dyn FnMut() -> Uuid + Send),
-    ) -> Result<Turn<'a>, TurnError> {
-        let Command::Start {
-            entity,
-            data,
-            lineage,
-            ..
-        } = command
-        else {
-            unreachable!("only a start has no instance")
-        };
-        rules::may_start(context, data)?;
-        let lineage = lineage.as_deref();
-        let initiator = lineage.and_then(|lineage| lineage.initiator.as_ref());
-        let initiator = initiator.unwrap_or(&context.actor.id);
-        let mut requesters = vec![initiator.clone()];
-        for inherited in lineage.iter().flat_map(|lineage| &lineage.requesters) {
-            if !requesters.contains(inherited) {
-                requesters.push(inherited.clone());
-            }
-        }
-        let event = Event::FlowStarted {
-            definition: context.version.reference.clone(),
-            entity: entity.clone(),
-            initiator: initiator.clone(),
-            requesters,
-            predecessor: lineage.and_then(|lineage| lineage.predecessor),
-            parent: lineage.and_then(|lineage| lineage.parent),
-            data: data.clone(),
-        };
-        let chosen = lineage.and_then(|lineage| lineage.id);
-        let stamp = Stamp {
-            instance: chosen.unwrap_or_else(|| InstanceId(ids())),
-            revision: 1,
-            at: context.now,
-            actor: context.by(),
-        };
-        let mut instance = apply(None, &event, stamp).expect("a start begins an instance");
-        let mut events = vec![event];
-        if let Some(predecessor) = instance.predecessor {
-            let event = Event::FlowRestarted { predecessor };
-            instance = apply(Some(instance), &event, stamp).expect("it goes on");
-            events.push(event);
-        }
-        let proposed = Occurrence {
-            state_instance: None,
-            trigger: START.to_owned(),
-            source: Source::Start(context.actor.clone()),
-            input: Json::empty(),
-        };
-        let initial = Entry {
-            name: context.version.graph.initial.clone(),
-            predecessors: Vec::new(),
-            by: None,
-            forks: Vec::new(),
-            choices: 0,
-        };
-        Ok(Turn {
-            context,
-            ids,
-            instance,
-            revision: 1,
-            events,
-            phase: Phase::Guard(proposed, After::Enter),
-            entering: VecDeque::from([initial]),
-            beginning: VecDeque::new(),
-            doubts: VecDeque::new(),
-            migration: None,
-            router_steps: 0,
-        })
-    }
-
     fn resume(
         context: Context<'a>,
         instance: Instance,
@@ -265,6 +196,7 @@ impl<'a> Turn<'a> {
             doubts: VecDeque::new(),
             migration: None,
             router_steps: 0,
+            is_early: false,
         };
         operation::not_suspended(&turn.instance, command)?;
         match command {
@@ -298,7 +230,16 @@ impl<'a> Turn<'a> {
             Command::Deadline {
                 deadline, due_at, ..
             } => turn.deadline(*deadline, *due_at),
-            _ => unreachable!("no route leads here"),
+            Command::Signal {
+                trigger, id, input, ..
+            } => turn.signal(trigger, id, input)?,
+            Command::ChildEnded {
+                child,
+                outcome,
+                data,
+                reason,
+                ..
+            } => turn.child_ended(*child, outcome, data, reason.as_ref()),
         }
         Ok(turn)
     }
@@ -308,7 +249,7 @@ impl<'a> Turn<'a> {
         while matches!(self.phase, Phase::Settle) {
             if let Some(entry) = self.entering.pop_front() {
                 self.enter(entry)?;
-            } else if self.begin_joins()? || self.assign_next() {
+            } else if self.take_early() || self.begin_joins()? || self.assign_next() {
             } else if let Some(doubt) = self.doubts.pop_front() {
                 self.review(doubt);
             } else {
@@ -359,11 +300,14 @@ impl<'a> Turn<'a> {
     pub fn answer(&mut self, answer: Answer) -> Result<(), TurnError> {
         match (std::mem::replace(&mut self.phase, Phase::Settle), answer) {
             (Phase::Guard(occurrence, after), Answer::Verdict(verdict)) => {
-                fault::judge(verdict)?;
+                let judged = fault::judge(verdict);
                 if let After::Transition(moving) = after {
+                    if self.is_early {
+                        return self.judged_early(occurrence, moving, judged);
+                    }
                     self.phase = Phase::Transition(occurrence, moving);
                 }
-                Ok(())
+                judged
             }
             (Phase::Transition(occurrence, moving), Answer::Plan(plan)) => {
                 self.planned(&occurrence, moving, plan)
@@ -371,6 +315,7 @@ impl<'a> Turn<'a> {
             (Phase::Assign(stay, cause), Answer::Assignment(assignment)) => {
                 self.look_up(stay, cause, assignment)
             }
+            (Phase::Wait(stay), Answer::Waiting(waiting)) => self.wait_for(stay, waiting),
             _ => unreachable!("the driver answers what was asked"),
         }
     }

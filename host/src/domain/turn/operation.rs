@@ -28,6 +28,7 @@ pub(super) fn not_suspended(instance: &Instance, command: &Command) -> Result<()
     }
 }
 
+/// Refuses what comes after the end.
 pub(super) fn not_ended(instance: &Instance) -> Result<(), Rejection> {
     match instance.status.ended_at() {
         Some(at) => Err(Rejection::Ended {

@@ -3,7 +3,9 @@
 use super::fault::{self, Fault, MESSAGE_BYTES_MAX, TurnError};
 use super::fork::FORKS_MAX;
 use super::{Entry, Moving, Turn};
-use crate::domain::answer::{Attribute, AttributeValue, Plan, PublishedEvent, Reason};
+use crate::domain::answer::{
+    Attribute, AttributeValue, OverdueAction, Plan, PublishedEvent, Reason,
+};
 use crate::domain::event::{Effects, Event};
 use crate::domain::graph::{AttributeType, FiredBy, Transition};
 use crate::domain::ids::{StateId, TaskId};
@@ -30,18 +32,15 @@ impl Turn<'_> {
         moving: Moving,
         plan: Result<Plan, Reason>,
     ) -> Result<(), TurnError> {
+        let is_early = std::mem::take(&mut self.is_early);
         let plan = match plan {
             Ok(plan) => plan,
             Err(reason) => {
                 let reason = fault::reason(TRANSITION, reason)?;
-                if matches!(occurrence.source, Source::Deadline | Source::Child { .. }) {
-                    // Nobody waits for an answer; the record tells.
-                    self.emit(Event::TriggerRefused {
-                        state: moving.state,
-                        trigger: occurrence.trigger.clone(),
-                        code: reason.code,
-                        message: reason.message,
-                    });
+                let nobody_asked =
+                    matches!(occurrence.source, Source::Deadline | Source::Child { .. });
+                if nobody_asked || is_early {
+                    self.refuse(moving.state, occurrence.trigger.clone(), reason);
                     return Ok(());
                 }
                 return Err(Rejection::Refused(reason).into());
@@ -203,11 +202,12 @@ impl Turn<'_> {
     /// Whether anything may still move the stay, once this task is decided.
     fn may_be_moved(&self, stay: &StateInstance, decided: Option<TaskId>) -> bool {
         let by_signal = |way: &Transition| way.by.contains(&FiredBy::Signal);
+        let fires = |action: &OverdueAction| matches!(action, OverdueAction::Fire(_));
         let graph = &self.context.version.graph;
         stay.tasks
             .iter()
             .any(|task| task.status.is_open() && Some(task.id) != decided)
-            || !stay.deadlines.is_empty()
+            || stay.deadlines.iter().any(|open| fires(&open.action))
             || stay
                 .children
                 .iter()

@@ -5,6 +5,8 @@
 mod ability;
 mod answers;
 mod callers;
+mod deadlines;
+mod escalations;
 mod forks;
 mod hands;
 mod ladder;
@@ -13,5 +15,8 @@ mod operation;
 mod people;
 mod random;
 mod script;
+mod signals;
 mod substitutes;
 mod town;
+mod waits;
+mod watches;

@@ -1,9 +1,11 @@
 //! A vote among whomever the instance's data names.
 //!
 //! `Vote` is assigned as `assign` in the data says: `{"offers": [{"users": [], "groups": [], "managersOf": [],
-//! "from": "a member of the data that names a user", "owner": "", "label": "", "form": {}}], "needed": 1, "exclude": [],
-//! "fallback": "", "priority": 0}`. It ends with `Approved` as soon as `needed` have said YES, and with `Rejected` as
-//! soon as too few votes are left for that.
+//! "from": "a member of the data that names a user", "owner": "", "label": "", "form": {}, "deadlines": []}], "needed": 1,
+//! "exclude": [], "fallback": "", "priority": 0, "deadlines": [{"after": 60, "working": "a calendar", "every": 60,
+//! "do": "remind, release, escalate or a trigger"}]}`; when it is late, as `overdue` says instead. It ends with `Approved`
+//! as soon as `needed` have said YES, and with `Rejected` as soon as too few votes are left for that, or when a deadline
+//! fires LATE and the data does not say `patient`.
 //!
 //! Its config makes other versions of it: `{"state": "another name of Vote", "group": "who votes, whatever the data says",
 //! "requires": "a member that the data must have"}`.
@@ -12,9 +14,9 @@ mod bindings;
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    AssignCause, Assignment, Definition, Event, EventSource, FiredBy, Offer, Plan, Principal,
-    Reason, ServiceCall, Snapshot, State, StateKind, TaskStatus, Transition, Verdict, Violation,
-    Waiting,
+    AssignCause, Assignment, Deadline, Definition, Due, Event, EventSource, FiredBy, Offer,
+    OverdueAction, Plan, Principal, Reason, ServiceCall, Snapshot, State, StateKind, TaskStatus,
+    Transition, Verdict, Violation, Waiting, WorkingTime,
 };
 use serde_json::{Value, json};
 
@@ -46,11 +48,11 @@ impl Guest for Committee {
             .into_iter()
             .flatten()
             .collect();
-        let way = |trigger: &str| Transition {
+        let way = |trigger: &str, by| Transition {
             source: vote.into(),
             trigger: trigger.into(),
             targets: vec![APPROVED.into(), REJECTED.into()],
-            by: FiredBy::DECISION,
+            by,
             permission: None,
         };
         Ok(Definition {
@@ -61,7 +63,11 @@ impl Guest for Committee {
                 state(APPROVED, APPROVED, StateKind::Terminal("APPROVED".into())),
                 state(REJECTED, REJECTED, StateKind::Terminal("REJECTED".into())),
             ],
-            transitions: vec![way("YES"), way("NO")],
+            transitions: vec![
+                way("YES", FiredBy::DECISION),
+                way("NO", FiredBy::DECISION),
+                way("LATE", FiredBy::DEADLINE),
+            ],
             data_schema: Some(json!({ "type": "object", "required": required }).to_string()),
             attributes: vec![],
         })
@@ -75,7 +81,14 @@ impl Guest for Committee {
         let stay = &facts.active[0];
         let voting = match &event.source {
             EventSource::Task(voting) => voting.task.as_str(),
-            _ => unreachable!("only decisions fire here"),
+            EventSource::Deadline if data(&facts)["patient"] == true => {
+                return Err(Reason {
+                    code: "patient".into(),
+                    message: "The vote takes as long as it takes.".into(),
+                });
+            }
+            EventSource::Deadline => return Ok(enter(Some(REJECTED))),
+            _ => unreachable!("only decisions and deadlines fire here"),
         };
         let decisions = stay.tasks.iter().filter_map(|task| task.decision.as_ref());
         let yes = decisions.filter(|decision| decision.outcome == "YES");
@@ -84,26 +97,21 @@ impl Guest for Committee {
             matches!(task.status, TaskStatus::Pending | TaskStatus::Claimed) && task.id != voting
         });
         let needed = usize::try_from(stay.needed).expect("a small number");
-        let enter = if yes >= needed {
+        Ok(enter(if yes >= needed {
             Some(APPROVED)
         } else if yes + open.count() < needed {
             Some(REJECTED)
         } else {
             None
-        };
-        Ok(Plan {
-            enter: enter.map(|state| vec![state.into()]),
-            cancel: vec![],
-            data: None,
-            attributes: vec![],
-            publish: vec![],
-            notes: vec![],
-        })
+        }))
     }
 
-    fn assign(facts: Snapshot, _state: String, _cause: AssignCause) -> Assignment {
-        let data: Value = serde_json::from_str(&facts.instance.data).expect("the host sends JSON");
-        let assign = &data["assign"];
+    fn assign(facts: Snapshot, _state: String, cause: AssignCause) -> Assignment {
+        let data = data(&facts);
+        let assign = match cause {
+            AssignCause::Overdue(_) => &data["overdue"],
+            AssignCause::Entered | AssignCause::Migrated => &data["assign"],
+        };
         let settings = settings(&facts.config);
         let group = settings["group"].as_str();
         let number = |name: &str| assign[name].as_u64().unwrap_or(0);
@@ -121,7 +129,7 @@ impl Guest for Committee {
             exclude: texts(&assign["exclude"]),
             fallback: assign["fallback"].as_str().map(str::to_owned),
             priority: u8::try_from(number("priority")).expect("a small number"),
-            deadlines: vec![],
+            deadlines: deadlines(&assign["deadlines"]),
         }
     }
 
@@ -149,6 +157,52 @@ fn in_group(offer: &Value, group: &str) -> Value {
     moved
 }
 
+fn data(facts: &Snapshot) -> Value {
+    serde_json::from_str(&facts.instance.data).expect("the host sends JSON")
+}
+
+fn enter(state: Option<&str>) -> Plan {
+    Plan {
+        enter: state.map(|state| vec![state.into()]),
+        cancel: vec![],
+        data: None,
+        attributes: vec![],
+        publish: vec![],
+        notes: vec![],
+    }
+}
+
+fn deadlines(list: &Value) -> Vec<Deadline> {
+    let seconds = |value: &Value| {
+        let number = value.as_u64()?;
+        Some(u32::try_from(number).expect("a small number"))
+    };
+    let deadline = |one: &Value| {
+        let after = seconds(&one["after"]).expect("a deadline says when");
+        Deadline {
+            when: match one["working"].as_str() {
+                Some(calendar) => Due::Working(WorkingTime {
+                    time: after,
+                    calendar: calendar.into(),
+                }),
+                None => Due::After(after),
+            },
+            repeat: seconds(&one["every"]),
+            action: match one["do"].as_str().expect("a deadline does something") {
+                "remind" => OverdueAction::Remind,
+                "release" => OverdueAction::Release,
+                "escalate" => OverdueAction::Escalate,
+                trigger => OverdueAction::Fire(trigger.into()),
+            },
+        }
+    };
+    list.as_array()
+        .into_iter()
+        .flatten()
+        .map(deadline)
+        .collect()
+}
+
 fn offer(offer: &Value, data: &Value) -> Offer {
     let from = offer["from"].as_str().and_then(|name| data[name].as_str());
     let users = texts(&offer["users"]).into_iter();
@@ -163,7 +217,7 @@ fn offer(offer: &Value, data: &Value) -> Offer {
             .collect(),
         owner: offer["owner"].as_str().map(str::to_owned),
         form: offer.get("form").map(Value::to_string),
-        deadlines: vec![],
+        deadlines: deadlines(&offer["deadlines"]),
     }
 }
 

@@ -203,6 +203,16 @@ impl Script {
             .id
     }
 
+    /// The next command comes at this second.
+    pub(super) fn at(&mut self, second: i64) {
+        self.now = second - 1;
+    }
+
+    /// The second of the last command.
+    pub(super) fn now(&self) -> i64 {
+        self.now
+    }
+
     /// Carries out a command; a refused one changes nothing.
     pub(super) fn run(&mut self, actor: &str, command: &Command) -> Result<Outcome, TurnError> {
         self.run_as(&person(actor), command)

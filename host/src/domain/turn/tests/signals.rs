@@ -1,0 +1,217 @@
+//! Who takes a signal, what is kept of those that come early, and what becomes of them.
+
+use super::script::{Script, enter, forbidden, json, person, rejection};
+use super::waits::{graph, is_done, kinds, script, signals};
+use crate::domain::actor::Actor;
+use crate::domain::answer::{Reason, Verdict, Violation, Waiting};
+use crate::domain::command::Command;
+use crate::domain::event::Event;
+use crate::domain::question::{Occurrence, Source};
+use crate::domain::rejection::Rejection;
+use crate::domain::turn::{EARLY_MAX, Outcome, TurnError};
+
+fn early() -> Waiting {
+    Waiting {
+        keep_early: true,
+        ..signals()
+    }
+}
+
+fn signal(script: &Script, trigger: &str, id: &str) -> Command {
+    Command::Signal {
+        instance: script.instance().id,
+        trigger: trigger.into(),
+        id: id.into(),
+        input: json(r#"{"amount":1.50}"#),
+    }
+}
+
+fn send(script: &mut Script, trigger: &str, id: &str) -> Result<Outcome, TurnError> {
+    let command = signal(script, trigger, id);
+    script.run("sam", &command)
+}
+
+#[test]
+fn a_signal_moves_the_oldest_stay_that_takes_it() {
+    let mut script = script("Wait", |_| signals());
+    script.go().expect("a wait");
+    let outcome = send(&mut script, "PAID", "1").expect("a signal");
+    assert_eq!(
+        kinds(&outcome),
+        [
+            "SIGNAL_RECEIVED",
+            "STATE_TRANSITIONED",
+            "STATE_ENTERED",
+            "FLOW_COMPLETED"
+        ]
+    );
+    assert!(matches!(&outcome.events[0],
+        Event::SignalReceived { state: Some(_), sender, .. } if sender.id == "sam"));
+    let late = rejection(send(&mut script, "PAID", "2"));
+    assert!(matches!(late, Rejection::Ended { .. }), "{late:?}");
+}
+
+/// A requester may take the request back: that is a signal, never a decision.
+#[test]
+fn requesters_signal_and_no_signal_decides() {
+    let mut script = script("Wait", |_| signals());
+    let command = signal(&script, "GO", "1");
+    let refused = rejection(script.run("ann", &command));
+    assert!(matches!(&refused, Rejection::Invalid(violations)
+        if violations[0].code == "unknown_signal" && violations[0].message.ends_with("PAID, SEALED, WITHDRAW")));
+    let command = signal(&script, "WITHDRAW", "1");
+    let outcome = script.run("ann", &command).expect("a withdrawal");
+    assert!(kinds(&outcome).contains(&"TASK_CANCELLED") && is_done(&script));
+}
+
+#[test]
+fn signals_need_an_id_and_the_permission_of_their_way() {
+    let mut script = script("Wait", |_| signals());
+    script.go().expect("a wait");
+    for id in [String::new(), "x".repeat(201), "a\0b".into()] {
+        let refused = rejection(send(&mut script, "PAID", &id));
+        assert!(matches!(refused, Rejection::Invalid(_)), "{refused:?}");
+    }
+    assert_eq!(
+        forbidden(send(&mut script, "SEALED", "1")),
+        "permission_missing"
+    );
+    let sealer = Actor {
+        permissions: vec!["errand:seal".into()],
+        ..person("sue")
+    };
+    let command = signal(&script, "SEALED", "1");
+    script.run_as(&sealer, &command).expect("a seal");
+    assert!(is_done(&script));
+}
+
+#[test]
+fn the_guard_judges_a_signal_by_its_sender() {
+    let guard = |occurrence: &Occurrence| match &occurrence.source {
+        Source::Signal(actor) if actor.id == "sam" => Verdict::Deny(Reason {
+            code: "not_you".into(),
+            message: "somebody else".into(),
+        }),
+        _ => Verdict::Allow,
+    };
+    let mut script = script("Wait", |_| signals()).guarding(guard);
+    script.go().expect("a wait");
+    assert_eq!(forbidden(send(&mut script, "PAID", "1")), "not_you");
+    let command = signal(&script, "PAID", "1");
+    script.run("sue", &command).expect("a signal");
+}
+
+#[test]
+fn early_signals_are_kept_for_those_who_count_them() {
+    let mut script = script("Wait", |_| early());
+    let outcome = send(&mut script, "PAID", "1").expect("a signal");
+    assert_eq!(kinds(&outcome), ["SIGNAL_RECEIVED"]);
+    assert_eq!(script.instance().early.len(), 1);
+    let outcome = script.go().expect("a wait");
+    let kinds = kinds(&outcome);
+    let (entered, rest) = kinds.split_at(kinds.len() - 4);
+    assert_eq!(entered.last(), Some(&"STATE_ENTERED"));
+    assert_eq!(
+        rest,
+        [
+            "SIGNAL_TAKEN",
+            "STATE_TRANSITIONED",
+            "STATE_ENTERED",
+            "FLOW_COMPLETED"
+        ]
+    );
+    assert!(script.instance().early.is_empty() && is_done(&script));
+}
+
+#[test]
+fn early_signals_are_dropped_by_those_who_do_not() {
+    let mut script = script("Deaf", |_| signals());
+    send(&mut script, "PAID", "1").expect("a signal");
+    send(&mut script, "SEALED", "2").expect("a signal");
+    let outcome = script.go().expect("a wait");
+    assert_eq!(kinds(&outcome).last(), Some(&"SIGNAL_TAKEN"));
+    // What the state does not take is not its to drop.
+    let kept: Vec<_> = script
+        .instance()
+        .early
+        .iter()
+        .map(|signal| signal.id.as_str())
+        .collect();
+    assert_eq!(kept, ["2"]);
+    assert_eq!(script.instance().active[0].name, "Deaf");
+}
+
+/// Judged with the sender's standing at the sending; a refused one does not keep the next from counting.
+#[test]
+fn a_refused_early_signal_is_recorded_and_the_next_is_tried() {
+    let guard = |occurrence: &Occurrence| match &occurrence.source {
+        Source::Signal(actor) if actor.id == "mal" => Verdict::Invalid(vec![Violation {
+            field: "/amount".into(),
+            code: "too_little".into(),
+            message: "pay more".into(),
+        }]),
+        _ => Verdict::Allow,
+    };
+    let mut script = script("Wait", |_| early()).guarding(guard);
+    for (sender, trigger, id) in [
+        ("sam", "SEALED", "0"),
+        ("mal", "PAID", "1"),
+        ("sam", "PAID", "2"),
+        ("sam", "PAID", "3"),
+    ] {
+        let command = signal(&script, trigger, id);
+        script.run(sender, &command).expect("a signal");
+    }
+    let outcome = script.go().expect("a wait");
+    let refused: Vec<_> = outcome
+        .events
+        .iter()
+        .filter_map(|event| match event {
+            Event::TriggerRefused { code, .. } => Some(code.as_str()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(refused, ["permission_missing", "too_little"]);
+    assert!(is_done(&script));
+    let left: Vec<_> = script
+        .instance()
+        .early
+        .iter()
+        .map(|signal| signal.id.as_str())
+        .collect();
+    assert_eq!(left, ["3"]);
+}
+
+#[test]
+fn so_many_early_signals_are_kept_and_no_more() {
+    let mut script = script("Wait", |_| early());
+    for number in 0..EARLY_MAX {
+        send(&mut script, "PAID", &number.to_string()).expect("a signal");
+    }
+    let full = rejection(send(&mut script, "PAID", "one more"));
+    assert_eq!(full.code(), "limit_reached");
+    // One that moves something needs no place.
+    send(&mut script, "WITHDRAW", "now").expect("a signal");
+    assert!(is_done(&script));
+}
+
+#[test]
+fn a_plan_that_refuses_an_early_signal_leaves_the_state_waiting() {
+    let script = Script::new().drawn(graph()).waiting(|_| early());
+    let mut script = script
+        .planning(|from, _| match from {
+            "Desk" => Ok(enter(&["Wait"])),
+            _ => Err(Reason {
+                code: "not_yet".into(),
+                message: "later".into(),
+            }),
+        })
+        .claimed();
+    send(&mut script, "PAID", "1").expect("a signal");
+    let outcome = script.go().expect("a wait");
+    assert_eq!(kinds(&outcome).last(), Some(&"TRIGGER_REFUSED"));
+    assert_eq!(script.instance().active[0].name, "Wait");
+    // Whoever sends one now is told.
+    let refused = rejection(send(&mut script, "PAID", "2"));
+    assert!(matches!(refused, Rejection::Refused(_)), "{refused:?}");
+}
