@@ -61,7 +61,11 @@ impl Engine {
             deadline: DeadlineId(job.id),
             due_at: payload::<DueAt>(job)?.due_at,
         };
-        self.act(job.tenant, command, Some(job.id)).await
+        match self.act(job.tenant, command, Some(job.id)).await {
+            // It rests, and is due anew when the instance goes on.
+            Err(Error::Rejected(Rejection::Suspended { .. })) => Ok(()),
+            passed => passed,
+        }
     }
 
     /// Looks again at who is able to work on an instance. One that is gone or has ended needs no looking at.
@@ -93,12 +97,9 @@ impl Engine {
             render: &Unread::render,
         });
         match done.await {
-            // A suspended instance is looked at anew when it goes on, and its deadlines have rested until then.
-            Ok(_)
-            | Err(
-                Error::NotFound { .. }
-                | Error::Rejected(Rejection::Ended { .. } | Rejection::Suspended { .. }),
-            ) => Ok(()),
+            Ok(_) | Err(Error::NotFound { .. } | Error::Rejected(Rejection::Ended { .. })) => {
+                Ok(())
+            }
             Err(error) => Err(error),
         }
     }

@@ -232,7 +232,7 @@ impl<'a> Turn<'a> {
                 reason,
                 ..
             } => turn.child_ended(*child, outcome, data, reason.as_ref()),
-            _ => unreachable!("no route leads here"),
+            Command::Migrate { .. } => unreachable!("no route leads here"),
         }
         Ok(turn)
     }
