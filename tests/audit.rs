@@ -3,7 +3,8 @@
 //!
 //! `stream` reads an instance's entries as an auditor does, from the rows alone; `replay` runs commands again.
 
-mod commands;
+pub(crate) mod commands;
+mod migrations;
 mod proofs;
 mod replay;
 mod stream;

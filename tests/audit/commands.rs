@@ -261,8 +261,20 @@ pub(crate) async fn proven(app: &TestApp, id: InstanceId) {
     prove(app, tenant, id, commands(&entries).count()).await;
 }
 
+/// The same of every instance that a test has left.
+pub(crate) async fn prove_all(app: &TestApp) {
+    let tenant = app.engine.store().tenant("default").await;
+    let tenant = tenant.expect("a query").expect("a tenant");
+    let all = sqlx::query_as::<_, (Uuid, i32)>("select id, revision from instance order by id");
+    let all = all.fetch_all(app.database.admin_pool()).await;
+    for (id, revision) in all.expect("instances") {
+        let effects = usize::try_from(revision).expect("a count");
+        prove(app, tenant, InstanceId(id), effects).await;
+    }
+}
+
 /// All that the audit promises of one instance.
-async fn prove(app: &TestApp, tenant: TenantId, id: InstanceId, effects: usize) {
+pub(super) async fn prove(app: &TestApp, tenant: TenantId, id: InstanceId, effects: usize) {
     let pool = app.database.admin_pool();
     let entries = entries(pool, id).await;
     assert_eq!(

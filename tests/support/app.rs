@@ -49,6 +49,7 @@ pub(crate) const ADMIN: &[&str] = &[
     "instance:start",
     "instance:read",
     "instance:cancel",
+    "instance:migrate",
     "instance:suspend",
     "instance:signal",
     "task:assign",
@@ -129,13 +130,18 @@ impl TestApp {
 
     /// With demo people only.
     pub(crate) async fn empty() -> TestApp {
+        TestApp::empty_at(Clock::System).await
+    }
+
+    /// The same, with a clock of the test's own.
+    pub(crate) async fn empty_at(clock: Clock) -> TestApp {
         let database = database(async |url: &str| Store::migrate(url).await).await;
-        let app = TestApp::on(database).await;
+        let app = TestApp::on(database, clock).await;
         app.populate().await;
         app
     }
 
-    async fn on(database: TestDatabase) -> TestApp {
+    async fn on(database: TestDatabase, clock: Clock) -> TestApp {
         let store = Store::connect(
             database.url(),
             PoolSizes {
@@ -145,7 +151,8 @@ impl TestApp {
             },
         )
         .expect("a URL");
-        let engine = engine(store, PATIENCE).await;
+        let engine = Engine::new(store, sandbox().await, clock, seals(), PATIENCE).await;
+        let engine = engine.expect("an engine");
         let auth = AuthSettings {
             hs256_secret: Some(Secret::new(SECRET)),
             ..AuthSettings::default()
@@ -353,6 +360,11 @@ impl Timers {
         }
     }
 
+    /// Ends the worker as a host that is killed does: what is in hand is dropped.
+    pub(crate) async fn kill(mut self) {
+        self.tasks.shutdown().await;
+    }
+
     /// Stops the worker as a host that shuts down does: what is in hand is done first.
     pub(crate) async fn stop(self) {
         drop(self.ends);
@@ -449,9 +461,11 @@ impl Host {
 }
 
 async fn engine(store: Store, patience: Duration) -> Engine {
-    let seals =
-        SealKeys::new("test", BTreeMap::from([("test".to_owned(), vec![7; 32])])).expect("a key");
-    sealing_engine(store, patience, seals).await
+    sealing_engine(store, patience, seals()).await
+}
+
+fn seals() -> SealKeys {
+    SealKeys::new("test", BTreeMap::from([("test".to_owned(), vec![7; 32])])).expect("a key")
 }
 
 async fn sealing_engine(store: Store, patience: Duration, seals: SealKeys) -> Engine {

@@ -32,6 +32,18 @@ pub(crate) fn errands() -> &'static [u8] {
     ERRANDS.get_or_init(|| built("errands-guest"))
 }
 
+/// The component of `plugins/purchase-approval`.
+pub(crate) fn purchase_approval() -> &'static [u8] {
+    static PURCHASE: OnceLock<Vec<u8>> = OnceLock::new();
+    PURCHASE.get_or_init(|| built("purchase-approval"))
+}
+
+/// The component of `plugins/order-handling`.
+pub(crate) fn order_handling() -> &'static [u8] {
+    static ORDER: OnceLock<Vec<u8>> = OnceLock::new();
+    ORDER.get_or_init(|| built("order-handling"))
+}
+
 fn built(package: &str) -> Vec<u8> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()

@@ -2,24 +2,109 @@
 //! the data of each instance.
 
 mod assignment;
+mod bulk;
+mod deadlines;
 mod joins;
+mod late;
+mod order;
+mod purchase;
 mod questions;
 mod unassignable;
 mod votes;
 
-use serde_json::{Value, json};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use wrkflw::clock::Clock;
+use wrkflw::engine::Engine;
+
+use crate::audit::commands::prove_all;
 use crate::support::app::TestApp;
 use crate::support::guests::committee;
 
 /// A host on which committees vote.
 async fn chambers() -> TestApp {
     let app = TestApp::empty().await;
-    let published = app.publish("committee", committee(), &json!({})).await;
-    published.expect(201);
-    let path = "/v1/definitions/committee/versions/1/activate";
-    app.post("admin", path, json!({})).await.expect(200);
+    offer(&app, "committee", committee(), json!({})).await;
     app
+}
+
+/// Publishes a flow and activates it.
+async fn offer(app: &TestApp, key: &str, component: &[u8], config: Value) {
+    app.publish(key, component, &config).await.expect(201);
+    let path = format!("/v1/definitions/{key}/versions/1/activate");
+    app.post("admin", &path, json!({})).await.expect(200);
+}
+
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The time of a host, which stands until it is moved.
+struct Time(Arc<AtomicI64>);
+
+impl Time {
+    /// A Monday, at nine in the morning.
+    fn begin() -> Time {
+        let monday: Timestamp = "2026-01-05T09:00Z".parse().expect("a moment");
+        Time(Arc::new(AtomicI64::new(monday.as_millisecond())))
+    }
+
+    fn clock(&self) -> Clock {
+        Clock::Manual(self.0.clone())
+    }
+
+    fn now(&self) -> Timestamp {
+        self.clock().now()
+    }
+
+    /// So many seconds later.
+    fn pass(&self, seconds: i64) {
+        self.0.fetch_add(seconds * 1000, Ordering::SeqCst);
+    }
+
+    /// So many seconds later, once these hosts have done what is due by then.
+    async fn work(&self, app: &TestApp, engines: &[&Engine], seconds: i64) {
+        self.pass(seconds);
+        for engine in engines {
+            engine.work().notify_one();
+        }
+        let due = "select count(*) from job where due_at <= $1::text::timestamptz";
+        let settled = async {
+            loop {
+                let due = sqlx::query_scalar::<_, i64>(due).bind(self.now().to_string());
+                let left = due.fetch_one(app.database.admin_pool()).await;
+                if left.expect("a count") == 0 {
+                    return;
+                }
+            }
+        };
+        let settled = tokio::time::timeout(PATIENCE, settled).await;
+        settled.expect("what is due is done in time");
+    }
+}
+
+/// A host on which committees vote, and its time.
+async fn chambers_at() -> (TestApp, Time) {
+    let time = Time::begin();
+    let app = TestApp::empty_at(time.clock()).await;
+    offer(&app, "committee", committee(), json!({})).await;
+    (app, time)
+}
+
+async fn claim(app: &TestApp, user: &str, task: &Value) {
+    let path = format!("/v1/tasks/{}/claim", id(task));
+    app.post(user, &path, json!({})).await.expect(200);
+}
+
+/// Claims and decides.
+async fn decide(app: &TestApp, user: &str, task: &Value, decision: Value) -> Value {
+    claim(app, user, task).await;
+    let path = format!("/v1/tasks/{}/decide", id(task));
+    let decided = app.post(user, &path, decision).await;
+    decided.expect(200)["instance"].clone()
 }
 
 /// Starts a vote as `author`, about an entity of this id.

@@ -1,6 +1,7 @@
 //! A command, from the request to the committed effect: one read, the turn, one commit statement, and again from the
 //! start when the instance moved on meanwhile.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -34,7 +35,9 @@ const PAUSE_MAX: Duration = Duration::from_millis(500);
 /// What an attempt starts from.
 struct Ground {
     actor: Actor,
-    version: std::sync::Arc<Version>,
+    version: Arc<Version>,
+    /// The version that a migration leaves.
+    previous: Option<Arc<Version>>,
     stored: Option<Stored>,
     /// How often the directory has changed so far.
     directory: u64,
@@ -193,6 +196,7 @@ impl Engine {
         let now = self.now_for(ground.stored.as_ref());
         let context = Context {
             version: &ground.version,
+            previous: ground.previous.as_deref(),
             tenant: &request.who.tenant_name,
             actor: &ground.actor,
             now,
@@ -269,10 +273,11 @@ impl Engine {
                     id: id.to_string(),
                 }),
                 Some(stored) => {
-                    let version = self.version(who.tenant, &stored.instance.definition).await;
-                    version.map(|version| Ground {
+                    let versions = self.versions_for(who.tenant, &request.command, &stored);
+                    versions.await.map(|(version, previous)| Ground {
                         actor: loaded.actor,
                         version,
+                        previous,
                         stored: Some(stored),
                         directory: loaded.directory,
                         signalled: loaded.signalled,
@@ -304,6 +309,7 @@ impl Engine {
                 version.map(|version| Ground {
                     actor: startable.actor,
                     version,
+                    previous: None,
                     stored: None,
                     directory: startable.directory,
                     signalled: false,

@@ -14,6 +14,7 @@ use super::{Engine, Error};
 use crate::domain::command::Command;
 use crate::domain::ids::{DeadlineId, InstanceId, TenantId};
 use crate::domain::rejection::Rejection;
+use crate::store::bulk::{Batch, Outcome};
 use crate::store::jobs::Job;
 
 /// When a job on a suspended instance is looked at again.
@@ -25,6 +26,13 @@ pub trait Perform: Send + Sync + 'static {
     /// time has changed.
     fn job<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<(), Error>>;
 
+    /// Does one item of an operation. Errors pass: it is tried again.
+    fn item<'a>(
+        &'a self,
+        batch: &'a Batch,
+        instance: InstanceId,
+    ) -> BoxFuture<'a, Result<Outcome, Error>>;
+
     /// Looks again at who is able to work on a running instance.
     fn recheck(&self, tenant: TenantId, instance: InstanceId) -> BoxFuture<'_, Result<(), Error>>;
 }
@@ -32,6 +40,14 @@ pub trait Perform: Send + Sync + 'static {
 impl Perform for Engine {
     fn job<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<(), Error>> {
         Box::pin(self.perform(job))
+    }
+
+    fn item<'a>(
+        &'a self,
+        batch: &'a Batch,
+        instance: InstanceId,
+    ) -> BoxFuture<'a, Result<Outcome, Error>> {
+        Box::pin(Engine::item(self, batch, instance))
     }
 
     fn recheck(&self, tenant: TenantId, instance: InstanceId) -> BoxFuture<'_, Result<(), Error>> {
@@ -61,20 +77,12 @@ impl Engine {
             deadline: DeadlineId(job.id),
             due_at: payload::<DueAt>(job)?.due_at,
         };
-        match self.act(job.tenant, command, Some(job.id)).await {
-            // It rests, and is due anew when the instance goes on.
-            Err(Error::Rejected(Rejection::Suspended { .. })) => Ok(()),
-            passed => passed,
-        }
+        rested(self.act(job.tenant, command, Some(job.id)).await)
     }
 
     /// Looks again at who is able to work on an instance. One that is gone or has ended needs no looking at.
     pub async fn look_again(&self, tenant: TenantId, instance: InstanceId) -> Result<(), Error> {
-        match self.act(tenant, Command::Recheck { instance }, None).await {
-            // It is looked at when it is resumed.
-            Err(Error::Rejected(Rejection::Suspended { .. })) => Ok(()),
-            looked => looked,
-        }
+        rested(self.act(tenant, Command::Recheck { instance }, None).await)
     }
 
     /// Carries out a command of the host's own. What is gone or has ended needs nothing more.
@@ -100,6 +108,7 @@ impl Engine {
             Ok(_) | Err(Error::NotFound { .. } | Error::Rejected(Rejection::Ended { .. })) => {
                 Ok(())
             }
+            // A suspension among them: what others tell an instance waits until it goes on.
             Err(error) => Err(error),
         }
     }
@@ -119,6 +128,14 @@ impl Engine {
 #[serde(rename_all = "camelCase")]
 struct DueAt {
     due_at: Timestamp,
+}
+
+/// A suspended instance needs nothing either: when it goes on, its deadlines are left anew, and all is looked at again.
+fn rested(done: Result<(), Error>) -> Result<(), Error> {
+    match done {
+        Err(Error::Rejected(Rejection::Suspended { .. })) => Ok(()),
+        done => done,
+    }
 }
 
 /// What the job says.

@@ -27,6 +27,9 @@ pub(super) const ESCALATED: &str = "escalated";
 /// Why a task was taken back from an owner who sat on it.
 pub(super) const OVERDUE: &str = "overdue";
 
+/// Why a trigger was refused that the instance's version does not know.
+const NOT_DECLARED: &str = "trigger_not_declared";
+
 /// A deadline that has passed, and where it belongs.
 struct Passed {
     state: StateId,
@@ -53,16 +56,24 @@ pub(super) fn check(
                 "a deadline of {state} repeats more often than every {REPEAT_MIN} seconds"
             ));
         }
-        if let OverdueAction::Fire(trigger) = &deadline.action {
-            let way = graph.transition(state, trigger);
-            if !way.is_some_and(|way| way.by.contains(&FiredBy::Deadline)) {
+        match &deadline.action {
+            OverdueAction::Fire(trigger) if !may_fire(graph, state, trigger) => {
                 return refuse(format!(
                     "a deadline of {state} fires {trigger:?}, which is declared for no deadline there"
                 ));
             }
+            OverdueAction::Fire(_)
+            | OverdueAction::Remind
+            | OverdueAction::Escalate
+            | OverdueAction::Release => {}
         }
     }
     Ok(())
+}
+
+fn may_fire(graph: &Graph, state: &str, trigger: &str) -> bool {
+    let way = graph.transition(state, trigger);
+    way.is_some_and(|way| way.by.contains(&FiredBy::Deadline))
 }
 
 /// The calendars that these deadlines count by.
@@ -92,14 +103,18 @@ pub(super) fn earliest(deadlines: &[OpenDeadline]) -> Option<Timestamp> {
 }
 
 impl Turn<'_> {
-    /// Opens deadlines, counted from this moment.
+    /// Opens deadlines, counted from this moment; while the instance is suspended, from the moment that its time
+    /// stopped at.
     pub(super) fn open_deadlines(
         &mut self,
         function: &'static str,
         deadlines: &[Deadline],
         findings: &Findings,
     ) -> Result<Vec<OpenDeadline>, Fault> {
-        let now = self.context.now;
+        let now = match self.instance.status {
+            Status::Suspended { at, .. } => at,
+            _ => self.context.now,
+        };
         let mut open = Vec::with_capacity(deadlines.len());
         for deadline in deadlines {
             let due_at = due(&deadline.when, now, findings)
@@ -143,10 +158,22 @@ impl Turn<'_> {
             OverdueAction::Remind => self.remind(state, task, due_at, count),
             OverdueAction::Release => self.take_back(state, task),
             OverdueAction::Escalate => self.escalate(state, task, due_at, count),
-            OverdueAction::Fire(trigger) => {
+            OverdueAction::Fire(trigger) if self.may_fire(state, &trigger) => {
                 self.fire(state, trigger, Source::Deadline, Json::empty());
             }
+            OverdueAction::Fire(trigger) => self.emit(Event::TriggerRefused {
+                state,
+                message: format!("the definition declares {trigger} for no deadline there"),
+                trigger,
+                code: NOT_DECLARED.to_owned(),
+            }),
         }
+    }
+
+    /// It was checked under the version of the time, which a migration may have changed.
+    fn may_fire(&self, state: StateId, trigger: &str) -> bool {
+        let graph = &self.context.version.graph;
+        may_fire(graph, &self.stay_of(state).name, trigger)
     }
 
     fn open_deadline(&self, id: DeadlineId) -> Option<Passed> {
@@ -206,14 +233,15 @@ impl Turn<'_> {
 
     /// Asks for others. The work is theirs when the answer is there.
     fn escalate(&mut self, state: StateId, task: Option<TaskId>, due_at: Timestamp, count: u32) {
-        let from = holders(&self.overdue(state, task));
-        if from.is_empty() {
+        let overdue = self.overdue(state, task);
+        if overdue.is_empty() {
             return;
         }
         self.emit(Event::TaskEscalated {
             state,
             task,
-            from,
+            // Nobody, where there is nobody who could do it.
+            from: holders(&overdue),
             due_at,
             count,
         });

@@ -5,9 +5,13 @@
 mod ability;
 mod answers;
 mod callers;
+mod deadlines;
+mod escalations;
 mod forks;
 mod hands;
 mod ladder;
+mod model;
+mod migration;
 mod operation;
 mod people;
 mod random;
@@ -16,3 +20,4 @@ mod signals;
 mod substitutes;
 mod town;
 mod waits;
+mod watches;

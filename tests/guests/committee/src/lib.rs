@@ -1,19 +1,24 @@
 //! A vote among whomever the instance's data names.
 //!
 //! `Vote` is assigned as `assign` in the data says: `{"offers": [{"users": [], "groups": [], "managersOf": [],
-//! "from": "a member of the data that names a user", "owner": "", "label": "", "form": {}}], "needed": 1, "exclude": [],
-//! "fallback": "", "priority": 0}`. It ends with `Approved` as soon as `needed` have said YES, and with `Rejected` as
-//! soon as too few votes are left for that.
+//! "from": "a member of the data that names a user", "owner": "", "label": "", "form": {}, "deadlines": []}], "needed": 1,
+//! "exclude": [], "fallback": "", "priority": 0, "deadlines": [{"after": 60, "working": "a calendar", "every": 60,
+//! "do": "remind, release, escalate or a trigger"}]}`; when it is late, as `overdue` says instead. It ends with `Approved`
+//! as soon as `needed` have said YES, and with `Rejected` as soon as too few votes are left for that, or when a deadline
+//! fires LATE and the data does not say `patient`.
+//!
+//! Its config makes other versions of it: `{"state": "another name of Vote", "group": "who votes, whatever the data says",
+//! "requires": "a member that the data must have"}`.
 
 mod bindings;
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    AssignCause, Assignment, Definition, Event, EventSource, FiredBy, Offer, Plan, Principal,
-    Reason, ServiceCall, Snapshot, State, StateKind, TaskStatus, Transition, Verdict, Violation,
-    Waiting,
+    AssignCause, Assignment, Deadline, Definition, Due, Event, EventSource, FiredBy, Offer,
+    OverdueAction, Plan, Principal, Reason, ServiceCall, Snapshot, State, StateKind, TaskStatus,
+    Transition, Verdict, Violation, Waiting, WorkingTime,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 struct Committee;
 
@@ -29,7 +34,7 @@ const APPROVED: &str = "Approved";
 const REJECTED: &str = "Rejected";
 
 impl Guest for Committee {
-    fn describe(_config: String) -> Result<Definition, Vec<Violation>> {
+    fn describe(config: String) -> Result<Definition, Vec<Violation>> {
         let state = |name: &str, title: &str, kind| State {
             name: name.into(),
             title: title.into(),
@@ -37,23 +42,33 @@ impl Guest for Committee {
             join: false,
             own_work: false,
         };
-        let way = |trigger: &str| Transition {
-            source: "Vote".into(),
+        let settings = settings(&config);
+        let vote = settings["state"].as_str().unwrap_or("Vote");
+        let required: Vec<_> = [Some("assign"), settings["requires"].as_str()]
+            .into_iter()
+            .flatten()
+            .collect();
+        let way = |trigger: &str, by| Transition {
+            source: vote.into(),
             trigger: trigger.into(),
             targets: vec![APPROVED.into(), REJECTED.into()],
-            by: FiredBy::DECISION,
+            by,
             permission: None,
         };
         Ok(Definition {
-            initial: "Vote".into(),
+            initial: vote.into(),
             initiators: vec![],
             states: vec![
-                state("Vote", "The vote", StateKind::Task),
+                state(vote, "The vote", StateKind::Task),
                 state(APPROVED, APPROVED, StateKind::Terminal("APPROVED".into())),
                 state(REJECTED, REJECTED, StateKind::Terminal("REJECTED".into())),
             ],
-            transitions: vec![way("YES"), way("NO")],
-            data_schema: Some(r#"{"type": "object", "required": ["assign"]}"#.into()),
+            transitions: vec![
+                way("YES", FiredBy::DECISION),
+                way("NO", FiredBy::DECISION),
+                way("LATE", FiredBy::DEADLINE),
+            ],
+            data_schema: Some(json!({ "type": "object", "required": required }).to_string()),
             attributes: vec![],
         })
     }
@@ -66,7 +81,14 @@ impl Guest for Committee {
         let stay = &facts.active[0];
         let voting = match &event.source {
             EventSource::Task(voting) => voting.task.as_str(),
-            _ => unreachable!("only decisions fire here"),
+            EventSource::Deadline if data(&facts)["patient"] == true => {
+                return Err(Reason {
+                    code: "patient".into(),
+                    message: "The vote takes as long as it takes.".into(),
+                });
+            }
+            EventSource::Deadline => return Ok(enter(Some(REJECTED))),
+            _ => unreachable!("only decisions and deadlines fire here"),
         };
         let decisions = stay.tasks.iter().filter_map(|task| task.decision.as_ref());
         let yes = decisions.filter(|decision| decision.outcome == "YES");
@@ -75,39 +97,39 @@ impl Guest for Committee {
             matches!(task.status, TaskStatus::Pending | TaskStatus::Claimed) && task.id != voting
         });
         let needed = usize::try_from(stay.needed).expect("a small number");
-        let enter = if yes >= needed {
+        Ok(enter(if yes >= needed {
             Some(APPROVED)
         } else if yes + open.count() < needed {
             Some(REJECTED)
         } else {
             None
-        };
-        Ok(Plan {
-            enter: enter.map(|state| vec![state.into()]),
-            cancel: vec![],
-            data: None,
-            attributes: vec![],
-            publish: vec![],
-            notes: vec![],
-        })
+        }))
     }
 
-    fn assign(facts: Snapshot, _state: String, _cause: AssignCause) -> Assignment {
-        let data: Value = serde_json::from_str(&facts.instance.data).expect("the host sends JSON");
-        let assign = &data["assign"];
+    fn assign(facts: Snapshot, _state: String, cause: AssignCause) -> Assignment {
+        let data = data(&facts);
+        let assign = match cause {
+            AssignCause::Overdue(_) => &data["overdue"],
+            AssignCause::Entered | AssignCause::Migrated => &data["assign"],
+        };
+        let settings = settings(&facts.config);
+        let group = settings["group"].as_str();
         let number = |name: &str| assign[name].as_u64().unwrap_or(0);
         let offers = assign["offers"].as_array();
         Assignment {
             offers: offers
                 .into_iter()
                 .flatten()
-                .map(|one| offer(one, &data))
+                .map(|one| match group {
+                    Some(group) => offer(&in_group(one, group), &data),
+                    None => offer(one, &data),
+                })
                 .collect(),
             needed: u32::try_from(number("needed")).expect("a small number"),
             exclude: texts(&assign["exclude"]),
             fallback: assign["fallback"].as_str().map(str::to_owned),
             priority: u8::try_from(number("priority")).expect("a small number"),
-            deadlines: vec![],
+            deadlines: deadlines(&assign["deadlines"]),
         }
     }
 
@@ -118,6 +140,67 @@ impl Guest for Committee {
     fn wait(_facts: Snapshot, _state: String) -> Waiting {
         unreachable!("the flow has no wait state")
     }
+}
+
+fn settings(config: &str) -> Value {
+    serde_json::from_str(config).expect("the host sends JSON")
+}
+
+/// The same offer, to this group alone.
+fn in_group(offer: &Value, group: &str) -> Value {
+    let mut moved = json!({ "groups": [group] });
+    for name in ["label", "form"] {
+        if let Some(value) = offer.get(name) {
+            moved[name] = value.clone();
+        }
+    }
+    moved
+}
+
+fn data(facts: &Snapshot) -> Value {
+    serde_json::from_str(&facts.instance.data).expect("the host sends JSON")
+}
+
+fn enter(state: Option<&str>) -> Plan {
+    Plan {
+        enter: state.map(|state| vec![state.into()]),
+        cancel: vec![],
+        data: None,
+        attributes: vec![],
+        publish: vec![],
+        notes: vec![],
+    }
+}
+
+fn deadlines(list: &Value) -> Vec<Deadline> {
+    let seconds = |value: &Value| {
+        let number = value.as_u64()?;
+        Some(u32::try_from(number).expect("a small number"))
+    };
+    let deadline = |one: &Value| {
+        let after = seconds(&one["after"]).expect("a deadline says when");
+        Deadline {
+            when: match one["working"].as_str() {
+                Some(calendar) => Due::Working(WorkingTime {
+                    time: after,
+                    calendar: calendar.into(),
+                }),
+                None => Due::After(after),
+            },
+            repeat: seconds(&one["every"]),
+            action: match one["do"].as_str().expect("a deadline does something") {
+                "remind" => OverdueAction::Remind,
+                "release" => OverdueAction::Release,
+                "escalate" => OverdueAction::Escalate,
+                trigger => OverdueAction::Fire(trigger.into()),
+            },
+        }
+    };
+    list.as_array()
+        .into_iter()
+        .flatten()
+        .map(deadline)
+        .collect()
 }
 
 fn offer(offer: &Value, data: &Value) -> Offer {
@@ -134,7 +217,7 @@ fn offer(offer: &Value, data: &Value) -> Offer {
             .collect(),
         owner: offer["owner"].as_str().map(str::to_owned),
         form: offer.get("form").map(Value::to_string),
-        deadlines: vec![],
+        deadlines: deadlines(&offer["deadlines"]),
     }
 }
 

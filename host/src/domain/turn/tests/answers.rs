@@ -244,11 +244,6 @@ fn verdicts_say_something() {
 
 #[test]
 fn assignments_find_somebody_who_may() {
-    let deadline = || Deadline {
-        when: Due::After(60),
-        repeat: None,
-        action: OverdueAction::Remind,
-    };
     for (assignment, message) in [
         (
             offers(&["crew"; 201]),
@@ -289,17 +284,46 @@ fn assignments_find_somebody_who_may() {
             offering(|_, offer| offer.form = Some(" ".repeat(16_385))),
             "a form is longer than 16384 bytes",
         ),
-        (
-            offering(|_, offer| offer.deadlines.push(deadline())),
-            "Review has a deadline, which this host does not run yet",
-        ),
-        (
-            offering(|assignment, _| assignment.deadlines.push(deadline())),
-            "Review has a deadline",
-        ),
     ] {
         let fault = assigned(assignment);
         assert!(fault.starts_with(&format!("assign: {message}")), "{fault}");
+    }
+}
+
+#[test]
+fn deadlines_can_be_kept() {
+    let deadline = |repeat, action| Deadline {
+        when: Due::After(60),
+        repeat,
+        action,
+    };
+    let remind = || deadline(None, OverdueAction::Remind);
+    let fire = |trigger: &str| deadline(None, OverdueAction::Fire(trigger.into()));
+    for (assignment, message) in [
+        (
+            offering(|_, offer| offer.deadlines = vec![remind(); 17]),
+            "Review has more than 16 deadlines in one place",
+        ),
+        (
+            offering(|assignment, _| assignment.deadlines = vec![remind(); 17]),
+            "Review has more than 16 deadlines in one place",
+        ),
+        (
+            offering(|assignment, _| {
+                assignment.deadlines = vec![deadline(Some(59), OverdueAction::Remind)];
+            }),
+            "a deadline of Review repeats more often than every 60 seconds",
+        ),
+        (
+            offering(|_, offer| offer.deadlines = vec![fire("LATE")]),
+            "a deadline of Review fires \"LATE\", which is declared for no deadline there",
+        ),
+        (
+            offering(|assignment, _| assignment.deadlines = vec![fire("GO")]),
+            "a deadline of Review fires \"GO\", which is declared for no deadline there",
+        ),
+    ] {
+        assert_eq!(assigned(assignment), format!("assign: {message}"));
     }
 }
 

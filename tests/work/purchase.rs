@@ -1,0 +1,284 @@
+//! Purchases over HTTP: who approves, when it is enough, what is late, and what others are told.
+
+use super::*;
+use crate::support::app::Answer;
+use crate::support::guests::purchase_approval;
+
+const FINANCE: [&str; 5] = ["fay", "finn", "flora", "frank", "fred"];
+
+/// Purchases are approved here; meg manages ann, max manages meg, fiona manages fay.
+async fn company() -> (TestApp, Time) {
+    let time = Time::begin();
+    let app = TestApp::empty_at(time.clock()).await;
+    let config = json!({ "finance": FINANCE, "cfoAbove": 50000 });
+    offer(&app, "purchase-approval", purchase_approval(), config).await;
+    group(&app, "cfo").await;
+    group(&app, "finance-office").await;
+    for person in FINANCE {
+        member(&app, "finance-office", person).await;
+    }
+    for person in ["ann", "meg", "mia", "max", "fiona"] {
+        let path = format!("/v1/people/{person}");
+        let put = app.put("admin", &path, json!({ "name": person }));
+        put.await.expect(200);
+    }
+    member(&app, "cfo", "cora").await;
+    for (of, by) in [("ann", "meg"), ("meg", "max"), ("fay", "fiona")] {
+        manager(&app, of, by).await;
+    }
+    (app, time)
+}
+
+/// Asked for by ann.
+async fn purchase(app: &TestApp, amount: Value, more: Value) -> Value {
+    let mut data = json!({ "amount": amount, "currency": "EUR", "supplier": "Desks Ltd" });
+    let (into, from) = (data.as_object_mut(), more.as_object());
+    into.expect("data").extend(from.expect("data").clone());
+    let body = json!({
+        "definitionKey": "purchase-approval", "entityType": "purchase", "entityId": amount.to_string(), "data": data,
+    });
+    app.post("ann", "/v1/instances", body).await.expect(201)
+}
+
+fn approve() -> Value {
+    json!({ "outcome": "APPROVE", "input": { "costCentre": "4711" } })
+}
+
+fn reject() -> Value {
+    json!({ "outcome": "REJECT", "comment": "Too dear." })
+}
+
+/// The open task that is offered to this person, or to this group.
+#[track_caller]
+fn task_for(instance: &Value, candidate: &str) -> Value {
+    let all = tasks(instance).iter();
+    let open = all.filter(|task| {
+        ["PENDING", "CLAIMED"].contains(&task["status"].as_str().expect("a status"))
+    });
+    let mut theirs = open.filter(|task| {
+        let candidates = task["candidates"].as_array().expect("candidates");
+        candidates.iter().any(|one| one["id"] == candidate)
+    });
+    theirs
+        .next()
+        .unwrap_or_else(|| panic!("nothing for {candidate} in {instance}"))
+        .clone()
+}
+
+/// Each decides on the task that is theirs.
+async fn follow(app: &TestApp, instance: &Value, decisions: &[(&str, Value)]) -> Value {
+    let mut now = shown(app, instance).await;
+    for (user, decision) in decisions {
+        let task = task_for(&now, if *user == "cora" { "cfo" } else { user });
+        now = decide(app, user, &task, decision.clone()).await;
+    }
+    now
+}
+
+fn state(instance: &Value) -> &str {
+    instance["states"][0]["name"].as_str().unwrap_or("none")
+}
+
+/// The data of the flow's own events of this name.
+async fn published(app: &TestApp, name: &str) -> Vec<Value> {
+    sqlx::query_scalar("select payload::jsonb from audit_entry where type = 'CUSTOM' and payload::jsonb ->> 'name' = $1 order by pos")
+        .bind(name)
+        .fetch_all(app.database.admin_pool())
+        .await
+        .expect("events")
+}
+
+#[tokio::test]
+async fn a_manager_then_two_of_finance_approve() {
+    let (app, _) = company().await;
+    let instance = purchase(&app, json!(1999.9), json!({})).await;
+    assert_eq!(
+        tasks(&instance)[0]["candidates"],
+        json!([{ "type": "user", "id": "meg" }])
+    );
+    let at_finance = follow(&app, &instance, &[("meg", approve())]).await;
+    assert_eq!(
+        (state(&at_finance), tasks(&at_finance).len()),
+        ("Finance", 5)
+    );
+    let path = format!("/v1/tasks/{}/decide", id(&task_for(&at_finance, "fay")));
+    claim(&app, "fay", &task_for(&at_finance, "fay")).await;
+    let bare = app
+        .post("fay", &path, json!({ "outcome": "APPROVE" }))
+        .await;
+    let problem = bare.problem(422, "invalid_input");
+    assert_eq!(problem["errors"][0]["pointer"], "/costCentre", "{problem}");
+    app.post("fay", &path, approve()).await.expect(200);
+    let ended = follow(&app, &instance, &[("finn", reject()), ("fred", approve())]).await;
+    assert_eq!(ended["outcome"], "APPROVED");
+    assert_eq!(audited(&app, &instance, "TASK_CANCELLED").await.len(), 2);
+    let ordered = json!({ "entity": "1999.9", "amount": "1999.9", "currency": "EUR" });
+    let published = published(&app, "purchase.approved").await;
+    assert_eq!(published.len(), 1);
+    assert_eq!(published[0]["data"], ordered, "{published:?}");
+    prove_all(&app).await;
+}
+
+#[tokio::test]
+async fn the_manager_is_whom_the_data_names() {
+    let (app, _) = company().await;
+    let instance = purchase(&app, json!(10), json!({ "managerId": "mia" })).await;
+    assert_eq!(
+        tasks(&instance)[0]["candidates"],
+        json!([{ "type": "user", "id": "mia" }])
+    );
+    let path = format!("/v1/tasks/{}/claim", id(&tasks(&instance)[0]));
+    assert_eq!(app.post("meg", &path, json!({})).await.status, 403);
+    let ended = follow(&app, &instance, &[("mia", reject())]).await;
+    assert_eq!(ended["outcome"], "REJECTED");
+    // A requester who is named as their own manager is nobody's.
+    let own = purchase(&app, json!(20), json!({ "managerId": "ann" })).await;
+    let path = format!("/v1/tasks/{}/claim", id(&tasks(&own)[0]));
+    assert_eq!(app.post("ann", &path, json!({})).await.status, 403);
+    prove_all(&app).await;
+}
+
+#[tokio::test]
+async fn a_vote_ends_when_too_few_are_left_to_approve() {
+    let (app, _) = company().await;
+    let instance = purchase(&app, json!(30), json!({})).await;
+    let votes = [
+        ("meg", approve()),
+        ("fay", approve()),
+        ("finn", reject()),
+        ("flora", reject()),
+    ];
+    let open = follow(&app, &instance, &votes).await;
+    assert_eq!(state(&open), "Finance");
+    let open = follow(&app, &instance, &[("frank", reject())]).await;
+    assert_eq!(state(&open), "Finance");
+    let ended = follow(&app, &instance, &[("fred", reject())]).await;
+    assert_eq!(ended["outcome"], "REJECTED");
+
+    let instance = purchase(&app, json!(40), json!({})).await;
+    let votes = [
+        ("meg", approve()),
+        ("fay", reject()),
+        ("finn", reject()),
+        ("flora", reject()),
+        ("frank", reject()),
+    ];
+    let ended = follow(&app, &instance, &votes).await;
+    assert_eq!(ended["outcome"], "REJECTED");
+    assert_eq!(audited(&app, &instance, "TASK_CANCELLED").await.len(), 1);
+    assert_eq!(published(&app, "purchase.approved").await, [] as [Value; 0]);
+    prove_all(&app).await;
+}
+
+#[tokio::test]
+async fn the_cfo_decides_above_the_limit_only() {
+    let (app, _) = company().await;
+    let both = [("meg", approve()), ("fay", approve()), ("fred", approve())];
+    let small = purchase(&app, json!(50000), json!({})).await;
+    assert_eq!(follow(&app, &small, &both).await["outcome"], "APPROVED");
+    let large = purchase(&app, json!(50000.01), json!({})).await;
+    let at_cfo = follow(&app, &large, &both).await;
+    assert_eq!(state(&at_cfo), "Cfo");
+    let ended = follow(&app, &large, &[("cora", approve())]).await;
+    assert_eq!(ended["outcome"], "APPROVED");
+    let found = app
+        .get("ann", "/v1/instances?attribute.amount=gt:50000")
+        .await
+        .expect(200);
+    let found: Vec<_> = found["data"]
+        .as_array()
+        .expect("instances")
+        .iter()
+        .map(id)
+        .collect();
+    assert_eq!(found, [id(&large)]);
+    prove_all(&app).await;
+}
+
+#[tokio::test]
+async fn late_work_is_reminded_of_and_climbs() {
+    let (app, time) = company().await;
+    let instance = purchase(&app, json!(60), json!({})).await;
+    let timers = app.timers();
+    time.work(&app, &[&app.engine], 24 * 3600).await;
+    let reminded = audited(&app, &instance, "TASK_REMINDED").await;
+    assert_eq!(
+        reminded[0]["recipients"],
+        json!([{ "type": "user", "id": "meg" }])
+    );
+    let task = task_for(&instance, "meg");
+    claim(&app, "meg", &task).await;
+    time.work(&app, &[&app.engine], 24 * 3600).await;
+    let late = app
+        .post("meg", &format!("/v1/tasks/{}/decide", id(&task)), approve())
+        .await;
+    assert_eq!(late.status, 409);
+    let at_finance = follow(&app, &instance, &[("max", approve())]).await;
+    assert_eq!(tasks(&at_finance).len(), 5);
+    claim(&app, "fay", &task_for(&at_finance, "fay")).await;
+    time.work(&app, &[&app.engine], 72 * 3600).await;
+    timers.stop().await;
+    // One of five, by whoever is responsible for her; the others have nobody above them but the office.
+    let votes = [("fiona", approve())];
+    let open = follow(&app, &instance, &votes).await;
+    assert_eq!(
+        (state(&open), &open["states"][0]["needed"]),
+        ("Finance", &json!(2))
+    );
+    let escalated = audited(&app, &instance, "TASK_ESCALATED").await;
+    assert_eq!(escalated.len(), 6);
+    assert!(
+        escalated
+            .iter()
+            .any(|one| one["from"] == json!([{ "type": "user", "id": "fay" }]))
+    );
+    prove_all(&app).await;
+}
+
+#[tokio::test]
+async fn a_delegate_approves_on_behalf_of_the_manager() {
+    let (app, _) = company().await;
+    let instance = purchase(&app, json!(70), json!({})).await;
+    let task = task_for(&instance, "meg");
+    claim(&app, "meg", &task).await;
+    let delegation = |to: &str| json!({ "to": to, "reason": "on holiday" });
+    let path = format!("/v1/tasks/{}/delegate", id(&task));
+    let own = app.post("meg", &path, delegation("ann")).await;
+    assert_eq!(own.problem(403, "forbidden")["reason"], "own_request");
+    app.post("meg", &path, delegation("mia")).await.expect(200);
+    let path = format!("/v1/tasks/{}/decide", id(&task));
+    let decided = app.post("mia", &path, approve()).await.expect(200);
+    assert_eq!(state(&decided["instance"]), "Finance");
+    let recorded = audited(&app, &instance, "DECISION_RECORDED").await;
+    assert_eq!(recorded[0]["onBehalfOf"], "meg");
+    prove_all(&app).await;
+}
+
+async fn withdraw(app: &TestApp, user: &str, instance: &Value) -> Answer {
+    let path = format!("/v1/instances/{}/signals/WITHDRAW", id(instance));
+    app.post(user, &path, json!({})).await
+}
+
+#[tokio::test]
+async fn only_a_requester_withdraws_and_at_every_step() {
+    let (app, _) = company().await;
+    let steps = [("meg", approve()), ("fay", approve()), ("fred", approve())];
+    for (amount, done) in [(60_000, 0), (60_001, 1), (60_002, 3)] {
+        let instance = purchase(&app, json!(amount), json!({})).await;
+        let now = follow(&app, &instance, &steps[..done]).await;
+        let open = tasks(&now)[0].clone();
+        let stranger = withdraw(&app, "meg", &instance).await;
+        assert_eq!(
+            stranger.problem(403, "forbidden")["reason"],
+            "not_requester"
+        );
+        let gone = withdraw(&app, "ann", &instance).await.expect(200);
+        assert_eq!(gone["instance"]["outcome"], "WITHDRAWN");
+        let path = format!("/v1/tasks/{}/claim", id(&open));
+        app.post("fay", &path, json!({}))
+            .await
+            .problem(409, "task_taken");
+    }
+    assert_eq!(published(&app, "purchase.approved").await, [] as [Value; 0]);
+    prove_all(&app).await;
+}
