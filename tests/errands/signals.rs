@@ -40,6 +40,26 @@ async fn a_signal_moves_a_waiting_state_and_counts_once() {
     proven(&app, &errand).await;
 }
 
+/// Each signal without an id is one of its own, but for a repeated request.
+#[tokio::test]
+async fn a_signal_without_an_id_is_told_apart_by_its_key() {
+    let app = field().await;
+    let errand = begin(&app, "1", json!({ "payments": 9 })).await;
+    let path = format!("/v1/instances/{errand}/signals/PAID");
+    let host = app.host();
+    for (key, paid, replayed) in [("k-1", 1, false), ("k-1", 1, true), ("k-2", 2, false)] {
+        let headers = [("idempotency-key", key)];
+        let body = Some(json!({ "input": { "amount": 1 } }));
+        let answer = host.send("author", "POST", &path, &headers, body).await;
+        assert_eq!(
+            answer.headers.contains_key("idempotency-replayed"),
+            replayed
+        );
+        assert_eq!(answer.expect(200)["instance"]["data"]["paid"], paid);
+    }
+    proven(&app, &errand).await;
+}
+
 #[tokio::test]
 async fn an_early_signal_is_kept_for_a_state_that_counts_it() {
     let app = field().await;
