@@ -119,6 +119,9 @@ pub(super) struct ListArgs {
     /// Who started it
     #[arg(long)]
     initiator: Option<String>,
+    /// Only those with a state whose work nobody is able to do
+    #[arg(long)]
+    unassignable: bool,
     /// Started at or after, as 2030-01-31T08:00:00Z
     #[arg(long, value_name = "TIME")]
     from: Option<String>,
@@ -162,6 +165,10 @@ const INSTANCE: &[Column] = &[
     ("initiator", "/initiator"),
     ("started", "/startedAt"),
     ("ended", "/endedAt"),
+    ("suspended by", "/suspended/by"),
+    ("suspended at", "/suspended/at"),
+    ("reason", "/suspended/reason"),
+    ("restarts", "/predecessor"),
     ("states", "/states"),
     ("data", "/data"),
     ("dry run", "/dryRun"),
@@ -329,6 +336,7 @@ fn list(args: &ListArgs, output: Output, environment: &Environment) -> Result<()
         ("entityType", kind),
         ("entityId", id),
         ("initiator", args.initiator.clone()),
+        ("unassignable", args.unassignable.then(|| true.to_string())),
         ("from", args.from.clone()),
         ("to", args.to.clone()),
     ];

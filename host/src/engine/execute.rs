@@ -190,20 +190,8 @@ impl Engine {
             ground.stored.as_ref().map(|stored| &stored.instance),
         );
         check(request, &ground)?;
-        if let (true, Some(stored)) = (ground.signalled, &ground.stored) {
-            let rendered = (request.render)(&Done {
-                command: &request.command,
-                actor: &ground.actor,
-                version: &ground.version,
-                instance: &stored.instance,
-                events: &[],
-                entries: &[],
-                dry_run: request.dry_run,
-            });
-            return Ok(Attempt::Finished(Reply {
-                rendered,
-                replayed: false,
-            }));
+        if let Some(reply) = counted(request, &ground) {
+            return Ok(Attempt::Finished(reply));
         }
         let now = self.now_for(ground.stored.as_ref());
         let context = Context {
@@ -450,6 +438,24 @@ fn check(request: &Request<'_>, ground: &Ground) -> Result<(), Error> {
         .into()),
         _ => Ok(()),
     }
+}
+
+/// The reply to a signal that has counted already: nothing more happens.
+fn counted(request: &Request<'_>, ground: &Ground) -> Option<Reply> {
+    let stored = ground.stored.as_ref().filter(|_| ground.signalled)?;
+    let rendered = (request.render)(&Done {
+        command: &request.command,
+        actor: &ground.actor,
+        version: &ground.version,
+        instance: &stored.instance,
+        events: &[],
+        entries: &[],
+        dry_run: request.dry_run,
+    });
+    Some(Reply {
+        rendered,
+        replayed: false,
+    })
 }
 
 fn replay(reply: StoredReply, key: &Idempotency) -> Result<Reply, Error> {

@@ -10,6 +10,7 @@ mod escalations;
 mod forks;
 mod hands;
 mod ladder;
+mod model;
 mod migration;
 mod operation;
 mod people;
