@@ -83,7 +83,9 @@ impl Failure {
         let details: Vec<String> = fields
             .map(|field| format!("{}: {}", plain(&field["pointer"]), plain(&field["detail"])))
             .collect();
-        let message = if detail.is_empty() {
+        // One that tells the first field again says nothing that its line does not.
+        let first = problem["errors"][0]["detail"].as_str();
+        let message = if detail.is_empty() || first.is_some_and(|first| detail.contains(first)) {
             title
         } else {
             format!("{title}: {detail}")
@@ -203,6 +205,14 @@ mod tests {
         assert_eq!(
             failure.to_string(),
             "The flow needs other input: look at the fields [invalid_input]\n  /comment: Say what has to change.\nnext: mend these and repeat"
+        );
+        let told_twice = serde_json::json!({
+            "title": "The flow needs other input", "detail": "/comment: Say what has to change.", "code": "invalid_input",
+            "errors": [{ "pointer": "/comment", "code": "required", "detail": "Say what has to change." }],
+        });
+        assert_eq!(
+            Failure::of_problem(422, told_twice).to_string(),
+            "The flow needs other input [invalid_input]\n  /comment: Say what has to change.\nnext: mend these and repeat"
         );
     }
 }

@@ -56,7 +56,7 @@ pub(super) enum TaskCommand {
 /// Whose tasks.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum View {
-    /// Those that you claimed, or that only you can
+    /// Those that you own, and those of the people whom you stand in for
     Mine,
     /// Those that you may claim
     Available,
@@ -124,6 +124,8 @@ const TASK: &[Column] = &[
     ("delegations", "/task/holding/delegations"),
     ("candidates", "/task/candidates"),
     ("decision", "/task/decision/outcome"),
+    ("decided by", "/task/decision/actor"),
+    ("on behalf of", "/task/decision/onBehalfOf"),
     ("form", "/task/form"),
     ("instance", "/instance/id"),
     ("instance status", "/instance/status"),

@@ -188,7 +188,8 @@ impl Turn<'_> {
             (false, false) => self.emit(Event::StateUnassignable { state, name }),
             _ => {}
         }
-        if ability.suffices() && doubt.cause == Cause::Assigned {
+        let is_new = doubt.cause == Cause::Assigned || self.migration.is_some();
+        if ability.suffices() && is_new {
             // Whoever counts the votes does not wait for these.
             for task in ability.nobody {
                 self.emit(Event::TaskCancelled {
@@ -203,7 +204,8 @@ impl Turn<'_> {
 
     /// The stay, as long as there is something to do in it.
     pub(super) fn circle(&self, state: StateId) -> Option<Circle<'_>> {
-        if self.instance.status != Status::Running {
+        // A migration is looked at whole, even where time stands still.
+        if self.instance.status != Status::Running && self.migration.is_none() {
             return None;
         }
         let stay = self.instance.active.iter().find(|stay| stay.id == state)?;

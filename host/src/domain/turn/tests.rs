@@ -11,6 +11,7 @@ mod forks;
 mod hands;
 mod ladder;
 mod model;
+mod migration;
 mod operation;
 mod people;
 mod random;
