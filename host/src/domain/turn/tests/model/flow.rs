@@ -91,6 +91,21 @@ impl Flow {
                 own_work: work.is_some_and(|work| work.own),
             }
         });
+        Graph {
+            initial: names[0].clone(),
+            initiators: self
+                .only_crew_starts
+                .then(|| "crew".to_owned())
+                .into_iter()
+                .collect(),
+            transitions: self.transitions(&names),
+            states: states.collect(),
+            data_schema: None,
+            attributes: Vec::new(),
+        }
+    }
+
+    fn transitions(&self, names: &[String]) -> Vec<Transition> {
         let targets = |wanted: &[usize]| {
             let mut targets: Vec<_> = wanted
                 .iter()
@@ -139,18 +154,7 @@ impl Flow {
                 by: vec![FiredBy::Entry],
                 permission: None,
             });
-        Graph {
-            initial: names[0].clone(),
-            initiators: self
-                .only_crew_starts
-                .then(|| "crew".to_owned())
-                .into_iter()
-                .collect(),
-            transitions: of_works.chain(of_routers).collect(),
-            states: states.collect(),
-            data_schema: None,
-            attributes: Vec::new(),
-        }
+        of_works.chain(of_routers).collect()
     }
 
     /// The flow at work: its answers come from `whims`, its directory is the world.

@@ -33,7 +33,7 @@ use rules::Wish;
 use step::Step;
 use world::{Change, World};
 
-const CASES: u32 = 500;
+const CASES: u32 = 350;
 const STEPS_MAX: usize = 60;
 
 /// What must have happened for the walks to show anything.
@@ -75,8 +75,9 @@ impl Walk {
     fn new(flow: &Flow, town: &[Change]) -> Walk {
         let world = Rc::new(RefCell::new(World::default()));
         let whims = Rc::new(RefCell::new(Whims::default()));
-        town.iter()
-            .for_each(|change| world.borrow_mut().take(change));
+        for change in town {
+            world.borrow_mut().take(change);
+        }
         Walk {
             script: flow.script(&whims, &world),
             book: Book::new(flow.graph()),
@@ -121,7 +122,7 @@ impl Walk {
         let permitted = rules::may_start(&book, &world, &actor.id);
         let result = self.script.run_as(actor, command);
         self.tell(actor, command, &result);
-        self.judge(permitted, &result)?;
+        judge(permitted, &result)?;
         let Ok(outcome) = result else {
             self.script.instance = before;
             return Ok(());
@@ -160,7 +161,7 @@ impl Walk {
         let was = self.book.life;
         let result = self.script.run_as(actor, command);
         self.tell(actor, command, &result);
-        self.judge(permitted, &result)?;
+        judge(permitted, &result)?;
         match result {
             Err(_) => ensure(*self.script.instance() == before, || {
                 "refused, and done".into()
@@ -179,22 +180,6 @@ impl Walk {
                 })?;
                 self.accept(&world, actor, command, &outcome, before.revision + 1)
             }
-        }
-    }
-
-    /// What is done, a rule permits; what the host refuses of itself, one forbids.
-    fn judge(&mut self, permitted: Checked, result: &Result<Outcome, TurnError>) -> Checked {
-        match (permitted, result) {
-            (Err(why), Ok(_)) => Err(format!("done, though {why}")),
-            (Err(why), Err(TurnError::Fault(fault))) => {
-                Err(format!("asked, though {why}: {fault}"))
-            }
-            (Ok(()), Err(TurnError::Rejected(rejection)))
-                if !matches!(rejection, Rejection::Refused(_)) =>
-            {
-                Err(format!("refused for nothing: {rejection}"))
-            }
-            _ => Ok(()),
         }
     }
 
@@ -291,17 +276,38 @@ impl Walk {
 
     fn tell(&mut self, actor: &Actor, command: &Command, result: &Result<Outcome, TurnError>) {
         let came = match result {
-            Ok(outcome) => outcome
-                .events
-                .iter()
-                .map(|event| format!("\n    {event:?}"))
-                .collect(),
+            Ok(outcome) => {
+                let events = outcome.events.iter().map(|event| format!("{event:?}"));
+                let events: Vec<_> = events.collect();
+                format!(
+                    "
+    {}",
+                    events.join(
+                        "
+    "
+                    )
+                )
+            }
             Err(error) => format!(" no: {error}"),
         };
         if result.is_err() {
             self.count(&format!("no {}", command.action()));
         }
         self.told.push(format!("{} {command:?}{came}", actor.id));
+    }
+}
+
+/// What is done, a rule permits; what the host refuses of itself, one forbids.
+fn judge(permitted: Checked, result: &Result<Outcome, TurnError>) -> Checked {
+    match (permitted, result) {
+        (Err(why), Ok(_)) => Err(format!("done, though {why}")),
+        (Err(why), Err(TurnError::Fault(fault))) => Err(format!("asked, though {why}: {fault}")),
+        (Ok(()), Err(TurnError::Rejected(rejection)))
+            if !matches!(rejection, Rejection::Refused(_)) =>
+        {
+            Err(format!("refused for nothing: {rejection}"))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -126,20 +126,50 @@ impl Book {
                 });
                 Ok(())
             }
-            Event::TaskReleased { task, reason, .. } => {
-                let hand = self.open(*task)?.hand.take();
-                let hand = hand.ok_or("nobody's task is released")?;
-                let lost = reason.as_deref() == Some(LOST_STANDING);
-                let kept = hand.given || !hand.chain.is_empty() || {
-                    let work = &self.tasks[task];
-                    rules::is_entitled(now.world, work, &hand, &hand.owner)
-                };
-                ensure(!(lost && kept), || format!("{} lost nothing", hand.owner))
-            }
+            Event::TaskReleased { task, reason, .. } => self.release(*task, reason.as_deref(), now),
             Event::TaskReset { task, .. } => {
                 let hand = self.open(*task)?.hand.take();
                 ensure(hand.is_some(), || "nobody's task is reset".into())
             }
+            Event::TaskDelegated { .. } | Event::TaskResolved { .. } => self.hand_over(event),
+            Event::TaskRerouted {
+                task,
+                step,
+                candidates,
+                ..
+            } => self.reroute(*task, step, candidates, now),
+            Event::TaskCancelled {
+                task,
+                reason,
+                state,
+            } => {
+                if reason.as_deref() == Some(NOBODY_ABLE) {
+                    let able = ability::able(self, now.world, *state, *task);
+                    ensure(able.is_empty(), || {
+                        format!("{able:?} could have done {task}")
+                    })?;
+                }
+                self.open(*task)?.open = false;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn release(&mut self, task: TaskId, reason: Option<&str>, now: &Moment<'_>) -> Checked {
+        let hand = self.open(task)?.hand.take();
+        let hand = hand.ok_or("nobody's task is released")?;
+        let lost = reason == Some(LOST_STANDING);
+        let kept = hand.given || !hand.chain.is_empty() || {
+            let work = &self.tasks[&task];
+            rules::is_entitled(now.world, work, &hand, &hand.owner)
+        };
+        ensure(!(lost && kept), || format!("{} lost nothing", hand.owner))
+    }
+
+    /// A chain goes on to somebody new, three times at most, and back the same way.
+    fn hand_over(&mut self, event: &Event) -> Checked {
+        match event {
             Event::TaskDelegated { task, from, to, .. } => {
                 let hand = self
                     .open(*task)?
@@ -170,26 +200,6 @@ impl Book {
                     format!("back to {to}, not {back:?}")
                 })?;
                 hand.owner.clone_from(to);
-                Ok(())
-            }
-            Event::TaskRerouted {
-                task,
-                step,
-                candidates,
-                ..
-            } => self.reroute(*task, step, candidates, now),
-            Event::TaskCancelled {
-                task,
-                reason,
-                state,
-            } => {
-                if reason.as_deref() == Some(NOBODY_ABLE) {
-                    let able = ability::able(self, now.world, *state, *task);
-                    ensure(able.is_empty(), || {
-                        format!("{able:?} could have done {task}")
-                    })?;
-                }
-                self.open(*task)?.open = false;
                 Ok(())
             }
             _ => Ok(()),
