@@ -4,6 +4,7 @@
 //! `stream` reads an instance's entries as an auditor does, from the rows alone; `replay` runs commands again.
 
 pub(crate) mod commands;
+mod migrations;
 mod proofs;
 mod replay;
 mod stream;

@@ -8,6 +8,7 @@ mod hazards;
 mod idempotency;
 mod jobs;
 mod kafka;
+mod migrations;
 mod races;
 mod roles;
 mod sandbox;

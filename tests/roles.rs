@@ -6,6 +6,8 @@ use serde_json::json;
 use sqlx::postgres::PgConnection;
 use sqlx::{AssertSqlSafe, Connection as _};
 
+use wrkflw::sample::DOCUMENT_APPROVAL;
+
 use crate::support::app::{TestApp, task_of};
 
 /// Never changed, never deleted.
@@ -92,6 +94,12 @@ async fn used() -> TestApp {
         .execute(app.database.admin_pool())
         .await
         .expect("the rest");
+    let many = json!({ "definition": "document-approval", "from": 1, "version": 2 });
+    let config = json!({ "reviewers": "approvers" });
+    app.publish("document-approval", DOCUMENT_APPROVAL, &config)
+        .await
+        .expect(201);
+    app.post("admin", "/v1/migrations", many).await.expect(201);
     sqlx::raw_sql(TOLD)
         .execute(app.database.admin_pool())
         .await

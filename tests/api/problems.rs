@@ -10,6 +10,7 @@ use futures_util::future::{Either, select};
 use jsonwebtoken::{EncodingKey, Header};
 use wrkflw::http::auth::AuthSettings;
 use wrkflw::http::problem::CODES;
+use wrkflw::sample::DOCUMENT_APPROVAL;
 
 use super::*;
 use crate::support::app::SECRET;
@@ -201,6 +202,29 @@ async fn of_operation(app: &TestApp) -> Vec<Asked> {
     asked
 }
 
+/// An operation too many, and a migration after which nobody could go on.
+async fn of_migrations(app: &TestApp) -> Vec<Asked> {
+    let instance = app.started("doc-3").await;
+    let config = json!({ "reviewers": "nobody" });
+    let published = app.publish("document-approval", DOCUMENT_APPROVAL, &config);
+    let version = published.await.expect(201)["version"].clone();
+    let operations = "insert into bulk_operation
+        (tenant_id, id, action, settings, requested_by, roles, created_at, total, more)
+        select t.id, gen_random_uuid(), 'migrate', '{}', 'admin', '[]', now(), 0, false
+        from tenant t, generate_series(1, 10)";
+    sql(app, operations).await;
+    let many = json!({ "definition": "document-approval", "from": 1, "version": version });
+    let one = format!(
+        "/v1/instances/{}/migrate",
+        instance["id"].as_str().expect("an id")
+    );
+    let to = json!({ "version": version });
+    vec![
+        ask(app, "admin", "POST", "/v1/migrations", &[], Some(many)).await,
+        ask(app, "admin", "POST", &one, &[], Some(to)).await,
+    ]
+}
+
 async fn of_logic(app: &TestApp) -> Vec<Asked> {
     let empty = || Some(json!({}));
     let mut asked = Vec::new();
@@ -326,6 +350,7 @@ async fn every_code_is_answered_in_the_promised_form() {
     let mut asked = of_tokens(&app).await;
     asked.extend(of_requests(&app).await);
     asked.extend(of_work(&app).await);
+    asked.extend(of_migrations(&app).await);
     asked.extend(of_operation(&app).await);
     asked.extend(of_logic(&app).await);
     asked.push(of_a_busy_instance(&app).await);

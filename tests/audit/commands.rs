@@ -274,7 +274,7 @@ pub(crate) async fn prove_all(app: &TestApp) {
 }
 
 /// All that the audit promises of one instance.
-async fn prove(app: &TestApp, tenant: TenantId, id: InstanceId, effects: usize) {
+pub(super) async fn prove(app: &TestApp, tenant: TenantId, id: InstanceId, effects: usize) {
     let pool = app.database.admin_pool();
     let entries = entries(pool, id).await;
     assert_eq!(

@@ -1,6 +1,8 @@
 //! Commands, run again from their evidence alone: the instance as the entries before make it, the recorded moment,
 //! actor and ids, the pinned component. Nothing of the directory as it is now.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use wrkflw::domain::audit::{Entry, sha256};
 use wrkflw::domain::command::Command;
@@ -37,9 +39,11 @@ pub(super) async fn replay(
         .map_err(|error| error.to_string())?;
     pinned_down(engine, &evidence, &version, &entries[0])?;
     let command = &evidence.command;
+    let previous = left(engine, tenant, before.as_ref(), command).await?;
 
     let context = Context {
         version: &version,
+        previous: previous.as_deref(),
         tenant: "default",
         actor: &evidence.actor,
         now: evidence.now,
@@ -93,6 +97,20 @@ pub(super) async fn replay(
         &entries.iter().map(event).collect::<Vec<_>>(),
     )?;
     Ok(outcome.instance)
+}
+
+/// The version that a migration leaves.
+async fn left(
+    engine: &Engine,
+    tenant: TenantId,
+    before: Option<&Instance>,
+    command: &Command,
+) -> Result<Option<Arc<Version>>, Difference> {
+    let (Some(instance), Command::Migrate { .. }) = (before, command) else {
+        return Ok(None);
+    };
+    let previous = engine.version(tenant, &instance.definition).await;
+    previous.map(Some).map_err(|error| error.to_string())
 }
 
 /// The evidence names what it stands with, and what the command ran on.

@@ -10,6 +10,7 @@ use wrkflw::clock::Clock;
 use wrkflw::domain::ids::TenantId;
 use wrkflw::engine::perform::Perform;
 use wrkflw::engine::{Engine, Error};
+use wrkflw::store::bulk::{Batch, Outcome};
 use wrkflw::store::jobs::Job;
 
 use super::*;
@@ -24,6 +25,14 @@ impl Perform for Hanging {
     fn job<'a>(&'a self, _: &'a Job) -> BoxFuture<'a, Result<(), Error>> {
         self.claimed.add_permits(1);
         Box::pin(std::future::pending())
+    }
+
+    fn item<'a>(
+        &'a self,
+        batch: &'a Batch,
+        _: InstanceId,
+    ) -> BoxFuture<'a, Result<Outcome, Error>> {
+        panic!("there is no operation, and here is {batch:?}");
     }
 
     fn recheck(&self, _: TenantId, _: InstanceId) -> BoxFuture<'_, Result<(), Error>> {

@@ -62,11 +62,10 @@ async fn until(app: &TestApp, instance: &str, is_so: impl Fn(&Value) -> bool) ->
             tokio::task::yield_now().await;
         }
     };
-    let found = tokio::time::timeout(PATIENCE, waiting).await;
-    match found {
-        Ok(found) => found,
-        Err(_) => panic!("in time: {}", shown(app, instance).await),
+    if let Ok(found) = tokio::time::timeout(PATIENCE, waiting).await {
+        return found;
     }
+    panic!("in time: {}", shown(app, instance).await);
 }
 
 async fn until_status(app: &TestApp, instance: &str, status: &str) -> Value {

@@ -109,6 +109,7 @@ impl Desk {
             .map_or(now, |stored| now.max(stored.instance.updated_at));
         let context = Context {
             version: &self.version,
+            previous: None,
             tenant: "acme",
             actor: &actor,
             now,

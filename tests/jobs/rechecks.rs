@@ -10,6 +10,7 @@ use wrkflw::domain::answer::Principal;
 use wrkflw::domain::ids::{InstanceId, TenantId};
 use wrkflw::engine::Error;
 use wrkflw::engine::perform::Perform;
+use wrkflw::store::bulk::{Batch, Outcome};
 use wrkflw::store::rechecks::{Concerned, Mark};
 
 use super::*;
@@ -198,6 +199,14 @@ struct Looks {
 impl Perform for Looks {
     fn job<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<(), Error>> {
         panic!("there is no job, and here is {job:?}");
+    }
+
+    fn item<'a>(
+        &'a self,
+        batch: &'a Batch,
+        _: InstanceId,
+    ) -> BoxFuture<'a, Result<Outcome, Error>> {
+        panic!("there is no operation, and here is {batch:?}");
     }
 
     fn recheck(&self, _: TenantId, instance: InstanceId) -> BoxFuture<'_, Result<(), Error>> {

@@ -9,6 +9,7 @@ use tokio::sync::{Mutex, Semaphore, mpsc};
 use wrkflw::domain::ids::{InstanceId, TenantId};
 use wrkflw::engine::Error;
 use wrkflw::engine::perform::Perform;
+use wrkflw::store::bulk::{Batch, Outcome};
 use wrkflw::telemetry;
 
 use super::*;
@@ -53,6 +54,14 @@ impl Perform for StandIn {
                 }
             }
         })
+    }
+
+    fn item<'a>(
+        &'a self,
+        batch: &'a Batch,
+        _: InstanceId,
+    ) -> BoxFuture<'a, Result<Outcome, Error>> {
+        panic!("there is no operation, and here is {batch:?}");
     }
 
     fn recheck(&self, _: TenantId, _: InstanceId) -> BoxFuture<'_, Result<(), Error>> {

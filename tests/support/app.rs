@@ -49,6 +49,7 @@ pub(crate) const ADMIN: &[&str] = &[
     "instance:start",
     "instance:read",
     "instance:cancel",
+    "instance:migrate",
     "instance:suspend",
     "instance:signal",
     "task:assign",

@@ -6,6 +6,7 @@ use tokio::task::JoinSet;
 use wrkflw::domain::ids::{InstanceId, TenantId};
 use wrkflw::engine::Error;
 use wrkflw::engine::perform::Perform;
+use wrkflw::store::bulk::{Batch, Outcome};
 use wrkflw::store::jobs::Job;
 
 use super::*;
@@ -125,6 +126,14 @@ impl Perform for Dying {
             self.dead.send(()).expect("the test listens");
             std::future::pending().await
         })
+    }
+
+    fn item<'a>(
+        &'a self,
+        batch: &'a Batch,
+        _: InstanceId,
+    ) -> BoxFuture<'a, Result<Outcome, Error>> {
+        panic!("there is no operation, and here is {batch:?}");
     }
 
     fn recheck(&self, _: TenantId, _: InstanceId) -> BoxFuture<'_, Result<(), Error>> {

@@ -2,6 +2,7 @@
 //! the data of each instance.
 
 mod assignment;
+mod bulk;
 mod deadlines;
 mod joins;
 mod late;

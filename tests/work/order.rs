@@ -26,8 +26,12 @@ async fn company() -> (TestApp, Time) {
 }
 
 async fn order(app: &TestApp, entity: &str, total: Value) -> Value {
+    ordered(app, entity, total, false).await
+}
+
+async fn ordered(app: &TestApp, entity: &str, total: Value, in_advance: bool) -> Value {
     let data = json!({
-        "customer": "Lamps Inc", "total": total, "weight": 12.5, "express": true,
+        "customer": "Lamps Inc", "total": total, "weight": 12.5, "express": true, "inAdvance": in_advance,
         "shipBy": "2026-01-12T17:00:00+01:00", "lines": ["2 lamps", "1 bulb"],
     });
     let body = json!({
@@ -256,5 +260,59 @@ async fn orders_are_found_by_attributes_of_every_type() {
         expected.sort_unstable();
         assert_eq!(found, expected, "{query}");
     }
+    prove_all(&app).await;
+}
+
+/// The bank knows the order's number only.
+async fn paid(app: &TestApp, entity: &str) -> u16 {
+    let body = json!({ "correlation": entity, "id": format!("payment-{entity}"), "input": {} });
+    app.post("author", "/v1/signals/PAID", body).await.status
+}
+
+#[tokio::test]
+async fn a_payment_in_advance_is_waited_for_once() {
+    let (app, _) = company().await;
+    let instance = ordered(&app, "77", json!(10), true).await;
+    let forked = step(&app, &instance, "ida", "Received", outcome("ACCEPT")).await;
+    assert_eq!(
+        states(&forked),
+        ["CreditCheck", "Payment", "StockReservation"]
+    );
+    step(
+        &app,
+        &instance,
+        "walt",
+        "StockReservation",
+        outcome("RESERVE"),
+    )
+    .await;
+    let waits = step(&app, &instance, "cleo", "CreditCheck", outcome("GRANT")).await;
+    assert_eq!(states(&waits), ["Payment"]);
+    assert_eq!([paid(&app, "77").await, paid(&app, "77").await], [200, 200]);
+    let shipping = shown(&app, &instance).await;
+    assert_eq!(states(&shipping), ["Shipping"]);
+    assert_eq!(
+        shipping["states"][0]["predecessors"]
+            .as_array()
+            .map(Vec::len),
+        Some(3)
+    );
+    assert_eq!(audited(&app, &instance, "SIGNAL_RECEIVED").await.len(), 1);
+    prove_all(&app).await;
+}
+
+#[tokio::test]
+async fn a_payment_may_come_before_it_is_waited_for() {
+    let (app, time) = company().await;
+    assert_eq!(paid(&app, "78").await, 202);
+    let instance = ordered(&app, "78", json!(10), true).await;
+    let timers = app.timers();
+    step(&app, &instance, "ida", "Received", outcome("ACCEPT")).await;
+    time.work(&app, &[&app.engine], 0).await;
+    timers.stop().await;
+    assert_eq!(
+        states(&shown(&app, &instance).await),
+        ["CreditCheck", "StockReservation"]
+    );
     prove_all(&app).await;
 }

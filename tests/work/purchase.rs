@@ -1,6 +1,7 @@
 //! Purchases over HTTP: who approves, when it is enough, what is late, and what others are told.
 
 use super::*;
+use crate::support::app::Answer;
 use crate::support::guests::purchase_approval;
 
 const FINANCE: [&str; 5] = ["fay", "finn", "flora", "frank", "fred"];
@@ -250,5 +251,34 @@ async fn a_delegate_approves_on_behalf_of_the_manager() {
     assert_eq!(state(&decided["instance"]), "Finance");
     let recorded = audited(&app, &instance, "DECISION_RECORDED").await;
     assert_eq!(recorded[0]["onBehalfOf"], "meg");
+    prove_all(&app).await;
+}
+
+async fn withdraw(app: &TestApp, user: &str, instance: &Value) -> Answer {
+    let path = format!("/v1/instances/{}/signals/WITHDRAW", id(instance));
+    app.post(user, &path, json!({})).await
+}
+
+#[tokio::test]
+async fn only_a_requester_withdraws_and_at_every_step() {
+    let (app, _) = company().await;
+    let steps = [("meg", approve()), ("fay", approve()), ("fred", approve())];
+    for (amount, done) in [(60_000, 0), (60_001, 1), (60_002, 3)] {
+        let instance = purchase(&app, json!(amount), json!({})).await;
+        let now = follow(&app, &instance, &steps[..done]).await;
+        let open = tasks(&now)[0].clone();
+        let stranger = withdraw(&app, "meg", &instance).await;
+        assert_eq!(
+            stranger.problem(403, "forbidden")["reason"],
+            "not_requester"
+        );
+        let gone = withdraw(&app, "ann", &instance).await.expect(200);
+        assert_eq!(gone["instance"]["outcome"], "WITHDRAWN");
+        let path = format!("/v1/tasks/{}/claim", id(&open));
+        app.post("fay", &path, json!({}))
+            .await
+            .problem(409, "task_taken");
+    }
+    assert_eq!(published(&app, "purchase.approved").await, [] as [Value; 0]);
     prove_all(&app).await;
 }

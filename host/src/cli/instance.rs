@@ -1,5 +1,6 @@
 //! `wrkflw instance`: start, list, show, explain, suspend, cancel, restart.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use anyhow::Result;
@@ -50,6 +51,19 @@ pub(super) enum InstanceCommand {
         /// Why
         #[arg(long)]
         reason: String,
+        #[command(flatten)]
+        change: ChangeArgs,
+    },
+    /// Take an instance to another version of its definition
+    Migrate {
+        #[command(flatten)]
+        one: OneArgs,
+        /// A published version
+        #[arg(long = "to", value_name = "VERSION")]
+        version: u32,
+        /// The new name of a state that does not keep its own; may be repeated
+        #[arg(long = "state", value_name = "OLD=NEW", value_parser = renamed)]
+        states: Vec<(String, String)>,
         #[command(flatten)]
         change: ChangeArgs,
     },
@@ -218,6 +232,25 @@ pub(super) fn run(
             let body = json!({ "reason": reason });
             one.change("suspend", &body, &change, output, environment)
         }
+        InstanceCommand::Migrate {
+            one,
+            version,
+            states,
+            change,
+        } => {
+            let states: BTreeMap<_, _> = states.into_iter().collect();
+            let body = json!({ "version": version, "states": states });
+            let client = one.connection.open(environment)?;
+            let path = format!("{}/migrate", path(&one.id));
+            let answer = client.change(&path, &body, &change)?;
+            match (output.format, answer.get("after")) {
+                // A dry run shows both sides; the table has room for what would be.
+                (super::output::Format::Table, Some(after)) => {
+                    output.record(&after["instance"], INSTANCE)
+                }
+                _ => show_changed(&answer, output),
+            }
+        }
         InstanceCommand::Resume { one, change } => {
             one.change("resume", &json!({}), &change, output, environment)
         }
@@ -315,6 +348,16 @@ fn list(args: &ListArgs, output: Output, environment: &Environment) -> Result<()
             .get("/v1/instances", &query)?,
         SUMMARIES,
     )
+}
+
+fn renamed(text: &str) -> Result<(String, String), Failure> {
+    match text.split_once('=') {
+        Some((old, new)) if !old.is_empty() && !new.is_empty() => Ok((old.into(), new.into())),
+        _ => Err(Failure::new(
+            Exit::Usage,
+            "write a state and the one that takes its place as OLD=NEW",
+        )),
+    }
 }
 
 fn entity(text: &str) -> Result<(String, String), Failure> {

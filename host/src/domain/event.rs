@@ -93,7 +93,7 @@ pub enum Event {
     TaskRerouted {
         task: TaskId,
         state: StateId,
-        /// `manager` or `fallback`.
+        /// `manager` or `fallback`; `migrated` where another version offers it so.
         step: String,
         /// Who may claim it from now on.
         candidates: Vec<Principal>,

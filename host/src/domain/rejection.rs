@@ -44,6 +44,9 @@ pub enum Rejection {
     /// The entity is in another running instance of the same definition.
     #[error("instance {running} of this definition already runs about this entity")]
     AlreadyRunning { running: InstanceId },
+    /// After a migration nobody could do the work of these states.
+    #[error("nobody would be able to do the work of {}", .states.join(", "))]
+    NobodyLeft { states: Vec<String> },
 }
 
 /// Who was faster, at what, and when.
@@ -120,6 +123,7 @@ impl Rejection {
             Rejection::NotNow { code, .. } => code,
             Rejection::Stale { .. } => "stale_revision",
             Rejection::AlreadyRunning { .. } => "already_running",
+            Rejection::NobodyLeft { .. } => "nobody_left",
         }
     }
 }

@@ -73,33 +73,58 @@ impl Engine {
             what: "instance",
             id: id.to_string(),
         })?;
-        let instance = stored.instance;
+        let revision = stored.instance.revision;
+        let explained = self.explain_all(who, &loaded.actor, loaded.directory, &stored.instance);
+        Ok((explained.await?, revision))
+    }
+
+    /// All actions on the instance as it stands here, whether or not it is the one that is kept.
+    pub(super) async fn actions_on(
+        &self,
+        who: &Identity,
+        instance: &Instance,
+    ) -> Result<Vec<Action>, Error> {
+        let asked = Asked::at(self.0.clock.now());
+        let store = &self.0.store;
+        let loaded = store.load(&who.principalship(), instance.id, asked).await?;
+        self.explain_all(who, &loaded.actor, loaded.directory, instance)
+            .await
+    }
+
+    async fn explain_all(
+        &self,
+        who: &Identity,
+        actor: &Actor,
+        directory: u64,
+        instance: &Instance,
+    ) -> Result<Vec<Action>, Error> {
         let version = self.version(who.tenant, &instance.definition).await?;
         let now = self.0.clock.now().max(instance.updated_at);
         let context = Context {
             version: &version,
+            previous: None,
             tenant: &who.tenant_name,
-            actor: &loaded.actor,
+            actor,
             now,
         };
         let directory = Directory {
             tenant: who.tenant,
-            changes: loaded.directory,
+            changes: directory,
             now,
         };
         let mut actions = Vec::new();
-        let mut commands = of_tasks(&version, &instance);
-        commands.extend(signals(&version, &instance));
+        let mut commands = of_tasks(&version, instance);
+        commands.extend(signals(&version, instance));
         commands.truncate(ACTIONS_MAX);
-        commands.extend(of_the_whole(&instance).map(|command| (command, None)));
+        commands.extend(of_the_whole(instance).map(|command| (command, None)));
         for (command, state) in commands {
             actions.push(
-                self.explain(directory, context, &instance, command, state)
+                self.explain(directory, context, instance, command, state)
                     .await?,
             );
         }
-        actions.push(self.explain_restart(who, context, &instance).await?);
-        Ok((actions, instance.revision))
+        actions.push(self.explain_restart(who, context, instance).await?);
+        Ok(actions)
     }
 
     /// Of a restart, too, the answer is that of the command: a start under the version that is active now.
@@ -308,7 +333,7 @@ fn permitted(actor: &Actor, command: &Command) -> Result<(), Error> {
     }
 }
 
-fn refusal(error: &Error) -> Refusal {
+pub(super) fn refusal(error: &Error) -> Refusal {
     let code = match error {
         Error::Rejected(Rejection::Forbidden(reason)) => reason.code.as_str(),
         Error::Rejected(rejection) => rejection.code(),

@@ -78,12 +78,11 @@ impl Engine {
     /// Cancels a child whose parent has left the state. One that is not there yet may be about to start elsewhere.
     pub(super) async fn cancel_child(&self, job: &Job) -> Result<(), Error> {
         let (tenant, child) = (job.tenant, job.instance);
-        if !self.0.store.knows_instance(tenant, child.0).await? {
-            if self.0.store.has_job(tenant, child.0).await? {
-                let message = format!("child {child} may be about to start on another host");
-                return Err(Error::Unavailable(message));
-            }
-            // The start deletes its job: it may have come to its end between the two looks.
+        let store = &self.0.store;
+        // A start that ends between the two looks leaves a child, which the command finds.
+        if !store.knows_instance(tenant, child.0).await? && store.has_job(tenant, child.0).await? {
+            let message = format!("child {child} may be about to start on another host");
+            return Err(Error::Unavailable(message));
         }
         self.act(tenant, cancel(child), Some(job.id)).await
     }

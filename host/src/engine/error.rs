@@ -54,7 +54,9 @@ impl Error {
     pub fn outcome(&self) -> &'static str {
         match self {
             Error::Rejected(Rejection::Forbidden(_)) | Error::Permission(_) => "forbidden",
-            Error::Rejected(Rejection::Invalid(_) | Rejection::Refused(_))
+            Error::Rejected(
+                Rejection::Invalid(_) | Rejection::Refused(_) | Rejection::NobodyLeft { .. },
+            )
             | Error::NotFound { .. }
             | Error::KeyReused
             | Error::Unpublishable(_) => "validation_error",

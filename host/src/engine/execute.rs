@@ -1,6 +1,7 @@
 //! A command, from the request to the committed effect: one read, the turn, one commit statement, and again from the
 //! start when the instance moved on meanwhile.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -34,7 +35,9 @@ const PAUSE_MAX: Duration = Duration::from_millis(500);
 /// What an attempt starts from.
 struct Ground {
     actor: Actor,
-    version: std::sync::Arc<Version>,
+    version: Arc<Version>,
+    /// The version that a migration leaves.
+    previous: Option<Arc<Version>>,
     stored: Option<Stored>,
     /// How often the directory has changed so far.
     directory: u64,
@@ -187,24 +190,13 @@ impl Engine {
             ground.stored.as_ref().map(|stored| &stored.instance),
         );
         check(request, &ground)?;
-        if let (true, Some(stored)) = (ground.signalled, &ground.stored) {
-            let rendered = (request.render)(&Done {
-                command: &request.command,
-                actor: &ground.actor,
-                version: &ground.version,
-                instance: &stored.instance,
-                events: &[],
-                entries: &[],
-                dry_run: request.dry_run,
-            });
-            return Ok(Attempt::Finished(Reply {
-                rendered,
-                replayed: false,
-            }));
+        if let Some(reply) = counted(request, &ground) {
+            return Ok(Attempt::Finished(reply));
         }
         let now = self.now_for(ground.stored.as_ref());
         let context = Context {
             version: &ground.version,
+            previous: ground.previous.as_deref(),
             tenant: &request.who.tenant_name,
             actor: &ground.actor,
             now,
@@ -281,10 +273,11 @@ impl Engine {
                     id: id.to_string(),
                 }),
                 Some(stored) => {
-                    let version = self.version(who.tenant, &stored.instance.definition).await;
-                    version.map(|version| Ground {
+                    let versions = self.versions_for(who.tenant, &request.command, &stored);
+                    versions.await.map(|(version, previous)| Ground {
                         actor: loaded.actor,
                         version,
+                        previous,
                         stored: Some(stored),
                         directory: loaded.directory,
                         signalled: loaded.signalled,
@@ -316,6 +309,7 @@ impl Engine {
                 version.map(|version| Ground {
                     actor: startable.actor,
                     version,
+                    previous: None,
                     stored: None,
                     directory: startable.directory,
                     signalled: false,
@@ -444,6 +438,24 @@ fn check(request: &Request<'_>, ground: &Ground) -> Result<(), Error> {
         .into()),
         _ => Ok(()),
     }
+}
+
+/// The reply to a signal that has counted already: nothing more happens.
+fn counted(request: &Request<'_>, ground: &Ground) -> Option<Reply> {
+    let stored = ground.stored.as_ref().filter(|_| ground.signalled)?;
+    let rendered = (request.render)(&Done {
+        command: &request.command,
+        actor: &ground.actor,
+        version: &ground.version,
+        instance: &stored.instance,
+        events: &[],
+        entries: &[],
+        dry_run: request.dry_run,
+    });
+    Some(Reply {
+        rendered,
+        replayed: false,
+    })
 }
 
 fn replay(reply: StoredReply, key: &Idempotency) -> Result<Reply, Error> {

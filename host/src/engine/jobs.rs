@@ -13,6 +13,7 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
+use super::bulk::BATCH_ITEMS;
 use super::perform::Perform;
 use super::{Engine, Error};
 use crate::clock::Clock;
@@ -23,6 +24,10 @@ use crate::store::{Store, StoreError};
 const JOBS_MAX: usize = 4;
 /// Rechecks in hand at a time. They may take long, so they take no hand from the jobs.
 const RECHECKS_MAX: usize = 1;
+/// Batches of bulk items in hand at a time.
+const BATCHES_MAX: usize = 1;
+/// How many operations are asked for items in a row, when those of others are in other hands.
+const TURNS_MAX: usize = 4;
 /// The longest sleep: other hosts leave jobs without a word.
 const POLL: Duration = Duration::from_secs(1);
 /// The shortest sleep: a row that is ready but held by somebody for an instant is not asked for without a pause.
@@ -78,14 +83,18 @@ impl Jobs {
 
     /// Works until it is cancelled, and then until what is in hand is done.
     pub async fn run(self) {
-        let (mut jobs, mut rechecks) = (JoinSet::new(), JoinSet::new());
+        let (mut jobs, mut rechecks, mut batches) =
+            (JoinSet::new(), JoinSet::new(), JoinSet::new());
         let mut counted: Option<Instant> = None;
         while !self.hands.cancel.is_cancelled() {
             if counted.is_none_or(|at| at.elapsed() >= COUNT_EVERY) {
                 self.count().await;
                 counted = Some(Instant::now());
             }
-            let taken = self.take(&mut jobs, &mut rechecks).await;
+            let taken = match self.take(&mut jobs, &mut rechecks).await {
+                Ok(pause) => self.take_batch(&mut batches).await.map(|()| pause),
+                failed => failed,
+            };
             let pause = taken.unwrap_or_else(|error| {
                 tracing::warn!(%error, "jobs wait; they are asked for again soon");
                 BACK_OFF
@@ -95,11 +104,13 @@ impl Jobs {
                 () = self.wake.notified() => {}
                 Some(_) = jobs.join_next() => {}
                 Some(_) = rechecks.join_next() => {}
+                Some(_) = batches.join_next() => {}
                 () = tokio::time::sleep(pause) => {}
             }
         }
         while jobs.join_next().await.is_some() {}
         while rechecks.join_next().await.is_some() {}
+        while batches.join_next().await.is_some() {}
     }
 
     /// Takes what is due into the hands that are free; says for how long there is nothing more to take.
@@ -134,6 +145,25 @@ impl Jobs {
             }
         }
         Ok(pause)
+    }
+
+    /// Takes some items of an operation into a free hand.
+    async fn take_batch(&self, batches: &mut JoinSet<()>) -> Result<(), StoreError> {
+        let hands = &self.hands;
+        if free(batches, BATCHES_MAX) == 0 {
+            return Ok(());
+        }
+        for _ in 0..TURNS_MAX {
+            let now = hands.clock.now();
+            let lease = hands.lease_end(now);
+            let claimed = hands.store.claim_batch(now, lease, BATCH_ITEMS).await?;
+            let Some(batch) = claimed else { break };
+            if !batch.items.is_empty() {
+                batches.spawn(hands.clone().batch(batch));
+                break;
+            }
+        }
+        Ok(())
     }
 
     async fn count(&self) {

@@ -5,6 +5,7 @@
 //! `definitions` publishes, activates and retires versions, and [`jobs`] does what is due.
 
 mod actions;
+pub mod bulk;
 mod children;
 mod custody;
 mod definitions;
@@ -12,6 +13,7 @@ pub mod error;
 mod evidence;
 mod execute;
 pub mod jobs;
+pub mod migration;
 mod observe;
 pub mod perform;
 mod queue;

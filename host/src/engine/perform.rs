@@ -14,6 +14,7 @@ use super::{Engine, Error};
 use crate::domain::command::Command;
 use crate::domain::ids::{DeadlineId, InstanceId, TenantId};
 use crate::domain::rejection::Rejection;
+use crate::store::bulk::{Batch, Outcome};
 use crate::store::jobs::Job;
 
 /// When a job on a suspended instance is looked at again.
@@ -25,6 +26,13 @@ pub trait Perform: Send + Sync + 'static {
     /// time has changed.
     fn job<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<(), Error>>;
 
+    /// Does one item of an operation. Errors pass: it is tried again.
+    fn item<'a>(
+        &'a self,
+        batch: &'a Batch,
+        instance: InstanceId,
+    ) -> BoxFuture<'a, Result<Outcome, Error>>;
+
     /// Looks again at who is able to work on a running instance.
     fn recheck(&self, tenant: TenantId, instance: InstanceId) -> BoxFuture<'_, Result<(), Error>>;
 }
@@ -32,6 +40,14 @@ pub trait Perform: Send + Sync + 'static {
 impl Perform for Engine {
     fn job<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<(), Error>> {
         Box::pin(self.perform(job))
+    }
+
+    fn item<'a>(
+        &'a self,
+        batch: &'a Batch,
+        instance: InstanceId,
+    ) -> BoxFuture<'a, Result<Outcome, Error>> {
+        Box::pin(Engine::item(self, batch, instance))
     }
 
     fn recheck(&self, tenant: TenantId, instance: InstanceId) -> BoxFuture<'_, Result<(), Error>> {

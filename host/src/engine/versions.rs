@@ -4,12 +4,40 @@ use std::sync::Arc;
 
 use super::Engine;
 use super::error::Error;
+use crate::domain::command::Command;
 use crate::domain::ids::{TenantId, VersionRef};
 use crate::domain::schema::Schema;
 use crate::domain::version::Version;
 use crate::store::StoreError;
+use crate::store::load::Stored;
 
 impl Engine {
+    /// The version that the command runs under, and the one that it leaves where it is a migration.
+    pub(super) async fn versions_for(
+        &self,
+        tenant: TenantId,
+        command: &Command,
+        stored: &Stored,
+    ) -> Result<(Arc<Version>, Option<Arc<Version>>), Error> {
+        let current = &stored.instance.definition;
+        let present = self.version(tenant, current).await?;
+        let Command::Migrate { version, .. } = command else {
+            return Ok((present, None));
+        };
+        let target = VersionRef {
+            key: current.key.clone(),
+            version: *version,
+        };
+        let coming = self.version(tenant, &target).await?;
+        if self.0.store.is_retired(tenant, &target).await? {
+            return Err(Error::Retired {
+                key: target.key,
+                version: target.version,
+            });
+        }
+        Ok((coming, Some(present)))
+    }
+
     /// The version, from the cache or the store.
     pub async fn version(
         &self,

@@ -13,6 +13,7 @@ use super::views::{InstanceView, TaskView};
 use crate::domain::audit::Entry;
 use crate::domain::cloudevent::{CloudEvent, PublicEntry};
 use crate::domain::command::Command;
+use crate::domain::instance::Instance;
 use crate::domain::json::Json;
 use crate::engine::{Done, Identity, Rendered, Reply, Request};
 
@@ -69,11 +70,7 @@ pub async fn run(
 
 pub(super) fn render(app: &App, who: &Identity, done: &Done<'_>) -> Rendered {
     let instance = InstanceView::of(done.instance, &done.version.graph);
-    let events = done
-        .entries
-        .iter()
-        .filter_map(|entry| cloud_event(app, who, done, entry))
-        .collect();
+    let events = events(app, who, done.instance, done.entries);
     let revision = done.instance.revision;
     if matches!(done.command, Command::Start { .. }) {
         let headers = format!(
@@ -117,18 +114,26 @@ fn text(value: &impl Serialize) -> String {
     serde_json::to_string(value).expect("views serialise")
 }
 
-fn cloud_event(app: &App, who: &Identity, done: &Done<'_>, entry: &Entry) -> Option<Json> {
+/// The public ones of these entries, as CloudEvents.
+pub fn events(app: &App, who: &Identity, instance: &Instance, entries: &[Entry]) -> Vec<Json> {
+    let public = entries.iter();
+    public
+        .filter_map(|entry| cloud_event(app, who, instance, entry))
+        .collect()
+}
+
+fn cloud_event(app: &App, who: &Identity, instance: &Instance, entry: &Entry) -> Option<Json> {
     let public = PublicEntry {
         tenant: who.tenant_name.clone(),
-        instance: done.instance.id,
+        instance: instance.id,
         id: entry.draft.id,
         kind: entry.draft.kind.clone(),
         payload: entry.draft.payload.to_string(),
         event_seq: entry.event_seq?,
         occurred_at: entry.draft.at,
         actor: entry.draft.actor.clone(),
-        definition: done.instance.definition.clone(),
-        entity: done.instance.entity.clone(),
+        definition: instance.definition.clone(),
+        entity: instance.entity.clone(),
         traceparent: entry.draft.traceparent.clone(),
         revision: entry.draft.revision,
     };

@@ -4,6 +4,7 @@
 //! changes instances. `extract` reads requests, so that handlers see good values only.
 
 pub mod auth;
+mod bulk;
 mod calendars;
 pub mod commands;
 mod compliance;
@@ -19,8 +20,10 @@ mod health;
 mod instance_commands;
 mod instances;
 mod layers;
+mod migrations;
 mod notifications;
 pub mod openapi;
+mod operations;
 pub mod page;
 pub mod problem;
 mod search;
@@ -164,6 +167,16 @@ pub fn router(app: App) -> Router {
     .with_state(app)
 }
 
+/// What changes versions, and what is done to many at once.
+fn of_many() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(migrations::migrate))
+        .routes(routes!(operations::begin))
+        .routes(routes!(operations::items))
+        .routes(routes!(operations::stop))
+        .routes(routes!(bulk::tasks))
+}
+
 /// Every route of the API, with its documentation.
 pub fn routes() -> OpenApiRouter<App> {
     let upload = OpenApiRouter::new()
@@ -180,6 +193,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(instances::actions))
         .routes(routes!(instances::diagram))
         .routes(routes!(tasks::show))
+        .routes(routes!(operations::show))
         .routes(routes!(directory::person, directory::put_person))
         .routes(routes!(directory::group, directory::put_group))
         .routes(routes!(subscriptions::create, subscriptions::list))
@@ -191,6 +205,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .layer(middleware::from_fn(layers::without_query));
     OpenApiRouter::new()
         .merge(without_query)
+        .merge(of_many())
         .routes(routes!(definitions::list_all))
         .routes(routes!(definitions::list))
         .routes(routes!(instances::start, instances::list))

@@ -42,6 +42,7 @@ pub fn complete(mut document: OpenApi) -> OpenApi {
             "notifications",
             "subscriptions",
             "directory",
+            "operations",
             "operation",
         ]
         .map(tag)

@@ -95,6 +95,11 @@ pub const CODES: &[(&str, u16, &str)] = &[
         "The task was delegated often enough",
     ),
     ("already_running", 409, "The entity has a running instance"),
+    (
+        "too_many_operations",
+        409,
+        "Too many operations are under way",
+    ),
     ("no_active_version", 409, "No version is active"),
     ("version_retired", 409, "The version is retired"),
     ("limit_reached", 409, "There are as many as there may be"),
@@ -112,6 +117,7 @@ pub const CODES: &[(&str, u16, &str)] = &[
     ),
     ("invalid_request", 422, "The request has invalid fields"),
     ("invalid_input", 422, "The flow needs other input"),
+    ("nobody_left", 422, "Nobody could do what is left"),
     ("refused_by_flow", 422, "The flow refuses what would follow"),
     (
         "idempotency_key_reused",
@@ -278,6 +284,13 @@ fn rejected(rejection: Rejection, detail: String) -> Problem {
         Rejection::Taken(winner) => problem.conflict = serde_json::to_value(winner).ok(),
         Rejection::Stale { current, .. } => {
             problem.conflict = Some(serde_json::json!({ "revision": current }));
+        }
+        Rejection::NobodyLeft { states } => {
+            for state in states {
+                let pointer = format!("/states/{}", state.replace('~', "~0").replace('/', "~1"));
+                let detail = "nobody would be able to do its work";
+                problem = problem.at(&pointer, "nobody_left", detail);
+            }
         }
         Rejection::AlreadyRunning { running } => {
             problem.conflict = Some(serde_json::json!({ "instance": running }));

@@ -21,7 +21,7 @@ use crate::engine::Error;
 use crate::store::tasks::{TaskFilter, TaskSummary, View};
 
 /// The longest comment of a decision, in bytes.
-const COMMENT_BYTES_MAX: usize = 16 * 1024;
+pub(super) const COMMENT_BYTES_MAX: usize = 16 * 1024;
 
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

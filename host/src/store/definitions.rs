@@ -135,6 +135,25 @@ impl Store {
         })
     }
 
+    /// Whether nothing goes over to this version any more.
+    pub async fn is_retired(
+        &self,
+        tenant: TenantId,
+        reference: &VersionRef,
+    ) -> Result<bool, StoreError> {
+        let retired = sqlx::query_scalar!(
+            r#"select retired_at is not null as "retired!" from definition_version
+            where tenant_id = $1 and key = $2 and version = $3"#,
+            tenant.0,
+            reference.key,
+            reference.version.cast_signed()
+        );
+        Ok(retired
+            .fetch_optional(&self.writer)
+            .await?
+            .unwrap_or_default())
+    }
+
     /// Makes new instances take this version.
     pub async fn activate(
         &self,

@@ -133,7 +133,12 @@ impl Store {
             EntryRow,
             r#"select e.xid::text::bigint as "xid!", e.pos, e.id, e.seq, e.type as kind, e.payload, e.event_seq as "event_seq!",
                 e.occurred_at as "at: Time", e.actor, e.traceparent, e.revision, e.stream_id, n.name as tenant,
-                i.definition_key, i.definition_version, i.entity_type, i.entity_id, i.requesters
+                i.definition_key, coalesce((
+                    select (m.payload::json -> 'previous' ->> 'version')::int from audit_entry m
+                    where m.tenant_id = e.tenant_id and m.stream_kind = 'instance' and m.stream_id = e.stream_id
+                      and m.type = 'FLOW_MIGRATED' and m.seq > e.seq
+                    order by m.seq limit 1
+                ), i.definition_version) as "definition_version!", i.entity_type, i.entity_id, i.requesters
             from audit_entry e
             join instance i on i.tenant_id = e.tenant_id and i.id = e.stream_id
             join tenant n on n.id = e.tenant_id

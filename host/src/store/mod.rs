@@ -6,6 +6,7 @@
 pub mod attempts;
 pub mod attributes;
 pub mod audit;
+pub mod bulk;
 pub mod calendars;
 pub mod commit;
 pub mod compliance;

@@ -318,11 +318,16 @@ async fn read(
             ) as "follows_parked!",
             t.name as "tenant?", e.id as "id?", e.type as "kind?", e.payload as "payload?", e.event_seq as "event_seq?",
             (extract(epoch from e.occurred_at) * 1000000)::bigint as occurred_at_us, e.actor as "actor?",
-            i.definition_key as "definition_key?", i.definition_version as "definition_version?",
+            i.definition_key as "definition_key?", coalesce((
+                select (m.payload::json -> 'previous' ->> 'version')::int from audit_entry m
+                where m.tenant_id = e.tenant_id and m.stream_kind = 'instance' and m.stream_id = e.instance_id
+                  and m.type = 'FLOW_MIGRATED' and m.seq > e.seq
+                order by m.seq limit 1
+            ), i.definition_version) as "definition_version?",
             i.entity_type as "entity_type?", i.entity_id as "entity_id?", e.traceparent as "traceparent?",
             e.revision as "revision?"
         from (
-            select o.lane, o.pos, o.tenant_id, o.instance_id, a.id, a.type, a.payload, a.event_seq, a.occurred_at, a.actor,
+            select o.lane, o.pos, o.tenant_id, o.instance_id, o.seq, a.id, a.type, a.payload, a.event_seq, a.occurred_at, a.actor,
                 a.traceparent, a.revision, count(*) over () as taken,
                 coalesce(sum(octet_length(a.payload)) over (
                     order by o.pos rows between unbounded preceding and 1 preceding), 0) as bytes_before

@@ -256,7 +256,12 @@ pub const EVENT_TYPES: &[EventType] = &[
         members: &[
             ON_TASK,
             IN_STATE,
-            member("step", Text, Always, "`manager` or `fallback`."),
+            member(
+                "step",
+                Text,
+                Always,
+                "`manager` or `fallback`; `migrated` where another version offers it so.",
+            ),
             member(
                 "candidates",
                 Records(CANDIDATE),

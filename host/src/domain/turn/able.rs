@@ -1,7 +1,8 @@
 //! Who is able to do the open work of a stay, as far as the directory was asked.
 //!
 //! Able is who is offered a task, or owns it, and is not barred: no requester outside their own work, nobody excluded,
-//! nobody who has decided in this stay already. Substitutes add nobody: whom they act for could decide themselves, and
+//! nobody who has decided in this stay already. An owner who has the task from somebody barred is not able either: it
+//! would be decided in that person's name. Substitutes add nobody: whom they act for could decide themselves, and
 //! their decision counts for that person.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::matching::matching;
 use crate::domain::answer::Principal;
 use crate::domain::ids::TaskId;
-use crate::domain::instance::{Instance, StateInstance, Task};
+use crate::domain::instance::{Instance, StateInstance, Task, TaskStatus};
 use crate::domain::lookup::{Findings, Lookup};
 
 /// How many members of a group are looked at. Reached only where hundreds of tasks, requesters and excluded people come
@@ -150,9 +151,10 @@ fn able<'a>(
         Principal::Group(id) => findings.members.get(id).map_or(&[][..], Vec::as_slice),
         Principal::User(_) | Principal::ManagerOf(_) => &[],
     });
+    let from_barred = behind(task).any(|person| barred.contains(person));
+    let owner = task.owner().filter(|_| !from_barred);
     let mut able = BTreeSet::new();
-    for person in task
-        .owner()
+    for person in owner
         .into_iter()
         .chain(users)
         .chain(members.map(String::as_str))
@@ -165,4 +167,16 @@ fn able<'a>(
         }
     }
     able
+}
+
+/// From whom its owner has a task: the absent person whose it is, and those who handed it on.
+fn behind(task: &Task) -> impl Iterator<Item = &str> {
+    let holding = match &task.status {
+        TaskStatus::Claimed { holding, .. } => Some(holding),
+        TaskStatus::Pending | TaskStatus::Completed { .. } | TaskStatus::Cancelled { .. } => None,
+    };
+    holding.into_iter().flat_map(|holding| {
+        let delegators = holding.delegations.iter().map(|link| link.from.as_str());
+        delegators.chain(holding.on_behalf_of.as_deref())
+    })
 }

@@ -101,6 +101,9 @@ impl Turn<'_> {
             self.offer(state, &state_name, assignment.offers, findings)?;
             return Ok(());
         }
+        if cause == AssignCause::Migrated {
+            return self.assign_migrated(&stay, assignment, findings);
+        }
         stay.deadlines = self.open_deadlines(ASSIGN, &assignment.deadlines, findings)?;
         stay.due_at = deadline::earliest(&stay.deadlines);
         stay.needed = assignment.needed.max(1);
@@ -112,14 +115,8 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Makes the tasks of a stay. Where nothing is offered, there is one task for whoever is found.
-    fn offer(
-        &mut self,
-        state: StateId,
-        state_name: &str,
-        mut offers: Vec<Offer>,
-        findings: &Findings,
-    ) -> Result<(), Fault> {
+    /// What a stay offers. Where that is nothing, there is one task for whoever is found.
+    pub(super) fn completed(&self, state_name: &str, mut offers: Vec<Offer>) -> Vec<Offer> {
         if offers.is_empty() {
             let declared = self.context.version.graph.state(state_name);
             offers.push(Offer {
@@ -127,12 +124,26 @@ impl Turn<'_> {
                 ..Offer::default()
             });
         }
-        for mut offer in offers {
-            if self.is_own_work(state_name) && offer.candidates.is_empty() && offer.owner.is_none()
-            {
-                let initiator = self.instance.initiator.clone();
-                offer.candidates.push(Principal::User(initiator));
+        if self.is_own_work(state_name) {
+            for offer in &mut offers {
+                if offer.candidates.is_empty() && offer.owner.is_none() {
+                    let initiator = self.instance.initiator.clone();
+                    offer.candidates.push(Principal::User(initiator));
+                }
             }
+        }
+        offers
+    }
+
+    /// Makes the tasks of a stay.
+    fn offer(
+        &mut self,
+        state: StateId,
+        state_name: &str,
+        offers: Vec<Offer>,
+        findings: &Findings,
+    ) -> Result<(), Fault> {
+        for offer in self.completed(state_name, offers) {
             let task = self.task(offer, findings)?;
             self.emit(Event::TaskCreated {
                 state,
@@ -144,7 +155,7 @@ impl Turn<'_> {
         Ok(())
     }
 
-    fn task(&mut self, offer: Offer, findings: &Findings) -> Result<Task, Fault> {
+    pub(super) fn task(&mut self, offer: Offer, findings: &Findings) -> Result<Task, Fault> {
         let form = offer.form.as_deref().map(check_form).transpose()?;
         let id = TaskId((self.ids)());
         let deadlines = self.open_deadlines(ASSIGN, &offer.deadlines, findings)?;

@@ -103,14 +103,18 @@ pub(super) fn earliest(deadlines: &[OpenDeadline]) -> Option<Timestamp> {
 }
 
 impl Turn<'_> {
-    /// Opens deadlines, counted from this moment.
+    /// Opens deadlines, counted from this moment; while the instance is suspended, from the moment that its time
+    /// stopped at.
     pub(super) fn open_deadlines(
         &mut self,
         function: &'static str,
         deadlines: &[Deadline],
         findings: &Findings,
     ) -> Result<Vec<OpenDeadline>, Fault> {
-        let now = self.context.now;
+        let now = match self.instance.status {
+            Status::Suspended { at, .. } => at,
+            _ => self.context.now,
+        };
         let mut open = Vec::with_capacity(deadlines.len());
         for deadline in deadlines {
             let due_at = due(&deadline.when, now, findings)

@@ -1,7 +1,7 @@
 //! What happens when nobody is left to do the work of a stay: the initiator's manager gets it too, then the fallback
 //! group; if still nobody is able, the stay is unassignable, for everybody to see. It is never an error.
 //!
-//! A stay is doubted when its tasks are made, when one of them loses its owner or a decision left the stay on, and when
+//! A stay is doubted when its tasks are made, when one of them changes hands or a decision left the stay on, and when
 //! the directory has changed; each doubt is looked into before the turn ends. So no stay waits for people who do not
 //! exist without saying so.
 
@@ -28,7 +28,7 @@ pub(super) struct Doubt {
 /// Why there is a doubt.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cause {
-    /// A task lost its owner or the stay goes on after a decision.
+    /// A task has another owner or none, or the stay goes on after a decision.
     Changed,
     /// Tasks were made.
     Assigned,
@@ -64,15 +64,14 @@ impl Turn<'_> {
     /// Doubts what the event may have left without anybody able.
     pub(super) fn doubt_after(&mut self, event: &Event) {
         match event {
+            // Whoever gets a task may be the one whom another was left to.
             Event::TaskReleased { state, .. }
             | Event::TaskReset { state, .. }
-            | Event::StateContinued { state, .. } => self.doubt(*state, Cause::Changed),
-            Event::TaskClaimed { state, .. }
             | Event::TaskReassigned { state, .. }
             | Event::TaskDelegated { state, .. }
             | Event::TaskResolved { state, .. }
-                if self.is_unassignable(*state) =>
-            {
+            | Event::StateContinued { state, .. } => self.doubt(*state, Cause::Changed),
+            Event::TaskClaimed { state, .. } if self.is_unassignable(*state) => {
                 self.doubt(*state, Cause::Changed);
             }
             // While it was suspended, nobody looked.
@@ -189,7 +188,8 @@ impl Turn<'_> {
             (false, false) => self.emit(Event::StateUnassignable { state, name }),
             _ => {}
         }
-        if ability.suffices() && doubt.cause == Cause::Assigned {
+        let is_new = doubt.cause == Cause::Assigned || self.migration.is_some();
+        if ability.suffices() && is_new {
             // Whoever counts the votes does not wait for these.
             for task in ability.nobody {
                 self.emit(Event::TaskCancelled {
@@ -204,7 +204,8 @@ impl Turn<'_> {
 
     /// The stay, as long as there is something to do in it.
     pub(super) fn circle(&self, state: StateId) -> Option<Circle<'_>> {
-        if self.instance.status != Status::Running {
+        // A migration is looked at whole, even where time stands still.
+        if self.instance.status != Status::Running && self.migration.is_none() {
             return None;
         }
         let stay = self.instance.active.iter().find(|stay| stay.id == state)?;

@@ -16,6 +16,7 @@ mod fork;
 mod hands;
 mod ladder;
 mod matching;
+mod migration;
 mod operation;
 mod plan;
 mod recheck;
@@ -45,6 +46,7 @@ use super::version::Version;
 
 use assign::Looking;
 use ladder::Doubt;
+use migration::Migration;
 
 pub use fault::{Fault, TurnError};
 pub use hands::DELEGATIONS_MAX;
@@ -70,6 +72,8 @@ pub enum Ask {
 #[derive(Debug, Clone, Copy)]
 pub struct Context<'a> {
     pub version: &'a Version,
+    /// The version that a migration leaves; none for any other command.
+    pub previous: Option<&'a Version>,
     pub tenant: &'a str,
     pub actor: &'a Actor,
     /// Never before the instance's last entry.
@@ -90,6 +94,8 @@ pub struct Turn<'a> {
     beginning: VecDeque<(StateId, bool)>,
     /// Stays whose work may have nobody left who is able to do it.
     doubts: VecDeque<Doubt>,
+    /// The migration that the command is.
+    migration: Option<Migration>,
     router_steps: u32,
     /// What is judged now is a signal that was kept: nobody waits for an answer.
     is_early: bool,
@@ -188,6 +194,7 @@ impl<'a> Turn<'a> {
             entering: VecDeque::new(),
             beginning: VecDeque::new(),
             doubts: VecDeque::new(),
+            migration: None,
             router_steps: 0,
             is_early: false,
         };
@@ -218,6 +225,7 @@ impl<'a> Turn<'a> {
             Command::Cancel { reason, .. } => turn.cancel(reason)?,
             Command::Suspend { reason, .. } => turn.suspend(reason)?,
             Command::Resume { .. } => turn.go_on()?,
+            Command::Migrate { states, .. } => turn.migrate(states)?,
             Command::Recheck { .. } => turn.doubt_all(),
             Command::Deadline {
                 deadline, due_at, ..
@@ -232,7 +240,6 @@ impl<'a> Turn<'a> {
                 reason,
                 ..
             } => turn.child_ended(*child, outcome, data, reason.as_ref()),
-            _ => unreachable!("no route leads here"),
         }
         Ok(turn)
     }
@@ -242,10 +249,11 @@ impl<'a> Turn<'a> {
         while matches!(self.phase, Phase::Settle) {
             if let Some(entry) = self.entering.pop_front() {
                 self.enter(entry)?;
-            } else if self.take_early() || self.begin_joins()? {
+            } else if self.take_early() || self.begin_joins()? || self.assign_next() {
             } else if let Some(doubt) = self.doubts.pop_front() {
                 self.review(doubt);
             } else {
+                self.somebody_left()?;
                 return Ok(None);
             }
         }
@@ -398,30 +406,6 @@ impl<'a> Turn<'a> {
             forks: entry.forks.clone(),
             choices: entry.choices,
             ..StateInstance::new(StateId((self.ids)()), &entry.name, self.context.now)
-        }
-    }
-
-    /// Cancels the open tasks of one stay, or of all.
-    fn cancel_open_tasks(&mut self, of: Option<StateId>) {
-        let open: Vec<_> = self
-            .instance
-            .active
-            .iter()
-            .filter(|state| of.is_none_or(|id| id == state.id))
-            .flat_map(|state| {
-                state
-                    .tasks
-                    .iter()
-                    .filter(|task| task.status.is_open())
-                    .map(|task| (state.id, task.id))
-            })
-            .collect();
-        for (state, task) in open {
-            self.emit(Event::TaskCancelled {
-                task,
-                state,
-                reason: None,
-            });
         }
     }
 

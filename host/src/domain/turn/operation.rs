@@ -3,6 +3,7 @@
 use super::{Turn, TurnError};
 use crate::domain::command::Command;
 use crate::domain::event::Event;
+use crate::domain::ids::StateId;
 use crate::domain::instance::{Instance, Status};
 use crate::domain::rejection::Rejection;
 
@@ -67,5 +68,29 @@ impl Turn<'_> {
         }
         self.emit(Event::FlowResumed {});
         Ok(())
+    }
+
+    /// Cancels the open tasks of one stay, or of all.
+    pub(super) fn cancel_open_tasks(&mut self, of: Option<StateId>) {
+        let open: Vec<_> = self
+            .instance
+            .active
+            .iter()
+            .filter(|state| of.is_none_or(|id| id == state.id))
+            .flat_map(|state| {
+                state
+                    .tasks
+                    .iter()
+                    .filter(|task| task.status.is_open())
+                    .map(|task| (state.id, task.id))
+            })
+            .collect();
+        for (state, task) in open {
+            self.emit(Event::TaskCancelled {
+                task,
+                state,
+                reason: None,
+            });
+        }
     }
 }

@@ -159,7 +159,7 @@ fn may_trigger(context: Context<'_>, stay: &StateInstance, outcome: &str) -> Res
     }
 }
 
-fn satisfies(schema: &Schema, below: &str, document: &Json) -> Result<(), Rejection> {
+pub(super) fn satisfies(schema: &Schema, below: &str, document: &Json) -> Result<(), Rejection> {
     let violations = schema.violations(document);
     if violations.is_empty() {
         return Ok(());

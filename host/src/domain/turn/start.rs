@@ -83,6 +83,7 @@ impl<'a> Turn<'a> {
             entering: VecDeque::from([initial]),
             beginning: VecDeque::new(),
             doubts: VecDeque::new(),
+            migration: None,
             router_steps: 0,
             is_early: false,
         })

@@ -10,6 +10,8 @@ mod escalations;
 mod forks;
 mod hands;
 mod ladder;
+mod model;
+mod migration;
 mod operation;
 mod people;
 mod random;

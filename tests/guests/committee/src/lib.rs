@@ -6,6 +6,9 @@
 //! "do": "remind, release, escalate or a trigger"}]}`; when it is late, as `overdue` says instead. It ends with `Approved`
 //! as soon as `needed` have said YES, and with `Rejected` as soon as too few votes are left for that, or when a deadline
 //! fires LATE and the data does not say `patient`.
+//!
+//! Its config makes other versions of it: `{"state": "another name of Vote", "group": "who votes, whatever the data says",
+//! "requires": "a member that the data must have"}`.
 
 mod bindings;
 
@@ -15,7 +18,7 @@ use bindings::wrkflw::flow::types::{
     OverdueAction, Plan, Principal, Reason, ServiceCall, Snapshot, State, StateKind, TaskStatus,
     Transition, Verdict, Violation, Waiting, WorkingTime,
 };
-use serde_json::Value;
+use serde_json::{Value, json};
 
 struct Committee;
 
@@ -31,7 +34,7 @@ const APPROVED: &str = "Approved";
 const REJECTED: &str = "Rejected";
 
 impl Guest for Committee {
-    fn describe(_config: String) -> Result<Definition, Vec<Violation>> {
+    fn describe(config: String) -> Result<Definition, Vec<Violation>> {
         let state = |name: &str, title: &str, kind| State {
             name: name.into(),
             title: title.into(),
@@ -39,18 +42,24 @@ impl Guest for Committee {
             join: false,
             own_work: false,
         };
+        let settings = settings(&config);
+        let vote = settings["state"].as_str().unwrap_or("Vote");
+        let required: Vec<_> = [Some("assign"), settings["requires"].as_str()]
+            .into_iter()
+            .flatten()
+            .collect();
         let way = |trigger: &str, by| Transition {
-            source: "Vote".into(),
+            source: vote.into(),
             trigger: trigger.into(),
             targets: vec![APPROVED.into(), REJECTED.into()],
             by,
             permission: None,
         };
         Ok(Definition {
-            initial: "Vote".into(),
+            initial: vote.into(),
             initiators: vec![],
             states: vec![
-                state("Vote", "The vote", StateKind::Task),
+                state(vote, "The vote", StateKind::Task),
                 state(APPROVED, APPROVED, StateKind::Terminal("APPROVED".into())),
                 state(REJECTED, REJECTED, StateKind::Terminal("REJECTED".into())),
             ],
@@ -59,7 +68,7 @@ impl Guest for Committee {
                 way("NO", FiredBy::DECISION),
                 way("LATE", FiredBy::DEADLINE),
             ],
-            data_schema: Some(r#"{"type": "object", "required": ["assign"]}"#.into()),
+            data_schema: Some(json!({ "type": "object", "required": required }).to_string()),
             attributes: vec![],
         })
     }
@@ -103,13 +112,18 @@ impl Guest for Committee {
             AssignCause::Overdue(_) => &data["overdue"],
             AssignCause::Entered | AssignCause::Migrated => &data["assign"],
         };
+        let settings = settings(&facts.config);
+        let group = settings["group"].as_str();
         let number = |name: &str| assign[name].as_u64().unwrap_or(0);
         let offers = assign["offers"].as_array();
         Assignment {
             offers: offers
                 .into_iter()
                 .flatten()
-                .map(|one| offer(one, &data))
+                .map(|one| match group {
+                    Some(group) => offer(&in_group(one, group), &data),
+                    None => offer(one, &data),
+                })
                 .collect(),
             needed: u32::try_from(number("needed")).expect("a small number"),
             exclude: texts(&assign["exclude"]),
@@ -126,6 +140,21 @@ impl Guest for Committee {
     fn wait(_facts: Snapshot, _state: String) -> Waiting {
         unreachable!("the flow has no wait state")
     }
+}
+
+fn settings(config: &str) -> Value {
+    serde_json::from_str(config).expect("the host sends JSON")
+}
+
+/// The same offer, to this group alone.
+fn in_group(offer: &Value, group: &str) -> Value {
+    let mut moved = json!({ "groups": [group] });
+    for name in ["label", "form"] {
+        if let Some(value) = offer.get(name) {
+            moved[name] = value.clone();
+        }
+    }
+    moved
 }
 
 fn data(facts: &Snapshot) -> Value {

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::script::{Script, decide, enter, offers, start};
+use super::script::{Script, decide, enter, everybody, offers, start};
 use super::town::Town;
 use crate::domain::actor::{Actor, StandIn};
 use crate::domain::answer::{Assignment, Offer, Plan, Principal};
@@ -344,4 +344,59 @@ fn a_vote_that_leaves_nobody_goes_up_the_ladder() {
         let outcome = script.run(person, &decide(task, "GO"));
         assert_eq!(told(&outcome.expect("a vote")), expected);
     }
+}
+
+fn delegate(script: &mut Script, from: &str, task: usize, to: &str) -> String {
+    let command = Command::Delegate {
+        task: script.task(task),
+        to: to.into(),
+        reason: "away".into(),
+    };
+    told(&script.run(from, &command).expect("a delegation"))
+}
+
+/// Tasks that belong to people, two of whom must decide.
+fn given(owners: &[&str]) -> Script {
+    let offer = |owner: &&str| Offer {
+        label: "work".into(),
+        owner: Some((*owner).to_owned()),
+        ..Offer::default()
+    };
+    let assignment = Assignment {
+        offers: owners.iter().map(offer).collect(),
+        needed: 2,
+        ..Assignment::default()
+    };
+    let script = Script::new().knowing(everybody);
+    let script = script.assigning(move |_| assignment.clone());
+    script.planning(|_, _| Ok(Plan::default())).started()
+}
+
+#[test]
+fn a_delegate_of_somebody_who_has_decided_is_not_able() {
+    let mut script = given(&["bob", "cid"]);
+    assert_eq!(delegate(&mut script, "bob", 0, "dan"), "");
+    assert_eq!(delegate(&mut script, "cid", 1, "bob"), "");
+    // His own name is spent by it, and the task that he handed on is his.
+    let vote = decide(script.task(1), "GO");
+    let outcome = script.run("bob", &vote).expect("a vote");
+    assert_eq!(told(&outcome), "unassignable");
+}
+
+#[test]
+fn who_gets_a_second_task_leaves_one_to_nobody() {
+    let mut script = given(&["bob", "cid"]);
+    assert_eq!(delegate(&mut script, "bob", 0, "cid"), "unassignable");
+    let resolve = Command::Resolve {
+        task: script.task(0),
+    };
+    let outcome = script.run("cid", &resolve).expect("handed back");
+    assert_eq!(told(&outcome), "assignable");
+    let reassign = Command::Reassign {
+        task: script.task(1),
+        to: "bob".into(),
+        reason: "why not".into(),
+    };
+    let outcome = script.run("max", &reassign).expect("a reassignment");
+    assert_eq!(told(&outcome), "unassignable");
 }

@@ -32,6 +32,8 @@ type Directory = Box<dyn Fn(&Lookup) -> Findings>;
 /// A flow under test. `Review` goes on GO anywhere, on DROP with a permission to `Done`.
 pub(super) struct Script {
     version: Version,
+    /// What a migration leads to.
+    target: Option<Version>,
     guard: Guard,
     plan: Planner,
     assign: Assigner,
@@ -65,6 +67,7 @@ impl Script {
         };
         Script {
             version,
+            target: None,
             guard: Box::new(|_| Verdict::Allow),
             plan: Box::new(|_, _, _| Ok(enter(&["Done"]))),
             assign: Box::new(|_, _| offers(&["crew"])),
@@ -133,6 +136,42 @@ impl Script {
         self
     }
 
+    /// There is a second version, with its graph and schema made from the first one's.
+    pub(super) fn followed_by(mut self, change: impl FnOnce(&mut Graph)) -> Script {
+        let mut graph = self.version.graph.clone();
+        change(&mut graph);
+        let schema = graph.data_schema.as_ref();
+        self.target = Some(Version {
+            reference: VersionRef {
+                version: 2,
+                ..self.version.reference.clone()
+            },
+            component: Digest([1; 32]),
+            config: Json::empty(),
+            schema: schema.map(|schema| Schema::compile(schema).expect("a schema")),
+            graph,
+        });
+        self
+    }
+
+    pub(super) fn graph(&self) -> &Graph {
+        &self.version.graph
+    }
+
+    /// Changes the graph of an instance under way.
+    pub(super) fn redraw(&mut self, change: impl FnOnce(&mut Graph)) {
+        change(&mut self.version.graph);
+    }
+
+    pub(super) fn pass_time(&mut self, seconds: i64) {
+        self.now += seconds;
+    }
+
+    fn is_migrated(&self) -> bool {
+        let current = self.instance.as_ref().map(|instance| &instance.definition);
+        current.is_some_and(|current| *current != self.version.reference)
+    }
+
     /// Started by `ann`.
     pub(super) fn started(mut self) -> Script {
         self.run("ann", &start()).expect("a start");
@@ -186,8 +225,15 @@ impl Script {
     ) -> Result<Outcome, TurnError> {
         self.now += 1;
         let now = Timestamp::from_second(self.now).expect("a time");
+        let (version, previous) = match (command, &self.target) {
+            (Command::Migrate { .. }, Some(target)) => (target, Some(&self.version)),
+            (Command::Migrate { .. }, None) => (&self.version, Some(&self.version)),
+            (_, Some(target)) if self.is_migrated() => (target, None),
+            _ => (&self.version, None),
+        };
         let context = Context {
-            version: &self.version,
+            version,
+            previous,
             tenant: "acme",
             actor,
             now,

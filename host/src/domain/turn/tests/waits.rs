@@ -149,52 +149,67 @@ fn a_stay_that_waits_has_what_was_said() {
     assert_eq!(stay.children[0].data.as_str(), r#"{"a":2.50,"b":1}"#);
 }
 
+/// Each is refused with the first words of `wait`, and these.
+#[track_caller]
+fn refused(cases: impl IntoIterator<Item = (&'static str, Waiting, &'static str)>) {
+    for (state, waiting, says) in cases {
+        let mut script = script(state, move |_| waiting.clone());
+        let message = fault(script.go());
+        assert!(
+            message.starts_with("wait: ") && message.contains(says),
+            "{message}"
+        );
+    }
+}
+
 #[test]
-fn what_cannot_be_waited_for_is_the_flows_fault() {
-    let long = "x".repeat(201);
-    let many = (0..21).map(|number| child(&format!("k{number}"), Some("ENDED")));
-    let with = |change: &dyn Fn(&mut Child)| {
-        let mut one = child("k", Some("ENDED"));
-        change(&mut one);
-        children(vec![one])
-    };
-    let fires = |trigger: &str| Waiting {
-        deadlines: vec![deadline(OverdueAction::Fire(trigger.into()))],
+fn a_wait_that_nothing_could_end_is_the_flows_fault() {
+    let fires = |action| Waiting {
+        deadlines: vec![deadline(action)],
         ..signals()
     };
     let named = |correlation: &str| Waiting {
         correlation: Some(correlation.into()),
         ..signals()
     };
-    let large = format!("\"{}\"", "x".repeat(65_536));
-    for (state, waiting, says) in [
-        ("Idle", signals(), "waits for nothing that could move it"),
+    let nothing = "waits for nothing that could move it";
+    refused([
+        ("Idle", signals(), nothing),
+        ("Idle", children(vec![child("k", None)]), nothing),
+        ("Idle", fires(OverdueAction::Remind), nothing),
         (
-            "Idle",
-            children(vec![child("k", None)]),
-            "waits for nothing",
+            "Wait",
+            fires(OverdueAction::Fire("PAID".into())),
+            "declared for no deadline",
         ),
-        (
-            "Idle",
-            Waiting {
-                deadlines: vec![deadline(OverdueAction::Remind)],
-                ..signals()
-            },
-            "waits for nothing",
-        ),
-        ("Wait", fires("PAID"), "declared for no deadline"),
         ("Wait", named(""), "a correlation is empty"),
-        ("Wait", named(&long), "a correlation is longer than 200"),
+        (
+            "Wait",
+            named(&"x".repeat(201)),
+            "a correlation is longer than 200",
+        ),
+    ]);
+}
+
+#[test]
+fn children_that_could_not_be_are_the_flows_fault() {
+    let long = "x".repeat(201);
+    let large = format!("\"{}\"", "x".repeat(65_536));
+    let many = (0..21).map(|number| child(&format!("k{number}"), Some("ENDED")));
+    let with = |change: &dyn Fn(&mut Child)| {
+        let mut one = child("k", Some("ENDED"));
+        change(&mut one);
+        children(vec![one])
+    };
+    let ends = |trigger: &str| children(vec![child("k", Some(trigger))]);
+    let twice = children(vec![child("k", None), child("k", None)]);
+    refused([
         (
             "Wait",
             children(many.collect()),
             "starts 20 instances at most, not 21",
         ),
-        (
-            "Wait",
-            children(vec![child("k", None), child("k", None)]),
-            "twice",
-        ),
+        ("Wait", twice, "twice"),
         (
             "Wait",
             with(&|child| child.key = "No Key".into()),
@@ -212,7 +227,7 @@ fn what_cannot_be_waited_for_is_the_flows_fault() {
         ),
         (
             "Wait",
-            with(&|child| child.entity_id = long.clone()),
+            with(&|child| child.entity_id.clone_from(&long)),
             "the entity id",
         ),
         (
@@ -222,27 +237,12 @@ fn what_cannot_be_waited_for_is_the_flows_fault() {
         ),
         (
             "Wait",
-            with(&|child| child.data = large.clone()),
+            with(&|child| child.data.clone_from(&large)),
             "longer than 65536 bytes",
         ),
-        (
-            "Wait",
-            with(&|child| child.on_end = Some("PAID".into())),
-            "declared for no child",
-        ),
-        (
-            "Wait",
-            with(&|child| child.on_end = Some("NO".into())),
-            "declared for no child",
-        ),
-    ] {
-        let mut script = script(state, move |_| waiting.clone());
-        let message = fault(script.go());
-        assert!(
-            message.starts_with("wait: ") && message.contains(says),
-            "{message}"
-        );
-    }
+        ("Wait", ends("PAID"), "declared for no child"),
+        ("Wait", ends("NO"), "declared for no child"),
+    ]);
 }
 
 #[test]

@@ -1,0 +1,232 @@
+//! What happens to tasks, written down and held against the rules.
+
+use std::collections::BTreeSet;
+
+use super::super::{ability, rules};
+use super::{Book, Checked, Hand, Moment, Work, ensure};
+use crate::domain::answer::Principal;
+use crate::domain::command::Command;
+use crate::domain::event::Event;
+use crate::domain::ids::{StateId, TaskId};
+use crate::domain::instance::{Task, TaskStatus};
+use crate::domain::turn::{LOST_STANDING, NOBODY_ABLE};
+
+impl Book {
+    pub(super) fn create(&mut self, state: StateId, task: &Task) -> Checked {
+        self.active(state)?;
+        let hand = match &task.status {
+            TaskStatus::Claimed { owner, .. } => Some(Hand {
+                owner: owner.clone(),
+                given: true,
+                ..Hand::default()
+            }),
+            _ => None,
+        };
+        if let Some(hand) = &hand {
+            let place = &self.stays[&state];
+            let requested = !self.is_own_work(state) && self.requesters.contains(&hand.owner);
+            ensure(!requested && !place.exclude.contains(&hand.owner), || {
+                format!("{} is given what they must not decide", hand.owner)
+            })?;
+        }
+        if self.is_own_work(state) {
+            let mine = Principal::User(self.initiator.clone());
+            let theirs = task.candidates.iter().all(|candidate| *candidate == mine)
+                && hand.iter().all(|hand| hand.owner == self.initiator);
+            ensure(theirs, || format!("own work of others: {task:?}"))?;
+        }
+        let work = Work {
+            stay: state,
+            offered: task.candidates.clone(),
+            hand,
+            open: true,
+            decided: false,
+        };
+        let before = self.tasks.insert(task.id, work);
+        ensure(before.is_none(), || format!("{} is made twice", task.id))
+    }
+
+    pub(super) fn decide(&mut self, event: &Event, now: &Moment<'_>) -> Checked {
+        let (
+            Event::DecisionRecorded {
+                task,
+                state,
+                outcome,
+                on_behalf_of,
+                ..
+            },
+            Command::Decide {
+                task: asked,
+                outcome: wanted,
+                ..
+            },
+        ) = (event, now.command)
+        else {
+            return Err(format!("{} decides", now.command.action()));
+        };
+        ensure(task == asked && outcome == wanted, || {
+            format!("{task} {outcome} was not asked")
+        })?;
+        let owner = self
+            .open(*task)?
+            .hand
+            .as_ref()
+            .map(|hand| hand.owner.clone());
+        let owner = owner.ok_or("nobody's task is decided")?;
+        let mut people = BTreeSet::from([now.actor.to_owned(), owner]);
+        people.extend(on_behalf_of.clone());
+        for person in &people {
+            ensure(!self.barred(*state, person), || {
+                format!("{person} is barred and decides")
+            })?;
+        }
+        if self.is_own_work(*state) {
+            ensure(now.actor == self.initiator, || {
+                "own work is done for another".into()
+            })?;
+        }
+        let work = self.open(*task)?;
+        (work.open, work.decided) = (false, true);
+        ensure(work.stay == *state, || "decided elsewhere".into())?;
+        let stay = self.active(*state)?;
+        stay.decisions += 1;
+        stay.spent.extend(people);
+        Ok(())
+    }
+
+    pub(super) fn write_task(&mut self, event: &Event, now: &Moment<'_>) -> Checked {
+        match event {
+            Event::TaskClaimed {
+                task,
+                owner,
+                on_behalf_of,
+                ..
+            } => {
+                ensure(owner == now.actor, || {
+                    format!("{} claims for {owner}", now.actor)
+                })?;
+                let work = self.open(*task)?;
+                ensure(work.hand.is_none(), || format!("{task} is claimed twice"))?;
+                let right = on_behalf_of.as_ref().unwrap_or(owner);
+                ensure(now.world.is_offered(&work.offered, right), || {
+                    format!("{task} was not offered to {right}")
+                })?;
+                work.hand = Some(Hand {
+                    owner: owner.clone(),
+                    absent: on_behalf_of.clone(),
+                    ..Hand::default()
+                });
+                Ok(())
+            }
+            Event::TaskReassigned { task, to, .. } => {
+                self.open(*task)?.hand = Some(Hand {
+                    owner: to.clone(),
+                    given: true,
+                    ..Hand::default()
+                });
+                Ok(())
+            }
+            Event::TaskReleased { task, reason, .. } => {
+                let hand = self.open(*task)?.hand.take();
+                let hand = hand.ok_or("nobody's task is released")?;
+                let lost = reason.as_deref() == Some(LOST_STANDING);
+                let kept = hand.given || !hand.chain.is_empty() || {
+                    let work = &self.tasks[task];
+                    rules::is_entitled(now.world, work, &hand, &hand.owner)
+                };
+                ensure(!(lost && kept), || format!("{} lost nothing", hand.owner))
+            }
+            Event::TaskReset { task, .. } => {
+                let hand = self.open(*task)?.hand.take();
+                ensure(hand.is_some(), || "nobody's task is reset".into())
+            }
+            Event::TaskDelegated { task, from, to, .. } => {
+                let hand = self
+                    .open(*task)?
+                    .hand
+                    .as_mut()
+                    .ok_or("nobody's is delegated")?;
+                ensure(hand.owner == *from, || {
+                    format!("{from} delegates another's task")
+                })?;
+                hand.chain
+                    .push(std::mem::replace(&mut hand.owner, to.clone()));
+                ensure(hand.chain.len() <= 3, || "delegated once too often".into())?;
+                ensure(!hand.chain.contains(to), || {
+                    format!("a circle back to {to}")
+                })
+            }
+            Event::TaskResolved { task, from, to, .. } => {
+                let hand = self
+                    .open(*task)?
+                    .hand
+                    .as_mut()
+                    .ok_or("nobody's is handed back")?;
+                ensure(hand.owner == *from, || {
+                    format!("{from} hands another's task back")
+                })?;
+                let back = hand.chain.pop();
+                ensure(back.as_ref() == Some(to), || {
+                    format!("back to {to}, not {back:?}")
+                })?;
+                hand.owner.clone_from(to);
+                Ok(())
+            }
+            Event::TaskRerouted {
+                task,
+                step,
+                candidates,
+                ..
+            } => self.reroute(*task, step, candidates, now),
+            Event::TaskCancelled {
+                task,
+                reason,
+                state,
+            } => {
+                if reason.as_deref() == Some(NOBODY_ABLE) {
+                    let able = ability::able(self, now.world, *state, *task);
+                    ensure(able.is_empty(), || {
+                        format!("{able:?} could have done {task}")
+                    })?;
+                }
+                self.open(*task)?.open = false;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The ladder offers work to the initiator's manager and to the fallback group, besides those who have it.
+    fn reroute(&mut self, task: TaskId, step: &str, to: &[Principal], now: &Moment<'_>) -> Checked {
+        let work = self.open(task)?.clone();
+        ensure(!self.is_own_work(work.stay), || {
+            "own work is for nobody else".into()
+        })?;
+        let rung = match step {
+            "manager" => {
+                let manager = now.world.manager(&self.initiator);
+                manager.map(|id| Principal::User(id.to_owned()))
+            }
+            "fallback" => self.stays[&work.stay]
+                .fallback
+                .clone()
+                .map(Principal::Group),
+            _ => None,
+        };
+        let mut wanted = work.offered;
+        wanted.extend(rung);
+        ensure(wanted == to, || format!("{step}: {to:?}, not {wanted:?}"))?;
+        self.open(task)?.offered = wanted;
+        Ok(())
+    }
+
+    pub(super) fn same(&self, task: &Task) -> Checked {
+        let work = &self.tasks[&task.id];
+        let owner = work.hand.as_ref().map(|hand| hand.owner.as_str());
+        let is_same = work.open == task.status.is_open()
+            && work.decided == task.decision().is_some()
+            && owner == task.owner()
+            && work.offered == task.candidates;
+        ensure(is_same, || format!("{task:?} is not {work:?}"))
+    }
+}

@@ -1,0 +1,351 @@
+//! Random flows, people and commands beside a small model of the host's rules, written once more from the rules alone.
+//!
+//! Flow logic answers at random and its guards allow everything, so that nothing but the host stands between people
+//! and effects. Whatever is done, a rule permits; whatever is refused, a rule forbids. A failure tells the walk.
+
+mod ability;
+mod book;
+mod flow;
+mod rules;
+mod step;
+mod world;
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRunner};
+
+use super::script::Script;
+use crate::domain::actor::Actor;
+use crate::domain::apply::{Stamp, apply};
+use crate::domain::command::Command;
+use crate::domain::event::Event;
+use crate::domain::instance::Instance;
+use crate::domain::json::Json;
+use crate::domain::rejection::Rejection;
+use crate::domain::turn::{Outcome, TurnError};
+
+use book::{Book, Checked, Life, Moment, ensure};
+use flow::{Flow, Whims};
+use rules::Wish;
+use step::Step;
+use world::{Change, World};
+
+const CASES: u32 = 500;
+const STEPS_MAX: usize = 60;
+
+/// What must have happened for the walks to show anything.
+const LEAST: [(&str, usize); 14] = [
+    ("DECISION_RECORDED", 400),
+    (FOR_ANOTHER, 50),
+    ("TASK_DELEGATED", 200),
+    ("TASK_RESOLVED", 50),
+    ("TASK_REASSIGNED", 200),
+    ("TASK_ESCALATED", 20),
+    ("TASK_REROUTED", 50),
+    ("STATE_UNASSIGNABLE", 100),
+    ("STATE_ASSIGNABLE", 50),
+    ("BRANCH_ARRIVED", 50),
+    ("FLOW_COMPLETED", 50),
+    ("FLOW_RESTARTED", 100),
+    ("no decide", 500),
+    ("no claim", 500),
+];
+/// A decision in somebody else's name.
+const FOR_ANOTHER: &str = "for another";
+
+/// A walk under way, and what it came to.
+struct Walk {
+    script: Script,
+    world: Rc<RefCell<World>>,
+    whims: Rc<RefCell<Whims>>,
+    book: Book,
+    /// Folded from the events alone.
+    folded: Option<Instance>,
+    /// The directory has changed since the host last looked.
+    changed: bool,
+    told: Vec<String>,
+    /// How often each kind of event was seen, and each kind of command refused.
+    seen: BTreeMap<String, usize>,
+}
+
+impl Walk {
+    fn new(flow: &Flow, town: &[Change]) -> Walk {
+        let world = Rc::new(RefCell::new(World::default()));
+        let whims = Rc::new(RefCell::new(Whims::default()));
+        town.iter()
+            .for_each(|change| world.borrow_mut().take(change));
+        Walk {
+            script: flow.script(&whims, &world),
+            book: Book::new(flow.graph()),
+            world,
+            whims,
+            folded: None,
+            changed: false,
+            told: Vec::new(),
+            seen: BTreeMap::new(),
+        }
+    }
+
+    fn step(&mut self, step: &Step) -> Checked {
+        for change in &step.changes {
+            self.told.push(format!("{change:?}"));
+            self.world.borrow_mut().take(change);
+            self.changed = true;
+        }
+        self.whims.borrow_mut().left.clone_from(&step.whims);
+        let Some(instance) = self.script.instance.clone() else {
+            let actor = world::PEOPLE[step.whims.len() % world::PEOPLE.len()];
+            let actor = self.world.borrow().actor(actor);
+            return self.start(&actor, &step.start(None));
+        };
+        if step.rechecked && self.changed {
+            let recheck = Command::Recheck {
+                instance: instance.id,
+            };
+            self.go_on(&Actor::host(), &recheck)?;
+        }
+        let (actor, command) = step.command(self.script.instance(), &self.world.borrow());
+        match command {
+            Command::Start { .. } => self.start(&actor, &command),
+            _ => self.go_on(&actor, &command),
+        }
+    }
+
+    fn start(&mut self, actor: &Actor, command: &Command) -> Checked {
+        let before = self.script.instance.take();
+        let book = Book::new(self.book.graph.clone());
+        let world = self.world.borrow().clone();
+        let permitted = rules::may_start(&book, &world, &actor.id);
+        let result = self.script.run_as(actor, command);
+        self.tell(actor, command, &result);
+        self.judge(permitted, &result)?;
+        let Ok(outcome) = result else {
+            self.script.instance = before;
+            return Ok(());
+        };
+        (self.book, self.folded) = (book, None);
+        if let (
+            Some(before),
+            Command::Start {
+                lineage: Some(lineage),
+                ..
+            },
+        ) = (before, command)
+        {
+            ensure(lineage.predecessor == Some(before.id), || {
+                "another's heir".into()
+            })?;
+            let after = &outcome.instance.requesters;
+            let kept = before
+                .requesters
+                .iter()
+                .all(|requester| after.contains(requester));
+            ensure(kept, || "requesters are forgotten".into())?;
+        }
+        self.accept(&world, actor, command, &outcome, 1)
+    }
+
+    fn go_on(&mut self, actor: &Actor, command: &Command) -> Checked {
+        let before = self.script.instance().clone();
+        let world = self.world.borrow().clone();
+        let wish = Wish {
+            book: &self.book,
+            world: &world,
+            actor: &actor.id,
+        };
+        let permitted = wish.permitted(command);
+        let was = self.book.life;
+        let result = self.script.run_as(actor, command);
+        self.tell(actor, command, &result);
+        self.judge(permitted, &result)?;
+        match result {
+            Err(_) => ensure(*self.script.instance() == before, || {
+                "refused, and done".into()
+            }),
+            Ok(outcome) if outcome.events.is_empty() => {
+                let by_host = actor.is_host();
+                ensure(by_host && outcome.instance == before, || {
+                    "nothing is done".into()
+                })?;
+                self.looked(&world, command)
+            }
+            Ok(outcome) => {
+                let lifts = matches!(command, Command::Resume { .. } | Command::Cancel { .. });
+                ensure(was == Life::Running || lifts, || {
+                    format!("{was:?}, and moved")
+                })?;
+                self.accept(&world, actor, command, &outcome, before.revision + 1)
+            }
+        }
+    }
+
+    /// What is done, a rule permits; what the host refuses of itself, one forbids.
+    fn judge(&mut self, permitted: Checked, result: &Result<Outcome, TurnError>) -> Checked {
+        match (permitted, result) {
+            (Err(why), Ok(_)) => Err(format!("done, though {why}")),
+            (Err(why), Err(TurnError::Fault(fault))) => {
+                Err(format!("asked, though {why}: {fault}"))
+            }
+            (Ok(()), Err(TurnError::Rejected(rejection)))
+                if !matches!(rejection, Rejection::Refused(_)) =>
+            {
+                Err(format!("refused for nothing: {rejection}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn accept(
+        &mut self,
+        world: &World,
+        actor: &Actor,
+        command: &Command,
+        outcome: &Outcome,
+        revision: u32,
+    ) -> Checked {
+        let after = &outcome.instance;
+        ensure(after.revision == revision, || {
+            format!("revision {}", after.revision)
+        })?;
+        let now = Moment {
+            world,
+            actor: &actor.id,
+            command,
+        };
+        let stamp = Stamp {
+            instance: after.id,
+            revision,
+            at: after.updated_at,
+            actor: (!actor.is_host()).then_some(&actor.id),
+        };
+        for event in &outcome.events {
+            self.book.write(event, &now)?;
+            let stored = Json::of(event);
+            let back: Event =
+                serde_json::from_str(stored.as_str()).map_err(|error| error.to_string())?;
+            ensure(back == *event, || format!("{stored:?} reads {back:?}"))?;
+            let folded = apply(self.folded.take(), event, stamp);
+            self.folded = Some(folded.map_err(|error| error.to_string())?);
+            self.count(event.kind());
+            if let Event::DecisionRecorded {
+                on_behalf_of: Some(_),
+                ..
+            } = event
+            {
+                self.count(FOR_ANOTHER);
+            }
+        }
+        ensure(self.folded.as_ref() == Some(after), || {
+            "the fold is another".into()
+        })?;
+        let decisions = outcome.events.iter();
+        let decisions = decisions.filter(|event| matches!(event, Event::DecisionRecorded { .. }));
+        let wanted = usize::from(matches!(command, Command::Decide { .. }));
+        ensure(decisions.count() == wanted, || "not one decision".into())?;
+        self.book.agrees(after)?;
+        self.looked(world, command)?;
+        // What was made just now was looked at just now.
+        let made = |stay| {
+            let mut events = outcome.events.iter();
+            events.any(|event| matches!(event, Event::TaskCreated { state, .. } if *state == stay))
+        };
+        self.book.marks(world, made)
+    }
+
+    /// Once the host has looked, stays without anybody able are marked, and no others.
+    fn looked(&mut self, world: &World, command: &Command) -> Checked {
+        let all = matches!(
+            command,
+            Command::Recheck { .. } | Command::Resume { .. } | Command::Start { .. }
+        );
+        if all && self.book.life == Life::Running {
+            self.changed = false;
+            self.entitled(world)?;
+        }
+        let known = !self.changed;
+        self.book.marks(world, |_| known)
+    }
+
+    /// Who claimed a task keeps it only as long as it is offered to them, or to whom they stand in for.
+    fn entitled(&self, world: &World) -> Checked {
+        for work in self.book.tasks.values().filter(|work| work.open) {
+            let Some(hand) = work
+                .hand
+                .as_ref()
+                .filter(|hand| !hand.given && hand.chain.is_empty())
+            else {
+                continue;
+            };
+            let keeps = rules::is_entitled(world, work, hand, &hand.owner);
+            ensure(keeps, || format!("{} keeps what they lost", hand.owner))?;
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, kind: &str) {
+        *self.seen.entry(kind.to_owned()).or_default() += 1;
+    }
+
+    fn tell(&mut self, actor: &Actor, command: &Command, result: &Result<Outcome, TurnError>) {
+        let came = match result {
+            Ok(outcome) => outcome
+                .events
+                .iter()
+                .map(|event| format!("\n    {event:?}"))
+                .collect(),
+            Err(error) => format!(" no: {error}"),
+        };
+        if result.is_err() {
+            self.count(&format!("no {}", command.action()));
+        }
+        self.told.push(format!("{} {command:?}{came}", actor.id));
+    }
+}
+
+fn walked(flow: &Flow, town: &[Change], steps: &[Step]) -> Result<BTreeMap<String, usize>, String> {
+    let mut walk = Walk::new(flow, town);
+    for step in steps {
+        let checked = walk.step(step);
+        checked
+            .map_err(|why| format!("{why}\n{:#?}\n{}", walk.book.graph, walk.told.join("\n")))?;
+    }
+    Ok(walk.seen)
+}
+
+#[test]
+fn the_rules_hold_on_every_path() {
+    let same = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let config = Config {
+        cases: CASES,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let mut runner = TestRunner::new_with_rng(config, same);
+    let walks = (
+        flow::flow(),
+        prop::collection::vec(world::change(), 20..50),
+        prop::collection::vec(step::step(), 0..STEPS_MAX),
+    );
+    let seen = Cell::new(BTreeMap::new());
+    let result = runner.run(&walks, |(flow, town, steps)| {
+        let walk = walked(&flow, &town, &steps).map_err(TestCaseError::fail)?;
+        let mut all: BTreeMap<String, usize> = seen.take();
+        for (kind, count) in walk {
+            *all.entry(kind).or_default() += count;
+        }
+        seen.set(all);
+        Ok(())
+    });
+    if let Err(failure) = result {
+        panic!("{failure}");
+    }
+    // A property that holds of nothing would hold as well.
+    let seen = seen.take();
+    for (kind, least) in LEAST {
+        let count = seen.get(kind).copied().unwrap_or(0);
+        assert!(count >= least, "{kind} happened {count} times: {seen:#?}");
+    }
+}

@@ -1,0 +1,175 @@
+//! Who may do what, told once more from the rules alone: of the book and the world, not of the instance.
+
+use super::book::{Book, Checked, Hand, Life, Work, ensure};
+use super::world::{PEOPLE, World};
+use crate::domain::command::Command;
+use crate::domain::graph::FiredBy;
+use crate::domain::ids::TaskId;
+
+/// Somebody who wants something, as the world and the book have it.
+pub(super) struct Wish<'a> {
+    pub(super) book: &'a Book,
+    pub(super) world: &'a World,
+    pub(super) actor: &'a str,
+}
+
+/// Whether a claim still holds: the owner, or the absent person, is offered the task, and the actor may act for them.
+pub(super) fn is_entitled(world: &World, work: &Work, hand: &Hand, actor: &str) -> bool {
+    let rights = [Some(&hand.owner), hand.absent.as_ref()];
+    let mut rights = rights.into_iter().flatten();
+    rights.any(|person| {
+        (person == actor || world.stands_in(actor, person))
+            && world.is_offered(&work.offered, person)
+    })
+}
+
+pub(super) fn may_start(book: &Book, world: &World, actor: &str) -> Checked {
+    let groups = &book.graph.initiators;
+    let is_in = groups.iter().any(|group| world.is_in(actor, group));
+    ensure(groups.is_empty() || is_in, || {
+        format!("{actor} starts nothing")
+    })
+}
+
+impl Wish<'_> {
+    /// Whether the rules let it happen.
+    pub(super) fn permitted(&self, command: &Command) -> Checked {
+        let life = self.book.life;
+        let suspended = || "it is suspended".to_owned();
+        match command {
+            Command::Recheck { .. } => return Ok(()),
+            Command::Cancel { .. } => return ensure(life != Life::Ended, || "it has ended".into()),
+            Command::Resume { .. } => return ensure(life == Life::Suspended, || "it runs".into()),
+            Command::Deadline { .. } => return ensure(life != Life::Suspended, suspended),
+            _ => ensure(life != Life::Suspended, suspended)?,
+        }
+        match command {
+            Command::Suspend { .. } => ensure(life == Life::Running, || "it has ended".into()),
+            Command::Claim { task } => self.claim(self.open(*task)?),
+            Command::Release { task } => {
+                let (work, hand) = self.held(*task)?;
+                let may = self.is_theirs(work, hand) || self.world.may_assign(self.actor);
+                ensure(may, || "another's".into())
+            }
+            Command::Decide { task, outcome, .. } => self.decide(*task, outcome),
+            Command::Delegate { task, to, reason } => self.delegate(*task, to, reason),
+            Command::Resolve { task } => {
+                let (work, hand) = self.held(*task)?;
+                ensure(self.is_theirs(work, hand), || "another's".into())?;
+                ensure(!hand.chain.is_empty(), || "from nobody".into())
+            }
+            Command::Reassign { task, to, reason } => self.reassign(*task, to, reason),
+            Command::Reset { task, reason } => {
+                self.held(*task)?;
+                ensure(!reason.trim().is_empty(), || "for no reason".into())
+            }
+            other => Err(format!("{} is not judged here", other.action())),
+        }
+    }
+
+    fn open(&self, task: TaskId) -> Result<&Work, String> {
+        let found = self.book.tasks.get(&task).filter(|work| work.open);
+        found.ok_or_else(|| "no open task".to_owned())
+    }
+
+    fn held(&self, task: TaskId) -> Result<(&Work, &Hand), String> {
+        let work = self.open(task)?;
+        let hand = work.hand.as_ref().ok_or("nobody owns it")?;
+        Ok((work, hand))
+    }
+
+    /// Who acts for whom: for themselves, and outside of own work for those absent.
+    fn acts_for(&self, work: &Work, person: &str) -> bool {
+        let own_work = self.book.is_own_work(work.stay);
+        person == self.actor || (!own_work && self.world.stands_in(self.actor, person))
+    }
+
+    fn is_theirs(&self, work: &Work, hand: &Hand) -> bool {
+        self.acts_for(work, &hand.owner)
+    }
+
+    fn unbarred(&self, work: &Work, person: &str) -> Checked {
+        ensure(!self.book.barred(work.stay, person), || {
+            format!("{person} is barred")
+        })
+    }
+
+    fn claim(&self, work: &Work) -> Checked {
+        ensure(work.hand.is_none(), || "somebody has it".into())?;
+        self.unbarred(work, self.actor)?;
+        let right = PEOPLE.iter().any(|person| {
+            let barred = self.book.barred(work.stay, person);
+            self.acts_for(work, person) && self.world.is_offered(&work.offered, person) && !barred
+        });
+        ensure(right, || "not offered".into())
+    }
+
+    /// The owner's work is done by them or in their name, by nobody and for nobody who is barred.
+    fn works(&self, task: TaskId) -> Result<(&Work, &Hand), String> {
+        let (work, hand) = self.held(task)?;
+        ensure(self.is_theirs(work, hand), || "another's".into())?;
+        let mut people = vec![self.actor, &hand.owner];
+        people.extend(hand.chain.iter().map(String::as_str));
+        let absent = hand.absent.as_deref();
+        if hand.given || !hand.chain.is_empty() {
+            people.extend(absent);
+        } else {
+            let offered = |person: &str| {
+                self.acts_for(work, person) && self.world.is_offered(&work.offered, person)
+            };
+            match absent.filter(|absent| offered(absent)) {
+                Some(absent) => people.push(absent),
+                None => ensure(offered(&hand.owner), || "no longer offered".into())?,
+            }
+        }
+        people
+            .iter()
+            .try_for_each(|person| self.unbarred(work, person))?;
+        Ok((work, hand))
+    }
+
+    fn decide(&self, task: TaskId, outcome: &str) -> Checked {
+        let (work, _) = self.works(task)?;
+        let state = &self.book.stays[&work.stay].name;
+        let mut ways = self.book.graph.transitions.iter();
+        let way = ways.find(|way| way.source == *state && way.trigger == outcome);
+        let way = way.filter(|way| way.by.contains(&FiredBy::Decision));
+        let way = way.ok_or("no outcome")?;
+        let may = way.permission.is_none() || self.world.may_press(self.actor);
+        ensure(may, || "without the permission".into())
+    }
+
+    fn delegate(&self, task: TaskId, to: &str, reason: &str) -> Checked {
+        let (work, hand) = self.works(task)?;
+        ensure(!self.book.is_own_work(work.stay), || "own work".into())?;
+        ensure(hand.chain.len() < 3, || "handed on too often".into())?;
+        self.receives(work, to, reason)?;
+        let before = [
+            Some(self.actor),
+            Some(hand.owner.as_str()),
+            hand.absent.as_deref(),
+        ];
+        let before = before
+            .into_iter()
+            .flatten()
+            .chain(hand.chain.iter().map(String::as_str));
+        ensure(!before.into_iter().any(|person| person == to), || {
+            "a circle".into()
+        })
+    }
+
+    fn reassign(&self, task: TaskId, to: &str, reason: &str) -> Checked {
+        let work = self.open(task)?;
+        self.receives(work, to, reason)?;
+        let owner = work.hand.as_ref().map(|hand| hand.owner.as_str());
+        ensure(owner != Some(to), || "theirs already".into())?;
+        let own_work = self.book.is_own_work(work.stay);
+        ensure(!own_work || to == self.book.initiator, || "own work".into())
+    }
+
+    fn receives(&self, work: &Work, to: &str, reason: &str) -> Checked {
+        ensure(!reason.trim().is_empty(), || "for no reason".into())?;
+        ensure(PEOPLE.contains(&to), || "unknown".into())?;
+        self.unbarred(work, to)
+    }
+}

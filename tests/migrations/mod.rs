@@ -1,0 +1,80 @@
+//! Instances that go over to another version: one by one, and many at once in the background.
+
+mod many;
+mod one;
+
+use serde_json::{Value, json};
+
+use crate::support::app::{Answer, TestApp};
+use crate::support::guests::committee;
+
+/// A host on which committees vote, of whom three may: `ida`, `jim` and `kay`. The second version calls the vote a
+/// ballot, the third leaves it to an empty bench, the fourth wants a budget, and the fifth asks others.
+async fn chambers() -> TestApp {
+    let app = TestApp::empty().await;
+    for config in [
+        json!({}),
+        json!({ "state": "Ballot" }),
+        json!({ "group": "bench" }),
+        json!({ "requires": "budget" }),
+        json!({ "group": "reviewers" }),
+    ] {
+        app.publish("committee", committee(), &config)
+            .await
+            .expect(201);
+    }
+    let path = "/v1/definitions/committee/versions/1/activate";
+    app.post("admin", path, json!({})).await.expect(200);
+    for group in ["voters", "bench"] {
+        let path = format!("/v1/groups/{group}");
+        let put = app.put("admin", &path, json!({ "name": group }));
+        put.await.expect(200);
+    }
+    for voter in ["ida", "jim", "kay"] {
+        let path = format!("/v1/people/{voter}");
+        let put = app.put("admin", &path, json!({ "name": voter }));
+        put.await.expect(200);
+        let path = format!("/v1/groups/voters/members/{voter}");
+        app.put("admin", &path, json!({})).await.expect(200);
+    }
+    app
+}
+
+/// Starts a vote about an entity of this id: three tasks, two of which must be decided alike.
+async fn vote(app: &TestApp, entity: &str) -> Value {
+    let offer = |label: &str| json!({ "groups": ["voters"], "label": label });
+    let offers = [offer("one"), offer("two"), offer("three")];
+    let body = json!({
+        "definitionKey": "committee", "entityType": "motion", "entityId": entity,
+        "data": { "assign": { "offers": offers, "needed": 2 } },
+    });
+    app.post("author", "/v1/instances", body).await.expect(201)
+}
+
+fn id(instance: &Value) -> &str {
+    instance["id"].as_str().expect("an id")
+}
+
+fn task(instance: &Value, number: usize) -> &str {
+    let tasks = instance["states"][0]["tasks"].as_array().expect("tasks");
+    tasks[number]["id"].as_str().expect("an id")
+}
+
+async fn act(app: &TestApp, who: &str, task: &str, action: &str, body: Value) -> Answer {
+    app.post(who, &format!("/v1/tasks/{task}/{action}"), body)
+        .await
+}
+
+async fn migrate(app: &TestApp, instance: &Value, body: Value) -> Answer {
+    let path = format!("/v1/instances/{}/migrate", id(instance));
+    app.post("admin", &path, body).await
+}
+
+async fn shown(app: &TestApp, instance: &Value) -> Value {
+    let path = format!("/v1/instances/{}", id(instance));
+    app.get("admin", &path).await.expect(200)
+}
+
+fn ballot() -> Value {
+    json!({ "version": 2, "states": { "Vote": "Ballot" } })
+}

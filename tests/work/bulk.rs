@@ -1,0 +1,242 @@
+//! One action on many tasks: each has a result of its own, and none fails because of another.
+
+use super::*;
+
+async fn motions(app: &TestApp, count: usize) -> Vec<Value> {
+    let mut motions = Vec::new();
+    for number in 0..count {
+        let assign =
+            json!({ "offers": [{ "groups": ["reviewers"], "label": "vote" }], "needed": 1 });
+        motions.push(vote(app, &format!("b-{number}"), json!({ "assign": assign })).await);
+    }
+    motions
+}
+
+fn ids(motions: &[Value]) -> Vec<Value> {
+    motions
+        .iter()
+        .map(|motion| tasks(motion)[0]["id"].clone())
+        .collect()
+}
+
+async fn bulk(app: &TestApp, who: &str, body: Value) -> Value {
+    app.post(who, "/v1/tasks/bulk", body).await.expect(200)
+}
+
+/// Status and code of each.
+fn told(results: &Value) -> Vec<(u64, String)> {
+    let results = results["results"].as_array().expect("results").iter();
+    let one = |result: &Value| {
+        let code = result["code"].as_str().unwrap_or_default();
+        (
+            result["status"].as_u64().expect("a status"),
+            code.to_owned(),
+        )
+    };
+    results.map(one).collect()
+}
+
+fn fine(count: usize) -> Vec<(u64, String)> {
+    vec![(200, String::new()); count]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_task_has_its_own_result_in_the_order_given() {
+    let app = chambers().await;
+    let motions = motions(&app, 3).await;
+    let mut all = ids(&motions);
+    let taken = format!("/v1/tasks/{}/claim", all[1].as_str().expect("an id"));
+    app.post("reviewer2", &taken, json!({})).await.expect(200);
+    all.push(motions[0]["id"].clone());
+    let claim = json!({ "action": "claim", "tasks": all });
+
+    // Dry, nothing happens.
+    let dry = app
+        .post("reviewer", "/v1/tasks/bulk?dryRun=true", claim.clone())
+        .await;
+    let dry = dry.expect(200);
+    assert_eq!((&dry["dryRun"], &dry["done"]), (&json!(true), &json!(2)));
+    assert_eq!(shown(&app, &motions[0]).await["revision"], 1);
+
+    let claimed = bulk(&app, "reviewer", claim).await;
+    let expected = [
+        (200, ""),
+        (409, "task_taken"),
+        (200, ""),
+        (404, "not_found"),
+    ];
+    assert_eq!(
+        told(&claimed),
+        expected.map(|(status, code)| (status, code.to_owned()))
+    );
+    assert_eq!(
+        (&claimed["done"], &claimed["refused"]),
+        (&json!(2), &json!(2))
+    );
+    assert_eq!(claimed["results"][0]["revision"], 2);
+    let named: Vec<_> = claimed["results"]
+        .as_array()
+        .expect("results")
+        .iter()
+        .collect();
+    assert!(
+        named
+            .iter()
+            .zip(&all_of(&motions))
+            .all(|(one, task)| one["task"] == *task)
+    );
+}
+
+fn all_of(motions: &[Value]) -> Vec<Value> {
+    let mut all = ids(motions);
+    all.push(motions[0]["id"].clone());
+    all
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_repeat_repeats_every_reply() {
+    let app = chambers().await;
+    let motions = motions(&app, 12).await;
+    let host = app.host();
+    let key = [("idempotency-key", "take-all")];
+    let claim = json!({ "action": "claim", "tasks": ids(&motions) });
+    let first = host.send(
+        "reviewer",
+        "POST",
+        "/v1/tasks/bulk",
+        &key,
+        Some(claim.clone()),
+    );
+    assert_eq!(told(&first.await.expect(200)), fine(12));
+    let again = host.send("reviewer", "POST", "/v1/tasks/bulk", &key, Some(claim));
+    let again = again.await.expect(200);
+    assert_eq!(told(&again), fine(12));
+    let replayed = again["results"].as_array().expect("results").iter();
+    assert!(
+        replayed
+            .clone()
+            .all(|one| one["replayed"] == true && one["revision"] == 2)
+    );
+    let other = json!({ "action": "release", "tasks": ids(&motions[..1]) });
+    let other = host
+        .send("reviewer", "POST", "/v1/tasks/bulk", &key, Some(other))
+        .await;
+    assert_eq!(told(&other.expect(200))[0].1, "idempotency_key_reused");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tasks_are_found_given_away_decided_and_given_back() {
+    let app = chambers().await;
+    let motions = motions(&app, 4).await;
+    let found =
+        json!({ "view": "available", "definition": "committee", "state": "Vote", "label": "vote" });
+    let claimed = bulk(
+        &app,
+        "reviewer",
+        json!({ "action": "claim", "filter": found }),
+    )
+    .await;
+    assert_eq!((told(&claimed), &claimed["more"]), (fine(4), &json!(false)));
+    let none = json!({ "action": "claim", "filter": { "view": "available", "label": "other" } });
+    assert_eq!(bulk(&app, "reviewer", none).await["results"], json!([]));
+
+    let away = json!({ "action": "reassign", "tasks": ids(&motions[..2]), "to": "reviewer2", "reason": "A holiday." });
+    assert_eq!(told(&bulk(&app, "admin", away.clone()).await), fine(2));
+    assert_eq!(
+        told(&bulk(&app, "reviewer", away).await)[0].1,
+        "permission_missing"
+    );
+    let back = json!({ "action": "release", "tasks": ids(&motions[2..3]) });
+    assert_eq!(told(&bulk(&app, "reviewer", back).await), fine(1));
+    let decide = json!({ "action": "decide", "filter": { "view": "mine" }, "outcome": "YES", "comment": "Fine." });
+    assert_eq!(
+        told(&bulk(&app, "reviewer2", decide.clone()).await),
+        fine(2)
+    );
+    assert_eq!(told(&bulk(&app, "reviewer", decide).await), fine(1));
+    for (number, status) in ["COMPLETED", "COMPLETED", "RUNNING", "COMPLETED"]
+        .iter()
+        .enumerate()
+    {
+        assert_eq!(shown(&app, &motions[number]).await["status"], *status);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_decides_on_their_own_request_in_bulk() {
+    let app = chambers().await;
+    // `author` is a reviewer, too, and asked for the first two.
+    let own = motions(&app, 2).await;
+    let assign = json!({ "offers": [{ "groups": ["reviewers"] }], "needed": 1 });
+    let body = json!({
+        "definitionKey": "committee", "entityType": "motion", "entityId": "other", "data": { "assign": assign },
+    });
+    let other = app
+        .post("approver", "/v1/instances", body)
+        .await
+        .expect(201);
+    let mut all = own.clone();
+    all.push(other);
+    let claimed = bulk(
+        &app,
+        "author",
+        json!({ "action": "claim", "tasks": ids(&all) }),
+    )
+    .await;
+    assert_eq!(told(&claimed)[2], (200, String::new()));
+    for refused in &claimed["results"].as_array().expect("results")[..2] {
+        assert_eq!(
+            (&refused["status"], &refused["reason"]),
+            (&json!(403), &json!("own_request"))
+        );
+    }
+    let given =
+        json!({ "action": "reassign", "tasks": ids(&own), "to": "author", "reason": "Try." });
+    let given = bulk(&app, "admin", given).await;
+    assert!(told(&given).iter().all(|(status, _)| *status >= 400));
+    let decide = json!({ "action": "decide", "tasks": ids(&all), "outcome": "YES" });
+    let decided = bulk(&app, "author", decide).await;
+    let statuses: Vec<_> = told(&decided)
+        .into_iter()
+        .map(|(status, _)| status)
+        .collect();
+    assert_eq!(statuses, [403, 403, 200]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_no_task_could_take_is_refused_as_a_whole() {
+    let app = chambers().await;
+    let motion = motions(&app, 1).await;
+    let task = ids(&motion);
+    let twice = [task[0].clone(), task[0].clone()];
+    for (body, pointer) in [
+        (json!({ "action": "claim" }), "/tasks"),
+        (json!({ "action": "claim", "tasks": [] }), "/tasks"),
+        (json!({ "action": "claim", "tasks": twice }), "/tasks"),
+        (
+            json!({ "action": "claim", "tasks": task, "filter": {} }),
+            "/tasks",
+        ),
+        (json!({ "action": "decide", "tasks": task }), "/outcome"),
+        (
+            json!({ "action": "reassign", "tasks": task, "to": "reviewer" }),
+            "/reason",
+        ),
+        (
+            json!({ "action": "claim", "tasks": task, "outcome": "YES" }),
+            "/outcome",
+        ),
+        (json!({ "action": "steal", "tasks": task }), "/action"),
+    ] {
+        let problem = app.post("reviewer", "/v1/tasks/bulk", body).await;
+        let problem = problem.problem(422, "invalid_request");
+        assert_eq!(problem["errors"][0]["pointer"], pointer);
+    }
+    let host = app.host();
+    let key = [("idempotency-key", "found")];
+    let found = json!({ "action": "claim", "filter": { "view": "available" } });
+    let refused = host
+        .send("reviewer", "POST", "/v1/tasks/bulk", &key, Some(found))
+        .await;
+    refused.problem(422, "invalid_request");
+}
