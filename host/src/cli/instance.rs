@@ -243,12 +243,11 @@ pub(super) fn run(
             let client = one.connection.open(environment)?;
             let path = format!("{}/migrate", path(&one.id));
             let answer = client.change(&path, &body, &change)?;
-            match (output.format, answer.get("after")) {
-                // A dry run shows both sides; the table has room for what would be.
-                (super::output::Format::Table, Some(after)) => {
-                    output.record(&after["instance"], INSTANCE)
-                }
-                _ => show_changed(&answer, output),
+            // A dry run shows both sides; the table has room for what would be.
+            let shown = answer.get("after").unwrap_or(&answer);
+            match output.format {
+                super::output::Format::Json => output.record(&answer, &[]),
+                super::output::Format::Table => show_changed(&shown["instance"], output),
             }
         }
         InstanceCommand::Resume { one, change } => {
