@@ -20,6 +20,7 @@ use super::stream::{Evidence, event};
 pub(super) type Difference = String;
 
 /// Runs a command again, and returns the instance after it.
+#[expect(clippy::too_many_lines, reason = "one comparison after the other")]
 pub(super) async fn replay(
     engine: &Engine,
     tenant: TenantId,

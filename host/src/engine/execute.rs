@@ -9,18 +9,15 @@ use tokio::time::Instant;
 
 use super::Engine;
 use super::children::leaves_work;
+use super::entries::render;
 use super::error::Error;
-use super::evidence::Circumstances;
 use super::observe::{self, Observation};
-use super::request::{Done, Idempotency, Identity, Rendered, Reply, Request};
-use super::turns::{Directory, Turned};
+use super::request::{Idempotency, Identity, Rendered, Reply, Request};
+use super::turns::Directory;
 use crate::clock;
 use crate::domain::actor::Actor;
-use crate::domain::audit::{Draft, Entry, Head, Stream, StreamKind};
 use crate::domain::command::Command;
-use crate::domain::event::Event;
 use crate::domain::ids::{CommandId, InstanceId, TenantId, VersionRef};
-use crate::domain::json::Json;
 use crate::domain::rejection::Rejection;
 use crate::domain::turn::Context;
 use crate::domain::version::Version;
@@ -33,12 +30,12 @@ const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_millis(500);
 
 /// What an attempt starts from.
-struct Ground {
-    actor: Actor,
-    version: Arc<Version>,
+pub(super) struct Ground {
+    pub(super) actor: Actor,
+    pub(super) version: Arc<Version>,
     /// The version that a migration leaves.
     previous: Option<Arc<Version>>,
-    stored: Option<Stored>,
+    pub(super) stored: Option<Stored>,
     /// How often the directory has changed so far.
     directory: u64,
     /// The command is a signal that has counted already.
@@ -202,9 +199,10 @@ impl Engine {
             now,
         };
         let before = ground.stored.as_ref().map(|stored| stored.instance.clone());
+        let (tenant, changes) = (request.who.tenant, ground.directory);
         let directory = Directory {
-            tenant: request.who.tenant,
-            changes: ground.directory,
+            tenant,
+            changes,
             now,
         };
         let turned = self
@@ -212,15 +210,14 @@ impl Engine {
             .await?;
         observation.turned(&turned);
         let entries = self.entries(request, &ground, &turned, command_id, now);
-        let rendered = (request.render)(&Done {
-            command: &request.command,
-            actor: &ground.actor,
-            version: &ground.version,
-            instance: &turned.outcome.instance,
-            events: &turned.outcome.events,
-            entries: &entries,
-            dry_run: request.dry_run,
-        });
+        let outcome = &turned.outcome;
+        let rendered = render(
+            request,
+            &ground,
+            &outcome.instance,
+            &outcome.events,
+            &entries,
+        );
         if request.dry_run {
             self.would_start(request).await?;
         }
@@ -231,11 +228,9 @@ impl Engine {
                 replayed: false,
             }));
         }
-        let seals = self.0.seals.seal(
-            &request.who.tenant_name,
-            ground.stored.as_ref().map(|stored| &stored.instance),
-            &turned.outcome.instance,
-        );
+        let known = ground.stored.as_ref().map(|stored| &stored.instance);
+        let tenant_name = &request.who.tenant_name;
+        let seals = self.0.seals.seal(tenant_name, known, &outcome.instance);
         let change = Change {
             tenant: request.who.tenant,
             command: command_id,
@@ -326,59 +321,6 @@ impl Engine {
         stored.map_or(now, |stored| now.max(stored.instance.updated_at))
     }
 
-    fn entries(
-        &self,
-        request: &Request<'_>,
-        ground: &Ground,
-        turned: &Turned,
-        id: CommandId,
-        now: Timestamp,
-    ) -> Vec<Entry> {
-        let after = &turned.outcome.instance;
-        let stream = Stream {
-            tenant: request.who.tenant,
-            kind: StreamKind::Instance,
-            id: after.id.0,
-        };
-        let mut head = ground
-            .stored
-            .as_ref()
-            .map_or_else(|| Head::genesis(stream), |stored| stored.head.clone());
-        let circumstances = Circumstances {
-            id,
-            command: &request.command,
-            actor: &ground.actor,
-            now,
-            version: &ground.version,
-            profile: self.0.sandbox.profile().digest.to_string(),
-            request_id: request.trace.request_id.as_deref(),
-            evaluations: &turned.evaluations,
-            lookups: &turned.lookups,
-            made: &turned.made,
-        };
-        let mut evidence = Some(circumstances.evidence());
-        let draft = |event: &Event, evidence| Draft {
-            id: clock::new_id(),
-            kind: event.kind().to_owned(),
-            revision: after.revision,
-            command: id,
-            actor: (!ground.actor.is_host()).then(|| ground.actor.id.clone()),
-            task: event.task(),
-            payload: Json::of(event),
-            evidence,
-            salt: clock::random(),
-            at: now,
-            public: event.is_public(),
-            traceparent: request.trace.traceparent.clone(),
-        };
-        turned
-            .outcome
-            .events
-            .iter()
-            .map(|event| head.append(stream, draft(event, evidence.take())))
-            .collect()
-    }
-
     /// Commits, and reads the verdict. When the connection broke, the commit is left in doubt.
     async fn settle(
         &self,
@@ -443,15 +385,7 @@ fn check(request: &Request<'_>, ground: &Ground) -> Result<(), Error> {
 /// The reply to a signal that has counted already: nothing more happens.
 fn counted(request: &Request<'_>, ground: &Ground) -> Option<Reply> {
     let stored = ground.stored.as_ref().filter(|_| ground.signalled)?;
-    let rendered = (request.render)(&Done {
-        command: &request.command,
-        actor: &ground.actor,
-        version: &ground.version,
-        instance: &stored.instance,
-        events: &[],
-        entries: &[],
-        dry_run: request.dry_run,
-    });
+    let rendered = render(request, ground, &stored.instance, &[], &[]);
     Some(Reply {
         rendered,
         replayed: false,

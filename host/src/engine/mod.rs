@@ -9,6 +9,7 @@ pub mod bulk;
 mod children;
 mod custody;
 mod definitions;
+mod entries;
 pub mod error;
 mod evidence;
 mod execute;

@@ -44,7 +44,7 @@ pub(super) enum Migrated {
         dead_code,
         reason = "it is rendered within the commit; here it stands for its schema"
     )]
-    Done(Changed),
+    Done(Box<Changed>),
     Dry(Box<MigrationPreview>),
 }
 
