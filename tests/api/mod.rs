@@ -18,7 +18,7 @@ mod hostile;
 mod lists;
 mod lookups;
 mod managers;
-mod notifications;
+pub(crate) mod notifications;
 mod observed;
 mod openapi;
 mod operation;

@@ -17,13 +17,13 @@ use super::*;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A notifier that works until it is dropped.
-pub(super) struct Working {
+pub(crate) struct Working {
     pub(super) cancel: CancellationToken,
     pub(super) tasks: JoinSet<()>,
 }
 
 /// Starts a notifier beside this engine.
-pub(super) fn notifier(engine: &Engine, settings: Settings) -> Working {
+pub(crate) fn notifier(engine: &Engine, settings: Settings) -> Working {
     let notifier = Notifier::new(
         engine.store().clone(),
         engine.clock().clone(),
@@ -37,7 +37,7 @@ pub(super) fn notifier(engine: &Engine, settings: Settings) -> Working {
 }
 
 /// Receivers on this machine; as many attempts as there are pauses and one more.
-pub(super) fn settings(pauses: &[Duration]) -> Settings {
+pub(crate) fn settings(pauses: &[Duration]) -> Settings {
     Settings {
         reach: Reach::Private,
         pauses: pauses.to_vec(),

@@ -6,6 +6,7 @@ mod bulk;
 mod deadlines;
 mod joins;
 mod late;
+mod notices;
 mod order;
 mod purchase;
 mod questions;
