@@ -67,7 +67,8 @@ const CONFINED: [(&str, &str); 4] = [
 ];
 
 /// Crates that the domain may name: pure ones.
-const OF_THE_DOMAIN: [&str; 8] = [
+const OF_THE_DOMAIN: [&str; 9] = [
+    "base64",
     "jiff",
     "jsonschema",
     "serde",

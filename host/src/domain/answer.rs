@@ -64,7 +64,25 @@ pub enum AttributeValue {
     /// Finite.
     Float(f64),
     Timestamp(Timestamp),
-    Bytes(Vec<u8>),
+    /// As JSON: base64 with padding (RFC 4648).
+    Bytes(#[serde(with = "base64_text")] Vec<u8>),
+}
+
+mod base64_text {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use serde::{Deserialize as _, Deserializer, Serializer, de};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(bytes))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<u8>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        STANDARD.decode(text).map_err(de::Error::custom)
+    }
 }
 
 /// An event of the flow's own.

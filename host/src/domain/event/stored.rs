@@ -268,7 +268,8 @@ fn of_task(stored: StoredEvent) -> Result<Event, String> {
 
 /// A task in other hands, or offered to others.
 fn of_hand_over(stored: StoredEvent) -> Result<Event, String> {
-    let (task, state) = (parse("task", stored.task)?, parse("state", stored.state)?);
+    let state = parse("state", stored.state)?;
+    let task = parse("task", stored.task)?;
     Ok(match stored.r#type.as_str() {
         "TASK_DELEGATED" => Event::TaskDelegated {
             task,
@@ -314,7 +315,8 @@ fn of_work(stored: StoredEvent) -> Result<Event, String> {
     ) {
         return Err(format!("{kind} is no event of this host"));
     }
-    let (task, state) = (parse("task", stored.task)?, parse("state", stored.state)?);
+    let state = parse("state", stored.state)?;
+    let task = parse("task", stored.task)?;
     Ok(match kind.as_str() {
         "TASK_CLAIMED" => Event::TaskClaimed {
             task,

@@ -254,3 +254,14 @@ fn a_payload_that_lacks_something_is_refused_by_its_name() {
         assert!(error.starts_with(message), "{error}");
     }
 }
+
+#[test]
+fn bytes_are_base64_as_in_searches() {
+    let value = AttributeValue::Bytes(vec![0, 255]);
+    let text = Json::of(&value).to_string();
+    assert_eq!(text, r#"{"type":"bytes","value":"AP8="}"#);
+    assert_eq!(
+        serde_json::from_str::<AttributeValue>(&text).expect("a value"),
+        value
+    );
+}
