@@ -236,3 +236,35 @@ async fn deadlines_rest_while_an_instance_is_suspended() {
     assert_eq!(passed(&app, &instance).await[0]["late"], 0);
     prove_all(&app).await;
 }
+
+#[tokio::test]
+async fn work_that_is_escalated_to_its_requester_is_not_theirs_to_decide() {
+    let (app, time) = chambers_at().await;
+    let offer =
+        json!({ "groups": ["reviewers"], "deadlines": [{ "after": 60, "do": "escalate" }] });
+    let data = json!({
+        "assign": { "offers": [offer] },
+        "overdue": { "offers": [{ "users": ["author", "approver"] }] },
+    });
+    let instance = vote(&app, "own", data).await;
+    let timers = app.timers();
+    time.work(&app, &[&app.engine], 60).await;
+    timers.stop().await;
+    let instance = shown(&app, &instance).await;
+    let open = tasks(&instance)
+        .iter()
+        .find(|task| task["status"] == "PENDING")
+        .expect("the work goes to others");
+    let path = format!("/v1/tasks/{}/claim", id(open));
+    let own = app.post("author", &path, json!({})).await;
+    assert_eq!(own.problem(403, "forbidden")["reason"], "own_request");
+    let noted: i64 = sqlx::query_scalar(
+        "select count(*) from refused_attempt where actor = 'author' and code = 'own_request'",
+    )
+    .fetch_one(app.database.admin_pool())
+    .await
+    .expect("a count");
+    assert_eq!(noted, 1);
+    app.post("approver", &path, json!({})).await.expect(200);
+    prove_all(&app).await;
+}
