@@ -1,6 +1,6 @@
 //! One command, from its checks to its events, as a machine that asks questions and takes answers.
 //!
-//! The turn never calls flow logic: [`Turn::question`] says what to ask, [`Turn::answer`] takes what was
+//! The turn never calls flow logic: [`Turn::ask`] says what to find out, [`Turn::answer`] takes what was
 //! answered, and whoever drives it - a command, a dry run, a replay - goes on until there is no
 //! question left. Every answer is checked against the declared graph and the host's own rules before
 //! an event comes of it.
