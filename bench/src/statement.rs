@@ -60,6 +60,8 @@ pub(crate) fn script(instances: u32) -> String {
             "array['user']::text[]".into(),
             "null::text".into(),
             "100".into(),
+            "now()".into(),
+            "null::text".into(),
         ],
     );
     // The script needs the revision and the end of the stream, which the host finds in the same answer.
@@ -132,33 +134,42 @@ fn parameters() -> Vec<String> {
     let candidates = "'[{\"id\":\"approvers\",\"type\":\"group\"}]'";
     let member = format!(
         "{TENANT} | {instance} | {command} | :revision | :revision + 1 | 0 | 'RUNNING' | null | null | null | null | {data} | now() \
-         | :audit_seq + 4 | {hash} | :event_seq + 4 | :stays + 1"
+         | :audit_seq + 4 | {hash} | :event_seq + 4 | :stays + 1 | null | null | null | null | 1"
     );
     let entered = format!(
         "{command} | {next_stay} | :stays | 'FinalReview' | now() | null | '{{}}' | 'APPROVE' | 'reviewer' | 1 | '{{}}' | null | 0 \
-         | null | null | null"
+         | '{{}}' | 0 | false | null | null | false | null | null | null | null | null"
     );
     let departed = format!("{command} | {stay} | now() | 'APPROVE' | 'reviewer'");
     let created = format!(
-        "{command} | {next_task} | {next_stay} | 0 | '' | 'PENDING' | null | {candidates} | null | now() | null | null"
+        "{command} | {next_task} | {next_stay} | 0 | '' | 'PENDING' | null | {candidates} | null | now() | null | null \
+         | null | null | null"
     );
-    let changed = format!("{command} | {task} | 'COMPLETED' | 'reviewer' | now() | now()");
+    let changed = format!(
+        "{command} | {task} | 'COMPLETED' | 'reviewer' | {candidates} | now() | now() | null | null | null | null"
+    );
     let offered = format!("{command} | {next_task} | 'group' | 'approvers'");
     let withdrawn = format!("{command} | {task}");
     // Each run decides anew: the decision is filed under the new task's id, which no run uses twice.
     let decided = format!(
         "{command} | {next_task} | 'APPROVE' | 'reviewer' | null | 'measured' | '{{}}' | now() | 'key' | 1 | {hash}"
     );
-    let (no_reply_and_no_start, no_attributes) = (9 + 10, 9 + 2);
+    let (no_reply_and_no_start, nothing_restayed) = (9 + 10, 23);
+    let (no_attributes, no_jobs_and_no_signal) = (9 + 2, 6 + 2 + 3);
     let mut values = row(&member);
     values.extend(std::iter::repeat_n(none(), no_reply_and_no_start));
-    for rows in [
-        entered, departed, created, changed, offered, withdrawn, decided,
-    ] {
+    for rows in [entered, departed] {
+        values.extend(row(&rows));
+    }
+    values.extend(std::iter::repeat_n(none(), nothing_restayed));
+    for rows in [created, changed, offered, withdrawn, decided] {
         values.extend(row(&rows));
     }
     values.extend(std::iter::repeat_n(none(), no_attributes));
     values.extend(audited(&command, &task));
+    values.extend(std::iter::repeat_n(none(), no_jobs_and_no_signal));
+    // Why the new task was cancelled: it was not.
+    values.push(one("null"));
     values
 }
 
@@ -201,4 +212,24 @@ fn audited(command: &str, task: &str) -> Vec<String> {
         four(&|entry| format!(":event_seq + {}", entry + 1)),
         constant("'00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'"),
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A parameter that the host's statements have gained would be left in the script, or shift the others.
+    #[test]
+    fn every_parameter_of_the_hosts_statements_has_a_value() {
+        let highest = |sql: &str| {
+            let numbers = sql.split('$').skip(1).filter_map(|rest| {
+                let end = rest.find(|c: char| !c.is_ascii_digit());
+                rest[..end.unwrap_or(rest.len())].parse::<usize>().ok()
+            });
+            numbers.max()
+        };
+        assert_eq!(highest(COMMIT), Some(parameters().len()));
+        let script = script(10);
+        assert!(!script.contains('$'), "{script}");
+    }
 }

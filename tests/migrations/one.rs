@@ -73,17 +73,22 @@ async fn votes_and_owners_stay_and_the_new_version_goes_on() {
     assert_eq!(history["data"][0]["name"], "Ballot");
 
     // Each event tells the version that it happened under.
-    let versions = loop {
-        let known = versions(&app).await;
-        // The feed waits for whoever else is writing in the cluster.
-        let is_whole = known
-            .iter()
-            .any(|(kind, _)| kind.ends_with("flow.completed"));
-        if is_whole {
-            break known;
+    let told = async {
+        loop {
+            let known = versions(&app).await;
+            // The feed waits for whoever else is writing in the cluster.
+            let is_whole = known
+                .iter()
+                .any(|(kind, _)| kind.ends_with("flow.completed"));
+            if is_whole {
+                return known;
+            }
+            tokio::task::yield_now().await;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     };
+    let patience = std::time::Duration::from_mins(1);
+    let versions = tokio::time::timeout(patience, told).await;
+    let versions = versions.expect("the feed tells of the end");
     let place = versions
         .iter()
         .position(|(kind, _)| kind.ends_with("flow.migrated"));
