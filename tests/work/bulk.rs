@@ -142,10 +142,8 @@ async fn tasks_are_found_given_away_decided_and_given_back() {
 
     let away = json!({ "action": "reassign", "tasks": ids(&motions[..2]), "to": "reviewer2", "reason": "A holiday." });
     assert_eq!(told(&bulk(&app, "admin", away.clone()).await), fine(2));
-    assert_eq!(
-        told(&bulk(&app, "reviewer", away).await)[0].1,
-        "permission_missing"
-    );
+    let refused = app.post("reviewer", "/v1/tasks/bulk", away).await;
+    refused.problem(403, "permission_missing");
     let back = json!({ "action": "release", "tasks": ids(&motions[2..3]) });
     assert_eq!(told(&bulk(&app, "reviewer", back).await), fine(1));
     let decide = json!({ "action": "decide", "filter": { "view": "mine" }, "outcome": "YES", "comment": "Fine." });

@@ -120,6 +120,9 @@ pub(super) async fn tasks(
     Body { value, canonical }: Body<BulkBody>,
 ) -> Result<axum::Json<BulkResults>, Problem> {
     check(&value)?;
+    // Whoever may not do it at all is told once, and not for each task.
+    let permission = command(&value, TaskId(Uuid::nil())).permission();
+    app.engine.permit(&who, permission).await?;
     if options.if_match.is_some() {
         let detail = "many tasks have no revision in common; leave If-Match out";
         return Err(Problem::new("malformed_request", detail));
