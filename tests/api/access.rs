@@ -48,14 +48,13 @@ impl World {
     fn path(&self, operation: &Operation) -> String {
         let path = &operation.path;
         let id = match path.split('/').nth(2) {
-            Some("instances") => &self.instance,
+            // No operation has this id: what is not there is not told apart from what is not theirs.
+            Some("instances" | "operations") => &self.instance,
             Some("tasks") => &self.task,
             Some("subscriptions") => &self.subscription,
             Some("notifications") => &self.notification,
             Some("people") => "author",
             Some("entities") => "doc-1",
-            // No operation of this id: what is not there is not told apart from what is not theirs.
-            Some("operations") => &self.instance,
             _ => "authors",
         };
         let path = path

@@ -176,7 +176,11 @@ async fn a_notifier_that_dies_leaves_all_to_the_next() {
     store.ensure_notifier_cursors().await.expect("cursors");
     let taking = async {
         loop {
-            match store.read_untold(2).await.expect("a cursor") {
+            match store
+                .read_untold(2, app.engine.clock().now())
+                .await
+                .expect("a cursor")
+            {
                 Some(reading) if !reading.untold.is_empty() => return reading,
                 _ => tokio::task::yield_now().await,
             }
@@ -187,7 +191,11 @@ async fn a_notifier_that_dies_leaves_all_to_the_next() {
         .expect("entries");
     assert_eq!(reading.untold.len(), 2);
     assert!(
-        store.read_untold(2).await.expect("an answer").is_none(),
+        store
+            .read_untold(2, app.engine.clock().now())
+            .await
+            .expect("an answer")
+            .is_none(),
         "a tenant is read by one at a time"
     );
     drop(reading);

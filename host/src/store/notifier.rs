@@ -66,19 +66,25 @@ impl Store {
 
     /// Takes the tenant that has waited longest and has something to tell. None when there is nothing, or when
     /// other notifiers hold it.
-    pub async fn read_untold(&self, limit: i64) -> Result<Option<Reading>, StoreError> {
+    pub async fn read_untold(
+        &self,
+        limit: i64,
+        round: Timestamp,
+    ) -> Result<Option<Reading>, StoreError> {
         let mut transaction = self.writer.begin().await?;
         let cursor = sqlx::query!(
             r#"select c.tenant_id, c.epoch, c.xid::text::bigint as "xid!", c.pos, f.epoch as current,
                 pg_snapshot_xmin(pg_current_snapshot())::text::bigint as "horizon!"
             from notifier_cursor c cross join feed_epoch f
-            where c.epoch <> f.epoch or exists (
+            -- A moment far ahead is the mark of a clock that was wrong.
+            where not (c.moved_at > $1::timestamptz and c.moved_at < $1::timestamptz + interval '1 minute') and (c.epoch <> f.epoch or exists (
                 select from audit_entry e
                 where e.tenant_id = c.tenant_id and e.event_seq is not null and (e.xid, e.pos) > (c.xid, c.pos)
-                  and e.xid < pg_snapshot_xmin(pg_current_snapshot()))
+                  and e.xid < pg_snapshot_xmin(pg_current_snapshot())))
             order by c.moved_at
             limit 1
-            for update of c skip locked"#
+            for update of c skip locked"#,
+            Time(round) as _
         )
         .fetch_optional(&mut *transaction)
         .await?;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 
@@ -14,11 +15,11 @@ use crate::store::subscriptions::Subscriber;
 use crate::store::{Store, StoreError};
 
 /// Entries read at once.
-const BATCH: i64 = 200;
+const BATCH: i64 = 1000;
 /// How often it looks for what other processes committed.
 const POLL: Duration = Duration::from_millis(500);
-/// After a commit, others are let come together; under load it looks no more often than this.
-const GATHER: Duration = Duration::from_millis(20);
+/// After a commit, others are let come together: each turn is a commit of its own, which the commands would wait for.
+const GATHER: Duration = Duration::from_millis(250);
 /// The pause after a failure.
 const BACK_OFF: Duration = Duration::from_secs(1);
 
@@ -35,7 +36,8 @@ impl Scribe {
         while !self.cancel.is_cancelled() {
             commits.borrow_and_update();
             let pause = match self.write_all().await {
-                Ok(()) => {
+                Ok(true) => Duration::ZERO,
+                Ok(false) => {
                     tokio::select! {
                         () = self.cancel.cancelled() => return,
                         Ok(()) = commits.changed() => {}
@@ -55,17 +57,25 @@ impl Scribe {
         }
     }
 
-    /// Until nothing is left that may be read now.
-    async fn write_all(&self) -> Result<(), StoreError> {
+    /// One turn of each tenant that has something to tell; whether some of them have more than one turn takes.
+    async fn write_all(&self) -> Result<bool, StoreError> {
         self.store.ensure_notifier_cursors().await?;
-        while !self.cancel.is_cancelled() && self.turn().await? {}
-        Ok(())
+        let (round, mut more) = (self.clock.now(), false);
+        while !self.cancel.is_cancelled() {
+            match self.turn(round).await? {
+                Some(read) => more |= read >= BATCH,
+                None => break,
+            }
+        }
+        Ok(more)
     }
 
-    async fn turn(&self) -> Result<bool, StoreError> {
-        let Some(reading) = self.store.read_untold(BATCH).await? else {
-            return Ok(false);
+    /// How many entries were read; none when nobody who has not had a turn in this round has any.
+    async fn turn(&self, round: Timestamp) -> Result<Option<i64>, StoreError> {
+        let Some(reading) = self.store.read_untold(BATCH, round).await? else {
+            return Ok(None);
         };
+        let read = i64::try_from(reading.untold.len()).unwrap_or(BATCH);
         let (mut notifications, mut deliveries) = (Vec::new(), Vec::new());
         for untold in &reading.untold {
             let told = told(untold);
@@ -84,7 +94,7 @@ impl Scribe {
         if waits {
             self.wake.notify_one();
         }
-        Ok(true)
+        Ok(Some(read))
     }
 }
 
