@@ -10,6 +10,7 @@ use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, anyhow, bail, ensure};
 use sha2::{Digest as _, Sha256};
@@ -131,11 +132,24 @@ enum Keep {
     WhileRunning,
 }
 
+/// A process that has let go may have lent the lock, for an instant, to a child that it is starting.
+const LOCK_PATIENCE: Duration = Duration::from_millis(500);
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
+
 fn locked(dir: &Path) -> Result<File> {
     let path = dir.join("lock");
     let file = File::options().create(true).append(true).open(&path);
     let file = file.with_context(|| format!("cannot open {}", path.display()))?;
-    match file.try_lock() {
+    let tries = LOCK_PATIENCE.as_millis() / LOCK_PAUSE.as_millis();
+    let mut lock = file.try_lock();
+    for _ in 0..tries {
+        if !matches!(lock, Err(TryLockError::WouldBlock)) {
+            break;
+        }
+        std::thread::sleep(LOCK_PAUSE);
+        lock = file.try_lock();
+    }
+    match lock {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => bail!(
             "another `wrkflw dev` uses {}: stop it first, or start this one with --ephemeral or in another folder",

@@ -133,10 +133,11 @@ impl Jwks {
         {
             return None;
         }
-        let jwks = Arc::clone(self);
+        let (jwks, begun) = (Arc::clone(self), self.clock.now());
         Some(tokio::task::spawn_blocking(move || {
             let _turn = turn;
-            jwks.keep(jwks.download().and_then(|answer| KeySet::parse(&answer)));
+            let fetched = jwks.download().and_then(|answer| KeySet::parse(&answer));
+            jwks.keep(fetched, begun);
         }))
     }
 
@@ -150,15 +151,15 @@ impl Jwks {
         body.read_to_vec().map_err(|error| error.to_string())
     }
 
-    fn keep(&self, fetched: Result<KeySet, String>) {
-        let now = self.clock.now();
+    /// The keys are as old as the question that they answer, however long the answer took.
+    fn keep(&self, fetched: Result<KeySet, String>, begun: Timestamp) {
         let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
         held.attempt = Some(Attempt {
-            at: now,
+            at: begun,
             succeeded: fetched.is_ok(),
         });
         match fetched {
-            Ok(keys) => held.keys = Some((Arc::new(keys), now)),
+            Ok(keys) => held.keys = Some((Arc::new(keys), begun)),
             Err(error) => tracing::warn!(
                 url = self.url,
                 error,
