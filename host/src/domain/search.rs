@@ -246,7 +246,7 @@ fn read(
 }
 
 /// A sign, digits, and digits behind a point.
-fn is_decimal(text: &str) -> bool {
+pub(super) fn is_decimal(text: &str) -> bool {
     let digits = |part: &str| {
         (1..=DECIMAL_DIGITS_MAX).contains(&part.len())
             && part.bytes().all(|byte| byte.is_ascii_digit())

@@ -13,6 +13,7 @@ use crate::domain::instance::StateInstance;
 use crate::domain::json::Json;
 use crate::domain::question::{Occurrence, Source};
 use crate::domain::rejection::Rejection;
+use crate::domain::search::is_decimal;
 
 const TRANSITION: &str = "transition";
 /// The largest data of an instance, in bytes of canonical JSON.
@@ -22,8 +23,6 @@ const PUBLISHED_BYTES_MAX: usize = 64 * 1024;
 const PUBLISHED_MAX: usize = 32;
 const NOTES_MAX: usize = 32;
 const ATTRIBUTES_MAX: usize = 64;
-/// Digits of a decimal before and after its point: what PostgreSQL's numeric surely takes.
-const DECIMAL_DIGITS_MAX: usize = 100;
 
 impl Turn<'_> {
     pub(super) fn planned(
@@ -380,16 +379,4 @@ fn check_published(event: PublishedEvent) -> Result<Event, Fault> {
         name: event.name,
         data,
     })
-}
-
-fn is_decimal(text: &str) -> bool {
-    let digits = |part: &str| {
-        (1..=DECIMAL_DIGITS_MAX).contains(&part.len())
-            && part.bytes().all(|byte| byte.is_ascii_digit())
-    };
-    let unsigned = text.strip_prefix('-').unwrap_or(text);
-    match unsigned.split_once('.') {
-        Some((whole, fraction)) => digits(whole) && digits(fraction),
-        None => digits(unsigned),
-    }
 }
