@@ -88,7 +88,7 @@ pub const STRUCTURED_CONTENT_TYPE: &str = "application/cloudevents+json; charset
 impl CloudEvent {
     /// Fails only on an entry whose payload is no JSON, that is, on a damaged one.
     pub fn of(entry: &PublicEntry, naming: &Naming) -> Result<CloudEvent, JsonError> {
-        let payload = Json::parse(&entry.payload)?.node();
+        let payload = Node::parse(&entry.payload)?;
         let event_type = naming.event_type(&suffix(&entry.kind, &payload));
         let mut attributes = attributes(entry, entry.id, &event_type, naming);
         attributes.push(("sequence", format!("{:020}", entry.event_seq)));
@@ -147,23 +147,24 @@ impl CloudEvent {
 
     /// The whole event as one JSON document.
     pub fn structured(&self) -> Json {
-        let mut members: std::collections::BTreeMap<String, Node> = self
-            .attributes
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), Node::String(value.clone())))
-            .collect();
-        members.insert(
-            "datacontenttype".into(),
-            Node::String(DATA_CONTENT_TYPE.into()),
-        );
-        members.insert("data".into(), self.data.node());
-        Json::from(&Node::Object(members))
+        let texts = self.attributes.iter().map(|(name, value)| {
+            let value = Node::String(value.clone());
+            (*name, Json::from(&value))
+        });
+        let content_type = Json::from(&Node::String(DATA_CONTENT_TYPE.into()));
+        Json::object(texts.chain([
+            ("datacontenttype", content_type),
+            ("data", self.data.clone()),
+        ]))
     }
 }
 
 /// The name of an entry's type below the operator's prefix. Fails only on a damaged entry.
 pub fn suffix_of(entry: &PublicEntry) -> Result<String, JsonError> {
-    Ok(suffix(&entry.kind, &Json::parse(&entry.payload)?.node()))
+    Ok(match entry.kind == CUSTOM {
+        true => suffix(&entry.kind, &Node::parse(&entry.payload)?),
+        false => suffix(&entry.kind, &Node::Null),
+    })
 }
 
 fn suffix(kind: &str, payload: &Node) -> String {
@@ -224,16 +225,42 @@ fn origin(entry: &PublicEntry) -> Vec<(&'static str, String)> {
 
 /// What an event says of itself, with what consumers would otherwise have to look up.
 fn data(entry: &PublicEntry, own: Node) -> Json {
-    let mut context = json!({
-        "instance": entry.instance,
-        "revision": entry.revision,
-        "definition": entry.definition,
-        "entity": entry.entity,
-    });
+    let (definition, entity) = (&entry.definition, &entry.entity);
+    let mut context = vec![
+        ("instance", text(entry.instance.to_string())),
+        ("revision", number(entry.revision)),
+        (
+            "definition",
+            object([
+                ("key", text(definition.key.clone())),
+                ("version", number(definition.version)),
+            ]),
+        ),
+        (
+            "entity",
+            object([
+                ("type", text(entity.kind.clone())),
+                ("id", text(entity.id.clone())),
+            ]),
+        ),
+    ];
     if let Some(actor) = &entry.actor {
-        context["actor"] = json!(actor);
+        context.push(("actor", text(actor.clone())));
     }
-    Json::from(&own.merge(Json::of(&context).node()))
+    Json::from(&own.merge(object(context)))
+}
+
+fn text(text: String) -> Node {
+    Node::String(text)
+}
+
+fn number(number: u32) -> Node {
+    Node::Number(number.to_string())
+}
+
+fn object(members: impl IntoIterator<Item = (&'static str, Node)>) -> Node {
+    let named = |(name, value): (&str, _)| (name.to_owned(), value);
+    Node::Object(members.into_iter().map(named).collect())
 }
 
 #[cfg(test)]

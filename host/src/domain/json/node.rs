@@ -3,6 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
+use super::JsonError;
+use super::parse::parse;
+
 /// One JSON value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Node {
@@ -16,6 +19,11 @@ pub enum Node {
 }
 
 impl Node {
+    /// Reads any JSON text that can be kept.
+    pub fn parse(text: &str) -> Result<Node, JsonError> {
+        parse(text)
+    }
+
     /// Merges `patch` into this value (RFC 7396): members that are null there are removed here.
     #[must_use]
     pub fn merge(self, patch: Node) -> Node {
@@ -42,48 +50,64 @@ impl Node {
 
 impl fmt::Display for Node {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write(f)
+    }
+}
+
+impl Node {
+    /// Writes the canonical text.
+    pub(super) fn write(&self, out: &mut impl Write) -> fmt::Result {
         match self {
-            Node::Null => f.write_str("null"),
-            Node::Bool(value) => write!(f, "{value}"),
-            Node::Number(text) => f.write_str(text),
-            Node::String(text) => write_string(f, text),
+            Node::Null => out.write_str("null"),
+            Node::Bool(true) => out.write_str("true"),
+            Node::Bool(false) => out.write_str("false"),
+            Node::Number(text) => out.write_str(text),
+            Node::String(text) => write_string(out, text),
             Node::Array(items) => {
-                f.write_char('[')?;
+                out.write_char('[')?;
                 for (index, item) in items.iter().enumerate() {
                     if index > 0 {
-                        f.write_char(',')?;
+                        out.write_char(',')?;
                     }
-                    write!(f, "{item}")?;
+                    item.write(out)?;
                 }
-                f.write_char(']')
+                out.write_char(']')
             }
             Node::Object(members) => {
-                f.write_char('{')?;
+                out.write_char('{')?;
                 for (index, (name, value)) in members.iter().enumerate() {
                     if index > 0 {
-                        f.write_char(',')?;
+                        out.write_char(',')?;
                     }
-                    write_string(f, name)?;
-                    write!(f, ":{value}")?;
+                    write_string(out, name)?;
+                    out.write_char(':')?;
+                    value.write(out)?;
                 }
-                f.write_char('}')
+                out.write_char('}')
             }
         }
     }
 }
 
-fn write_string(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
-    f.write_char('"')?;
-    for character in text.chars() {
-        match character {
-            '"' => f.write_str("\\\"")?,
-            '\\' => f.write_str("\\\\")?,
-            '\n' => f.write_str("\\n")?,
-            '\r' => f.write_str("\\r")?,
-            '\t' => f.write_str("\\t")?,
-            control if control < ' ' => write!(f, "\\u{:04x}", u32::from(control))?,
-            other => f.write_char(other)?,
+/// Writes `text` as a JSON string in its one spelling.
+pub(super) fn write_string(out: &mut impl Write, text: &str) -> fmt::Result {
+    out.write_char('"')?;
+    let mut plain = 0;
+    for (at, byte) in text.bytes().enumerate() {
+        if byte != b'"' && byte != b'\\' && byte >= b' ' {
+            continue;
+        }
+        out.write_str(&text[plain..at])?;
+        plain = at + 1;
+        match byte {
+            b'"' => out.write_str("\\\"")?,
+            b'\\' => out.write_str("\\\\")?,
+            b'\n' => out.write_str("\\n")?,
+            b'\r' => out.write_str("\\r")?,
+            b'\t' => out.write_str("\\t")?,
+            control => write!(out, "\\u{control:04x}")?,
         }
     }
-    f.write_char('"')
+    out.write_str(&text[plain..])?;
+    out.write_char('"')
 }
