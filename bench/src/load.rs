@@ -83,6 +83,37 @@ impl Connection {
     }
 }
 
+impl Connection {
+    /// Sends a request and hands out whatever is answered; nothing where there is no body, or none of JSON.
+    pub(crate) async fn call(
+        &mut self,
+        method: hyper::Method,
+        path: &str,
+        token: &str,
+        body: Option<&Value>,
+    ) -> anyhow::Result<(hyper::StatusCode, Value)> {
+        let mut request = hyper::Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", &self.address);
+        if !token.is_empty() {
+            request = request.header("authorization", format!("Bearer {token}"));
+        }
+        if body.is_some() {
+            request = request.header("content-type", "application/json");
+        }
+        let body = body.map(Value::to_string).unwrap_or_default();
+        self.sender.ready().await?;
+        let response = self
+            .sender
+            .send_request(request.body(Full::new(Bytes::from(body)))?)
+            .await?;
+        let status = response.status();
+        let bytes = response.into_body().collect().await?.to_bytes();
+        Ok((status, serde_json::from_slice(&bytes).unwrap_or_default()))
+    }
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "the connection ends with its sender"
