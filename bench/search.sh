@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Searches by attributes over HTTP, on a private PostgreSQL filled with a million instances.
 #
-#   bench/search.sh [INSTANCES] [REQUESTS]     default 1000000 instances, 200 requests for each question
+#   bench/search.sh [INSTANCES] [REQUESTS] [SET]     default 1000000 instances, 200 requests for each question, searches
 #   SEARCH_DATABASE=postgres://... bench/search.sh     on a database of that server, made anew and dropped again
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 instances=${1:-1000000}
 requests=${2:-200}
+set=${3:-searches}
 port=18081
 profile=${PROFILE:-release}
 
@@ -45,9 +46,10 @@ for _ in $(seq 300); do
   kill -0 $host || { cat "$work/host.log" >&2; exit 1; }
   sleep 0.1
 done
-BENCH_AUTHOR=$(cd "$work" && wrkflw token author)
-export BENCH_AUTHOR
+for person in author reviewer reviewer2; do
+  export "BENCH_${person^^}=$(cd "$work" && wrkflw token $person)"
+done
 
-wrkflw-bench fill-search "$instances" | psql -q -v ON_ERROR_STOP=1 "$url"
-wrkflw-bench search --address 127.0.0.1:$port --count 20 >/dev/null # warm
-wrkflw-bench search --address 127.0.0.1:$port --count "$requests"
+wrkflw-bench fill-for "$set" "$instances" | psql -q -v ON_ERROR_STOP=1 "$url"
+wrkflw-bench search --set "$set" --address 127.0.0.1:$port --count 20 >/dev/null # warm
+wrkflw-bench search --set "$set" --address 127.0.0.1:$port --count "$requests"

@@ -25,10 +25,10 @@ enum Command {
     Fill { instances: u32 },
     /// Runs the two-review approval on wrkflw or another engine, over and over.
     Flows(flows::Flows),
-    /// Searches instances by their attributes.
+    /// Asks for searches or lists, page by page.
     Search(search::Search),
-    /// Prints the SQL that fills a database for searches.
-    FillSearch { instances: u32 },
+    /// Prints the SQL that fills a database for a set of them.
+    FillFor { set: search::Set, instances: u32 },
     /// Prints the script: the read and the commit statement of a decision.
     Statement { instances: u32 },
 }
@@ -40,7 +40,7 @@ async fn main() -> anyhow::Result<()> {
         Command::Fill { instances } => println(&statement::fill(instances)),
         Command::Flows(flows) => println(&flows.run().await?),
         Command::Search(search) => println(&search.run().await?),
-        Command::FillSearch { instances } => println(&search::fill(instances)),
+        Command::FillFor { set, instances } => println(&set.fill(instances)),
         Command::Statement { instances } => println(&statement::script(instances)),
     }
     Ok(())

@@ -1,32 +1,114 @@
-//! Searches by attributes over HTTP: the same question again and again, page by page, one caller.
+//! Searches and lists over HTTP: the same question again and again, page by page, one caller.
 
 use std::time::Instant;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
+use self::Person::{Author, Reviewer, SecondReviewer};
 use crate::load::{Connection, milliseconds};
 
-/// What is asked, and what for. The fill script says what there is to be found.
-const QUESTIONS: [(&str, &str); 9] = [
-    ("selective eq", "attribute.reference=REF-000500000"),
-    ("broad range", "attribute.amount=gt:1000"),
+/// What is asked, by whom and what for. The fill scripts say what there is to be found.
+type Question = (&'static str, Person, &'static str);
+
+/// Who asks.
+#[derive(Clone, Copy)]
+enum Person {
+    Author,
+    Reviewer,
+    SecondReviewer,
+}
+
+const SEARCHES: [Question; 9] = [
+    (
+        "selective eq",
+        Author,
+        "/v1/instances?attribute.reference=REF-000500000",
+    ),
+    (
+        "broad range",
+        Author,
+        "/v1/instances?attribute.amount=gt:1000",
+    ),
     (
         "narrow range",
-        "attribute.amount=gte:5000&attribute.amount=lt:5010",
+        Author,
+        "/v1/instances?attribute.amount=gte:5000&attribute.amount=lt:5010",
     ),
-    ("exact decimal", "attribute.amount=eq:1234.560"),
-    ("in", "attribute.region=in:EU,APAC"),
-    ("prefix", "attribute.reference=prefix:REF-0005"),
+    (
+        "exact decimal",
+        Author,
+        "/v1/instances?attribute.amount=eq:1234.560",
+    ),
+    ("in", Author, "/v1/instances?attribute.region=in:EU,APAC"),
+    (
+        "prefix",
+        Author,
+        "/v1/instances?attribute.reference=prefix:REF-0005",
+    ),
     (
         "with definition",
-        "definition=bench-returns&attribute.amount=gt:9000&attribute.region=EU",
+        Author,
+        "/v1/instances?definition=bench-returns&attribute.amount=gt:9000&attribute.region=EU",
     ),
-    ("only old ones", "attribute.region=OLD&include=attributes"),
+    (
+        "only old ones",
+        Author,
+        "/v1/instances?attribute.region=OLD&include=attributes",
+    ),
     (
         "flag and range",
-        "attribute.urgent=true&attribute.amount=lt:500",
+        Author,
+        "/v1/instances?attribute.urgent=true&attribute.amount=lt:500",
     ),
 ];
+
+const LISTS: [Question; 10] = [
+    ("all open tasks", Author, "/v1/tasks?view=all"),
+    ("offered to many", Reviewer, "/v1/tasks?view=available"),
+    ("offered to one", SecondReviewer, "/v1/tasks?view=available"),
+    ("mine", Reviewer, "/v1/tasks?view=mine"),
+    (
+        "high priority",
+        Reviewer,
+        "/v1/tasks?view=available&minPriority=4",
+    ),
+    (
+        "of a definition",
+        Reviewer,
+        "/v1/tasks?view=available&definition=bench-returns",
+    ),
+    (
+        "of a rare state",
+        Reviewer,
+        "/v1/tasks?view=available&state=Rare",
+    ),
+    ("instances", Author, "/v1/instances"),
+    ("running instances", Author, "/v1/instances?status=RUNNING"),
+    (
+        "of an entity",
+        Author,
+        "/v1/instances?entityType=bench-lists&entityId=1001",
+    ),
+];
+
+/// What can be asked for.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Set {
+    Searches,
+    Lists,
+}
+
+impl Set {
+    /// The statements that fill a database with this many instances to ask for.
+    pub(crate) fn fill(self, instances: u32) -> String {
+        let script = match self {
+            Set::Searches => include_str!("fill_search.sql"),
+            Set::Lists => include_str!("fill_lists.sql"),
+        };
+        script.replace("INSTANCES", &instances.to_string())
+    }
+}
+
 /// How many pages of an answer are read in a row.
 const PAGES_MAX: usize = 5;
 
@@ -35,9 +117,15 @@ pub(crate) struct Search {
     /// Where the host listens.
     #[arg(long, default_value = "127.0.0.1:8080")]
     address: String,
-    /// Bearer token of somebody who may read instances.
+    #[arg(long, value_enum, default_value_t = Set::Searches)]
+    set: Set,
+    /// Bearer tokens of people who may read instances and tasks, the two reviewers those offered to them.
     #[arg(long, env = "BENCH_AUTHOR")]
     author: String,
+    #[arg(long, env = "BENCH_REVIEWER", default_value = "")]
+    reviewer: String,
+    #[arg(long, env = "BENCH_REVIEWER2", default_value = "")]
+    second_reviewer: String,
     /// How many requests to measure for each question.
     #[arg(long, default_value_t = 200)]
     count: usize,
@@ -48,17 +136,26 @@ impl Search {
     pub(crate) async fn run(self) -> anyhow::Result<String> {
         let mut connection = Connection::open(&self.address).await?;
         let mut report = Vec::new();
-        for (name, question) in QUESTIONS {
-            let path = format!("/v1/instances?{question}");
+        let questions: &[Question] = match self.set {
+            Set::Searches => &SEARCHES,
+            Set::Lists => &LISTS,
+        };
+        for (name, person, path) in questions {
+            let token = match person {
+                Author => &self.author,
+                Reviewer => &self.reviewer,
+                SecondReviewer => &self.second_reviewer,
+            };
             let mut latencies = Vec::with_capacity(self.count);
             let (mut found, mut cursor, mut pages) = (0, None, 0);
             while latencies.len() < self.count {
                 let page = match &cursor {
-                    Some(cursor) => format!("{path}&after={cursor}"),
-                    None => path.clone(),
+                    Some(cursor) if path.contains('?') => format!("{path}&after={cursor}"),
+                    Some(cursor) => format!("{path}?after={cursor}"),
+                    None => (*path).to_owned(),
                 };
                 let begun = Instant::now();
-                let answer = connection.get(&self.author, &page).await?;
+                let answer = connection.get(token, &page).await?;
                 latencies.push(begun.elapsed());
                 if cursor.is_none() {
                     found = answer["data"].as_array().map_or(0, Vec::len);
@@ -71,16 +168,11 @@ impl Search {
             let at =
                 |quantile: usize| milliseconds(latencies[(latencies.len() - 1) * quantile / 100]);
             report.push(format!(
-                "search  {name:<16} {found:>3} lines  p50 {:>7} ms  p95 {:>7} ms",
+                "{name:<18} {found:>3} lines  p50 {:>7} ms  p95 {:>7} ms",
                 at(50),
                 at(95)
             ));
         }
         Ok(report.join("\n"))
     }
-}
-
-/// The statements that fill a database with this many instances.
-pub(crate) fn fill(instances: u32) -> String {
-    include_str!("fill_search.sql").replace("INSTANCES", &instances.to_string())
 }

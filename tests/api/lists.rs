@@ -206,6 +206,40 @@ async fn pages_of_tasks_end_with_the_newest() {
 }
 
 #[tokio::test]
+async fn what_few_tasks_pass_is_found_behind_the_many_that_do_not() {
+    let app = TestApp::start().await;
+    let first = id(&app.started("doc-1").await);
+    // Copies of it with ids before its own, more of them than are looked at in one step or in two.
+    let copies = "insert into instance
+        select (jsonb_populate_record(i, jsonb_build_object('id', c.id, 'entity_id', c.n))).*
+        from instance i, (select n, lpad(n::text, 32, '0')::uuid as id from generate_series(1, 700) n) c;
+        insert into state_instance
+        select (jsonb_populate_record(s, jsonb_build_object('id', c.id, 'instance_id', c.id, 'name', 'Elsewhere'))).*
+        from state_instance s, (select lpad(n::text, 32, '0')::uuid as id from generate_series(1, 700) n) c;
+        insert into task
+        select (jsonb_populate_record(t, jsonb_build_object('id', c.id, 'instance_id', c.id, 'state_id', c.id))).*
+        from task t, (select lpad(n::text, 32, '0')::uuid as id from generate_series(1, 700) n) c;
+        insert into task_candidate select tenant_id, kind, principal, c.id
+        from task_candidate, (select lpad(n::text, 32, '0')::uuid as id from generate_series(1, 700) n) c";
+    for statement in copies.split(';') {
+        sql(&app, statement).await;
+    }
+    for view in ["available", "all"] {
+        let path = format!("/v1/tasks?view={view}&state=Submitted");
+        let page = app.get("reviewer", &path).await.expect(200);
+        let found: Vec<_> = page["data"].as_array().expect("data").iter().collect();
+        assert_eq!(found.len(), 1, "{page}");
+        assert_eq!(found[0]["instanceId"], first);
+        assert!(page["page"]["next"].is_null(), "{page}");
+        let path = format!("/v1/tasks?view={view}&");
+        let all = read_all(&app, &path, "reviewer", 100).await;
+        let copies = all.iter().filter(|task| task.starts_with("0000"));
+        let distinct: BTreeSet<_> = copies.clone().collect();
+        assert_eq!((copies.count(), distinct.len()), (700, 700), "{view}");
+    }
+}
+
+#[tokio::test]
 async fn each_view_shows_its_tasks() {
     let app = TestApp::start().await;
     let first = app.started("doc-1").await;

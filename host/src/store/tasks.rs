@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
@@ -71,8 +72,16 @@ pub struct TaskSummary {
     pub initiator: String,
 }
 
+/// Open tasks that are looked at in one step, at first and at most: most pages are full after the first, and one whose
+/// filters few tasks pass takes larger steps.
+const STEP_MIN: i64 = 128;
+const STEP_MAX: i64 = 16_384;
+
 impl Store {
     /// Oldest first.
+    ///
+    /// The tasks of a view are read from an index in the order of the list, step by step until the page is full: a
+    /// single statement with all conditions would have to choose between that order and the conditions.
     pub async fn tasks(
         &self,
         tenant: TenantId,
@@ -83,32 +92,116 @@ impl Store {
             .filter(|absence| absence.person != filter.actor.id)
             .map(|absence| (absence.person.clone(), absence.definition.clone()))
             .unzip();
-        let rows = sqlx::query_file_as!(
-            TaskRow,
-            "src/store/tasks.sql",
-            tenant.0,
-            match filter.view {
-                View::Mine => "mine",
-                View::Available => "available",
-                View::All => "all",
-            },
-            filter.actor.id,
-            filter.definition,
-            filter.state,
-            filter.after,
-            filter.limit,
-            &absent,
-            &definitions as &[Option<String>],
-            filter.owner,
-            filter.label,
-            filter.min_priority,
-            filter.due_before.map(Time) as _
-        )
-        .fetch_all(&mut *self.reading(tenant).await?)
-        .await?;
-        let summary = |row: TaskRow| row.into_summary(filter);
-        rows.into_iter().map(summary).collect()
+        let people: Vec<String> = std::iter::once(filter.actor.id.clone())
+            .chain(absent.iter().cloned())
+            .collect();
+        let mut connection = self.reading(tenant).await?;
+        let mut found = Vec::new();
+        let (mut after, mut step) = (filter.after.unwrap_or_default(), STEP_MIN);
+        loop {
+            let connection = &mut *connection;
+            let open = open(connection, tenant, filter.view, &people, after, step).await?;
+            let wanted = filter.limit - i64::try_from(found.len()).unwrap_or(filter.limit);
+            let absent = (absent.as_slice(), definitions.as_slice());
+            for row in rows(connection, tenant, filter, &open, wanted, absent).await? {
+                found.push(row.into_summary(filter)?);
+            }
+            let is_full = i64::try_from(found.len()).is_ok_and(|found| found >= filter.limit);
+            match open.last() {
+                Some(last) if !is_full && i64::try_from(open.len()) == Ok(step) => after = *last,
+                _ => return Ok(found),
+            }
+            step = (step * 4).min(STEP_MAX);
+        }
     }
+}
+
+/// The next open tasks that may belong to a view of these people, in the order of lists.
+async fn open(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    view: View,
+    people: &[String],
+    after: Uuid,
+    most: i64,
+) -> Result<Vec<Uuid>, StoreError> {
+    let open = match view {
+        View::Mine => {
+            let mine = sqlx::query_scalar!(
+                "select id from task where tenant_id = $1 and status = 'CLAIMED' and owner = any($2) and id > $3
+                order by id limit $4",
+                tenant.0,
+                people,
+                after,
+                most
+            );
+            mine.fetch_all(connection).await?
+        }
+        View::Available => {
+            let offered = sqlx::query_scalar!(
+                r#"with place (kind, principal) as (
+                    select 'user', person from unnest($2::text[]) person
+                    union
+                    select 'group', group_id from membership
+                    where tenant_id = $1 and person_id = any($2) and valid_to is null
+                )
+                select distinct next.task_id as "id!" from place cross join lateral (
+                    select c.task_id from task_candidate c
+                    where c.tenant_id = $1 and c.kind = place.kind and c.principal = place.principal and c.task_id > $3
+                    order by c.task_id limit $4
+                ) next order by next.task_id limit $4"#,
+                tenant.0,
+                people,
+                after,
+                most
+            );
+            offered.fetch_all(connection).await?
+        }
+        View::All => {
+            let all = sqlx::query_scalar!(
+                "select id from task where tenant_id = $1 and status in ('PENDING', 'CLAIMED') and id > $2
+                order by id limit $3",
+                tenant.0,
+                after,
+                most
+            );
+            all.fetch_all(connection).await?
+        }
+    };
+    Ok(open)
+}
+
+/// Those of the open tasks that pass; `absent` are people and for which definitions.
+async fn rows(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    filter: &TaskFilter,
+    open: &[Uuid],
+    most: i64,
+    (absent, definitions): (&[String], &[Option<String>]),
+) -> Result<Vec<TaskRow>, StoreError> {
+    let rows = sqlx::query_file_as!(
+        TaskRow,
+        "src/store/tasks.sql",
+        tenant.0,
+        match filter.view {
+            View::Mine => "mine",
+            View::Available => "available",
+            View::All => "all",
+        },
+        filter.actor.id,
+        filter.definition,
+        filter.state,
+        open,
+        most,
+        absent,
+        definitions as _,
+        filter.owner,
+        filter.label,
+        filter.min_priority,
+        filter.due_before.map(Time) as _
+    );
+    Ok(rows.fetch_all(connection).await?)
 }
 
 /// A row of an inbox.

@@ -1,0 +1,32 @@
+-- As many running instances as asked for, with one open task each, in the tenant of the development host. Nine tenths
+-- of the tasks are offered to the reviewers, one in a thousand is offered to a second reviewer by name, and one in a
+-- hundred is claimed by somebody, one in ten thousand by the reviewer. As many instances again have ended.
+create temporary table place as select id as tenant from tenant where name = 'default';
+create temporary table filled as
+select n, ('018f' || lpad(to_hex(n), 8, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid as id,
+    timestamptz '2026-01-01' + n * interval '1 second' as at, n % 2 = 0 as ended, n / 2 as m
+from generate_series(1, 2 * INSTANCES) n;
+insert into instance (tenant_id, id, definition_key, definition_version, revision, status, outcome, ended_at, entity_type, entity_id,
+    initiator, requesters, data, started_at, updated_at, audit_seq, audit_head, event_seq, stays)
+select tenant, id, case when m % 10 = 0 then 'bench-returns' else 'bench-orders' end, 1, 1,
+    case when ended then 'COMPLETED' else 'RUNNING' end, case when ended then 'APPROVED' end, case when ended then at end,
+    'bench-lists', n::text, 'author', '{author}', '{}', at, at, 1, '\x00', 1, 1
+from place, filled;
+insert into state_instance (tenant_id, instance_id, id, ordinal, name, entered_at, predecessors, caller, needed, exclude, priority,
+    left_at)
+select tenant, id, id, 0, case when m % 1000 = 7 then 'Rare' else 'Work' end, at, '{}', 'author', 1, '{}', m % 5,
+    case when ended then at end
+from place, filled;
+insert into task (tenant_id, id, instance_id, state_id, ordinal, label, status, owner, candidates, created_at, claimed_at, ended_at)
+select tenant, id, id, id, 0, '',
+    case when ended then 'COMPLETED' when m % 100 = 1 then 'CLAIMED' else 'PENDING' end,
+    case when ended or m % 100 = 1 then case when m % 10000 = 1 then 'reviewer' else 'somebody' end end,
+    case when m % 1000 = 3 then '[{"id":"reviewer2","type":"user"}]' when m % 10 = 9 then '[{"id":"approvers","type":"group"}]'
+        else '[{"id":"reviewers","type":"group"}]' end,
+    at, case when ended or m % 100 = 1 then at end, case when ended then at end
+from place, filled;
+insert into task_candidate (tenant_id, kind, principal, task_id)
+select tenant, case when m % 1000 = 3 then 'user' else 'group' end,
+    case when m % 1000 = 3 then 'reviewer2' when m % 10 = 9 then 'approvers' else 'reviewers' end, id
+from place, filled where not ended;
+vacuum analyze instance; vacuum analyze state_instance; vacuum analyze task; vacuum analyze task_candidate;
