@@ -309,7 +309,7 @@ async fn who_lacks_a_permission_does_not_learn_what_exists() {
     let signer = Signer::ed25519("d");
     let provider = Provider::start(&[&signer]).await;
     let host = guarded(&world, &provider).await;
-    let token = signer.token(&claims("author", "default", &["no-such-role"]));
+    let token = signer.token(&claims("stranger", "default", &["no-such-role"]));
     let mut compared_count = 0;
     for operation in operations(&world.app).await {
         let (there, _) = compared(&host, &world, &operation, &token).await;

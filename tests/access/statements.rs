@@ -11,6 +11,10 @@ use crate::support::app::TestApp;
 /// Beginnings of statements that are meant for all tenants at once, and why.
 const ACROSS: &[(&str, &str)] = &[
     (
+        "select greatest(due_at, lease_until) as \"ready_at!: Time\" from recheck",
+        "a worker asks when the next is due",
+    ),
+    (
         "select (select count(*) from (select from outbox_event",
         "counts for metrics",
     ),

@@ -8,12 +8,16 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
+use wrkflw::domain::ids::TenantId;
+use wrkflw::sample::DOCUMENT_APPROVAL;
 
+use super::PATIENCE;
 use super::recorder::{Recorder, Replay, Statement};
 use super::statements;
 use crate::api::access::World;
+use crate::api::blurred;
 use crate::api::openapi::operations;
-use crate::support::app::{ADMIN, Host, TestApp, task_of};
+use crate::support::app::{ADMIN, Host, TestApp};
 
 /// Lists with each of their filters, and what no operation without parameters asks for.
 const FURTHER: &[&str] = &[
@@ -22,7 +26,7 @@ const FURTHER: &[&str] = &[
     "/v1/tasks?view=mine",
     "/v1/instances?definition=document-approval",
     "/v1/instances?status=RUNNING&initiator=author",
-    "/v1/instances?attribute.title=A%20plan",
+    "/v1/instances?attribute.title=A%20plan&include=attributes",
     "/v1/definitions/document-approval/versions",
     "/v1/entities/document/doc-1/history",
     "/v1/entities/document/doc-1/custody",
@@ -52,16 +56,50 @@ async fn read_all(world: &World, host: &Host) {
     let absence = json!({
         "substitute": "reviewer2", "activeFrom": "2100-01-01T00:00:00Z", "activeUntil": "2100-02-01T00:00:00Z",
     });
-    let made = host
-        .send("reviewer", "POST", absences, &[], Some(absence))
+    let dry = format!("{absences}?dryRun=true");
+    host.send("reviewer", "POST", &dry, &[], Some(absence.clone()))
+        .await
+        .expect(200);
+    host.send("reviewer", "POST", absences, &[], Some(absence))
         .await
         .expect(201);
     host.send("reviewer", "GET", absences, &[], None)
         .await
         .expect(200);
-    let id = made["id"].as_str().expect("an id");
-    host.send("reviewer", "DELETE", &format!("{absences}/{id}"), &[], None)
-        .await;
+    let many = json!({ "definition": "document-approval", "from": 1, "version": 2 });
+    let begun = host.send("admin", "POST", "/v1/migrations", &[], Some(many));
+    let begun = begun.await.expect(201);
+    let items = format!(
+        "/v1/operations/{}/items",
+        begun["id"].as_str().expect("an id")
+    );
+    host.send("admin", "GET", &items, &[], None)
+        .await
+        .expect(200);
+}
+
+/// What makes every list find something: an absence that lasts, an attribute, a second version, a refused attempt.
+async fn furnish(world: &World) {
+    const ROWS: &str = "insert into absence
+        (tenant_id, id, person_id, substitute_id, active_from, active_until, created_at, created_by)
+        select tenant_id, gen_random_uuid(), 'author', 'reviewer', now() - interval '1 hour', now() + interval '1 hour',
+            now() - interval '1 hour', 'author' from person where id = 'author';
+        insert into attribute (tenant_id, instance_id, name, type, text_value)
+        select tenant_id, id, 'title', 'text', 'A plan' from instance;
+        insert into attribute_declaration
+        select distinct tenant_id, 'title', definition_key, 'text' from instance;
+        insert into webhook_delivery
+        (tenant_id, subscription_id, message_id, notifies, instance_id, seq, created_at, due_at)
+        select s.tenant_id, s.id, i.id, false, i.id, 1, started_at, started_at
+        from instance i join subscription s on s.tenant_id = i.tenant_id";
+    let app = &world.app;
+    sqlx::raw_sql(ROWS)
+        .execute(app.database.admin_pool())
+        .await
+        .expect("furniture");
+    let config = json!({ "reviewers": "approvers" });
+    let second = app.publish("document-approval", DOCUMENT_APPROVAL, &config);
+    second.await.expect(201);
 }
 
 /// The statements that the sources send on the reader's connections.
@@ -86,7 +124,7 @@ fn of_readers() -> BTreeSet<String> {
     functions.retain(|(_, body)| body.contains(".reading(") || body.contains("&self.reader"));
     let reads = |sql: &String| {
         functions.iter().any(|(folder, body)| {
-            body.contains(sql.as_str())
+            body.contains(&format!("{sql}\""))
                 || body
                     .split('"')
                     .filter(|word| word.ends_with(".sql"))
@@ -116,13 +154,18 @@ async fn another_tenant_reads_nothing_with_the_very_same_statements() {
         .await
         .expect("a tenant");
     let recorder = Recorder::start(app.database.url()).await;
-    let host = app
-        .beside_at(recorder.url(), std::time::Duration::from_secs(30))
-        .await;
+    let (host, engine) = app.beside_with_engine(recorder.url(), PATIENCE).await;
     let instance = app.started("doc-7").await;
     app.decided("reviewer", &instance, json!({ "outcome": "APPROVE" }))
         .await;
+    furnish(&world).await;
     read_all(&world, &host).await;
+    let id = world.instance.parse().expect("an id");
+    let known = engine.store().knows_instance(TenantId(1), id).await;
+    assert!(
+        known.expect("an answer"),
+        "the first tenant has the number 1"
+    );
     let tables = statements::tables(app).await;
     let mut recorded = recorder.statements();
     recorded
@@ -273,14 +316,11 @@ async fn worked(world: &World) -> Vec<String> {
         ("admin", on_instance("cancel"), reason()),
         ("author", on_instance("restart"), json!({})),
     ];
-    let mut last = Value::Null;
     for (user, path, body) in steps {
         let answer = app.post(user, &path, body).await;
         assert!(answer.status < 300, "{path}: {}", answer.text);
-        shapes.push(shape(&answer.body));
-        last = answer.body;
+        shapes.push(shape(&blurred(&answer.body)));
     }
-    assert_eq!(task_of(&last).len(), 36);
     for user in ["admin", "author", "reviewer"] {
         for operation in operations(app).await {
             if operation.method == "get" && !operation.path.ends_with("/stream") {
@@ -290,7 +330,7 @@ async fn worked(world: &World) -> Vec<String> {
                     "{} {} {}",
                     operation.path,
                     answer.status,
-                    shape(&answer.body)
+                    shape(&blurred(&answer.body))
                 ));
             }
         }
@@ -351,5 +391,6 @@ async fn every_table_of_a_tenant_shows_its_reader_one_tenant() {
     .fetch_all(app.database.admin_pool())
     .await
     .expect("the catalogue");
-    assert!(past.is_empty(), "{past:?}");
+    // One does, for the sake of an index: it takes the tenant from the same setting, and is among the statements above.
+    assert_eq!(past, ["attribute_holders"]);
 }

@@ -75,11 +75,11 @@ impl World {
             .into_iter()
             .map(|id| (id.clone(), NOBODY.to_owned()))
             .chain([
-                ("authors".to_owned(), "no-group".to_owned()),
-                ("author".to_owned(), "no-person".to_owned()),
-                ("doc-1".to_owned(), "doc-none".to_owned()),
-                ("office".to_owned(), "no-office".to_owned()),
-                ("document-approval".to_owned(), "no-flow".to_owned()),
+                ("authors".to_owned(), "nogroup".to_owned()),
+                ("author".to_owned(), "nobody".to_owned()),
+                ("doc-1".to_owned(), "nothing".to_owned()),
+                ("office".to_owned(), "nowhere".to_owned()),
+                ("document-approval".to_owned(), "noflow".to_owned()),
             ])
             .collect();
         let segments = self.path(operation);

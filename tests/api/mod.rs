@@ -187,7 +187,7 @@ async fn claimed(app: &TestApp, user: &str, instance: &Value) -> String {
 
 /// The answer with what no two runs share replaced: ids by their number in the order of their
 /// appearance, moments, trace contexts, and whether it was a dry run.
-fn blurred(answer: &Value) -> Value {
+pub(crate) fn blurred(answer: &Value) -> Value {
     fn blur(value: &mut Value, ids: &mut Vec<String>) {
         match value {
             Value::Object(members) => {

@@ -1,6 +1,6 @@
 //! What handlers take from a request. Whatever cannot be read becomes a problem here, so handlers see good values only.
 
-use axum::body::Bytes;
+use axum::body::{Bytes, HttpBody as _};
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path as AxumPath, Request};
 use axum::http::request::Parts;
@@ -49,6 +49,10 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
             .headers()
             .get(header::CONTENT_TYPE)
             .is_some_and(|value| value.to_str().is_ok_and(is_json));
+        // A body that says how large it is need not come first.
+        if request.body().size_hint().lower() > BODY_BYTES_MAX as u64 {
+            return Err(too_large());
+        }
         let bytes = Bytes::from_request(request, app).await.map_err(unread)?;
         if bytes.is_empty() {
             return parse("{}");
@@ -71,10 +75,14 @@ fn unread(error: BytesRejection) -> Problem {
         return problem;
     }
     if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
-        let detail = format!("a body has at most {BODY_BYTES_MAX} bytes");
-        return Problem::new("too_large", detail);
+        return too_large();
     }
     Problem::new("malformed_request", "the body broke off")
+}
+
+fn too_large() -> Problem {
+    let detail = format!("a body has at most {BODY_BYTES_MAX} bytes");
+    Problem::new("too_large", detail)
 }
 
 /// `application/json` or a type built on it, whatever its parameters.
