@@ -204,6 +204,14 @@ fn blurred(reply: &Reply, path: &str, replaced: &[(String, String)]) -> String {
     if !request.is_empty() {
         text = text.replace(&request, "REQUEST");
     }
+    let moments: Vec<_> = text
+        .split(['"', ' '])
+        .filter(|word| word.parse::<jiff::Timestamp>().is_ok())
+        .map(str::to_owned)
+        .collect();
+    for moment in moments {
+        text = text.replace(&moment, "THEN");
+    }
     for (there, missing) in replaced {
         text = text.replace(there, "ID").replace(missing, "ID");
     }
