@@ -355,7 +355,11 @@ fn shape(value: &Value) -> String {
         Value::Object(members) => {
             let members: Vec<_> = members
                 .iter()
-                .map(|(name, value)| format!("{name}:{}", shape(value)))
+                // A cursor tells transactions, of which each database has its own.
+                .map(|(name, value)| match name.as_str() {
+                    "next" if value.is_string() => "next:cursor".to_owned(),
+                    _ => format!("{name}:{}", shape(value)),
+                })
                 .collect();
             format!("{{{}}}", members.join(","))
         }
