@@ -1,5 +1,6 @@
 //! HTTP by hand, byte for byte: what a well-behaved client would not send can be sent, too.
 
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 
 use serde_json::Value;
@@ -54,11 +55,12 @@ impl Reply {
 pub(super) fn request(line: &str, headers: &[(&str, &str)], body: &str) -> String {
     let mut text = format!("{line} HTTP/1.1\r\nhost: localhost\r\n");
     for (name, value) in headers {
-        text += &format!("{name}: {value}\r\n");
+        write!(text, "{name}: {value}\r\n").expect("a String takes every write");
     }
     if !body.is_empty() {
         let length = body.len();
-        text += &format!("content-type: application/json\r\ncontent-length: {length}\r\n");
+        let about = format!("content-type: application/json\r\ncontent-length: {length}\r\n");
+        text.push_str(&about);
     }
     text + "\r\n" + body
 }

@@ -20,7 +20,7 @@ mod tenants;
 use std::time::Duration;
 
 /// How long anything may take on a busy machine before it counts as not happening.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Whether the long versions are asked for.
 #[expect(

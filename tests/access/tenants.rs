@@ -138,7 +138,7 @@ fn of_readers() -> BTreeSet<String> {
             body.contains(&format!("{sql}\""))
                 || body
                     .split('"')
-                    .filter(|word| word.ends_with(".sql"))
+                    .filter(|word| Path::new(word).extension().is_some_and(|end| end == "sql"))
                     .any(|name| {
                         let file = name.rsplit('/').next().unwrap_or_default();
                         std::fs::read_to_string(folder.join(file)).is_ok_and(|text| text == *sql)
@@ -178,13 +178,9 @@ async fn another_tenant_reads_nothing_with_the_very_same_statements() {
         "the first tenant has the number 1"
     );
     let tables = statements::tables(app).await;
-    let mut recorded = recorder.statements();
-    recorded
-        .retain(|statement| statement.role == "wrkflw_reader" && touches(&statement.sql, &tables));
-    let seen: BTreeSet<_> = recorded
-        .iter()
-        .map(|statement| statement.sql.clone())
-        .collect();
+    let mut sent = recorder.statements();
+    sent.retain(|statement| statement.role == "wrkflw_reader" && touches(&statement.sql, &tables));
+    let seen: BTreeSet<_> = sent.iter().map(|statement| statement.sql.clone()).collect();
     let missing: Vec<_> = of_readers()
         .into_iter()
         .filter(|sql| touches(sql, &tables) && !seen.contains(sql))
@@ -195,11 +191,11 @@ async fn another_tenant_reads_nothing_with_the_very_same_statements() {
         missing.len()
     );
     assert!(seen.len() >= 25, "{} statements", seen.len());
-    compare(app, &recorded, &tables).await;
+    compare(app, &sent, &tables).await;
 }
 
 /// Sends each statement as the first tenant, as the other one, and as the other one where the first has nothing.
-async fn compare(app: &TestApp, recorded: &[Statement], tables: &BTreeSet<String>) {
+async fn compare(app: &TestApp, sent: &[Statement], tables: &BTreeSet<String>) {
     let tenant = async |name: &'static str| -> i32 {
         let id = sqlx::query_scalar("select id from tenant where name = $1").bind(name);
         id.fetch_one(app.database.admin_pool())
@@ -217,7 +213,7 @@ async fn compare(app: &TestApp, recorded: &[Statement], tables: &BTreeSet<String
             ))
             .await;
         let mut answers = Vec::new();
-        for statement in recorded {
+        for statement in sent {
             answers.push(replay.send(statement).await);
         }
         answers
@@ -234,7 +230,7 @@ async fn compare(app: &TestApp, recorded: &[Statement], tables: &BTreeSet<String
     let foreign = replay(other, "begin").await;
     let without = replay(other, &emptied).await;
     let mut telling: BTreeMap<&str, bool> = BTreeMap::new();
-    for (number, statement) in recorded.iter().enumerate() {
+    for (number, statement) in sent.iter().enumerate() {
         assert_eq!(
             foreign[number], without[number],
             "another tenant sees something with {statement:?}"
