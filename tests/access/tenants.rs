@@ -330,7 +330,9 @@ async fn worked(world: &World) -> Vec<String> {
     }
     for user in ["admin", "author", "reviewer"] {
         for operation in operations(app).await {
-            if operation.method == "get" && !operation.path.ends_with("/stream") {
+            // How far the feed reaches depends on the transactions of the whole server, those of other tests included.
+            let is_feed = operation.path.starts_with("/v1/events");
+            if operation.method == "get" && !is_feed {
                 let path = world.path(&operation);
                 let answer = app.get(user, &path).await;
                 shapes.push(format!(
