@@ -1,5 +1,6 @@
 //! Tests of wrkflw from the outside: one binary, one module per subject.
 
+mod access;
 mod api;
 mod audit;
 mod errands;

@@ -5,6 +5,7 @@
 //! the typed settings of the modules that use them; nothing is started or contacted.
 
 mod auth;
+mod connections;
 mod database;
 pub mod layers;
 mod nearest;
@@ -25,9 +26,11 @@ use crate::engine::SealKeys;
 use crate::outbox::settings::{KafkaSettings, Mode};
 use crate::webhook;
 pub use auth::AuthArgs;
+pub use connections::ConnectionArgs;
 pub use database::DatabaseArgs;
 pub use sandbox::SandboxArgs;
 pub use seal::SealArgs;
+pub use secrets::Hidden;
 
 /// What one process does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -109,7 +112,7 @@ pub struct Settings {
         value_delimiter = ',',
         hide_env_values = true
     )]
-    pub kafka_properties: Vec<String>,
+    pub kafka_properties: Vec<Hidden>,
     /// Before every event type
     #[arg(long, env = "WRKFLW_EVENT_PREFIX", default_value = "dev.wrkflw")]
     pub event_prefix: String,
@@ -120,6 +123,9 @@ pub struct Settings {
     /// File with certificates (PEM) that webhooks trust besides the public ones
     #[arg(long, env = "WRKFLW_WEBHOOK_CA_FILE", value_name = "FILE")]
     pub webhook_ca_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub connections: ConnectionArgs,
 
     /// How long a request may go on, in seconds
     #[arg(long, env = "WRKFLW_REQUEST_SECONDS_MAX", default_value_t = 10)]
@@ -195,7 +201,7 @@ impl Settings {
             properties: self
                 .kafka_properties
                 .iter()
-                .map(|text| secrets::property(text))
+                .map(|text| secrets::property(text.reveal()))
                 .collect::<Result<_, _>>()
                 .map_err(SettingsError)?,
         })

@@ -9,16 +9,16 @@ use super::*;
 use crate::support::app::{ADMIN, SECRET};
 
 /// What stands for the parameters of a path, of things that are there.
-struct World {
-    app: TestApp,
-    instance: String,
-    task: String,
+pub(crate) struct World {
+    pub(crate) app: TestApp,
+    pub(crate) instance: String,
+    pub(crate) task: String,
     subscription: String,
     notification: String,
 }
 
 impl World {
-    async fn new() -> World {
+    pub(crate) async fn new() -> World {
         let app = TestApp::start().await;
         app.put("admin", "/v1/calendars/office", office())
             .await
@@ -45,7 +45,8 @@ impl World {
         }
     }
 
-    fn path(&self, operation: &Operation) -> String {
+    /// The path of something that is there.
+    pub(crate) fn path(&self, operation: &Operation) -> String {
         let path = &operation.path;
         let id = match path.split('/').nth(2) {
             // No operation has this id: what is not there is not told apart from what is not theirs.
@@ -66,8 +67,31 @@ impl World {
         path.replace("{absence}", &self.instance)
     }
 
+    /// The path of something of the same kind that is not there, and what was replaced by what in it.
+    pub(crate) fn missing(&self, operation: &Operation) -> (String, Vec<(String, String)>) {
+        const NOBODY: &str = "00000000-0000-7000-8000-000000000000";
+        let ids = [&self.instance, &self.task, &self.subscription];
+        let replaced: Vec<_> = ids
+            .into_iter()
+            .map(|id| (id.clone(), NOBODY.to_owned()))
+            .chain([
+                ("authors".to_owned(), "nogroup".to_owned()),
+                ("author".to_owned(), "nobody".to_owned()),
+                ("doc-1".to_owned(), "nothing".to_owned()),
+                ("office".to_owned(), "nowhere".to_owned()),
+                ("document-approval".to_owned(), "noflow".to_owned()),
+            ])
+            .collect();
+        let segments = self.path(operation);
+        let segments = segments.split('/').map(|segment| {
+            let found = replaced.iter().find(|(there, _)| there == segment);
+            found.map_or(segment, |(_, missing)| missing)
+        });
+        (segments.collect::<Vec<_>>().join("/"), replaced)
+    }
+
     /// A body that the operation accepts.
-    fn body(&self, operation: &Operation) -> Option<Value> {
+    pub(crate) fn body(&self, operation: &Operation) -> Option<Value> {
         operation.described.get("requestBody")?;
         let last = operation.path.rsplit('/').next().expect("a segment");
         Some(match (last, operation.method.as_str()) {

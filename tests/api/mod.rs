@@ -4,7 +4,7 @@
 //! methods do not, and a count of everything stored.
 
 mod absences;
-mod access;
+pub(crate) mod access;
 mod actions;
 mod attributes;
 mod calendars;
@@ -20,7 +20,7 @@ mod lookups;
 mod managers;
 pub(crate) mod notifications;
 mod observed;
-mod openapi;
+pub(crate) mod openapi;
 mod operation;
 mod orphans;
 mod owners;
@@ -43,7 +43,7 @@ use crate::support::app::{Answer, Host, TestApp, task_of};
 use crate::support::guests;
 
 /// How many rows every table holds.
-async fn rows(app: &TestApp) -> BTreeMap<String, i64> {
+pub(crate) async fn rows(app: &TestApp) -> BTreeMap<String, i64> {
     let pool = app.database.admin_pool();
     let tables = "select table_name::text from information_schema.tables
         where table_schema = 'public' and table_type = 'BASE TABLE' order by 1";
@@ -187,7 +187,7 @@ async fn claimed(app: &TestApp, user: &str, instance: &Value) -> String {
 
 /// The answer with what no two runs share replaced: ids by their number in the order of their
 /// appearance, moments, trace contexts, and whether it was a dry run.
-fn blurred(answer: &Value) -> Value {
+pub(crate) fn blurred(answer: &Value) -> Value {
     fn blur(value: &mut Value, ids: &mut Vec<String>) {
         match value {
             Value::Object(members) => {

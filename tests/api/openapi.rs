@@ -79,9 +79,9 @@ const ROUTES: &[&str] = &[
 ];
 
 /// One operation of the document.
-pub(super) struct Operation {
-    pub(super) method: String,
-    pub(super) path: String,
+pub(crate) struct Operation {
+    pub(crate) method: String,
+    pub(crate) path: String,
     pub(super) described: Value,
 }
 
@@ -97,7 +97,7 @@ pub(super) async fn document(app: &TestApp) -> Value {
 }
 
 /// All operations of the API proper.
-pub(super) async fn operations(app: &TestApp) -> Vec<Operation> {
+pub(crate) async fn operations(app: &TestApp) -> Vec<Operation> {
     let all = all_operations(&document(app).await);
     all.into_iter()
         .filter(|one| one.path.starts_with("/v1/"))

@@ -1,15 +1,24 @@
 //! Every code of a problem is provoked here, and each answer has the form that is promised.
 
 use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::StatusCode;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures_util::future::{Either, select};
+use http_body_util::BodyExt as _;
 use jsonwebtoken::{EncodingKey, Header};
-use wrkflw::http::auth::AuthSettings;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
+use wrkflw::clock::Clock;
+use wrkflw::domain::cloudevent::Naming;
+use wrkflw::http::auth::{AuthSettings, Authenticator, Secret};
+use wrkflw::http::pace::Pace;
 use wrkflw::http::problem::CODES;
+use wrkflw::http::{App, router};
 use wrkflw::sample::DOCUMENT_APPROVAL;
 
 use super::*;
@@ -127,6 +136,41 @@ async fn of_requests(app: &TestApp) -> Vec<Asked> {
     let answer = app.publish("Wrong_Key", b"nonsense", &json!({})).await;
     asked.push(("/v1/definitions/Wrong_Key/versions".into(), answer));
     asked
+}
+
+/// A body that never comes, at a host that does not wait for it.
+async fn of_a_slow_body(app: &TestApp) -> Asked {
+    let path = "/v1/instances";
+    let auth = AuthSettings {
+        hs256_secret: Some(Secret::new(SECRET)),
+        ..AuthSettings::default()
+    };
+    let auth = Authenticator::new(auth, Clock::System).expect("sound settings");
+    let service = App::new(
+        app.engine.clone(),
+        Arc::new(auth),
+        Naming::default(),
+        "wrkflw.events".into(),
+        Arc::new(String::new),
+        CancellationToken::new(),
+    );
+    let body_max = Duration::from_millis(50);
+    let never = futures_util::stream::pending::<Result<String, Infallible>>();
+    let request = app.host().request("author", "POST", path);
+    let request = request
+        .header("content-type", "application/json")
+        .body(Body::from_stream(never));
+    let router = router(service.paced(Pace { body_max }));
+    let response = router.oneshot(request.expect("a request")).await;
+    let (parts, body) = response.expect("the router answers").into_parts();
+    let text = body.collect().await.expect("a body").to_bytes();
+    let answer = Answer {
+        status: parts.status.as_u16(),
+        headers: parts.headers,
+        body: serde_json::from_slice(&text).expect("JSON"),
+        text: String::from_utf8(text.to_vec()).expect("text"),
+    };
+    (path.to_owned(), answer)
 }
 
 async fn of_work(app: &TestApp) -> Vec<Asked> {
@@ -349,6 +393,7 @@ async fn every_code_is_answered_in_the_promised_form() {
     with_hostile(&app).await;
     let mut asked = of_tokens(&app).await;
     asked.extend(of_requests(&app).await);
+    asked.push(of_a_slow_body(&app).await);
     asked.extend(of_work(&app).await);
     asked.extend(of_migrations(&app).await);
     asked.extend(of_operation(&app).await);

@@ -11,6 +11,6 @@ pub(crate) mod receiver;
     clippy::disallowed_methods,
     reason = "the name of something thrown away is no id of the domain"
 )]
-fn unique() -> String {
+pub(crate) fn unique() -> String {
     uuid::Uuid::now_v7().simple().to_string()
 }

@@ -114,10 +114,10 @@ fn configure(
     database: String,
 ) -> Result<()> {
     url.clone_into(&mut settings.public_url);
-    settings.database.database_url = Some(database);
-    settings.auth.jwt_secret = Some(home.secret(JWT)?);
-    settings.seal.seal_keys = vec![format!("dev:{}", home.secret("seal.secret")?)];
-    settings.sandbox.artifact_key = Some(home.secret("artifact.secret")?);
+    settings.database.database_url = Some(database.into());
+    settings.auth.jwt_secret = Some(home.secret(JWT)?.into());
+    settings.seal.seal_keys = vec![format!("dev:{}", home.secret("seal.secret")?).into()];
+    settings.sandbox.artifact_key = Some(home.secret("artifact.secret")?.into());
     settings.sandbox.artifact_dir = Some(home.folder().join("artifacts"));
     settings.roles = vec![Role::Api, Role::Timers, Role::Notifier];
     // A receiver to try things with stands on this machine.

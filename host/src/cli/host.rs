@@ -128,11 +128,13 @@ impl Host {
                 render,
                 cancel.clone(),
             )
-            .reaching(settings.webhooks().reach);
+            .reaching(settings.webhooks().reach)
+            .paced(settings.connections.pace());
             host.streams = Some(app.tracker.clone());
             host.server = Some(tasks.spawn(http::server::serve(
                 listener,
                 http::router(app),
+                settings.connections.limits(),
                 cancel.clone(),
             )));
         }

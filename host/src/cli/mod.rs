@@ -28,7 +28,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use self::failure::{Exit, Failure};
 use self::output::{Format, Output};
@@ -138,12 +138,17 @@ pub fn main() -> ExitCode {
             in_path,
             under_cargo: variables.under_cargo,
         };
-        run(cli.command, output, &environment)
+        run(cli.command, &matches, output, &environment)
     });
     finish(output, result)
 }
 
-fn run(command: Command, output: Output, environment: &Environment) -> Result<()> {
+fn run(
+    command: Command,
+    matches: &ArgMatches,
+    output: Output,
+    environment: &Environment,
+) -> Result<()> {
     match command {
         Command::Dev(args) => dev::run(args, output, environment),
         Command::Serve(args) => serve::run(*args, output, environment),
@@ -155,7 +160,7 @@ fn run(command: Command, output: Output, environment: &Environment) -> Result<()
         Command::Audit(command) => audit::run(command, output),
         Command::Token(args) => token::run(&args, output, environment),
         Command::Plugin(command) => plugin::run(command, output, environment),
-        Command::Config(command) => settings::run(command, output),
+        Command::Config(command) => settings::run(&command, matches, output),
     }
 }
 

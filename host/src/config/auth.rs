@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use clap::Args;
 
-use crate::http::auth::{AuthSettings, Secret};
+use super::secrets::Hidden;
+use crate::http::auth::{AuthSettings, KeyAges, Secret};
 
 /// What tokens must be like.
 #[derive(Debug, Clone, Args)]
@@ -12,10 +13,19 @@ use crate::http::auth::{AuthSettings, Secret};
 pub struct AuthArgs {
     /// Secret that bearer tokens are signed with (HS256), 32 bytes at least. Set this or `jwks_url`
     #[arg(long, env = "WRKFLW_JWT_SECRET", hide_env_values = true)]
-    pub jwt_secret: Option<String>,
+    pub jwt_secret: Option<Hidden>,
     /// URL of the identity provider's key set
     #[arg(long, env = "WRKFLW_JWKS_URL", value_name = "URL")]
     pub jwks_url: Option<String>,
+    /// After how many seconds the key set is fetched anew
+    #[arg(long, env = "WRKFLW_JWKS_FRESH_SECONDS", value_name = "SECONDS", default_value_t = KeyAges::default().fresh.as_secs())]
+    pub jwks_fresh_seconds: u64,
+    /// For how many seconds keys serve while the provider cannot be asked; a withdrawn key lives no longer than that
+    #[arg(long, env = "WRKFLW_JWKS_KEPT_SECONDS", value_name = "SECONDS", default_value_t = KeyAges::default().kept_max.as_secs())]
+    pub jwks_kept_seconds: u64,
+    /// The fewest seconds between two questions to the provider, whatever keys tokens name
+    #[arg(long, env = "WRKFLW_JWKS_INTERVAL_SECONDS", value_name = "SECONDS", default_value_t = KeyAges::default().interval_min.as_secs())]
+    pub jwks_interval_seconds: u64,
     /// The only issuer (`iss`) whose tokens are accepted
     #[arg(long, env = "WRKFLW_JWT_ISSUER")]
     pub jwt_issuer: Option<String>,
@@ -42,8 +52,13 @@ impl AuthArgs {
             hs256_secret: self
                 .jwt_secret
                 .as_ref()
-                .map(|secret| Secret::new(secret.as_bytes())),
+                .map(|secret| Secret::new(secret.reveal().as_bytes())),
             jwks_url: self.jwks_url.clone(),
+            key_ages: KeyAges {
+                fresh: Duration::from_secs(self.jwks_fresh_seconds),
+                kept_max: Duration::from_secs(self.jwks_kept_seconds),
+                interval_min: Duration::from_secs(self.jwks_interval_seconds),
+            },
             issuer: self.jwt_issuer.clone(),
             audience: self.jwt_audience.clone(),
             tenant_claim: self.jwt_tenant_claim.clone(),

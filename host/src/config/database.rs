@@ -2,6 +2,7 @@
 
 use clap::Args;
 
+use super::secrets::Hidden;
 use super::{SettingsError, missing};
 use crate::store::PoolSizes;
 
@@ -16,7 +17,7 @@ pub struct DatabaseArgs {
         value_name = "URL",
         hide_env_values = true
     )]
-    pub database_url: Option<String>,
+    pub database_url: Option<Hidden>,
     /// Tenants that are made, with the default roles, when they are missing
     #[arg(
         long,
@@ -36,7 +37,8 @@ pub struct DatabaseArgs {
 impl DatabaseArgs {
     pub fn url(&self) -> Result<&str, SettingsError> {
         self.database_url
-            .as_deref()
+            .as_ref()
+            .map(Hidden::reveal)
             .ok_or_else(|| missing("database_url", "the host keeps everything in PostgreSQL"))
     }
 

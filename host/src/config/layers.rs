@@ -214,6 +214,7 @@ fn with_defaults(command: Command, values: &Values) -> Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Hidden;
     use clap::FromArgMatches as _;
 
     fn read(
@@ -291,7 +292,10 @@ mod tests {
     #[test]
     fn secrets_are_read_from_the_files_that_are_named() {
         let settings = read(&[], &[], "jwt_secret_file = \"FOLDER/secret\"").expect("settings");
-        assert_eq!(settings.auth.jwt_secret.as_deref(), Some("from-a-file"));
+        assert_eq!(
+            settings.auth.jwt_secret.as_ref().map(Hidden::reveal),
+            Some("from-a-file")
+        );
         let error =
             read(&[], &[("WRKFLW_JWT_SECRET_FILE", "/nowhere")], "").expect_err("no such file");
         assert!(error.contains("WRKFLW_JWT_SECRET_FILE"), "{error}");

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::secrets;
+use super::secrets::{self, Hidden};
 use crate::wasm::{Compiler, Settings};
 
 /// Limits of the sandbox; the defaults are safe.
@@ -58,7 +58,7 @@ pub struct SandboxArgs {
     pub artifact_dir: Option<PathBuf>,
     /// Authenticates machine code on disk: 64 hex digits. A secret; keep it out of `artifact_dir`
     #[arg(long, env = "WRKFLW_ARTIFACT_KEY", hide_env_values = true)]
-    pub artifact_key: Option<String>,
+    pub artifact_key: Option<Hidden>,
 }
 
 impl SandboxArgs {
@@ -99,7 +99,7 @@ impl SandboxArgs {
         };
         match (&self.artifact_dir, &self.artifact_key) {
             (None, _) => Ok(settings),
-            (Some(dir), Some(key)) => Ok(settings.keeping_artifacts(dir, secrets::artifact_key(key)?)),
+            (Some(dir), Some(key)) => Ok(settings.keeping_artifacts(dir, secrets::artifact_key(key.reveal())?)),
             (Some(_), None) => Err("artifact_dir needs artifact_key: machine code from disk is run only if it is authentic".into()),
         }
     }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 
-use super::{SettingsError, missing, secrets};
+use super::secrets::{self, Hidden};
+use super::{SettingsError, missing};
 use crate::engine::SealKeys;
 
 /// The keys by their names.
@@ -18,7 +19,7 @@ pub struct SealArgs {
         value_delimiter = ',',
         hide_env_values = true
     )]
-    pub seal_keys: Vec<String>,
+    pub seal_keys: Vec<Hidden>,
 }
 
 impl SealArgs {
@@ -26,7 +27,7 @@ impl SealArgs {
         let named: Vec<_> = self
             .seal_keys
             .iter()
-            .map(|text| secrets::seal_key(text))
+            .map(|text| secrets::seal_key(text.reveal()))
             .collect::<Result<_, _>>()
             .map_err(SettingsError)?;
         let (newest, _) = named
@@ -46,7 +47,10 @@ mod tests {
     use super::*;
 
     fn keys(named: &[&str]) -> Result<SealKeys, String> {
-        let seal_keys = named.iter().map(ToString::to_string).collect();
+        let seal_keys = named
+            .iter()
+            .map(|key| Hidden::from((*key).to_owned()))
+            .collect();
         SealArgs { seal_keys }.keys().map_err(|error| error.0)
     }
 

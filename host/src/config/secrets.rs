@@ -1,5 +1,30 @@
 //! Secrets have forms of their own. They are read here and not by clap, whose messages quote the value.
 
+use std::fmt;
+
+/// A setting that no log line, error or panic may show, even where somebody prints all settings.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Hidden(String);
+
+impl Hidden {
+    /// The secret itself, for the one place that needs it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl From<String> for Hidden {
+    fn from(text: String) -> Hidden {
+        Hidden(text)
+    }
+}
+
+impl fmt::Debug for Hidden {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Hidden")
+    }
+}
+
 /// The fewest bytes of a key.
 const KEY_BYTES_MIN: usize = 16;
 

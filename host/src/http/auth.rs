@@ -20,7 +20,7 @@ use serde_json::{Map, Value};
 pub use claims::{Claims, ROLE_CHARS_MAX, ROLES_MAX, SUBJECT_CHARS_MAX, TENANT_CHARS_MAX};
 pub use error::AuthError;
 pub(in crate::http) use settings::checked_secret;
-pub use settings::{AuthSettings, LEEWAY_MAX, SECRET_BYTES_MIN, Secret};
+pub use settings::{AuthSettings, KeyAges, LEEWAY_MAX, SECRET_BYTES_MIN, Secret};
 
 use crate::clock::Clock;
 use jwks::Jwks;
@@ -47,7 +47,7 @@ impl Authenticator {
     pub fn new(settings: AuthSettings, clock: Clock) -> Result<Authenticator, String> {
         let keys = match settings.check()? {
             KeySource::Secret(secret) => Keys::Secret(Arc::new(Key::from_secret(secret.bytes()))),
-            KeySource::Url(url) => Keys::Url(Jwks::new(url, clock.clone())),
+            KeySource::Url(url) => Keys::Url(Jwks::new(url, settings.key_ages, clock.clone())),
         };
         Ok(Authenticator {
             settings,

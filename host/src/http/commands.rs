@@ -15,7 +15,7 @@ use crate::domain::cloudevent::{CloudEvent, PublicEntry};
 use crate::domain::command::Command;
 use crate::domain::instance::Instance;
 use crate::domain::json::Json;
-use crate::engine::{Done, Identity, Rendered, Reply, Request};
+use crate::engine::{Done, Error, Identity, Rendered, Reply, Request};
 
 /// A started instance.
 #[derive(Debug, Serialize, ToSchema)]
@@ -54,6 +54,7 @@ pub async fn run(
     body: &Json,
 ) -> Result<Response, Problem> {
     let idempotency = options.idempotency(body);
+    let permission = command.permission();
     let render = |done: &Done<'_>| render(app, who, done);
     let request = Request {
         who,
@@ -65,7 +66,31 @@ pub async fn run(
         job: None,
         render: &render,
     };
-    Ok(respond(app.engine.execute(request).await?))
+    match app.engine.execute(request).await {
+        Ok(reply) => Ok(respond(reply)),
+        Err(error) => Err(permission_first(app, who, permission, error).await.into()),
+    }
+}
+
+/// What the caller is told of an error. Whoever lacks the permission learns that alone, and not what there is: the engine
+/// judges it once the instance is loaded, so what cannot be loaded is judged here.
+pub(super) async fn permission_first(
+    app: &App,
+    who: &Identity,
+    permission: &'static str,
+    error: Error,
+) -> Error {
+    let tells = matches!(
+        error,
+        Error::NotFound { .. } | Error::NoActiveVersion(_) | Error::Retired { .. }
+    );
+    if !tells {
+        return error;
+    }
+    match app.engine.permit(who, permission).await {
+        Ok(()) => error,
+        Err(refusal) => refusal,
+    }
 }
 
 pub(super) fn render(app: &App, who: &Identity, done: &Done<'_>) -> Rendered {

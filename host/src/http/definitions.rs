@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 use super::App;
 use super::extract::{Body, Caller, Path, Query};
 use super::instances::PageQuery;
+use super::pace;
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
 use super::svg;
@@ -125,6 +126,9 @@ fn read_config(bytes: &[u8]) -> Result<Json, Problem> {
 }
 
 fn broken(error: MultipartError) -> Problem {
+    if let Some(problem) = pace::problem(&error) {
+        return problem;
+    }
     let code = if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
         "too_large"
     } else {

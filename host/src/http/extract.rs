@@ -1,16 +1,17 @@
 //! What handlers take from a request. Whatever cannot be read becomes a problem here, so handlers see good values only.
 
-use axum::body::Bytes;
+use axum::body::{Bytes, HttpBody as _};
+use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path as AxumPath, Request};
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, header};
+use axum::http::{HeaderMap, StatusCode, header};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
 use utoipa::IntoParams;
 
-use super::App;
 use super::problem::Problem;
+use super::{App, pace};
 use crate::domain::json::Json;
 use crate::engine::{Idempotency, Identity, Trace};
 
@@ -48,12 +49,11 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
             .headers()
             .get(header::CONTENT_TYPE)
             .is_some_and(|value| value.to_str().is_ok_and(is_json));
-        let bytes = Bytes::from_request(request, app).await.map_err(|_| {
-            Problem::new(
-                "too_large",
-                format!("a body has at most {BODY_BYTES_MAX} bytes"),
-            )
-        })?;
+        // A body that says how large it is need not come first.
+        if request.body().size_hint().lower() > BODY_BYTES_MAX as u64 {
+            return Err(too_large());
+        }
+        let bytes = Bytes::from_request(request, app).await.map_err(unread)?;
         if bytes.is_empty() {
             return parse("{}");
         }
@@ -67,6 +67,22 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
             .map_err(|_| Problem::new("malformed_json", "the body is not UTF-8"))?;
         parse(text)
     }
+}
+
+/// Why a body could not be read to its end.
+fn unread(error: BytesRejection) -> Problem {
+    if let Some(problem) = pace::problem(&error) {
+        return problem;
+    }
+    if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
+        return too_large();
+    }
+    Problem::new("malformed_request", "the body broke off")
+}
+
+fn too_large() -> Problem {
+    let detail = format!("a body has at most {BODY_BYTES_MAX} bytes");
+    Problem::new("too_large", detail)
 }
 
 /// `application/json` or a type built on it, whatever its parameters.

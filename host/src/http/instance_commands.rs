@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::App;
-use super::commands::{Changed, Started, run};
+use super::commands::{Changed, Started, permission_first, run};
 use super::extract::{Body, Caller, DryRun, Options, Path, check_reason, check_size};
 use super::problem::Problem;
 use super::task_commands::ReasonBody;
@@ -100,6 +100,12 @@ pub(super) async fn restart(
     let successor = app
         .engine
         .successor(&who, ended, value.data, options.if_match);
-    let command = successor.await?;
+    let command = match successor.await {
+        Ok(command) => command,
+        Err(error) => {
+            let started = "instance:start";
+            return Err(permission_first(&app, &who, started, error).await.into());
+        }
+    };
     run(&app, &who, command, options, &canonical).await
 }

@@ -24,6 +24,7 @@ mod migrations;
 mod notifications;
 pub mod openapi;
 mod operations;
+pub mod pace;
 pub mod page;
 pub mod problem;
 mod search;
@@ -50,6 +51,7 @@ use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
 use self::auth::Authenticator;
+use self::pace::Pace;
 use self::problem::Problem;
 use crate::domain::cloudevent::Naming;
 use crate::domain::ids::TenantId;
@@ -70,6 +72,8 @@ pub struct App {
     pub topic: String,
     /// Where webhooks may lead.
     pub reach: Reach,
+    /// How slowly the bodies of requests may come.
+    pub pace: Pace,
     /// Renders the metrics.
     pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
     /// Cancelled when the host shuts down.
@@ -95,6 +99,7 @@ impl App {
             naming,
             topic,
             reach: Reach::default(),
+            pace: Pace::default(),
             metrics,
             cancel,
             tracker,
@@ -108,6 +113,12 @@ impl App {
         App { reach, ..self }
     }
 
+    /// Gives the bodies of requests so much time.
+    #[must_use]
+    pub fn paced(self, pace: Pace) -> App {
+        App { pace, ..self }
+    }
+
     /// Who a bearer token stands for.
     async fn identify(&self, authorization: Option<&str>) -> Result<Identity, Problem> {
         let claims = self
@@ -116,6 +127,7 @@ impl App {
             .await
             .map_err(|error| Problem {
                 challenge: error.www_authenticate(),
+                retry_after: error.retry_after(),
                 ..Problem::new(error.code(), error.to_string())
             })?;
         let tenant = if let Some(tenant) = self.tenants.get(&claims.tenant).await {
@@ -160,6 +172,7 @@ pub fn router(app: App) -> Router {
         Problem::new("method_not_allowed", "see /docs for what this path takes")
     })
     .layer(DefaultBodyLimit::max(extract::BODY_BYTES_MAX))
+    .layer(middleware::from_fn_with_state(app.clone(), pace::keep))
     .layer(tower_http::catch_panic::CatchPanicLayer::custom(
         layers::panicked,
     ))

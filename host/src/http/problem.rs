@@ -82,6 +82,7 @@ pub const CODES: &[(&str, u16, &str)] = &[
         405,
         "The resource does not take this method",
     ),
+    ("request_timeout", 408, "The request came too slowly"),
     ("task_taken", 409, "Somebody was faster"),
     ("instance_ended", 409, "The instance has ended"),
     ("instance_suspended", 409, "The instance is suspended"),

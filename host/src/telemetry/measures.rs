@@ -148,6 +148,14 @@ const MEASURES: &[Measure] = &[
     ),
     gauge("wrkflw_webhook_dead", "Deliveries that were given up."),
     gauge(
+        "wrkflw_http_connections",
+        "Connections of callers that are open.",
+    ),
+    counter(
+        "wrkflw_http_connections_ended_total",
+        "Connections of callers that the host ended or refused, by reason.",
+    ),
+    gauge(
         "wrkflw_pool_connections",
         "Database connections by role and state.",
     ),

@@ -5,6 +5,9 @@
 
 use axum::http::StatusCode;
 
+/// A provider that is back is asked again about as soon.
+const RETRY_AFTER_SECONDS: u32 = 10;
+
 /// Why a token was not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AuthError {
@@ -52,6 +55,11 @@ impl AuthError {
             | AuthError::Foreign { .. }
             | AuthError::Claim { .. } => StatusCode::UNAUTHORIZED,
         }
+    }
+
+    /// Seconds after which the same token may be good.
+    pub fn retry_after(&self) -> Option<u32> {
+        (*self == AuthError::Unavailable).then_some(RETRY_AFTER_SECONDS)
     }
 
     /// The `WWW-Authenticate` header of the answer; none when another token would not help.

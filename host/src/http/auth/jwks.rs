@@ -8,21 +8,15 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
 use axum::http::Uri;
-use jiff::{SignedDuration, Timestamp};
-use jsonwebtoken::Algorithm;
+use jiff::Timestamp;
+use jsonwebtoken::{Algorithm, AlgorithmFamily};
 use tokio::sync::{Mutex, OwnedMutexGuard};
 
 use super::error::AuthError;
 use super::keys::{Key, KeySet};
-use super::settings::is_loopback;
+use super::settings::{KeyAges, is_loopback};
 use crate::clock::Clock;
 
-/// Keys older than this are fetched again, in the background.
-const FRESH: SignedDuration = SignedDuration::from_mins(5);
-/// Keys older than this serve no longer.
-const KEPT_MAX: SignedDuration = SignedDuration::from_hours(24);
-/// Between two fetches lies at least this much.
-const FETCH_INTERVAL_MIN: SignedDuration = SignedDuration::from_secs(10);
 /// One fetch, from the name's resolution to the last byte.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
 /// The largest answer that is read.
@@ -31,6 +25,7 @@ const ANSWER_BYTES_MAX: u64 = 256 * 1024;
 /// The key set at a URL.
 pub(super) struct Jwks {
     url: String,
+    ages: KeyAges,
     agent: ureq::Agent,
     clock: Clock,
     held: RwLock<Held>,
@@ -58,7 +53,7 @@ enum Found {
 
 impl Jwks {
     /// `url` has been checked.
-    pub(super) fn new(url: &str, clock: Clock) -> Arc<Jwks> {
+    pub(super) fn new(url: &str, ages: KeyAges, clock: Clock) -> Arc<Jwks> {
         let on_this_machine = url
             .parse::<Uri>()
             .is_ok_and(|url| url.host().is_some_and(is_loopback));
@@ -72,6 +67,7 @@ impl Jwks {
         }
         Arc::new(Jwks {
             url: url.to_owned(),
+            ages,
             agent: config.build().new_agent(),
             clock,
             held: RwLock::default(),
@@ -85,6 +81,10 @@ impl Jwks {
         id: Option<&str>,
         algorithm: Algorithm,
     ) -> Result<Arc<Key>, AuthError> {
+        // No public set holds a secret, so there is nothing to ask the provider for.
+        if algorithm.family() == AlgorithmFamily::Hmac {
+            return Err(AuthError::Untrusted);
+        }
         match self.look(id, algorithm) {
             Found::Fresh(key) => return Ok(key),
             Found::Stale(key) => {
@@ -119,8 +119,8 @@ impl Jwks {
         };
         let age = self.since(*fetched_at);
         match keys.find(id, algorithm) {
-            Some(key) if age <= FRESH => Found::Fresh(Arc::clone(key)),
-            Some(key) if age <= KEPT_MAX => Found::Stale(Arc::clone(key)),
+            Some(key) if age <= self.ages.fresh => Found::Fresh(Arc::clone(key)),
+            Some(key) if age <= self.ages.kept_max => Found::Stale(Arc::clone(key)),
             _ => Found::Missing,
         }
     }
@@ -129,7 +129,7 @@ impl Jwks {
     fn fetch(self: &Arc<Jwks>, turn: OwnedMutexGuard<()>) -> Option<tokio::task::JoinHandle<()>> {
         if self
             .last_attempt()
-            .is_some_and(|attempt| self.since(attempt.at) < FETCH_INTERVAL_MIN)
+            .is_some_and(|attempt| self.since(attempt.at) < self.ages.interval_min)
         {
             return None;
         }
@@ -176,7 +176,7 @@ impl Jwks {
     }
 
     /// Absolute, so that a clock set back cannot make keys young for as long as it was wrong.
-    fn since(&self, then: Timestamp) -> SignedDuration {
-        self.clock.now().duration_since(then).abs()
+    fn since(&self, then: Timestamp) -> Duration {
+        self.clock.now().duration_since(then).unsigned_abs()
     }
 }

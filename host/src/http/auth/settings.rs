@@ -12,6 +12,8 @@ use axum::http::Uri;
 pub const SECRET_BYTES_MIN: usize = 32;
 /// The most that clocks of issuer and host may differ.
 pub const LEEWAY_MAX: Duration = Duration::from_mins(5);
+/// The longest that keys may serve unseen.
+const KEPT_MAX: Duration = Duration::from_hours(7 * 24);
 /// Claims whose meaning the token format has already given away.
 const REGISTERED_CLAIMS: [&str; 7] = ["iss", "sub", "aud", "exp", "nbf", "iat", "jti"];
 
@@ -35,6 +37,44 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// How old the keys of an identity provider may be.
+#[derive(Debug, Clone, Copy)]
+pub struct KeyAges {
+    /// Older ones are fetched again, in the background.
+    pub fresh: Duration,
+    /// Older ones serve no longer.
+    pub kept_max: Duration,
+    /// Between two fetches lies at least this much.
+    pub interval_min: Duration,
+}
+
+impl Default for KeyAges {
+    fn default() -> KeyAges {
+        KeyAges {
+            fresh: Duration::from_mins(5),
+            kept_max: Duration::from_hours(24),
+            interval_min: Duration::from_secs(10),
+        }
+    }
+}
+
+impl KeyAges {
+    /// Says what to mend.
+    fn check(&self) -> Result<(), String> {
+        if self.interval_min.is_zero() {
+            return Err("the identity provider would be asked for each token: jwks_interval_seconds is 1 at least".to_owned());
+        }
+        if self.fresh < self.interval_min || self.kept_max < self.fresh || self.kept_max > KEPT_MAX
+        {
+            return Err(format!(
+                "the ages of keys do not fit together: jwks_interval_seconds <= jwks_fresh_seconds <= jwks_kept_seconds <= {}",
+                KEPT_MAX.as_secs()
+            ));
+        }
+        Ok(())
+    }
+}
+
 /// How tokens are checked, and which of their claims say who acts.
 #[derive(Debug, Clone)]
 pub struct AuthSettings {
@@ -43,6 +83,8 @@ pub struct AuthSettings {
     /// Tokens are signed under a key of the set at this URL: `https`, or `http` on this machine. It is fetched through
     /// the proxy that the environment names, if any.
     pub jwks_url: Option<String>,
+    /// How old the keys of that set may be.
+    pub key_ages: KeyAges,
     /// The only `iss` accepted, when set.
     pub issuer: Option<String>,
     /// What `aud` must be or contain, when set.
@@ -62,6 +104,7 @@ impl Default for AuthSettings {
         AuthSettings {
             hs256_secret: None,
             jwks_url: None,
+            key_ages: KeyAges::default(),
             issuer: None,
             audience: None,
             tenant_claim: "tenant".to_owned(),
@@ -82,6 +125,7 @@ impl AuthSettings {
     /// Says what to mend, or where the keys come from.
     pub(super) fn check(&self) -> Result<KeySource<'_>, String> {
         self.check_claims()?;
+        self.key_ages.check()?;
         if self.leeway > LEEWAY_MAX {
             return Err(format!(
                 "the leeway is {} s; at most {} s are permitted",
@@ -233,6 +277,27 @@ mod tests {
                 "",
                 "{bad}"
             );
+        }
+    }
+
+    #[test]
+    fn ages_of_keys_fit_together() {
+        let seconds = Duration::from_secs;
+        let ages = |fresh, kept_max, interval_min| {
+            refusal(|settings| {
+                settings.jwks_url = Some("https://id.example/keys".to_owned());
+                settings.key_ages = KeyAges {
+                    fresh: seconds(fresh),
+                    kept_max: seconds(kept_max),
+                    interval_min: seconds(interval_min),
+                };
+            })
+        };
+        assert_eq!(ages(1, 1, 1), "");
+        assert!(ages(1, 1, 0).contains("jwks_interval_seconds"));
+        for (fresh, kept_max, interval_min) in [(1, 2, 2), (3, 2, 1), (1, 8 * 24 * 3600, 1)] {
+            let why = ages(fresh, kept_max, interval_min);
+            assert!(why.contains("do not fit together"), "{why}");
         }
     }
 

@@ -1,0 +1,182 @@
+//! Request bodies come at a pace. A client that sends a byte now and then would hold a request, and what it has sent of
+//! its body, for as long as it likes; here its time is over at some point, and its request is answered with 408.
+//!
+//! What a body may hold in all is bounded elsewhere, by the routes that read it.
+
+use std::error::Error;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::{Request, State};
+use axum::middleware::Next;
+use axum::response::Response;
+use hyper::body::{Frame, SizeHint};
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::App;
+use super::problem::Problem;
+
+/// The slowest that a body may come once its first time is used up.
+const BYTES_PER_SECOND_MIN: u64 = 16 * 1024;
+
+/// How long bodies may take.
+#[derive(Debug, Clone, Copy)]
+pub struct Pace {
+    /// From the end of the head to the last byte, besides a second for each 16 KiB that have come.
+    pub body_max: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Pace {
+        Pace {
+            body_max: Duration::from_secs(20),
+        }
+    }
+}
+
+/// The body came too slowly.
+#[derive(Debug, thiserror::Error)]
+#[error("the body came too slowly")]
+struct TooSlow;
+
+/// Lets the body of a request come no slower than the pace.
+pub(super) async fn keep(State(app): State<App>, request: Request, next: Next) -> Response {
+    let pace = app.pace;
+    next.run(request.map(|body| Body::new(Paced::new(body, pace))))
+        .await
+}
+
+/// The problem of a body that could not be read to its end, if it is that it came too slowly.
+pub(super) fn problem(error: &(dyn Error + 'static)) -> Option<Problem> {
+    let mut cause = Some(error);
+    while let Some(error) = cause {
+        if error.is::<TooSlow>() {
+            let kib = BYTES_PER_SECOND_MIN / 1024;
+            let detail = format!("the body came too slowly: send {kib} KiB a second at least");
+            return Some(Problem::new("request_timeout", detail));
+        }
+        cause = error.source();
+    }
+    None
+}
+
+struct Paced {
+    body: Body,
+    pace: Pace,
+    begun: Instant,
+    received: u64,
+    /// Made when the body first keeps its reader waiting; most never do.
+    alarm: Option<Pin<Box<Sleep>>>,
+}
+
+impl Paced {
+    fn new(body: Body, pace: Pace) -> Paced {
+        Paced {
+            body,
+            pace,
+            begun: Instant::now(),
+            received: 0,
+            alarm: None,
+        }
+    }
+
+    fn due(&self) -> Instant {
+        let earned = Duration::from_secs(self.received / BYTES_PER_SECOND_MIN);
+        self.begun + self.pace.body_max + earned
+    }
+
+    /// Whether its time is over; wakes the reader when it is.
+    fn is_over(&mut self, context: &mut Context<'_>) -> bool {
+        let due = self.due();
+        let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(due)));
+        if alarm.deadline() != due {
+            alarm.as_mut().reset(due);
+        }
+        alarm.as_mut().poll(context).is_ready()
+    }
+}
+
+impl HttpBody for Paced {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        let polled = Pin::new(&mut self.body).poll_frame(context);
+        match &polled {
+            Poll::Ready(Some(Ok(frame))) => {
+                self.received += frame.data_ref().map_or(0, |data| data.len() as u64);
+                polled
+            }
+            Poll::Ready(_) => polled,
+            Poll::Pending if self.is_over(context) => {
+                Poll::Ready(Some(Err(axum::Error::new(TooSlow))))
+            }
+            Poll::Pending => Poll::Pending,
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use http_body_util::BodyExt as _;
+    use tokio::sync::mpsc;
+    use tokio_stream::wrappers::ReceiverStream;
+
+    use super::*;
+
+    type Chunk = Result<Bytes, Infallible>;
+
+    fn paced(body_max: Duration) -> (mpsc::Sender<Chunk>, Paced) {
+        let (sender, receiver) = mpsc::channel(1);
+        let body = Body::from_stream(ReceiverStream::new(receiver));
+        (sender, Paced::new(body, Pace { body_max }))
+    }
+
+    async fn pass(sender: &mpsc::Sender<Chunk>, paced: &mut Paced, length: usize) {
+        let chunk = Ok(vec![0; length].into());
+        sender.send(chunk).await.expect("a reader");
+        paced.frame().await.expect("a frame").expect("data");
+    }
+
+    #[tokio::test]
+    async fn what_comes_earns_more_time() {
+        let (sender, mut paced) = paced(Duration::from_secs(20));
+        let first = paced.due();
+        for length in [16 * 1024, 16 * 1024, 16 * 1024, 100] {
+            pass(&sender, &mut paced, length).await;
+        }
+        assert_eq!(paced.due(), first + Duration::from_secs(3));
+        drop(sender);
+        assert!(paced.frame().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_body_that_stops_fails_when_its_time_is_over() {
+        let (sender, mut paced) = paced(Duration::from_millis(50));
+        pass(&sender, &mut paced, 100).await;
+        let failed = paced.frame().await.expect("a frame");
+        let problem = problem(&failed.expect_err("too slow")).expect("a problem");
+        assert_eq!(problem.code, "request_timeout");
+    }
+
+    #[test]
+    fn another_failure_is_not_taken_for_it() {
+        let broken = axum::Error::new(std::io::Error::other("broken off"));
+        assert!(problem(&broken).is_none());
+    }
+}

@@ -1,0 +1,322 @@
+//! Clients that are slow, that stop half-way, or that send what nobody should: each gets a clear answer or a closed
+//! connection, in bounded time, and the host stays as it was.
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpSocket, TcpStream};
+use tokio::task::JoinSet;
+
+use super::PATIENCE;
+use super::client::{Reply, exchange, request, rest};
+use super::host::Host;
+use crate::support::app::{SECRET, TestApp};
+
+/// What the host may have grown by, however it was treated.
+const GROWTH_KIB_MAX: u64 = 96 * 1024;
+
+/// A host of little patience.
+async fn impatient(app: &TestApp, further: &[(&str, &str)]) -> Host {
+    let secret = String::from_utf8(SECRET.to_vec()).expect("text");
+    let mut settings = vec![
+        ("jwt_secret", secret.as_str()),
+        ("head_seconds_max", "1"),
+        ("body_seconds_max", "1"),
+        ("unread_seconds_max", "2"),
+        ("idle_seconds_max", "2"),
+    ];
+    settings.retain(|(name, _)| !further.iter().any(|(own, _)| own == name));
+    settings.extend(further);
+    Host::start(app.database.url(), &settings).await
+}
+
+fn bearer(app: &TestApp) -> String {
+    format!("Bearer {}", app.host().token("admin"))
+}
+
+async fn connect(host: &Host) -> TcpStream {
+    TcpStream::connect(host.address)
+        .await
+        .expect("a connection")
+}
+
+/// Sends the text byte by byte, until the host has had enough; what it said.
+async fn dripped(host: &Host, begin: &str, drop_by_drop: &str) -> Reply {
+    let mut stream = connect(host).await;
+    stream.write_all(begin.as_bytes()).await.expect("sent");
+    let (mut reading, mut writing) = stream.split();
+    let drip = async {
+        for byte in drop_by_drop.as_bytes().iter().cycle() {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+            if writing.write_all(&[*byte]).await.is_err() {
+                return;
+            }
+        }
+    };
+    let mut received = Vec::new();
+    tokio::select! {
+        () = drip => {}
+        read = tokio::time::timeout(PATIENCE, reading.read_to_end(&mut received)) => {
+            drop(read.expect("the host ends the connection"));
+        }
+    }
+    Reply::parse(&received).unwrap_or_else(|| panic!("no answer in {received:?}"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_request_is_ended_with_408() {
+    let app = TestApp::empty().await;
+    let host = impatient(&app, &[]).await;
+    let bearer = bearer(&app);
+    let long = "a".repeat(2000);
+    let head = "GET /livez HTTP/1.1\r\nhost: localhost\r\n";
+    let body = format!(
+        "POST /v1/instances HTTP/1.1\r\nhost: localhost\r\nauthorization: {bearer}\r\ncontent-type: application/json\r\ncontent-length: 2000\r\n\r\n{{"
+    );
+    let chunked = body.replace("content-length: 2000", "transfer-encoding: chunked");
+    let chunked = format!("{}1\r\n{{\r\n", chunked.strip_suffix('{').expect("a brace"));
+    let upload = format!(
+        "POST /v1/definitions/a/versions HTTP/1.1\r\nhost: localhost\r\nauthorization: {bearer}\r\ncontent-type: multipart/form-data; boundary=b\r\ncontent-length: 2000\r\n\r\n--b\r\n"
+    );
+    let stalled = async |text: &str| {
+        let mut stream = connect(&host).await;
+        stream.write_all(text.as_bytes()).await.expect("sent");
+        let received = rest(&mut stream).await;
+        Reply::parse(&received).unwrap_or_else(|| panic!("no answer to {text} in {received:?}"))
+    };
+    let (of_head, of_body, of_upload, of_chunks, head_drip, body_drip) = tokio::join!(
+        stalled(head),
+        stalled(&body),
+        stalled(&upload),
+        stalled(&chunked),
+        dripped(&host, head, &long),
+        dripped(&host, &body, &long)
+    );
+    for (name, reply) in [("head", &of_head), ("head, dripping", &head_drip)] {
+        assert_eq!(reply.status, 408, "{name}");
+        assert_eq!(reply.header("connection"), Some("close"), "{name}");
+    }
+    let bodies = [
+        ("body", of_body),
+        ("upload", of_upload),
+        ("chunks", of_chunks),
+        ("body, dripping", body_drip),
+    ];
+    for (name, reply) in bodies {
+        assert_eq!(
+            (reply.status, reply.code().as_str()),
+            (408, "request_timeout"),
+            "{name}: {}",
+            reply.text
+        );
+    }
+    let ended = host
+        .measure("wrkflw_http_connections_ended_total{reason=\"slow_head\"}")
+        .await;
+    assert_eq!(ended, Some(2.0));
+    assert_eq!(host.ask("GET /readyz", &[], "").await.status, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn half_a_request_holds_nothing() {
+    let app = TestApp::empty().await;
+    let host = impatient(
+        &app,
+        &[("idle_seconds_max", "3600"), ("head_seconds_max", "3600")],
+    )
+    .await;
+    let bearer = bearer(&app);
+    let body = r#"{"definitionKey":"document-approval"}"#;
+    let whole = request("POST /v1/instances", &[("authorization", &bearer)], body);
+    for length in [0, 1, 20, whole.len() - body.len() - 1, whole.len() - 1] {
+        let mut stream = connect(&host).await;
+        stream
+            .write_all(&whole.as_bytes()[..length])
+            .await
+            .expect("sent");
+        stream.shutdown().await.expect("our half is closed");
+        let received = rest(&mut stream).await;
+        let status = Reply::parse(&received).map(|reply| reply.status);
+        assert!(
+            matches!(status, None | Some(400)),
+            "{length} bytes: {received:?}"
+        );
+    }
+    // Nor does a client that goes away without a word.
+    for length in [20, whole.len() - 1] {
+        let mut stream = connect(&host).await;
+        stream
+            .write_all(&whole.as_bytes()[..length])
+            .await
+            .expect("sent");
+        stream.set_zero_linger().expect("a socket");
+    }
+    let gone = async {
+        // The connection that asks is open itself.
+        while host.measure("wrkflw_http_connections").await != Some(1.0) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, gone)
+        .await
+        .expect("no connection is left");
+}
+
+/// A connection whose client takes little and reads nothing.
+async fn deaf(host: &Host) -> TcpStream {
+    let socket = TcpSocket::new_v4().expect("a socket");
+    socket.set_recv_buffer_size(4096).expect("a small buffer");
+    socket.connect(host.address).await.expect("a connection")
+}
+
+/// Fills the feed with events of so many bytes together, as if one commit had made them.
+async fn fill_feed(app: &TestApp) {
+    let entries = "insert into audit_entry
+        (tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, actor, payload, evidence, salt, occurred_at, hash, event_seq)
+        select tenant_id, stream_kind, stream_id, 1000 + n, gen_random_uuid(), type, revision, command_id, actor, payload, evidence, salt,
+            occurred_at, hash, 1000 + n
+        from audit_entry, generate_series(1, 20000) n where stream_kind = 'instance' and seq = 1";
+    sqlx::raw_sql(entries)
+        .execute(app.database.admin_pool())
+        .await
+        .expect("entries");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_nobody_reads_is_given_up() {
+    const DEAF: usize = 8;
+    let app = TestApp::start().await;
+    app.started("doc-1").await;
+    fill_feed(&app).await;
+    let host = impatient(&app, &[("idle_seconds_max", "60")]).await;
+    let bearer = bearer(&app);
+    let before = host.memory_kib();
+    let stream = request("GET /v1/events/stream", &[("authorization", &bearer)], "");
+    let many = request("GET /openapi.json", &[], "").repeat(100);
+    let mut clients = JoinSet::new();
+    for (number, text) in [stream, many].into_iter().cycle().take(DEAF).enumerate() {
+        let mut client = deaf(&host).await;
+        clients.spawn(async move {
+            // Once the host stops reading, not even all the questions can be sent.
+            let sending = tokio::time::timeout(PATIENCE, client.write_all(text.as_bytes()));
+            drop(sending.await.expect("the host breaks it off"));
+            (number, client)
+        });
+    }
+    let given_up = async {
+        let wanted = f64::from(u32::try_from(DEAF).expect("a small number"));
+        let mut most = before;
+        while host
+            .measure("wrkflw_http_connections_ended_total{reason=\"unread\"}")
+            .await
+            != Some(wanted)
+        {
+            most = most.max(host.memory_kib());
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        most
+    };
+    let most = tokio::time::timeout(PATIENCE, given_up)
+        .await
+        .expect("all of them are given up");
+    assert!(
+        most < before + GROWTH_KIB_MAX,
+        "{before} KiB before, {most} KiB at most"
+    );
+    // Each finds its connection broken when it looks at last.
+    while let Some(client) = clients.join_next().await {
+        let (number, mut client) = client.expect("no panic");
+        let received = rest(&mut client).await;
+        assert!(
+            received.len() < 4 * 1024 * 1024,
+            "client {number} was sent {} bytes",
+            received.len()
+        );
+    }
+}
+
+/// What is sent, and how it is met: by which status, and by which code where the API itself answers.
+struct TooMuch(&'static str, String, u16, &'static str);
+
+fn post(bearer: &str, headers: &str, body: &str) -> String {
+    format!(
+        "POST /v1/instances HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: {bearer}\r\ncontent-type: application/json\r\n{headers}\r\n{body}"
+    )
+}
+
+fn bodies(bearer: &str) -> Vec<TooMuch> {
+    let sized = |body: &str| {
+        let length = format!("content-length: {}\r\n", body.len());
+        post(bearer, &length, body)
+    };
+    let large = format!("{{\"a\":\"{}\"}}", "x".repeat(300_000));
+    let chunk = format!("{:x}\r\n{}\r\n", 100_000, "x".repeat(100_000));
+    let chunked = format!("{}0\r\n\r\n", chunk.repeat(3));
+    let chunked = post(bearer, "transfer-encoding: chunked\r\n", &chunked);
+    let huge = post(bearer, "content-length: 99999999999\r\n", "{");
+    let deep = |open: &str, close: &str, depth: usize| {
+        let inner = format!("{}1{}", open.repeat(depth), close.repeat(depth));
+        sized(&format!("{{\"data\":{inner}}}"))
+    };
+    let arrays = deep("[", "]", 50_000);
+    let objects = deep("{\"a\":", "}", 20_000);
+    let two = post(bearer, "content-length: 2\r\ncontent-length: 3\r\n", "{}");
+    let wordy = post(bearer, "content-length: x\r\n", "{}");
+    vec![
+        TooMuch("a large body", sized(&large), 413, "too_large"),
+        TooMuch("large chunks", chunked, 413, "too_large"),
+        TooMuch("a body said to be huge", huge, 413, "too_large"),
+        TooMuch("deep arrays", arrays, 400, "malformed_json"),
+        TooMuch("deep objects", objects, 400, "malformed_json"),
+        TooMuch("two lengths", two, 400, ""),
+        TooMuch("no length", wordy, 400, ""),
+    ]
+}
+
+fn heads(bearer: &str) -> Vec<TooMuch> {
+    let get = |path: &str, headers: &str| {
+        format!(
+            "GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\nauthorization: {bearer}\r\n{headers}\r\n"
+        )
+    };
+    let list = "/v1/instances";
+    let padded = |length: usize| get(list, &format!("x-padding: {}\r\n", "x".repeat(length)));
+    let endless = get(list, &format!("x-padding: {}", "x".repeat(3_000_000)));
+    let many: Vec<_> = (0..5_000).map(|number| format!("p{number}=1")).collect();
+    let many = get(&format!("{list}?{}", many.join("&")), "");
+    let same = get(&format!("{list}?{}", "limit=1&".repeat(3_000)), "");
+    let long = get(&format!("{list}/{}", "x".repeat(40_000)), "");
+    let longer = get(&format!("/v1/{}", "x".repeat(70_000)), "");
+    let later = "GET /livez HTTP/9.9\r\n\r\n".to_owned();
+    vec![
+        TooMuch("a large header", padded(17_000), 431, "headers_too_large"),
+        TooMuch("a larger header", padded(60_000), 431, ""),
+        TooMuch("many headers", get(list, &"x: y\r\n".repeat(200)), 431, ""),
+        TooMuch("a header without end", endless, 431, ""),
+        TooMuch("many parameters", many, 400, "malformed_request"),
+        TooMuch("the same parameter", same, 400, "malformed_request"),
+        TooMuch("a long path", long, 404, "not_found"),
+        TooMuch("a longer path", longer, 431, ""),
+        TooMuch("no HTTP", "hello\r\n\r\n".to_owned(), 400, ""),
+        TooMuch("another HTTP", later, 400, ""),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_too_much_is_refused_by_its_name() {
+    let app = TestApp::empty().await;
+    let host = impatient(&app, &[]).await;
+    let bearer = bearer(&app);
+    let before = host.memory_kib();
+    for TooMuch(name, text, status, code) in bodies(&bearer).into_iter().chain(heads(&bearer)) {
+        let received = exchange(host.address, text.as_bytes()).await;
+        let reply = Reply::parse(&received);
+        let reply = reply.unwrap_or_else(|| panic!("{name}: no answer in {received:?}"));
+        let met = (reply.status, reply.code());
+        assert_eq!(met, (status, code.to_owned()), "{name}: {}", reply.text);
+    }
+    let after = host.memory_kib();
+    assert!(
+        after < before + GROWTH_KIB_MAX,
+        "{before} KiB before, {after} KiB after"
+    );
+    assert_eq!(host.ask("GET /readyz", &[], "").await.status, 200);
+}

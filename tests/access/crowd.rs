@@ -1,0 +1,169 @@
+//! Far more connections than requests: what they cost, that they are closed in the end, and that they keep nobody out.
+
+use futures_util::future::join_all;
+use futures_util::{StreamExt as _, stream};
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
+
+use super::client::{Reply, request, rest};
+use super::host::Host;
+use super::{PATIENCE, soak};
+use crate::support::app::{SECRET, TestApp};
+
+/// Connections that are opened at the same time.
+const AT_ONCE: usize = 50;
+/// What one idle connection may cost the host.
+const IDLE_KIB_MAX: u64 = 32;
+
+async fn host(app: &TestApp, settings: &[(&str, &str)]) -> Host {
+    let secret = String::from_utf8(SECRET.to_vec()).expect("text");
+    let mut all = vec![("jwt_secret", secret.as_str())];
+    all.extend(settings);
+    Host::start(app.database.url(), &all).await
+}
+
+/// Opens so many connections, and sends this on each.
+async fn open(host: &Host, count: usize, text: &str) -> Vec<TcpStream> {
+    let opening = stream::iter(0..count).map(async |_| {
+        let mut stream = TcpStream::connect(host.address)
+            .await
+            .expect("a connection");
+        stream.write_all(text.as_bytes()).await.expect("sent");
+        stream
+    });
+    opening.buffer_unordered(AT_ONCE).collect().await
+}
+
+/// Waits until the host has taken so many connections, besides the one that asks.
+async fn taken(host: &Host, count: usize) {
+    let count = f64::from(u32::try_from(count + 1).expect("a small number"));
+    let taken = async {
+        while host.measure("wrkflw_http_connections").await != Some(count) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, taken)
+        .await
+        .expect("all are taken");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn idle_connections_cost_little_and_are_closed() {
+    let crowd = if soak() { 10_000 } else { 1_000 };
+    let app = TestApp::empty().await;
+    let idle_seconds = if soak() { "60" } else { "10" };
+    let host = host(&app, &[("idle_seconds_max", idle_seconds)]).await;
+    let bearer = format!("Bearer {}", app.host().token("admin"));
+    let others = async || {
+        let asking = (0..10).map(|_| async {
+            host.ask("GET /v1/instances", &[("authorization", &bearer)], "")
+                .await
+        });
+        let replies = join_all(asking).await;
+        assert!(replies.iter().all(|reply| reply.status == 200));
+    };
+    others().await;
+    let before = host.memory_kib();
+    // Half of them have asked once, half have never said a word.
+    let (mut quiet, silent) = (
+        open(&host, crowd / 2, &request("GET /livez", &[], "")).await,
+        open(&host, crowd / 2, "").await,
+    );
+    quiet.extend(silent);
+    let during = host.memory_kib();
+    others().await;
+    let bound = before + 16 * 1024 + IDLE_KIB_MAX * u64::try_from(crowd).expect("a small number");
+    assert!(
+        during < bound,
+        "{before} KiB before, {during} KiB with {crowd} idle connections"
+    );
+    let ends = join_all(quiet.iter_mut().map(rest)).await;
+    let answered = ends.iter().filter(|end| {
+        Reply::parse(end).is_some_and(|reply| reply.status == 200 && reply.text == "ok\n")
+    });
+    assert_eq!(answered.count(), crowd / 2);
+    assert_eq!(
+        ends.iter().filter(|end| end.is_empty()).count(),
+        crowd / 2,
+        "closed without a word"
+    );
+    let closed = host
+        .measure("wrkflw_http_connections_ended_total{reason=\"idle\"}")
+        .await;
+    assert_eq!(
+        closed,
+        Some(f64::from(u32::try_from(crowd).expect("a small number")))
+    );
+    others().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn idle_connections_make_room_for_others() {
+    const PLACES: usize = 40;
+    let app = TestApp::empty().await;
+    let places = PLACES.to_string();
+    let settings = [
+        ("connections_max", places.as_str()),
+        ("idle_seconds_max", "3600"),
+    ];
+    let host = host(&app, &settings).await;
+    let mut idle = open(&host, PLACES - 1, "").await;
+    taken(&host, PLACES - 1).await;
+    let newest = TcpStream::connect(host.address)
+        .await
+        .expect("a connection");
+    // All places are taken. Somebody new comes, is told to come back at worst, and gets in as soon as one of the idle
+    // ones has been idle for long enough.
+    let served = async {
+        loop {
+            let reply = host.ask("GET /livez", &[], "").await;
+            match reply.status {
+                200 => return,
+                503 => assert_eq!(reply.header("retry-after"), Some("1")),
+                status => panic!("{status}"),
+            }
+        }
+    };
+    tokio::time::timeout(PATIENCE, served)
+        .await
+        .expect("there is room in the end");
+    assert!(rest(&mut idle[0]).await.is_empty(), "an idle one has left");
+    drop(newest);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_house_says_so_at_once() {
+    const PLACES: usize = 10;
+    let app = TestApp::empty().await;
+    let places = PLACES.to_string();
+    let settings = [
+        ("connections_max", places.as_str()),
+        ("head_seconds_max", "3600"),
+    ];
+    let host = host(&app, &settings).await;
+    // Each has begun a request: none of them is idle.
+    let mut busy = open(&host, PLACES, "GET /livez HTTP/1.1\r\nhost: localhost\r\n").await;
+    let refused = async {
+        loop {
+            let reply = host.ask("GET /livez", &[], "").await;
+            if reply.status == 503 {
+                return reply;
+            }
+        }
+    };
+    let refused = tokio::time::timeout(PATIENCE, refused)
+        .await
+        .expect("a refusal");
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    // What they began is answered all the same.
+    busy[0]
+        .write_all(b"connection: close\r\n\r\n")
+        .await
+        .expect("sent");
+    let reply = Reply::parse(&rest(&mut busy[0]).await).expect("an answer");
+    assert_eq!((reply.status, reply.text.as_str()), (200, "ok\n"));
+    let refusals = host
+        .measure("wrkflw_http_connections_ended_total{reason=\"no_room\"}")
+        .await;
+    assert!(refusals.is_some_and(|count| count >= 1.0));
+}

@@ -1,0 +1,218 @@
+//! Keys that change, and a provider that fails in every way it can, met by the program itself.
+
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+
+use super::PATIENCE;
+use super::host::Host;
+use super::provider::{Answer, Provider};
+use super::signer::{AUDIENCE, ISSUER, Signer, claims};
+use crate::support::app::TestApp;
+
+/// A host that trusts this provider's keys.
+async fn trusting(app: &TestApp, provider: &Provider, ages: &[(&str, &str)]) -> Host {
+    let mut settings = vec![
+        ("jwks_url", provider.url.as_str()),
+        ("jwt_issuer", ISSUER),
+        ("jwt_audience", AUDIENCE),
+    ];
+    settings.extend(ages);
+    Host::start(app.database.url(), &settings).await
+}
+
+/// How a token of this signer is met: the status, and the code of a problem.
+async fn met(host: &Host, signer: &Signer) -> (u16, String) {
+    let token = signer.token(&claims("author", "default", &["user"]));
+    let reply = host
+        .ask("GET /v1/instances", &[("authorization", &token)], "")
+        .await;
+    let again = reply.header("retry-after").is_some();
+    assert_eq!(again, reply.status == 503, "{}", reply.text);
+    (reply.status, reply.code())
+}
+
+fn refused() -> (u16, String) {
+    (401, "token_untrusted".to_owned())
+}
+
+fn unavailable() -> (u16, String) {
+    (503, "token_keys_unavailable".to_owned())
+}
+
+/// Asks until a token of this signer is met so.
+async fn until(host: &Host, signer: &Signer, wanted: (u16, String)) {
+    let asking = async {
+        while met(host, signer).await != wanted {
+            tokio::task::yield_now().await;
+        }
+    };
+    let asked = tokio::time::timeout(PATIENCE, asking).await;
+    asked.unwrap_or_else(|_| panic!("a token of {} is not met with {wanted:?}", signer.id));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_come_and_go_with_the_provider() {
+    let app = TestApp::empty().await;
+    let (old, new) = (Signer::es256("old"), Signer::ed25519("new"));
+    let provider = Provider::start(&[&old]).await;
+    let ages = [("jwks_fresh_seconds", "1"), ("jwks_interval_seconds", "1")];
+    let host = trusting(&app, &provider, &ages).await;
+    assert_eq!(met(&host, &old).await.0, 200);
+    // The new one appears beside the old one: it is fetched because a token names it.
+    provider.publish(&[&old, &new]);
+    until(&host, &new, (200, String::new())).await;
+    assert_eq!(met(&host, &old).await.0, 200);
+    // The old one is withdrawn: it ends with a refresh that nobody has to ask for by a new name.
+    provider.publish(&[&new]);
+    until(&host, &old, refused()).await;
+    assert_eq!(met(&host, &new).await.0, 200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn known_keys_outlive_an_outage_for_the_stated_time() {
+    const KEPT_SECONDS: u64 = 6;
+    let app = TestApp::empty().await;
+    let signer = Signer::ed25519("k");
+    let provider = Provider::start(&[&signer]).await;
+    let kept = KEPT_SECONDS.to_string();
+    let ages = [
+        ("jwks_fresh_seconds", "1"),
+        ("jwks_interval_seconds", "1"),
+        ("jwks_kept_seconds", kept.as_str()),
+    ];
+    let host = trusting(&app, &provider, &ages).await;
+    until(&host, &signer, (200, String::new())).await;
+    provider.answer(Answer::Status(502));
+    // From here on no fetch succeeds: the keys are as old as this at least.
+    let (down, before) = (Instant::now(), provider.hits());
+    let mut served = 0;
+    let ended = loop {
+        match met(&host, &signer).await {
+            (200, _) => served += 1,
+            other => break other,
+        }
+        assert!(
+            down.elapsed() < PATIENCE,
+            "the keys of a silent provider serve for ever"
+        );
+    };
+    assert_eq!(ended, unavailable());
+    assert!(
+        served > 0,
+        "no token was accepted while the provider was down"
+    );
+    assert!(
+        provider.hits() > before,
+        "the provider was asked again meanwhile"
+    );
+    // The keys were young when it went down: a second at most beyond their freshness, and the clock's whole seconds.
+    assert!(
+        down.elapsed() > Duration::from_secs(KEPT_SECONDS - 4),
+        "{:?}",
+        down.elapsed()
+    );
+    provider.publish(&[&signer]);
+    until(&host, &signer, (200, String::new())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_bad_answer_replaces_no_key() {
+    let app = TestApp::empty().await;
+    let (known, stranger) = (Signer::ed25519("known"), Signer::ed25519("stranger"));
+    let provider = Provider::start(&[&known]).await;
+    let host = trusting(&app, &provider, &[("jwks_interval_seconds", "1")]).await;
+    assert_eq!(met(&host, &known).await.0, 200);
+    let padded = format!(
+        "{}{}",
+        super::provider::set(&[&stranger]),
+        " ".repeat(300 * 1024)
+    );
+    let answers = [
+        ("down", Answer::Status(503)),
+        (
+            "not JSON",
+            Answer::Text("<html>maintenance</html>".to_owned()),
+        ),
+        ("no key", Answer::Text(r#"{"keys":[]}"#.to_owned())),
+        (
+            "a secret",
+            Answer::Text(r#"{"keys":[{"kty":"oct","kid":"stranger","k":"AAAA"}]}"#.to_owned()),
+        ),
+        ("too large", Answer::Text(padded)),
+        ("endless", Answer::Endless),
+        ("elsewhere", Answer::Redirect(provider.elsewhere.clone())),
+        ("silence", Answer::Silence),
+    ];
+    for (name, answer) in answers {
+        provider.answer(answer);
+        let before = provider.hits();
+        // The first tokens fall into the interval since the last question.
+        let asking = async {
+            while provider.hits() == before {
+                met(&host, &stranger).await;
+            }
+        };
+        let asked = tokio::time::timeout(PATIENCE, asking).await;
+        asked.unwrap_or_else(|_| panic!("{name}: the provider is not asked again"));
+        until(&host, &stranger, unavailable()).await;
+        assert_eq!(met(&host, &known).await.0, 200, "{name}");
+        assert_eq!(met(&host, &stranger).await, unavailable(), "{name}");
+    }
+    assert_eq!(provider.followed(), 0, "no redirect is followed");
+    let log = host.log();
+    assert!(
+        log.contains("the keys of the identity provider could not be fetched"),
+        "{log}"
+    );
+    provider.publish(&[&known, &stranger]);
+    until(&host, &stranger, (200, String::new())).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_silent_provider_holds_up_nobody_whose_key_is_known() {
+    let app = TestApp::empty().await;
+    let (known, stranger) = (Signer::ed25519("known"), Signer::es256("stranger"));
+    let provider = Provider::start(&[&known]).await;
+    let host = trusting(&app, &provider, &[("jwks_interval_seconds", "1")]).await;
+    until(&host, &known, (200, String::new())).await;
+    provider.answer(Answer::Silence);
+    let waiting = until(&host, &stranger, unavailable());
+    let served = async {
+        provider.asked(provider.hits() + 1).await;
+        for _ in 0..20 {
+            assert_eq!(met(&host, &known).await.0, 200);
+        }
+    };
+    // Who has an unknown key is answered as well, when the provider's time is over.
+    tokio::join!(waiting, served);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn invented_keys_are_no_way_to_flood_the_provider() {
+    const TOKENS: usize = 400;
+    const AT_ONCE: usize = 40;
+    let app = TestApp::empty().await;
+    let known = Signer::ed25519("known");
+    let provider = Provider::start(&[&known]).await;
+    let host = trusting(&app, &provider, &[("jwks_interval_seconds", "5")]).await;
+    assert_eq!(met(&host, &known).await.0, 200);
+    let begun = Instant::now();
+    for round in 0..TOKENS / AT_ONCE {
+        let strangers: Vec<_> = (0..AT_ONCE)
+            .map(|number| Signer::ed25519(&format!("invented-{round}-{number}")))
+            .collect();
+        let replies = join_all(strangers.iter().map(|stranger| met(&host, stranger))).await;
+        assert!(
+            replies.iter().all(|reply| *reply == refused()),
+            "{replies:?}"
+        );
+    }
+    let intervals = usize::try_from(begun.elapsed().as_secs() / 5).expect("a small number");
+    let hits = provider.hits();
+    assert!(
+        hits <= 2 + intervals,
+        "{hits} questions for {TOKENS} tokens in {intervals} intervals"
+    );
+    assert_eq!(met(&host, &known).await.0, 200);
+}

@@ -1,0 +1,409 @@
+//! What the database itself keeps apart, whatever the statements say.
+//!
+//! The host's own statements are recorded on their way to the server, with their parameters, and sent again from a
+//! connection that sees another tenant: its answers must be those that it would get if the first tenant had nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
+use wrkflw::domain::ids::TenantId;
+use wrkflw::sample::DOCUMENT_APPROVAL;
+
+use super::PATIENCE;
+use super::recorder::{Recorder, Replay, Statement};
+use super::statements;
+use crate::api::access::World;
+use crate::api::blurred;
+use crate::api::openapi::operations;
+use crate::support::app::{ADMIN, Host, TestApp};
+
+/// Lists with each of their filters, and what no operation without parameters asks for.
+const FURTHER: &[&str] = &[
+    "/v1/tasks?view=all",
+    "/v1/tasks?view=available",
+    "/v1/tasks?view=mine",
+    "/v1/instances?definition=document-approval",
+    "/v1/instances?status=RUNNING&initiator=author",
+    "/v1/instances?attribute.title=A%20plan&include=attributes",
+    "/v1/definitions/document-approval/versions",
+    "/v1/entities/document/doc-7/custody",
+    "/v1/entities/document/doc-1/history",
+    "/v1/entities/document/doc-1/custody",
+];
+
+/// Asks for everything that can be read, as somebody who may.
+async fn read_all(world: &World, host: &Host) {
+    let moment = "at=2100-01-01T00:00:00Z";
+    let mut paths: Vec<_> = FURTHER.iter().map(ToString::to_string).collect();
+    paths.push(format!(
+        "/v1/instances/{}/standing?{moment}",
+        world.instance
+    ));
+    paths.push(format!("/v1/instances/{}?{moment}", world.instance));
+    for operation in operations(&world.app).await {
+        if operation.method == "get" && !operation.path.ends_with("/stream") {
+            paths.push(world.path(&operation));
+        }
+    }
+    for user in ["admin", "author", "reviewer"] {
+        for path in &paths {
+            let answer = host.send(user, "GET", path, &[], None).await;
+            assert!(answer.status < 500, "{path}: {}", answer.text);
+        }
+    }
+    let absences = "/v1/people/reviewer/absences";
+    let absence = json!({
+        "substitute": "reviewer2", "activeFrom": "2100-01-01T00:00:00Z", "activeUntil": "2100-02-01T00:00:00Z",
+    });
+    let dry = format!("{absences}?dryRun=true");
+    host.send("reviewer", "POST", &dry, &[], Some(absence.clone()))
+        .await
+        .expect(200);
+    host.send("reviewer", "POST", absences, &[], Some(absence))
+        .await
+        .expect(201);
+    host.send("reviewer", "GET", absences, &[], None)
+        .await
+        .expect(200);
+    let manager = "/v1/people/reviewer/manager?dryRun=true";
+    let to = json!({ "manager": "author" });
+    host.send("admin", "PUT", manager, &[], Some(to))
+        .await
+        .expect(200);
+    let many = json!({ "definition": "document-approval", "from": 1, "version": 2 });
+    let begun = host.send("admin", "POST", "/v1/migrations", &[], Some(many));
+    let begun = begun.await.expect(201);
+    let items = format!(
+        "/v1/operations/{}/items",
+        begun["id"].as_str().expect("an id")
+    );
+    host.send("admin", "GET", &items, &[], None)
+        .await
+        .expect(200);
+}
+
+/// What makes every list find something: an absence that lasts, an attribute, a second version, a refused attempt.
+async fn furnish(world: &World) {
+    const ROWS: &str = "insert into absence
+        (tenant_id, id, person_id, substitute_id, active_from, active_until, created_at, created_by)
+        select tenant_id, gen_random_uuid(), 'author', 'reviewer', now() - interval '1 hour', now() + interval '1 hour',
+            now() - interval '1 hour', 'author' from person where id = 'author';
+        insert into manager (tenant_id, person_id, manager_id, valid_from)
+        select tenant_id, id, 'approver', now() - interval '1 hour' from person where id = 'reviewer';
+        insert into attribute (tenant_id, instance_id, name, type, text_value)
+        select tenant_id, id, 'title', 'text', 'A plan' from instance;
+        insert into attribute_declaration
+        select distinct tenant_id, 'title', definition_key, 'text' from instance;
+        insert into webhook_delivery
+        (tenant_id, subscription_id, message_id, notifies, instance_id, seq, created_at, due_at)
+        select s.tenant_id, s.id, i.id, false, i.id, 1, started_at, started_at
+        from instance i join subscription s on s.tenant_id = i.tenant_id";
+    let app = &world.app;
+    sqlx::raw_sql(ROWS)
+        .execute(app.database.admin_pool())
+        .await
+        .expect("furniture");
+    let own = format!("/v1/tasks/{}/claim", world.task);
+    let refused = app.post("author", &own, json!({})).await;
+    assert_eq!(refused.problem(403, "forbidden")["reason"], "own_request");
+    let config = json!({ "reviewers": "approvers" });
+    let second = app.publish("document-approval", DOCUMENT_APPROVAL, &config);
+    second.await.expect(201);
+}
+
+/// The statements that the sources send on the reader's connections.
+fn of_readers() -> BTreeSet<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../host/src/store");
+    let mut functions = Vec::new();
+    let mut folders = vec![folder];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("sources") {
+            let path = entry.expect("a file").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                let text = std::fs::read_to_string(&path).expect("text");
+                let bodies = text
+                    .split("\n    pub")
+                    .flat_map(|part| part.split("\n    async fn"));
+                functions.extend(bodies.map(|body| (folder.clone(), body.to_owned())));
+            }
+        }
+    }
+    functions.retain(|(_, body)| body.contains(".reading(") || body.contains("&self.reader"));
+    let reads = |sql: &String| {
+        functions.iter().any(|(folder, body)| {
+            body.contains(&format!("{sql}\""))
+                || body
+                    .split('"')
+                    .filter(|word| Path::new(word).extension().is_some_and(|end| end == "sql"))
+                    .any(|name| {
+                        let file = name.rsplit('/').next().unwrap_or_default();
+                        std::fs::read_to_string(folder.join(file)).is_ok_and(|text| text == *sql)
+                    })
+        })
+    };
+    statements::all().into_iter().filter(reads).collect()
+}
+
+/// Whether the statement reads what belongs to tenants; or only the clock of the feed, a tenant's name, a component.
+fn touches(sql: &str, tables: &BTreeSet<String>) -> bool {
+    let mut words = sql.split(|c: char| !c.is_alphanumeric() && c != '_');
+    words.any(|word| tables.contains(word)) || sql.contains("attribute_holders")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn another_tenant_reads_nothing_with_the_very_same_statements() {
+    let world = World::new().await;
+    let app = &world.app;
+    let (store, now) = (app.engine.store(), app.engine.clock().now());
+    let roles = BTreeMap::from([("admin", ADMIN)]);
+    store
+        .ensure_tenant("other", &roles, now)
+        .await
+        .expect("a tenant");
+    let recorder = Recorder::start(app.database.url()).await;
+    let (host, engine) = app.beside_with_engine(recorder.url(), PATIENCE).await;
+    let instance = app.started("doc-7").await;
+    app.decided("reviewer", &instance, json!({ "outcome": "APPROVE" }))
+        .await;
+    furnish(&world).await;
+    read_all(&world, &host).await;
+    let id = world.instance.parse().expect("an id");
+    let known = engine.store().knows_instance(TenantId(1), id).await;
+    assert!(
+        known.expect("an answer"),
+        "the first tenant has the number 1"
+    );
+    let tables = statements::tables(app).await;
+    let mut sent = recorder.statements();
+    sent.retain(|statement| statement.role == "wrkflw_reader" && touches(&statement.sql, &tables));
+    let seen: BTreeSet<_> = sent.iter().map(|statement| statement.sql.clone()).collect();
+    let missing: Vec<_> = of_readers()
+        .into_iter()
+        .filter(|sql| touches(sql, &tables) && !seen.contains(sql))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "{} reading statements were never sent: {missing:#?}",
+        missing.len()
+    );
+    assert!(seen.len() >= 25, "{} statements", seen.len());
+    compare(app, &sent, &tables).await;
+}
+
+/// Sends each statement as the first tenant, as the other one, and as the other one where the first has nothing.
+async fn compare(app: &TestApp, sent: &[Statement], tables: &BTreeSet<String>) {
+    let tenant = async |name: &'static str| -> i32 {
+        let id = sqlx::query_scalar("select id from tenant where name = $1").bind(name);
+        id.fetch_one(app.database.admin_pool())
+            .await
+            .expect("a tenant")
+    };
+    let (first, other) = (tenant("default").await, tenant("other").await);
+    let replay = async |tenant: i32, before: &str| {
+        let mut replay = Replay::connect(app.database.url()).await;
+        replay.run(before).await;
+        replay.run("set local role wrkflw_reader").await;
+        replay
+            .run(&format!(
+                "select set_config('wrkflw.tenant', '{tenant}', true)"
+            ))
+            .await;
+        let mut answers = Vec::new();
+        for statement in sent {
+            answers.push(replay.send(statement).await);
+        }
+        answers
+    };
+    let deletes: Vec<_> = tables
+        .iter()
+        .map(|table| format!("delete from \"{table}\" where tenant_id = {first};"))
+        .collect();
+    let emptied = format!(
+        "begin; set local session_replication_role = replica; {}",
+        deletes.join(" ")
+    );
+    let own = replay(first, "begin").await;
+    let foreign = replay(other, "begin").await;
+    let without = replay(other, &emptied).await;
+    let mut telling: BTreeMap<&str, bool> = BTreeMap::new();
+    for (number, statement) in sent.iter().enumerate() {
+        assert_eq!(
+            foreign[number], without[number],
+            "another tenant sees something with {statement:?}"
+        );
+        *telling.entry(&statement.sql).or_default() |= own[number] != without[number];
+    }
+    // A statement that finds nothing for its own tenant either would prove nothing.
+    let mute: Vec<_> = telling
+        .iter()
+        .filter(|(_, tells)| !**tells)
+        .map(|(sql, _)| *sql)
+        .collect();
+    assert!(
+        mute.is_empty(),
+        "{} statements found nothing in their own tenant: {mute:#?}",
+        mute.len()
+    );
+}
+
+/// Each row of a tenant, as text.
+async fn rows_of(
+    app: &TestApp,
+    tables: &BTreeSet<String>,
+    tenant: i32,
+) -> BTreeMap<String, Vec<String>> {
+    let mut rows = BTreeMap::new();
+    for table in tables {
+        let sql =
+            format!("select t::text from \"{table}\" t where tenant_id = {tenant} order by 1");
+        let found = sqlx::query_scalar(AssertSqlSafe(sql)).fetch_all(app.database.admin_pool());
+        rows.insert(table.clone(), found.await.expect("rows"));
+    }
+    rows
+}
+
+/// A second tenant whose rows have the very ids of the first one's: a join that forgot the tenant would find both.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_with_the_same_ids_is_neither_seen_nor_touched() {
+    const SHADOW: i32 = 99;
+    let (world, alone) = (World::new().await, World::new().await);
+    let app = &world.app;
+    let tables = statements::tables(app).await;
+    let mut copies = vec!["set session_replication_role = replica".to_owned()];
+    copies.extend(tables.iter().filter(|table| !["outbox_event", "notifier_cursor"].contains(&table.as_str())).map(|table| {
+        format!("insert into \"{table}\" select (jsonb_populate_record(t, '{{\"tenant_id\": {SHADOW}}}')).* from \"{table}\" t")
+    }));
+    copies.push("set session_replication_role = origin".to_owned());
+    sqlx::raw_sql(AssertSqlSafe(copies.join(";")))
+        .execute(app.database.admin_pool())
+        .await
+        .expect("a shadow");
+    let before = rows_of(app, &tables, SHADOW).await;
+    let filled = before.values().filter(|rows| !rows.is_empty()).count();
+    assert!(filled >= 15, "{filled} tables have rows");
+    let (beside_a_shadow, by_itself) = (worked(&world).await, worked(&alone).await);
+    for (beside, alone) in beside_a_shadow.iter().zip(&by_itself) {
+        assert_eq!(beside, alone, "the shadow shows in an answer");
+    }
+    assert_eq!(beside_a_shadow.len(), by_itself.len());
+    assert_eq!(
+        rows_of(app, &tables, SHADOW).await,
+        before,
+        "the shadow was touched"
+    );
+}
+
+/// Does what can be done with the world's instance; the shapes of all answers.
+async fn worked(world: &World) -> Vec<String> {
+    let (app, mut shapes) = (&world.app, Vec::new());
+    let on_task = |what: &str| format!("/v1/tasks/{}/{what}", world.task);
+    let on_instance = |what: &str| format!("/v1/instances/{}/{what}", world.instance);
+    let reason = || json!({ "reason": "as agreed" });
+    let to = |person: &str| json!({ "to": person, "reason": "away" });
+    let steps = [
+        ("reviewer", on_task("claim"), json!({})),
+        ("reviewer", on_task("delegate"), to("reviewer2")),
+        ("reviewer2", on_task("resolve"), json!({})),
+        ("admin", on_task("reassign"), to("reviewer2")),
+        ("admin", on_task("reset"), reason()),
+        ("reviewer", on_task("claim"), json!({})),
+        ("reviewer", on_task("release"), json!({})),
+        ("admin", on_instance("suspend"), reason()),
+        ("admin", on_instance("resume"), json!({})),
+        ("reviewer", on_task("claim"), json!({})),
+        (
+            "reviewer",
+            on_task("decide"),
+            json!({ "outcome": "APPROVE" }),
+        ),
+        ("admin", on_instance("cancel"), reason()),
+        ("author", on_instance("restart"), json!({})),
+    ];
+    for (user, path, body) in steps {
+        let answer = app.post(user, &path, body).await;
+        assert!(answer.status < 300, "{path}: {}", answer.text);
+        shapes.push(shape(&blurred(&answer.body)));
+    }
+    for user in ["admin", "author", "reviewer"] {
+        for operation in operations(app).await {
+            // How far the feed reaches depends on the transactions of the whole server, those of other tests included.
+            let is_feed = operation.path.starts_with("/v1/events");
+            if operation.method == "get" && !is_feed {
+                let path = world.path(&operation);
+                let answer = app.get(user, &path).await;
+                shapes.push(format!(
+                    "{} {} {}",
+                    operation.path,
+                    answer.status,
+                    shape(&blurred(&answer.body))
+                ));
+            }
+        }
+    }
+    shapes
+}
+
+/// The value with every text and number replaced by its kind: what stands where, and how much of it.
+fn shape(value: &Value) -> String {
+    match value {
+        Value::Object(members) => {
+            let members: Vec<_> = members
+                .iter()
+                // A cursor tells transactions, of which each database has its own.
+                .map(|(name, value)| match name.as_str() {
+                    "next" if value.is_string() => "next:cursor".to_owned(),
+                    _ => format!("{name}:{}", shape(value)),
+                })
+                .collect();
+            format!("{{{}}}", members.join(","))
+        }
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(shape).collect();
+            format!("[{}]", items.join(","))
+        }
+        Value::String(text) if text.len() < 30 => text.clone(),
+        Value::String(_) => "text".to_owned(),
+        Value::Number(number) => number.to_string(),
+        Value::Bool(truth) => truth.to_string(),
+        Value::Null => "null".to_owned(),
+    }
+}
+
+#[tokio::test]
+async fn every_table_of_a_tenant_shows_its_reader_one_tenant() {
+    let app = TestApp::empty().await;
+    let policies: Vec<(String, Option<String>)> = sqlx::query_as(
+        "select c.relname::text, (
+             select string_agg(pg_get_expr(p.polqual, p.polrelid), ' or ') from pg_policy p
+             where p.polrelid = c.oid and ('wrkflw_reader'::regrole = any(p.polroles) or 0::oid = any(p.polroles)))
+         from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'tenant_id' and not a.attisdropped
+         where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')",
+    )
+    .fetch_all(app.database.admin_pool())
+    .await
+    .expect("the catalogue");
+    assert!(policies.len() > 25, "{} tables", policies.len());
+    for (table, policy) in policies {
+        let policy = policy.unwrap_or_default();
+        assert_eq!(
+            policy,
+            "(tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer)",
+            "{table}"
+        );
+    }
+    // Nothing runs with other rights than those of who calls it, and nothing stored looks past the policies.
+    let past: Vec<String> = sqlx::query_scalar(
+        "select proname::text from pg_proc where pronamespace = 'public'::regnamespace and prosecdef
+         union all select relname::text from pg_class
+         where relnamespace = 'public'::regnamespace and relkind in ('v', 'm') and not coalesce(reloptions::text like '%security_invoker=true%', false)",
+    )
+    .fetch_all(app.database.admin_pool())
+    .await
+    .expect("the catalogue");
+    // One does, for the sake of an index: it takes the tenant from the same setting, and is among the statements above.
+    assert_eq!(past, ["attribute_holders"]);
+}
