@@ -3,6 +3,7 @@
 mod api;
 mod audit;
 mod errands;
+mod faults;
 mod flow;
 mod hazards;
 mod idempotency;

@@ -68,6 +68,8 @@ pub(crate) const ADMIN: &[&str] = &[
     "notification:read",
     "subscription:read",
     "subscription:write",
+    "dead-letter:read",
+    "dead-letter:write",
 ];
 
 /// A host with a database of its own.
@@ -229,6 +231,15 @@ impl TestApp {
         Host {
             router: service(self.engine.clone(), auth),
             auth: self.auth.clone(),
+        }
+    }
+
+    /// The same service with another engine.
+    pub(crate) fn with_engine(self, engine: Engine) -> TestApp {
+        TestApp {
+            router: service(engine.clone(), &self.auth),
+            engine,
+            ..self
         }
     }
 
