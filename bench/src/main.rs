@@ -4,6 +4,7 @@
 //! are what counts.
 
 mod load;
+mod relay;
 mod search;
 mod statement;
 
@@ -22,6 +23,10 @@ enum Command {
     Decide(load::Decide),
     /// Prints the SQL that fills a database for the script.
     Fill { instances: u32 },
+    /// Prints the SQL that leaves a backlog of events.
+    FillRelay { instances: u32, each: u32 },
+    /// Measures the relay by its metrics.
+    Relay(relay::Relay),
     /// Searches instances by their attributes.
     Search(search::Search),
     /// Prints the SQL that fills a database for searches.
@@ -35,6 +40,8 @@ async fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
         Command::Decide(decide) => println(&decide.run().await?),
         Command::Fill { instances } => println(&statement::fill(instances)),
+        Command::FillRelay { instances, each } => println(&relay::fill(instances, each)),
+        Command::Relay(relay) => println(&relay.run().await?),
         Command::Search(search) => println(&search.run().await?),
         Command::FillSearch { instances } => println(&search::fill(instances)),
         Command::Statement { instances } => println(&statement::script(instances)),

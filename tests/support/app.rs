@@ -20,6 +20,7 @@ use wrkflw::domain::subscription::Reach;
 use wrkflw::engine::jobs::Jobs;
 use wrkflw::engine::perform::Perform;
 use wrkflw::engine::{Engine, SealKeys};
+use wrkflw::http::admission::Admission;
 use wrkflw::http::auth::{AuthSettings, Authenticator, Claims, Secret};
 use wrkflw::http::{App, router, token};
 use wrkflw::sample::DOCUMENT_APPROVAL;
@@ -230,6 +231,14 @@ impl TestApp {
     pub(crate) fn guarded_by(&self, auth: &AuthSettings) -> Host {
         Host {
             router: service(self.engine.clone(), auth),
+            auth: self.auth.clone(),
+        }
+    }
+
+    /// This host, if it bounded the requests in hand otherwise.
+    pub(crate) fn admitting(&self, admission: Admission) -> Host {
+        Host {
+            router: router(application(self.engine.clone(), &self.auth).admitting(admission)),
             auth: self.auth.clone(),
         }
     }
@@ -486,6 +495,10 @@ async fn sealing_engine(store: Store, patience: Duration, seals: SealKeys) -> En
 }
 
 fn service(engine: Engine, auth: &AuthSettings) -> Router {
+    router(application(engine, auth))
+}
+
+fn application(engine: Engine, auth: &AuthSettings) -> App {
     let authenticator =
         Arc::new(Authenticator::new(auth.clone(), Clock::System).expect("sound settings"));
     let collected = telemetry::metrics().expect("metrics");
@@ -499,5 +512,5 @@ fn service(engine: Engine, auth: &AuthSettings) -> Router {
         CancellationToken::new(),
     );
     // Receivers of the tests stand on this machine.
-    router(app.reaching(Reach::Private))
+    app.reaching(Reach::Private)
 }
