@@ -65,7 +65,10 @@ impl Relay {
             .into_iter()
             .enumerate()
             .map(|(place, (bound, count))| {
-                (bound, count - before.get(place).map_or(0, |(_, count)| *count))
+                (
+                    bound,
+                    count - before.get(place).map_or(0, |(_, count)| *count),
+                )
             })
             .collect();
         let all = counts.last().map_or(0, |(_, count)| *count);

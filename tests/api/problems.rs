@@ -381,7 +381,10 @@ fn check(path: &str, answer: &Answer) {
     let challenged = answer.headers.contains_key("www-authenticate");
     assert_eq!(challenged, answer.status == 401, "{text}");
     let again = answer.headers.contains_key("retry-after");
-    assert!(again || !["busy", "overloaded", "unavailable"].contains(&code), "{text}");
+    assert!(
+        again || !["busy", "overloaded", "unavailable"].contains(&code),
+        "{text}"
+    );
 }
 
 #[tokio::test]

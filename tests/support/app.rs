@@ -1,5 +1,7 @@
 //! The whole service in this process: real PostgreSQL, real wasm, no network between test and router.
 
+mod variants;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +22,6 @@ use wrkflw::domain::subscription::Reach;
 use wrkflw::engine::jobs::Jobs;
 use wrkflw::engine::perform::Perform;
 use wrkflw::engine::{Engine, SealKeys};
-use wrkflw::http::admission::Admission;
 use wrkflw::http::auth::{AuthSettings, Authenticator, Claims, Secret};
 use wrkflw::http::{App, router, token};
 use wrkflw::sample::DOCUMENT_APPROVAL;
@@ -232,23 +233,6 @@ impl TestApp {
         Host {
             router: service(self.engine.clone(), auth),
             auth: self.auth.clone(),
-        }
-    }
-
-    /// This host, if it bounded the requests in hand otherwise.
-    pub(crate) fn admitting(&self, admission: Admission) -> Host {
-        Host {
-            router: router(application(self.engine.clone(), &self.auth).admitting(admission)),
-            auth: self.auth.clone(),
-        }
-    }
-
-    /// The same service with another engine.
-    pub(crate) fn with_engine(self, engine: Engine) -> TestApp {
-        TestApp {
-            router: service(engine.clone(), &self.auth),
-            engine,
-            ..self
         }
     }
 

@@ -39,6 +39,8 @@ const RELEASED: &[Column] = &[
     ("released", "/released"),
 ];
 
+const ALL: &[Column] = &[("instances", "/instances"), ("released", "/released")];
+
 #[derive(Debug, Subcommand)]
 pub(super) enum DeadLetterCommand {
     /// List the instances whose events stand still, or the events of one
@@ -154,17 +156,20 @@ fn drain(client: &Client, instance: Uuid, body: &Value, mut released: u64) -> Re
 
 /// Goes through the instances once: one whose event is refused again is not tried again.
 fn retry_all(client: &Client, body: &Value, output: Output) -> Result<()> {
-    let mut after = None;
+    let (mut after, mut instances, mut released) = (None, 0u64, 0);
     loop {
         let page = client.get(PATH, &[("limit", Some("100".into())), ("after", after)])?;
         for item in page["data"].as_array().into_iter().flatten() {
             if let Some(instance) = item["instance"].as_str().and_then(|id| id.parse().ok()) {
-                output.line(&drain(client, instance, body, 0)?, RELEASED)?;
+                let sent = drain(client, instance, body, 0)?;
+                instances += 1;
+                released += sent["released"].as_u64().unwrap_or(0);
             }
         }
         after = page["page"]["next"].as_str().map(str::to_owned);
         if after.is_none() {
-            return Ok(());
+            let all = json!({ "instances": instances, "released": released });
+            return output.record(&all, ALL);
         }
     }
 }

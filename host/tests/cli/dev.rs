@@ -290,7 +290,10 @@ fn what_a_killed_server_leaves_goes_with_the_next_start() {
     assert_eq!(left.len(), 2, "its data and its secrets: {left:?}");
     let mut next = start();
     let now = leftovers(&temporary);
-    assert!(left.iter().all(|name| !now.contains(name)), "{left:?} {now:?}");
+    assert!(
+        left.iter().all(|name| !now.contains(name)),
+        "{left:?} {now:?}"
+    );
     assert_eq!(now.len(), 2, "its own: {now:?}");
     // A third one leaves those of the living alone.
     let mut third = start();
