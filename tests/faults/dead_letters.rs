@@ -308,6 +308,36 @@ async fn an_event_that_is_given_up_lets_those_behind_it_go() {
     );
 }
 
+/// A topic that is gone concerns all events alike: none is parked, and all go on once it is there again.
+#[tokio::test]
+async fn a_topic_that_is_deleted_parks_nothing() {
+    let app = TestApp::start().await;
+    let settings = settings(&app);
+    create_topic(&settings.brokers, &settings.topic, 1, &[]).await;
+    let _sending = send(&app, &settings);
+    app.started("doc-1").await;
+    drained(&app).await;
+    let admin: AdminClient<DefaultClientContext> = ClientConfig::new()
+        .set("bootstrap.servers", &settings.brokers)
+        .create()
+        .expect("a client");
+    let options = AdminOptions::new().operation_timeout(Some(PATIENCE));
+    let deleted = admin.delete_topics(&[&settings.topic], &options).await;
+    assert!(deleted.expect("an answer").iter().all(Result::is_ok));
+    let instance = app.started("doc-2").await;
+    let id = instance["id"].as_str().expect("an id");
+    drained(&app).await;
+    let mut consumer = Consumer::of(&settings.brokers, &settings.topic).await;
+    consumer
+        .receive_until(|received| received.iter().filter(|event| event.key == id).count() >= 3)
+        .await;
+    assert_eq!(consumer.sequences()[id], [1, 2, 3]);
+    assert_eq!(
+        ids(&app.get("admin", "/v1/dead-letters").await.expect(200)),
+        [""; 0]
+    );
+}
+
 /// More events than one call releases: each call takes the front, and none overtakes.
 #[tokio::test]
 async fn many_are_released_part_by_part_and_none_overtakes() {

@@ -5,6 +5,7 @@ mod backlog;
 mod clocks;
 mod database;
 mod dead_letters;
+mod disk;
 mod files;
 mod overload;
 mod program;
