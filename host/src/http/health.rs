@@ -15,6 +15,7 @@ use super::admission::Admission;
 use super::layers;
 use super::problem::Problem;
 use crate::store::Store;
+use crate::store::error::Outage;
 use crate::store::pools::Readiness;
 
 /// How long the database may take to tell how it is. A probe waits no longer.
@@ -74,7 +75,7 @@ async fn unready(operation: &Operation) -> Option<&'static str> {
         return Some("shutting down");
     }
     match tokio::time::timeout(READY_WITHIN, operation.store.ready()).await {
-        Ok(Ok(Readiness::Ready)) => operation.admission.outage().map(|outage| outage.words()),
+        Ok(Ok(Readiness::Ready)) => operation.admission.outage().map(Outage::words),
         Ok(Ok(Readiness::NotMigrated)) => Some("database not migrated: run `wrkflw migrate`"),
         Ok(Ok(Readiness::ReadOnly)) => Some("the database is read-only"),
         Ok(Err(error)) => {

@@ -61,7 +61,7 @@ pub(super) async fn start_ephemeral() -> Result<Managed> {
         let home = place.home().to_owned();
         match end(place, account).await {
             Ok(()) => {
-                tracing::info!(home = %home.display(), "removed what a killed server had left")
+                tracing::info!(home = %home.display(), "removed what a killed server had left");
             }
             Err(error) => {
                 tracing::warn!(home = %home.display(), error = format!("{error:#}"), "a killed server's data is left over");
