@@ -1,8 +1,8 @@
 //! The relay against a real broker, seen by an independent consumer: nothing lost, nothing reordered within an
 //! instance, nothing told that was rolled back.
 
-mod consumer;
-mod database;
+pub(crate) mod consumer;
+pub(crate) mod database;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -4,6 +4,7 @@ mod access;
 mod api;
 mod audit;
 mod errands;
+mod faults;
 mod flow;
 mod hazards;
 mod idempotency;

@@ -37,6 +37,7 @@ const GRANTS: [(&str, &str, &[&str]); 5] = [
         &[
             "attribute",
             "calendar",
+            "dead_letter",
             "idempotency_key",
             "job",
             "recheck",
@@ -85,6 +86,8 @@ async fn used() -> TestApp {
         select tenant_id, id, 'title', 'text', 'A plan' from instance;
         insert into attribute_declaration select tenant_id, 'title', definition_key, 'text' from instance;
         insert into calendar select tenant_id, 'office', '{}', started_at from instance;
+        insert into dead_letter (tenant_id, instance_id, seq, lane, pos, error, attempts, parked_at)
+        select tenant_id, id, 1, 0, 1, 'refused', 3, started_at from instance;
         insert into job (tenant_id, id, kind, instance_id, due_at, payload)
         select tenant_id, id, 'deadline', id, started_at, '{}' from instance;
         insert into signal select tenant_id, id, 's-1', started_at from instance;
@@ -279,7 +282,6 @@ async fn each_role_may_do_its_own_work_only() {
     for secret in [
         "idempotency_key",
         "outbox_event",
-        "dead_letter",
         "subscription",
         "notifier_cursor",
     ] {

@@ -5,6 +5,7 @@
 
 mod flows;
 mod load;
+mod relay;
 mod search;
 mod statement;
 
@@ -25,6 +26,10 @@ enum Command {
     Fill { instances: u32 },
     /// Runs the two-review approval on wrkflw or another engine, over and over.
     Flows(flows::Flows),
+    /// Prints the SQL that leaves a backlog of events.
+    FillRelay { instances: u32, each: u32 },
+    /// Measures the relay by its metrics.
+    Relay(relay::Relay),
     /// Asks for searches or lists, page by page.
     Search(search::Search),
     /// Prints the SQL that fills a database for a set of them.
@@ -39,6 +44,8 @@ async fn main() -> anyhow::Result<()> {
         Command::Decide(decide) => println(&decide.run().await?),
         Command::Fill { instances } => println(&statement::fill(instances)),
         Command::Flows(flows) => println(&flows.run().await?),
+        Command::FillRelay { instances, each } => println(&relay::fill(instances, each)),
+        Command::Relay(relay) => println(&relay.run().await?),
         Command::Search(search) => println(&search.run().await?),
         Command::FillFor { set, instances } => println(&set.fill(instances)),
         Command::Statement { instances } => println(&statement::script(instances)),

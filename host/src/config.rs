@@ -4,6 +4,7 @@
 //! clap read all three, so each value is parsed and refused in one place. Here, single values become
 //! the typed settings of the modules that use them; nothing is started or contacted.
 
+mod admission;
 mod auth;
 mod connections;
 mod database;
@@ -25,6 +26,7 @@ use crate::domain::subscription::Reach;
 use crate::engine::SealKeys;
 use crate::outbox::settings::{KafkaSettings, Mode};
 use crate::webhook;
+pub use admission::AdmissionArgs;
 pub use auth::AuthArgs;
 pub use connections::ConnectionArgs;
 pub use database::DatabaseArgs;
@@ -67,7 +69,7 @@ pub enum KafkaMode {
 pub struct Settings {
     #[command(flatten)]
     pub database: DatabaseArgs,
-    /// Address and port of the HTTP API. Others than this machine reach it only if this says so
+    /// Address and port of the HTTP API, or of the probes and metrics of a host without it. Others than this machine reach it only if this says so
     #[arg(long, env = "WRKFLW_LISTEN", value_name = "ADDRESS", default_value_t = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)))]
     pub listen: SocketAddr,
     /// What this process does, separated by commas
@@ -130,6 +132,11 @@ pub struct Settings {
     /// How long a request may go on, in seconds
     #[arg(long, env = "WRKFLW_REQUEST_SECONDS_MAX", default_value_t = 10)]
     pub request_seconds_max: u64,
+    #[command(flatten)]
+    pub admission: AdmissionArgs,
+    /// How long a host that is asked to stop works on and says at /readyz that it is not ready, in seconds: what a load balancer needs to notice
+    #[arg(long, env = "WRKFLW_DRAIN_NOTICE_SECONDS", default_value_t = 0)]
+    pub drain_notice_seconds: u64,
     /// How long a shutdown waits for requests under way, in seconds
     #[arg(long, env = "WRKFLW_DRAIN_SECONDS_MAX", default_value_t = 20)]
     pub drain_seconds_max: u64,

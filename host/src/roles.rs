@@ -43,6 +43,8 @@ const ADMIN_PERMISSIONS: &[&str] = &[
     "notification:read",
     "subscription:read",
     "subscription:write",
+    "dead-letter:read",
+    "dead-letter:write",
 ];
 
 /// What each role may do in a new tenant. Changes to a tenant's table are its own from then on.

@@ -11,10 +11,12 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use futures_util::future::{Either, select};
 use http_body_util::BodyExt as _;
 use jsonwebtoken::{EncodingKey, Header};
+use sqlx::AssertSqlSafe;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
 use wrkflw::clock::Clock;
 use wrkflw::domain::cloudevent::Naming;
+use wrkflw::http::admission::Admission;
 use wrkflw::http::auth::{AuthSettings, Authenticator, Secret};
 use wrkflw::http::pace::Pace;
 use wrkflw::http::problem::CODES;
@@ -316,6 +318,45 @@ async fn of_a_busy_instance(app: &TestApp) -> Asked {
     (path.clone(), first)
 }
 
+/// A place for one request, which does not get on.
+async fn of_a_full_host(app: &TestApp) -> Asked {
+    let host = app.admitting(Admission::new(1, 0));
+    let mut lock = app
+        .database
+        .admin_pool()
+        .begin()
+        .await
+        .expect("a transaction");
+    sqlx::raw_sql("lock table instance in access exclusive mode")
+        .execute(&mut *lock)
+        .await
+        .expect("a lock");
+    let path = "/v1/instances";
+    let read = || Box::pin(host.send("author", "GET", path, &[], None));
+    let (first, other) = match select(read(), read()).await {
+        Either::Left(settled) | Either::Right(settled) => settled,
+    };
+    lock.rollback().await.expect("a rollback");
+    other.await.expect(200);
+    (path.to_owned(), first)
+}
+
+async fn of_dead_letters(app: &TestApp) -> Asked {
+    let instance = app.started("doc-parked").await;
+    let id = instance["id"].as_str().expect("an id");
+    let parked = format!(
+        "insert into dead_letter (tenant_id, instance_id, seq, lane, pos, error, attempts, parked_at)
+         select tenant_id, instance_id, seq, lane, pos, 'refused', 3, now() from outbox_event where instance_id = '{id}' limit 1"
+    );
+    sqlx::raw_sql(AssertSqlSafe(parked))
+        .execute(app.database.admin_pool())
+        .await
+        .expect("a dead letter");
+    let path = format!("/v1/dead-letters/{id}/discard");
+    let body = json!({ "entry": 999, "reason": "mistaken" });
+    ask(app, "admin", "POST", &path, &[], Some(body)).await
+}
+
 async fn of_a_broken_host(app: &TestApp) -> Vec<Asked> {
     let instance = app.started("doc-broken").await;
     let path = format!("/v1/instances/{}", instance["id"].as_str().expect("an id"));
@@ -384,7 +425,10 @@ fn check(path: &str, answer: &Answer) {
     let challenged = answer.headers.contains_key("www-authenticate");
     assert_eq!(challenged, answer.status == 401, "{text}");
     let again = answer.headers.contains_key("retry-after");
-    assert!(again || !["busy", "unavailable"].contains(&code), "{text}");
+    assert!(
+        again || !["busy", "overloaded", "unavailable"].contains(&code),
+        "{text}"
+    );
 }
 
 #[tokio::test]
@@ -399,6 +443,8 @@ async fn every_code_is_answered_in_the_promised_form() {
     asked.extend(of_operation(&app).await);
     asked.extend(of_logic(&app).await);
     asked.push(of_a_busy_instance(&app).await);
+    asked.push(of_a_full_host(&app).await);
+    asked.push(of_dead_letters(&app).await);
     asked.extend(of_a_broken_host(&app).await);
     let mut provoked = BTreeSet::new();
     for (path, answer) in &asked {

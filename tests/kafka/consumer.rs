@@ -8,27 +8,27 @@ use rdkafka::message::Headers as _;
 use rdkafka::{ClientConfig, Message as _, Offset, TopicPartitionList};
 
 /// Longer than anything that a test waits for.
-pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
-pub(super) struct Consumer {
+pub(crate) struct Consumer {
     inner: StreamConsumer,
-    pub(super) received: Vec<Received>,
+    pub(crate) received: Vec<Received>,
 }
 
 /// One record as it came.
 #[derive(Debug, Clone)]
-pub(super) struct Received {
-    pub(super) key: String,
-    pub(super) headers: BTreeMap<String, String>,
-    pub(super) value: serde_json::Value,
+pub(crate) struct Received {
+    pub(crate) key: String,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) value: serde_json::Value,
 }
 
 impl Received {
-    pub(super) fn id(&self) -> &str {
+    pub(crate) fn id(&self) -> &str {
         &self.headers["ce_id"]
     }
 
-    pub(super) fn sequence(&self) -> u64 {
+    pub(crate) fn sequence(&self) -> u64 {
         assert_eq!(self.headers["ce_sequence"].len(), 20);
         self.headers["ce_sequence"].parse().expect("a number")
     }
@@ -36,7 +36,7 @@ impl Received {
 
 impl Consumer {
     /// Reads every partition of `topic` from its beginning.
-    pub(super) async fn of(brokers: &str, topic: &str) -> Consumer {
+    pub(crate) async fn of(brokers: &str, topic: &str) -> Consumer {
         let inner: StreamConsumer = ClientConfig::new()
             .set("bootstrap.servers", brokers)
             .set("group.id", "independent")
@@ -59,7 +59,7 @@ impl Consumer {
     }
 
     /// Receives until `done` says so of everything received.
-    pub(super) async fn receive_until(&mut self, done: impl Fn(&[Received]) -> bool) {
+    pub(crate) async fn receive_until(&mut self, done: impl Fn(&[Received]) -> bool) {
         let deadline = tokio::time::Instant::now() + PATIENCE;
         while !done(&self.received) {
             let message = tokio::time::timeout_at(deadline, self.inner.recv())
@@ -86,14 +86,14 @@ impl Consumer {
     }
 
     /// Receives until `count` different events have come.
-    pub(super) async fn receive(&mut self, count: usize) {
+    pub(crate) async fn receive(&mut self, count: usize) {
         self.receive_until(|received| distinct(received) >= count)
             .await;
         assert_eq!(distinct(&self.received), count);
     }
 
     /// The sequence numbers of each instance in the order of arrival, repetitions left out as a consumer does.
-    pub(super) fn sequences(&self) -> HashMap<String, Vec<u64>> {
+    pub(crate) fn sequences(&self) -> HashMap<String, Vec<u64>> {
         let mut sequences: HashMap<String, Vec<u64>> = HashMap::new();
         let mut seen = HashSet::new();
         for received in &self.received {
@@ -108,7 +108,7 @@ impl Consumer {
     }
 
     /// Every instance's events from 1 on, in order and without a gap.
-    pub(super) fn assert_in_order(&self) {
+    pub(crate) fn assert_in_order(&self) {
         for (instance, sequence) in self.sequences() {
             let expected: Vec<u64> = (1..=sequence.len() as u64).collect();
             assert_eq!(sequence, expected, "instance {instance}");
@@ -125,7 +125,7 @@ fn distinct(received: &[Received]) -> usize {
 }
 
 /// Waits until the topic exists.
-pub(super) async fn partitions(brokers: &str, topic: &str) -> i32 {
+pub(crate) async fn partitions(brokers: &str, topic: &str) -> i32 {
     let (brokers, topic) = (brokers.to_owned(), topic.to_owned());
     let count = tokio::task::spawn_blocking(move || {
         let client: BaseConsumer = ClientConfig::new()

@@ -11,7 +11,7 @@ use super::consumer::PATIENCE;
 use crate::support::postgres::{TestDatabase, database};
 
 /// A migrated database with one tenant, `acme`.
-pub(super) struct Database {
+pub(crate) struct Database {
     inner: TestDatabase,
     store: Store,
 }
@@ -20,7 +20,7 @@ pub(super) struct Database {
 const TENANT: i32 = 1;
 
 impl Database {
-    pub(super) async fn create() -> Database {
+    pub(crate) async fn create() -> Database {
         let inner = database(async |url: &str| Store::migrate(url).await).await;
         let sizes = PoolSizes {
             writer: 1,
@@ -35,22 +35,22 @@ impl Database {
         Database { inner, store }
     }
 
-    pub(super) fn outbox(&self) -> Outbox {
+    pub(crate) fn outbox(&self) -> Outbox {
         self.store.outbox()
     }
 
     /// Connections that may do anything.
-    pub(super) fn pool(&self) -> &PgPool {
+    pub(crate) fn pool(&self) -> &PgPool {
         self.inner.admin_pool()
     }
 
     /// A topic that no other test uses, on a broker that all share.
-    pub(super) fn topic(&self) -> String {
+    pub(crate) fn topic(&self) -> String {
         topic_of(&self.inner)
     }
 
     /// An instance without events.
-    pub(super) async fn instance(&self) -> Uuid {
+    pub(crate) async fn instance(&self) -> Uuid {
         sqlx::query_scalar(
             "insert into instance (tenant_id, id, definition_key, definition_version, revision, status, entity_type, entity_id,
                 initiator, requesters, data, started_at, updated_at, audit_seq, audit_head, event_seq, stays)
@@ -66,48 +66,23 @@ impl Database {
     }
 
     /// Commits one public event of `instance`.
-    pub(super) async fn record(&self, lane: i16, instance: Uuid, payload: &str) -> i64 {
+    pub(crate) async fn record(&self, lane: i16, instance: Uuid, payload: &str) -> i64 {
         record(self.pool(), lane, instance, payload).await
     }
 
     /// Commits `each` events of `instances` new instances, spread over all lanes.
-    pub(super) async fn record_many(&self, instances: i32, each: i32) {
-        sqlx::query(
-            "with i as (
-                insert into instance (tenant_id, id, definition_key, definition_version, revision, status, entity_type, entity_id,
-                    initiator, requesters, data, started_at, updated_at, audit_seq, audit_head, event_seq, stays)
-                select $1, gen_random_uuid(), 'document-approval', 2, $3, 'RUNNING', 'document', gen_random_uuid()::text, 'author',
-                    '{author}', '{}', now(), now(), $3, '', $3, 0
-                from generate_series(1, $2)
-                returning id),
-             a as (
-                insert into audit_entry (tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, actor, payload,
-                    salt, occurred_at, hash, event_seq)
-                select $1, 'instance', i.id, seq, gen_random_uuid(), 'TASK_CLAIMED', seq, gen_random_uuid(), 'reviewer',
-                    format('{\"owner\":\"reviewer\",\"state\":\"%s\",\"task\":\"%s\",\"type\":\"TASK_CLAIMED\"}',
-                        gen_random_uuid(), gen_random_uuid()),
-                    '', now(), '', seq
-                from generate_series(1, $3) seq, i
-                returning stream_id, seq, pos)
-             insert into outbox_event (lane, pos, tenant_id, instance_id, seq)
-             select get_byte(uuid_send(stream_id), 0) % 16, pos, $1, stream_id, seq from a",
-        )
-        .bind(TENANT)
-        .bind(instances)
-        .bind(each)
-        .execute(self.pool())
-        .await
-        .expect("events");
+    pub(crate) async fn record_many(&self, instances: i32, each: i32) {
+        record_many(self.pool(), instances, each).await;
     }
 
     /// Until nothing waits in the outbox.
-    pub(super) async fn drained(&self) {
+    pub(crate) async fn drained(&self) {
         self.eventually("select not exists (select from outbox_event)")
             .await;
     }
 
     /// Until `condition` holds.
-    pub(super) async fn eventually(&self, condition: &'static str) {
+    pub(crate) async fn eventually(&self, condition: &'static str) {
         let deadline = tokio::time::Instant::now() + PATIENCE;
         while !sqlx::query_scalar::<_, bool>(condition)
             .fetch_one(self.pool())
@@ -123,7 +98,7 @@ impl Database {
     }
 
     /// `seq`, `attempts` and `error` of an instance's dead letters.
-    pub(super) async fn dead_letters(&self, instance: Uuid) -> Vec<(i64, i32, String)> {
+    pub(crate) async fn dead_letters(&self, instance: Uuid) -> Vec<(i64, i32, String)> {
         sqlx::query_as(
             "select seq, attempts, error from dead_letter where instance_id = $1 order by seq",
         )
@@ -135,7 +110,7 @@ impl Database {
 }
 
 /// Writes one public event of `instance`, as part of whatever transaction `executor` is in; tells its position.
-pub(super) async fn record<'e>(
+pub(crate) async fn record<'e>(
     executor: impl Executor<'e, Database = Postgres>,
     lane: i16,
     instance: Uuid,
@@ -166,7 +141,37 @@ pub(super) async fn record<'e>(
     .expect("an event")
 }
 
+/// Commits `each` events of `instances` new instances, spread over all lanes.
+pub(crate) async fn record_many(pool: &PgPool, instances: i32, each: i32) {
+    sqlx::query(
+        "with i as (
+            insert into instance (tenant_id, id, definition_key, definition_version, revision, status, entity_type, entity_id,
+                initiator, requesters, data, started_at, updated_at, audit_seq, audit_head, event_seq, stays)
+            select $1, gen_random_uuid(), 'document-approval', 2, $3, 'RUNNING', 'document', gen_random_uuid()::text, 'author',
+                '{author}', '{}', now(), now(), $3, '', $3, 0
+            from generate_series(1, $2)
+            returning id),
+         a as (
+            insert into audit_entry (tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, actor, payload,
+                salt, occurred_at, hash, event_seq)
+            select $1, 'instance', i.id, seq, gen_random_uuid(), 'TASK_CLAIMED', seq, gen_random_uuid(), 'reviewer',
+                format('{\"owner\":\"reviewer\",\"state\":\"%s\",\"task\":\"%s\",\"type\":\"TASK_CLAIMED\"}',
+                    gen_random_uuid(), gen_random_uuid()),
+                '', now(), '', seq
+            from generate_series(1, $3) seq, i
+            returning stream_id, seq, pos)
+         insert into outbox_event (lane, pos, tenant_id, instance_id, seq)
+         select get_byte(uuid_send(stream_id), 0) % 16, pos, $1, stream_id, seq from a",
+    )
+    .bind(TENANT)
+    .bind(instances)
+    .bind(each)
+    .execute(pool)
+    .await
+    .expect("events");
+}
+
 /// The name of a database, which nothing else has.
-pub(super) fn topic_of(database: &TestDatabase) -> String {
+pub(crate) fn topic_of(database: &TestDatabase) -> String {
     database.name().to_owned()
 }

@@ -1,5 +1,7 @@
 //! The whole service in this process: real PostgreSQL, real wasm, no network between test and router.
 
+mod variants;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,6 +70,8 @@ pub(crate) const ADMIN: &[&str] = &[
     "notification:read",
     "subscription:read",
     "subscription:write",
+    "dead-letter:read",
+    "dead-letter:write",
 ];
 
 /// A host with a database of its own.
@@ -475,6 +479,10 @@ async fn sealing_engine(store: Store, patience: Duration, seals: SealKeys) -> En
 }
 
 fn service(engine: Engine, auth: &AuthSettings) -> Router {
+    router(application(engine, auth))
+}
+
+fn application(engine: Engine, auth: &AuthSettings) -> App {
     let authenticator =
         Arc::new(Authenticator::new(auth.clone(), Clock::System).expect("sound settings"));
     let collected = telemetry::metrics().expect("metrics");
@@ -488,5 +496,5 @@ fn service(engine: Engine, auth: &AuthSettings) -> Router {
         CancellationToken::new(),
     );
     // Receivers of the tests stand on this machine.
-    router(app.reaching(Reach::Private))
+    app.reaching(Reach::Private)
 }

@@ -5,6 +5,7 @@ mod assignment;
 mod bulk;
 mod deadlines;
 mod joins;
+mod jumps;
 mod late;
 mod notices;
 mod order;

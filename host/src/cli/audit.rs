@@ -19,6 +19,7 @@ use crate::domain::instance::Entity;
 use crate::engine::SealKeys;
 use crate::engine::verify::{Finding, Tally, Verifier};
 use crate::store::Store;
+use crate::store::pools::Readiness;
 use crate::store::verify::Which;
 
 #[derive(Debug, Subcommand)]
@@ -109,7 +110,7 @@ fn verify(args: &VerifyArgs, output: Output) -> Result<(Tally, Result<()>)> {
     };
     block_on(async {
         let store = Store::connect(args.database.url()?, args.database.pools())?;
-        if !store.ready().await? {
+        if store.ready().await? == Readiness::NotMigrated {
             return Err(not_migrated().into());
         }
         let mut told = Ok(());

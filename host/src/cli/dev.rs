@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::demo::{self, PEOPLE};
-use super::home::{Home, Note};
+use super::home::{Home, JWT, Note};
 use super::host::{self, Host};
 use super::output::{Format, Output};
 use super::postgres::{self, Managed};
@@ -58,14 +58,9 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
             .context("the database cannot be brought up to date")?;
         configure(&mut settings, &args, &home, &url, database)?;
 
-        let host = Host::start(
-            &settings,
-            Some(listener),
-            environment.program.clone(),
-            telemetry,
-        )
-        .await?;
-        demo::prepare(host.engine()).await?;
+        let host = Host::start(&settings, listener, environment.program.clone(), telemetry).await?;
+        let engine = host.engine().context("a dev host serves the API")?;
+        demo::prepare(engine).await?;
         let note = Note {
             url,
             secret: home.secret_path(JWT),
@@ -92,9 +87,6 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
         ran.and(stopped)
     })
 }
-
-/// The name of the secret that tokens are signed with.
-const JWT: &str = "jwt.secret";
 
 async fn database(args: &DevArgs, home: &Home) -> Result<(Option<Managed>, String)> {
     let server = match &args.database_url {

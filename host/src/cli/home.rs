@@ -16,6 +16,11 @@ use crate::domain::ids::Digest;
 /// The folder's name.
 pub(super) const NAME: &str = ".wrkflw";
 const NOTE: &str = "dev.json";
+/// The beginning of the name of a folder that goes with its process, and the file that tells whether it lives.
+const EPHEMERAL: &str = "wrkflw-dev-";
+const LOCK: &str = "lock";
+/// The name of the secret that tokens are signed with.
+pub(super) const JWT: &str = "jwt.secret";
 
 /// What a running `wrkflw dev` tells others.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -30,7 +35,8 @@ pub(super) struct Note {
 /// Where a `wrkflw dev` keeps what is its own.
 pub(super) struct Home {
     folder: PathBuf,
-    ephemeral: bool,
+    /// Held while a temporary folder is used: it goes with the process, however that ends.
+    ephemeral: Option<File>,
 }
 
 impl Home {
@@ -45,17 +51,26 @@ impl Home {
         }
         Ok(Home {
             folder: folder.canonicalize()?,
-            ephemeral: false,
+            ephemeral: None,
         })
     }
 
-    /// A folder that goes with this value.
+    /// A folder that goes with this value. Those of killed processes go first.
     pub(super) fn ephemeral() -> Result<Home> {
-        let folder = std::env::temp_dir().join(format!("wrkflw-dev-{}", clock::new_id().simple()));
+        let temporary = std::env::temp_dir();
+        for folder in abandoned(&temporary) {
+            if let Err(error) = fs::remove_dir_all(&folder) {
+                tracing::warn!(%error, folder = %folder.display(), "a temporary folder is left over");
+            }
+        }
+        let folder = temporary.join(format!("{EPHEMERAL}{}", clock::new_id().simple()));
         make(&folder)?;
+        let lock = File::create(folder.join(LOCK))
+            .and_then(|lock| lock.try_lock().map(|()| lock).map_err(Into::into))
+            .with_context(|| format!("cannot lock {}", folder.display()))?;
         Ok(Home {
             folder,
-            ephemeral: true,
+            ephemeral: Some(lock),
         })
     }
 
@@ -94,7 +109,7 @@ impl Home {
 
     /// Tells others where this server is, until the answer is dropped.
     pub(super) fn announce(&self, note: &Note, state: Option<&Path>) -> Result<Announcement> {
-        let own = (!self.ephemeral).then(|| self.folder.join(NOTE));
+        let own = self.ephemeral.is_none().then(|| self.folder.join(NOTE));
         let shared = state.map(|state| state.join(NOTE));
         if let Some(state) = state {
             make(state)?;
@@ -113,7 +128,7 @@ impl Home {
 
 impl Drop for Home {
     fn drop(&mut self) {
-        if self.ephemeral
+        if self.ephemeral.is_some()
             && let Err(error) = fs::remove_dir_all(&self.folder)
         {
             tracing::warn!(%error, folder = %self.folder.display(), "a temporary folder is left over");
@@ -153,6 +168,22 @@ impl Note {
         // A process of somebody else's is alive too.
         pid.is_some_and(|pid| !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH)))
     }
+}
+
+/// Temporary folders that no living process uses.
+fn abandoned(temporary: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(temporary).into_iter().flatten();
+    let folders = entries
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .filter(|path| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| name.starts_with(EPHEMERAL))
+        });
+    // One that is just being made is not locked for an instant, and has no secret before it is.
+    folders
+        .filter(|folder| folder.join(JWT).exists())
+        .filter(|folder| File::open(folder.join(LOCK)).is_ok_and(|lock| lock.try_lock().is_ok()))
+        .collect()
 }
 
 fn read(path: &Path) -> Option<Note> {

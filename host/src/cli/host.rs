@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail};
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -16,12 +17,15 @@ use super::migrate::ensure_tenants;
 use super::serve::not_migrated;
 use crate::clock::Clock;
 use crate::config::{LogFormat, Role, Settings, SettingsError};
-use crate::engine::Engine;
 use crate::engine::jobs::Jobs;
+use crate::engine::{Engine, SealKeys};
+use crate::http::admission::Admission;
 use crate::http::auth::Authenticator;
+use crate::http::health::{Operation, operational};
 use crate::http::{self, App};
 use crate::outbox::Relay;
 use crate::store::Store;
+use crate::store::pools::Readiness;
 use crate::telemetry::{self, LogSettings, Telemetry};
 use crate::wasm::Sandbox;
 use crate::webhook::Notifier;
@@ -31,13 +35,28 @@ const SWEEP_EVERY: Duration = Duration::from_hours(1);
 
 /// Everything that runs in this process.
 pub(super) struct Host {
-    engine: Engine,
-    cancel: CancellationToken,
+    /// None where no role carries out commands.
+    engine: Option<Engine>,
+    store: Store,
+    admission: Admission,
+    stages: Stages,
     tasks: TaskTracker,
     /// The streams of the API.
-    streams: Option<TaskTracker>,
-    server: Option<tokio::task::JoinHandle<std::io::Result<()>>>,
+    streams: TaskTracker,
+    server: tokio::task::JoinHandle<std::io::Result<()>>,
+    notice: Duration,
     drain: Duration,
+}
+
+/// How a host ends: each stage begins when the one before it is over.
+#[derive(Clone, Default)]
+struct Stages {
+    /// It says that it is not ready, and works on.
+    draining: CancellationToken,
+    /// Nothing new is begun; what is in hand is finished.
+    stopping: CancellationToken,
+    /// Nothing is in hand: the port closes.
+    closing: CancellationToken,
 }
 
 /// Starts logs and metrics.
@@ -78,123 +97,189 @@ pub(super) fn stop_signal() -> Result<impl Future<Output = ()>> {
 }
 
 impl Host {
-    /// Starts what the settings say. `listener` is there exactly if the API is to be served.
+    /// Starts what the settings say. A host without the API listens as well, for probes and metrics.
     pub(super) async fn start(
         settings: &Settings,
-        listener: Option<TcpListener>,
+        listener: TcpListener,
         program: PathBuf,
         telemetry: Telemetry,
     ) -> Result<Host> {
         // What the settings lack is said before anything is contacted.
-        let (seals, naming) = (settings.seals()?, settings.naming());
+        let logic = logic(settings, program)?;
+        let naming = settings.naming();
         let kafka = settings
             .has(Role::Relay)
             .then(|| settings.kafka())
             .transpose()?;
         let clock = Clock::System;
-        let auth = match &listener {
-            Some(_) => Some(
-                Authenticator::new(settings.auth.settings(), clock.clone())
-                    .map_err(SettingsError)?,
-            ),
-            None => None,
-        };
-        let sandbox = Sandbox::new(settings.sandbox(program)?).map_err(SettingsError)?;
+        let auth = authenticator(settings, &clock)?;
         let store = Store::connect(settings.database.url()?, settings.database.pools())?;
         let notifier = notifier(settings, &store, &clock)?;
         check(&store).await?;
         ensure_tenants(&store, &settings.database.tenants).await?;
-        let patience = Duration::from_secs(settings.request_seconds_max);
-        let engine = Engine::new(store.clone(), sandbox, clock, seals, patience).await?;
-
-        let (cancel, tasks) = (CancellationToken::new(), TaskTracker::new());
-        let mut host = Host {
-            engine: engine.clone(),
-            cancel: cancel.clone(),
-            tasks: tasks.clone(),
-            streams: None,
-            server: None,
-            drain: Duration::from_secs(settings.drain_seconds_max),
+        let engine = match logic {
+            Some((seals, sandbox)) => {
+                let patience = Duration::from_secs(settings.request_seconds_max);
+                Some(Engine::new(store.clone(), sandbox, clock, seals, patience).await?)
+            }
+            None => None,
         };
-        if let (Some(listener), Some(auth)) = (listener, auth) {
-            let topic = settings.kafka_topic.clone();
-            let metrics = telemetry.metrics.clone();
-            let render = Arc::new(move || metrics.render());
-            let app = App::new(
-                engine.clone(),
-                Arc::new(auth),
-                naming.clone(),
-                topic,
-                render,
-                cancel.clone(),
-            )
-            .reaching(settings.webhooks().reach)
-            .paced(settings.connections.pace());
-            host.streams = Some(app.tracker.clone());
-            host.server = Some(tasks.spawn(http::server::serve(
-                listener,
-                http::router(app),
-                settings.connections.limits(),
-                cancel.clone(),
-            )));
-        }
+
+        let (stages, tasks) = (Stages::default(), TaskTracker::new());
+        let (admission, mut streams) = (settings.admission.admission(), TaskTracker::new());
+        let metrics = telemetry.metrics.clone();
+        let operation = Operation {
+            store: store.clone(),
+            metrics: Arc::new(move || metrics.render()),
+            draining: stages.draining.clone(),
+            admission: admission.clone(),
+        };
+        let router = match (&engine, auth) {
+            (Some(engine), Some(auth)) => {
+                let app = app(settings, engine, auth, operation, &stages);
+                streams = app.tracker.clone();
+                http::router(app)
+            }
+            _ => operational(operation),
+        };
+        // Not among the tasks: it ends after them.
+        let serving = http::server::serve(
+            listener,
+            router,
+            settings.connections.limits(),
+            stages.closing.clone(),
+        );
+        let server = TaskTracker::new().spawn(serving);
+        let cancel = stages.stopping.clone();
         if let Some(notifier) = notifier {
-            tasks.spawn(notifier.run(cancel.clone(), engine.commits()));
+            let (_, nothing) = watch::channel(0);
+            let commits = engine.as_ref().map_or(nothing, Engine::commits);
+            tasks.spawn(notifier.run(cancel.clone(), commits));
         }
         if let Some(kafka) = kafka {
             let relay = Relay::new(store.outbox(), kafka, naming)
                 .map_err(|error| SettingsError(error.to_string()))?;
-            tasks.spawn(relay.run(cancel.clone(), engine.wake()));
+            let wake = engine.as_ref().map(Engine::wake).unwrap_or_default();
+            tasks.spawn(relay.run(cancel.clone(), wake));
         }
-        if settings.has(Role::Timers) {
-            tasks.spawn(Jobs::new(&engine, cancel.clone()).run());
+        if let Some(engine) = &engine {
+            look_after(settings, engine, &tasks, &cancel);
         }
-        tasks.spawn(telemetry.metrics.upkeep(cancel.clone()));
-        tasks.spawn(sweep(engine, cancel));
-        Ok(host)
+        tasks.spawn(telemetry.metrics.upkeep(cancel));
+        Ok(Host {
+            engine,
+            store,
+            admission,
+            stages,
+            tasks,
+            streams,
+            server,
+            notice: Duration::from_secs(settings.drain_notice_seconds),
+            drain: Duration::from_secs(settings.drain_seconds_max),
+        })
     }
 
-    pub(super) fn engine(&self) -> &Engine {
-        &self.engine
+    /// What carries out commands, if a role of this host does.
+    pub(super) fn engine(&self) -> Option<&Engine> {
+        self.engine.as_ref()
     }
 
-    /// Runs until `stop`, then drains: no new requests, those under way get their answers, then the relay and the
-    /// pools end. Bounded, and cut short by a second signal.
+    /// Runs until `stop`, then drains: `/readyz` says so at once, nothing new is begun once the notice is over, what
+    /// is under way gets its answer, then the port and the pools close. Bounded, and cut short by a second signal.
     pub(super) async fn run_until(mut self, stop: impl Future<Output = ()>) -> Result<()> {
-        let ended = async {
-            match &mut self.server {
-                Some(server) => server.await,
-                None => std::future::pending().await,
-            }
-        };
         let failed = tokio::select! {
             () = stop => None,
-            ended = ended => Some(ended),
+            ended = &mut self.server => Some(ended),
         };
-        tracing::info!("stopping");
-        self.cancel.cancel();
         if let Some(failed) = failed {
-            self.server = None;
+            self.stages.stopping.cancel();
             failed
                 .context("the API ended")?
                 .context("the API cannot go on")?;
+            bail!("the API ended");
         }
+        tracing::info!("stopping");
+        let again = stop_signal()?;
+        self.stages.draining.cancel();
+        let (notice, drain) = (self.notice, self.drain);
+        let ending = async {
+            tokio::time::sleep(notice).await;
+            self.stages.stopping.cancel();
+            tokio::time::timeout(drain, self.drained()).await
+        };
         tokio::select! {
-            drained = tokio::time::timeout(self.drain, self.drained()) => match drained {
-                Ok(()) => Ok(()),
-                Err(_) => bail!("stopped after {} s with requests still under way", self.drain.as_secs()),
+            drained = ending => match drained {
+                Ok(served) => served,
+                Err(_) => bail!("stopped after {} s with requests still under way", drain.as_secs()),
             },
-            () = stop_signal()? => bail!("stopped at once, as asked again"),
+            () = again => bail!("stopped at once, as asked again"),
         }
     }
 
-    async fn drained(&self) {
-        for tracker in self.streams.iter().chain([&self.tasks]) {
+    async fn drained(&mut self) -> Result<()> {
+        self.admission.drained().await;
+        for tracker in [&self.streams, &self.tasks] {
             tracker.close();
             tracker.wait().await;
         }
-        self.engine.store().close().await;
+        self.stages.closing.cancel();
+        let served = (&mut self.server).await.context("the API ended")?;
+        self.store.close().await;
+        served.context("the API cannot go on")
     }
+}
+
+/// The keys and the sandbox of a host that carries out commands.
+fn logic(settings: &Settings, program: PathBuf) -> Result<Option<(SealKeys, Sandbox)>> {
+    if !settings.has(Role::Api) && !settings.has(Role::Timers) {
+        return Ok(None);
+    }
+    let seals = settings.seals()?;
+    let sandbox = Sandbox::new(settings.sandbox(program)?).map_err(SettingsError)?;
+    Ok(Some((seals, sandbox)))
+}
+
+/// Who judges tokens, if the API is served.
+fn authenticator(settings: &Settings, clock: &Clock) -> Result<Option<Authenticator>> {
+    if !settings.has(Role::Api) {
+        return Ok(None);
+    }
+    let judge = Authenticator::new(settings.auth.settings(), clock.clone());
+    Ok(Some(judge.map_err(SettingsError)?))
+}
+
+/// What goes on beside the commands of callers.
+fn look_after(
+    settings: &Settings,
+    engine: &Engine,
+    tasks: &TaskTracker,
+    cancel: &CancellationToken,
+) {
+    if settings.has(Role::Timers) {
+        tasks.spawn(Jobs::new(engine, cancel.clone()).run());
+    }
+    tasks.spawn(sweep(engine.clone(), cancel.clone()));
+}
+
+fn app(
+    settings: &Settings,
+    engine: &Engine,
+    auth: Authenticator,
+    operation: Operation,
+    stages: &Stages,
+) -> App {
+    App::new(
+        engine.clone(),
+        Arc::new(auth),
+        settings.naming(),
+        settings.kafka_topic.clone(),
+        operation.metrics,
+        stages.stopping.clone(),
+    )
+    .reaching(settings.webhooks().reach)
+    .paced(settings.connections.pace())
+    .admitting(operation.admission)
+    .draining(operation.draining)
 }
 
 /// The notifier, if this host runs one.
@@ -210,8 +295,13 @@ fn notifier(settings: &Settings, store: &Store, clock: &Clock) -> Result<Option<
 
 async fn check(store: &Store) -> Result<()> {
     match store.ready().await {
-        Ok(true) => Ok(()),
-        Ok(false) => Err(not_migrated().into()),
+        Ok(Readiness::Ready) => Ok(()),
+        Ok(Readiness::NotMigrated) => Err(not_migrated().into()),
+        Ok(Readiness::ReadOnly) => {
+            let next = "point database_url at a server that takes writes: not at a standby";
+            let failure = Failure::new(Exit::Failed, "the database is read-only");
+            Err(failure.next(next).into())
+        }
         Err(error) => {
             let next = "check database_url; if the database is new, run `wrkflw migrate` first";
             Err(

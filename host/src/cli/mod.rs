@@ -6,6 +6,7 @@
 mod audit;
 mod client;
 mod connection;
+mod dead_letter;
 mod definition;
 mod demo;
 mod dev;
@@ -75,6 +76,9 @@ enum Command {
     /// Events
     #[command(subcommand)]
     Events(events::EventsCommand),
+    /// Events that Kafka refused for good
+    #[command(subcommand)]
+    DeadLetter(dead_letter::DeadLetterCommand),
     /// The audit
     #[command(subcommand)]
     Audit(audit::AuditCommand),
@@ -157,6 +161,7 @@ fn run(
         Command::Instance(command) => instance::run(command, output, environment),
         Command::Task(command) => task::run(command, output, environment),
         Command::Events(command) => events::run(command, output, environment),
+        Command::DeadLetter(command) => dead_letter::run(command, output, environment),
         Command::Audit(command) => audit::run(command, output),
         Command::Token(args) => token::run(&args, output, environment),
         Command::Plugin(command) => plugin::run(command, output, environment),

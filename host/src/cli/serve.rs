@@ -10,7 +10,7 @@ use super::failure::{Exit, Failure};
 use super::host::{self, Host};
 use super::output::Output;
 use super::{Environment, block_on};
-use crate::config::{Role, Settings};
+use crate::config::Settings;
 
 #[derive(Debug, Args)]
 pub(super) struct ServeArgs {
@@ -30,16 +30,8 @@ pub(super) fn run(args: ServeArgs, output: Output, environment: &Environment) ->
     let settings = args.settings;
     let telemetry = host::observe(&settings)?;
     block_on(async {
-        let listener = if settings.has(Role::Api) {
-            Some(host::listen(settings.listen).await?)
-        } else {
-            None
-        };
-        let address = listener
-            .as_ref()
-            .map(tokio::net::TcpListener::local_addr)
-            .transpose()
-            .context("no address")?;
+        let listener = host::listen(settings.listen).await?;
+        let address = listener.local_addr().context("no address")?;
         let host = Host::start(&settings, listener, environment.program.clone(), telemetry).await?;
         let roles: Vec<String> = settings
             .roles

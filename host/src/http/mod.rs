@@ -3,6 +3,7 @@
 //! All routes stand in [`routes()`]; [`problem`] turns errors into answers; [`commands`] carries out what
 //! changes instances. `extract` reads requests, so that handlers see good values only.
 
+pub mod admission;
 pub mod auth;
 mod bulk;
 mod calendars;
@@ -10,13 +11,14 @@ pub mod commands;
 mod compliance;
 mod csv;
 mod custody;
+mod dead_letters;
 mod definitions;
 mod directory;
 mod docs;
 mod entities;
 mod events;
 pub mod extract;
-mod health;
+pub mod health;
 mod instance_commands;
 mod instances;
 mod layers;
@@ -50,6 +52,7 @@ use tokio_util::task::TaskTracker;
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
 
+use self::admission::Admission;
 use self::auth::Authenticator;
 use self::pace::Pace;
 use self::problem::Problem;
@@ -76,8 +79,12 @@ pub struct App {
     pub pace: Pace,
     /// Renders the metrics.
     pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
-    /// Cancelled when the host shuts down.
+    /// Cancelled when the host is asked to stop: it says that it is not ready, and works on.
+    pub draining: CancellationToken,
+    /// Cancelled when the host shuts down: nothing new is begun.
     pub cancel: CancellationToken,
+    /// How many requests are worked on at once.
+    pub admission: Admission,
     /// Counts the streams that a shutdown waits for.
     pub tracker: TaskTracker,
     tenants: Cache<String, TenantId>,
@@ -101,7 +108,9 @@ impl App {
             reach: Reach::default(),
             pace: Pace::default(),
             metrics,
+            draining: cancel.clone(),
             cancel,
+            admission: Admission::default(),
             tracker,
             tenants,
         }
@@ -117,6 +126,18 @@ impl App {
     #[must_use]
     pub fn paced(self, pace: Pace) -> App {
         App { pace, ..self }
+    }
+
+    /// Bounds the requests in hand otherwise than by default.
+    #[must_use]
+    pub fn admitting(self, admission: Admission) -> App {
+        App { admission, ..self }
+    }
+
+    /// Tells of the coming shutdown earlier than it begins.
+    #[must_use]
+    pub fn draining(self, draining: CancellationToken) -> App {
+        App { draining, ..self }
     }
 
     /// Who a bearer token stands for.
@@ -176,6 +197,10 @@ pub fn router(app: App) -> Router {
     .layer(tower_http::catch_panic::CatchPanicLayer::custom(
         layers::panicked,
     ))
+    .layer(middleware::from_fn_with_state(
+        app.clone(),
+        admission::admit,
+    ))
     .layer(middleware::from_fn(layers::surround))
     .with_state(app)
 }
@@ -187,6 +212,8 @@ fn of_many() -> OpenApiRouter<App> {
         .routes(routes!(operations::begin))
         .routes(routes!(operations::items))
         .routes(routes!(operations::stop))
+        .routes(routes!(dead_letters::list))
+        .routes(routes!(dead_letters::show))
         .routes(routes!(bulk::tasks))
 }
 
@@ -212,6 +239,8 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(subscriptions::create, subscriptions::list))
         .routes(routes!(subscriptions::show, subscriptions::delete))
         .routes(routes!(subscriptions::retry))
+        .routes(routes!(dead_letters::retry))
+        .routes(routes!(dead_letters::discard))
         .routes(routes!(notifications::read))
         .routes(routes!(calendars::list))
         .routes(routes!(calendars::show, calendars::put, calendars::delete))

@@ -10,6 +10,8 @@ use crate::domain::answer::Violation;
 use crate::domain::rejection::Rejection;
 use crate::engine::Error;
 use crate::engine::error::LogicError;
+use crate::store::StoreError;
+use crate::store::error::Outage;
 
 /// Why a request did not succeed, for programs (`code`) and people (`detail`).
 #[derive(Debug, Clone, Serialize, ToSchema)]
@@ -42,6 +44,9 @@ pub struct Problem {
     /// Sent as `WWW-Authenticate`.
     #[serde(skip)]
     pub challenge: Option<String>,
+    /// What ails the database.
+    #[serde(skip)]
+    pub outage: Option<Outage>,
 }
 
 /// One field that is wrong.
@@ -104,6 +109,7 @@ pub const CODES: &[(&str, u16, &str)] = &[
     ("no_active_version", 409, "No version is active"),
     ("version_retired", 409, "The version is retired"),
     ("limit_reached", 409, "There are as many as there may be"),
+    ("not_first", 409, "Another event stands first"),
     (
         "cursor_expired",
         410,
@@ -140,6 +146,7 @@ pub const CODES: &[(&str, u16, &str)] = &[
         "The flow's logic answered too much",
     ),
     ("busy", 503, "The instance is busy"),
+    ("overloaded", 503, "The host has more to do than it can"),
     ("unavailable", 503, "The service is not available now"),
 ];
 
@@ -165,6 +172,7 @@ impl Problem {
             conflict: None,
             retry_after: None,
             challenge: None,
+            outage: None,
         }
     }
 
@@ -249,18 +257,22 @@ impl From<Error> for Problem {
                 retry_after: Some(1),
                 ..Problem::new("unavailable", detail)
             },
-            Error::Store(error) if error.is_passing() => {
-                tracing::error!(%error, "the database is not available");
-                Problem {
-                    retry_after: Some(1),
-                    ..Problem::new("unavailable", "the database is not available now")
-                }
-            }
-            Error::Store(error) => {
-                tracing::error!(%error, "the database failed");
-                Problem::new("internal", "the request failed here; the log has its id")
-            }
+            Error::Store(error) => stored(&error),
         }
+    }
+}
+
+/// The database could not do it: for a while, or at all.
+fn stored(error: &StoreError) -> Problem {
+    let Some(outage) = error.outage() else {
+        tracing::error!(%error, "the database failed");
+        return Problem::new("internal", "the request failed here; the log has its id");
+    };
+    tracing::error!(%error, outage = outage.name(), "the database is not available");
+    Problem {
+        retry_after: Some(outage.retry_seconds()),
+        outage: Some(outage),
+        ..Problem::new("unavailable", outage.words())
     }
 }
 
@@ -307,8 +319,8 @@ fn rejected(rejection: Rejection, detail: String) -> Problem {
     problem
 }
 
-impl From<crate::store::StoreError> for Problem {
-    fn from(error: crate::store::StoreError) -> Problem {
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Problem {
         Error::Store(error).into()
     }
 }

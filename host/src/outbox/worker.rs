@@ -11,8 +11,9 @@ use super::fence::Fence;
 use super::kafka::{Gaps, Producer};
 use super::publish::{Published, publish};
 use super::settings::KafkaSettings;
+use crate::clock::Clock;
 use crate::domain::cloudevent::Naming;
-use crate::store::outbox::{Claim, Outbox, OutboxError, Reach, Settlement};
+use crate::store::outbox::{Claim, Outbox, OutboxError, Reach, Settlement, Waiting};
 
 /// How often lanes are read from their beginning. The fence makes it needless; it costs little and forgives a
 /// floor that somebody set by hand.
@@ -78,6 +79,9 @@ impl Worker {
                     let pause = back_off.next();
                     report(&error, pause);
                     memory.forget(&error);
+                    if matches!(error, TurnError::Outbox(_)) {
+                        self.outbox.renew();
+                    }
                     tokio::select! {
                         () = self.cancel.cancelled() => {}
                         () = tokio::time::sleep(pause) => {}
@@ -143,6 +147,7 @@ impl Worker {
             failure,
         } = published;
         alarm(&claim, &parked);
+        measure_lag(&claim.events, &acknowledged);
         let published = acknowledged.len();
         let is_settled = published + parked.len() == count;
         let last = claim.events.last().map_or(0, |event| event.pos);
@@ -203,6 +208,22 @@ fn report(error: &TurnError, pause: Duration) {
     metrics::counter!("wrkflw_relay_failures_total", "class" => class).increment(1);
     let retry_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
     tracing::warn!(class, retry_ms, "events wait in the outbox: {error}");
+}
+
+/// How long it took from the commands to here. The clocks of two hosts may differ: no event comes before its command.
+fn measure_lag(events: &[Waiting], acknowledged: &[i64]) {
+    let (now, lag) = (
+        Clock::System.now(),
+        metrics::histogram!("wrkflw_relay_lag_seconds"),
+    );
+    let mut acknowledged = acknowledged.iter().peekable();
+    for event in events {
+        if acknowledged.next_if(|pos| **pos == event.pos).is_some()
+            && let Ok(entry) = &event.entry
+        {
+            lag.record(now.duration_since(entry.occurred_at).as_secs_f64().max(0.0));
+        }
+    }
 }
 
 /// Parked events need a person: nothing sends them again by itself.

@@ -17,6 +17,57 @@ pub enum StoreError {
     Migration(#[from] sqlx::migrate::MigrateError),
 }
 
+/// Why the database does not do what it usually does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outage {
+    /// Its disk is full, or fails.
+    Full,
+    /// It takes no writes: a standby, or made so.
+    ReadOnly,
+    /// It has no connection left, or this host's are all in use.
+    Connections,
+    /// Somebody else holds what is needed.
+    Locked,
+    /// A statement ran for longer than it may, or was stopped.
+    Slow,
+    /// It cannot be reached, or ended in the middle.
+    Unreachable,
+}
+
+impl Outage {
+    /// Its name in metrics and logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outage::Full => "full",
+            Outage::ReadOnly => "read_only",
+            Outage::Connections => "connections",
+            Outage::Locked => "locked",
+            Outage::Slow => "slow",
+            Outage::Unreachable => "unreachable",
+        }
+    }
+
+    /// What callers and operators are told.
+    pub fn words(self) -> &'static str {
+        match self {
+            Outage::Full => "the database has no room left",
+            Outage::ReadOnly => "the database is read-only",
+            Outage::Connections => "the database has no connection free",
+            Outage::Locked => "somebody else holds what this needs in the database",
+            Outage::Slow => "the database took too long",
+            Outage::Unreachable => "the database is not available now",
+        }
+    }
+
+    /// When it makes sense to try again. A person must mend the first two.
+    pub fn retry_seconds(self) -> u32 {
+        match self {
+            Outage::Full | Outage::ReadOnly => 10,
+            Outage::Connections | Outage::Locked | Outage::Slow | Outage::Unreachable => 1,
+        }
+    }
+}
+
 impl StoreError {
     pub(super) fn inconsistent(
         table: &'static str,
@@ -53,6 +104,18 @@ impl StoreError {
         }
     }
 
+    /// What ails the database, if the same request may succeed once that is over.
+    pub fn outage(&self) -> Option<Outage> {
+        let StoreError::Database(error) = self else {
+            return None;
+        };
+        match error {
+            sqlx::Error::Database(error) => outage_of(&error.code()?),
+            sqlx::Error::PoolTimedOut => Some(Outage::Connections),
+            _ => self.is_passing().then_some(Outage::Unreachable),
+        }
+    }
+
     /// Whether somebody else held the rows for too long: a deadlock, or a lock that did not come in time.
     pub fn is_contention(&self) -> bool {
         self.is_lock_timeout() || self.has_code("40P01")
@@ -77,5 +140,51 @@ impl StoreError {
             | StoreError::Inconsistent { .. }
             | StoreError::Migration(_) => false,
         }
+    }
+}
+
+/// By the classes of SQLSTATE: 08 connections, 53 resources, 57 operators, 58 the system around.
+fn outage_of(code: &str) -> Option<Outage> {
+    match code {
+        "53100" | "58030" => Some(Outage::Full),
+        "25006" => Some(Outage::ReadOnly),
+        "53300" => Some(Outage::Connections),
+        "55P03" | "40P01" | "40001" => Some(Outage::Locked),
+        "57014" => Some(Outage::Slow),
+        _ if ["08", "53", "57P"]
+            .iter()
+            .any(|class| code.starts_with(class)) =>
+        {
+            Some(Outage::Unreachable)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passes_is_told_from_what_does_not() {
+        for (code, outage) in [
+            ("53100", Some(Outage::Full)),
+            ("25006", Some(Outage::ReadOnly)),
+            ("53300", Some(Outage::Connections)),
+            ("53200", Some(Outage::Unreachable)),
+            ("55P03", Some(Outage::Locked)),
+            ("57014", Some(Outage::Slow)),
+            ("57P01", Some(Outage::Unreachable)),
+            ("08006", Some(Outage::Unreachable)),
+            ("23505", None),
+            ("42501", None),
+            ("XX001", None),
+        ] {
+            assert_eq!(outage_of(code), outage, "{code}");
+        }
+        let timed_out = StoreError::Database(sqlx::Error::PoolTimedOut);
+        assert_eq!(timed_out.outage(), Some(Outage::Connections));
+        let missing = StoreError::Database(sqlx::Error::RowNotFound);
+        assert_eq!(missing.outage(), None);
     }
 }

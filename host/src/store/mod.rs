@@ -11,6 +11,7 @@ pub mod calendars;
 pub mod commit;
 pub mod compliance;
 pub mod custody;
+pub mod dead_letters;
 pub mod definitions;
 pub mod deliveries;
 pub mod directory;

@@ -10,6 +10,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use sqlx::{PgPool, Postgres, Transaction};
 
+use super::pools::Renewal;
 use crate::domain::cloudevent::PublicEntry;
 use crate::domain::ids::{InstanceId, TenantId, VersionRef};
 use crate::domain::instance::Entity;
@@ -38,6 +39,7 @@ pub enum OutboxError {
 #[derive(Debug, Clone)]
 pub struct Outbox {
     pool: PgPool,
+    renewal: Renewal,
 }
 
 /// From where a claim reads.
@@ -113,8 +115,13 @@ pub struct Claim {
 
 impl Outbox {
     /// `pool`'s connections run as the relay's role.
-    pub fn new(pool: PgPool) -> Outbox {
-        Outbox { pool }
+    pub(super) fn new(pool: PgPool, renewal: Renewal) -> Outbox {
+        Outbox { pool, renewal }
+    }
+
+    /// Lets connections be made anew after a failure: they may be those of a database that takes no writes any more.
+    pub fn renew(&self) {
+        self.renewal.begin();
     }
 
     /// Holds the lane that waits longest for its turn, if any has events; None if none has.
@@ -314,7 +321,8 @@ async fn read(
         r#"
         select e.pos as "pos!", e.tenant_id as "tenant_id!", e.instance_id as "instance_id!", e.taken as "taken!",
             exists (
-                select from dead_letter d where d.tenant_id = e.tenant_id and d.instance_id = e.instance_id
+                select from dead_letter d
+                where d.tenant_id = e.tenant_id and d.instance_id = e.instance_id and d.seq < e.seq
             ) as "follows_parked!",
             t.name as "tenant?", e.id as "id?", e.type as "kind?", e.payload as "payload?", e.event_seq as "event_seq?",
             (extract(epoch from e.occurred_at) * 1000000)::bigint as occurred_at_us, e.actor as "actor?",

@@ -1,7 +1,8 @@
 //! Connections, one pool per role. Every connection gives up its login's rights for those of its role at once.
 
 use std::str::FromStr;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use sqlx::migrate::Migrator;
 use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
@@ -19,6 +20,22 @@ const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a statement of the writer waits for a row that another session holds, in milliseconds. Callers look
 /// again until their own time is over, so a row that is held for long costs them no connection for ever.
 const LOCK_TIMEOUT_MS: &str = "2000";
+
+/// How long a query or the relay waits for a table that another session holds, in milliseconds. Their rows are never
+/// held; a table is while somebody alters it.
+const READ_LOCK_TIMEOUT_MS: &str = "5000";
+/// Connections are made anew at most so often.
+const RENEW_EVERY: Duration = Duration::from_secs(1);
+
+/// How the database is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readiness {
+    Ready,
+    /// Migrations are missing.
+    NotMigrated,
+    /// It answers, and takes no writes.
+    ReadOnly,
+}
 
 /// How many connections each role may open.
 #[derive(Debug, Clone, Copy)]
@@ -47,6 +64,25 @@ pub struct Store {
     /// Answers queries; sees the tenant that its connection was set to.
     pub(super) reader: PgPool,
     relay: PgPool,
+    renewal: Renewal,
+}
+
+/// Since when connections are worth keeping. One that was made while the database took no writes may stay so for ever.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Renewal(Arc<Mutex<Option<Instant>>>);
+
+impl Renewal {
+    pub(super) fn begin(&self) {
+        let mut since = self.0.lock().expect("nobody panics while holding it");
+        if since.is_none_or(|at| at.elapsed() >= RENEW_EVERY) {
+            *since = Some(Instant::now());
+        }
+    }
+
+    fn outdates(&self, age: Duration) -> bool {
+        let since = *self.0.lock().expect("nobody panics while holding it");
+        since.is_some_and(|at| age > at.elapsed())
+    }
 }
 
 impl Store {
@@ -67,13 +103,18 @@ impl Store {
             ("enable_mergejoin", "off"),
         ]);
         // Lists have many filters, of which few are set: which index serves a request shows in its values alone.
-        let reader = options
-            .clone()
-            .options([("plan_cache_mode", "force_custom_plan")]);
+        let reader = options.clone().options([
+            ("plan_cache_mode", "force_custom_plan"),
+            ("lock_timeout", READ_LOCK_TIMEOUT_MS),
+        ]);
+        let relay = options.options([("lock_timeout", READ_LOCK_TIMEOUT_MS)]);
+        let renewal = Renewal::default();
+        let pool = |options, set_role, size| pool(options, set_role, size, renewal.clone());
         Ok(Store {
             writer: pool(writer, "set role wrkflw_writer", sizes.writer),
             reader: pool(reader, "set role wrkflw_reader", sizes.reader),
-            relay: pool(options, "set role wrkflw_relay", sizes.relay),
+            relay: pool(relay, "set role wrkflw_relay", sizes.relay),
+            renewal: renewal.clone(),
         })
     }
 
@@ -85,20 +126,34 @@ impl Store {
         Ok(())
     }
 
-    /// Whether the database answers and has all the migrations that this host was built with. Later ones do not
-    /// hurt: a migration leaves what the release before it reads.
-    pub async fn ready(&self) -> Result<bool, StoreError> {
+    /// Whether the database answers, has all the migrations that this host was built with, and takes writes. Later
+    /// migrations do not hurt: each leaves what the release before it reads.
+    pub async fn ready(&self) -> Result<Readiness, StoreError> {
         // Not a checked query: the table is there only where the migrator made it.
-        let applied = sqlx::query_scalar::<_, Option<i64>>(
-            "select max(version) from _sqlx_migrations where success",
+        let state = sqlx::query_as::<_, (Option<i64>, bool)>(
+            "select max(version), current_setting('transaction_read_only')::bool from _sqlx_migrations where success",
         );
-        let applied = match applied.fetch_one(&self.writer).await {
-            Ok(version) => version,
-            Err(sqlx::Error::Database(error)) if is_unmigrated(error.code().as_deref()) => None,
+        let (applied, read_only) = match state.fetch_one(&self.writer).await {
+            Ok(state) => state,
+            Err(sqlx::Error::Database(error)) if is_unmigrated(error.code().as_deref()) => {
+                (None, false)
+            }
             Err(error) => return Err(error.into()),
         };
         let wanted = MIGRATIONS.iter().map(|migration| migration.version).max();
-        Ok(applied >= wanted)
+        if applied < wanted {
+            return Ok(Readiness::NotMigrated);
+        }
+        if read_only {
+            self.renew();
+            return Ok(Readiness::ReadOnly);
+        }
+        Ok(Readiness::Ready)
+    }
+
+    /// Lets every connection be made anew before it is used again, for a database that took no writes.
+    pub fn renew(&self) {
+        self.renewal.begin();
     }
 
     /// A connection that sees one tenant only.
@@ -118,7 +173,7 @@ impl Store {
 
     /// What the relay works on.
     pub fn outbox(&self) -> Outbox {
-        Outbox::new(self.relay.clone())
+        Outbox::new(self.relay.clone(), self.renewal.clone())
     }
 
     /// Connections in use and idle, per role.
@@ -137,11 +192,15 @@ impl Store {
     }
 }
 
-fn pool(options: PgConnectOptions, set_role: &'static str, size: u32) -> PgPool {
+fn pool(options: PgConnectOptions, set_role: &'static str, size: u32, renewal: Renewal) -> PgPool {
     PgPoolOptions::new()
         .max_connections(size)
         .acquire_timeout(ACQUIRE_TIMEOUT)
         .test_before_acquire(false)
+        .before_acquire(move |_, connection| {
+            let good = !renewal.outdates(connection.age);
+            Box::pin(async move { Ok(good) })
+        })
         .after_connect(move |connection, _| {
             Box::pin(async move {
                 sqlx::query(set_role).execute(connection).await?;

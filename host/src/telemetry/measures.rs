@@ -30,6 +30,12 @@ const LATENESS_SECONDS: &[f64] = &[
     0.005, 0.02, 0.1, 0.5, 1.0, 2.5, 10.0, 60.0, 600.0, 3600.0, 21_600.0, 86_400.0,
 ];
 
+/// Seconds, from an idle relay to an outage of the broker.
+const LAG_SECONDS: &[f64] = &[
+    0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.2, 0.25, 0.35, 0.5, 1.0, 2.5, 5.0, 10.0,
+    60.0, 600.0, 3600.0,
+];
+
 enum Kind {
     Counter,
     Gauge,
@@ -129,6 +135,11 @@ const MEASURES: &[Measure] = &[
         "wrkflw_relay_failures_total",
         "Events that Kafka did not take, by class of failure.",
     ),
+    histogram(
+        "wrkflw_relay_lag_seconds",
+        LAG_SECONDS,
+        "Time from a command to Kafka's acknowledgement of its event.",
+    ),
     gauge("wrkflw_dead_letters", "Events that Kafka refused for good."),
     counter(
         "wrkflw_notifications_total",
@@ -147,6 +158,16 @@ const MEASURES: &[Measure] = &[
         "Age of the oldest delivery that waits.",
     ),
     gauge("wrkflw_webhook_dead", "Deliveries that were given up."),
+    counter(
+        "wrkflw_requests_refused_total",
+        "Requests refused because too many were in hand, by reason.",
+    ),
+    gauge("wrkflw_requests_in_flight", "Requests that are worked on."),
+    gauge("wrkflw_requests_waiting", "Requests that wait for a place."),
+    counter(
+        "wrkflw_database_outages_total",
+        "Answers that the database was not available, by kind.",
+    ),
     gauge(
         "wrkflw_http_connections",
         "Connections of callers that are open.",

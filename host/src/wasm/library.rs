@@ -47,8 +47,10 @@ pub(super) struct Library {
 
 impl Library {
     pub(super) fn new(settings: &Settings, engine: &Engine) -> Result<Library, String> {
-        let artifacts = Artifacts::new(settings, engine)
-            .map_err(|error| format!("the folder for compiled components is unusable: {error}"))?;
+        let artifacts = Artifacts::new(settings, engine).map_err(|error| {
+            let folder = settings.artifact_dir.clone().unwrap_or_default();
+            format!("artifact_dir {} is unusable: {error}", folder.display())
+        })?;
         let cache = Cache::builder()
             .max_capacity(settings.cache_bytes_max / 1024)
             .weigher(|_, ready: &Arc<Ready>| {

@@ -260,3 +260,45 @@ fn data_and_secrets_are_kept_and_a_production_host_shares_the_database() {
     assert_eq!(serve.stop(), Some(0));
     assert_eq!(dev.stop(), Some(0));
 }
+
+/// Temporary folders of `wrkflw dev --ephemeral` in `temporary`.
+fn leftovers(temporary: &std::path::Path) -> Vec<String> {
+    let entries = fs::read_dir(temporary).expect("a folder");
+    let names = entries.map(|entry| entry.expect("an entry").file_name().into_string());
+    let mut names: Vec<_> = names
+        .map(|name| name.expect("text"))
+        .filter(|name| name.starts_with("wrkflw-"))
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn what_a_killed_server_leaves_goes_with_the_next_start() {
+    let place = Place::new();
+    // Short, because sockets lie below it, and open to the database's account.
+    let temporary = std::env::temp_dir().join(format!("wk-{}", std::process::id()));
+    fs::create_dir(&temporary).expect("a fresh folder");
+    let start = || {
+        let mut command = place.command("dev --port 0 --ephemeral --output json");
+        command.env("TMPDIR", &temporary);
+        place.start_command(command)
+    };
+    let mut killed = start();
+    killed.kill();
+    let left = leftovers(&temporary);
+    assert_eq!(left.len(), 2, "its data and its secrets: {left:?}");
+    let mut next = start();
+    let now = leftovers(&temporary);
+    assert!(
+        left.iter().all(|name| !now.contains(name)),
+        "{left:?} {now:?}"
+    );
+    assert_eq!(now.len(), 2, "its own: {now:?}");
+    // A third one leaves those of the living alone.
+    let mut third = start();
+    assert_eq!(leftovers(&temporary).len(), 4);
+    assert_eq!((third.stop(), next.stop()), (Some(0), Some(0)));
+    assert_eq!(leftovers(&temporary), [""; 0]);
+    fs::remove_dir(&temporary).expect("empty");
+}

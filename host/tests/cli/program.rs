@@ -80,9 +80,12 @@ impl Place {
 
     /// Starts a host, and waits until it has said where it is.
     pub(crate) fn start(&self, line: &str) -> Running {
+        self.start_command(self.command(&format!("{line} --output json")))
+    }
+
+    pub(crate) fn start_command(&self, mut command: Command) -> Running {
         let path = self.folder.join("host.log");
         let log = fs::File::create(&path).expect("our own folder");
-        let mut command = self.command(&format!("{line} --output json"));
         let spawned = command.stdout(Stdio::piped()).stderr(log).spawn();
         let child = spawned.expect("the program starts");
         let mut running = Running {
@@ -98,7 +101,7 @@ impl Place {
             }
         }
         let log = fs::read_to_string(path).expect("its log");
-        panic!("{line} ended early: {log}");
+        panic!("it ended early: {log}");
     }
 }
 
@@ -112,6 +115,12 @@ pub(crate) fn ran(mut command: Command) -> Ran {
 }
 
 impl Running {
+    /// `kill -9`.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("our own child");
+        self.child.wait().expect("our own child");
+    }
+
     /// Asks it to stop, and gives its exit code.
     pub(crate) fn stop(&mut self) -> Option<i32> {
         let pid = Pid::from_raw(self.child.id().cast_signed()).expect("a pid");

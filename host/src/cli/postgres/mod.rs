@@ -54,11 +54,38 @@ pub(super) async fn start(dir: &Path) -> Result<Managed> {
     start_in(place, account).await
 }
 
-/// Starts a server in a fresh temporary folder, which goes when the server does.
+/// Starts a server in a fresh temporary folder, which goes when the server does. What killed servers left there goes first.
 pub(super) async fn start_ephemeral() -> Result<Managed> {
     let account = Account::of_server(Path::new(place::DATA)).await?;
+    for place in Place::abandoned(&account) {
+        let home = place.home().to_owned();
+        match end(place, account).await {
+            Ok(()) => {
+                tracing::info!(home = %home.display(), "removed what a killed server had left");
+            }
+            Err(error) => {
+                tracing::warn!(home = %home.display(), error = format!("{error:#}"), "a killed server's data is left over");
+            }
+        }
+    }
     let place = Place::ephemeral(&account)?;
     start_in(place, account).await
+}
+
+/// Ends the server of a place whose process was killed, and removes the place.
+async fn end(place: Place, account: Account) -> Result<()> {
+    let cluster_version = fs::read_to_string(place.data().join("PG_VERSION")).ok();
+    let programs = Programs::find(cluster_version.as_deref().map(str::trim)).await?;
+    if !leftover::answers(&place) {
+        return place.clear();
+    }
+    let server = Managed {
+        programs,
+        account,
+        place,
+        running: true,
+    };
+    server.stop().await
 }
 
 async fn start_in(place: Place, account: Account) -> Result<Managed> {

@@ -21,6 +21,10 @@ use super::account::Account;
 pub(super) const DATA: &str = "data";
 /// The name that PostgreSQL gives its socket.
 pub(super) const SOCKET_NAME: &str = ".s.PGSQL.5432";
+/// The file that is locked while a place is used.
+const LOCK: &str = "lock";
+/// The beginning of the name of a place in the temporary folder. Sixteen hex digits follow.
+const EPHEMERAL: &str = "wrkflw-";
 /// What Linux and macOS both take for the path of a socket, with the closing zero byte.
 const SOCKET_PATH_BYTES_MAX: usize = 103;
 /// Where data lies that the server could not reach in the project.
@@ -66,10 +70,25 @@ impl Place {
     pub(super) fn ephemeral(account: &Account) -> Result<Self> {
         let mut random = [0; 8];
         getrandom::fill(&mut random).map_err(|error| anyhow!("no randomness: {error}"))?;
-        let home = std::env::temp_dir().join(format!("wrkflw-{}", hex(&random)));
+        let home = std::env::temp_dir().join(format!("{EPHEMERAL}{}", hex(&random)));
         fs::create_dir(&home).with_context(|| format!("cannot create {}", home.display()))?;
         let lock = locked(&home)?;
         Self::at(home, *account, lock, Keep::WhileRunning)
+    }
+
+    /// Places in the temporary folder whose process ended without clearing them. They are ours from here on.
+    pub(super) fn abandoned(account: &Account) -> Vec<Self> {
+        let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten();
+        let homes = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| is_ephemeral(path, account));
+        homes
+            .filter_map(|home| {
+                let lock = File::options().append(true).open(home.join(LOCK)).ok()?;
+                lock.try_lock().ok()?;
+                Self::at(home, *account, lock, Keep::WhileRunning).ok()
+            })
+            .collect()
     }
 
     fn at(home: PathBuf, account: Account, lock: File, keep: Keep) -> Result<Self> {
@@ -137,7 +156,7 @@ const LOCK_PATIENCE: Duration = Duration::from_millis(500);
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 fn locked(dir: &Path) -> Result<File> {
-    let path = dir.join("lock");
+    let path = dir.join(LOCK);
     let file = File::options().create(true).append(true).open(&path);
     let file = file.with_context(|| format!("cannot open {}", path.display()))?;
     let tries = LOCK_PATIENCE.as_millis() / LOCK_PAUSE.as_millis();
@@ -190,6 +209,18 @@ fn make_own_folder(path: &Path, account: Account) -> Result<()> {
         }
     }
     account.own_folder(path)
+}
+
+/// Whether this is a place in the temporary folder with a cluster in it. One that is just being made has none yet.
+fn is_ephemeral(path: &Path, account: &Account) -> bool {
+    let name = path.file_name().and_then(|name| name.to_str());
+    let is_named = name
+        .and_then(|name| name.strip_prefix(EPHEMERAL))
+        .is_some_and(|rest| rest.len() == 16 && rest.bytes().all(|c| c.is_ascii_hexdigit()));
+    is_named
+        && path.join(DATA).is_dir()
+        && fs::symlink_metadata(path)
+            .is_ok_and(|found| found.is_dir() && found.uid() == account.uid())
 }
 
 fn name_for(path: &Path) -> String {

@@ -1,0 +1,175 @@
+//! `wrkflw dead-letter`: events that Kafka refused for good, and those that stand behind them.
+
+use anyhow::{Result, bail};
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::Environment;
+use super::client::{Client, segment};
+use super::connection::ConnectionArgs;
+use super::definition::PageArgs;
+use super::output::{Column, Output};
+
+/// Calls that one command makes for one instance; each moves up to a thousand events.
+const CALLS_MAX: usize = 10_000;
+
+const FIRST: &[Column] = &[
+    ("INSTANCE", "/instance"),
+    ("ENTRY", "/entry"),
+    ("SEQUENCE", "/sequence"),
+    ("TYPE", "/type"),
+    ("BEHIND", "/followers"),
+    ("PARKED", "/parkedAt"),
+    ("ERROR", "/error"),
+];
+const EVENTS: &[Column] = &[
+    ("ENTRY", "/entry"),
+    ("SEQUENCE", "/sequence"),
+    ("TYPE", "/type"),
+    ("EVENT", "/event"),
+    ("PARKED", "/parkedAt"),
+    ("ERROR", "/error"),
+];
+const RELEASED: &[Column] = &[
+    ("instance", "/instance"),
+    ("discarded entry", "/discarded/entry"),
+    ("discarded sequence", "/discarded/sequence"),
+    ("discarded event", "/discarded/event"),
+    ("released", "/released"),
+];
+
+const ALL: &[Column] = &[("instances", "/instances"), ("released", "/released")];
+
+#[derive(Debug, Subcommand)]
+pub(super) enum DeadLetterCommand {
+    /// List the instances whose events stand still, or the events of one
+    List(ListArgs),
+    /// Send events again, in their order
+    Retry(RetryArgs),
+    /// Give the first event of an instance up, and send those behind it
+    Discard(DiscardArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    /// Only the events of this instance
+    #[arg(long, value_name = "ID")]
+    instance: Option<Uuid>,
+    #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct RetryArgs {
+    /// The instance
+    #[arg(required_unless_present = "all")]
+    instance: Option<Uuid>,
+    /// Those of every instance
+    #[arg(long, conflicts_with = "instance")]
+    all: bool,
+    /// Why; the audit keeps it
+    #[arg(long)]
+    reason: String,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct DiscardArgs {
+    /// The instance
+    instance: Uuid,
+    /// The entry of the event, as `list` shows it; it must stand first
+    #[arg(long)]
+    entry: u64,
+    /// Why; the audit keeps it
+    #[arg(long)]
+    reason: String,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+pub(super) fn run(
+    command: DeadLetterCommand,
+    output: Output,
+    environment: &Environment,
+) -> Result<()> {
+    match command {
+        DeadLetterCommand::List(args) => {
+            let client = args.connection.open(environment)?;
+            let query = args.page.query();
+            match args.instance {
+                None => output.list(&client.get(PATH, &query)?, FIRST),
+                Some(instance) => output.list(&client.get(&path(instance, ""), &query)?, EVENTS),
+            }
+        }
+        DeadLetterCommand::Retry(args) => {
+            let client = args.connection.open(environment)?;
+            let body = json!({ "reason": args.reason });
+            match args.instance {
+                Some(instance) => output.record(&drain(&client, instance, &body, 0)?, RELEASED),
+                None => retry_all(&client, &body, output),
+            }
+        }
+        DeadLetterCommand::Discard(args) => {
+            let client = args.connection.open(environment)?;
+            let body = json!({ "entry": args.entry, "reason": args.reason });
+            let mut answer = client.post(&path(args.instance, "/discard"), &body)?;
+            if answer["more"] == true {
+                let released = answer["released"].as_u64().unwrap_or(0);
+                let body = json!({ "reason": args.reason });
+                let rest = drain(&client, args.instance, &body, released)?;
+                answer["released"] = rest["released"].clone();
+            }
+            answer["instance"] = json!(args.instance);
+            output.record(&answer, RELEASED)
+        }
+    }
+}
+
+const PATH: &str = "/v1/dead-letters";
+
+fn path(instance: Uuid, verb: &str) -> String {
+    format!("{PATH}/{}{verb}", segment(&instance.to_string()))
+}
+
+/// Sends all events of an instance again, call by call; `released` were before. Ends where an event is refused again
+/// meanwhile, and stands first once more.
+fn drain(client: &Client, instance: Uuid, body: &Value, mut released: u64) -> Result<Value> {
+    let mut last = 0;
+    for _ in 0..CALLS_MAX {
+        let answer = client.post(&path(instance, "/retry"), body)?;
+        let reached = answer["last"].as_u64().unwrap_or(0);
+        if reached <= last {
+            bail!("an event of {instance} was refused again: `wrkflw dead-letter list` tells why");
+        }
+        last = reached;
+        released += answer["released"].as_u64().unwrap_or(0);
+        if answer["more"] != true {
+            return Ok(json!({ "instance": instance, "released": released }));
+        }
+    }
+    bail!("{released} events were released and more stand still: run the command again")
+}
+
+/// Goes through the instances once: one whose event is refused again is not tried again.
+fn retry_all(client: &Client, body: &Value, output: Output) -> Result<()> {
+    let (mut after, mut instances, mut released) = (None, 0u64, 0);
+    loop {
+        let page = client.get(PATH, &[("limit", Some("100".into())), ("after", after)])?;
+        for item in page["data"].as_array().into_iter().flatten() {
+            if let Some(instance) = item["instance"].as_str().and_then(|id| id.parse().ok()) {
+                let sent = drain(client, instance, body, 0)?;
+                instances += 1;
+                released += sent["released"].as_u64().unwrap_or(0);
+            }
+        }
+        after = page["page"]["next"].as_str().map(str::to_owned);
+        if after.is_none() {
+            let all = json!({ "instances": instances, "released": released });
+            return output.record(&all, ALL);
+        }
+    }
+}

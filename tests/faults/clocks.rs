@@ -1,0 +1,93 @@
+//! Clocks that jump by hours, forth and back: what is recorded keeps its order, and tokens are judged by what the clock
+//! says.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use axum::body::Body;
+use axum::http::Request;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt as _;
+use wrkflw::clock::Clock;
+use wrkflw::domain::cloudevent::Naming;
+use wrkflw::http::auth::{AuthSettings, Authenticator, Secret};
+use wrkflw::http::{App, router};
+
+use super::*;
+use crate::audit::commands::prove_all;
+use crate::support::app::SECRET;
+
+const HOUR: i64 = 3_600_000;
+
+#[tokio::test]
+async fn what_is_recorded_never_goes_back_in_time() {
+    let app = TestApp::start().await;
+    let time = Arc::new(AtomicI64::new(app.engine.clock().now().as_millisecond()));
+    let jumping = app.beside_with_clock(Clock::Manual(time.clone())).await;
+    let start = jumping
+        .send(
+            "author",
+            "POST",
+            "/v1/instances",
+            &[],
+            Some(start_of("doc-1")),
+        )
+        .await;
+    let mut instance = start.expect(201);
+    for (user, jump) in [("reviewer", 5 * HOUR), ("approver", -9 * HOUR)] {
+        time.fetch_add(jump, Ordering::SeqCst);
+        claim(&jumping, user, &instance).await.expect(200);
+        // The other host's clock is right, and hours behind what was recorded.
+        let path = format!("/v1/tasks/{}/decide", task_of(&instance));
+        let decided = app.post(user, &path, json!({ "outcome": "APPROVE" })).await;
+        instance = decided.expect(200)["instance"].clone();
+    }
+    assert_eq!(instance["status"], "COMPLETED");
+    let times: Vec<i64> = sqlx::query_scalar(
+        "select (extract(epoch from occurred_at) * 1000)::bigint from audit_entry where stream_kind = 'instance' order by seq",
+    )
+    .fetch_all(app.database.admin_pool())
+    .await
+    .expect("times");
+    assert!(times.is_sorted(), "{times:?}");
+    assert!(
+        times[times.len() - 1] - times[0] >= 5 * HOUR,
+        "the clock did jump"
+    );
+    prove_all(&app).await;
+}
+
+#[tokio::test]
+async fn a_token_is_judged_by_the_clock_of_the_moment() {
+    let app = TestApp::start().await;
+    let time = Arc::new(AtomicI64::new(app.engine.clock().now().as_millisecond()));
+    let auth = AuthSettings {
+        hs256_secret: Some(Secret::new(SECRET)),
+        ..AuthSettings::default()
+    };
+    let authenticator = Authenticator::new(auth, Clock::Manual(time.clone())).expect("sound");
+    let service = router(App::new(
+        app.engine.clone(),
+        Arc::new(authenticator),
+        Naming::default(),
+        "wrkflw.events".into(),
+        Arc::new(String::new),
+        CancellationToken::new(),
+    ));
+    // It lives for an hour.
+    let token = app.host().token("author");
+    for (jump, status) in [
+        (0, 200),
+        (26 * HOUR, 401),
+        (-26 * HOUR, 200),
+        (-30 * HOUR, 200),
+    ] {
+        time.fetch_add(jump, Ordering::SeqCst);
+        let request = Request::get("/v1/instances")
+            .header("authorization", format!("Bearer {token}"))
+            .body(Body::empty())
+            .expect("a request");
+        let response = service.clone().oneshot(request).await.expect("an answer");
+        assert_eq!(response.status(), status, "after a jump of {jump} ms");
+    }
+}

@@ -1,0 +1,192 @@
+//! A PostgreSQL that is full, takes no writes, has no connection left, or lets everybody wait. The answer says so, what
+//! was begun leaves no trace, probes tell, and all goes on without a restart once it is over.
+
+use std::time::Duration;
+
+use sqlx::postgres::PgConnection;
+use sqlx::{AssertSqlSafe, Connection as _};
+
+use super::*;
+
+/// How long a request of the second host may go on.
+const SHORT: Duration = Duration::from_secs(1);
+
+/// The error that PostgreSQL raises when a file cannot grow.
+const FILL: &str = "
+    create function full_disk() returns trigger language plpgsql as $$
+    begin
+        raise exception 'could not extend file: No space left on device' using errcode = '53100';
+    end $$;
+    create trigger full_disk before insert on audit_entry execute function full_disk()";
+
+#[tokio::test]
+async fn a_full_disk_refuses_writes_until_there_is_room() {
+    let app = TestApp::start().await;
+    let (host, instance) = (app.host(), app.started("doc-1").await);
+    sql(&app, FILL).await;
+    let before = traces(&app).await;
+    unavailable(
+        claim(&host, "reviewer", &instance).await,
+        "unavailable",
+        "no room left",
+    );
+    let start = host
+        .send(
+            "author",
+            "POST",
+            "/v1/instances",
+            &[],
+            Some(start_of("doc-2")),
+        )
+        .await;
+    unavailable(start, "unavailable", "no room left");
+    assert_eq!(traces(&app).await, before, "nothing half-written");
+    let ready = host.send("", "GET", "/readyz", &[], None).await;
+    assert_eq!(
+        (ready.status, ready.text.trim()),
+        (503, "the database has no room left")
+    );
+    assert_eq!(host.send("", "GET", "/livez", &[], None).await.status, 200);
+    let path = format!("/v1/instances/{}", instance["id"].as_str().expect("an id"));
+    app.get("author", &path).await.expect(200);
+
+    sql(&app, "drop function full_disk cascade").await;
+    claim(&host, "reviewer", &instance).await.expect(200);
+    assert_eq!(host.send("", "GET", "/readyz", &[], None).await.status, 200);
+}
+
+async fn cut_all(app: &TestApp) {
+    let others = "select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = current_database() and pid <> pg_backend_pid()";
+    sql(app, others).await;
+}
+
+#[tokio::test]
+async fn a_database_that_takes_no_writes_is_read_and_found_again() {
+    let app = TestApp::start().await;
+    let (host, instance) = (app.host(), app.started("doc-1").await);
+    let before = traces(&app).await;
+    let name = app.database.name();
+    sql(
+        &app,
+        &format!("alter database {name} set default_transaction_read_only = on"),
+    )
+    .await;
+    cut_all(&app).await;
+    unavailable(
+        claim(&host, "reviewer", &instance).await,
+        "unavailable",
+        "read-only",
+    );
+    let ready = eventually(&host, "/readyz", 503).await;
+    assert_eq!(ready.text.trim(), "the database is read-only");
+    assert_eq!(host.send("", "GET", "/livez", &[], None).await.status, 200);
+    app.get("author", "/v1/instances").await.expect(200);
+    assert_eq!(traces(&app).await, before);
+
+    // Connections made meanwhile keep what they were made with: the host must not keep them.
+    sql(&app, &format!("set default_transaction_read_only = off; alter database {name} reset default_transaction_read_only")).await;
+    eventually(&host, "/readyz", 200).await;
+    claim(&host, "reviewer", &instance).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_database_without_a_connection_left_is_waited_for() {
+    let app = TestApp::start().await;
+    let instance = app.started("doc-1").await;
+    let login = format!("login_{}", app.database.name());
+    let limited = format!(
+        "create role {login} login in role wrkflw_writer, wrkflw_reader, wrkflw_relay connection limit 3"
+    );
+    sql(&app, &limited).await;
+    let url = app
+        .database
+        .url()
+        .replacen("//postgres@", &format!("//{login}@"), 1);
+    let host = app.beside_at(&url, SHORT).await;
+    claim(&host, "reviewer", &instance).await.expect(200);
+    // Everybody starts anew, and others are faster.
+    cut_all(&app).await;
+    let mut others = Vec::new();
+    while let Ok(other) = PgConnection::connect(&url).await {
+        others.push(other);
+    }
+    assert_eq!(others.len(), 3, "the limit of the role");
+    let release = format!("/v1/tasks/{}/release", task_of(&instance));
+    let refused = host
+        .send("reviewer", "POST", &release, &[], Some(json!({})))
+        .await;
+    unavailable(refused, "unavailable", "");
+    assert_eq!(host.send("", "GET", "/readyz", &[], None).await.status, 503);
+    assert_eq!(host.send("", "GET", "/livez", &[], None).await.status, 200);
+
+    for other in others {
+        other.close().await.expect("closed");
+    }
+    eventually(&host, "/readyz", 200).await;
+    host.send("reviewer", "POST", &release, &[], Some(json!({})))
+        .await
+        .expect(200);
+    drop(host);
+    cut_all(&app).await;
+    sqlx::query(AssertSqlSafe(format!("drop role {login}")))
+        .execute(app.database.admin_pool())
+        .await
+        .expect("nobody needs it");
+}
+
+#[tokio::test]
+async fn a_row_that_is_held_for_long_is_busy_and_its_neighbours_are_not() {
+    let app = TestApp::start().await;
+    let (held, other) = (app.started("doc-1").await, app.started("doc-2").await);
+    let host = app.beside_at(app.database.url(), SHORT).await;
+    let mut holding = app.database.admin_pool().begin().await.expect("begun");
+    sqlx::query("select from instance where id = $1::uuid for update")
+        .bind(held["id"].as_str())
+        .execute(&mut *holding)
+        .await
+        .expect("held");
+    let before = traces(&app).await;
+    let beside = app.host();
+    let (refused, neighbour) = tokio::join!(
+        claim(&host, "reviewer", &held),
+        claim(&beside, "reviewer", &other)
+    );
+    unavailable(refused, "busy", "");
+    neighbour.expect(200);
+    assert_eq!(host.send("", "GET", "/livez", &[], None).await.status, 200);
+    holding.rollback().await.expect("let go");
+    let (after, one) = (
+        traces(&app).await,
+        before["revisions"].as_i64().expect("a sum") + 1,
+    );
+    assert_eq!(after["revisions"], one, "the neighbour's alone");
+    claim(&host, "reviewer", &held).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_table_that_is_held_for_long_holds_up_reads_and_writes_for_a_while_only() {
+    let app = TestApp::start().await;
+    let instance = app.started("doc-1").await;
+    let host = app.beside_at(app.database.url(), SHORT).await;
+    let before = traces(&app).await;
+    let mut holding = app.database.admin_pool().begin().await.expect("begun");
+    sqlx::raw_sql("lock table instance in access exclusive mode")
+        .execute(&mut *holding)
+        .await
+        .expect("held");
+    let (read, written) = tokio::join!(
+        host.send("author", "GET", "/v1/instances", &[], None),
+        claim(&host, "reviewer", &instance)
+    );
+    unavailable(read, "unavailable", "somebody else holds");
+    unavailable(written, "busy", "");
+    // Where migrations stand is in another table.
+    assert_eq!(host.send("", "GET", "/readyz", &[], None).await.status, 200);
+    holding.rollback().await.expect("let go");
+    assert_eq!(traces(&app).await, before, "nothing half-written");
+    host.send("author", "GET", "/v1/instances", &[], None)
+        .await
+        .expect(200);
+    claim(&host, "reviewer", &instance).await.expect(200);
+}

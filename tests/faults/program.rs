@@ -1,0 +1,270 @@
+//! The program as a child process, with its memory watched, and callers that speak HTTP to it over the network.
+
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+use super::PATIENCE;
+use crate::support::app::{SECRET, TestApp};
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_wrkflw-under-test");
+/// The key by which the hosts of these tests seal.
+const SEAL_KEY: &str = "test:0707070707070707070707070707070707070707070707070707070707070707";
+
+/// A folder of one test, removed with it.
+pub(super) struct Folder(pub(super) PathBuf);
+
+impl Folder {
+    pub(super) fn new() -> Folder {
+        let name = format!("wfault-{}", wrkflw::clock::new_id().simple());
+        let path = std::env::temp_dir().join(name);
+        fs::create_dir(&path).expect("a fresh folder");
+        Folder(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.0));
+    }
+}
+
+/// A host that runs until it is dropped.
+pub(super) struct Program {
+    child: Child,
+    log: PathBuf,
+    /// Where it listens.
+    pub(super) address: String,
+}
+
+/// `wrkflw` with nothing of the developer's settings.
+pub(super) fn command(folder: &Folder, line: &str) -> Command {
+    let mut command = Command::new(PROGRAM);
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "what the developer set is kept from the program"
+    )]
+    let set = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
+    for name in set.filter(|name| name.starts_with("WRKFLW_")) {
+        command.env_remove(name);
+    }
+    command
+        .args(line.split_whitespace())
+        .current_dir(&folder.0)
+        .stdin(Stdio::null());
+    command
+}
+
+/// `wrkflw serve` on the database of `app`, which knows the same tokens and seals.
+pub(super) fn serve(folder: &Folder, app: &TestApp, line: &str) -> Command {
+    let mut command = command(folder, &format!("serve --output json {line}"));
+    let secret = str::from_utf8(SECRET).expect("text");
+    for (name, value) in [
+        ("WRKFLW_LISTEN", "127.0.0.1:0"),
+        ("WRKFLW_DATABASE_URL", app.database.url()),
+        ("WRKFLW_JWT_SECRET", secret),
+        ("WRKFLW_SEAL_KEYS", SEAL_KEY),
+    ] {
+        command.env(name, value);
+    }
+    command
+}
+
+/// Runs a command to its end.
+pub(super) async fn run(mut command: Command) -> Output {
+    tokio::task::spawn_blocking(move || command.output())
+        .await
+        .expect("no panic")
+        .expect("the program starts")
+}
+
+impl Program {
+    /// Starts a host and waits until it says where it listens.
+    pub(super) async fn start(folder: &Folder, mut command: Command) -> Program {
+        let log = folder.0.join("host.log");
+        tokio::task::spawn_blocking(move || {
+            let file = File::create(&log).expect("our own folder");
+            let spawned = command.stdout(Stdio::piped()).stderr(file).spawn();
+            let mut child = spawned.expect("the program starts");
+            let mut said = String::new();
+            let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
+            for line in lines {
+                said += &line.expect("text");
+                if let Ok(facts) = serde_json::from_str::<Value>(&said) {
+                    let address = facts["listen"].as_str().expect("an address").to_owned();
+                    return Program {
+                        child,
+                        log,
+                        address,
+                    };
+                }
+            }
+            child.wait().expect("our own child");
+            panic!(
+                "it ended early: {}",
+                fs::read_to_string(&log).expect("a log")
+            );
+        })
+        .await
+        .expect("it starts")
+    }
+
+    /// Asks it to stop.
+    pub(super) fn terminate(&self) {
+        let killed = Command::new("kill")
+            .args(["-TERM", &self.child.id().to_string()])
+            .status();
+        assert!(killed.expect("kill runs").success());
+    }
+
+    /// Waits until it has ended.
+    pub(super) async fn ended(&mut self) -> ExitStatus {
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("our own child") {
+                return status;
+            }
+            assert!(
+                tokio::time::Instant::now() < deadline,
+                "it never ended: {}",
+                self.said()
+            );
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// What it logged.
+    pub(super) fn said(&self) -> String {
+        fs::read_to_string(&self.log).expect("its log")
+    }
+
+    /// Memory that it holds, in bytes.
+    pub(super) fn resident_bytes(&self) -> u64 {
+        let status = format!("/proc/{}/status", self.child.id());
+        let text = fs::read_to_string(Path::new(&status)).expect("a living child");
+        let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kilobytes = line.and_then(|rest| rest.split_whitespace().next()?.parse::<u64>().ok());
+        kilobytes.expect("a figure") * 1024
+    }
+
+    /// A figure of its metrics; 0 as long as it has none.
+    pub(super) async fn metric(&self, name: &str) -> f64 {
+        let answer = self.get("", "/metrics").await.expect("metrics");
+        let line = answer
+            .body
+            .lines()
+            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+        line.map_or(0.0, |figure| figure.parse().expect("a number"))
+    }
+
+    /// Until a figure of its metrics is this.
+    pub(super) async fn metric_reaches(&self, name: &str, wanted: impl Fn(f64) -> bool) {
+        let deadline = tokio::time::Instant::now() + PATIENCE;
+        loop {
+            let figure = self.metric(name).await;
+            if wanted(figure) {
+                return;
+            }
+            assert!(
+                tokio::time::Instant::now() < deadline,
+                "{name} stays {figure}"
+            );
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    }
+
+    /// None when there was no answer.
+    pub(super) async fn get(&self, token: &str, path: &str) -> Option<Said> {
+        ask(&self.address, token, "GET", path, "").await
+    }
+
+    pub(super) async fn post(&self, token: &str, path: &str, body: &Value) -> Option<Said> {
+        ask(&self.address, token, "POST", path, &body.to_string()).await
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        drop(self.child.kill());
+        drop(self.child.wait());
+    }
+}
+
+/// An answer as it came.
+#[derive(Debug, Clone)]
+pub(super) struct Said {
+    pub(super) status: u16,
+    head: String,
+    pub(super) body: String,
+}
+
+impl Said {
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        self.head.lines().find_map(|line| {
+            let (found, value) = line.split_once(':')?;
+            found.eq_ignore_ascii_case(name).then(|| value.trim())
+        })
+    }
+
+    pub(super) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or(Value::Null)
+    }
+
+    pub(super) fn code(&self) -> String {
+        self.json()["code"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+/// One request over a connection of its own.
+pub(super) async fn ask(
+    address: &str,
+    token: &str,
+    method: &str,
+    path: &str,
+    body: &str,
+) -> Option<Said> {
+    let mut stream = TcpStream::connect(address).await.ok()?;
+    let request = format!(
+        "{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\nconnection: close\r\n\r\n{body}",
+        body.len()
+    );
+    // A host that refuses may answer before it has read all.
+    drop(stream.write_all(request.as_bytes()).await);
+    let mut bytes = Vec::new();
+    stream.read_to_end(&mut bytes).await.ok()?;
+    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let (head, body) = text.split_once("\r\n\r\n")?;
+    let status = head.split(' ').nth(1)?.parse().ok()?;
+    Some(Said {
+        status,
+        body: if head
+            .to_ascii_lowercase()
+            .contains("transfer-encoding: chunked")
+        {
+            unchunked(body)
+        } else {
+            body.to_owned()
+        },
+        head: head.to_owned(),
+    })
+}
+
+fn unchunked(mut text: &str) -> String {
+    let mut whole = String::new();
+    while let Some((length, rest)) = text.split_once("\r\n") {
+        let length = usize::from_str_radix(length, 16).unwrap_or(0);
+        let Some(chunk) = rest.get(..length).filter(|_| length > 0) else {
+            break;
+        };
+        whole += chunk;
+        text = rest.get(length + 2..).unwrap_or_default();
+    }
+    whole
+}
