@@ -6,6 +6,7 @@
 mod load;
 mod search;
 mod statement;
+mod usage;
 
 use clap::{Parser, Subcommand};
 
@@ -27,7 +28,14 @@ enum Command {
     /// Prints the SQL that fills a database for searches.
     FillSearch { instances: u32 },
     /// Prints the script: the read and the commit statement of a decision.
-    Statement { instances: u32 },
+    Statement {
+        instances: u32,
+        /// Decisions in one statement.
+        #[arg(long, default_value_t = 1)]
+        batch: u32,
+    },
+    /// Prints the processor time of a process and its children so far, in microseconds.
+    Usage { pid: u32 },
 }
 
 #[tokio::main(flavor = "multi_thread")]
@@ -37,7 +45,10 @@ async fn main() -> anyhow::Result<()> {
         Command::Fill { instances } => println(&statement::fill(instances)),
         Command::Search(search) => println(&search.run().await?),
         Command::FillSearch { instances } => println(&search::fill(instances)),
-        Command::Statement { instances } => println(&statement::script(instances)),
+        Command::Statement { instances, batch } => println(&statement::script(instances, batch)),
+        Command::Usage { pid } => {
+            println(&usage::processor_time(pid)?.as_micros().to_string());
+        }
     }
     Ok(())
 }

@@ -105,7 +105,9 @@ impl Host {
         check(&store).await?;
         ensure_tenants(&store, &settings.database.tenants).await?;
         let patience = Duration::from_secs(settings.request_seconds_max);
-        let engine = Engine::new(store.clone(), sandbox, clock, seals, patience).await?;
+        let bounds = settings.database.writer();
+        let engine =
+            Engine::bounded(store.clone(), sandbox, clock, seals, patience, bounds).await?;
 
         let (cancel, tasks) = (CancellationToken::new(), TaskTracker::new());
         let mut host = Host {
@@ -191,6 +193,7 @@ impl Host {
             tracker.close();
             tracker.wait().await;
         }
+        self.engine.settled().await;
         self.engine.store().close().await;
     }
 }
