@@ -98,7 +98,10 @@ impl Made {
 
     /// Its value for a member and its entry, both SQL expressions.
     fn value(self, member: &str, entry: &str) -> String {
-        let (old, new) = (format!(":n + {member}"), format!(":r + {member}"));
+        let (old, new) = (
+            format!(":n::bigint + {member}"),
+            format!(":r::bigint + {member}"),
+        );
         match self {
             Made::Instance => id(INSTANCE, &old),
             Made::Stay => id(STAY, &old),
@@ -118,7 +121,7 @@ impl Shape {
     fn same(self, value: &str) -> String {
         // A variable stands once, however many members there are: `pgbench` knows 255 of them in a statement.
         if value.starts_with(':') && self.0 > 1 {
-            return format!("array_fill({value}, array[{}])", self.0);
+            return format!("array_fill(({value})::int, array[{}])", self.0);
         }
         let values = vec![value; usize::try_from(self.0).expect("few members")];
         format!("array[{}]", values.join(", "))
@@ -318,7 +321,7 @@ fn audited(shape: Shape) -> Vec<String> {
     let constant = |value: &str| shape.entries([value; ENTRIES as usize]);
     let revision = match shape.0 {
         1 => constant(":revision + 1"),
-        members => format!("array_fill(:revision + 1, array[{}])", members * ENTRIES),
+        members => format!("array_fill((:revision + 1)::int, array[{}])", members * ENTRIES),
     };
     let evidence = format!("repeat('e', {EVIDENCE_BYTES})");
     vec![
