@@ -64,6 +64,7 @@ pg() {
   used=$(wrkflw-bench usage "$database") before=$(wal)
   out=$(PGOPTIONS='-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off' \
     pgbench -n -M prepared -f "$2" -c "$4" -j 2 -T "$seconds" "$url" 2>&1)
+  sleep 0.3 # until the server has counted the sessions that ended
   used=$(($(wrkflw-bench usage "$database") - used)) after=$(wal)
   awk -v name="$1" -v members="$3" -v clients="$4" -v used=$used -v wal=$((after - before)) '
     /actually processed/ {split($NF, part, "/"); done = part[1] * members}
