@@ -321,7 +321,10 @@ fn audited(shape: Shape) -> Vec<String> {
     let constant = |value: &str| shape.entries([value; ENTRIES as usize]);
     let revision = match shape.0 {
         1 => constant(":revision + 1"),
-        members => format!("array_fill((:revision + 1)::int, array[{}])", members * ENTRIES),
+        members => format!(
+            "array_fill((:revision + 1)::int, array[{}])",
+            members * ENTRIES
+        ),
     };
     let evidence = format!("repeat('e', {EVIDENCE_BYTES})");
     vec![

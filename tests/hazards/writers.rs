@@ -26,7 +26,7 @@ const ONE_WORKER: WriterBounds = WriterBounds {
     together: 32,
     waiting: 100,
 };
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 /// A change that PostgreSQL refuses the values of, whatever the checks before let through.
 type Spoil = fn(&mut Change);

@@ -7,6 +7,7 @@
 
 mod node;
 mod parse;
+mod tree;
 
 use std::fmt;
 
@@ -33,7 +34,10 @@ pub struct JsonError {
 impl Json {
     /// Brings `text` into canonical form.
     pub fn parse(text: &str) -> Result<Json, JsonError> {
-        parse::parse(text).map(|node| Json::from(&node))
+        let tree = parse::parse(text)?;
+        let mut canonical = String::with_capacity(text.len());
+        tree.write(&mut canonical);
+        Ok(Json(canonical.into()))
     }
 
     /// The empty object.
@@ -58,7 +62,8 @@ impl Json {
 
     /// The text as a tree.
     pub fn node(&self) -> Node {
-        parse::parse(&self.0).expect("canonical text parses")
+        let tree = parse::parse(&self.0).expect("canonical text parses");
+        tree.into_node()
     }
 
     /// The text as a `serde_json` value, for libraries that want one. Numbers may lose digits there.
@@ -93,9 +98,9 @@ impl fmt::Debug for Json {
 
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serde_json::value::RawValue::from_string(self.0.to_string())
-            .expect("canonical text parses")
-            .serialize(serializer)
+        let raw: &serde_json::value::RawValue =
+            serde_json::from_str(&self.0).expect("canonical text parses");
+        raw.serialize(serializer)
     }
 }
 
@@ -142,6 +147,11 @@ mod tests {
             (r#"{"a":{"b":"\u0000"}}"#, "/a/b", "the character NUL"),
             (r#"["\ud800"]"#, "/0", "a lone surrogate"),
             (r#"{"a/b":1,"a/b":2}"#, "/a~1b", "a member named twice"),
+            (
+                r#"{"c":[{"b":1,"a":2,"b":3}]}"#,
+                "/c/0/b",
+                "a member named twice",
+            ),
             (r#"{"a":01}"#, "/a", "a malformed number"),
             ("[1,]", "/1", "an unexpected character"),
             ("{\"a\":1} x", "", "text after the value"),

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
+use super::tree::write_string;
+
 /// One JSON value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Node {
@@ -46,7 +48,7 @@ impl fmt::Display for Node {
             Node::Null => f.write_str("null"),
             Node::Bool(value) => write!(f, "{value}"),
             Node::Number(text) => f.write_str(text),
-            Node::String(text) => write_string(f, text),
+            Node::String(text) => f.write_str(&quoted(text)),
             Node::Array(items) => {
                 f.write_char('[')?;
                 for (index, item) in items.iter().enumerate() {
@@ -63,7 +65,7 @@ impl fmt::Display for Node {
                     if index > 0 {
                         f.write_char(',')?;
                     }
-                    write_string(f, name)?;
+                    f.write_str(&quoted(name))?;
                     write!(f, ":{value}")?;
                 }
                 f.write_char('}')
@@ -72,18 +74,8 @@ impl fmt::Display for Node {
     }
 }
 
-fn write_string(f: &mut fmt::Formatter<'_>, text: &str) -> fmt::Result {
-    f.write_char('"')?;
-    for character in text.chars() {
-        match character {
-            '"' => f.write_str("\\\"")?,
-            '\\' => f.write_str("\\\\")?,
-            '\n' => f.write_str("\\n")?,
-            '\r' => f.write_str("\\r")?,
-            '\t' => f.write_str("\\t")?,
-            control if control < ' ' => write!(f, "\\u{:04x}", u32::from(control))?,
-            other => f.write_char(other)?,
-        }
-    }
-    f.write_char('"')
+fn quoted(string: &str) -> String {
+    let mut text = String::with_capacity(string.len() + 2);
+    write_string(&mut text, string);
+    text
 }

@@ -1,49 +1,54 @@
-//! Reads JSON text (RFC 8259) into a [`Node`], keeping track of where it is.
+//! Reads JSON text (RFC 8259) into a [`Tree`]. An error learns its place on the way out.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
 
-use super::{DEPTH_MAX, JsonError, Node};
+use super::tree::Tree;
+use super::{DEPTH_MAX, JsonError};
 
-pub(super) fn parse(text: &str) -> Result<Node, JsonError> {
+pub(super) fn parse(text: &str) -> Result<Tree<'_>, JsonError> {
     let mut parser = Parser {
         text,
         at: 0,
-        path: Vec::new(),
+        depth: 0,
     };
-    let node = parser.value()?;
+    let tree = parser.value()?;
     parser.skip_space();
     if parser.at < text.len() {
-        return Err(parser.error("text after the value"));
+        return Err(error("text after the value"));
     }
-    Ok(node)
+    Ok(tree)
+}
+
+/// An error here; those around it add where that is.
+fn error(detail: impl Into<String>) -> JsonError {
+    JsonError {
+        pointer: String::new(),
+        detail: detail.into(),
+    }
+}
+
+/// The same error, seen from outside the member or item.
+fn within(step: &str, mut error: JsonError) -> JsonError {
+    let step = step.replace('~', "~0").replace('/', "~1");
+    error.pointer = format!("/{step}{}", error.pointer);
+    error
 }
 
 struct Parser<'a> {
     text: &'a str,
     /// Byte position, always on a character boundary.
     at: usize,
-    path: Vec<String>,
+    /// Arrays and objects around it.
+    depth: usize,
 }
 
-impl Parser<'_> {
-    fn error(&self, detail: impl Into<String>) -> JsonError {
-        let pointer = self
-            .path
-            .iter()
-            .flat_map(|step| ["/".to_owned(), step.replace('~', "~0").replace('/', "~1")])
-            .collect();
-        JsonError {
-            pointer,
-            detail: detail.into(),
-        }
-    }
-
+impl<'a> Parser<'a> {
     fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
     fn unexpected(&self) -> JsonError {
-        self.error(if self.peek().is_some() {
+        error(if self.peek().is_some() {
             "an unexpected character"
         } else {
             "the text ends too early"
@@ -71,69 +76,66 @@ impl Parser<'_> {
         }
     }
 
-    fn value(&mut self) -> Result<Node, JsonError> {
+    fn value(&mut self) -> Result<Tree<'a>, JsonError> {
         self.skip_space();
         match self.peek() {
-            Some(b'{') => self.object(),
-            Some(b'[') => self.array(),
-            Some(b'"') => self.string().map(Node::String),
+            Some(b'{') => self.nested(Parser::object),
+            Some(b'[') => self.nested(Parser::array),
+            Some(b'"') => self.string().map(Tree::String),
             Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(b't') => self.word("true", Node::Bool(true)),
-            Some(b'f') => self.word("false", Node::Bool(false)),
-            Some(b'n') => self.word("null", Node::Null),
+            Some(b't') => self.word("true"),
+            Some(b'f') => self.word("false"),
+            Some(b'n') => self.word("null"),
             _ => Err(self.unexpected()),
         }
     }
 
-    fn word(&mut self, word: &str, node: Node) -> Result<Node, JsonError> {
+    fn word(&mut self, word: &'static str) -> Result<Tree<'a>, JsonError> {
         if self.text[self.at..].starts_with(word) {
             self.at += word.len();
-            Ok(node)
+            Ok(Tree::Plain(word))
         } else {
             Err(self.unexpected())
         }
     }
 
-    fn nested(&mut self, step: String) -> Result<Node, JsonError> {
-        self.path.push(step);
-        let node = self.value()?;
-        self.path.pop();
-        Ok(node)
-    }
-
-    fn check_depth(&self) -> Result<(), JsonError> {
-        if self.path.len() < DEPTH_MAX {
-            Ok(())
-        } else {
-            Err(self.error(format!("nesting deeper than {DEPTH_MAX}")))
+    fn nested(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<Tree<'a>, JsonError>,
+    ) -> Result<Tree<'a>, JsonError> {
+        if self.depth >= DEPTH_MAX {
+            return Err(error(format!("nesting deeper than {DEPTH_MAX}")));
         }
+        self.depth += 1;
+        self.at += 1;
+        self.skip_space();
+        let tree = read(self)?;
+        self.depth -= 1;
+        Ok(tree)
     }
 
-    fn array(&mut self) -> Result<Node, JsonError> {
-        self.check_depth()?;
-        self.at += 1;
+    /// What follows its opening bracket.
+    fn array(&mut self) -> Result<Tree<'a>, JsonError> {
         let mut items = Vec::new();
-        self.skip_space();
         if self.take(b']') {
-            return Ok(Node::Array(items));
+            return Ok(Tree::Array(items));
         }
         loop {
-            items.push(self.nested(items.len().to_string())?);
+            let item = self.value();
+            items.push(item.map_err(|error| within(&items.len().to_string(), error))?);
             self.skip_space();
             if self.take(b']') {
-                return Ok(Node::Array(items));
+                return Ok(Tree::Array(items));
             }
             self.expect(b',')?;
         }
     }
 
-    fn object(&mut self) -> Result<Node, JsonError> {
-        self.check_depth()?;
-        self.at += 1;
-        let mut members = BTreeMap::new();
-        self.skip_space();
+    /// What follows its opening brace.
+    fn object(&mut self) -> Result<Tree<'a>, JsonError> {
+        let mut members = Vec::new();
         if self.take(b'}') {
-            return Ok(Node::Object(members));
+            return Ok(Tree::Object(members));
         }
         loop {
             self.skip_space();
@@ -141,17 +143,12 @@ impl Parser<'_> {
                 return Err(self.unexpected());
             }
             let name = self.string()?;
-            self.path.push(name.clone());
-            if members.contains_key(&name) {
-                return Err(self.error("a member named twice"));
-            }
-            self.expect(b':')?;
-            let value = self.value()?;
-            self.path.pop();
-            members.insert(name, value);
+            let value = self.expect(b':').and_then(|()| self.value());
+            let value = value.map_err(|error| within(&name, error))?;
+            members.push((name, value));
             self.skip_space();
             if self.take(b'}') {
-                return Ok(Node::Object(members));
+                return sorted(members);
             }
             self.expect(b',')?;
         }
@@ -165,7 +162,7 @@ impl Parser<'_> {
         self.at - start
     }
 
-    fn number(&mut self) -> Result<Node, JsonError> {
+    fn number(&mut self) -> Result<Tree<'a>, JsonError> {
         let start = self.at;
         self.take(b'-');
         let first = self.peek();
@@ -181,28 +178,28 @@ impl Parser<'_> {
             well_formed &= self.digits() > 0;
         }
         if well_formed {
-            Ok(Node::Number(self.text[start..self.at].to_owned()))
+            Ok(Tree::Plain(&self.text[start..self.at]))
         } else {
-            Err(self.error("a malformed number"))
+            Err(error("a malformed number"))
         }
     }
 
-    fn string(&mut self) -> Result<String, JsonError> {
+    fn string(&mut self) -> Result<Cow<'a, str>, JsonError> {
         self.at += 1;
-        let mut text = String::new();
+        let mut string = Cow::Borrowed("");
         loop {
             let rest = &self.text[self.at..];
             let plain = rest
                 .find(|c: char| c == '"' || c == '\\' || c < ' ')
                 .unwrap_or(rest.len());
-            text.push_str(&rest[..plain]);
+            string += &rest[..plain];
             self.at += plain;
             match self.peek() {
                 Some(b'"') => {
                     self.at += 1;
-                    return Ok(text);
+                    return Ok(string);
                 }
-                Some(b'\\') => text.push(self.escape()?),
+                Some(b'\\') => string.to_mut().push(self.escape()?),
                 _ => return Err(self.unexpected()),
             }
         }
@@ -230,18 +227,18 @@ impl Parser<'_> {
     fn unicode(&mut self) -> Result<char, JsonError> {
         let high = self.code_unit()?;
         let code = match high {
-            0 => return Err(self.error("the character NUL")),
+            0 => return Err(error("the character NUL")),
             0xD800..=0xDBFF if self.text[self.at..].starts_with("\\u") => {
                 self.at += 1;
                 let low = self.code_unit()?;
                 if !(0xDC00..=0xDFFF).contains(&low) {
-                    return Err(self.error("a lone surrogate"));
+                    return Err(error("a lone surrogate"));
                 }
                 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)
             }
             other => other,
         };
-        char::from_u32(code).ok_or_else(|| self.error("a lone surrogate"))
+        char::from_u32(code).ok_or_else(|| error("a lone surrogate"))
     }
 
     /// Four hexadecimal digits after the `u` that is read next.
@@ -255,5 +252,14 @@ impl Parser<'_> {
             .ok_or_else(|| self.unexpected())?;
         self.at += 5;
         Ok(unit)
+    }
+}
+
+/// An object of these members, unless a name stands twice.
+fn sorted<'a>(mut members: Vec<(Cow<'a, str>, Tree<'a>)>) -> Result<Tree<'a>, JsonError> {
+    members.sort_by(|(one, _), (other, _)| one.cmp(other));
+    match members.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+        Some(twice) => Err(within(&twice[0].0, error("a member named twice"))),
+        None => Ok(Tree::Object(members)),
     }
 }

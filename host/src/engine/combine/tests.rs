@@ -6,7 +6,7 @@ use tokio_util::task::TaskTracker;
 
 use super::{Bounds, Combiner, Full, Work};
 
-const LONG: Duration = Duration::from_secs(60);
+const LONG: Duration = Duration::from_mins(1);
 
 /// Tells of each round when it begins, and ends it when it may.
 struct Rounds {
