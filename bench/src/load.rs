@@ -121,6 +121,9 @@ impl Decide {
         if this.prepare {
             return Ok(Vec::from(tasks).join("\n"));
         }
+        if tasks.is_empty() {
+            bail!("there is no task to decide");
+        }
         let tasks = Arc::new(Mutex::new(tasks));
         let used = |pid: Option<u32>| pid.map(processor_time).transpose();
         let (host, database) = (used(this.host)?, used(this.database)?);
