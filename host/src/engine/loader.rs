@@ -51,6 +51,9 @@ impl Work for Loads {
     async fn carry_out(&self, mut callers: Vec<Caller>) {
         // Nobody needs what a caller who went away wanted.
         callers.retain(|caller| !caller.told.is_closed());
+        if callers.is_empty() {
+            return;
+        }
         let wanted: Vec<&Wanted> = callers.iter().map(|caller| &caller.wanted).collect();
         let results: Vec<_> = match self.0.load_together(&wanted).await {
             Ok(results) => results,
