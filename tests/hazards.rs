@@ -10,3 +10,4 @@ mod desk;
 mod starts;
 mod waits;
 mod wire;
+mod writers;

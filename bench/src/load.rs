@@ -1,6 +1,8 @@
 //! Callers over HTTP: each keeps one connection and sends its next request when the last was answered.
 
 use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -12,6 +14,8 @@ use hyper_util::rt::TokioIo;
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
+
+use super::usage::{processor_time, resident_megabytes};
 
 /// Connections that prepare the work.
 const PREPARING: usize = 16;
@@ -32,6 +36,18 @@ pub(crate) struct Decide {
     /// How many decisions to measure.
     #[arg(long, default_value_t = 2000)]
     count: usize,
+    /// Prepare only: print the tasks to decide, one a line.
+    #[arg(long, conflicts_with = "tasks")]
+    prepare: bool,
+    /// Decide the tasks of this file instead of preparing some.
+    #[arg(long)]
+    tasks: Option<PathBuf>,
+    /// The host's process, to tell of its processor time and memory.
+    #[arg(long)]
+    host: Option<u32>,
+    /// The database server's first process, to tell of its processor time.
+    #[arg(long)]
+    database: Option<u32>,
 }
 
 pub(crate) struct Connection {
@@ -123,10 +139,25 @@ fn spawn(connection: impl Future<Output = Result<(), hyper::Error>> + Send + 'st
 }
 
 impl Decide {
-    /// One line: clients, decisions per second, latencies.
+    /// One line: clients, decisions per second, latencies, and what they cost.
     pub(crate) async fn run(self) -> anyhow::Result<String> {
         let this = Arc::new(self);
-        let tasks = Arc::new(Mutex::new(prepared(&this).await?));
+        let tasks = match &this.tasks {
+            Some(file) => std::fs::read_to_string(file)?
+                .lines()
+                .map(str::to_owned)
+                .collect(),
+            None => prepared(&this).await?,
+        };
+        if this.prepare {
+            return Ok(Vec::from(tasks).join("\n"));
+        }
+        if tasks.is_empty() {
+            bail!("there is no task to decide");
+        }
+        let tasks = Arc::new(Mutex::new(tasks));
+        let used = |pid: Option<u32>| pid.map(processor_time).transpose();
+        let (host, database) = (used(this.host)?, used(this.database)?);
         let mut callers = JoinSet::new();
         let begun = Instant::now();
         for _ in 0..this.clients {
@@ -143,13 +174,26 @@ impl Decide {
             latencies.len() * 1000,
             usize::try_from(elapsed.as_millis())?.max(1),
         );
-        Ok(format!(
+        let mut line = format!(
             "http    {:>3} clients  {rate:>6}/s  p50 {:>7} ms  p95 {:>7} ms  p99 {:>7} ms",
             this.clients,
             at(50),
             at(95),
             at(99)
-        ))
+        );
+        for (name, before, pid) in [
+            ("host", host, this.host),
+            ("postgres", database, this.database),
+        ] {
+            if let (Some(before), Some(after)) = (before, used(pid)?) {
+                let each = after.saturating_sub(before) / u32::try_from(latencies.len())?;
+                write!(line, "  {name} {:>4} us", each.as_micros())?;
+            }
+        }
+        if let Some(host) = this.host {
+            write!(line, "  {:>3} MB", resident_megabytes(host)?)?;
+        }
+        Ok(line)
     }
 }
 

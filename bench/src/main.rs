@@ -8,6 +8,7 @@ mod load;
 mod relay;
 mod search;
 mod statement;
+mod usage;
 
 use clap::{Parser, Subcommand};
 
@@ -35,7 +36,14 @@ enum Command {
     /// Prints the SQL that fills a database for a set of them.
     FillFor { set: search::Set, instances: u32 },
     /// Prints the script: the read and the commit statement of a decision.
-    Statement { instances: u32 },
+    Statement {
+        instances: u32,
+        /// Decisions in one statement.
+        #[arg(long, default_value_t = 1)]
+        batch: u32,
+    },
+    /// Prints the processor time of a process and its children so far, in microseconds.
+    Usage { pid: u32 },
 }
 
 #[tokio::main(flavor = "multi_thread")]
@@ -48,7 +56,10 @@ async fn main() -> anyhow::Result<()> {
         Command::Relay(relay) => println(&relay.run().await?),
         Command::Search(search) => println(&search.run().await?),
         Command::FillFor { set, instances } => println(&set.fill(instances)),
-        Command::Statement { instances } => println(&statement::script(instances)),
+        Command::Statement { instances, batch } => println(&statement::script(instances, batch)),
+        Command::Usage { pid } => {
+            println(&usage::processor_time(pid)?.as_micros().to_string());
+        }
     }
     Ok(())
 }

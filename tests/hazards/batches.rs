@@ -1,14 +1,9 @@
 //! What the members of one batch do to each other: nothing.
 
-use wrkflw::domain::answer::AttributeValue;
 use wrkflw::domain::command::Command;
-use wrkflw::domain::json::Json;
-use wrkflw::store::commit::{Change, Verdict};
+use wrkflw::store::commit::Verdict;
 
 use super::desk::{Desk, counts, keyed, task_of};
-
-/// A change that PostgreSQL refuses the values of, whatever the checks before let through.
-type Spoil = fn(&mut Change);
 
 #[tokio::test]
 async fn each_member_gets_its_own_verdict() {
@@ -128,62 +123,4 @@ async fn one_key_stands_for_one_effect() {
     }
     assert_eq!(desk.count("select count(*) from decision").await, 10);
     assert_eq!(desk.count("select count(*) from idempotency_key").await, 10);
-}
-
-#[tokio::test]
-async fn a_refused_value_costs_the_neighbours_nothing() {
-    let spoils: [(&str, Spoil); 4] = [
-        ("NUL", |change| {
-            change.after.data = Json::from_canonical("{\"a\":\"\0\"}");
-        }),
-        ("no decimal", |change| {
-            change
-                .after
-                .attributes
-                .insert("miles".into(), AttributeValue::Decimal("far".into()));
-        }),
-        ("too many digits", |change| {
-            change
-                .after
-                .attributes
-                .insert("miles".into(), AttributeValue::Decimal("1e200000".into()));
-        }),
-        ("an entry twice", |change| {
-            let entry = change.entries[0].clone();
-            change.entries.push(entry);
-        }),
-    ];
-    let desk = Desk::new().await;
-    for (what, spoil) in spoils {
-        let mut before = Vec::new();
-        for place in ["first", "second", "third"] {
-            before.push(desk.claimed(&format!("{what} {place}")).await);
-        }
-        let mut batch: Vec<_> = before
-            .iter()
-            .map(|before| desk.decide(before, "GO"))
-            .collect();
-        spoil(&mut batch[1]);
-        let untouched = desk.rows(before[1].instance.id).await;
-        let results = desk
-            .store
-            .commit(&batch.iter().collect::<Vec<_>>())
-            .await
-            .expect("results");
-        assert!(
-            matches!(
-                results[..],
-                [Ok(Verdict::Applied), Err(_), Ok(Verdict::Applied)]
-            ),
-            "{what}: {results:?}"
-        );
-        assert_eq!(desk.rows(before[1].instance.id).await, untouched, "{what}");
-        for change in [&batch[0], &batch[2]] {
-            assert_eq!(
-                desk.load(change.after.id).await.instance,
-                change.after,
-                "{what}"
-            );
-        }
-    }
 }

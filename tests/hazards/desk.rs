@@ -174,11 +174,7 @@ impl Desk {
     }
 
     pub(super) async fn commit(&self, changes: &[&Change]) -> Vec<Fate> {
-        let results = self.store.commit(changes).await.expect("a commit");
-        results
-            .into_iter()
-            .map(|result| result.expect("a verdict"))
-            .collect()
+        self.store.commit(changes).await.expect("verdicts")
     }
 
     pub(super) async fn load(&self, instance: InstanceId) -> Stored {

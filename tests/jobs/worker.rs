@@ -150,7 +150,7 @@ async fn a_job_to_come_is_done_when_it_is_due() {
 #[tokio::test]
 async fn failures_are_tried_again_and_panics_are_failures() {
     for (scene, error) in [
-        (Scene::Fails, "the instance is busy; try again"),
+        (Scene::Fails, "too much is asked at once; try again"),
         (Scene::Panics, "the host panicked over it"),
     ] {
         let mut stage = Stage::new([scene, Scene::Waits]).await;

@@ -21,7 +21,7 @@ use wrkflw::domain::cloudevent::Naming;
 use wrkflw::domain::subscription::Reach;
 use wrkflw::engine::jobs::Jobs;
 use wrkflw::engine::perform::Perform;
-use wrkflw::engine::{Engine, SealKeys};
+use wrkflw::engine::{Engine, SealKeys, WriterBounds};
 use wrkflw::http::auth::{AuthSettings, Authenticator, Claims, Secret};
 use wrkflw::http::{App, router, token};
 use wrkflw::sample::DOCUMENT_APPROVAL;
@@ -205,6 +205,24 @@ impl TestApp {
         };
         let store = Store::connect(url, sizes).expect("a URL");
         let engine = engine(store, patience).await;
+        let host = Host {
+            router: service(engine.clone(), &self.auth),
+            auth: self.auth.clone(),
+        };
+        (host, engine)
+    }
+
+    /// A second host that finds the same database at another address, with bounds of the writer that a test can reach.
+    pub(crate) async fn beside_bounded(&self, url: &str, bounds: WriterBounds) -> (Host, Engine) {
+        let sizes = PoolSizes {
+            writer: 6,
+            reader: 3,
+            relay: 2,
+        };
+        let store = Store::connect(url, sizes).expect("a URL");
+        let (sandbox, seals) = (sandbox().await, self.engine.seals().clone());
+        let engine = Engine::bounded(store, sandbox, Clock::System, seals, PATIENCE, bounds).await;
+        let engine = engine.expect("an engine");
         let host = Host {
             router: service(engine.clone(), &self.auth),
             auth: self.auth.clone(),

@@ -120,7 +120,10 @@ impl Host {
         let engine = match logic {
             Some((seals, sandbox)) => {
                 let patience = Duration::from_secs(settings.request_seconds_max);
-                Some(Engine::new(store.clone(), sandbox, clock, seals, patience).await?)
+                let bounds = settings.database.writer();
+                let engine =
+                    Engine::bounded(store.clone(), sandbox, clock, seals, patience, bounds);
+                Some(engine.await?)
             }
             None => None,
         };
@@ -224,6 +227,9 @@ impl Host {
         }
         self.stages.closing.cancel();
         let served = (&mut self.server).await.context("the API ended")?;
+        if let Some(engine) = &self.engine {
+            engine.settled().await;
+        }
         self.store.close().await;
         served.context("the API cannot go on")
     }

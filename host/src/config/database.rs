@@ -4,6 +4,7 @@ use clap::Args;
 
 use super::secrets::Hidden;
 use super::{SettingsError, missing};
+use crate::engine::WriterBounds;
 use crate::store::PoolSizes;
 
 /// Where the database is.
@@ -29,6 +30,12 @@ pub struct DatabaseArgs {
     /// Database connections for commands
     #[arg(long, env = "WRKFLW_WRITER_CONNECTIONS", default_value_t = PoolSizes::default().writer)]
     pub writer_connections: u32,
+    /// Batches of commits under way at a time. More of them are smaller and cost the database more
+    #[arg(long, env = "WRKFLW_COMMIT_WORKERS", default_value_t = WriterBounds::default().workers)]
+    pub commit_workers: usize,
+    /// Commands that may wait for a batch; the next is answered with 503
+    #[arg(long, env = "WRKFLW_COMMITS_WAITING_MAX", default_value_t = WriterBounds::default().waiting)]
+    pub commits_waiting_max: usize,
     /// Database connections for queries
     #[arg(long, env = "WRKFLW_READER_CONNECTIONS", default_value_t = PoolSizes::default().reader)]
     pub reader_connections: u32,
@@ -40,6 +47,14 @@ impl DatabaseArgs {
             .as_ref()
             .map(Hidden::reveal)
             .ok_or_else(|| missing("database_url", "the host keeps everything in PostgreSQL"))
+    }
+
+    pub fn writer(&self) -> WriterBounds {
+        WriterBounds {
+            workers: self.commit_workers,
+            waiting: self.commits_waiting_max,
+            ..WriterBounds::default()
+        }
     }
 
     pub fn pools(&self) -> PoolSizes {

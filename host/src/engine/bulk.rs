@@ -109,7 +109,7 @@ impl Engine {
             .store
             .begin_operation(who.tenant, &new, &note)
             .await?;
-        self.0.work.notify_one();
+        self.0.aftermath.work.notify_one();
         Ok(begun)
     }
 

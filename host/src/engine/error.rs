@@ -1,5 +1,6 @@
 //! Why a request comes to nothing. The HTTP layer maps each case to one problem.
 
+use super::combine::Full;
 use crate::domain::ids::{Digest, VersionRef};
 use crate::domain::rejection::Rejection;
 use crate::store::StoreError;
@@ -25,8 +26,8 @@ pub enum Error {
     /// Flow logic could not be asked, and it is not its fault.
     #[error("flow logic cannot be asked now: {0}")]
     Unavailable(String),
-    /// Others kept changing the instance until the request's time was over.
-    #[error("the instance is busy; try again")]
+    /// Others kept changing the instance until the request's time was over, or too many commands wait already.
+    #[error("too much is asked at once; try again")]
     Busy,
     /// What is to be published has these problems.
     #[error("the version has {} problems", .0.len())]
@@ -35,6 +36,12 @@ pub enum Error {
     Retired { key: String, version: u32 },
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<Full> for Error {
+    fn from(_: Full) -> Error {
+        Error::Busy
+    }
 }
 
 /// Flow logic misbehaved: its author must mend it, the caller can do nothing.

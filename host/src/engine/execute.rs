@@ -8,10 +8,9 @@ use jiff::Timestamp;
 use tokio::time::Instant;
 
 use super::Engine;
-use super::children::leaves_work;
 use super::entries::render;
 use super::error::Error;
-use super::observe::{self, Observation};
+use super::observe::Observation;
 use super::request::{Idempotency, Identity, Rendered, Reply, Request};
 use super::turns::Directory;
 use crate::clock;
@@ -23,7 +22,7 @@ use crate::domain::turn::Context;
 use crate::domain::version::Version;
 use crate::store::StoreError;
 use crate::store::commit::{Change, KeyedReply, Verdict};
-use crate::store::load::{Asked, Stored, StoredReply};
+use crate::store::load::{Stored, StoredReply, Wanted};
 
 /// The first pause after a passing failure of the database; it doubles.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
@@ -47,6 +46,14 @@ struct Doubt {
     instance: InstanceId,
     command: CommandId,
     rendered: Rendered,
+}
+
+/// What the attempts of one command know of those before.
+#[derive(Default)]
+struct History {
+    doubts: Vec<Doubt>,
+    /// Somebody held its row too long for a batch: its next commit goes alone.
+    held: bool,
 }
 
 /// How an attempt ended.
@@ -85,18 +92,18 @@ impl Engine {
         let _turn = tokio::time::timeout_at(deadline, turn)
             .await
             .map_err(|_| Error::Busy)?;
-        let mut doubts = Vec::new();
+        let mut history = History::default();
         let mut pause = PAUSE_MIN;
         loop {
             let mut failure = match self
-                .attempt(request, instance, &mut doubts, observation)
+                .attempt(request, instance, &mut history, observation)
                 .await
             {
                 Ok(Attempt::Finished(reply)) => return Ok(reply),
                 Ok(Attempt::Again) => None,
                 Err(error) => Some(error),
             };
-            match self.carried_out(request.who.tenant, &doubts).await {
+            match self.carried_out(request.who.tenant, &history.doubts).await {
                 Ok(Some(reply)) => return Ok(reply),
                 Ok(None) => {}
                 // A rejection may be our own success looked at from behind: nothing is said before that is known.
@@ -135,7 +142,7 @@ impl Engine {
                 .was_committed(tenant, *instance, *command)
                 .await?
             {
-                self.announce();
+                self.0.aftermath.announce();
                 return Ok(Some(Reply {
                     rendered: rendered.clone(),
                     replayed: false,
@@ -145,18 +152,12 @@ impl Engine {
         Ok(None)
     }
 
-    /// Tells relay and streams of this process that there are new events.
-    fn announce(&self) {
-        self.0.wake.notify_one();
-        self.0.commits.send_modify(|count| *count += 1);
-    }
-
     async fn instance_of(&self, request: &Request<'_>) -> Result<Option<InstanceId>, Error> {
         let Some(task) = request.command.task() else {
             return Ok(request.command.instance());
         };
         let key = (request.who.tenant, task);
-        if let Some(instance) = self.0.tasks.get(&key).await {
+        if let Some(instance) = self.0.aftermath.tasks.get(&key).await {
             return Ok(Some(instance));
         }
         let found = self.0.store.instance_of(request.who.tenant, task).await?;
@@ -164,7 +165,7 @@ impl Engine {
             what: "task",
             id: task.to_string(),
         })?;
-        self.0.tasks.insert(key, instance).await;
+        self.0.aftermath.tasks.insert(key, instance).await;
         Ok(Some(instance))
     }
 
@@ -172,7 +173,7 @@ impl Engine {
         &self,
         request: &Request<'_>,
         instance: Option<InstanceId>,
-        doubts: &mut Vec<Doubt>,
+        history: &mut History,
         observation: &mut Observation,
     ) -> Result<Attempt, Error> {
         let command_id = CommandId(clock::new_id());
@@ -242,7 +243,7 @@ impl Engine {
             signal: request.command.signal().map(str::to_owned),
             done: request.job.into_iter().collect(),
         };
-        self.settle(request, change, rendered, doubts).await
+        self.settle(request, change, rendered, history).await
     }
 
     /// Loads what the command starts from, and the reply that it may have got already. The ground is judged only
@@ -256,19 +257,20 @@ impl Engine {
         let who = request.who.principalship();
         let key = key.map(|key| key.key.as_str());
         if let Some(id) = instance {
-            let asked = Asked {
-                key,
-                now: self.0.clock.now(),
-                signal: request.command.signal(),
+            let wanted = Wanted {
+                key: key.map(str::to_owned),
+                signal: request.command.signal().map(str::to_owned),
+                ..Wanted::of(who, id, self.0.clock.now())
             };
-            let loaded = self.0.store.load(&who, id, asked).await?;
+            let tenant = wanted.who.tenant;
+            let loaded = self.0.loader.load(wanted).await??;
             let ground = match loaded.found {
                 None => Err(Error::NotFound {
                     what: "instance",
                     id: id.to_string(),
                 }),
                 Some(stored) => {
-                    let versions = self.versions_for(who.tenant, &request.command, &stored);
+                    let versions = self.versions_for(tenant, &request.command, &stored);
                     versions.await.map(|(version, previous)| Ground {
                         actor: loaded.actor,
                         version,
@@ -327,42 +329,27 @@ impl Engine {
         request: &Request<'_>,
         change: Change,
         rendered: Rendered,
-        doubts: &mut Vec<Doubt>,
+        history: &mut History,
     ) -> Result<Attempt, Error> {
-        let (tenant, instance, command) = (change.tenant, change.after.id, change.command);
-        let results = self.0.store.commit(&[&change]).await;
-        let verdict = match results
-            .and_then(|results| results.into_iter().next().unwrap_or(Ok(Verdict::Stale)))
-        {
-            Ok(verdict) => verdict,
+        let (instance, command) = (change.after.id, change.command);
+        match self.0.writer.commit(change, history.held).await? {
+            Ok(Verdict::Applied) => Ok(Attempt::Finished(Reply {
+                rendered,
+                replayed: false,
+            })),
+            Ok(Verdict::Stale) => Ok(Attempt::Again),
+            Ok(Verdict::Taken) => self.who_took(request).await,
             Err(error) => {
+                history.held |= error.is_contention();
                 if error.is_passing() && !error.is_contention() {
-                    doubts.push(Doubt {
+                    history.doubts.push(Doubt {
                         instance,
                         command,
                         rendered,
                     });
                 }
-                return Err(error.into());
+                Err(error.into())
             }
-        };
-        match verdict {
-            Verdict::Applied => {
-                self.announce();
-                if leaves_work(&change) {
-                    self.0.work.notify_one();
-                }
-                observe::committed(&change.entries);
-                for task in change.after.active.iter().flat_map(|state| &state.tasks) {
-                    self.0.tasks.insert((tenant, task.id), instance).await;
-                }
-                Ok(Attempt::Finished(Reply {
-                    rendered,
-                    replayed: false,
-                }))
-            }
-            Verdict::Stale => Ok(Attempt::Again),
-            Verdict::Taken => self.who_took(request, &change).await,
         }
     }
 }

@@ -7,6 +7,7 @@
 mod actions;
 pub mod bulk;
 mod children;
+mod combine;
 mod custody;
 mod definitions;
 mod entries;
@@ -14,6 +15,7 @@ pub mod error;
 mod evidence;
 mod execute;
 pub mod jobs;
+mod loader;
 pub mod migration;
 mod observe;
 pub mod perform;
@@ -28,21 +30,24 @@ mod standing;
 mod turns;
 pub mod verify;
 mod versions;
+pub mod writer;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use moka::future::Cache;
 use tokio::sync::{Notify, watch};
+use tokio_util::task::TaskTracker;
 
 use crate::clock::Clock;
 use crate::domain::actor::Actor;
-use crate::domain::ids::{InstanceId, TaskId, TenantId, VersionRef};
+use crate::domain::ids::{InstanceId, TenantId, VersionRef};
 use crate::domain::lookup::{Findings, Lookup};
 use crate::domain::version::Version;
 use crate::store::load::{Asked, Stored};
 use crate::store::{Store, StoreError};
 use crate::wasm::Sandbox;
+use writer::{Aftermath, Writer};
 
 pub use actions::{Action, Refusal};
 pub use custody::{ChainLink, CustodyRecord, SealStanding, Signature};
@@ -52,11 +57,10 @@ pub use request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
 pub use seal::SealKeys;
 pub use signals::{Correlated, SIGNALS_KEPT};
 pub use standing::{Orphan, Preview, StandingAt};
+pub use writer::WriterBounds;
 
 /// Definition versions kept ready. They never change.
 const VERSIONS_MAX: u64 = 10_000;
-/// Tasks whose instance is remembered. A task never changes its instance.
-const TASKS_MAX: u64 = 100_000;
 
 /// Names of people and groups in remembered answers of the directory, a few dozen bytes each.
 const LOOKUP_NAMES_MAX: u64 = 1_000_000;
@@ -75,18 +79,16 @@ struct Parts {
     clock: Clock,
     seals: SealKeys,
     queue: queue::Queue,
+    loader: loader::Loader,
+    writer: Writer,
+    /// The commits and loads under way.
+    tasks: TaskTracker,
+    aftermath: Aftermath,
     versions: Cache<(TenantId, VersionRef), Arc<Version>>,
-    tasks: Cache<(TenantId, TaskId), InstanceId>,
     /// What the directory said, as of so many changes.
     lookups: Cache<(TenantId, u64, Lookup), Arc<Findings>>,
     /// Names of tenants. None ever changes.
     tenants: Cache<TenantId, Arc<str>>,
-    /// Told after each commit that left events for the relay.
-    wake: Arc<Notify>,
-    /// Told after each commit that left jobs, for the worker of this process.
-    work: Arc<Notify>,
-    /// Counts those commits, for those who stream events.
-    commits: watch::Sender<u64>,
     /// How long a request may go on.
     patience: Duration,
 }
@@ -100,6 +102,19 @@ impl Engine {
         seals: SealKeys,
         patience: Duration,
     ) -> Result<Engine, StoreError> {
+        let bounds = WriterBounds::default();
+        Engine::bounded(store, sandbox, clock, seals, patience, bounds).await
+    }
+
+    /// The same, with bounds of the writer other than usual.
+    pub async fn bounded(
+        store: Store,
+        sandbox: Sandbox,
+        clock: Clock,
+        seals: SealKeys,
+        patience: Duration,
+        bounds: WriterBounds,
+    ) -> Result<Engine, StoreError> {
         store
             .record_profile(
                 sandbox.profile().digest,
@@ -107,14 +122,18 @@ impl Engine {
                 clock.now(),
             )
             .await?;
+        let (tasks, aftermath) = (TaskTracker::new(), Aftermath::default());
         Ok(Engine(Arc::new(Parts {
+            loader: loader::Loader::new(&store, &tasks),
+            writer: Writer::new(&store, &aftermath, bounds, &tasks),
+            tasks,
+            aftermath,
             store,
             sandbox,
             clock,
             seals,
             queue: queue::Queue::new(),
             versions: Cache::new(VERSIONS_MAX),
-            tasks: Cache::new(TASKS_MAX),
             lookups: Cache::builder()
                 .weigher(|(_, _, lookup): &(_, _, Lookup), found: &Arc<Findings>| {
                     u32::try_from(lookup.names() + found.names()).unwrap_or(u32::MAX)
@@ -122,9 +141,6 @@ impl Engine {
                 .max_capacity(LOOKUP_NAMES_MAX)
                 .build(),
             tenants: Cache::new(TENANTS_MAX),
-            wake: Arc::new(Notify::new()),
-            work: Arc::new(Notify::new()),
-            commits: watch::Sender::new(0),
             patience,
         })))
     }
@@ -144,12 +160,18 @@ impl Engine {
 
     /// Wakes the relay of this process.
     pub fn wake(&self) -> Arc<Notify> {
-        self.0.wake.clone()
+        self.0.aftermath.wake.clone()
     }
 
     /// Wakes the worker of this process that does jobs. It has one listener; tell it with `notify_one`.
     pub fn work(&self) -> Arc<Notify> {
-        self.0.work.clone()
+        self.0.aftermath.work.clone()
+    }
+
+    /// Waits until no commit is under way, once nobody asks for more. For the end of the process.
+    pub async fn settled(&self) {
+        self.0.tasks.close();
+        self.0.tasks.wait().await;
     }
 
     /// How long a request may go on.
@@ -159,7 +181,7 @@ impl Engine {
 
     /// Changes with each commit of this process that left events.
     pub fn commits(&self) -> watch::Receiver<u64> {
-        self.0.commits.subscribe()
+        self.0.aftermath.commits.subscribe()
     }
 
     /// An instance with all its parts, for those who may read it.

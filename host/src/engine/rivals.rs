@@ -7,7 +7,6 @@ use super::execute::Attempt;
 use super::request::Request;
 use crate::domain::command::Command;
 use crate::domain::rejection::Rejection;
-use crate::store::commit::Change;
 
 impl Engine {
     /// A start that is not committed does not meet the index that settles it, so it looks.
@@ -31,32 +30,22 @@ impl Engine {
 
     /// A start, or a key, was somebody else's: the reply to the key is found when looking again; another running
     /// instance is a conflict.
-    pub(super) async fn who_took(
-        &self,
-        request: &Request<'_>,
-        change: &Change,
-    ) -> Result<Attempt, Error> {
-        if let (
-            Command::Start {
-                definition,
-                entity,
-                lineage,
-                ..
-            },
-            None,
-        ) = (&request.command, &change.before)
+    pub(super) async fn who_took(&self, request: &Request<'_>) -> Result<Attempt, Error> {
+        let tenant = request.who.tenant;
+        if let Command::Start {
+            definition,
+            entity,
+            lineage,
+            ..
+        } = &request.command
         {
             let chosen = lineage.as_ref().and_then(|lineage| lineage.id);
             if let Some(running) = chosen
-                && self
-                    .0
-                    .store
-                    .knows_instance(change.tenant, running.0)
-                    .await?
+                && self.0.store.knows_instance(tenant, running.0).await?
             {
                 return Err(Rejection::AlreadyRunning { running }.into());
             }
-            let key = change.reply.as_ref().map(|reply| reply.key.as_str());
+            let key = request.idempotency.as_ref().map(|key| key.key.as_str());
             let replied = self
                 .0
                 .store
@@ -67,7 +56,7 @@ impl Engine {
             let running = self
                 .0
                 .store
-                .running(change.tenant, definition, &entity.kind, &entity.id)
+                .running(tenant, definition, &entity.kind, &entity.id)
                 .await?;
             if let (false, Some(running)) = (replied, running) {
                 return Err(Rejection::AlreadyRunning { running }.into());

@@ -1,5 +1,7 @@
 //! What can go wrong with the database. A missing row is none of it: that is an `Option`.
 
+use std::sync::Arc;
+
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -15,6 +17,12 @@ pub enum StoreError {
     },
     #[error("migration: {0}")]
     Migration(#[from] sqlx::migrate::MigrateError),
+    /// The failure of a statement that carried several requests.
+    #[error(transparent)]
+    Shared(Arc<StoreError>),
+    /// The statement's end was never heard of in this process.
+    #[error("the statement ended without a word")]
+    Lost,
 }
 
 /// Why the database does not do what it usually does.
@@ -81,9 +89,22 @@ impl StoreError {
         }
     }
 
+    /// The same error for each of several requests.
+    pub fn for_each(self) -> impl Iterator<Item = StoreError> {
+        let shared = Arc::new(self);
+        std::iter::repeat_with(move || StoreError::Shared(shared.clone()))
+    }
+
+    /// Whether one member of a batch may have failed all of it: by its values, or by a row that somebody holds.
+    pub fn may_be_of_one(&self) -> bool {
+        !self.is_passing() || self.is_contention()
+    }
+
     /// Whether the database could not be reached, or gave up: the same request may succeed later.
     pub fn is_passing(&self) -> bool {
         match self {
+            StoreError::Shared(error) => error.is_passing(),
+            StoreError::Lost => true,
             StoreError::Database(sqlx::Error::Database(error)) => {
                 // Serialization failure, too many connections, shutdown.
                 let passes = error.code().is_some_and(|code| {
@@ -136,9 +157,11 @@ impl StoreError {
             StoreError::Database(sqlx::Error::Database(error)) => {
                 error.code().is_some_and(|code| code == wanted)
             }
+            StoreError::Shared(error) => error.has_code(wanted),
             StoreError::Database(_)
             | StoreError::Inconsistent { .. }
-            | StoreError::Migration(_) => false,
+            | StoreError::Migration(_)
+            | StoreError::Lost => false,
         }
     }
 }

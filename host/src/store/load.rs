@@ -4,9 +4,10 @@
 mod rows;
 
 use jiff::Timestamp;
-use sqlx::types::Json as Column;
+use sqlx::types::{Json as Column, Uuid};
 
 use self::rows::{AttributeRow, InstanceRow, StayRow, TaskRow};
+use super::commit::array;
 use super::time::Time;
 use super::{Store, StoreError};
 use crate::domain::actor::{Actor, StandIn};
@@ -62,6 +63,9 @@ pub struct Stored {
     pub stays: u32,
 }
 
+/// How many loads one statement may carry.
+pub const LOAD_MAX: usize = 32;
+
 /// What is asked beside the instance.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
@@ -96,6 +100,58 @@ pub struct Loaded {
     pub signalled: bool,
 }
 
+/// One load.
+#[derive(Debug, Clone)]
+pub struct Wanted {
+    pub who: Principalship,
+    pub instance: InstanceId,
+    /// As of [`Asked`].
+    pub key: Option<String>,
+    pub now: Timestamp,
+    pub signal: Option<String>,
+}
+
+impl Wanted {
+    /// Nothing but what stands at this moment.
+    pub fn of(who: Principalship, instance: InstanceId, now: Timestamp) -> Wanted {
+        Wanted {
+            who,
+            instance,
+            key: None,
+            now,
+            signal: None,
+        }
+    }
+}
+
+/// Loads as columns, ready to travel as arrays.
+#[derive(Default)]
+struct Columns {
+    tenant: Vec<i32>,
+    instance: Vec<Uuid>,
+    subject: Vec<String>,
+    roles: Vec<String>,
+    key: Vec<Option<String>>,
+    now: Vec<Time>,
+    signal: Vec<Option<String>>,
+}
+
+impl Columns {
+    fn of(wanted: &[&Wanted]) -> Columns {
+        let mut columns = Columns::default();
+        for wanted in wanted {
+            columns.tenant.push(wanted.who.tenant.0);
+            columns.instance.push(wanted.instance.0);
+            columns.subject.push(wanted.who.subject.clone());
+            columns.roles.push(array(&wanted.who.roles));
+            columns.key.push(wanted.key.clone());
+            columns.now.push(Time(wanted.now));
+            columns.signal.push(wanted.signal.clone());
+        }
+        columns
+    }
+}
+
 impl Store {
     /// Loads for a command on an instance; of a tenant's own instances only.
     pub async fn load(
@@ -104,44 +160,62 @@ impl Store {
         instance: InstanceId,
         asked: Asked<'_>,
     ) -> Result<Loaded, StoreError> {
-        let row = sqlx::query_file!(
+        let wanted = Wanted {
+            key: asked.key.map(str::to_owned),
+            signal: asked.signal.map(str::to_owned),
+            ..Wanted::of(who.clone(), instance, asked.now)
+        };
+        let mut loaded = self.load_together(&[&wanted]).await?;
+        loaded.pop().unwrap_or(Err(StoreError::Lost))
+    }
+
+    /// Loads for several commands in one statement, at most [`LOAD_MAX`]; the results are in the order of `wanted`.
+    pub async fn load_together(
+        &self,
+        wanted: &[&Wanted],
+    ) -> Result<Vec<Result<Loaded, StoreError>>, StoreError> {
+        debug_assert!(wanted.len() <= LOAD_MAX);
+        let columns = Columns::of(wanted);
+        let mut rows = sqlx::query_file!(
             "src/store/load.sql",
-            who.tenant.0,
-            instance.0,
-            &who.subject,
-            &who.roles,
-            asked.key,
+            &columns.tenant as _,
+            &columns.instance as _,
+            &columns.subject as _,
+            &columns.roles as _,
+            &columns.key as _,
             PAST_MAX,
-            Time(asked.now) as _,
-            asked.signal
+            &columns.now as _,
+            &columns.signal as _,
         )
-        .fetch_one(&self.writer)
+        .fetch_all(&self.writer)
         .await?;
-        let actor = Actor {
-            id: who.subject.clone(),
-            groups: row.groups,
-            permissions: row.permissions,
-            on_behalf_of: None,
-            stands_in_for: row.stands_in_for.0,
-        };
-        let reply = StoredReply::of(
-            row.reply_body,
-            row.reply_status,
-            row.reply_fingerprint,
-            row.reply_headers,
-        );
-        let found = match row.instance {
-            None => None,
-            Some(Column(stored)) => {
-                Some(stored.into_domain(row.stays.0, row.tasks.0, row.attributes.0)?)
-            }
-        };
-        Ok(Loaded {
-            actor,
-            reply,
-            found,
-            directory: row.directory.cast_unsigned(),
-            signalled: row.signalled,
-        })
+        rows.sort_unstable_by_key(|row| row.number);
+        let loaded = wanted.iter().zip(rows).map(|(wanted, row)| {
+            let found = match row.instance {
+                None => None,
+                Some(Column(stored)) => {
+                    Some(stored.into_domain(row.stays.0, row.tasks.0, row.attributes.0)?)
+                }
+            };
+            Ok(Loaded {
+                actor: Actor {
+                    id: wanted.who.subject.clone(),
+                    groups: row.groups,
+                    permissions: row.permissions,
+                    on_behalf_of: None,
+                    stands_in_for: row.stands_in_for.0,
+                },
+                reply: StoredReply::of(
+                    row.reply_body,
+                    row.reply_status,
+                    row.reply_fingerprint,
+                    row.reply_headers,
+                ),
+                found,
+                directory: row.directory.cast_unsigned(),
+                signalled: row.signalled,
+            })
+        });
+        Ok(loaded.collect())
     }
 }

@@ -1,40 +1,42 @@
--- $1 tenant, $2 instance, $3 subject, $4 roles, $5 idempotency key, $6 newest stays already left, $7 now, $8 signal
+-- A row for each of several commands. $1 tenants, $2 instances, $3 subjects, $4 roles as the text of arrays, $5 idempotency
+-- keys, $6 newest stays already left, $7 moments, $8 signals
 select
+    q.number as "number!",
     array(
         select group_id from membership
-        where tenant_id = $1 and person_id = $3 and valid_to is null order by group_id
+        where tenant_id = q.tenant_id and person_id = q.subject and valid_to is null order by group_id
     ) as "groups!",
     array(
         select distinct permission from role_permission
-        where tenant_id = $1 and role = any($4) order by permission
+        where tenant_id = q.tenant_id and role = any(q.roles::text[]) order by permission
     ) as "permissions!",
     -- Substitutes of substitutes, up to the third.
     coalesce((
         with recursive stand_in (person, definition, via) as (
             select a.person_id, a.definition_key, array[]::text[] from absence a
-            where a.tenant_id = $1 and a.substitute_id = $3 and a.active_until > $7::timestamptz
-              and a.active_from <= $7::timestamptz and a.ended_at is null
+            where a.tenant_id = q.tenant_id and a.substitute_id = q.subject and a.active_until > q.now
+              and a.active_from <= q.now and a.ended_at is null
             union all
             select a.person_id, coalesce(s.definition, a.definition_key), s.via || s.person
             from stand_in s
-            join absence a on a.tenant_id = $1 and a.substitute_id = s.person and a.active_until > $7::timestamptz
-              and a.active_from <= $7::timestamptz and a.ended_at is null
+            join absence a on a.tenant_id = q.tenant_id and a.substitute_id = s.person and a.active_until > q.now
+              and a.active_from <= q.now and a.ended_at is null
               and (s.definition is null or a.definition_key is null or a.definition_key = s.definition)
             where cardinality(s.via) < 2
         )
         select json_agg(json_build_object('person', s.person, 'definition', s.definition, 'via', s.via, 'groups', array(
             select m.group_id from membership m
-            where m.tenant_id = $1 and m.person_id = s.person and m.valid_to is null order by m.group_id
+            where m.tenant_id = q.tenant_id and m.person_id = s.person and m.valid_to is null order by m.group_id
         )) order by cardinality(s.via), s.person, s.definition) from stand_in s
     ), '[]') as "stands_in_for!: Column<Vec<StandIn>>",
     -- Grows with every change of the directory.
     coalesce((
         select a.seq from audit_stream a
-        where a.tenant_id = $1 and a.stream_kind = 'directory' and a.stream_id = '00000000-0000-0000-0000-000000000000'
+        where a.tenant_id = q.tenant_id and a.stream_kind = 'directory' and a.stream_id = '00000000-0000-0000-0000-000000000000'
     ), 0) as "directory!",
-    $8::text is not null and exists (
-        select from signal g where g.tenant_id = $1 and g.instance_id = $2 and g.signal_id = $8
-    ) as "signalled!",
+    coalesce((
+        select true from signal g where g.tenant_id = q.tenant_id and g.instance_id = q.instance_id and g.signal_id = q.signal
+    ), false) as "signalled!",
     k.fingerprint as "reply_fingerprint?",
     k.status as "reply_status?",
     k.body as "reply_body?",
@@ -42,7 +44,7 @@ select
     case when i.id is not null then to_json(i) end as "instance?: Column<InstanceRow>",
     coalesce((
         select json_agg(s order by s.ordinal) from state_instance s
-        where s.tenant_id = $1 and s.instance_id = $2
+        where s.tenant_id = q.tenant_id and s.instance_id = q.instance_id
           and (s.left_at is null or s.ordinal >= i.stays - $6::int)
     ), '[]') as "stays!: Column<Vec<StayRow>>",
     coalesce((
@@ -55,7 +57,7 @@ select
             'decision', (select to_json(d) from decision d where d.tenant_id = t.tenant_id and d.task_id = t.id)
         ) order by t.ordinal)
         from task t
-        where t.tenant_id = $1 and t.instance_id = $2
+        where t.tenant_id = q.tenant_id and t.instance_id = q.instance_id
     ), '[]') as "tasks!: Column<Vec<TaskRow>>",
     coalesce((
         select json_agg(json_build_object(
@@ -63,8 +65,9 @@ select
             'decimal_value', a.decimal_value::text, 'float_value', a.float_value,
             'timestamp_value', a.timestamp_value, 'bytes_value', a.bytes_value
         )) from attribute a
-        where a.tenant_id = $1 and a.instance_id = $2
+        where a.tenant_id = q.tenant_id and a.instance_id = q.instance_id
     ), '[]') as "attributes!: Column<Vec<AttributeRow>>"
-from (values (1)) as one
-left join instance i on i.tenant_id = $1 and i.id = $2
-left join idempotency_key k on k.tenant_id = $1 and k.principal = $3 and k.key = $5
+from unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::text[], $7::timestamptz[], $8::text[]) with ordinality
+    as q (tenant_id, instance_id, subject, roles, key, now, signal, number)
+left join instance i on i.tenant_id = q.tenant_id and i.id = q.instance_id
+left join idempotency_key k on k.tenant_id = q.tenant_id and k.principal = q.subject and k.key = q.key

@@ -36,6 +36,13 @@ const LAG_SECONDS: &[f64] = &[
     60.0, 600.0, 3600.0,
 ];
 
+/// Commands in one statement.
+const ITEMS: &[f64] = &[1.0, 2.0, 4.0, 8.0, 16.0, 24.0, 32.0];
+/// Seconds in line, from a hop between threads to a caller's patience.
+const WAIT_SECONDS: &[f64] = &[
+    0.000_02, 0.000_1, 0.000_5, 0.001, 0.002, 0.004, 0.008, 0.016, 0.032, 0.064, 0.25, 1.0, 5.0,
+];
+
 enum Kind {
     Counter,
     Gauge,
@@ -107,6 +114,20 @@ const MEASURES: &[Measure] = &[
     counter(
         "wrkflw_commit_batches_split_total",
         "Batches of commits that were repeated one by one.",
+    ),
+    histogram(
+        "wrkflw_round_items",
+        ITEMS,
+        "Commands that one statement carried, by what it did for them.",
+    ),
+    histogram(
+        "wrkflw_round_wait_seconds",
+        WAIT_SECONDS,
+        "How long the oldest command of a statement had waited for it.",
+    ),
+    gauge(
+        "wrkflw_round_waiting",
+        "Commands left waiting when a statement began.",
     ),
     counter("wrkflw_jobs_total", "Jobs by kind and result."),
     histogram(

@@ -14,6 +14,7 @@ use crate::domain::instance::Instance;
 use crate::store::load::{Stored, StoredReply};
 
 pub use rows::LANES;
+pub(super) use rows::array;
 pub use rows::jobs::{cancelling, telling};
 
 /// How many changes one statement may carry: beyond it batches gain nothing.

@@ -255,7 +255,7 @@ fn filled<T: serde::Serialize>(items: &[T]) -> Option<String> {
 }
 
 /// An array inside an array does not travel; its text does.
-fn array(items: &[impl ToString]) -> String {
+pub(in crate::store) fn array(items: &[impl ToString]) -> String {
     let quoted = |item: &dyn ToString| {
         format!(
             "\"{}\"",

@@ -9,35 +9,10 @@ impl Store {
     /// [`BATCH_MAX`] changes, of different instances.
     ///
     /// When one member's values are refused by the database, or somebody holds the row of one, the whole statement
-    /// fails; the members are then applied one by one, each with a result of its own, so that the others do not pay
-    /// for it. The outer error says that nothing is known of any member.
-    pub async fn commit(
-        &self,
-        changes: &[&Change],
-    ) -> Result<Vec<Result<Verdict, StoreError>>, StoreError> {
-        debug_assert!(changes.len() <= BATCH_MAX);
-        let error = match self.commit_together(changes).await {
-            Ok(verdicts) => return Ok(verdicts.into_iter().map(Ok).collect()),
-            Err(error)
-                if changes.len() == 1 || (error.is_passing() && !error.is_lock_timeout()) =>
-            {
-                return Err(error);
-            }
-            Err(error) => error,
-        };
-        metrics::counter!("wrkflw_commit_batches_split_total").increment(1);
-        tracing::warn!(%error, members = changes.len(), "a batch failed; its members are applied one by one");
-        let mut results = Vec::with_capacity(changes.len());
-        for change in changes {
-            let result = self.commit_together(&[change]).await;
-            results
-                .push(result.map(|verdicts| verdicts.first().copied().unwrap_or(Verdict::Stale)));
-        }
-        Ok(results)
-    }
-
+    /// fails and nothing is written. A connection that broke says nothing of any member.
     #[expect(clippy::too_many_lines, reason = "one statement, one parameter a line")]
-    async fn commit_together(&self, changes: &[&Change]) -> Result<Vec<Verdict>, StoreError> {
+    pub async fn commit(&self, changes: &[&Change]) -> Result<Vec<Verdict>, StoreError> {
+        debug_assert!(changes.len() <= BATCH_MAX);
         let rows = Rows::of(changes);
         let verdicts = sqlx::query_file!(
             "src/store/commit/commit.sql",

@@ -1,0 +1,410 @@
+//! The writer of a host: changes that travel together do nothing to each other, whoever waits for them.
+//!
+//! A `Plug` makes a statement wait, so that a host's one worker is busy and what comes meanwhile makes the next batch.
+
+use std::future::Future;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::task::JoinSet;
+use tokio_util::task::TaskTracker;
+use wrkflw::domain::answer::AttributeValue;
+use wrkflw::domain::command::Command;
+use wrkflw::domain::json::Json;
+use wrkflw::engine::WriterBounds;
+use wrkflw::engine::writer::{Aftermath, Writer};
+use wrkflw::store::commit::{Change, Verdict};
+use wrkflw::store::{PoolSizes, Store, StoreError};
+
+use super::desk::{Desk, task_of};
+use super::wire::Wire;
+use crate::support::app::{Host, TestApp, task_of as task_in};
+use crate::support::postgres::TestDatabase;
+
+const ONE_WORKER: WriterBounds = WriterBounds {
+    workers: 1,
+    together: 32,
+    waiting: 100,
+};
+const LONG: Duration = Duration::from_mins(1);
+
+/// A change that PostgreSQL refuses the values of, whatever the checks before let through.
+type Spoil = fn(&mut Change);
+type Fate = Result<Verdict, StoreError>;
+
+/// What each statement waits for that changes an instance whose entity is called `plug` something.
+struct Plug<'a>(&'a TestDatabase);
+
+impl Plug<'_> {
+    const MAKE: &'static str = "create sequence if not exists plug;
+        create or replace function wait_for_plug() returns trigger language plpgsql security definer as $$
+            begin while (select last_value from public.plug) = 1 loop perform pg_sleep(0.005); end loop; return new; end $$;
+        create or replace trigger wait_for_plug before update on instance for each row
+            when (new.entity_id like 'plug%') execute function wait_for_plug();
+        select setval('plug', 1)";
+
+    async fn put(database: &TestDatabase) -> Plug<'_> {
+        let made = sqlx::raw_sql(Plug::MAKE).execute(database.admin_pool());
+        made.await.expect("a trigger");
+        Plug(database)
+    }
+
+    /// Returns once a statement waits.
+    async fn is_met(&self) {
+        let waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'";
+        let met = async {
+            while count(self.0, waiting).await == 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        within(met).await;
+    }
+
+    async fn pull(self) {
+        let pulled = sqlx::raw_sql("select setval('plug', 2)").execute(self.0.admin_pool());
+        pulled.await.expect("a value");
+    }
+}
+
+async fn count(database: &TestDatabase, sql: &'static str) -> i64 {
+    let found = sqlx::query_scalar(sql).fetch_one(database.admin_pool());
+    found.await.expect(sql)
+}
+
+fn writer(store: &Store, bounds: WriterBounds) -> Writer {
+    Writer::new(store, &Aftermath::default(), bounds, &TaskTracker::new())
+}
+
+/// Commits a change that meets a plug, the batch behind it, and pulls the plug.
+async fn together(desk: &Desk, writer: &Writer, batch: Vec<Change>) -> Vec<Fate> {
+    let plugged = desk
+        .claimed(&format!("plug of {}", batch[0].after.entity.id))
+        .await;
+    let plug = Plug::put(&desk.database).await;
+    let first = writer.commit(desk.decide(&plugged, "GO"), false);
+    let rest = async {
+        plug.is_met().await;
+        let all = batch.into_iter().map(|change| writer.commit(change, false));
+        let all = futures_util::future::join_all(all);
+        let (fates, ()) = tokio::join!(all, plug.pull());
+        fates
+    };
+    let (first, rest) = tokio::join!(first, rest);
+    assert_eq!(
+        first.expect("a place").expect("a verdict"),
+        Verdict::Applied
+    );
+    rest.into_iter()
+        .map(|fate| fate.expect("a place"))
+        .collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_waits_travels_in_one_statement() {
+    let desk = Desk::new().await;
+    let writer = writer(&desk.store, ONE_WORKER);
+    let mut batch = Vec::new();
+    for member in 0..8 {
+        batch.push(desk.decide(&desk.claimed(&format!("entity-{member}")).await, "GO"));
+    }
+    let fates = together(&desk, &writer, batch).await;
+    assert!(
+        fates
+            .iter()
+            .all(|fate| matches!(fate, Ok(Verdict::Applied))),
+        "{fates:?}"
+    );
+    // Rows that one statement wrote have the same transaction.
+    let transactions = desk
+        .count("select count(distinct xmin::text) from instance where entity_id like 'entity-%'")
+        .await;
+    assert_eq!(transactions, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_value_costs_the_neighbours_nothing() {
+    let spoils: [(&str, Spoil); 4] = [
+        ("NUL", |change| {
+            change.after.data = Json::from_canonical("{\"a\":\"\0\"}");
+        }),
+        ("no decimal", |change| {
+            change
+                .after
+                .attributes
+                .insert("miles".into(), AttributeValue::Decimal("far".into()));
+        }),
+        ("too many digits", |change| {
+            change
+                .after
+                .attributes
+                .insert("miles".into(), AttributeValue::Decimal("1e200000".into()));
+        }),
+        ("an entry twice", |change| {
+            let entry = change.entries[0].clone();
+            change.entries.push(entry);
+        }),
+    ];
+    let desk = Desk::new().await;
+    let writer = writer(&desk.store, ONE_WORKER);
+    for (what, spoil) in spoils {
+        let mut before = Vec::new();
+        for place in ["first", "second", "third"] {
+            before.push(desk.claimed(&format!("{what} {place}")).await);
+        }
+        let mut batch: Vec<_> = before
+            .iter()
+            .map(|before| desk.decide(before, "GO"))
+            .collect();
+        spoil(&mut batch[1]);
+        let untouched = desk.rows(before[1].instance.id).await;
+        let expected = [batch[0].after.clone(), batch[2].after.clone()];
+        let fates = together(&desk, &writer, batch).await;
+        assert!(
+            matches!(
+                fates[..],
+                [Ok(Verdict::Applied), Err(_), Ok(Verdict::Applied)]
+            ),
+            "{what}: {fates:?}"
+        );
+        assert_eq!(desk.rows(before[1].instance.id).await, untouched, "{what}");
+        for after in expected {
+            assert_eq!(desk.load(after.id).await.instance, after, "{what}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_row_that_is_held_costs_the_neighbours_a_wait_only() {
+    let desk = Desk::new().await;
+    let writer = writer(&desk.store, ONE_WORKER);
+    let held = desk.claimed("held").await;
+    let mut batch = vec![desk.decide(&held, "GO")];
+    for member in 0..4 {
+        batch.push(desk.decide(&desk.claimed(&format!("entity-{member}")).await, "GO"));
+    }
+    let pool = desk.database.admin_pool();
+    let mut holder = pool.begin().await.expect("a transaction");
+    sqlx::query("select from instance where id = $1 for update")
+        .bind(held.instance.id.0)
+        .execute(&mut *holder)
+        .await
+        .expect("a lock");
+    let fates = together(&desk, &writer, batch).await;
+    let [Err(error), neighbours @ ..] = &fates[..] else {
+        panic!("{fates:?}")
+    };
+    assert!(error.is_contention(), "{error}");
+    assert!(
+        neighbours
+            .iter()
+            .all(|fate| matches!(fate, Ok(Verdict::Applied))),
+        "{fates:?}"
+    );
+    holder.rollback().await.expect("a rollback");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_hosts_with_the_same_instances_in_opposite_orders() {
+    const MEMBERS: usize = 24;
+    const ROUNDS: usize = 30;
+    let desk = Desk::new().await;
+    let sizes = PoolSizes {
+        writer: 6,
+        reader: 1,
+        relay: 1,
+    };
+    let other = Store::connect(desk.database.url(), sizes).expect("a URL");
+    let writers = [
+        writer(&desk.store, WriterBounds::default()),
+        writer(&other, WriterBounds::default()),
+    ];
+    let mut stored = Vec::new();
+    for member in 0..MEMBERS {
+        stored.push(desk.claimed(&format!("entity-{member}")).await);
+    }
+    for round in 0..ROUNDS {
+        let touch = |host: usize| {
+            let command = |task| match round % 2 {
+                0 => Command::Release { task },
+                _ => Command::Claim { task },
+            };
+            let mut changes: Vec<_> = stored
+                .iter()
+                .map(|stored| {
+                    let command = command(task_of(&stored.instance));
+                    desk.change(Some(stored.clone()), "rob", &command)
+                })
+                .collect();
+            if host == 1 {
+                changes.reverse();
+            }
+            let commits = changes
+                .into_iter()
+                .map(|change| writers[host].commit(change, false));
+            futures_util::future::join_all(commits)
+        };
+        let (one, other) = tokio::join!(touch(0), touch(1));
+        for (one, other) in one.into_iter().zip(other.into_iter().rev()) {
+            let fates = [one, other].map(|fate| fate.expect("a place").expect("a verdict"));
+            assert!(
+                fates.contains(&Verdict::Applied) && fates.contains(&Verdict::Stale),
+                "{fates:?}"
+            );
+        }
+        for stored in &mut stored {
+            *stored = desk.load(stored.instance.id).await;
+        }
+    }
+    other.close().await;
+    let deadlocks = "select deadlocks from pg_stat_database where datname = current_database()";
+    assert_eq!(desk.count(deadlocks).await, 0);
+}
+
+/// The claims of these tasks, all on their way at once.
+fn claims(host: &Host, tasks: &[String]) -> JoinSet<(String, crate::support::app::Answer)> {
+    let mut claims = JoinSet::new();
+    for task in tasks.iter().cloned() {
+        let host = host.clone();
+        claims.spawn(async move {
+            let path = format!("/v1/tasks/{task}/claim");
+            let answer = host
+                .send("reviewer", "POST", &path, &[], Some(json!({})))
+                .await;
+            (task, answer)
+        });
+    }
+    claims
+}
+
+fn id_of(instance: &Value) -> uuid::Uuid {
+    let id = instance["id"].as_str().expect("an id");
+    id.parse().expect("a UUID")
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn over_http_a_poisoned_command_fails_alone() {
+    let app = TestApp::start().await;
+    let (host, _engine) = app.beside_bounded(app.database.url(), ONE_WORKER).await;
+    // What no check of the host foresaw.
+    let trigger = "create function refuse_poison() returns trigger language plpgsql as
+            $$ begin if new.entity_id = 'poison' then raise 'poison'; end if; return new; end $$;
+        create trigger refuse_poison before update on instance for each row execute function refuse_poison()";
+    let plugged = app.started("plug").await;
+    let mut tasks = Vec::new();
+    for entity in ["one", "two", "poison", "three", "four", "five"] {
+        tasks.push(task_in(&app.started(entity).await));
+    }
+    let made = sqlx::raw_sql(trigger).execute(app.database.admin_pool());
+    made.await.expect("a trigger");
+
+    let plug = Plug::put(&app.database).await;
+    let mut first = claims(&host, &[task_in(&plugged)]);
+    plug.is_met().await;
+    let mut rest = claims(&host, &tasks);
+    plug.pull().await;
+    while let Some(answer) = first.join_next().await {
+        answer.expect("an answer").1.expect(200);
+    }
+    while let Some(answer) = rest.join_next().await {
+        let (task, answer) = answer.expect("an answer");
+        if task == tasks[2] {
+            answer.problem(500, "internal");
+        } else {
+            answer.expect(200);
+        }
+    }
+    let claimed = "select count(*) from audit_entry where type = 'TASK_CLAIMED'";
+    assert_eq!(count(&app.database, claimed).await, 6);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_caller_who_goes_away_loses_the_answer_and_nothing_else() {
+    let app = TestApp::start().await;
+    let (host, engine) = app.beside_bounded(app.database.url(), ONE_WORKER).await;
+    let instance = app.started("plug").await;
+    let mut commits = engine.commits();
+    let plug = Plug::put(&app.database).await;
+    let mut claim = claims(&host, &[task_in(&instance)]);
+    plug.is_met().await;
+    claim.shutdown().await;
+    assert!(!commits.has_changed().expect("an engine"));
+    plug.pull().await;
+    let told = tokio::time::timeout(LONG, commits.changed()).await;
+    told.expect("relay and streams are told")
+        .expect("an engine");
+    let path = format!("/v1/instances/{}", id_of(&instance));
+    let shown = app.get("reviewer", &path).await.expect(200);
+    assert_eq!(shown["states"][0]["tasks"][0]["owner"], "reviewer");
+    engine.settled().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_queue_refuses_at_once_and_says_when_to_come_back() {
+    let bounds = WriterBounds {
+        waiting: 1,
+        ..ONE_WORKER
+    };
+    let app = TestApp::start().await;
+    let (host, _engine) = app.beside_bounded(app.database.url(), bounds).await;
+    let plugged = app.started("plug").await;
+    let mut tasks = Vec::new();
+    for entity in ["one", "two", "three"] {
+        tasks.push(task_in(&app.started(entity).await));
+    }
+    let plug = Plug::put(&app.database).await;
+    let mut first = claims(&host, &[task_in(&plugged)]);
+    plug.is_met().await;
+    let mut rest = claims(&host, &tasks);
+    // One has the only place; the others are told before anything moves.
+    for _ in 1..tasks.len() {
+        let answer = rest.join_next().await.expect("a claim");
+        let (_, answer) = answer.expect("an answer");
+        assert_eq!(answer.headers["retry-after"], "1");
+        answer.problem(503, "busy");
+    }
+    plug.pull().await;
+    for claims in [&mut first, &mut rest] {
+        let answer = claims.join_next().await.expect("a claim");
+        answer.expect("an answer").1.expect(200);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_answer_to_a_batch_is_cleared_up_for_every_member() {
+    let app = TestApp::start().await;
+    let wire = Wire::to(app.database.url()).await;
+    let (host, _engine) = app.beside_bounded(wire.url(), ONE_WORKER).await;
+    let plugged = app.started("plug").await;
+    let mut tasks = Vec::new();
+    for entity in ["one", "two", "three", "four"] {
+        tasks.push(task_in(&app.started(entity).await));
+    }
+    let claimed = task_in(&plugged);
+    let mut first = claims(&host, std::slice::from_ref(&claimed));
+    let first = first.join_next().await.expect("a claim");
+    first.expect("an answer").1.expect(200);
+    let plug = Plug::put(&app.database).await;
+    let release = async {
+        let path = format!("/v1/tasks/{claimed}/release");
+        let released = host.send("reviewer", "POST", &path, &[], Some(json!({})));
+        released.await.expect(200);
+    };
+    let rest = async {
+        plug.is_met().await;
+        wire.lose_the_answer_to("TASK_CLAIMED", 0);
+        let mut rest = claims(&host, &tasks);
+        plug.pull().await;
+        while let Some(answer) = rest.join_next().await {
+            let body = answer.expect("an answer").1.expect(200);
+            assert_eq!(body["task"]["owner"], "reviewer");
+        }
+    };
+    within(async { tokio::join!(release, rest) }).await;
+    assert!(wire.is_spent(), "the wire was not cut");
+    let entries = "select count(*) from audit_entry where type = 'TASK_CLAIMED'";
+    assert_eq!(count(&app.database, entries).await, 5);
+}
+
+async fn within<T>(work: impl Future<Output = T>) -> T {
+    tokio::time::timeout(LONG, work).await.expect("in time")
+}
