@@ -5,6 +5,7 @@
 //! the typed settings of the modules that use them; nothing is started or contacted.
 
 mod auth;
+mod checkpoint;
 mod database;
 pub mod layers;
 mod nearest;
@@ -22,9 +23,11 @@ use clap::{Args, FromArgMatches as _, ValueEnum};
 use crate::domain::cloudevent::Naming;
 use crate::domain::subscription::Reach;
 use crate::engine::SealKeys;
+use crate::engine::checkpoint::keys::CheckpointKeys;
 use crate::outbox::settings::{KafkaSettings, Mode};
 use crate::webhook;
 pub use auth::AuthArgs;
+pub use checkpoint::CheckpointArgs;
 pub use database::DatabaseArgs;
 pub use sandbox::SandboxArgs;
 pub use seal::SealArgs;
@@ -89,6 +92,8 @@ pub struct Settings {
     pub auth: AuthArgs,
     #[command(flatten)]
     pub seal: SealArgs,
+    #[command(flatten)]
+    pub checkpoint: CheckpointArgs,
 
     /// Kafka brokers, `host:port` and separated by commas
     #[arg(long, env = "WRKFLW_KAFKA_BROKERS", value_name = "HOSTS")]
@@ -146,10 +151,11 @@ pub struct SettingsError(pub String);
 
 /// Settings that no process list and no error message may show. Each is also read from the file that
 /// its variable with `_FILE` behind, or its key with `_file` behind, names.
-pub const SECRETS: [&str; 5] = [
+pub const SECRETS: [&str; 6] = [
     "database_url",
     "jwt_secret",
     "seal_keys",
+    "checkpoint_keys",
     "artifact_key",
     "kafka_properties",
 ];
@@ -177,6 +183,10 @@ impl Settings {
 
     pub fn seals(&self) -> Result<SealKeys, SettingsError> {
         self.seal.keys()
+    }
+
+    pub fn checkpoints(&self) -> Result<CheckpointKeys, SettingsError> {
+        self.checkpoint.keys()
     }
 
     pub fn kafka(&self) -> Result<KafkaSettings, SettingsError> {

@@ -10,9 +10,11 @@ use wrkflw::domain::ids::InstanceId;
 use wrkflw::domain::instance::Entity;
 use wrkflw::domain::json::Json;
 use wrkflw::engine::SealKeys;
-use wrkflw::engine::verify::{Finding, Tally, Verifier};
+use wrkflw::engine::checkpoint::keys::CheckpointKeys;
+use wrkflw::engine::verify::{Finding, How, Tally, Verifier};
 use wrkflw::store::verify::Which;
 
+use super::replay::replayer;
 use super::stream::entries;
 use crate::support::app::{TestApp, task_of};
 
@@ -32,13 +34,19 @@ pub(super) async fn verify(
     which: &Which,
 ) -> (Tally, Vec<Finding>) {
     let mut findings = Vec::new();
-    let verifier = Verifier::new(app.engine.store(), seals, |finding| findings.push(finding));
+    let how = How {
+        seals,
+        replayer: Some(&replayer(&app.engine)),
+        keys: &CheckpointKeys::default(),
+        kept: &[],
+    };
+    let verifier = Verifier::new(app.engine.store(), how, |finding| findings.push(finding));
     let tally = verifier.run(tenant, which).await.expect("a pass");
     assert_eq!(tally.findings, findings.len() as u64);
     (tally, findings)
 }
 
-async fn everything(app: &TestApp) -> (Tally, Vec<Finding>) {
+pub(super) async fn everything(app: &TestApp) -> (Tally, Vec<Finding>) {
     verify(app, Some(app.engine.seals()), None, &Which::All).await
 }
 
@@ -51,13 +59,13 @@ fn brief(findings: &[Finding]) -> Vec<String> {
     findings.iter().map(brief).collect()
 }
 
-fn id(instance: &serde_json::Value) -> InstanceId {
+pub(super) fn id(instance: &serde_json::Value) -> InstanceId {
     let id = instance["id"].as_str().expect("an id");
     InstanceId(id.parse().expect("an id"))
 }
 
 /// Rejected, reworked, approved twice: the fourth decision completes it.
-async fn approved(app: &TestApp, entity: &str) -> InstanceId {
+pub(super) async fn approved(app: &TestApp, entity: &str) -> InstanceId {
     let instance = app.started(entity).await;
     let rejection = json!({ "outcome": "REJECT", "comment": "too short", "input": { "pages": 2 } });
     let instance = app.decided("reviewer", &instance, rejection).await;
@@ -69,7 +77,7 @@ async fn approved(app: &TestApp, entity: &str) -> InstanceId {
 }
 
 /// Runs a statement past triggers and grants.
-async fn behind(app: &TestApp, sql: &str) {
+pub(super) async fn behind(app: &TestApp, sql: &str) {
     let mut connection = app
         .database
         .admin_pool()

@@ -117,6 +117,8 @@ fn configure(
     settings.database.database_url = Some(database);
     settings.auth.jwt_secret = Some(home.secret(JWT)?);
     settings.seal.seal_keys = vec![format!("dev:{}", home.secret("seal.secret")?)];
+    settings.checkpoint.checkpoint_keys =
+        vec![format!("dev:{}", home.secret("checkpoint.secret")?)];
     settings.sandbox.artifact_key = Some(home.secret("artifact.secret")?);
     settings.sandbox.artifact_dir = Some(home.folder().join("artifacts"));
     settings.roles = vec![Role::Api, Role::Timers, Role::Notifier];

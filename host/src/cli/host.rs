@@ -17,6 +17,7 @@ use super::serve::not_migrated;
 use crate::clock::Clock;
 use crate::config::{LogFormat, Role, Settings, SettingsError};
 use crate::engine::Engine;
+use crate::engine::checkpoint::Checkpointer;
 use crate::engine::jobs::Jobs;
 use crate::http::auth::Authenticator;
 use crate::http::{self, App};
@@ -87,6 +88,7 @@ impl Host {
     ) -> Result<Host> {
         // What the settings lack is said before anything is contacted.
         let (seals, naming) = (settings.seals()?, settings.naming());
+        let checkpoints = Arc::new(settings.checkpoints()?);
         let kafka = settings
             .has(Role::Relay)
             .then(|| settings.kafka())
@@ -146,6 +148,12 @@ impl Host {
         }
         if settings.has(Role::Timers) {
             tasks.spawn(Jobs::new(&engine, cancel.clone()).run());
+            match Checkpointer::new(&engine, checkpoints) {
+                Some(checkpointer) => drop(tasks.spawn(checkpointer.run(cancel.clone()))),
+                None => tracing::warn!(
+                    "checkpoint_keys is not set: no checkpoints of the audit are signed by this host"
+                ),
+            }
         }
         tasks.spawn(telemetry.metrics.upkeep(cancel.clone()));
         tasks.spawn(sweep(engine, cancel));

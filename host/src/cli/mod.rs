@@ -152,7 +152,7 @@ fn run(command: Command, output: Output, environment: &Environment) -> Result<()
         Command::Instance(command) => instance::run(command, output, environment),
         Command::Task(command) => task::run(command, output, environment),
         Command::Events(command) => events::run(command, output, environment),
-        Command::Audit(command) => audit::run(command, output),
+        Command::Audit(command) => audit::run(command, output, environment),
         Command::Token(args) => token::run(&args, output, environment),
         Command::Plugin(command) => plugin::run(command, output, environment),
         Command::Config(command) => settings::run(command, output),

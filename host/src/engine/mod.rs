@@ -6,6 +6,7 @@
 
 mod actions;
 pub mod bulk;
+pub mod checkpoint;
 mod children;
 mod custody;
 mod definitions;
@@ -19,6 +20,7 @@ mod observe;
 pub mod perform;
 mod queue;
 mod rechecks;
+pub mod replay;
 mod request;
 mod restart;
 mod rivals;
