@@ -2,6 +2,7 @@
 //!
 //! It asks no server, so it also works on a restored copy. It reads as the role that may change nothing.
 
+mod export;
 mod keys;
 mod verify;
 
@@ -15,6 +16,8 @@ use super::output::Output;
 pub(super) enum AuditCommand {
     /// Verify chains, decisions, their seals, recorded evaluations and checkpoints
     Verify(Box<verify::VerifyArgs>),
+    /// Write a file that can be verified where there is no database
+    Export(Box<export::ExportArgs>),
     /// Print the public keys of checkpoints, for those who are to verify them
     Keys(Box<keys::KeysArgs>),
 }
@@ -22,6 +25,7 @@ pub(super) enum AuditCommand {
 pub(super) fn run(command: AuditCommand, output: Output, environment: &Environment) -> Result<()> {
     match command {
         AuditCommand::Verify(args) => verify::run(&args, output, environment),
+        AuditCommand::Export(args) => export::run(&args, output),
         AuditCommand::Keys(args) => keys::run(&args, output),
     }
 }

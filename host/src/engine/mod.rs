@@ -14,6 +14,7 @@ mod entries;
 pub mod error;
 mod evidence;
 mod execute;
+pub mod export;
 pub mod jobs;
 pub mod migration;
 mod observe;

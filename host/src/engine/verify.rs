@@ -7,6 +7,7 @@
 //! runs commands again; `streams` is what is there beside instances; `tree` is about checkpoints.
 
 mod chain;
+pub mod file;
 mod instance;
 mod streams;
 mod tree;
@@ -65,6 +66,8 @@ pub struct Tally {
     /// Those commands that were recorded on another engine or under other limits.
     pub other_profiles: u64,
     pub leaves: u64,
+    /// Entries of a file that no checkpoint covers yet.
+    pub uncovered: u64,
     pub checkpoints: u64,
     /// Checkpoints whose signature is that of their key.
     pub signatures: u64,
@@ -85,6 +88,17 @@ impl Problem {
             seq,
             code,
             detail: detail.into(),
+        }
+    }
+
+    fn of(self, tenant: &str, stream: &str, id: Uuid) -> Finding {
+        Finding {
+            tenant: tenant.to_owned(),
+            stream: stream.to_owned(),
+            id,
+            seq: self.seq,
+            code: self.code,
+            detail: self.detail,
         }
     }
 }
@@ -231,13 +245,6 @@ impl<'a, F: FnMut(Finding)> Verifier<'a, F> {
 
     fn finding(&mut self, tenant: &str, stream: &str, id: Uuid, problem: Problem) {
         self.tally.findings += 1;
-        (self.tell)(Finding {
-            tenant: tenant.to_owned(),
-            stream: stream.to_owned(),
-            id,
-            seq: problem.seq,
-            code: problem.code,
-            detail: problem.detail,
-        });
+        (self.tell)(problem.of(tenant, stream, id));
     }
 }

@@ -1,5 +1,7 @@
 //! `wrkflw audit verify` as auditors run it: what is verified, and what the end says.
 
+mod file;
+
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
@@ -25,7 +27,7 @@ use crate::wasm::Sandbox;
 
 #[derive(Debug, Args)]
 #[command(
-    group(ArgGroup::new("what").required(true).multiple(true).args(["instance", "entity", "tenant", "all"])),
+    group(ArgGroup::new("what").required(true).multiple(true).args(["instance", "entity", "tenant", "all", "file"])),
     after_help = "Exit codes: 0 all is as it was recorded, 1 there are findings, 2 it could not be verified"
 )]
 pub(in crate::cli) struct VerifyArgs {
@@ -41,6 +43,12 @@ pub(in crate::cli) struct VerifyArgs {
     /// Everything
     #[arg(long)]
     all: bool,
+    /// An export, verified without a database
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["instance", "entity", "tenant", "all", "database_url"])]
+    file: Option<PathBuf>,
+    /// Folder with components (`*.wasm`) that an export does not hold, to run its commands again
+    #[arg(long, value_name = "FOLDER", requires = "file")]
+    components: Option<PathBuf>,
     /// Leave the seals of decisions unverified, for those who are not to have the keys
     #[arg(long, conflicts_with = "seal_keys")]
     without_seals: bool,
@@ -86,10 +94,11 @@ pub(super) fn run(args: &VerifyArgs, output: Output, environment: &Environment) 
         output.format
     };
     let output = Output { format, ..output };
-    let (tally, untold) = verify(args, output, environment).map_err(unverifiable)?;
-    close(output, tally, args)?;
+    let (verified, untold) = verify(args, output, environment).map_err(unverifiable)?;
+    close(output, verified, args)?;
+    let tally = verified.tally;
     untold?;
-    if !args.all && tally.streams + tally.findings == 0 {
+    if !args.all && args.file.is_none() && tally.streams + tally.findings == 0 {
         return Err(unverifiable(
             Failure::new(Exit::Usage, "there is nothing of that name to verify").into(),
         ));
@@ -101,16 +110,28 @@ pub(super) fn run(args: &VerifyArgs, output: Output, environment: &Environment) 
     }
 }
 
+/// What was verified, and with what.
+#[derive(Clone, Copy)]
+struct Verified {
+    tally: Tally,
+    replayed: bool,
+    sealed: bool,
+}
+
 /// What was verified, and whether all findings could be told.
 fn verify(
     args: &VerifyArgs,
     output: Output,
     environment: &Environment,
-) -> Result<(Tally, Result<()>)> {
-    let which = which(args)?;
+) -> Result<(Verified, Result<()>)> {
+    let which = which(args.instance, args.entity.as_deref())?;
     let seals = seals(args)?;
     let keys = args.checkpoints.keys()?;
     let kept = kept(&args.checkpoint)?;
+    if let Some(path) = &args.file {
+        let evidence = Evidence { seals, keys, kept };
+        return block_on(file::verify(path, args, evidence, output, environment));
+    }
     block_on(async {
         let store = Store::connect(args.database.url()?, args.database.pools())?;
         if !store.ready().await? {
@@ -137,7 +158,8 @@ fn verify(
         let verifier = Verifier::new(&store, how, tell);
         let tally = verifier.run(args.tenant.as_deref(), &which).await?;
         store.close().await;
-        Ok((tally, told))
+        let replayed = !args.no_replay;
+        Ok((Verified { tally, replayed, sealed: seals.is_some() }, told))
     })
 }
 
@@ -149,8 +171,16 @@ fn sandbox(args: &SandboxArgs, environment: &Environment) -> Result<Sandbox> {
         .map_err(|error| Failure::new(Exit::Usage, error).into())
 }
 
+/// What a verifier brings along.
+struct Evidence {
+    seals: Option<SealKeys>,
+    keys: CheckpointKeys,
+    kept: Vec<Checkpoint>,
+}
+
+/// Without keys, the seals in a file are left unverified, and the closing line says so.
 fn seals(args: &VerifyArgs) -> Result<Option<SealKeys>> {
-    if args.without_seals {
+    if args.without_seals || (args.file.is_some() && args.seal.seal_keys.is_empty()) {
         return Ok(None);
     }
     let keys = args.seal.keys().map_err(|error| {
@@ -182,11 +212,12 @@ fn checkpoint(path: &Path, value: serde_json::Result<Value>) -> Result<Checkpoin
     serde_json::from_value(value).with_context(named)
 }
 
-fn which(args: &VerifyArgs) -> Result<Which> {
-    if let Some(id) = args.instance {
+/// The instances that are asked for.
+pub(super) fn which(instance: Option<Uuid>, entity: Option<&str>) -> Result<Which> {
+    if let Some(id) = instance {
         return Ok(Which::One(InstanceId(id)));
     }
-    let Some(entity) = &args.entity else {
+    let Some(entity) = entity else {
         return Ok(Which::All);
     };
     let (kind, id) = entity.split_once('/').ok_or_else(|| {
@@ -198,50 +229,60 @@ fn which(args: &VerifyArgs) -> Result<Which> {
 }
 
 /// The closing lines: what was verified, and what was not.
-fn close(output: Output, tally: Tally, args: &VerifyArgs) -> Result<()> {
+fn close(output: Output, verified: Verified, args: &VerifyArgs) -> Result<()> {
+    let Verified { tally, replayed, sealed } = verified;
     let keys = args.checkpoints.keys()?;
     if output.format == Format::Json {
         let closing = json!({
             "verified": tally,
-            "sealsVerified": !args.without_seals,
-            "replayed": !args.no_replay,
+            "sealsVerified": sealed,
+            "replayed": replayed,
             "signaturesVerified": !keys.is_empty(),
         });
         return output.line(&closing, &[]);
     }
-    for line in closing(tally, args, &keys) {
+    for line in closing(verified, args, &keys) {
         output.line(&json!({ "closing": line }), &[("", "/closing")])?;
     }
     Ok(())
 }
 
-fn closing(tally: Tally, args: &VerifyArgs, keys: &CheckpointKeys) -> Vec<String> {
-    let seals = if args.without_seals {
-        "their seals not verified".to_owned()
-    } else {
+fn closing(verified: Verified, args: &VerifyArgs, keys: &CheckpointKeys) -> Vec<String> {
+    let Verified {
+        tally,
+        replayed,
+        sealed,
+    } = verified;
+    let seals = if sealed {
         format!("{} of them with a valid seal", tally.seals)
-    };
-    let replay = if args.no_replay {
-        "commands not run again".to_owned()
     } else {
-        format!(
+        "their seals not verified".to_owned()
+    };
+    let replay = match (replayed, args.no_replay) {
+        (true, _) => format!(
             "{} commands with {} evaluations run again, {} of them recorded under another engine profile",
             tally.commands, tally.evaluations, tally.other_profiles
-        )
+        ),
+        (false, true) => "commands not run again".to_owned(),
+        (false, false) => "commands not run again: no component is in the file or in --components".to_owned(),
     };
     let signatures = if keys.is_empty() {
-        "their signatures not verified, for want of checkpoint_keys or checkpoint_public_keys".into()
+        "their signatures not verified, for want of checkpoint_keys or checkpoint_public_keys".to_owned()
     } else {
         format!("{} of them with a valid signature", tally.signatures)
     };
-    vec![
+    let mut lines = vec![
         replay,
         format!("{} leaves under {} checkpoints, {signatures}", tally.leaves, tally.checkpoints),
-        format!(
-            "verified {} streams with {} entries and {} decisions, {seals}; findings: {}",
-            tally.streams, tally.entries, tally.decisions, tally.findings
-        ),
-    ]
+    ];
+    if args.file.is_some() {
+        lines.push(format!("{} entries are not under a checkpoint yet", tally.uncovered));
+    }
+    lines.push(format!(
+        "verified {} streams with {} entries and {} decisions, {seals}; findings: {}",
+        tally.streams, tally.entries, tally.decisions, tally.findings
+    ));
+    lines
 }
 
 /// Whatever kept it from being verified is another matter than a finding.
@@ -252,7 +293,7 @@ fn unverifiable(error: anyhow::Error) -> anyhow::Error {
             failure.into()
         }
         Err(error) => {
-            let next = "check database_url; nothing was found out about the audit";
+            let next = "nothing was found out about the audit: check database_url, or the file";
             Failure::new(Exit::Usage, format!("{error:#}"))
                 .next(next)
                 .into()

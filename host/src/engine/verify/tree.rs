@@ -56,7 +56,7 @@ impl<'a> Tree<'a> {
     pub(super) fn leaf(&mut self, leaf: u64, digest: &[u8], found: &mut Vec<Found>) {
         if leaf != self.next {
             let detail = format!("leaves {} to {} are missing", self.next, leaf.saturating_sub(1));
-            found.push(of(LEAF, Problem::new(Some(leaf), "leaf_gap", detail)));
+            found.push(of(LEAF, Problem::new(Some(self.next), "leaf_gap", detail)));
             self.torn = true;
         }
         self.next = leaf.saturating_add(1);
@@ -91,7 +91,8 @@ impl<'a> Tree<'a> {
         let expected = before.map_or(0, |before| before.number) + 1;
         if row.number != expected {
             let last = row.number.saturating_sub(1);
-            finding("checkpoint_gap", format!("checkpoints {expected} to {last} are missing"));
+            let detail = format!("checkpoints {expected} to {last} are missing before it");
+            finding("checkpoint_gap", detail);
         }
         let previous = before.map_or_else(|| merkle::empty().to_vec(), |before| before.root.clone());
         if row.previous_root != previous && row.number == expected {
@@ -174,6 +175,11 @@ pub(super) fn signature(
             Some(("signature_key", detail))
         }
     }
+}
+
+/// A finding about a checkpoint.
+pub(super) fn of_checkpoint(row: &Checkpoint, code: &'static str, detail: String) -> Found {
+    of(CHECKPOINT, Problem::new(Some(row.number), code, detail))
 }
 
 fn of(stream: &str, problem: Problem) -> Found {

@@ -17,7 +17,7 @@ const COMMAND_ENTRIES_MAX: usize = 20_000;
 /// An instance under way.
 pub(super) struct Walk<'a> {
     stream: Stream,
-    tenant: &'a str,
+    tenant: String,
     chain: Chain,
     recorded: Recorded,
     again: Option<Again<'a>>,
@@ -33,7 +33,7 @@ struct Again<'a> {
 }
 
 impl<'a> Walk<'a> {
-    pub(super) fn new(stream: Stream, tenant: &'a str, replayer: Option<&'a Replayer>) -> Walk<'a> {
+    pub(super) fn new(stream: Stream, tenant: &str, replayer: Option<&'a Replayer>) -> Walk<'a> {
         let again = replayer.map(|replayer| Again {
             replayer,
             before: None,
@@ -42,11 +42,16 @@ impl<'a> Walk<'a> {
         });
         Walk {
             stream,
-            tenant,
+            tenant: tenant.to_owned(),
             chain: Chain::new(stream),
             recorded: Recorded::default(),
             again,
         }
+    }
+
+    /// Of the instance.
+    pub(super) fn stream(&self) -> Stream {
+        self.stream
     }
 
     /// Goes on to the next entry.
@@ -87,7 +92,7 @@ impl<'a> Walk<'a> {
         let Some(first) = entries.first().filter(|_| again.is_founded) else {
             return;
         };
-        let (seq, tenant) = (Some(first.seq), (self.stream.tenant, self.tenant));
+        let (seq, tenant) = (Some(first.seq), (self.stream.tenant, self.tenant.as_str()));
         let before = again.before.take();
         match again.replayer.replay(tenant, before, &entries).await {
             Ok(replayed) => {
@@ -113,7 +118,7 @@ impl<'a> Walk<'a> {
         self.run_again(tally, problems).await;
         self.chain.end(Some(&row.head), problems);
         self.recorded.compare(row, tasks, problems);
-        let sealed = self.recorded.decisions(tasks, (seals, self.tenant), problems);
+        let sealed = self.recorded.decisions(tasks, (seals, &self.tenant), problems);
         tally.decisions += sealed.decisions;
         tally.seals += sealed.valid;
         tally.streams += 1;

@@ -7,7 +7,7 @@ use super::streams::Place;
 use crate::domain::checkpoint::{Checkpoint, REFUSED};
 use crate::domain::merkle::Hash;
 use crate::store::StoreError;
-use crate::store::checkpoints::refused_columns;
+use crate::store::checkpoints::refused::{Refused, refused_after, refused_columns};
 use crate::store::time::Time;
 
 /// A checkpoint as it is stored.
@@ -183,6 +183,15 @@ impl Snapshot {
         );
         let rows = rows.fetch_all(&mut *self.transaction).await?;
         Ok(rows.into_iter().map(LeafRow::from).collect())
+    }
+
+    /// Refused attempts after `after` by their id.
+    pub async fn refused_after(
+        &mut self,
+        after: Uuid,
+        limit: i64,
+    ) -> Result<Vec<Refused>, StoreError> {
+        refused_after(&mut self.transaction, self.tenant, after, limit).await
     }
 
     /// Fills in what refused attempts give now.
