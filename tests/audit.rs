@@ -6,9 +6,12 @@
 
 mod checkpoints;
 pub(crate) mod commands;
+mod export;
+mod history;
 mod migrations;
 mod proofs;
 mod replay;
+mod replays;
 mod stream;
 mod tampering;
 mod verify;

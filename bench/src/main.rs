@@ -6,6 +6,7 @@
 mod load;
 mod search;
 mod statement;
+mod verify;
 
 use clap::{Parser, Subcommand};
 
@@ -26,6 +27,8 @@ enum Command {
     Search(search::Search),
     /// Prints the SQL that fills a database for searches.
     FillSearch { instances: u32 },
+    /// Verifies the chain of entries in memory, on one core.
+    Verify(verify::Verify),
     /// Prints the script: the read and the commit statement of a decision.
     Statement { instances: u32 },
 }
@@ -37,6 +40,7 @@ async fn main() -> anyhow::Result<()> {
         Command::Fill { instances } => println(&statement::fill(instances)),
         Command::Search(search) => println(&search.run().await?),
         Command::FillSearch { instances } => println(&search::fill(instances)),
+        Command::Verify(verify) => println(&verify.run()),
         Command::Statement { instances } => println(&statement::script(instances)),
     }
     Ok(())

@@ -68,7 +68,12 @@ fn message_name(event_type: &EventType) -> String {
 }
 
 fn message(event_type: &EventType, naming: &Naming) -> Value {
-    described(&event_type.suffix(), event_type.summary, event_type.schema(), naming)
+    described(
+        &event_type.suffix(),
+        event_type.summary,
+        event_type.schema(),
+        naming,
+    )
 }
 
 fn of_checkpoints(naming: &Naming) -> Value {

@@ -111,36 +111,45 @@ async fn every_entry_becomes_a_leaf_and_every_root_is_published() {
     let (first, both) = (keys(&[("one", 1)]), keys(&[("two", 2), ("one", 1)]));
     approved(&app, "doc-1").await;
     let instance = app.started("doc-2").await;
-    assert_eq!(sign(&app.engine, &first).await, 1);
+    let signed = sign(&app.engine, &first).await;
+    assert!(signed > 0);
     let claim = format!("/v1/tasks/{}/claim", task_of(&instance));
     app.post("outsider", &claim, json!({}))
         .await
         .problem(403, "forbidden");
     approved(&app, "doc-3").await;
     // The key is changed: the host keeps the old one, to go on from what it signed.
-    assert_eq!(sign(&app.engine, &both).await, 1);
+    let signed = signed + sign(&app.engine, &both).await;
     assert_eq!(sign(&app.engine, &both).await, 0, "nothing is new");
     let (tally, findings) = verify(&app, &both, &[]).await;
     assert_eq!(findings, []);
     let refused = count(&app, "select count(*) from refused_attempt").await;
     assert_eq!(refused, 1);
     assert_eq!(tally.leaves, tally.entries + refused);
-    assert_eq!((tally.checkpoints, tally.signatures), (2, 2));
+    let signed = u64::from(signed);
+    assert_eq!((tally.checkpoints, tally.signatures), (signed, signed));
 
     let kept = published(&app).await;
-    let numbers: Vec<_> = kept.iter().map(|kept| (kept.number, kept.size)).collect();
-    assert_eq!((numbers[0].0, numbers[1]), (1, (2, tally.leaves)));
+    let numbers: Vec<_> = kept.iter().map(|kept| kept.number).collect();
+    assert_eq!(numbers, (1..=signed).collect::<Vec<_>>());
+    let last = kept.last().expect("checkpoints");
+    assert_eq!((last.size, last.key_id.as_str()), (tally.leaves, "two"));
     assert_eq!(verify(&app, &both, &kept).await.1, []);
-    let event = CloudEvent::public(&Public::Checkpoint(kept[1].clone()), &Naming::default());
+    let event = CloudEvent::public(&Public::Checkpoint(last.clone()), &Naming::default());
     let event = event.expect("an event").structured().value();
     assert_eq!(event["type"], "dev.wrkflw.audit.checkpoint");
     assert_eq!(event["source"], "/default/audit");
-    assert_eq!(event["sequence"], "00000000000000000002");
-    assert_eq!(serde_json::from_value::<Checkpoint>(event["data"].clone()).expect("data"), kept[1]);
+    assert_eq!(event["sequence"], format!("{signed:020}"));
+    assert_eq!(
+        serde_json::from_value::<Checkpoint>(event["data"].clone()).expect("data"),
+        *last
+    );
     // Whoever has the newer key alone cannot tell of the older signature.
     let (tally, findings) = verify(&app, &keys(&[("two", 2)]), &[]).await;
-    assert_eq!(codes(&findings), ["checkpoint: signature_key 1".to_owned()].into());
-    assert_eq!(tally.signatures, 1);
+    let older = kept.iter().filter(|kept| kept.key_id == "one");
+    let expected = older.map(|kept| format!("checkpoint: signature_key {}", kept.number));
+    assert_eq!(codes(&findings), expected.collect());
+    assert_eq!(tally.signatures + findings.len() as u64, signed);
 }
 
 /// An entry whose transaction is slow has a smaller position than others that are long signed for.
@@ -149,9 +158,12 @@ async fn late_commits_are_not_skipped() {
     let app = TestApp::start().await;
     let keys = keys(&[("one", 1)]);
     sign(&app.engine, &keys).await;
-    let mut late = PgConnection::connect(app.database.url()).await.expect("a connection");
+    let mut late = PgConnection::connect(app.database.url())
+        .await
+        .expect("a connection");
     let mut late = late.begin().await.expect("a transaction");
-    let copy = "insert into refused_attempt (tenant_id, id, occurred_at, actor, action, code, detail)
+    let copy =
+        "insert into refused_attempt (tenant_id, id, occurred_at, actor, action, code, detail)
         values (1, gen_random_uuid(), now(), 'ann', 'claim', 'forbidden', 'late')";
     sqlx::query(copy).execute(&mut *late).await.expect("a row");
     app.started("doc-1").await;
@@ -183,7 +195,8 @@ async fn of_many_hosts_one_signs_at_a_time() {
         let mut signed = 0;
         for _ in 0..40 {
             let signers: Vec<_> = (0..3).map(|_| checkpointer(&app.engine, &keys)).collect();
-            let looks = futures_util::future::join_all(signers.iter().map(Checkpointer::look)).await;
+            let looks =
+                futures_util::future::join_all(signers.iter().map(Checkpointer::look)).await;
             for look in looks {
                 if let Look::Signed { checkpoints, .. } = look.expect("a look") {
                     signed += checkpoints;
@@ -219,7 +232,12 @@ async fn a_past_that_was_taken_back_shows_against_what_was_kept() {
     behind(&app, &everything).await;
     // The log of leaves still knows the instance.
     let (_, findings) = verify(&app, &keys, &[]).await;
-    assert!(findings.iter().all(|it| it.code == "entry_missing" && it.id == gone.0), "{findings:?}");
+    assert!(
+        findings
+            .iter()
+            .all(|it| it.code == "entry_missing" && it.id == gone.0),
+        "{findings:?}"
+    );
     assert!(!findings.is_empty());
     let log = format!(
         "delete from audit_leaf where leaf >= {size}; delete from checkpoint where number > {number}",
@@ -227,9 +245,16 @@ async fn a_past_that_was_taken_back_shows_against_what_was_kept() {
         number = earlier.number
     );
     behind(&app, &log).await;
-    assert_eq!(verify(&app, &keys, &[]).await.1, [], "nothing here shows it");
+    assert_eq!(
+        verify(&app, &keys, &[]).await.1,
+        [],
+        "nothing here shows it"
+    );
     let (_, findings) = verify(&app, &keys, &[earlier.clone(), kept.clone()]).await;
-    assert_eq!(codes(&findings), [format!("checkpoint: rewound {}", kept.number)].into());
+    assert_eq!(
+        codes(&findings),
+        [format!("checkpoint: rewound {}", kept.number)].into()
+    );
     // Another past of the same length is no better, even if the signer's key was stolen.
     behind(&app, "update checkpoint_cursor set pos = pos").await;
     for number in 0..kept.size - earlier.size {
@@ -242,12 +267,20 @@ async fn a_past_that_was_taken_back_shows_against_what_was_kept() {
     sign(&app.engine, &keys).await;
     assert_eq!(verify(&app, &keys, &[]).await.1, []);
     let (_, findings) = verify(&app, &keys, std::slice::from_ref(&kept)).await;
-    assert_eq!(codes(&findings), [format!("checkpoint: kept {}", kept.number)].into());
+    assert_eq!(
+        codes(&findings),
+        [format!("checkpoint: kept {}", kept.number)].into()
+    );
     // And a checkpoint that somebody made up is none.
     let mut made_up = kept;
     made_up.size = 1;
     let (_, findings) = verify(&app, &keys, &[made_up]).await;
-    assert!(codes(&findings).iter().any(|code| code.contains(": signature ")), "{findings:?}");
+    assert!(
+        codes(&findings)
+            .iter()
+            .any(|code| code.contains(": signature ")),
+        "{findings:?}"
+    );
 }
 
 #[tokio::test]
@@ -261,7 +294,11 @@ async fn a_tree_that_somebody_meddled_with_is_not_signed_over() {
         "update checkpoint set root = sha256(root)",
         "update checkpoint set frontier = substring(frontier for length(frontier) - 32) || sha256(frontier)",
     ] {
-        behind(&app, &format!("create table if not exists kept_one as table checkpoint; {change}")).await;
+        behind(
+            &app,
+            &format!("create table if not exists kept_one as table checkpoint; {change}"),
+        )
+        .await;
         app.started(&format!("doc-{}", uuid::Uuid::now_v7())).await;
         let deadline = Instant::now() + SETTLES_WITHIN;
         let signer = checkpointer(&app.engine, &keys);
@@ -273,12 +310,19 @@ async fn a_tree_that_somebody_meddled_with_is_not_signed_over() {
             }
             assert!(Instant::now() < deadline, "{change}");
         }
-        behind(&app, "truncate checkpoint; insert into checkpoint table kept_one").await;
+        behind(
+            &app,
+            "truncate checkpoint; insert into checkpoint table kept_one",
+        )
+        .await;
     }
     let stranger = checkpointer(&app.engine, &self::keys(&[("other", 9)]));
     let error = stranger.look().await.expect_err("an unknown key");
-    assert!(error.to_string().contains("checkpoint_public_keys"), "{error}");
-    assert_eq!(sign(&app.engine, &keys).await, 1);
+    assert!(
+        error.to_string().contains("checkpoint_public_keys"),
+        "{error}"
+    );
+    assert!(sign(&app.engine, &keys).await > 0);
     assert_eq!(verify(&app, &keys, &[]).await.1, []);
 }
 
@@ -291,16 +335,31 @@ async fn what_is_new_is_found_by_position() {
         select 1, 'operation', gen_random_uuid(), 1, gen_random_uuid(), 'X', 1, gen_random_uuid(), repeat('x', 300),
             '', now(), '' from generate_series(1, 60000)";
     let pool = app.database.admin_pool();
-    sqlx::query(filled).execute(pool).await.expect("many entries");
-    sqlx::query("vacuum analyze audit_entry").execute(pool).await.expect("summaries");
+    sqlx::query(filled)
+        .execute(pool)
+        .await
+        .expect("many entries");
+    sqlx::query("vacuum analyze audit_entry")
+        .execute(pool)
+        .await
+        .expect("summaries");
     let mut connection = pool.acquire().await.expect("a connection");
-    for setting in ["plan_cache_mode = force_generic_plan", "enable_seqscan = off"] {
+    for setting in [
+        "plan_cache_mode = force_generic_plan",
+        "enable_seqscan = off",
+    ] {
         let set = format!("set {setting}");
-        sqlx::raw_sql(AssertSqlSafe(set)).execute(&mut *connection).await.expect(setting);
+        sqlx::raw_sql(AssertSqlSafe(set))
+            .execute(&mut *connection)
+            .await
+            .expect(setting);
     }
     let prepare = "prepare unread (bigint, bigint) as select tenant_id, stream_kind, stream_id, seq, hash, xid, pos, traceparent
         from audit_entry where pos > $1 and pos <= $2";
-    sqlx::raw_sql(prepare).execute(&mut *connection).await.expect("a statement");
+    sqlx::raw_sql(prepare)
+        .execute(&mut *connection)
+        .await
+        .expect("a statement");
     let explain = "explain (analyze, buffers, format json) execute unread (50000, 50100)";
     let plan: Value = sqlx::query_scalar(explain)
         .fetch_one(&mut *connection)
@@ -308,9 +367,13 @@ async fn what_is_new_is_found_by_position() {
         .expect("a plan");
     let (text, node) = (plan.to_string(), &plan[0]["Plan"]);
     assert!(text.contains("audit_entry_pos"), "{text}");
-    let blocks = ["Shared Hit Blocks", "Shared Read Blocks"].map(|name| node[name].as_u64().unwrap_or(0));
+    let blocks =
+        ["Shared Hit Blocks", "Shared Read Blocks"].map(|name| node[name].as_u64().unwrap_or(0));
     let all = count(&app, "select pg_relation_size('audit_entry') / 8192").await;
-    assert!(blocks.iter().sum::<u64>() * 10 < all, "{blocks:?} of {all}: {text}");
+    assert!(
+        blocks.iter().sum::<u64>() * 10 < all,
+        "{blocks:?} of {all}: {text}"
+    );
     let filled = wrkflw::store::checkpoints::POSITIONS_MAX;
     assert!(filled < 60_000, "one look takes a part");
 }

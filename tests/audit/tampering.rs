@@ -23,8 +23,12 @@ const TABLES: [&str; 6] = [
 struct Victim {
     table: &'static str,
     row: String,
-    named: (String, String, Option<u64>),
+    /// One of them.
+    named: Vec<Named>,
 }
+
+/// A stream's kind and id, and an entry of it.
+type Named = (String, String, Option<u64>);
 
 /// Two instances, a refusal, three checkpoints.
 async fn history() -> (TestApp, String) {
@@ -49,47 +53,68 @@ async fn history() -> (TestApp, String) {
 
 async fn text(app: &TestApp, sql: &str) -> String {
     let text = sqlx::query_scalar(AssertSqlSafe(sql.to_owned()));
-    text.fetch_one(app.database.admin_pool()).await.expect("a text")
+    text.fetch_one(app.database.admin_pool())
+        .await
+        .expect("a text")
 }
 
 async fn restore(app: &TestApp, table: &str) {
-    behind(app, &format!("truncate {table}; insert into {table} table kept_{table}")).await;
+    behind(
+        app,
+        &format!("truncate {table}; insert into {table} table kept_{table}"),
+    )
+    .await;
 }
 
 async fn victims(app: &TestApp, id: &str) -> Vec<Victim> {
-    let about = |kind: &str, id: &str, seq| (kind.to_owned(), id.to_owned(), seq);
+    let one = |kind: &str, id: &str, seq| vec![(kind.to_owned(), id.to_owned(), seq)];
+    let leaf = format!("select leaf::text from audit_leaf where stream_id = '{id}' and seq = 5");
+    let leaf = text(app, &leaf).await.parse().expect("a leaf");
     let entry = format!("stream_id = '{id}' and seq = 5");
     let definition = text(app, "select id::text from definition").await;
     let refused = text(app, "select id::text from refused_attempt").await;
     let nobody = uuid::Uuid::nil().to_string();
     vec![
-        Victim { table: "audit_entry", row: entry.clone(), named: about("instance", id, Some(5)) },
+        Victim {
+            table: "audit_entry",
+            row: entry.clone(),
+            named: one("instance", id, Some(5)),
+        },
         // A private entry of a stream that has no instance.
         Victim {
             table: "audit_entry",
             row: format!("stream_id = '{definition}' and seq = 2"),
-            named: about("definition", &definition, Some(2)),
+            named: one("definition", &definition, Some(2)),
         },
-        Victim { table: "audit_leaf", row: entry, named: about("instance", id, Some(5)) },
+        // The entry, or the place where its leaf was.
+        Victim {
+            table: "audit_leaf",
+            row: entry,
+            named: [
+                one("instance", id, Some(5)),
+                one("leaf", &nobody, Some(leaf)),
+            ]
+            .concat(),
+        },
         Victim {
             table: "audit_stream",
             row: format!("stream_id = '{definition}'"),
-            named: about("definition", &definition, None),
+            named: one("definition", &definition, None),
         },
         Victim {
             table: "checkpoint",
             row: "number = 2".into(),
-            named: about("checkpoint", &nobody, None),
+            named: one("checkpoint", &nobody, None),
         },
         Victim {
             table: "decision",
             row: format!("instance_id = '{id}' and outcome = 'REJECT'"),
-            named: about("instance", id, Some(5)),
+            named: one("instance", id, Some(5)),
         },
         Victim {
             table: "refused_attempt",
             row: format!("id = '{refused}'"),
-            named: about("refused", &refused, Some(0)),
+            named: one("refused", &refused, Some(0)),
         },
     ]
 }
@@ -97,7 +122,9 @@ async fn victims(app: &TestApp, id: &str) -> Vec<Victim> {
 /// Another value of this type.
 fn other(column: &str, kind: &str) -> String {
     match (column, kind) {
-        ("stream_kind", _) => "case stream_kind when 'operation' then 'directory' else 'operation' end".into(),
+        ("stream_kind", _) => {
+            "case stream_kind when 'operation' then 'directory' else 'operation' end".into()
+        }
         (_, "text") => format!("coalesce({column} || 'x', 'x')"),
         (_, "uuid") => "gen_random_uuid()".into(),
         (_, "integer" | "bigint") => format!("coalesce({column} + 100000, 1)"),
@@ -109,7 +136,7 @@ fn other(column: &str, kind: &str) -> String {
     }
 }
 
-fn names(finding: &Finding, (kind, id, seq): &(String, String, Option<u64>)) -> bool {
+fn names(finding: &Finding, (kind, id, seq): &Named) -> bool {
     finding.stream == *kind
         && finding.id.to_string() == *id
         && (seq.is_none() || finding.seq == *seq)
@@ -119,7 +146,9 @@ async fn found(app: &TestApp, change: &str, victim: &Victim) {
     behind(app, change).await;
     let (_, findings) = verify(app, &keys(&[("one", 1)]), &[]).await;
     assert!(
-        findings.iter().any(|finding| names(finding, &victim.named)),
+        findings
+            .iter()
+            .any(|finding| victim.named.iter().any(|named| names(finding, named))),
         "{change}: {:?} is not named in {findings:#?}",
         victim.named
     );
@@ -133,7 +162,9 @@ async fn every_column_that_is_changed_is_found_and_named() {
         let Victim { table, row, .. } = &victim;
         let sql = "select column_name::text, case when data_type = 'USER-DEFINED' then udt_name else data_type end::text, is_nullable = 'YES'
             from information_schema.columns where table_schema = 'public' and table_name = $1";
-        let columns = sqlx::query(sql).bind(table).fetch_all(app.database.admin_pool());
+        let columns = sqlx::query(sql)
+            .bind(table)
+            .fetch_all(app.database.admin_pool());
         for column in columns.await.expect("columns") {
             let (name, kind): (String, String) = (column.get(0), column.get(1));
             let mut values = vec![other(&name, &kind)];
@@ -169,16 +200,30 @@ async fn rows_that_are_gone_or_swapped_are_found_and_named() {
              update {table} set {column} = {other} where {rest} and {column} = -1"
         )
     };
+    let last = text(&app, "select max(number)::text from checkpoint").await;
+    let last: u64 = last.parse().expect("a number");
     let of_instance = format!("stream_id = '{id}'");
     for (table, change, named) in [
-        ("audit_entry", swap("audit_entry", "seq", &of_instance, (6, 7)), of("instance", &id, 6)),
-        ("audit_leaf", swap("audit_leaf", "leaf", "true", (3, 4)), of("checkpoint", &nobody, 1)),
-        ("checkpoint", swap("checkpoint", "number", "true", (2, 3)), of("checkpoint", &nobody, 2)),
+        (
+            "audit_entry",
+            swap("audit_entry", "seq", &of_instance, (6, 7)),
+            of("instance", &id, 6),
+        ),
+        (
+            "audit_leaf",
+            swap("audit_leaf", "leaf", "true", (3, 4)),
+            of("checkpoint", &nobody, 1),
+        ),
+        (
+            "checkpoint",
+            swap("checkpoint", "number", "true", (2, 3)),
+            of("checkpoint", &nobody, 2),
+        ),
         // The last ones of everything.
         (
             "checkpoint",
-            "delete from checkpoint where number = 3".to_owned(),
-            of("checkpoint", &nobody, 2),
+            "delete from checkpoint where number = (select max(number) from checkpoint)".to_owned(),
+            of("checkpoint", &nobody, last - 1),
         ),
         (
             "audit_entry",
@@ -186,7 +231,8 @@ async fn rows_that_are_gone_or_swapped_are_found_and_named() {
             of("instance", &id, 8),
         ),
     ] {
-        let victim = Victim { table, row: String::new(), named };
+        let (row, named) = (String::new(), vec![named]);
+        let victim = Victim { table, row, named };
         found(&app, &change, &victim).await;
         restore(&app, victim.table).await;
     }

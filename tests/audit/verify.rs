@@ -14,7 +14,6 @@ use wrkflw::engine::checkpoint::keys::CheckpointKeys;
 use wrkflw::engine::verify::{Finding, How, Tally, Verifier};
 use wrkflw::store::verify::Which;
 
-use super::replay::replayer;
 use super::stream::entries;
 use crate::support::app::{TestApp, task_of};
 
@@ -36,7 +35,7 @@ pub(super) async fn verify(
     let mut findings = Vec::new();
     let how = How {
         seals,
-        replayer: Some(&replayer(&app.engine)),
+        replayer: None,
         keys: &CheckpointKeys::default(),
         kept: &[],
     };
@@ -51,7 +50,7 @@ pub(super) async fn everything(app: &TestApp) -> (Tally, Vec<Finding>) {
 }
 
 /// Each finding as its code, the kind of its stream and its entry.
-fn brief(findings: &[Finding]) -> Vec<String> {
+pub(super) fn brief(findings: &[Finding]) -> Vec<String> {
     let brief = |finding: &Finding| {
         let seq = finding.seq.map(|seq| format!(" {seq}")).unwrap_or_default();
         format!("{}: {}{seq}", finding.stream, finding.code)
@@ -285,7 +284,7 @@ async fn every_change_is_named_with_its_entry() {
 }
 
 /// The entries with one of them changed, hashed onto each other again.
-fn forged(entries: &[Entry], change: impl Fn(&mut Entry)) -> Vec<Entry> {
+pub(super) fn forged(entries: &[Entry], change: impl Fn(&mut Entry)) -> Vec<Entry> {
     let stream = entries[0].stream;
     let mut head = Head::genesis(stream);
     let again = entries.iter().map(|entry| {

@@ -18,11 +18,7 @@ pub struct CheckpointArgs {
     )]
     pub checkpoint_keys: Vec<String>,
     /// Public keys of checkpoints that others signed, or that were signed before, as `name:hex`: they only verify
-    #[arg(
-        long,
-        env = "WRKFLW_CHECKPOINT_PUBLIC_KEYS",
-        value_delimiter = ','
-    )]
+    #[arg(long, env = "WRKFLW_CHECKPOINT_PUBLIC_KEYS", value_delimiter = ',')]
     pub checkpoint_public_keys: Vec<String>,
 }
 

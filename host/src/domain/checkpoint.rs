@@ -201,14 +201,25 @@ mod tests {
             traceparent: None,
         };
         let others = [
-            EntryColumns { hash: &[2; 32], ..entry },
+            EntryColumns {
+                hash: &[2; 32],
+                ..entry
+            },
             EntryColumns { xid: 3, ..entry },
             EntryColumns { pos: 4, ..entry },
-            EntryColumns { traceparent: Some(""), ..entry },
+            EntryColumns {
+                traceparent: Some(""),
+                ..entry
+            },
         ];
         assert!(others.iter().all(|other| other.digest() != entry.digest()));
         let refused = |columns: &[&str]| {
-            refused_digest(&columns.iter().map(|text| Some((*text).to_owned())).collect::<Vec<_>>())
+            refused_digest(
+                &columns
+                    .iter()
+                    .map(|text| Some((*text).to_owned()))
+                    .collect::<Vec<_>>(),
+            )
         };
         assert_ne!(refused(&["ab", "c"]), refused(&["a", "bc"]));
         assert_ne!(refused_digest(&[None]), refused(&[""]));

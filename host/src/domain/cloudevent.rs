@@ -123,7 +123,10 @@ impl CloudEvent {
         let attributes = vec![
             ("specversion", "1.0".to_owned()),
             ("id", checkpoint.event_id().to_string()),
-            ("source", format!("{}/audit", tenant_path(&checkpoint.tenant))),
+            (
+                "source",
+                format!("{}/audit", tenant_path(&checkpoint.tenant)),
+            ),
             ("type", event_type.clone()),
             ("subject", checkpoint.tenant.clone()),
             ("time", checkpoint.signed_at.to_string()),

@@ -161,7 +161,12 @@ mod tests {
             leaves.iter().for_each(|one| range.push(leaf(&[*one])));
             range.root()
         };
-        let roots = [of(&[1, 2, 3]), of(&[1, 3, 2]), of(&[1, 2]), of(&[1, 2, 3, 3])];
+        let roots = [
+            of(&[1, 2, 3]),
+            of(&[1, 3, 2]),
+            of(&[1, 2]),
+            of(&[1, 2, 3, 3]),
+        ];
         for (number, one) in roots.iter().enumerate() {
             assert!(roots[..number].iter().all(|other| other != one));
         }

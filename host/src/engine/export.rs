@@ -101,12 +101,7 @@ impl<'a, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, W> {
         Ok(())
     }
 
-    async fn tenant(
-        &mut self,
-        id: TenantId,
-        name: &str,
-        which: &Which,
-    ) -> Result<(), ExportError> {
+    async fn tenant(&mut self, id: TenantId, name: &str, which: &Which) -> Result<(), ExportError> {
         let whole = matches!(which, Which::All);
         let mut snapshot = self.store.snapshot(id).await?;
         if !whole && snapshot.instances(which, None, 1).await?.is_empty() {
@@ -140,7 +135,9 @@ impl<'a, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, W> {
         let mut after = (String::new(), 0);
         loop {
             let page = snapshot.versions((&after.0, after.1), ROWS_MAX).await?;
-            let Some(last) = page.last() else { return Ok(()) };
+            let Some(last) = page.last() else {
+                return Ok(());
+            };
             after = (last.reference.key.clone(), last.reference.version);
             for version in page {
                 let digest = version.component.clone();
@@ -268,7 +265,9 @@ impl<'a, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, W> {
         let mut after = -1;
         loop {
             let page = snapshot.leaves_of(kind, row.id.0, after, ROWS_MAX).await?;
-            let Some(last) = page.last() else { return Ok(()) };
+            let Some(last) = page.last() else {
+                return Ok(());
+            };
             after = last.seq.cast_signed();
             by_entry.extend(page.iter().map(|leaf| ((leaf.id, leaf.seq), leaf.leaf)));
             if by_entry.len() > PROOFS_MAX {
@@ -290,7 +289,9 @@ impl<'a, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, W> {
         loop {
             let mut snapshot = self.store.snapshot(tenant).await?;
             let page = snapshot.instances(which, after, INSTANCES_MAX).await?;
-            let Some(last) = page.last() else { return Ok(()) };
+            let Some(last) = page.last() else {
+                return Ok(());
+            };
             after = Some(last.id);
             let ids: Vec<Uuid> = page.iter().map(|row| row.id.0).collect();
             let mut tasks: Vec<TaskRow> = snapshot.tasks(&ids).await?;
@@ -304,7 +305,8 @@ impl<'a, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, W> {
                         tasks.push(task);
                     }
                 }
-                self.entries(&mut snapshot, StreamKind::Instance, id.0, leaves).await?;
+                self.entries(&mut snapshot, StreamKind::Instance, id.0, leaves)
+                    .await?;
             }
             if matches!(which, Which::One(_)) {
                 return Ok(());
@@ -329,7 +331,10 @@ impl<'a, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, W> {
                 Some(ProofLine { leaf, path })
             });
             let line = EntryLine::of(row, proof).map_err(|why| {
-                ExportError::Unfit(format!("entry {seq} of {} {id}: {why}; verify the database itself", kind.name()))
+                ExportError::Unfit(format!(
+                    "entry {seq} of {} {id}: {why}; verify the database itself",
+                    kind.name()
+                ))
             })?;
             self.line(&Line::Entry(Box::new(line)))?;
         }
@@ -352,7 +357,9 @@ impl<'a, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, W> {
         loop {
             let mut snapshot = self.store.snapshot(tenant).await?;
             let page = snapshot.streams((&after.0, after.1), ROWS_MAX).await?;
-            let Some(last) = page.last() else { return Ok(()) };
+            let Some(last) = page.last() else {
+                return Ok(());
+            };
             after = (last.kind.clone(), last.id);
             for row in page.iter().filter(|row| !row.has_head) {
                 self.stream(&mut snapshot, row, None).await?;
@@ -379,7 +386,9 @@ impl<'a, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, W> {
         loop {
             let mut snapshot = self.store.snapshot(tenant).await?;
             let page = snapshot.refused_after(after, ROWS_MAX).await?;
-            let Some(last) = page.last() else { return Ok(()) };
+            let Some(last) = page.last() else {
+                return Ok(());
+            };
             after = last.id;
             for row in page {
                 let (id, pos, columns) = (row.id, row.pos, row.hashed().to_vec());

@@ -73,7 +73,9 @@ impl Replayer {
         before: Option<Instance>,
         entries: &[Entry],
     ) -> Result<Replayed, ReplayError> {
-        let first = entries.first().ok_or_else(|| Unable("there are no entries".into()))?;
+        let first = entries
+            .first()
+            .ok_or_else(|| Unable("there are no entries".into()))?;
         let record = record(first)?;
         let reference = VersionRef {
             key: record.definition.clone(),
@@ -120,8 +122,8 @@ impl Replayer {
                 uuid::Uuid::nil()
             })
         };
-        let mut turn =
-            Turn::begin(context, before, &record.command, &mut ids).map_err(|error| refused(&error))?;
+        let mut turn = Turn::begin(context, before, &record.command, &mut ids)
+            .map_err(|error| refused(&error))?;
         let mut lookups = record.lookups.iter();
         let mut evaluations = record.evaluations.iter().zip(1..);
         let pinned = Pinned {
@@ -136,7 +138,8 @@ impl Replayer {
                         .next()
                         .ok_or_else(|| Differs("the directory is asked once more".into()))?;
                     same("what the directory is asked", &recorded.asked, &lookup)?;
-                    turn.found(&recorded.found).map_err(|error| refused(&error))?;
+                    turn.found(&recorded.found)
+                        .map_err(|error| refused(&error))?;
                     continue;
                 }
             };
@@ -154,14 +157,19 @@ impl Replayer {
             let asked = self.sandbox.ask(&pinned, facts, &question, fetch).await;
             let evaluated = asked.map_err(|error| {
                 let text = error.to_string();
-                if error.cause.is_guests_fault() { Differs(text) } else { Unable(text) }
+                if error.cause.is_guests_fault() {
+                    Differs(text)
+                } else {
+                    Unable(text)
+                }
             })?;
             drop(instance);
             same(&at("the answer"), &recorded.answer, &evaluated.answer)?;
             if !other_profile {
                 same(&at("the fuel"), &recorded.fuel, &evaluated.fuel)?;
             }
-            turn.answer(evaluated.answer).map_err(|error| refused(&error))?;
+            turn.answer(evaluated.answer)
+                .map_err(|error| refused(&error))?;
         }
         let outcome = turn.finish();
         same("the number of evaluations left", &evaluations.count(), &0)?;
@@ -183,6 +191,9 @@ impl Replayer {
         }
         let found = self.source.version(tenant, reference).await;
         let version = Arc::new(found.map_err(|error| Unable(error.to_string()))?);
+        // Machine code may be ready: what is kept must be that component all the same.
+        let kept = self.source.component(version.component).await;
+        kept.map_err(|error| Unable(error.to_string()))?;
         self.versions.insert(key, version.clone()).await;
         Ok(version)
     }
@@ -224,37 +235,48 @@ fn of_events(entries: &[Entry], again: &[Event]) -> Result<(), ReplayError> {
 }
 
 /// Whether both are the same JSON; if not, where they part.
-fn same(
-    what: &str,
-    recorded: &impl Serialize,
-    again: &impl Serialize,
-) -> Result<(), ReplayError> {
+fn same(what: &str, recorded: &impl Serialize, again: &impl Serialize) -> Result<(), ReplayError> {
     let (recorded, again) = (Json::of(recorded), Json::of(again));
     if recorded == again {
         return Ok(());
     }
     let at = parting(&recorded.value(), &again.value());
-    let place = if at.is_empty() { String::new() } else { format!(" at {at}") };
-    Err(Differs(format!("{what} is another one than was recorded{place}")))
+    let place = if at.is_empty() {
+        String::new()
+    } else {
+        format!(" at {at}")
+    };
+    Err(Differs(format!(
+        "{what} is another one than was recorded{place}"
+    )))
 }
 
 /// The JSON Pointer of the first place where two values differ.
 fn parting(one: &Value, other: &Value) -> String {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {
-            let names = one.keys().chain(other.keys().filter(|name| !one.contains_key(*name)));
+            let names = one
+                .keys()
+                .chain(other.keys().filter(|name| !one.contains_key(*name)));
             names
                 .map(|name| (name, one.get(name), other.get(name)))
                 .find(|(_, one, other)| one != other)
                 .map_or_else(String::new, |(name, one, other)| {
                     let rest = one.zip(other).map(|(one, other)| parting(one, other));
-                    format!("/{}{}", name.replace('~', "~0").replace('/', "~1"), rest.unwrap_or_default())
+                    format!(
+                        "/{}{}",
+                        name.replace('~', "~0").replace('/', "~1"),
+                        rest.unwrap_or_default()
+                    )
                 })
         }
         (Value::Array(one), Value::Array(other)) => (0..one.len().max(other.len()))
             .find(|at| one.get(*at) != other.get(*at))
             .map_or_else(String::new, |at| {
-                let rest = one.get(at).zip(other.get(at)).map(|(one, other)| parting(one, other));
+                let rest = one
+                    .get(at)
+                    .zip(other.get(at))
+                    .map(|(one, other)| parting(one, other));
                 format!("/{at}{}", rest.unwrap_or_default())
             }),
         _ => String::new(),
@@ -274,13 +296,27 @@ mod tests {
     fn a_difference_is_named_by_its_place() {
         let check = |one: Value, other: Value, at: &str| {
             let error = same("it", &one, &other).expect_err("they differ");
-            let suffix = if at.is_empty() { String::new() } else { format!(" at {at}") };
-            assert_eq!(error.to_string(), format!("it is another one than was recorded{suffix}"));
+            let suffix = if at.is_empty() {
+                String::new()
+            } else {
+                format!(" at {at}")
+            };
+            assert_eq!(
+                error.to_string(),
+                format!("it is another one than was recorded{suffix}")
+            );
         };
-        check(json!({"a": [1, {"b": 2}]}), json!({"a": [1, {"b": 3}]}), "/a/1/b");
+        check(
+            json!({"a": [1, {"b": 2}]}),
+            json!({"a": [1, {"b": 3}]}),
+            "/a/1/b",
+        );
         check(json!({"a": 1}), json!({"a": 1, "c/d": 2}), "/c~1d");
         check(json!([1]), json!([1, 2]), "/1");
         check(json!("secret"), json!("word"), "");
-        assert_eq!(same("it", &json!({"a": 1, "b": 2}), &json!({"b": 2, "a": 1})), Ok(()));
+        assert_eq!(
+            same("it", &json!({"a": 1, "b": 2}), &json!({"b": 2, "a": 1})),
+            Ok(())
+        );
     }
 }

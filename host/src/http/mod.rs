@@ -3,6 +3,7 @@
 //! All routes stand in [`routes()`]; [`problem`] turns errors into answers; [`commands`] carries out what
 //! changes instances. `extract` reads requests, so that handlers see good values only.
 
+mod audit;
 pub mod auth;
 mod bulk;
 mod calendars;
@@ -209,7 +210,8 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(definitions::list_all))
         .routes(routes!(definitions::list))
         .routes(routes!(instances::start, instances::list))
-        .routes(routes!(instances::audit))
+        .routes(routes!(audit::of_instance))
+        .routes(routes!(audit::of_tenant))
         .routes(routes!(instance_commands::cancel))
         .routes(routes!(instance_commands::suspend))
         .routes(routes!(instance_commands::resume))

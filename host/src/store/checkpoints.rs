@@ -11,8 +11,8 @@ pub mod refused;
 use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
-use super::time::Time;
 use self::refused::refused_between;
+use super::time::Time;
 use super::{Store, StoreError};
 use crate::domain::checkpoint::{Checkpoint, EntryColumns, REFUSED};
 use crate::domain::ids::TenantId;

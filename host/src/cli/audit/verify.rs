@@ -159,7 +159,14 @@ fn verify(
         let tally = verifier.run(args.tenant.as_deref(), &which).await?;
         store.close().await;
         let replayed = !args.no_replay;
-        Ok((Verified { tally, replayed, sealed: seals.is_some() }, told))
+        Ok((
+            Verified {
+                tally,
+                replayed,
+                sealed: seals.is_some(),
+            },
+            told,
+        ))
     })
 }
 
@@ -230,7 +237,11 @@ pub(super) fn which(instance: Option<Uuid>, entity: Option<&str>) -> Result<Whic
 
 /// The closing lines: what was verified, and what was not.
 fn close(output: Output, verified: Verified, args: &VerifyArgs) -> Result<()> {
-    let Verified { tally, replayed, sealed } = verified;
+    let Verified {
+        tally,
+        replayed,
+        sealed,
+    } = verified;
     let keys = args.checkpoints.keys()?;
     if output.format == Format::Json {
         let closing = json!({
@@ -264,19 +275,28 @@ fn closing(verified: Verified, args: &VerifyArgs, keys: &CheckpointKeys) -> Vec<
             tally.commands, tally.evaluations, tally.other_profiles
         ),
         (false, true) => "commands not run again".to_owned(),
-        (false, false) => "commands not run again: no component is in the file or in --components".to_owned(),
+        (false, false) => {
+            "commands not run again: no component is in the file or in --components".to_owned()
+        }
     };
     let signatures = if keys.is_empty() {
-        "their signatures not verified, for want of checkpoint_keys or checkpoint_public_keys".to_owned()
+        "their signatures not verified, for want of checkpoint_keys or checkpoint_public_keys"
+            .to_owned()
     } else {
         format!("{} of them with a valid signature", tally.signatures)
     };
     let mut lines = vec![
         replay,
-        format!("{} leaves under {} checkpoints, {signatures}", tally.leaves, tally.checkpoints),
+        format!(
+            "{} leaves under {} checkpoints, {signatures}",
+            tally.leaves, tally.checkpoints
+        ),
     ];
     if args.file.is_some() {
-        lines.push(format!("{} entries are not under a checkpoint yet", tally.uncovered));
+        lines.push(format!(
+            "{} entries are not under a checkpoint yet",
+            tally.uncovered
+        ));
     }
     lines.push(format!(
         "verified {} streams with {} entries and {} decisions, {seals}; findings: {}",

@@ -63,8 +63,9 @@ impl Proofs {
     /// The proof of a leaf; none for one that was not asked for.
     pub fn of(&self, leaf: u64) -> Option<Proof> {
         let hash = |span: Span| {
-            let roots: Option<Vec<Hash>> =
-                perfect(span).map(|place| self.kept.get(&place).copied()).collect();
+            let roots: Option<Vec<Hash>> = perfect(span)
+                .map(|place| self.kept.get(&place).copied())
+                .collect();
             fold(&roots?)
         };
         beside(leaf, self.size).into_iter().map(hash).collect()
@@ -138,7 +139,8 @@ mod tests {
             let (whole, proofs) = prover.end().expect("all leaves");
             for number in 0..size {
                 let proof = proofs.of(number).expect("it was asked for");
-                let gives = |leaf, hash, proof: &[Hash]| root(leaf, size, hash, proof) == Some(whole);
+                let gives =
+                    |leaf, hash, proof: &[Hash]| root(leaf, size, hash, proof) == Some(whole);
                 assert!(gives(number, hash(number), &proof), "{number} of {size}");
                 assert!(!gives(number, hash(number + 1), &proof));
                 assert!(size == 1 || !gives((number + 1) % size, hash(number), &proof));

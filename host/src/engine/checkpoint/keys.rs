@@ -61,9 +61,7 @@ impl CheckpointKeys {
             return Err(format!("the checkpoint key {name} is weak"));
         }
         match self.known.insert(name.to_owned(), key) {
-            Some(other) if other != key => {
-                Err(format!("two checkpoint keys are called {name}"))
-            }
+            Some(other) if other != key => Err(format!("two checkpoint keys are called {name}")),
             _ => Ok(()),
         }
     }
@@ -114,7 +112,11 @@ impl SigningKey {
 impl std::fmt::Debug for CheckpointKeys {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let signing = self.signing.as_ref().map(SigningKey::name);
-        write!(f, "CheckpointKeys {{ signing: {signing:?}, {} known }}", self.known.len())
+        write!(
+            f,
+            "CheckpointKeys {{ signing: {signing:?}, {} known }}",
+            self.known.len()
+        )
     }
 }
 
@@ -163,17 +165,26 @@ mod tests {
             assert_eq!(reader.verdict(&signed), SignatureVerdict::Invalid);
         }
         assert_eq!(checkpoint(&both).key_id, "new");
-        assert_eq!(old.verdict(&checkpoint(&both)), SignatureVerdict::UnknownKey);
+        assert_eq!(
+            old.verdict(&checkpoint(&both)),
+            SignatureVerdict::UnknownKey
+        );
     }
 
     #[test]
     fn what_proves_nothing_is_refused() {
         let twice = CheckpointKeys::new(&[named("k", 1), named("k", 2)], &[]);
-        assert_eq!(twice.expect_err("one name"), "two checkpoint keys are called k");
+        assert_eq!(
+            twice.expect_err("one name"),
+            "two checkpoint keys are called k"
+        );
         let mut identity = named("k", 0);
         identity.1[0] = 1;
         let weak = CheckpointKeys::new(&[], &[identity]);
         assert_eq!(weak.expect_err("no order"), "the checkpoint key k is weak");
-        assert!(CheckpointKeys::new(&[], &[named("k", 2)]).is_err(), "no point of the curve");
+        assert!(
+            CheckpointKeys::new(&[], &[named("k", 2)]).is_err(),
+            "no point of the curve"
+        );
     }
 }

@@ -167,12 +167,18 @@ impl EntryLine {
                     task: self.task_id.map(TaskId),
                     payload: Json::from_canonical(self.payload),
                     evidence: self.evidence.map(Json::from_canonical),
-                    salt: self.salt.try_into().map_err(|_| "its salt has not 16 bytes")?,
+                    salt: self
+                        .salt
+                        .try_into()
+                        .map_err(|_| "its salt has not 16 bytes")?,
                     at: self.occurred_at,
                     public: self.event_seq.is_some(),
                     traceparent: None,
                 },
-                hash: self.hash.try_into().map_err(|_| "its hash has not 32 bytes")?,
+                hash: self
+                    .hash
+                    .try_into()
+                    .map_err(|_| "its hash has not 32 bytes")?,
             })
         };
         EntryRow {

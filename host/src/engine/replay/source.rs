@@ -37,7 +37,10 @@ pub(super) enum Missing {
 impl Carried {
     /// Adds a version.
     pub fn version(&mut self, tenant: TenantId, version: RecordedVersion) {
-        let VersionRef { key, version: number } = version.reference.clone();
+        let VersionRef {
+            key,
+            version: number,
+        } = version.reference.clone();
         self.versions.insert((tenant, key, number), version);
     }
 
@@ -74,9 +77,9 @@ impl Source {
         let schema = found.graph.data_schema.as_ref().map(Schema::compile);
         Ok(Version {
             component: Digest(digest.ok_or_else(|| gone(&"names no component"))?),
-            schema: schema
-                .transpose()
-                .map_err(|error| gone(&format_args!("has a schema that cannot be read: {error}")))?,
+            schema: schema.transpose().map_err(|error| {
+                gone(&format_args!("has a schema that cannot be read: {error}"))
+            })?,
             reference: found.reference,
             config: found.config,
             graph: found.graph,

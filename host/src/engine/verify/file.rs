@@ -15,7 +15,9 @@ use crate::domain::audit::{Stream, StreamKind};
 use crate::domain::checkpoint::{Checkpoint, REFUSED, refused_digest};
 use crate::domain::ids::unhex;
 use crate::domain::merkle::{self, Hash, proof};
-use crate::engine::export::line::{EntryLine, FORMAT, LeafLine, Line, RefusedLine, TenantLine, VERSION};
+use crate::engine::export::line::{
+    EntryLine, FORMAT, LeafLine, Line, RefusedLine, TenantLine, VERSION,
+};
 use crate::store::verify::{HeadRow, InstanceRow, TaskRow};
 
 /// Leaves without an entry that are named one by one.
@@ -87,15 +89,23 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
     pub async fn line(&mut self, text: &str) -> Result<(), LineError> {
         let at = self.lines + 1;
         let unfit = |detail: String| LineError { line: at, detail };
-        let line: Line = serde_json::from_str(text)
-            .map_err(|error| unfit(format!("it is no line of an export ({:?})", error.classify())))?;
+        let line: Line = serde_json::from_str(text).map_err(|error| {
+            unfit(format!(
+                "it is no line of an export ({:?})",
+                error.classify()
+            ))
+        })?;
         if self.ended {
             return Err(unfit("there is more after the end".into()));
         }
         match line {
-            Line::Header { format, version, .. } => {
+            Line::Header {
+                format, version, ..
+            } => {
                 if at != 1 || format != FORMAT || version != VERSION {
-                    let detail = format!("this program reads {FORMAT} of version {VERSION}, and this is {format} of version {version}");
+                    let detail = format!(
+                        "this program reads {FORMAT} of version {VERSION}, and this is {format} of version {version}"
+                    );
                     return Err(unfit(detail));
                 }
             }
@@ -123,7 +133,11 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
     pub fn end(self) -> Result<Tally, LineError> {
         let line = self.lines;
         let detail = "the file was cut off: its end is missing".to_owned();
-        if self.ended { Ok(self.tally) } else { Err(LineError { line, detail }) }
+        if self.ended {
+            Ok(self.tally)
+        } else {
+            Err(LineError { line, detail })
+        }
     }
 
     async fn of_tenant(&mut self, line: Line) -> Result<(), String> {
@@ -159,7 +173,9 @@ impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
     }
 
     async fn close(&mut self) {
-        let Some(mut tenant) = self.tenant.take() else { return };
+        let Some(mut tenant) = self.tenant.take() else {
+            return;
+        };
         let mut found = Vec::new();
         tenant.close(self.how, &mut self.tally, &mut found).await;
         tenant.end(&mut self.tally, &mut found);
@@ -318,10 +334,17 @@ impl<'a> Tenant<'a> {
     }
 
     fn refused(&mut self, line: &RefusedLine, tally: &mut Tally, found: &mut Vec<Found>) {
-        let known = self.waiting.remove(&refused_digest(&line.columns)).is_some();
+        let known = self
+            .waiting
+            .remove(&refused_digest(&line.columns))
+            .is_some();
         if !known && line.pos <= self.line.taken_in {
             let detail = "it is not as it was taken into the tree";
-            found.push((REFUSED.to_owned(), line.id, Problem::new(Some(0), "leaf", detail)));
+            found.push((
+                REFUSED.to_owned(),
+                line.id,
+                Problem::new(Some(0), "leaf", detail),
+            ));
         }
         tally.uncovered += u64::from(!known);
     }
@@ -333,7 +356,8 @@ impl<'a> Tenant<'a> {
             Open::None => {}
             Open::Instance { row, tasks, walk } => {
                 let (stream, tasks) = (walk.stream(), tasks.iter().collect::<Vec<_>>());
-                walk.end((&row, &tasks), how.seals, tally, &mut problems).await;
+                walk.end((&row, &tasks), how.seals, tally, &mut problems)
+                    .await;
                 located(stream, problems, found);
             }
             Open::Stream {
@@ -366,7 +390,11 @@ impl<'a> Tenant<'a> {
         }
         if more > 0 {
             let detail = format!("{more} more leaves have no entry");
-            found.push((LEAF.to_owned(), Uuid::nil(), Problem::new(None, "entry_missing", detail)));
+            found.push((
+                LEAF.to_owned(),
+                Uuid::nil(),
+                Problem::new(None, "entry_missing", detail),
+            ));
         }
     }
 }
@@ -394,5 +422,9 @@ impl Owners {
 
 fn located(stream: Stream, problems: Vec<Problem>, found: &mut Vec<Found>) {
     let kind = stream.kind.name();
-    found.extend(problems.into_iter().map(|problem| (kind.to_owned(), stream.id, problem)));
+    found.extend(
+        problems
+            .into_iter()
+            .map(|problem| (kind.to_owned(), stream.id, problem)),
+    );
 }

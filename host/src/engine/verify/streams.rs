@@ -6,6 +6,7 @@ use std::collections::VecDeque;
 use futures_util::TryStreamExt as _;
 use uuid::Uuid;
 
+use super::Finding;
 use super::chain::Chain;
 use super::tree::{Found, Tree};
 use super::{KEYS_MAX, Problem, Verifier};
@@ -14,7 +15,6 @@ use crate::domain::ids::{InstanceId, TenantId};
 use crate::store::StoreError;
 use crate::store::verify::tree::{CheckpointRow, LeafRow};
 use crate::store::verify::{HeadRow, Snapshot, StreamRow, Which};
-use super::Finding;
 
 /// Leaves that are read in one snapshot.
 const LEAVES_MAX: i64 = 5000;
@@ -120,7 +120,11 @@ impl<F: FnMut(Finding)> Verifier<'_, F> {
     }
 
     /// Decisions that no instance would show.
-    pub(super) async fn lost_decisions(&mut self, tenant: TenantId, name: &str) -> Result<(), StoreError> {
+    pub(super) async fn lost_decisions(
+        &mut self,
+        tenant: TenantId,
+        name: &str,
+    ) -> Result<(), StoreError> {
         let mut after = None;
         loop {
             let mut snapshot = self.store.snapshot(tenant).await?;
@@ -161,7 +165,9 @@ impl<F: FnMut(Finding)> Verifier<'_, F> {
             let Some(row) = page.last() else { break };
             after = row.leaf.cast_signed();
             for leaf in &page {
-                checkpoints.due(self.store, name, &mut tree, &mut found).await?;
+                checkpoints
+                    .due(self.store, name, &mut tree, &mut found)
+                    .await?;
                 tree.leaf(leaf.leaf, &leaf.digest, &mut found);
                 highest = highest.max(leaf.pos.unwrap_or(0));
                 found.extend(of_leaf(leaf));
@@ -169,17 +175,27 @@ impl<F: FnMut(Finding)> Verifier<'_, F> {
             }
             self.found(name, &mut found);
         }
-        checkpoints.due(self.store, name, &mut tree, &mut found).await?;
-        checkpoints.rest(self.store, name, &mut tree, &mut found).await?;
+        checkpoints
+            .due(self.store, name, &mut tree, &mut found)
+            .await?;
+        checkpoints
+            .rest(self.store, name, &mut tree, &mut found)
+            .await?;
         tree.end(&mut found);
         self.tally.checkpoints += checkpoints.seen;
         self.tally.signatures += tree.signatures;
         for entry in unlogged {
             let detail = "it should have been taken into the tree, and is no leaf";
-            found.push((entry.kind, entry.id, Problem::new(Some(entry.seq), "unlogged", detail)));
+            found.push((
+                entry.kind,
+                entry.id,
+                Problem::new(Some(entry.seq), "unlogged", detail),
+            ));
         }
         if cursor.is_none_or(|cursor| cursor < highest) {
-            let detail = format!("entries up to position {highest} are leaves, and the cursor says {cursor:?}");
+            let detail = format!(
+                "entries up to position {highest} are leaves, and the cursor says {cursor:?}"
+            );
             let problem = Problem::new(None, "cursor", detail);
             found.push((super::tree::LEAF.to_owned(), Uuid::nil(), problem));
         }
@@ -198,8 +214,12 @@ impl<F: FnMut(Finding)> Verifier<'_, F> {
         loop {
             let mut snapshot = self.store.snapshot(tenant).await?;
             let kind = StreamKind::Instance.name();
-            let page = snapshot.leaves_of(kind, instance.0, after, LEAVES_MAX).await?;
-            let Some(last) = page.last() else { return Ok(()) };
+            let page = snapshot
+                .leaves_of(kind, instance.0, after, LEAVES_MAX)
+                .await?;
+            let Some(last) = page.last() else {
+                return Ok(());
+            };
             after = last.seq.cast_signed();
             self.tally.leaves += page.len() as u64;
             let mut found = page.iter().filter_map(of_leaf).collect();
@@ -218,13 +238,21 @@ impl<F: FnMut(Finding)> Verifier<'_, F> {
 fn of_leaf(row: &LeafRow) -> Option<Found> {
     let leaf = row.leaf;
     let (code, detail) = match &row.now {
-        None => ("entry_missing", format!("it was taken in as leaf {leaf}, and is gone")),
-        Some(now) if row.digest != now => {
-            ("leaf", format!("it is not what was taken in as leaf {leaf}"))
-        }
+        None => (
+            "entry_missing",
+            format!("it was taken in as leaf {leaf}, and is gone"),
+        ),
+        Some(now) if row.digest != now => (
+            "leaf",
+            format!("it is not what was taken in as leaf {leaf}"),
+        ),
         Some(_) => return None,
     };
-    Some((row.kind.clone(), row.id, Problem::new(Some(row.seq), code, detail)))
+    Some((
+        row.kind.clone(),
+        row.id,
+        Problem::new(Some(row.seq), code, detail),
+    ))
 }
 
 /// The checkpoints of a tenant, read page by page as the tree grows up to them.
@@ -252,10 +280,9 @@ impl Checkpoints {
             let mut snapshot = store.snapshot(self.tenant).await?;
             let page = snapshot.checkpoints(name, self.after, KEYS_MAX).await?;
             self.read = page.into();
-            self.after = self
-                .read
-                .back()
-                .map_or(self.last.cast_signed(), |row| row.checkpoint.number.cast_signed());
+            self.after = self.read.back().map_or(self.last.cast_signed(), |row| {
+                row.checkpoint.number.cast_signed()
+            });
             let last = self.last;
             self.read.retain(|row| row.checkpoint.number <= last);
         }
@@ -291,7 +318,9 @@ impl Checkpoints {
     ) -> Result<(), StoreError> {
         loop {
             self.fill(store, name).await?;
-            let Some(row) = self.read.pop_front() else { return Ok(()) };
+            let Some(row) = self.read.pop_front() else {
+                return Ok(());
+            };
             self.seen += 1;
             tree.checkpoint(&row.checkpoint, Some(&row.frontier), found);
         }

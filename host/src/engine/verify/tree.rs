@@ -33,7 +33,10 @@ pub(super) struct Tree<'a> {
 }
 
 impl<'a> Tree<'a> {
-    pub(super) fn new(keys: &'a CheckpointKeys, kept: impl Iterator<Item = &'a Checkpoint>) -> Tree<'a> {
+    pub(super) fn new(
+        keys: &'a CheckpointKeys,
+        kept: impl Iterator<Item = &'a Checkpoint>,
+    ) -> Tree<'a> {
         let mut kept: Vec<_> = kept.collect();
         kept.sort_by_key(|kept| kept.size);
         Tree {
@@ -55,7 +58,11 @@ impl<'a> Tree<'a> {
     /// Takes the next leaf that there is.
     pub(super) fn leaf(&mut self, leaf: u64, digest: &[u8], found: &mut Vec<Found>) {
         if leaf != self.next {
-            let detail = format!("leaves {} to {} are missing", self.next, leaf.saturating_sub(1));
+            let detail = format!(
+                "leaves {} to {} are missing",
+                self.next,
+                leaf.saturating_sub(1)
+            );
             found.push(of(LEAF, Problem::new(Some(self.next), "leaf_gap", detail)));
             self.torn = true;
         }
@@ -72,7 +79,10 @@ impl<'a> Tree<'a> {
                     hex(&root),
                     hex(&kept.root)
                 );
-                found.push(of(CHECKPOINT, Problem::new(Some(kept.number), "kept", detail)));
+                found.push(of(
+                    CHECKPOINT,
+                    Problem::new(Some(kept.number), "kept", detail),
+                ));
             }
         }
     }
@@ -94,7 +104,8 @@ impl<'a> Tree<'a> {
             let detail = format!("checkpoints {expected} to {last} are missing before it");
             finding("checkpoint_gap", detail);
         }
-        let previous = before.map_or_else(|| merkle::empty().to_vec(), |before| before.root.clone());
+        let previous =
+            before.map_or_else(|| merkle::empty().to_vec(), |before| before.root.clone());
         if row.previous_root != previous && row.number == expected {
             let detail = format!(
                 "it follows the root {}, and the checkpoint before has {}",
@@ -104,7 +115,10 @@ impl<'a> Tree<'a> {
             finding("checkpoint_order", detail);
         }
         if before.is_some_and(|before| before.size >= row.size) {
-            finding("checkpoint_order", "it has no more leaves than the one before".into());
+            finding(
+                "checkpoint_order",
+                "it has no more leaves than the one before".into(),
+            );
         }
         if let Some((code, detail)) = signature(self.keys, row) {
             finding(code, detail);
@@ -132,13 +146,23 @@ impl<'a> Tree<'a> {
     pub(super) fn end(&self, found: &mut Vec<Found>) {
         let covered = self.before.as_ref().map_or(0, |last| last.size);
         if covered != self.next {
-            let (last, leaves) = (self.before.as_ref().map_or(0, |last| last.number), self.next);
-            let detail = format!("the last checkpoint covers {covered} leaves, and the log has {leaves}");
-            found.push(of(CHECKPOINT, Problem::new(Some(last), "checkpoint_end", detail)));
+            let (last, leaves) = (
+                self.before.as_ref().map_or(0, |last| last.number),
+                self.next,
+            );
+            let detail =
+                format!("the last checkpoint covers {covered} leaves, and the log has {leaves}");
+            found.push(of(
+                CHECKPOINT,
+                Problem::new(Some(last), "checkpoint_end", detail),
+            ));
         }
         for kept in &self.kept {
             let mut finding = |code, detail: String| {
-                found.push(of(CHECKPOINT, Problem::new(Some(kept.number), code, detail)));
+                found.push(of(
+                    CHECKPOINT,
+                    Problem::new(Some(kept.number), code, detail),
+                ));
             };
             if let Some((code, detail)) = signature(self.keys, kept) {
                 finding(code, format!("the checkpoint that was kept: {detail}"));
@@ -150,17 +174,17 @@ impl<'a> Tree<'a> {
                 );
                 finding("rewound", detail);
             } else if self.torn && kept.size > self.range.size() {
-                finding("kept", "leaves before it are missing, so its root cannot be made".into());
+                finding(
+                    "kept",
+                    "leaves before it are missing, so its root cannot be made".into(),
+                );
             }
         }
     }
 }
 
 /// What is wrong with the signature of a checkpoint, where keys are known.
-pub(super) fn signature(
-    keys: &CheckpointKeys,
-    row: &Checkpoint,
-) -> Option<(&'static str, String)> {
+pub(super) fn signature(keys: &CheckpointKeys, row: &Checkpoint) -> Option<(&'static str, String)> {
     if keys.is_empty() {
         return None;
     }

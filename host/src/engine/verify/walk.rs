@@ -118,7 +118,9 @@ impl<'a> Walk<'a> {
         self.run_again(tally, problems).await;
         self.chain.end(Some(&row.head), problems);
         self.recorded.compare(row, tasks, problems);
-        let sealed = self.recorded.decisions(tasks, (seals, &self.tenant), problems);
+        let sealed = self
+            .recorded
+            .decisions(tasks, (seals, &self.tenant), problems);
         tally.decisions += sealed.decisions;
         tally.seals += sealed.valid;
         tally.streams += 1;

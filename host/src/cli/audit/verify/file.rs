@@ -73,7 +73,10 @@ fn carried(path: &Path, folder: Option<&Path>) -> Result<Carried> {
     let mut lines = Lines::open(path)?;
     while let Some(text) = lines.next()? {
         // Most lines are entries, which need not be read twice.
-        if !["{\"tenant\"", "{\"version\"", "{\"component\""].iter().any(|begin| text.starts_with(begin)) {
+        if !["{\"tenant\"", "{\"version\"", "{\"component\""]
+            .iter()
+            .any(|begin| text.starts_with(begin))
+        {
             continue;
         }
         match serde_json::from_str(text) {
@@ -87,11 +90,16 @@ fn carried(path: &Path, folder: Option<&Path>) -> Result<Carried> {
             _ => {}
         }
     }
-    let Some(folder) = folder else { return Ok(carried) };
+    let Some(folder) = folder else {
+        return Ok(carried);
+    };
     let named = || format!("cannot read the components in {}", folder.display());
     for file in std::fs::read_dir(folder).with_context(named)? {
         let path = file.with_context(named)?.path();
-        if path.extension().is_some_and(|extension| extension == "wasm") {
+        if path
+            .extension()
+            .is_some_and(|extension| extension == "wasm")
+        {
             carried.component(std::fs::read(&path).with_context(named)?);
         }
     }
@@ -117,7 +125,11 @@ impl Lines {
     fn next(&mut self) -> Result<Option<&str>> {
         use std::io::Read as _;
         self.line.clear();
-        let read = self.reader.by_ref().take(LINE_BYTES_MAX).read_line(&mut self.line)?;
+        let read = self
+            .reader
+            .by_ref()
+            .take(LINE_BYTES_MAX)
+            .read_line(&mut self.line)?;
         Ok((read > 0).then(|| self.line.trim_end()))
     }
 }
