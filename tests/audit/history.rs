@@ -86,7 +86,9 @@ async fn entries_are_found_by_actor_type_and_time() {
         .count();
     assert!(seen > 0 && task_of(&other).len() == 36);
     for path in ["/v1/audit", &of_one] {
-        app.get("reviewer", path).await.problem(403, "forbidden");
+        app.get("reviewer", path)
+            .await
+            .problem(403, "permission_missing");
         app.get("admin", &format!("{path}?from={middle}&until={middle}"))
             .await
             .problem(400, "malformed_request");

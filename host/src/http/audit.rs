@@ -70,7 +70,7 @@ impl AuditQuery {
 /// A page may have fewer entries than asked for, even none, while `page.next` says that there is more to look through.
 #[utoipa::path(get, path = "/v1/instances/{id}/audit", tag = "instances", params(("id" = Uuid, Path), AuditQuery),
     responses((status = 200, body = Page<AuditRow>)))]
-pub(super) async fn of_instance(
+pub(super) async fn audit(
     State(app): State<App>,
     Caller(who): Caller,
     Path(id): Path<Uuid>,
@@ -97,7 +97,7 @@ pub(super) async fn of_instance(
 /// An entry is here some seconds after it was written, where hosts sign checkpoints. A page may have fewer entries than
 /// asked for, even none, while `page.next` says that there is more to look through.
 #[utoipa::path(get, path = "/v1/audit", tag = "compliance", params(AuditQuery), responses((status = 200, body = Page<PlacedRow>)))]
-pub(super) async fn of_tenant(
+pub(super) async fn entries(
     State(app): State<App>,
     Caller(who): Caller,
     Query(query): Query<AuditQuery>,
