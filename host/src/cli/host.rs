@@ -18,6 +18,7 @@ use crate::clock::Clock;
 use crate::config::{LogFormat, Role, Settings, SettingsError};
 use crate::engine::Engine;
 use crate::engine::checkpoint::Checkpointer;
+use crate::engine::checkpoint::keys::CheckpointKeys;
 use crate::engine::jobs::Jobs;
 use crate::http::auth::Authenticator;
 use crate::http::{self, App};
@@ -88,7 +89,7 @@ impl Host {
     ) -> Result<Host> {
         // What the settings lack is said before anything is contacted.
         let (seals, naming) = (settings.seals()?, settings.naming());
-        let checkpoints = Arc::new(settings.checkpoints()?);
+        let checkpoints = settings.checkpoints()?;
         let kafka = settings
             .has(Role::Relay)
             .then(|| settings.kafka())
@@ -148,12 +149,7 @@ impl Host {
         }
         if settings.has(Role::Timers) {
             tasks.spawn(Jobs::new(&engine, cancel.clone()).run());
-            match Checkpointer::new(&engine, checkpoints) {
-                Some(checkpointer) => drop(tasks.spawn(checkpointer.run(cancel.clone()))),
-                None => tracing::warn!(
-                    "checkpoint_keys is not set: no checkpoints of the audit are signed by this host"
-                ),
-            }
+            sign_checkpoints(&engine, checkpoints, &tasks, &cancel);
         }
         tasks.spawn(telemetry.metrics.upkeep(cancel.clone()));
         tasks.spawn(sweep(engine, cancel));
@@ -200,6 +196,20 @@ impl Host {
             tracker.wait().await;
         }
         self.engine.store().close().await;
+    }
+}
+
+/// Runs the checkpointer, if this host has a key that signs.
+fn sign_checkpoints(
+    engine: &Engine,
+    keys: CheckpointKeys,
+    tasks: &TaskTracker,
+    cancel: &CancellationToken,
+) {
+    if let Some(checkpointer) = Checkpointer::new(engine, Arc::new(keys)) {
+        tasks.spawn(checkpointer.run(cancel.clone()));
+    } else {
+        tracing::warn!("checkpoint_keys is not set: this host signs no checkpoints of the audit");
     }
 }
 

@@ -30,6 +30,10 @@ use crate::wasm::Sandbox;
     group(ArgGroup::new("what").required(true).multiple(true).args(["instance", "entity", "tenant", "all", "file"])),
     after_help = "Exit codes: 0 all is as it was recorded, 1 there are findings, 2 it could not be verified"
 )]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
 pub(in crate::cli) struct VerifyArgs {
     /// Only this instance
     #[arg(long, value_name = "ID", conflicts_with_all = ["entity", "all"])]
@@ -158,15 +162,12 @@ fn verify(
         let verifier = Verifier::new(&store, how, tell);
         let tally = verifier.run(args.tenant.as_deref(), &which).await?;
         store.close().await;
-        let replayed = !args.no_replay;
-        Ok((
-            Verified {
-                tally,
-                replayed,
-                sealed: seals.is_some(),
-            },
-            told,
-        ))
+        let what = Verified {
+            tally,
+            replayed: !args.no_replay,
+            sealed: seals.is_some(),
+        };
+        Ok((what, told))
     })
 }
 

@@ -207,13 +207,12 @@ impl<'a> Tenant<'a> {
     fn leaf(&mut self, line: LeafLine, tally: &mut Tally, found: &mut Vec<Found>) {
         tally.leaves += 1;
         self.tree.leaf(line.leaf, &line.digest, found);
-        match Hash::try_from(line.digest.as_slice()) {
-            Ok(digest) => drop(self.waiting.insert(digest, line.leaf)),
-            Err(_) => {
-                let detail = format!("leaf {} has not 32 bytes", line.leaf);
-                let problem = Problem::new(Some(line.seq), "leaf", detail);
-                found.push((line.kind.clone(), line.id, problem));
-            }
+        if let Ok(digest) = Hash::try_from(line.digest.as_slice()) {
+            self.waiting.insert(digest, line.leaf);
+        } else {
+            let detail = format!("leaf {} has not 32 bytes", line.leaf);
+            let problem = Problem::new(Some(line.seq), "leaf", detail);
+            found.push((line.kind.clone(), line.id, problem));
         }
         self.owners.push(line);
     }
@@ -338,7 +337,11 @@ impl<'a> Tenant<'a> {
             .waiting
             .remove(&refused_digest(&line.columns))
             .is_some();
-        if !known && line.pos <= self.line.taken_in {
+        // What the line says of itself is what its columns say.
+        let text = |column: usize| line.columns.get(column)?.as_deref();
+        let agrees = text(1) == Some(line.id.to_string().as_str())
+            && text(11) == Some(line.pos.to_string().as_str());
+        if !agrees || (!known && line.pos <= self.line.taken_in) {
             let detail = "it is not as it was taken into the tree";
             found.push((
                 REFUSED.to_owned(),

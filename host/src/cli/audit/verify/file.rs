@@ -58,12 +58,12 @@ pub(super) async fn verify(
         verifier.line(line).await?;
     }
     let tally = verifier.end()?;
-    let verified = Verified {
+    let what = Verified {
         tally,
         replayed: replayer.is_some(),
         sealed: evidence.seals.is_some(),
     };
-    Ok((verified, told))
+    Ok((what, told))
 }
 
 /// The versions and components that the export holds, and the components of a folder.
