@@ -11,7 +11,13 @@ use wrkflw::sample::DOCUMENT_APPROVAL;
 use crate::support::app::{TestApp, task_of};
 
 /// Never changed, never deleted.
-const APPEND_ONLY: [&str; 3] = ["audit_entry", "decision", "refused_attempt"];
+const APPEND_ONLY: [&str; 5] = [
+    "audit_entry",
+    "audit_leaf",
+    "checkpoint",
+    "decision",
+    "refused_attempt",
+];
 /// Worked through in its own order, across all tenants.
 const NOT_BY_TENANT: [&str; 1] = ["outbox_event"];
 /// All that these roles hold of these privileges.
@@ -21,6 +27,7 @@ const GRANTS: [(&str, &str, &[&str]); 5] = [
         "select",
         &[
             "audit_entry",
+            "checkpoint",
             "dead_letter",
             "instance",
             "outbox_event",
@@ -90,6 +97,8 @@ async fn used() -> TestApp {
         select tenant_id, id, 1, 0, 1, 'refused', 3, started_at from instance;
         insert into job (tenant_id, id, kind, instance_id, due_at, payload)
         select tenant_id, id, 'deadline', id, started_at, '{}' from instance;
+        insert into audit_leaf select tenant_id, 0, 'instance', id, 1, audit_head from instance;
+        insert into checkpoint select tenant_id, 1, 1, audit_head, audit_head, started_at, 'k', '', '' from instance;
         insert into signal select tenant_id, id, 's-1', started_at from instance;
         insert into signal_inbox (tenant_id, correlation, signal_id, trigger, input, sender, received_at)
         select tenant_id, 'c-1', 's-1', 'GO', '{}', '{}', started_at from instance";

@@ -9,6 +9,7 @@ mod relay;
 mod search;
 mod statement;
 mod usage;
+mod verify;
 
 use clap::{Parser, Subcommand};
 
@@ -35,6 +36,8 @@ enum Command {
     Search(search::Search),
     /// Prints the SQL that fills a database for a set of them.
     FillFor { set: search::Set, instances: u32 },
+    /// Verifies the chain of entries in memory, on one core.
+    Verify(verify::Verify),
     /// Prints the script: the read and the commit statement of a decision.
     Statement {
         instances: u32,
@@ -60,6 +63,7 @@ async fn main() -> anyhow::Result<()> {
         Command::Usage { pid } => {
             println(&usage::processor_time(pid)?.as_micros().to_string());
         }
+        Command::Verify(verify) => println(&verify.run()),
     }
     Ok(())
 }

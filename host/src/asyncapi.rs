@@ -4,6 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::domain::checkpoint;
 use crate::domain::cloudevent::{DATA_CONTENT_TYPE, Naming};
 use crate::domain::event_schema::{EVENT_TYPES, EventType};
 use crate::domain::notification;
@@ -11,7 +12,10 @@ use crate::domain::notification;
 /// The JSON Schema of one type, by its name below the operator's prefix, such as `task.claimed`.
 pub fn schema(type_suffix: &str) -> Option<Value> {
     let of_event = EventType::by_suffix(type_suffix).map(EventType::schema);
-    of_event.or_else(|| notification::schema(type_suffix))
+    let of_checkpoint = || (type_suffix == checkpoint::EVENT).then(checkpoint::schema);
+    of_event
+        .or_else(|| notification::schema(type_suffix))
+        .or_else(of_checkpoint)
 }
 
 /// The whole document.
@@ -26,6 +30,11 @@ pub fn document(naming: &Naming, topic: &str) -> Value {
         );
         messages.insert(name, message(event_type, naming));
     }
+    channel_messages.insert(
+        checkpoint::EVENT.to_owned(),
+        json!({"$ref": format!("#/components/messages/{}", checkpoint::EVENT)}),
+    );
+    messages.insert(checkpoint::EVENT.to_owned(), of_checkpoints(naming));
     json!({
         "asyncapi": "3.0.0",
         "info": {
@@ -59,14 +68,28 @@ fn message_name(event_type: &EventType) -> String {
 }
 
 fn message(event_type: &EventType, naming: &Naming) -> Value {
+    described(
+        &event_type.suffix(),
+        event_type.summary,
+        event_type.schema(),
+        naming,
+    )
+}
+
+fn of_checkpoints(naming: &Naming) -> Value {
+    let summary = "A tenant's audit has a new signed root. Its key is the nil UUID, its source `/{tenant}/audit`.";
+    described(checkpoint::EVENT, summary, checkpoint::schema(), naming)
+}
+
+fn described(suffix: &str, summary: &str, schema: Value, naming: &Naming) -> Value {
     json!({
-        "name": naming.event_type(&event_type.suffix()),
-        "summary": event_type.summary,
+        "name": naming.event_type(suffix),
+        "summary": summary,
         "contentType": DATA_CONTENT_TYPE,
         "traits": [{"$ref": "#/components/messageTraits/cloudEvent"}],
         "payload": {
             "schemaFormat": "application/schema+json;version=2020-12",
-            "schema": event_type.schema(),
+            "schema": schema,
         },
         "bindings": {"kafka": {"key": {"type": "string", "format": "uuid"}}},
     })
@@ -118,7 +141,11 @@ mod tests {
         let messages = document["components"]["messages"]
             .as_object()
             .expect("messages");
-        assert_eq!(messages.len(), EVENT_TYPES.len());
+        assert_eq!(messages.len(), EVENT_TYPES.len() + 1);
+        assert_eq!(
+            messages["audit.checkpoint"]["name"],
+            "org.example.audit.checkpoint"
+        );
         assert_eq!(messages["task.claimed"]["name"], "org.example.task.claimed");
         assert_eq!(messages["custom"]["name"], "org.example.custom.{name}");
     }
@@ -144,7 +171,7 @@ mod tests {
                     .flat_map(|members| members.values()),
             );
         }
-        assert_eq!(references, 1 + 2 * EVENT_TYPES.len());
+        assert_eq!(references, 1 + 2 * (EVENT_TYPES.len() + 1));
     }
 
     #[test]

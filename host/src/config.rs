@@ -6,6 +6,7 @@
 
 mod admission;
 mod auth;
+mod checkpoint;
 mod connections;
 mod database;
 pub mod layers;
@@ -24,10 +25,12 @@ use clap::{Args, FromArgMatches as _, ValueEnum};
 use crate::domain::cloudevent::Naming;
 use crate::domain::subscription::Reach;
 use crate::engine::SealKeys;
+use crate::engine::checkpoint::keys::CheckpointKeys;
 use crate::outbox::settings::{KafkaSettings, Mode};
 use crate::webhook;
 pub use admission::AdmissionArgs;
 pub use auth::AuthArgs;
+pub use checkpoint::CheckpointArgs;
 pub use connections::ConnectionArgs;
 pub use database::DatabaseArgs;
 pub use sandbox::SandboxArgs;
@@ -94,6 +97,8 @@ pub struct Settings {
     pub auth: AuthArgs,
     #[command(flatten)]
     pub seal: SealArgs,
+    #[command(flatten)]
+    pub checkpoint: CheckpointArgs,
 
     /// Kafka brokers, `host:port` and separated by commas
     #[arg(long, env = "WRKFLW_KAFKA_BROKERS", value_name = "HOSTS")]
@@ -159,10 +164,11 @@ pub struct SettingsError(pub String);
 
 /// Settings that no process list and no error message may show. Each is also read from the file that
 /// its variable with `_FILE` behind, or its key with `_file` behind, names.
-pub const SECRETS: [&str; 5] = [
+pub const SECRETS: [&str; 6] = [
     "database_url",
     "jwt_secret",
     "seal_keys",
+    "checkpoint_keys",
     "artifact_key",
     "kafka_properties",
 ];
@@ -190,6 +196,10 @@ impl Settings {
 
     pub fn seals(&self) -> Result<SealKeys, SettingsError> {
         self.seal.keys()
+    }
+
+    pub fn checkpoints(&self) -> Result<CheckpointKeys, SettingsError> {
+        self.checkpoint.keys()
     }
 
     pub fn kafka(&self) -> Result<KafkaSettings, SettingsError> {

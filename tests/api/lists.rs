@@ -71,6 +71,7 @@ async fn every_list_caps_its_pages_and_refuses_foreign_cursors() {
         lists.insert(operation.path);
     }
     let expected = [
+        "/v1/audit",
         "/v1/definitions",
         "/v1/definitions/{key}/versions",
         "/v1/entities/{type}/{id}/custody",

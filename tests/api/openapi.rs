@@ -41,6 +41,7 @@ const ROUTES: &[&str] = &[
     "post /v1/signals/{trigger}",
     "get /v1/entities/{type}/{id}/history",
     "get /v1/entities/{type}/{id}/custody",
+    "get /v1/audit",
     "get /v1/compliance/self-approvals",
     "get /v1/tasks",
     "get /v1/tasks/{id}",

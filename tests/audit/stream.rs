@@ -1,58 +1,15 @@
 //! An instance's entries, from the rows alone.
 
 use jiff::Timestamp;
-use serde::Deserialize;
 use sqlx::Row as _;
 use sqlx::postgres::{PgExecutor, PgRow};
 use uuid::Uuid;
-use wrkflw::domain::actor::Actor;
 use wrkflw::domain::apply::{Stamp, apply};
 use wrkflw::domain::audit::{Draft, Entry, Head, Stream, StreamKind};
-use wrkflw::domain::command::Command;
 use wrkflw::domain::event::Event;
 use wrkflw::domain::ids::{CommandId, InstanceId, TaskId, TenantId};
 use wrkflw::domain::instance::Instance;
 use wrkflw::domain::json::Json;
-use wrkflw::domain::lookup::{Findings, Lookup};
-
-/// What the first entry of a command keeps.
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct Evidence {
-    pub(super) id: CommandId,
-    pub(super) command: Command,
-    pub(super) actor: Actor,
-    pub(super) now: Timestamp,
-    pub(super) definition: String,
-    pub(super) version: u32,
-    /// Hexadecimal SHA-256, as the digests below.
-    pub(super) component: String,
-    pub(super) config: String,
-    pub(super) profile: String,
-    pub(super) request_id: Option<String>,
-    pub(super) evaluations: Vec<Evaluation>,
-    #[serde(default)]
-    pub(super) lookups: Vec<Looked>,
-    /// Ids that the host made, in their order.
-    pub(super) made: Vec<Uuid>,
-}
-
-/// What the directory was asked, and what it said.
-#[derive(Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Looked {
-    pub(super) asked: Lookup,
-    pub(super) found: Findings,
-}
-
-#[derive(Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct Evaluation {
-    pub(super) question: Json,
-    pub(super) facts: String,
-    pub(super) answer: Json,
-    pub(super) fuel: u64,
-}
 
 const ENTRIES: &str = "select tenant_id, stream_id, seq, id, type, revision, command_id, actor, task_id, payload, evidence,
      salt, (extract(epoch from occurred_at) * 1000)::bigint as at_ms, hash, event_seq

@@ -10,7 +10,8 @@ use wrkflw::domain::ids::InstanceId;
 use wrkflw::domain::instance::Entity;
 use wrkflw::domain::json::Json;
 use wrkflw::engine::SealKeys;
-use wrkflw::engine::verify::{Finding, Tally, Verifier};
+use wrkflw::engine::checkpoint::keys::CheckpointKeys;
+use wrkflw::engine::verify::{Finding, How, Tally, Verifier};
 use wrkflw::store::verify::Which;
 
 use super::stream::entries;
@@ -32,18 +33,24 @@ pub(super) async fn verify(
     which: &Which,
 ) -> (Tally, Vec<Finding>) {
     let mut findings = Vec::new();
-    let verifier = Verifier::new(app.engine.store(), seals, |finding| findings.push(finding));
+    let how = How {
+        seals,
+        replayer: None,
+        keys: &CheckpointKeys::default(),
+        kept: &[],
+    };
+    let verifier = Verifier::new(app.engine.store(), how, |finding| findings.push(finding));
     let tally = verifier.run(tenant, which).await.expect("a pass");
     assert_eq!(tally.findings, findings.len() as u64);
     (tally, findings)
 }
 
-async fn everything(app: &TestApp) -> (Tally, Vec<Finding>) {
+pub(super) async fn everything(app: &TestApp) -> (Tally, Vec<Finding>) {
     verify(app, Some(app.engine.seals()), None, &Which::All).await
 }
 
 /// Each finding as its code, the kind of its stream and its entry.
-fn brief(findings: &[Finding]) -> Vec<String> {
+pub(super) fn brief(findings: &[Finding]) -> Vec<String> {
     let brief = |finding: &Finding| {
         let seq = finding.seq.map(|seq| format!(" {seq}")).unwrap_or_default();
         format!("{}: {}{seq}", finding.stream, finding.code)
@@ -51,13 +58,13 @@ fn brief(findings: &[Finding]) -> Vec<String> {
     findings.iter().map(brief).collect()
 }
 
-fn id(instance: &serde_json::Value) -> InstanceId {
+pub(super) fn id(instance: &serde_json::Value) -> InstanceId {
     let id = instance["id"].as_str().expect("an id");
     InstanceId(id.parse().expect("an id"))
 }
 
 /// Rejected, reworked, approved twice: the fourth decision completes it.
-async fn approved(app: &TestApp, entity: &str) -> InstanceId {
+pub(super) async fn approved(app: &TestApp, entity: &str) -> InstanceId {
     let instance = app.started(entity).await;
     let rejection = json!({ "outcome": "REJECT", "comment": "too short", "input": { "pages": 2 } });
     let instance = app.decided("reviewer", &instance, rejection).await;
@@ -69,7 +76,7 @@ async fn approved(app: &TestApp, entity: &str) -> InstanceId {
 }
 
 /// Runs a statement past triggers and grants.
-async fn behind(app: &TestApp, sql: &str) {
+pub(super) async fn behind(app: &TestApp, sql: &str) {
     let mut connection = app
         .database
         .admin_pool()
@@ -277,7 +284,7 @@ async fn every_change_is_named_with_its_entry() {
 }
 
 /// The entries with one of them changed, hashed onto each other again.
-fn forged(entries: &[Entry], change: impl Fn(&mut Entry)) -> Vec<Entry> {
+pub(super) fn forged(entries: &[Entry], change: impl Fn(&mut Entry)) -> Vec<Entry> {
     let stream = entries[0].stream;
     let mut head = Head::genesis(stream);
     let again = entries.iter().map(|entry| {

@@ -109,6 +109,8 @@ fn configure(
     settings.database.database_url = Some(database.into());
     settings.auth.jwt_secret = Some(home.secret(JWT)?.into());
     settings.seal.seal_keys = vec![format!("dev:{}", home.secret("seal.secret")?).into()];
+    settings.checkpoint.checkpoint_keys =
+        vec![format!("dev:{}", home.secret("checkpoint.secret")?).into()];
     settings.sandbox.artifact_key = Some(home.secret("artifact.secret")?.into());
     settings.sandbox.artifact_dir = Some(home.folder().join("artifacts"));
     settings.roles = vec![Role::Api, Role::Timers, Role::Notifier];

@@ -17,6 +17,8 @@ use super::migrate::ensure_tenants;
 use super::serve::not_migrated;
 use crate::clock::Clock;
 use crate::config::{LogFormat, Role, Settings, SettingsError};
+use crate::engine::checkpoint::Checkpointer;
+use crate::engine::checkpoint::keys::CheckpointKeys;
 use crate::engine::jobs::Jobs;
 use crate::engine::{Engine, SealKeys};
 use crate::http::admission::Admission;
@@ -107,6 +109,10 @@ impl Host {
         // What the settings lack is said before anything is contacted.
         let logic = logic(settings, program)?;
         let naming = settings.naming();
+        let checkpoints = settings
+            .has(Role::Timers)
+            .then(|| settings.checkpoints())
+            .transpose()?;
         let kafka = settings
             .has(Role::Relay)
             .then(|| settings.kafka())
@@ -166,7 +172,7 @@ impl Host {
             tasks.spawn(relay.run(cancel.clone(), wake));
         }
         if let Some(engine) = &engine {
-            look_after(settings, engine, &tasks, &cancel);
+            look_after(engine, checkpoints, &tasks, &cancel);
         }
         tasks.spawn(telemetry.metrics.upkeep(cancel));
         Ok(Host {
@@ -256,13 +262,15 @@ fn authenticator(settings: &Settings, clock: &Clock) -> Result<Option<Authentica
 
 /// What goes on beside the commands of callers.
 fn look_after(
-    settings: &Settings,
     engine: &Engine,
+    checkpoints: Option<CheckpointKeys>,
     tasks: &TaskTracker,
     cancel: &CancellationToken,
 ) {
-    if settings.has(Role::Timers) {
+    // Only who runs timers has been asked for these keys.
+    if let Some(keys) = checkpoints {
         tasks.spawn(Jobs::new(engine, cancel.clone()).run());
+        sign_checkpoints(engine, keys, tasks, cancel);
     }
     tasks.spawn(sweep(engine.clone(), cancel.clone()));
 }
@@ -286,6 +294,20 @@ fn app(
     .paced(settings.connections.pace())
     .admitting(operation.admission)
     .draining(operation.draining)
+}
+
+/// Runs the checkpointer, if this host has a key that signs.
+fn sign_checkpoints(
+    engine: &Engine,
+    keys: CheckpointKeys,
+    tasks: &TaskTracker,
+    cancel: &CancellationToken,
+) {
+    if let Some(checkpointer) = Checkpointer::new(engine, Arc::new(keys)) {
+        tasks.spawn(checkpointer.run(cancel.clone()));
+    } else {
+        tracing::warn!("checkpoint_keys is not set: this host signs no checkpoints of the audit");
+    }
 }
 
 /// The notifier, if this host runs one.

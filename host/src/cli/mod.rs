@@ -162,7 +162,7 @@ fn run(
         Command::Task(command) => task::run(command, output, environment),
         Command::Events(command) => events::run(command, output, environment),
         Command::DeadLetter(command) => dead_letter::run(command, output, environment),
-        Command::Audit(command) => audit::run(command, output),
+        Command::Audit(command) => audit::run(command, output, environment),
         Command::Token(args) => token::run(&args, output, environment),
         Command::Plugin(command) => plugin::run(command, output, environment),
         Command::Config(command) => settings::run(&command, matches, output),

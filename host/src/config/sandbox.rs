@@ -63,7 +63,7 @@ pub struct SandboxArgs {
 
 impl SandboxArgs {
     /// The sandbox's settings; components are compiled in a child that runs `program`.
-    pub(super) fn settings(&self, program: PathBuf) -> Result<Settings, String> {
+    pub(crate) fn settings(&self, program: PathBuf) -> Result<Settings, String> {
         let defaults = Settings::new(Compiler::Child(program));
         let settings = Settings {
             fuel_guard: self.fuel_guard.unwrap_or(defaults.fuel_guard),

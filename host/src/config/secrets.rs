@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::domain::ids::unhex;
+
 /// A setting that no log line, error or panic may show, even where somebody prints all settings.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Hidden(String);
@@ -34,7 +36,7 @@ pub(super) fn seal_key(text: &str) -> Result<(String, Vec<u8>), String> {
         .trim()
         .split_once(':')
         .ok_or("seal_keys: write each key as name:hex")?;
-    let bytes = from_hex(hex)
+    let bytes = unhex(hex)
         .ok_or_else(|| format!("seal_keys: the key {name} is not written in hex digits"))?;
     match bytes.len() {
         length if length < KEY_BYTES_MIN => Err(format!(
@@ -46,8 +48,19 @@ pub(super) fn seal_key(text: &str) -> Result<(String, Vec<u8>), String> {
 
 /// The key that authenticates machine code on disk.
 pub(super) fn artifact_key(text: &str) -> Result<[u8; 32], String> {
-    let bytes = from_hex(text.trim()).and_then(|bytes| bytes.try_into().ok());
+    let bytes = unhex(text.trim()).and_then(|bytes| bytes.try_into().ok());
     bytes.ok_or_else(|| "artifact_key is not 64 hex digits".to_owned())
+}
+
+/// A key of 32 bytes under its name. `setting` is where it stands.
+pub(super) fn named_key(setting: &str, text: &str) -> Result<(String, [u8; 32]), String> {
+    let (name, hex) = text
+        .trim()
+        .split_once(':')
+        .ok_or_else(|| format!("{setting}: write each key as name:hex"))?;
+    let bytes = unhex(hex).and_then(|bytes| bytes.try_into().ok());
+    let key = bytes.ok_or_else(|| format!("{setting}: the key {name} is not 64 hex digits"))?;
+    Ok((name.to_owned(), key))
 }
 
 /// A property of librdkafka.
@@ -56,15 +69,6 @@ pub(super) fn property(text: &str) -> Result<(String, String), String> {
         .split_once('=')
         .ok_or("kafka_properties: write each property as name=value")?;
     Ok((name.trim().to_owned(), value.trim().to_owned()))
-}
-
-fn from_hex(digits: &str) -> Option<Vec<u8>> {
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let pair = |pair: &[u8]| u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok();
-    if !digits.len().is_multiple_of(2) {
-        return None;
-    }
-    digits.as_bytes().chunks_exact(2).map(pair).collect()
 }
 
 #[cfg(test)]

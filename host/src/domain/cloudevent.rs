@@ -11,6 +11,7 @@ use jiff::Timestamp;
 use serde_json::json;
 use uuid::Uuid;
 
+use super::checkpoint::{self, Checkpoint};
 use super::event::{CUSTOM, public_view, type_suffix};
 use super::ids::{InstanceId, VersionRef};
 use super::instance::Entity;
@@ -38,6 +39,13 @@ pub struct PublicEntry {
     pub entity: Entity,
     pub traceparent: Option<String>,
     pub revision: u32,
+}
+
+/// What an outbox row points at.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Public {
+    Entry(PublicEntry),
+    Checkpoint(Checkpoint),
 }
 
 /// What operators choose about names.
@@ -98,6 +106,40 @@ impl CloudEvent {
             data: data(entry, public_view(&entry.kind, payload)),
             attributes,
         })
+    }
+
+    /// The event of what an outbox row points at. Fails only on a damaged entry.
+    pub fn public(public: &Public, naming: &Naming) -> Result<CloudEvent, JsonError> {
+        match public {
+            Public::Entry(entry) => CloudEvent::of(entry, naming),
+            Public::Checkpoint(checkpoint) => Ok(CloudEvent::signed(checkpoint, naming)),
+        }
+    }
+
+    /// A tenant's checkpoint. It is of no instance, so its key is the nil UUID; the sequence counts checkpoints.
+    fn signed(checkpoint: &Checkpoint, naming: &Naming) -> CloudEvent {
+        let instance = InstanceId(Uuid::nil());
+        let event_type = naming.event_type(checkpoint::EVENT);
+        let attributes = vec![
+            ("specversion", "1.0".to_owned()),
+            ("id", checkpoint.event_id().to_string()),
+            (
+                "source",
+                format!("{}/audit", tenant_path(&checkpoint.tenant)),
+            ),
+            ("type", event_type.clone()),
+            ("subject", checkpoint.tenant.clone()),
+            ("time", checkpoint.signed_at.to_string()),
+            ("dataschema", naming.schema_url(&event_type)),
+            ("partitionkey", instance.to_string()),
+            ("sequence", format!("{:020}", checkpoint.number)),
+            ("authtype", "system".to_owned()),
+        ];
+        CloudEvent {
+            instance,
+            data: Json::of(checkpoint),
+            attributes,
+        }
     }
 
     /// One recipient's notification of an entry. It has no sequence: the instance counts the entry itself.
@@ -180,6 +222,11 @@ fn suffix(kind: &str, payload: &Node) -> String {
 
 /// `sequence` counts within it, so it names the instance.
 fn source(tenant: &str, instance: InstanceId) -> String {
+    format!("{}/instances/{instance}", tenant_path(tenant))
+}
+
+/// A tenant's name as the first part of a path.
+fn tenant_path(tenant: &str) -> String {
     let mut source = String::from("/");
     for byte in tenant.bytes() {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
@@ -188,7 +235,6 @@ fn source(tenant: &str, instance: InstanceId) -> String {
             write!(source, "%{byte:02X}").expect("writing to a string");
         }
     }
-    write!(source, "/instances/{instance}").expect("writing to a string");
     source
 }
 

@@ -57,6 +57,14 @@ pub fn hex(bytes: &[u8]) -> String {
         })
 }
 
+/// The bytes that hexadecimal digits stand for.
+pub fn unhex(digits: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let (pairs, rest) = digits.as_bytes().as_chunks::<2>();
+    let pair = |[high, low]: &[u8; 2]| u8::try_from(digit(*high)? * 16 + digit(*low)?).ok();
+    rest.is_empty().then(|| pairs.iter().map(pair).collect())?
+}
+
 /// The SHA-256 of a component, its only identity.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest(pub [u8; 32]);

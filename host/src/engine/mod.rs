@@ -6,6 +6,7 @@
 
 mod actions;
 pub mod bulk;
+pub mod checkpoint;
 mod children;
 mod combine;
 mod custody;
@@ -14,6 +15,7 @@ mod entries;
 pub mod error;
 mod evidence;
 mod execute;
+pub mod export;
 pub mod jobs;
 mod loader;
 pub mod migration;
@@ -21,6 +23,7 @@ mod observe;
 pub mod perform;
 mod queue;
 mod rechecks;
+pub mod replay;
 mod request;
 mod restart;
 mod rivals;

@@ -3,21 +3,28 @@
 //!
 //! It goes through streams page by page, each page in one snapshot, so that what hosts write meanwhile is never taken
 //! for a fault. Memory holds what a page of instances holds, however many there are and however long their streams.
-//! Findings are told as they are found. `chain` checks one stream; `instance` what its entries say.
+//! Findings are told as they are found. `chain` checks one stream; `instance` what its entries say; `walk` does both and
+//! runs commands again; `streams` is what is there beside instances; `tree` is about checkpoints.
 
 mod chain;
+pub mod file;
 mod instance;
+mod streams;
+mod tree;
+mod walk;
 
 use futures_util::TryStreamExt as _;
 use serde::Serialize;
 use uuid::Uuid;
 
-use self::chain::Chain;
-use self::instance::Recorded;
+use self::walk::Walk;
 use super::SealKeys;
+use super::checkpoint::keys::CheckpointKeys;
+use super::replay::Replayer;
 use crate::domain::audit::{Stream, StreamKind};
-use crate::domain::ids::{InstanceId, TenantId};
-use crate::store::verify::{HeadRow, InstanceRow, Snapshot, StreamRow, TaskRow, Which};
+use crate::domain::checkpoint::Checkpoint;
+use crate::domain::ids::TenantId;
+use crate::store::verify::{InstanceRow, Snapshot, TaskRow, Which};
 use crate::store::{Store, StoreError};
 
 /// Instances that are verified in one snapshot.
@@ -52,6 +59,18 @@ pub struct Tally {
     pub decisions: u64,
     /// Decisions whose seal is that of their key.
     pub seals: u64,
+    /// Commands that were run again and came to the same.
+    pub commands: u64,
+    /// Evaluations of flow logic in them.
+    pub evaluations: u64,
+    /// Those commands that were recorded on another engine or under other limits.
+    pub other_profiles: u64,
+    pub leaves: u64,
+    /// Entries of a file that no checkpoint covers yet.
+    pub uncovered: u64,
+    pub checkpoints: u64,
+    /// Checkpoints whose signature is that of their key.
+    pub signatures: u64,
     pub findings: u64,
 }
 
@@ -71,6 +90,30 @@ impl Problem {
             detail: detail.into(),
         }
     }
+
+    fn of(self, tenant: &str, stream: &str, id: Uuid) -> Finding {
+        Finding {
+            tenant: tenant.to_owned(),
+            stream: stream.to_owned(),
+            id,
+            seq: self.seq,
+            code: self.code,
+            detail: self.detail,
+        }
+    }
+}
+
+/// What a pass verifies beside chains and rows.
+#[derive(Clone, Copy)]
+pub struct How<'a> {
+    /// None leaves the seals of decisions unchecked.
+    pub seals: Option<&'a SealKeys>,
+    /// None runs nothing again.
+    pub replayer: Option<&'a Replayer>,
+    /// Without any, signatures of checkpoints are left unchecked.
+    pub keys: &'a CheckpointKeys,
+    /// Checkpoints that somebody kept elsewhere.
+    pub kept: &'a [Checkpoint],
 }
 
 /// A pass over the audit.
@@ -78,18 +121,32 @@ pub struct Verifier<'a, F> {
     store: &'a Store,
     /// None leaves the seals of decisions unchecked.
     seals: Option<&'a SealKeys>,
+    /// None runs nothing again.
+    replayer: Option<&'a Replayer>,
+    /// Without any, signatures of checkpoints are left unchecked.
+    keys: &'a CheckpointKeys,
+    /// What was kept elsewhere.
+    kept: &'a [Checkpoint],
     tell: F,
     tally: Tally,
 }
 
 impl<'a, F: FnMut(Finding)> Verifier<'a, F> {
-    pub fn new(store: &'a Store, seals: Option<&'a SealKeys>, tell: F) -> Verifier<'a, F> {
-        let tally = Tally::default();
+    pub fn new(store: &'a Store, how: How<'a>, tell: F) -> Verifier<'a, F> {
+        let How {
+            seals,
+            replayer,
+            keys,
+            kept,
+        } = how;
         Verifier {
             store,
             seals,
+            replayer,
+            keys,
+            kept,
             tell,
-            tally,
+            tally: Tally::default(),
         }
     }
 
@@ -114,12 +171,14 @@ impl<'a, F: FnMut(Finding)> Verifier<'a, F> {
     async fn tenant(&mut self, id: TenantId, name: &str, which: &Which) -> Result<(), StoreError> {
         self.instances(id, name, which).await?;
         if let Which::One(instance) = which {
+            self.leaves_of(id, name, *instance).await?;
             return self.missing(id, name, *instance).await;
         }
         if matches!(which, Which::All) {
             self.heads(id, name).await?;
             self.strays(id, name).await?;
             self.lost_decisions(id, name).await?;
+            self.tree(id, name).await?;
         }
         Ok(())
     }
@@ -163,145 +222,19 @@ impl<'a, F: FnMut(Finding)> Verifier<'a, F> {
                 id: row.id.0,
             };
             let mut problems = Vec::new();
-            let mut chain = Chain::new(stream);
-            let mut recorded = Recorded::default();
+            let mut walk = Walk::new(stream, name, self.replayer);
             while let Some(entry) = next.take_if(|entry| entry.stream == row.id.0) {
-                chain.follow(&entry, &mut problems);
-                recorded.take(&entry, &mut problems);
-                self.tally.entries += 1;
+                walk.follow(entry, &mut self.tally, &mut problems).await;
                 self.told(name, stream, &mut problems);
                 next = entries.try_next().await?;
             }
-            chain.end(Some(&row.head), &mut problems);
             let of_it = |task: &&TaskRow| task.instance == row.id;
             let tasks: Vec<&TaskRow> = tasks.iter().filter(of_it).collect();
-            recorded.compare(row, &tasks, &mut problems);
-            let sealed = recorded.decisions(&tasks, (self.seals, name), &mut problems);
-            self.tally.decisions += sealed.decisions;
-            self.tally.seals += sealed.valid;
-            self.tally.streams += 1;
-            self.tally.instances += 1;
+            walk.end((row, &tasks), self.seals, &mut self.tally, &mut problems)
+                .await;
             self.told(name, stream, &mut problems);
         }
         Ok(())
-    }
-
-    /// Verifies the streams that keep their heads beside them.
-    async fn heads(&mut self, tenant: TenantId, name: &str) -> Result<(), StoreError> {
-        let mut after = (String::new(), Uuid::nil());
-        loop {
-            let mut snapshot = self.store.snapshot(tenant).await?;
-            let page = snapshot.heads((&after.0, after.1), KEYS_MAX).await?;
-            let Some((last, _)) = page.last() else {
-                return Ok(());
-            };
-            after = (last.kind.clone(), last.id);
-            for (row, head) in &page {
-                self.chain(&mut snapshot, (tenant, name), row, Some(head))
-                    .await?;
-            }
-        }
-    }
-
-    async fn chain(
-        &mut self,
-        snapshot: &mut Snapshot,
-        (tenant, name): (TenantId, &str),
-        row: &StreamRow,
-        head: Option<&HeadRow>,
-    ) -> Result<(), StoreError> {
-        let Some(kind) = StreamKind::named(&row.kind) else {
-            let detail = format!("{} is no kind of stream", row.kind);
-            self.finding(
-                name,
-                &row.kind,
-                row.id,
-                Problem::new(None, "stream_kind", detail),
-            );
-            return Ok(());
-        };
-        let (id, mut problems) = (row.id, Vec::new());
-        let stream = Stream { tenant, kind, id };
-        let mut chain = Chain::new(stream);
-        let ids = [id];
-        let mut entries = snapshot.entries(kind, &ids);
-        while let Some(entry) = entries.try_next().await? {
-            chain.follow(&entry, &mut problems);
-            self.tally.entries += 1;
-            self.told(name, stream, &mut problems);
-        }
-        chain.end(head, &mut problems);
-        self.tally.streams += 1;
-        self.told(name, stream, &mut problems);
-        Ok(())
-    }
-
-    /// Entries of an instance whose row is gone.
-    async fn missing(
-        &mut self,
-        tenant: TenantId,
-        name: &str,
-        instance: InstanceId,
-    ) -> Result<(), StoreError> {
-        let mut snapshot = self.store.snapshot(tenant).await?;
-        if !snapshot
-            .instances(&Which::One(instance), None, 1)
-            .await?
-            .is_empty()
-        {
-            return Ok(());
-        }
-        let ids = [instance.0];
-        let first = snapshot
-            .entries(StreamKind::Instance, &ids)
-            .try_next()
-            .await?;
-        if first.is_none() {
-            return Ok(());
-        }
-        let row = StreamRow {
-            kind: StreamKind::Instance.name().to_owned(),
-            id: instance.0,
-            has_head: false,
-        };
-        self.chain(&mut snapshot, (tenant, name), &row, None).await
-    }
-
-    /// Streams that nothing says the end of: a row was taken away, or entries were written by hand.
-    async fn strays(&mut self, tenant: TenantId, name: &str) -> Result<(), StoreError> {
-        let mut after = (String::new(), Uuid::nil());
-        loop {
-            let mut snapshot = self.store.snapshot(tenant).await?;
-            let page = snapshot.streams((&after.0, after.1), KEYS_MAX).await?;
-            let Some(last) = page.last() else {
-                return Ok(());
-            };
-            after = (last.kind.clone(), last.id);
-            for row in page.iter().filter(|row| !row.has_head) {
-                self.chain(&mut snapshot, (tenant, name), row, None).await?;
-            }
-        }
-    }
-
-    /// Decisions that no instance would show.
-    async fn lost_decisions(&mut self, tenant: TenantId, name: &str) -> Result<(), StoreError> {
-        let mut after = None;
-        loop {
-            let mut snapshot = self.store.snapshot(tenant).await?;
-            let page = snapshot.decisions(after, KEYS_MAX).await?;
-            let Some((last, ..)) = page.last() else {
-                return Ok(());
-            };
-            after = Some(*last);
-            for (task, instance, _) in page.iter().filter(|(.., known)| !known) {
-                self.tally.decisions += 1;
-                let detail = format!(
-                    "there is a decision of task {task}, which this instance does not have"
-                );
-                let problem = Problem::new(None, "decision_unrecorded", detail);
-                self.finding(name, StreamKind::Instance.name(), instance.0, problem);
-            }
-        }
     }
 
     fn told(&mut self, tenant: &str, stream: Stream, problems: &mut Vec<Problem>) {
@@ -312,13 +245,6 @@ impl<'a, F: FnMut(Finding)> Verifier<'a, F> {
 
     fn finding(&mut self, tenant: &str, stream: &str, id: Uuid, problem: Problem) {
         self.tally.findings += 1;
-        (self.tell)(Finding {
-            tenant: tenant.to_owned(),
-            stream: stream.to_owned(),
-            id,
-            seq: problem.seq,
-            code: problem.code,
-            detail: problem.detail,
-        });
+        (self.tell)(problem.of(tenant, stream, id));
     }
 }

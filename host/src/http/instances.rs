@@ -10,8 +10,8 @@ use uuid::Uuid;
 
 use super::App;
 use super::commands::{Started, run};
-use super::extract::{Body, Caller, DryRun, Options, Path, Query, check_name, check_size};
-use super::page::{Page, decode, limit, page, page_to};
+use super::extract::{Body, Caller, DryRun, Options, Path, check_name, check_size};
+use super::page::{Page, decode, limit, page_to};
 use super::problem::Problem;
 use super::search::{Search, conditions};
 use super::svg;
@@ -21,8 +21,7 @@ use crate::domain::command::Command;
 use crate::domain::ids::InstanceId;
 use crate::domain::instance::{Entity, Instance};
 use crate::domain::json::Json;
-use crate::engine::{Action, Error, Identity};
-use crate::store::audit::AuditRow;
+use crate::engine::{Action, Identity};
 use crate::store::instances::{InstanceFilter, InstanceSummary};
 use crate::store::load::Stored;
 
@@ -221,40 +220,6 @@ pub(super) async fn history(
     Ok(axum::Json(History {
         data: past.chain(active).collect(),
     }))
-}
-
-/// The audit stream of an instance, from its first entry on.
-#[utoipa::path(get, path = "/v1/instances/{id}/audit", tag = "instances", params(("id" = Uuid, Path), PageQuery),
-    responses((status = 200, body = Page<AuditRow>)))]
-pub(super) async fn audit(
-    State(app): State<App>,
-    Caller(who): Caller,
-    Path(id): Path<Uuid>,
-    Query(query): Query<PageQuery>,
-) -> Result<axum::Json<Page<AuditRow>>, Problem> {
-    app.engine.permit(&who, "audit:read").await?;
-    let limit = limit(query.limit)?;
-    let after: Option<u64> = decode(query.after.as_deref())?;
-    let entries = app
-        .engine
-        .store()
-        .audit(
-            who.tenant,
-            InstanceId(id),
-            after.unwrap_or(0),
-            i64::from(limit) + 1,
-        )
-        .await?;
-    if entries.is_empty() && !app.engine.store().knows_instance(who.tenant, id).await? {
-        return Err(Error::NotFound {
-            what: "instance",
-            id: id.to_string(),
-        }
-        .into());
-    }
-    Ok(axum::Json(page(entries, limit, |last| {
-        last.seq.to_string()
-    })))
 }
 
 /// What the caller may do now, and why not the rest.

@@ -4,6 +4,7 @@
 //! changes instances. `extract` reads requests, so that handlers see good values only.
 
 pub mod admission;
+mod audit;
 pub mod auth;
 mod bulk;
 mod calendars;
@@ -251,7 +252,8 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(definitions::list_all))
         .routes(routes!(definitions::list))
         .routes(routes!(instances::start, instances::list))
-        .routes(routes!(instances::audit))
+        .routes(routes!(audit::audit))
+        .routes(routes!(audit::entries))
         .routes(routes!(instance_commands::cancel))
         .routes(routes!(instance_commands::suspend))
         .routes(routes!(instance_commands::resume))

@@ -102,7 +102,7 @@ pub(super) async fn publish(
 
 fn letter(waiting: &Waiting, naming: &Naming) -> Letter {
     let event = match &waiting.entry {
-        Ok(entry) => CloudEvent::of(entry, naming)
+        Ok(public) => CloudEvent::public(public, naming)
             .map_err(|error| format!("audit_entry.payload is damaged: {error}")),
         Err(reason) => Err(reason.clone()),
     };

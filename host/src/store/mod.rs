@@ -8,6 +8,7 @@ pub mod attributes;
 pub mod audit;
 pub mod bulk;
 pub mod calendars;
+pub mod checkpoints;
 pub mod commit;
 pub mod compliance;
 pub mod custody;

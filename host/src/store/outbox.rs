@@ -11,7 +11,8 @@ use jiff::Timestamp;
 use sqlx::{PgPool, Postgres, Transaction};
 
 use super::pools::Renewal;
-use crate::domain::cloudevent::PublicEntry;
+use crate::domain::checkpoint::Checkpoint;
+use crate::domain::cloudevent::{Public, PublicEntry};
 use crate::domain::ids::{InstanceId, TenantId, VersionRef};
 use crate::domain::instance::Entity;
 
@@ -60,7 +61,7 @@ pub struct Waiting {
     /// Whether earlier events of its instance are parked.
     pub follows_parked: bool,
     /// What it points at, or why that cannot be told.
-    pub entry: Result<PublicEntry, String>,
+    pub entry: Result<Public, String>,
 }
 
 /// An event that goes to the dead letters.
@@ -309,6 +310,13 @@ struct Row {
     entity_id: Option<String>,
     traceparent: Option<String>,
     revision: Option<i32>,
+    seq: i64,
+    checkpoint: Option<i64>,
+    size: Option<i64>,
+    root: Option<Vec<u8>>,
+    previous_root: Option<Vec<u8>>,
+    key_id: Option<String>,
+    signature: Option<Vec<u8>>,
 }
 
 async fn read(
@@ -325,7 +333,7 @@ async fn read(
                 where d.tenant_id = e.tenant_id and d.instance_id = e.instance_id and d.seq < e.seq
             ) as "follows_parked!",
             t.name as "tenant?", e.id as "id?", e.type as "kind?", e.payload as "payload?", e.event_seq as "event_seq?",
-            (extract(epoch from e.occurred_at) * 1000000)::bigint as occurred_at_us, e.actor as "actor?",
+            (extract(epoch from coalesce(e.occurred_at, c.signed_at)) * 1000000)::bigint as occurred_at_us, e.actor as "actor?",
             i.definition_key as "definition_key?", coalesce((
                 select (m.payload::json -> 'previous' ->> 'version')::int from audit_entry m
                 where m.tenant_id = e.tenant_id and m.stream_kind = 'instance' and m.stream_id = e.instance_id
@@ -333,7 +341,9 @@ async fn read(
                 order by m.seq limit 1
             ), i.definition_version) as "definition_version?",
             i.entity_type as "entity_type?", i.entity_id as "entity_id?", e.traceparent as "traceparent?",
-            e.revision as "revision?"
+            e.revision as "revision?", e.seq as "seq!",
+            c.number as "checkpoint?", c.size as "size?", c.root as "root?", c.previous_root as "previous_root?",
+            c.key_id as "key_id?", c.signature as "signature?"
         from (
             select o.lane, o.pos, o.tenant_id, o.instance_id, o.seq, a.id, a.type, a.payload, a.event_seq, a.occurred_at, a.actor,
                 a.traceparent, a.revision, count(*) over () as taken,
@@ -345,6 +355,8 @@ async fn read(
         ) e
         left join instance i on i.tenant_id = e.tenant_id and i.id = e.instance_id
         left join tenant t on t.id = e.tenant_id
+        left join checkpoint c on c.tenant_id = e.tenant_id and c.number = e.seq
+            and e.instance_id = '00000000-0000-0000-0000-000000000000'
         where e.bytes_before <= $4
         order by e.pos
         "#,
@@ -369,9 +381,30 @@ impl From<Row> for Waiting {
             tenant: TenantId(row.tenant_id),
             instance: InstanceId(row.instance_id),
             follows_parked: row.follows_parked,
-            entry: public_entry(row),
+            entry: match row.checkpoint {
+                Some(_) => signed(row).map(Public::Checkpoint),
+                None => public_entry(row).map(Public::Entry),
+            },
         }
     }
+}
+
+fn signed(row: Row) -> Result<Checkpoint, String> {
+    Ok(Checkpoint {
+        tenant: present("tenant.name", row.tenant)?,
+        number: whole("outbox_event.seq", Some(row.seq))?,
+        size: whole("checkpoint.size", row.size)?,
+        root: present("checkpoint.root", row.root)?,
+        previous_root: present("checkpoint.previous_root", row.previous_root)?,
+        signed_at: at("checkpoint.signed_at", row.occurred_at_us)?,
+        key_id: present("checkpoint.key_id", row.key_id)?,
+        signature: present("checkpoint.signature", row.signature)?,
+    })
+}
+
+fn at(column: &str, microseconds: Option<i64>) -> Result<Timestamp, String> {
+    present(column, microseconds)
+        .and_then(|at| Timestamp::from_microsecond(at).map_err(|error| error.to_string()))
 }
 
 /// Rows are distrusted one by one: a damaged one must not hold up its lane.
@@ -383,8 +416,7 @@ fn public_entry(row: Row) -> Result<PublicEntry, String> {
         kind: present("audit_entry.type", row.kind)?,
         payload: present("audit_entry.payload", row.payload)?,
         event_seq: whole("audit_entry.event_seq", row.event_seq)?,
-        occurred_at: present("audit_entry.occurred_at", row.occurred_at_us)
-            .and_then(|at| Timestamp::from_microsecond(at).map_err(|error| error.to_string()))?,
+        occurred_at: at("audit_entry.occurred_at", row.occurred_at_us)?,
         actor: row.actor,
         definition: VersionRef {
             key: present("instance.definition_key", row.definition_key)?,

@@ -81,6 +81,18 @@ const fn histogram(name: &'static str, buckets: &'static [f64], help: &'static s
 
 const MEASURES: &[Measure] = &[
     counter(
+        "wrkflw_checkpoints_total",
+        "Checkpoints of the audit that this host signed.",
+    ),
+    counter(
+        "wrkflw_checkpoint_leaves_total",
+        "Audit entries that this host took into checkpoints.",
+    ),
+    counter(
+        "wrkflw_checkpoint_failures_total",
+        "Looks for new audit entries that ended without a checkpoint.",
+    ),
+    counter(
         "wrkflw_transitions_total",
         "Commands by definition, action and outcome.",
     ),

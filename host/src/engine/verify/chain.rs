@@ -43,6 +43,10 @@ impl Chain {
                 return;
             }
         };
+        if entry.draft.at.as_microsecond() % 1000 != 0 {
+            let detail = "its time has parts of a millisecond, which the hash does not cover";
+            problems.push(Problem::new(Some(seq), "malformed", detail));
+        }
         if let Some(number) = entry.event_seq {
             if !self.torn && number != self.head.event_seq + 1 {
                 let detail = format!("it is public event {number}, after {}", self.head.event_seq);

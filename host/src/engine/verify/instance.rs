@@ -34,6 +34,16 @@ pub(super) struct Sealed {
 }
 
 impl Recorded {
+    /// The instance so far.
+    pub(super) fn instance(&self) -> Option<&Instance> {
+        self.instance.as_ref()
+    }
+
+    /// Whether an entry could not follow.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
     /// Folds the next entry.
     pub(super) fn take(&mut self, row: &EntryRow, problems: &mut Vec<Problem>) {
         let Ok(entry) = &row.entry else {

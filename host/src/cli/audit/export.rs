@@ -1,0 +1,85 @@
+//! `wrkflw audit export`: a file that can be verified where there is no database.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result};
+use clap::{ArgGroup, Args};
+use uuid::Uuid;
+
+use super::verify::which;
+use crate::cli::block_on;
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::output::Output;
+use crate::cli::serve::not_migrated;
+use crate::clock::Clock;
+use crate::config::DatabaseArgs;
+use crate::engine::export::Exporter;
+use crate::engine::export::line::Line;
+use crate::store::Store;
+use crate::store::pools::Readiness;
+
+/// Lines of a file with nothing in it: its header and its end.
+const EMPTY: u64 = 2;
+
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("what").required(true).multiple(true).args(["instance", "entity", "tenant", "all"])))]
+pub(in crate::cli) struct ExportArgs {
+    /// Only this instance
+    #[arg(long, value_name = "ID", conflicts_with_all = ["entity", "all"])]
+    instance: Option<Uuid>,
+    /// Only the instances about this entity
+    #[arg(long, value_name = "TYPE/ID", conflicts_with = "all")]
+    entity: Option<String>,
+    /// Only in this tenant. Alone: everything of it
+    #[arg(long, value_name = "NAME", conflicts_with = "all")]
+    tenant: Option<String>,
+    /// Everything
+    #[arg(long)]
+    all: bool,
+    /// The file that is written. It holds all that was recorded, confidential data among it
+    #[arg(long, value_name = "FILE")]
+    out: PathBuf,
+    /// Put the components in, so that commands can be run again from the file alone
+    #[arg(long)]
+    with_components: bool,
+    /// File with settings. Default: wrkflw.toml, if there is one
+    #[arg(
+        long = "config",
+        id = "settings_file",
+        env = "WRKFLW_CONFIG",
+        value_name = "FILE"
+    )]
+    _file: Option<PathBuf>,
+    #[command(flatten)]
+    database: DatabaseArgs,
+}
+
+pub(super) fn run(args: &ExportArgs, output: Output) -> Result<()> {
+    let which = which(args.instance, args.entity.as_deref())?;
+    let named = || format!("cannot write {}", args.out.display());
+    let lines = block_on(async {
+        let store = Store::connect(args.database.url()?, args.database.pools())?;
+        if store.ready().await? == Readiness::NotMigrated {
+            return Err(not_migrated().into());
+        }
+        let mut file = BufWriter::new(File::create(&args.out).with_context(named)?);
+        let write = |line: &Line| {
+            serde_json::to_writer(&mut file, line)?;
+            file.write_all(b"\n")
+        };
+        let exporter = Exporter::new(&store, args.with_components, write);
+        let now = Clock::System.now();
+        let lines = exporter.run(args.tenant.as_deref(), &which, now).await?;
+        file.flush().with_context(named)?;
+        store.close().await;
+        Ok(lines)
+    })?;
+    if lines <= EMPTY {
+        let message = "there is nothing of that name to export";
+        return Err(Failure::new(Exit::Usage, message).into());
+    }
+    output.hint(&format!("{lines} lines in {}", args.out.display()));
+    Ok(())
+}

@@ -1,0 +1,324 @@
+//! `wrkflw audit verify` as auditors run it: what is verified, and what the end says.
+
+mod file;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::{ArgGroup, Args};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::output::{Column, Format, Output};
+use crate::cli::serve::not_migrated;
+use crate::cli::{Environment, block_on};
+use crate::config::{CheckpointArgs, DatabaseArgs, SandboxArgs, SealArgs};
+use crate::domain::checkpoint::Checkpoint;
+use crate::domain::ids::InstanceId;
+use crate::domain::instance::Entity;
+use crate::engine::SealKeys;
+use crate::engine::checkpoint::keys::CheckpointKeys;
+use crate::engine::replay::{Replayer, Source};
+use crate::engine::verify::{Finding, How, Tally, Verifier};
+use crate::store::Store;
+use crate::store::pools::Readiness;
+use crate::store::verify::Which;
+use crate::wasm::Sandbox;
+
+#[derive(Debug, Args)]
+#[command(
+    group(ArgGroup::new("what").required(true).multiple(true).args(["instance", "entity", "tenant", "all", "file"])),
+    after_help = "Exit codes: 0 all is as it was recorded, 1 there are findings, 2 it could not be verified"
+)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a flag of the command line"
+)]
+pub(in crate::cli) struct VerifyArgs {
+    /// Only this instance
+    #[arg(long, value_name = "ID", conflicts_with_all = ["entity", "all"])]
+    instance: Option<Uuid>,
+    /// Only the instances about this entity
+    #[arg(long, value_name = "TYPE/ID", conflicts_with = "all")]
+    entity: Option<String>,
+    /// Only in this tenant. Alone: everything of it
+    #[arg(long, value_name = "NAME", conflicts_with = "all")]
+    tenant: Option<String>,
+    /// Everything
+    #[arg(long)]
+    all: bool,
+    /// An export, verified without a database
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["instance", "entity", "tenant", "all", "database_url"])]
+    file: Option<PathBuf>,
+    /// Folder with components (`*.wasm`) that an export does not hold, to run its commands again
+    #[arg(long, value_name = "FOLDER", requires = "file")]
+    components: Option<PathBuf>,
+    /// Leave the seals of decisions unverified, for those who are not to have the keys
+    #[arg(long, conflicts_with = "seal_keys")]
+    without_seals: bool,
+    /// The same as `--output json`: a line for each finding, and one for what was verified
+    #[arg(long)]
+    json: bool,
+    /// File with settings. Default: wrkflw.toml, if there is one
+    #[arg(
+        long = "config",
+        id = "settings_file",
+        env = "WRKFLW_CONFIG",
+        value_name = "FILE"
+    )]
+    _file: Option<PathBuf>,
+    /// Do not run recorded commands again
+    #[arg(long)]
+    no_replay: bool,
+    /// File with checkpoints that were kept elsewhere, as events or their data, one or several; may be repeated
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Vec<PathBuf>,
+    #[command(flatten)]
+    database: DatabaseArgs,
+    #[command(flatten)]
+    seal: SealArgs,
+    #[command(flatten)]
+    checkpoints: CheckpointArgs,
+    #[command(flatten)]
+    sandbox: SandboxArgs,
+}
+
+const FINDING: &[Column] = &[
+    ("", "/tenant"),
+    ("", "/stream"),
+    ("", "/id"),
+    ("", "/seq"),
+    ("", "/code"),
+    ("", "/detail"),
+];
+pub(super) fn run(args: &VerifyArgs, output: Output, environment: &Environment) -> Result<()> {
+    let format = if args.json {
+        Format::Json
+    } else {
+        output.format
+    };
+    let output = Output { format, ..output };
+    let (verified, untold) = verify(args, output, environment).map_err(unverifiable)?;
+    close(output, verified, args)?;
+    let tally = verified.tally;
+    untold?;
+    if !args.all && args.file.is_none() && tally.streams + tally.findings == 0 {
+        return Err(unverifiable(
+            Failure::new(Exit::Usage, "there is nothing of that name to verify").into(),
+        ));
+    }
+    match tally.findings {
+        0 => Ok(()),
+        1 => Err(Failure::new(Exit::Failed, "there is 1 finding").into()),
+        many => Err(Failure::new(Exit::Failed, format!("there are {many} findings")).into()),
+    }
+}
+
+/// What was verified, and with what.
+#[derive(Clone, Copy)]
+struct Verified {
+    tally: Tally,
+    replayed: bool,
+    sealed: bool,
+}
+
+/// What was verified, and whether all findings could be told.
+fn verify(
+    args: &VerifyArgs,
+    output: Output,
+    environment: &Environment,
+) -> Result<(Verified, Result<()>)> {
+    let which = which(args.instance, args.entity.as_deref())?;
+    let seals = seals(args)?;
+    let keys = args.checkpoints.keys()?;
+    let kept = kept(&args.checkpoint)?;
+    if let Some(path) = &args.file {
+        let evidence = Evidence { seals, keys, kept };
+        return block_on(file::verify(path, args, evidence, output, environment));
+    }
+    block_on(async {
+        let store = Store::connect(args.database.url()?, args.database.pools())?;
+        if store.ready().await? == Readiness::NotMigrated {
+            return Err(not_migrated().into());
+        }
+        let replayer = if args.no_replay {
+            None
+        } else {
+            let sandbox = sandbox(&args.sandbox, environment)?;
+            Some(Replayer::new(Source::Database(store.clone()), sandbox))
+        };
+        let mut told = Ok(());
+        let tell = |finding: Finding| {
+            if told.is_ok() {
+                told = output.line(&json!(finding), FINDING);
+            }
+        };
+        let how = How {
+            seals: seals.as_ref(),
+            replayer: replayer.as_ref(),
+            keys: &keys,
+            kept: &kept,
+        };
+        let verifier = Verifier::new(&store, how, tell);
+        let tally = verifier.run(args.tenant.as_deref(), &which).await?;
+        store.close().await;
+        let what = Verified {
+            tally,
+            replayed: !args.no_replay,
+            sealed: seals.is_some(),
+        };
+        Ok((what, told))
+    })
+}
+
+/// What runs recorded commands again: components are compiled in a child, as a host compiles them.
+fn sandbox(args: &SandboxArgs, environment: &Environment) -> Result<Sandbox> {
+    let settings = args.settings(environment.program.clone());
+    settings
+        .and_then(Sandbox::new)
+        .map_err(|error| Failure::new(Exit::Usage, error).into())
+}
+
+/// What a verifier brings along.
+struct Evidence {
+    seals: Option<SealKeys>,
+    keys: CheckpointKeys,
+    kept: Vec<Checkpoint>,
+}
+
+/// Without keys, the seals in a file are left unverified, and the closing line says so.
+fn seals(args: &VerifyArgs) -> Result<Option<SealKeys>> {
+    if args.without_seals || (args.file.is_some() && args.seal.seal_keys.is_empty()) {
+        return Ok(None);
+    }
+    let keys = args.seal.keys().map_err(|error| {
+        Failure::new(Exit::Usage, error.0)
+            .next("or pass --without-seals, to verify everything else")
+    })?;
+    Ok(Some(keys))
+}
+
+/// The checkpoints in these files: each the data of an event, or a whole event.
+fn kept(files: &[PathBuf]) -> Result<Vec<Checkpoint>> {
+    let mut kept = Vec::new();
+    for path in files {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        for value in serde_json::Deserializer::from_str(&text).into_iter::<Value>() {
+            kept.push(checkpoint(path, value)?);
+        }
+    }
+    Ok(kept)
+}
+
+fn checkpoint(path: &Path, value: serde_json::Result<Value>) -> Result<Checkpoint> {
+    let named = || format!("{} holds what is no checkpoint", path.display());
+    let mut value = value.with_context(named)?;
+    if let Some(data) = value.get_mut("data") {
+        value = data.take();
+    }
+    serde_json::from_value(value).with_context(named)
+}
+
+/// The instances that are asked for.
+pub(super) fn which(instance: Option<Uuid>, entity: Option<&str>) -> Result<Which> {
+    if let Some(id) = instance {
+        return Ok(Which::One(InstanceId(id)));
+    }
+    let Some(entity) = entity else {
+        return Ok(Which::All);
+    };
+    let (kind, id) = entity.split_once('/').ok_or_else(|| {
+        let message = "an entity is named by its type and its id, with a slash between";
+        Failure::new(Exit::Usage, message).next("write it as document/doc-1")
+    })?;
+    let (kind, id) = (kind.to_owned(), id.to_owned());
+    Ok(Which::About(Entity { kind, id }))
+}
+
+/// The closing lines: what was verified, and what was not.
+fn close(output: Output, verified: Verified, args: &VerifyArgs) -> Result<()> {
+    let Verified {
+        tally,
+        replayed,
+        sealed,
+    } = verified;
+    let keys = args.checkpoints.keys()?;
+    if output.format == Format::Json {
+        let closing = json!({
+            "verified": tally,
+            "sealsVerified": sealed,
+            "replayed": replayed,
+            "signaturesVerified": !keys.is_empty(),
+        });
+        return output.line(&closing, &[]);
+    }
+    for line in closing(verified, args, &keys) {
+        output.line(&json!({ "closing": line }), &[("", "/closing")])?;
+    }
+    Ok(())
+}
+
+fn closing(verified: Verified, args: &VerifyArgs, keys: &CheckpointKeys) -> Vec<String> {
+    let Verified {
+        tally,
+        replayed,
+        sealed,
+    } = verified;
+    let seals = if sealed {
+        format!("{} of them with a valid seal", tally.seals)
+    } else {
+        "their seals not verified".to_owned()
+    };
+    let replay = match (replayed, args.no_replay) {
+        (true, _) => format!(
+            "{} commands with {} evaluations run again, {} of them recorded under another engine profile",
+            tally.commands, tally.evaluations, tally.other_profiles
+        ),
+        (false, true) => "commands not run again".to_owned(),
+        (false, false) => {
+            "commands not run again: no component is in the file or in --components".to_owned()
+        }
+    };
+    let signatures = if keys.is_empty() {
+        "their signatures not verified, for want of checkpoint_keys or checkpoint_public_keys"
+            .to_owned()
+    } else {
+        format!("{} of them with a valid signature", tally.signatures)
+    };
+    let mut lines = vec![
+        replay,
+        format!(
+            "{} leaves under {} checkpoints, {signatures}",
+            tally.leaves, tally.checkpoints
+        ),
+    ];
+    if args.file.is_some() {
+        lines.push(format!(
+            "{} entries are not under a checkpoint yet",
+            tally.uncovered
+        ));
+    }
+    lines.push(format!(
+        "verified {} streams with {} entries and {} decisions, {seals}; findings: {}",
+        tally.streams, tally.entries, tally.decisions, tally.findings
+    ));
+    lines
+}
+
+/// Whatever kept it from being verified is another matter than a finding.
+fn unverifiable(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast::<Failure>() {
+        Ok(mut failure) => {
+            failure.exit = Exit::Usage;
+            failure.into()
+        }
+        Err(error) => {
+            let next = "nothing was found out about the audit: check database_url, or the file";
+            Failure::new(Exit::Usage, format!("{error:#}"))
+                .next(next)
+                .into()
+        }
+    }
+}

@@ -1,0 +1,379 @@
+//! Signed checkpoints: every entry is a leaf of some tree, whoever signs, and what somebody kept of them shows what the
+//! database itself could not.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
+use wrkflw::domain::checkpoint::Checkpoint;
+use wrkflw::domain::cloudevent::{CloudEvent, Naming, Public};
+use wrkflw::engine::Engine;
+use wrkflw::engine::checkpoint::keys::CheckpointKeys;
+use wrkflw::engine::checkpoint::{Checkpointer, Look, SignError};
+use wrkflw::engine::verify::{Finding, How, Tally, Verifier};
+use wrkflw::store::outbox::Reach;
+use wrkflw::store::verify::Which;
+
+use super::verify::{approved, behind};
+use crate::support::app::{TestApp, task_of};
+
+/// How long entries may wait for transactions of other tests on the same server.
+const SETTLES_WITHIN: Duration = Duration::from_mins(1);
+
+pub(super) fn keys(named: &[(&str, u8)]) -> CheckpointKeys {
+    let secret: Vec<_> = named
+        .iter()
+        .map(|(name, byte)| ((*name).to_owned(), [*byte; 32]))
+        .collect();
+    CheckpointKeys::new(&secret, &[]).expect("keys")
+}
+
+fn checkpointer(engine: &Engine, keys: &CheckpointKeys) -> Checkpointer {
+    Checkpointer::new(engine, Arc::new(keys.clone())).expect("a key that signs")
+}
+
+/// Signs until nothing is new.
+pub(super) async fn sign(engine: &Engine, keys: &CheckpointKeys) -> u32 {
+    let (checkpointer, deadline) = (checkpointer(engine, keys), Instant::now() + SETTLES_WITHIN);
+    let mut signed = 0;
+    loop {
+        match checkpointer.look().await.expect("a look") {
+            Look::Idle => return signed,
+            Look::Signed { checkpoints, .. } => signed += checkpoints,
+            Look::Elsewhere => {}
+        }
+        assert!(Instant::now() < deadline, "entries do not settle");
+    }
+}
+
+pub(super) async fn verify(
+    app: &TestApp,
+    keys: &CheckpointKeys,
+    kept: &[Checkpoint],
+) -> (Tally, Vec<Finding>) {
+    let mut findings = Vec::new();
+    let how = How {
+        seals: Some(app.engine.seals()),
+        replayer: None,
+        keys,
+        kept,
+    };
+    let verifier = Verifier::new(app.engine.store(), how, |finding| findings.push(finding));
+    let tally = verifier.run(None, &Which::All).await.expect("a pass");
+    (tally, findings)
+}
+
+/// Each finding as its code, what it is about, and its number.
+fn codes(findings: &[Finding]) -> BTreeSet<String> {
+    let brief = |finding: &Finding| {
+        let seq = finding.seq.map(|seq| format!(" {seq}")).unwrap_or_default();
+        format!("{}: {}{seq}", finding.stream, finding.code)
+    };
+    findings.iter().map(brief).collect()
+}
+
+async fn count(app: &TestApp, sql: &'static str) -> u64 {
+    let count: i64 = sqlx::query_scalar(sql)
+        .fetch_one(app.database.admin_pool())
+        .await
+        .expect("a count");
+    count.cast_unsigned()
+}
+
+/// What a consumer of events has kept.
+async fn published(app: &TestApp) -> Vec<Checkpoint> {
+    let mut kept = Vec::new();
+    let outbox = app.engine.store().outbox();
+    for _ in 0..16 {
+        let Some(claim) = outbox.claim(Reach::Everything).await.expect("a claim") else {
+            break;
+        };
+        for event in &claim.events {
+            if let Ok(Public::Checkpoint(checkpoint)) = &event.entry {
+                kept.push(checkpoint.clone());
+            }
+        }
+        let settlement = wrkflw::store::outbox::Settlement {
+            acknowledged: claim.events.iter().map(|event| event.pos).collect(),
+            ..Default::default()
+        };
+        claim.settle(settlement).await.expect("settled");
+    }
+    kept.sort_by_key(|checkpoint| checkpoint.number);
+    kept
+}
+
+#[tokio::test]
+async fn every_entry_becomes_a_leaf_and_every_root_is_published() {
+    let app = TestApp::start().await;
+    let (first, both) = (keys(&[("one", 1)]), keys(&[("two", 2), ("one", 1)]));
+    approved(&app, "doc-1").await;
+    let instance = app.started("doc-2").await;
+    let signed = sign(&app.engine, &first).await;
+    assert!(signed > 0);
+    let claim = format!("/v1/tasks/{}/claim", task_of(&instance));
+    app.post("outsider", &claim, json!({}))
+        .await
+        .problem(403, "forbidden");
+    approved(&app, "doc-3").await;
+    // The key is changed: the host keeps the old one, to go on from what it signed.
+    let signed = signed + sign(&app.engine, &both).await;
+    assert_eq!(sign(&app.engine, &both).await, 0, "nothing is new");
+    let (tally, findings) = verify(&app, &both, &[]).await;
+    assert_eq!(findings, []);
+    let refused = count(&app, "select count(*) from refused_attempt").await;
+    assert_eq!(refused, 1);
+    assert_eq!(tally.leaves, tally.entries + refused);
+    let signed = u64::from(signed);
+    assert_eq!((tally.checkpoints, tally.signatures), (signed, signed));
+
+    let kept = published(&app).await;
+    let numbers: Vec<_> = kept.iter().map(|kept| kept.number).collect();
+    assert_eq!(numbers, (1..=signed).collect::<Vec<_>>());
+    let last = kept.last().expect("checkpoints");
+    assert_eq!((last.size, last.key_id.as_str()), (tally.leaves, "two"));
+    assert_eq!(verify(&app, &both, &kept).await.1, []);
+    let event = CloudEvent::public(&Public::Checkpoint(last.clone()), &Naming::default());
+    let event = event.expect("an event").structured().value();
+    assert_eq!(event["type"], "dev.wrkflw.audit.checkpoint");
+    assert_eq!(event["source"], "/default/audit");
+    assert_eq!(event["sequence"], format!("{signed:020}"));
+    assert_eq!(
+        serde_json::from_value::<Checkpoint>(event["data"].clone()).expect("data"),
+        *last
+    );
+    // Whoever has the newer key alone cannot tell of the older signature.
+    let (tally, findings) = verify(&app, &keys(&[("two", 2)]), &[]).await;
+    let older = kept.iter().filter(|kept| kept.key_id == "one");
+    let expected = older.map(|kept| format!("checkpoint: signature_key {}", kept.number));
+    assert_eq!(codes(&findings), expected.collect());
+    assert_eq!(tally.signatures + findings.len() as u64, signed);
+}
+
+/// An entry whose transaction is slow has a smaller position than others that are long signed for.
+#[tokio::test]
+async fn late_commits_are_not_skipped() {
+    let app = TestApp::start().await;
+    let keys = keys(&[("one", 1)]);
+    sign(&app.engine, &keys).await;
+    let mut late = PgConnection::connect(app.database.url())
+        .await
+        .expect("a connection");
+    let mut late = late.begin().await.expect("a transaction");
+    let copy =
+        "insert into refused_attempt (tenant_id, id, occurred_at, actor, action, code, detail)
+        values (1, gen_random_uuid(), now(), 'ann', 'claim', 'forbidden', 'late')";
+    sqlx::query(copy).execute(&mut *late).await.expect("a row");
+    app.started("doc-1").await;
+    let signer = checkpointer(&app.engine, &keys);
+    for _ in 0..5 {
+        let look = signer.look().await.expect("a look");
+        assert!(
+            matches!(look, Look::Signed { checkpoints: 0, .. }),
+            "{look:?}: something was signed over a transaction that has not ended"
+        );
+    }
+    late.commit().await.expect("it commits at last");
+    assert!(sign(&app.engine, &keys).await > 0);
+    let (tally, findings) = verify(&app, &keys, &[]).await;
+    assert_eq!(findings, []);
+    assert_eq!(tally.leaves, tally.entries + 1);
+}
+
+#[tokio::test]
+async fn of_many_hosts_one_signs_at_a_time() {
+    let app = TestApp::start().await;
+    let keys = keys(&[("one", 1)]);
+    let busy = async {
+        for number in 0..12 {
+            approved(&app, &format!("doc-{number}")).await;
+        }
+    };
+    let signing = async {
+        let mut signed = 0;
+        for _ in 0..40 {
+            let signers: Vec<_> = (0..3).map(|_| checkpointer(&app.engine, &keys)).collect();
+            let looks =
+                futures_util::future::join_all(signers.iter().map(Checkpointer::look)).await;
+            for look in looks {
+                if let Look::Signed { checkpoints, .. } = look.expect("a look") {
+                    signed += checkpoints;
+                }
+            }
+        }
+        signed
+    };
+    let ((), signed) = tokio::join!(busy, signing);
+    let signed = signed + sign(&app.engine, &keys).await;
+    let (tally, findings) = verify(&app, &keys, &[]).await;
+    assert_eq!(findings, []);
+    assert_eq!(tally.checkpoints, u64::from(signed));
+    assert_eq!(tally.leaves, tally.entries);
+}
+
+/// Somebody with all rights takes the past back as if it had never been: heads, leaves and checkpoints with it.
+#[tokio::test]
+async fn a_past_that_was_taken_back_shows_against_what_was_kept() {
+    let app = TestApp::start().await;
+    let keys = keys(&[("one", 1)]);
+    approved(&app, "doc-1").await;
+    sign(&app.engine, &keys).await;
+    let earlier = published(&app).await.pop().expect("a checkpoint");
+    let gone = approved(&app, "doc-2").await;
+    sign(&app.engine, &keys).await;
+    let kept = published(&app).await.pop().expect("a checkpoint");
+    let everything = format!(
+        "delete from audit_entry where stream_id = '{gone}'; delete from instance where id = '{gone}';
+         delete from decision where instance_id = '{gone}'; delete from task where instance_id = '{gone}';
+         delete from state_instance where instance_id = '{gone}'"
+    );
+    behind(&app, &everything).await;
+    // The log of leaves still knows the instance.
+    let (_, findings) = verify(&app, &keys, &[]).await;
+    assert!(
+        findings
+            .iter()
+            .all(|it| it.code == "entry_missing" && it.id == gone.0),
+        "{findings:?}"
+    );
+    assert!(!findings.is_empty());
+    let log = format!(
+        "delete from audit_leaf where leaf >= {size}; delete from checkpoint where number > {number}",
+        size = earlier.size,
+        number = earlier.number
+    );
+    behind(&app, &log).await;
+    assert_eq!(
+        verify(&app, &keys, &[]).await.1,
+        [],
+        "nothing here shows it"
+    );
+    let (_, findings) = verify(&app, &keys, &[earlier.clone(), kept.clone()]).await;
+    assert_eq!(
+        codes(&findings),
+        [format!("checkpoint: rewound {}", kept.number)].into()
+    );
+    // Another past of the same length is no better, even if the signer's key was stolen.
+    behind(&app, "update checkpoint_cursor set pos = pos").await;
+    for number in 0..kept.size - earlier.size {
+        let sql = format!(
+            "insert into refused_attempt (tenant_id, id, occurred_at, actor, action, code, detail)
+             values (1, gen_random_uuid(), now(), 'ann', 'claim', 'forbidden', 'n{number}')"
+        );
+        behind(&app, &sql).await;
+    }
+    sign(&app.engine, &keys).await;
+    assert_eq!(verify(&app, &keys, &[]).await.1, []);
+    let (_, findings) = verify(&app, &keys, std::slice::from_ref(&kept)).await;
+    assert_eq!(
+        codes(&findings),
+        [format!("checkpoint: kept {}", kept.number)].into()
+    );
+    // And a checkpoint that somebody made up is none.
+    let mut made_up = kept;
+    made_up.size = 1;
+    let (_, findings) = verify(&app, &keys, &[made_up]).await;
+    assert!(
+        codes(&findings)
+            .iter()
+            .any(|code| code.contains(": signature ")),
+        "{findings:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_tree_that_somebody_meddled_with_is_not_signed_over() {
+    let app = TestApp::start().await;
+    let keys = keys(&[("one", 1)]);
+    approved(&app, "doc-1").await;
+    sign(&app.engine, &keys).await;
+    for change in [
+        "update checkpoint set size = size + 1",
+        "update checkpoint set root = sha256(root)",
+        "update checkpoint set frontier = substring(frontier for length(frontier) - 32) || sha256(frontier)",
+    ] {
+        behind(
+            &app,
+            &format!("create table if not exists kept_one as table checkpoint; {change}"),
+        )
+        .await;
+        app.started(&format!("doc-{}", uuid::Uuid::now_v7())).await;
+        let deadline = Instant::now() + SETTLES_WITHIN;
+        let signer = checkpointer(&app.engine, &keys);
+        loop {
+            match signer.look().await {
+                Err(SignError::Meddled { number: 1, .. }) => break,
+                Ok(Look::Signed { checkpoints: 0, .. }) => {}
+                other => panic!("{change}: {other:?}"),
+            }
+            assert!(Instant::now() < deadline, "{change}");
+        }
+        behind(
+            &app,
+            "truncate checkpoint; insert into checkpoint table kept_one",
+        )
+        .await;
+    }
+    let stranger = checkpointer(&app.engine, &self::keys(&[("other", 9)]));
+    let error = stranger.look().await.expect_err("an unknown key");
+    assert!(
+        error.to_string().contains("checkpoint_public_keys"),
+        "{error}"
+    );
+    assert!(sign(&app.engine, &keys).await > 0);
+    assert_eq!(verify(&app, &keys, &[]).await.1, []);
+}
+
+/// New entries are found without going through old ones, and without anything that a command would have to maintain by key.
+#[tokio::test]
+async fn what_is_new_is_found_by_position() {
+    let app = TestApp::start().await;
+    let filled = "insert into audit_entry (tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, payload,
+            salt, occurred_at, hash)
+        select 1, 'operation', gen_random_uuid(), 1, gen_random_uuid(), 'X', 1, gen_random_uuid(), repeat('x', 300),
+            '', now(), '' from generate_series(1, 60000)";
+    let pool = app.database.admin_pool();
+    sqlx::query(filled)
+        .execute(pool)
+        .await
+        .expect("many entries");
+    sqlx::query("vacuum analyze audit_entry")
+        .execute(pool)
+        .await
+        .expect("summaries");
+    let mut connection = pool.acquire().await.expect("a connection");
+    for setting in [
+        "plan_cache_mode = force_generic_plan",
+        "enable_seqscan = off",
+    ] {
+        let set = format!("set {setting}");
+        sqlx::raw_sql(AssertSqlSafe(set))
+            .execute(&mut *connection)
+            .await
+            .expect(setting);
+    }
+    let prepare = "prepare unread (bigint, bigint) as select tenant_id, stream_kind, stream_id, seq, hash, xid, pos, traceparent
+        from audit_entry where pos > $1 and pos <= $2";
+    sqlx::raw_sql(prepare)
+        .execute(&mut *connection)
+        .await
+        .expect("a statement");
+    let explain = "explain (analyze, buffers, format json) execute unread (50000, 50100)";
+    let plan: Value = sqlx::query_scalar(explain)
+        .fetch_one(&mut *connection)
+        .await
+        .expect("a plan");
+    let (text, node) = (plan.to_string(), &plan[0]["Plan"]);
+    assert!(text.contains("audit_entry_pos"), "{text}");
+    let blocks =
+        ["Shared Hit Blocks", "Shared Read Blocks"].map(|name| node[name].as_u64().unwrap_or(0));
+    let all = count(&app, "select pg_relation_size('audit_entry') / 8192").await;
+    assert!(
+        blocks.iter().sum::<u64>() * 10 < all,
+        "{blocks:?} of {all}: {text}"
+    );
+    let filled = wrkflw::store::checkpoints::POSITIONS_MAX;
+    assert!(filled < 60_000, "one look takes a part");
+}

@@ -1,0 +1,308 @@
+//! An export proves without the database what the database would: nothing is found in what nobody changed, and every change
+//! of the file is.
+
+use serde_json::{Value, json};
+use wrkflw::domain::checkpoint::Checkpoint;
+use wrkflw::domain::ids::InstanceId;
+use wrkflw::domain::instance::Entity;
+use wrkflw::engine::SealKeys;
+use wrkflw::engine::checkpoint::keys::CheckpointKeys;
+use wrkflw::engine::export::Exporter;
+use wrkflw::engine::verify::file::FileVerifier;
+use wrkflw::engine::verify::{Finding, How, Tally};
+use wrkflw::store::verify::Which;
+
+use super::checkpoints::{keys, sign};
+use super::replay::replayer;
+use super::verify::{approved, behind};
+use crate::support::app::{TestApp, task_of};
+
+async fn export(app: &TestApp, which: &Which) -> Vec<Value> {
+    let mut lines = Vec::new();
+    let exporter = Exporter::new(app.engine.store(), false, |line| {
+        lines.push(json!(line));
+        Ok(())
+    });
+    let now = app.engine.clock().now();
+    let count = exporter.run(None, which, now).await.expect("an export");
+    assert_eq!(count, lines.len() as u64);
+    lines
+}
+
+struct Bench<'a> {
+    app: &'a TestApp,
+    keys: &'a CheckpointKeys,
+    seals: Option<&'a SealKeys>,
+    kept: &'a [Checkpoint],
+    replayed: bool,
+}
+
+impl Bench<'_> {
+    async fn verify(&self, lines: &[Value]) -> Result<(Tally, Vec<Finding>), String> {
+        let mut findings = Vec::new();
+        let replayer = self.replayed.then(|| replayer(&self.app.engine));
+        let how = How {
+            seals: self.seals,
+            replayer: replayer.as_ref(),
+            keys: self.keys,
+            kept: self.kept,
+        };
+        let mut verifier = FileVerifier::new(how, |finding| findings.push(finding));
+        for line in lines {
+            let text = line.to_string();
+            verifier
+                .line(&text)
+                .await
+                .map_err(|error| error.to_string())?;
+        }
+        let tally = verifier.end().map_err(|error| error.to_string())?;
+        assert_eq!(tally.findings, findings.len() as u64);
+        Ok((tally, findings))
+    }
+}
+
+/// Two instances and a refusal under a checkpoint, and a start that is not under one yet.
+async fn history() -> (TestApp, CheckpointKeys, InstanceId) {
+    let app = TestApp::start().await;
+    let keys = keys(&[("one", 1)]);
+    let id = approved(&app, "doc-1").await;
+    let open = app.started("doc-2").await;
+    let claim = format!("/v1/tasks/{}/claim", task_of(&open));
+    app.post("outsider", &claim, json!({}))
+        .await
+        .problem(403, "forbidden");
+    sign(&app.engine, &keys).await;
+    app.started("doc-3").await;
+    (app, keys, id)
+}
+
+#[tokio::test]
+async fn an_export_is_verified_without_the_database() {
+    let (app, keys, id) = history().await;
+    let bench = Bench {
+        app: &app,
+        keys: &keys,
+        seals: Some(app.engine.seals()),
+        kept: &[],
+        replayed: true,
+    };
+    let lines = export(&app, &Which::All).await;
+    let (tally, findings) = bench.verify(&lines).await.expect("a file");
+    assert_eq!(findings, []);
+    assert_eq!((tally.instances, tally.decisions, tally.seals), (3, 4, 4));
+    assert_eq!(
+        tally.commands, 11,
+        "three starts, four claims, four decisions"
+    );
+    assert!(tally.checkpoints > 0 && tally.signatures == tally.checkpoints);
+    let started = tally.entries + 1 - tally.leaves;
+    assert_eq!(
+        tally.uncovered, started,
+        "the last start, and the refusal is a leaf"
+    );
+
+    let about = Which::About(Entity {
+        kind: "document".into(),
+        id: "doc-1".into(),
+    });
+    for which in [Which::One(id), about] {
+        let lines = export(&app, &which).await;
+        let (tally, findings) = bench.verify(&lines).await.expect("a file");
+        assert_eq!(findings, [], "{which:?}");
+        assert_eq!((tally.streams, tally.decisions, tally.seals), (1, 4, 4));
+        assert_eq!(
+            (tally.leaves, tally.uncovered),
+            (tally.entries, 0),
+            "each entry has its proof"
+        );
+        assert_eq!((tally.checkpoints, tally.signatures), (1, 1));
+    }
+    // Who has no keys verifies the rest.
+    let bare = Bench {
+        seals: None,
+        keys: &CheckpointKeys::default(),
+        replayed: false,
+        ..bench
+    };
+    let (tally, findings) = bare.verify(&lines).await.expect("a file");
+    assert_eq!((tally.seals, tally.signatures, findings), (0, 0, vec![]));
+}
+
+/// Every member of every line, changed.
+#[tokio::test]
+async fn every_change_of_a_file_is_found() {
+    let (app, keys, id) = history().await;
+    let bench = Bench {
+        app: &app,
+        keys: &keys,
+        seals: Some(app.engine.seals()),
+        kept: &[],
+        replayed: false,
+    };
+    let mut changed = 0;
+    for which in [Which::All, Which::One(id)] {
+        let lines = export(&app, &which).await;
+        assert_eq!(bench.verify(&lines).await.expect("a file").1, []);
+        let taken_in = lines[1]["tenant"]["takenIn"].as_i64().expect("a position");
+        // Of each kind some; all of a checkpoint, and entries where the chain alone is no help.
+        let chosen = |at: &usize| {
+            let line = &lines[*at];
+            let whole = which == Which::All;
+            line.get("checkpoint").is_some()
+                || line.get("refused").is_some()
+                || (whole && line.get("stream").is_some())
+                || (whole && line.get("leaf").is_some() && at.is_multiple_of(9))
+                || (line.get("entry").is_some() && at.is_multiple_of(if whole { 17 } else { 4 }))
+        };
+        for at in (0..lines.len()).filter(chosen) {
+            let members: Vec<String> = lines[at]
+                .as_object()
+                .and_then(|line| line.values().next()?.as_object())
+                .map(|members| members.keys().cloned().collect())
+                .unwrap_or_default();
+            for member in members {
+                let mut other = lines.clone();
+                let value = other[at]
+                    .as_object_mut()
+                    .and_then(|line| line.values_mut().next()?.get_mut(&member));
+                let value = value.expect("a member");
+                if !alter(value) {
+                    continue;
+                }
+                let labels = lines[at].get("leaf").is_some()
+                    && ["kind", "id", "seq"].contains(&member.as_str());
+                // What is not under a checkpoint yet may lose what the chain does not cover.
+                let late = lines[at]["entry"]["pos"]
+                    .as_i64()
+                    .is_some_and(|pos| pos > taken_in)
+                    && ["xid", "pos", "traceparent"].contains(&member.as_str());
+                if labels || late {
+                    continue;
+                }
+                let found = bench.verify(&other).await;
+                assert!(
+                    found.as_ref().is_err()
+                        || found
+                            .as_ref()
+                            .is_ok_and(|(_, findings)| !findings.is_empty()),
+                    "line {at}, {member}: {}",
+                    lines[at]
+                );
+                changed += 1;
+            }
+        }
+    }
+    assert!(changed > 100, "{changed} members");
+}
+
+/// Makes another value of the same kind; whether there is one.
+fn alter(value: &mut Value) -> bool {
+    *value = match value.take() {
+        Value::Number(number) => json!(number.as_u64().unwrap_or(0) + 1),
+        Value::String(text) => {
+            match (text.parse::<uuid::Uuid>(), text.parse::<jiff::Timestamp>()) {
+                (Ok(_), _) => json!(uuid::Uuid::now_v7()),
+                (_, Ok(at)) => json!(at + jiff::SignedDuration::from_millis(1)),
+                // The first digit of a digest, or the first letter of a text.
+                _ => {
+                    let first = if text.starts_with('0') { "1" } else { "0" };
+                    json!(format!("{first}{}", text.get(1..).unwrap_or_default()))
+                }
+            }
+        }
+        Value::Null => json!("x"),
+        Value::Bool(_) | Value::Array(_) | Value::Object(_) => return false,
+    };
+    true
+}
+
+#[tokio::test]
+async fn lines_that_are_missing_or_swapped_are_found() {
+    let (app, keys, id) = history().await;
+    let lines = export(&app, &Which::All).await;
+    let bench = Bench {
+        app: &app,
+        keys: &keys,
+        seals: None,
+        kept: &[],
+        replayed: false,
+    };
+    let at = |kind: &str| {
+        lines
+            .iter()
+            .position(|line| line.get(kind).is_some())
+            .expect("a line")
+    };
+    for kind in [
+        "leaf",
+        "checkpoint",
+        "instance",
+        "task",
+        "entry",
+        "refused",
+        "stream",
+        "end",
+    ] {
+        let mut fewer = lines.clone();
+        fewer.remove(at(kind));
+        let count = fewer.len() as u64 - 1;
+        if let Some(end) = fewer.last_mut().and_then(|line| line.get_mut("end")) {
+            end["lines"] = json!(count);
+        }
+        let found = bench.verify(&fewer).await;
+        assert!(
+            !matches!(&found, Ok((_, findings)) if findings.is_empty()),
+            "{kind}: {found:?}"
+        );
+    }
+    for kind in ["leaf", "entry"] {
+        let mut swapped = lines.clone();
+        swapped.swap(at(kind), at(kind) + 1);
+        let found = bench.verify(&swapped).await;
+        assert!(
+            !matches!(&found, Ok((_, findings)) if findings.is_empty()),
+            "{kind}: {found:?}"
+        );
+    }
+    // A whole instance, taken out of the file.
+    let mine = |line: &Value| line["instance"]["id"] == json!(id);
+    let first = lines.iter().position(mine).expect("the instance");
+    let ends = |line: &Value| {
+        ["task", "entry"]
+            .iter()
+            .all(|kind| line.get(kind).is_none())
+    };
+    let rest = lines[first + 1..]
+        .iter()
+        .position(ends)
+        .expect("what comes after it");
+    let mut without = lines.clone();
+    without.drain(first..=first + rest);
+    let count = without.len() as u64 - 1;
+    without.last_mut().expect("the end")["end"]["lines"] = json!(count);
+    let (_, findings) = bench.verify(&without).await.expect("a file");
+    assert!(!findings.is_empty());
+    assert!(
+        findings
+            .iter()
+            .all(|it| it.code == "entry_missing" && it.id == id.0),
+        "{findings:#?}"
+    );
+    // An export of a database that was taken back, against what somebody kept of it.
+    let kept: Checkpoint = lines
+        .iter()
+        .filter_map(|line| serde_json::from_value(line["checkpoint"].clone()).ok())
+        .next_back()
+        .expect("a checkpoint");
+    behind(&app, "truncate audit_leaf; truncate checkpoint").await;
+    let rewound = export(&app, &Which::All).await;
+    let with_kept = Bench {
+        kept: std::slice::from_ref(&kept),
+        ..bench
+    };
+    let (_, findings) = with_kept.verify(&rewound).await.expect("a file");
+    assert!(
+        findings.iter().any(|it| it.code == "rewound"),
+        "{findings:#?}"
+    );
+}

@@ -1,0 +1,159 @@
+//! Reading the audit of millions of entries: by cursor, by actor, type and time; each question looks at a bounded number of
+//! entries, by an index that is there.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use sqlx::AssertSqlSafe;
+
+use super::checkpoints::{keys, sign};
+use super::verify::approved;
+use crate::support::app::{TestApp, task_of};
+
+/// All pages of a list.
+async fn all(app: &TestApp, path: &str, limit: u32) -> Vec<Value> {
+    let sign = if path.contains('?') { '&' } else { '?' };
+    let (mut rows, mut after) = (Vec::new(), String::new());
+    for _ in 0..200 {
+        let page = format!("{path}{sign}limit={limit}{after}");
+        let page = app.get("admin", &page).await.expect(200);
+        rows.extend(page["data"].as_array().expect("data").clone());
+        match page["page"]["next"].as_str() {
+            Some(next) => after = format!("&after={next}"),
+            None => return rows,
+        }
+    }
+    panic!("{path} does not end");
+}
+
+#[tokio::test]
+async fn entries_are_found_by_actor_type_and_time() {
+    let app = TestApp::start().await;
+    let id = approved(&app, "doc-1").await;
+    let other = app.started("doc-2").await;
+    let of_one = format!("/v1/instances/{id}/audit");
+    let everything = all(&app, &of_one, 100).await;
+    assert_eq!(all(&app, &of_one, 3).await, everything, "page by page");
+    let check = async |path: &str, query: &str, keep: &dyn Fn(&Value) -> bool| {
+        let base = all(&app, path, 100).await;
+        let expected: Vec<_> = base.into_iter().filter(|row| keep(row)).collect();
+        assert!(!expected.is_empty(), "{path}?{query}");
+        assert_eq!(
+            all(&app, &format!("{path}?{query}"), 2).await,
+            expected,
+            "{path}?{query}"
+        );
+    };
+    let middle = everything[9]["occurredAt"]
+        .as_str()
+        .expect("a time")
+        .to_owned();
+    let at = |row: &Value| {
+        row["occurredAt"]
+            .as_str()
+            .expect("a time")
+            .parse::<jiff::Timestamp>()
+            .expect("a time")
+    };
+    let limit: jiff::Timestamp = middle.parse().expect("a time");
+    // Nothing of the tenant is there before it is under a checkpoint; then all of it.
+    assert_eq!(all(&app, "/v1/audit", 100).await, Vec::<Value>::new());
+    sign(&app.engine, &keys(&[("one", 1)])).await;
+    for path in [of_one.as_str(), "/v1/audit"] {
+        check(path, "actor=reviewer", &|row| row["actor"] == "reviewer").await;
+        check(path, "type=DECISION_RECORDED", &|row| {
+            row["type"] == "DECISION_RECORDED"
+        })
+        .await;
+        check(path, &format!("from={middle}"), &|row| at(row) >= limit).await;
+        check(path, &format!("until={middle}"), &|row| at(row) < limit).await;
+        check(
+            path,
+            &format!("actor=reviewer2&type=TASK_CLAIMED&from={middle}"),
+            &|row| row["actor"] == "reviewer2" && row["type"] == "TASK_CLAIMED" && at(row) >= limit,
+        )
+        .await;
+    }
+    let placed = all(&app, "/v1/audit", 100).await;
+    let streams: BTreeSet<_> = placed
+        .iter()
+        .filter_map(|row| row["stream"].as_str())
+        .collect();
+    assert_eq!(streams, ["definition", "directory", "instance"].into());
+    let seen = placed
+        .iter()
+        .filter(|row| row["streamId"] == other["id"])
+        .count();
+    assert!(seen > 0 && task_of(&other).len() == 36);
+    for path in ["/v1/audit", &of_one] {
+        app.get("reviewer", path)
+            .await
+            .problem(403, "permission_missing");
+        app.get("admin", &format!("{path}?from={middle}&until={middle}"))
+            .await
+            .problem(400, "malformed_request");
+        app.get("admin", &format!("{path}?after=LTE"))
+            .await
+            .problem(400, "invalid_cursor");
+        let ever =
+            format!("{path}?from=-005000-01-01T00:00:00Z&until=9999-01-01T00:00:00Z&limit=1");
+        app.get("admin", &ever).await.expect(200);
+    }
+}
+
+/// A filled table, and the plans of what the host asks, under the reader's settings.
+#[tokio::test]
+async fn a_question_looks_at_a_bounded_number_of_entries() {
+    const ENTRIES: u64 = 60_000;
+    let app = TestApp::start().await;
+    let instance = app.started("doc-1").await;
+    let id = instance["id"].as_str().expect("an id");
+    let pool = app.database.admin_pool();
+    for sql in [
+        format!("insert into audit_entry (tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, actor, payload,
+                salt, occurred_at, hash)
+            select 1, 'instance', '{id}', 1000 + n, gen_random_uuid(), 'FILLER', 1, gen_random_uuid(),
+                case n % 30000 when 29999 then 'rare' else 'often' end, '{{}}', '', now(), ''
+            from generate_series(1, {ENTRIES}) n"),
+        format!("insert into audit_leaf (tenant_id, leaf, stream_kind, stream_id, seq, digest)
+            select 1, n, 'instance', '{id}', 1001 + n, '' from generate_series(0, {ENTRIES} - 1) n"),
+        "analyze audit_entry".to_owned(),
+        "analyze audit_leaf".to_owned(),
+    ] {
+        sqlx::raw_sql(AssertSqlSafe(sql.clone())).execute(pool).await.expect(&sql);
+    }
+    for path in [format!("/v1/instances/{id}/audit"), "/v1/audit".to_owned()] {
+        let first = app
+            .get("admin", &format!("{path}?actor=rare&limit=5"))
+            .await
+            .expect(200);
+        assert_eq!(
+            first["data"],
+            json!([]),
+            "nothing is among the first entries"
+        );
+        assert!(
+            first["page"]["next"].is_string(),
+            "and there is more: {first}"
+        );
+        let rare = all(&app, &format!("{path}?actor=rare"), 5).await;
+        assert_eq!(rare.len(), 2, "{path}");
+        let last = all(&app, &format!("{path}?actor=nobody"), 5).await;
+        assert_eq!(last, Vec::<Value>::new());
+    }
+    let scanned = wrkflw::store::audit::SCANNED_MAX;
+    let of_one = format!("select * from (select * from audit_entry where tenant_id = 1 and stream_kind = 'instance'
+        and stream_id = '{id}' and seq > 30000 order by seq limit {scanned}) e where actor = 'rare' order by seq limit 26");
+    let of_all = format!("select l.leaf, e.* from audit_leaf l join audit_entry e on e.tenant_id = l.tenant_id
+        and e.stream_kind = l.stream_kind and e.stream_id = l.stream_id and e.seq = l.seq
+        where l.tenant_id = 1 and l.leaf >= 30000 and l.leaf < 30000 + {scanned} order by l.leaf limit 26");
+    for (sql, index) in [(of_one, "audit_entry_pkey"), (of_all, "audit_leaf_pkey")] {
+        let explain = format!("explain (format json) {sql}");
+        let plan: Value = sqlx::query_scalar(AssertSqlSafe(explain))
+            .fetch_one(pool)
+            .await
+            .expect("a plan");
+        let text = plan.to_string();
+        assert!(text.contains(index) && !text.contains("Seq Scan"), "{text}");
+    }
+}

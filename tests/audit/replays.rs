@@ -1,0 +1,153 @@
+//! Verification runs recorded commands again: what nobody changed gives the same, and what differs is named.
+
+use wrkflw::domain::json::Json;
+use wrkflw::engine::checkpoint::keys::CheckpointKeys;
+use wrkflw::engine::replay::{Replayer, Source};
+use wrkflw::engine::verify::{Finding, How, Tally, Verifier};
+use wrkflw::store::verify::Which;
+use wrkflw::wasm::{Compiler, Sandbox, Settings};
+
+use super::replay::replayer;
+use super::stream::entries;
+use super::verify::{approved, behind, brief, forged};
+use crate::support::app::TestApp;
+
+async fn verify(app: &TestApp, replayer: &Replayer) -> (Tally, Vec<Finding>) {
+    let mut findings = Vec::new();
+    let how = How {
+        seals: None,
+        replayer: Some(replayer),
+        keys: &CheckpointKeys::default(),
+        kept: &[],
+    };
+    let verifier = Verifier::new(app.engine.store(), how, |finding| findings.push(finding));
+    let tally = verifier.run(None, &Which::All).await.expect("a pass");
+    (tally, findings)
+}
+
+#[tokio::test]
+async fn what_was_recorded_comes_to_the_same_again() {
+    let app = TestApp::start().await;
+    approved(&app, "doc-1").await;
+    app.started("doc-2").await;
+    let (tally, findings) = verify(&app, &replayer(&app.engine)).await;
+    assert_eq!(findings, []);
+    // Two starts; four times a claim and a decision.
+    assert_eq!((tally.commands, tally.other_profiles), (10, 0));
+    assert!(tally.evaluations > tally.commands, "{tally:?}");
+    // An auditor's limits may be others: plans are the same, fuel is not compared.
+    let settings = Settings {
+        fuel_guard: 77_000_000,
+        ..Settings::new(Compiler::InProcess)
+    };
+    let source = Source::Database(app.engine.store().clone());
+    let other = Replayer::new(source, Sandbox::new(settings).expect("a sandbox"));
+    let (tally, findings) = verify(&app, &other).await;
+    assert_eq!(findings, []);
+    assert_eq!((tally.commands, tally.other_profiles), (10, 10));
+}
+
+/// Chain, heads and rows made anew by somebody who lacks nothing but the seal's key: the flow itself tells.
+#[tokio::test]
+async fn a_forged_history_does_not_run_again() {
+    let app = TestApp::start().await;
+    let id = approved(&app, "doc-1").await;
+    let forged = forged(&entries(app.database.admin_pool(), id).await, |entry| {
+        let text = entry
+            .draft
+            .payload
+            .as_str()
+            .replace("too short", "splendid!");
+        entry.draft.payload = Json::parse(&text).expect("JSON");
+    });
+    for entry in &forged {
+        let (payload, hash) = (
+            entry.draft.payload.as_str().replace('\'', "''"),
+            wrkflw::domain::ids::hex(&entry.hash),
+        );
+        let seq = entry.seq;
+        behind(&app, &format!(
+            "update audit_entry set payload = '{payload}', hash = '\\x{hash}' where stream_id = '{id}' and seq = {seq}"
+        ))
+        .await;
+    }
+    let head = wrkflw::domain::ids::hex(&forged.last().expect("entries").hash);
+    behind(
+        &app,
+        &format!("update instance set audit_head = '\\x{head}'"),
+    )
+    .await;
+    behind(
+        &app,
+        "update decision set comment = 'splendid!' where comment = 'too short'",
+    )
+    .await;
+    let (_, findings) = verify(&app, &replayer(&app.engine)).await;
+    assert!(
+        findings.iter().all(|finding| finding.code == "replay"),
+        "{findings:#?}"
+    );
+    let first = &findings[0];
+    assert_eq!((first.id, first.seq), (id.0, Some(5)));
+    assert_eq!(
+        first.detail,
+        "the event of entry 5 is another one than was recorded at /comment"
+    );
+}
+
+#[tokio::test]
+async fn what_commands_ran_on_is_named_where_it_is_gone_or_another() {
+    let app = TestApp::start().await;
+    approved(&app, "doc-1").await;
+    for table in ["component", "definition_version"] {
+        behind(&app, &format!("create table kept_{table} as table {table}")).await;
+    }
+    for (table, change, code, words) in [
+        (
+            "component",
+            "delete from component",
+            "replay_unable",
+            "there is no component",
+        ),
+        (
+            "component",
+            "update component set bytes = set_byte(bytes, 100, get_byte(bytes, 100) # 1)",
+            "replay_unable",
+            "has the digest",
+        ),
+        (
+            "definition_version",
+            "delete from definition_version",
+            "replay_unable",
+            "is not there",
+        ),
+        (
+            "definition_version",
+            "update definition_version set config = '{\"reviewers\":\"approvers\"}'",
+            "replay",
+            "the config of document-approval version 1 is another one",
+        ),
+        (
+            "definition_version",
+            "update definition_version set graph = replace(graph, 'FinalReview', 'LastReview')",
+            "replay",
+            "",
+        ),
+    ] {
+        behind(&app, change).await;
+        let (_, findings) = verify(&app, &replayer(&app.engine)).await;
+        assert!(!findings.is_empty(), "{change}");
+        let named = |finding: &Finding| finding.code == code && finding.detail.contains(words);
+        assert!(findings.iter().any(named), "{change}: {findings:#?}");
+        assert!(
+            brief(&findings)[0].starts_with(&format!("instance: {code} ")),
+            "{findings:#?}"
+        );
+        behind(
+            &app,
+            &format!("truncate {table}; insert into {table} table kept_{table}"),
+        )
+        .await;
+    }
+    assert_eq!(verify(&app, &replayer(&app.engine)).await.1, []);
+}

@@ -1,0 +1,239 @@
+//! Every column of every table of the audit, changed by somebody with all rights, rows taken away and swapped: each is
+//! found, and the report names the entry. The columns are asked of the database, so that a new one cannot be forgotten.
+
+use serde_json::json;
+use sqlx::{AssertSqlSafe, Row as _};
+use wrkflw::engine::verify::Finding;
+
+use super::checkpoints::{keys, sign, verify};
+use super::verify::{approved, behind};
+use crate::support::app::{TestApp, task_of};
+
+/// The tables of the audit.
+const TABLES: [&str; 6] = [
+    "audit_entry",
+    "audit_leaf",
+    "audit_stream",
+    "checkpoint",
+    "decision",
+    "refused_attempt",
+];
+
+/// A row that is changed, and what the report must name: the kind and id of a stream, and an entry.
+struct Victim {
+    table: &'static str,
+    row: String,
+    /// One of them.
+    named: Vec<Named>,
+}
+
+/// A stream's kind and id, and an entry of it.
+type Named = (String, String, Option<u64>);
+
+/// Two instances, a refusal, three checkpoints.
+async fn history() -> (TestApp, String) {
+    let app = TestApp::start().await;
+    let keys = keys(&[("one", 1)]);
+    let id = approved(&app, "doc-1").await.to_string();
+    sign(&app.engine, &keys).await;
+    let open = app.started("doc-2").await;
+    let claim = format!("/v1/tasks/{}/claim", task_of(&open));
+    app.post("outsider", &claim, json!({}))
+        .await
+        .problem(403, "forbidden");
+    sign(&app.engine, &keys).await;
+    approved(&app, "doc-3").await;
+    sign(&app.engine, &keys).await;
+    for table in TABLES {
+        behind(&app, &format!("create table kept_{table} as table {table}")).await;
+    }
+    assert_eq!(verify(&app, &keys, &[]).await.1, []);
+    (app, id)
+}
+
+async fn text(app: &TestApp, sql: &str) -> String {
+    let text = sqlx::query_scalar(AssertSqlSafe(sql.to_owned()));
+    text.fetch_one(app.database.admin_pool())
+        .await
+        .expect("a text")
+}
+
+async fn restore(app: &TestApp, table: &str) {
+    behind(
+        app,
+        &format!("truncate {table}; insert into {table} table kept_{table}"),
+    )
+    .await;
+}
+
+async fn victims(app: &TestApp, id: &str) -> Vec<Victim> {
+    let one = |kind: &str, id: &str, seq| vec![(kind.to_owned(), id.to_owned(), seq)];
+    let leaf = format!("select leaf::text from audit_leaf where stream_id = '{id}' and seq = 5");
+    let leaf = text(app, &leaf).await.parse().expect("a leaf");
+    let entry = format!("stream_id = '{id}' and seq = 5");
+    let definition = text(app, "select id::text from definition").await;
+    let refused = text(app, "select id::text from refused_attempt").await;
+    let nobody = uuid::Uuid::nil().to_string();
+    vec![
+        Victim {
+            table: "audit_entry",
+            row: entry.clone(),
+            named: one("instance", id, Some(5)),
+        },
+        // A private entry of a stream that has no instance.
+        Victim {
+            table: "audit_entry",
+            row: format!("stream_id = '{definition}' and seq = 2"),
+            named: one("definition", &definition, Some(2)),
+        },
+        // The entry, or the place where its leaf was.
+        Victim {
+            table: "audit_leaf",
+            row: entry,
+            named: [
+                one("instance", id, Some(5)),
+                one("leaf", &nobody, Some(leaf)),
+            ]
+            .concat(),
+        },
+        Victim {
+            table: "audit_stream",
+            row: format!("stream_id = '{definition}'"),
+            named: one("definition", &definition, None),
+        },
+        Victim {
+            table: "checkpoint",
+            row: "number = 2".into(),
+            named: one("checkpoint", &nobody, None),
+        },
+        Victim {
+            table: "decision",
+            row: format!("instance_id = '{id}' and outcome = 'REJECT'"),
+            named: one("instance", id, Some(5)),
+        },
+        Victim {
+            table: "refused_attempt",
+            row: format!("id = '{refused}'"),
+            named: one("refused", &refused, Some(0)),
+        },
+    ]
+}
+
+/// Another value of this type.
+fn other(column: &str, kind: &str) -> String {
+    match (column, kind) {
+        ("stream_kind", _) => {
+            "case stream_kind when 'operation' then 'directory' else 'operation' end".into()
+        }
+        (_, "text") => format!("coalesce({column} || 'x', 'x')"),
+        (_, "uuid") => "gen_random_uuid()".into(),
+        (_, "integer" | "bigint") => format!("coalesce({column} + 100000, 1)"),
+        (_, "smallint") => format!("{column} + 1"),
+        (_, "timestamp with time zone") => format!("{column} + interval '1 microsecond'"),
+        (_, "bytea") => format!("set_byte({column}, 0, get_byte({column}, 0) # 1)"),
+        (_, "xid8") => format!("((({column}::text)::bigint + 1)::text)::xid8"),
+        (column, kind) => panic!("say what another {kind} is: {column}"),
+    }
+}
+
+fn names(finding: &Finding, (kind, id, seq): &Named) -> bool {
+    finding.stream == *kind
+        && finding.id.to_string() == *id
+        && (seq.is_none() || finding.seq == *seq)
+}
+
+async fn found(app: &TestApp, change: &str, victim: &Victim) {
+    behind(app, change).await;
+    let (_, findings) = verify(app, &keys(&[("one", 1)]), &[]).await;
+    assert!(
+        findings
+            .iter()
+            .any(|finding| victim.named.iter().any(|named| names(finding, named))),
+        "{change}: {:?} is not named in {findings:#?}",
+        victim.named
+    );
+}
+
+#[tokio::test]
+async fn every_column_that_is_changed_is_found_and_named() {
+    let (app, id) = history().await;
+    let mut changed = 0;
+    for victim in victims(&app, &id).await {
+        let Victim { table, row, .. } = &victim;
+        let sql = "select column_name::text, case when data_type = 'USER-DEFINED' then udt_name else data_type end::text, is_nullable = 'YES'
+            from information_schema.columns where table_schema = 'public' and table_name = $1";
+        let columns = sqlx::query(sql)
+            .bind(table)
+            .fetch_all(app.database.admin_pool());
+        for column in columns.await.expect("columns") {
+            let (name, kind): (String, String) = (column.get(0), column.get(1));
+            let mut values = vec![other(&name, &kind)];
+            if column.get(2) {
+                values.push(format!("case when {name} is null then {} end", values[0]));
+            }
+            for value in values {
+                let change = format!("update {table} set {name} = {value} where {row}");
+                found(&app, &change, &victim).await;
+                restore(&app, table).await;
+                changed += 1;
+            }
+        }
+    }
+    assert!(changed > 60, "{changed} columns");
+    assert_eq!(verify(&app, &keys(&[("one", 1)]), &[]).await.1, []);
+}
+
+#[tokio::test]
+async fn rows_that_are_gone_or_swapped_are_found_and_named() {
+    let (app, id) = history().await;
+    for victim in victims(&app, &id).await {
+        let Victim { table, row, .. } = &victim;
+        found(&app, &format!("delete from {table} where {row}"), &victim).await;
+        restore(&app, table).await;
+    }
+    let of = |kind: &str, id: &str, seq| (kind.to_owned(), id.to_owned(), Some(seq));
+    let nobody = uuid::Uuid::nil().to_string();
+    let swap = |table: &str, column: &str, rest: &str, (one, other): (u64, u64)| {
+        format!(
+            "update {table} set {column} = -1 where {rest} and {column} = {one};
+             update {table} set {column} = {one} where {rest} and {column} = {other};
+             update {table} set {column} = {other} where {rest} and {column} = -1"
+        )
+    };
+    let last = text(&app, "select max(number)::text from checkpoint").await;
+    let last: u64 = last.parse().expect("a number");
+    let of_instance = format!("stream_id = '{id}'");
+    for (table, change, named) in [
+        (
+            "audit_entry",
+            swap("audit_entry", "seq", &of_instance, (6, 7)),
+            of("instance", &id, 6),
+        ),
+        (
+            "audit_leaf",
+            swap("audit_leaf", "leaf", "true", (3, 4)),
+            of("checkpoint", &nobody, 1),
+        ),
+        (
+            "checkpoint",
+            swap("checkpoint", "number", "true", (2, 3)),
+            of("checkpoint", &nobody, 2),
+        ),
+        // The last ones of everything.
+        (
+            "checkpoint",
+            "delete from checkpoint where number = (select max(number) from checkpoint)".to_owned(),
+            of("checkpoint", &nobody, last - 1),
+        ),
+        (
+            "audit_entry",
+            format!("delete from audit_entry where {of_instance} and seq >= 8"),
+            of("instance", &id, 8),
+        ),
+    ] {
+        let (row, named) = (String::new(), vec![named]);
+        let victim = Victim { table, row, named };
+        found(&app, &change, &victim).await;
+        restore(&app, victim.table).await;
+    }
+}
