@@ -3,6 +3,7 @@
 //! `bench/run.sh` runs both in turn on one machine; absolute figures of one run mean little, ratios within it
 //! are what counts.
 
+mod guests;
 mod load;
 mod search;
 mod statement;
@@ -22,6 +23,8 @@ enum Command {
     Decide(load::Decide),
     /// Prints the SQL that fills a database for the script.
     Fill { instances: u32 },
+    /// Calls of flow logic in fresh instances, and cold loads.
+    Guests(guests::Guests),
     /// Searches instances by their attributes.
     Search(search::Search),
     /// Prints the SQL that fills a database for searches.
@@ -35,6 +38,7 @@ async fn main() -> anyhow::Result<()> {
     match Arguments::parse().command {
         Command::Decide(decide) => println(&decide.run().await?),
         Command::Fill { instances } => println(&statement::fill(instances)),
+        Command::Guests(guests) => println(&guests.run().await?),
         Command::Search(search) => println(&search.run().await?),
         Command::FillSearch { instances } => println(&search::fill(instances)),
         Command::Statement { instances } => println(&statement::script(instances)),

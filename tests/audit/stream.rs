@@ -52,6 +52,8 @@ pub(super) struct Evaluation {
     pub(super) facts: String,
     pub(super) answer: Json,
     pub(super) fuel: u64,
+    /// How long it took; what a replay takes is another matter.
+    pub(super) micros: u64,
 }
 
 const ENTRIES: &str = "select tenant_id, stream_id, seq, id, type, revision, command_id, actor, task_id, payload, evidence,

@@ -120,12 +120,17 @@ impl TestApp {
     /// With demo people, and document approval published and active.
     pub(crate) async fn start() -> TestApp {
         let app = TestApp::empty().await;
-        app.publish("document-approval", DOCUMENT_APPROVAL, &json!({}))
+        app.with_approval().await;
+        app
+    }
+
+    /// Publishes document approval and activates it.
+    pub(crate) async fn with_approval(&self) {
+        self.publish("document-approval", DOCUMENT_APPROVAL, &json!({}))
             .await
             .expect(201);
         let path = "/v1/definitions/document-approval/versions/1/activate";
-        app.post("admin", path, json!({})).await.expect(200);
-        app
+        self.post("admin", path, json!({})).await.expect(200);
     }
 
     /// With demo people only.
@@ -141,7 +146,19 @@ impl TestApp {
         app
     }
 
+    /// With demo people only, in a sandbox of the test's own.
+    pub(crate) async fn empty_in(sandbox: Sandbox) -> TestApp {
+        let database = database(async |url: &str| Store::migrate(url).await).await;
+        let app = TestApp::within(sandbox, database, Clock::System).await;
+        app.populate().await;
+        app
+    }
+
     async fn on(database: TestDatabase, clock: Clock) -> TestApp {
+        TestApp::within(sandbox().await, database, clock).await
+    }
+
+    async fn within(sandbox: Sandbox, database: TestDatabase, clock: Clock) -> TestApp {
         let store = Store::connect(
             database.url(),
             PoolSizes {
@@ -151,7 +168,7 @@ impl TestApp {
             },
         )
         .expect("a URL");
-        let engine = Engine::new(store, sandbox().await, clock, seals(), PATIENCE).await;
+        let engine = Engine::new(store, sandbox, clock, seals(), PATIENCE).await;
         let engine = engine.expect("an engine");
         let auth = AuthSettings {
             hs256_secret: Some(Secret::new(SECRET)),

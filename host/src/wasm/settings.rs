@@ -43,7 +43,8 @@ pub struct Settings {
     pub output_bytes_max: usize,
     /// A component as uploaded.
     pub component_bytes_max: usize,
-    /// Calls at once; half of them at most for one component, so that others always get a turn.
+    /// Quick calls at once, and as many slow ones beside them; half of them at most for one component, so that
+    /// others always get a turn.
     pub concurrency: usize,
     /// Machine code kept in memory.
     pub cache_bytes_max: u64,
@@ -55,6 +56,27 @@ pub struct Settings {
     pub artifact_key: [u8; 32],
     /// Where components are compiled.
     pub compiler: Compiler,
+    /// What compiling one may take, in a child process.
+    pub compile: CompileLimits,
+}
+
+/// What compiling one component may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompileLimits {
+    /// Address space of the child.
+    pub memory_bytes: u64,
+    /// Processor time, of all its threads together.
+    pub cpu_seconds: u64,
+    pub wall_seconds: u64,
+}
+
+impl CompileLimits {
+    /// Enough for the largest toolchain tried on a busy machine.
+    pub const DEFAULT: CompileLimits = CompileLimits {
+        memory_bytes: 2 << 30,
+        cpu_seconds: 60,
+        wall_seconds: 120,
+    };
 }
 
 /// Where components are compiled.
@@ -89,6 +111,7 @@ impl Settings {
             artifact_dir: None,
             artifact_key: [0; 32],
             compiler,
+            compile: CompileLimits::DEFAULT,
         }
     }
 
@@ -117,6 +140,10 @@ impl Settings {
         within("fuel_describe", self.fuel_describe, FUEL_CEILING)?;
         within("deadline_ms", self.deadline_ms, DEADLINE_MS_CEILING)?;
         within("queue_ms_max", self.queue_ms_max, 60_000)?;
+        let compile = &self.compile;
+        within("compile.memory_bytes", compile.memory_bytes, 16 << 30)?;
+        within("compile.cpu_seconds", compile.cpu_seconds, 600)?;
+        within("compile.wall_seconds", compile.wall_seconds, 600)?;
         let sizes = [
             (
                 "memory_bytes_max",

@@ -104,9 +104,18 @@ fn doubling(depth: usize) -> String {
 fn a_bomb_of_instances_is_refused_at_once() {
     let bytes = wat::parse_str(doubling(24)).expect("component");
     assert!(bytes.len() < 2_000, "{}", bytes.len());
-    let begun = Instant::now();
     let problems = scan(&bytes, BYTES_MAX).expect_err("refused");
-    assert!(begun.elapsed() < Duration::from_secs(1));
+    // The best of many, for others use this machine too; without optimisation it takes ten times what a host takes.
+    let took = (0..50).map(|_| {
+        let begun = Instant::now();
+        let again = scan(&bytes, BYTES_MAX);
+        let took = begun.elapsed();
+        assert_eq!(again, Err(problems.clone()));
+        took
+    });
+    let best = took.min().expect("fifty");
+    eprintln!("a bomb of {} bytes: refused in {best:?}", bytes.len());
+    assert!(best < Duration::from_millis(5), "{best:?}");
     assert_eq!(problems[0].code, "component_too_complex");
     assert!(problems[0].message.contains("instantiations"));
 
