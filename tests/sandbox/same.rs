@@ -264,7 +264,7 @@ fn json_of(value: &Value) -> Json {
 /// What must be the same: the answer with its fuel, or the failure.
 async fn told(
     sandbox: &Sandbox,
-    component: &'static [u8],
+    guest: &(Pinned, &'static [u8]),
     now: jiff::Timestamp,
     instance: &Instance,
     question: &Question,
@@ -276,10 +276,8 @@ async fn told(
         config: &config,
         instance,
     };
-    let fetch = async || -> Result<Vec<u8>, Infallible> { Ok(component.to_vec()) };
-    let evaluated = sandbox
-        .ask(&pinned(component), facts, question, fetch)
-        .await;
+    let fetch = async || -> Result<Vec<u8>, Infallible> { Ok(guest.1.to_vec()) };
+    let evaluated = sandbox.ask(&guest.0, facts, question, fetch).await;
     evaluated
         .map(|evaluation| (evaluation.answer, evaluation.fuel))
         .map_err(|error| error.cause)
@@ -288,9 +286,9 @@ async fn told(
 /// Little fuel, so that what burns all of it does not take the test's time; much wall time, on a busy machine.
 fn frugal() -> Settings {
     Settings {
-        fuel_guard: 3_000_000,
-        fuel_transition: 3_000_000,
-        fuel_assign: 3_000_000,
+        fuel_guard: 1_000_000,
+        fuel_transition: 1_000_000,
+        fuel_assign: 1_000_000,
         ..settings()
     }
 }
@@ -307,40 +305,38 @@ fn questions() -> u64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn ten_thousand_random_questions_have_one_answer_each() {
     let folder = Folder::new("same");
-    let guests = [DOCUMENT_APPROVAL, guests::hostile(), guests::committee()];
+    let guests = [DOCUMENT_APPROVAL, guests::hostile(), guests::committee()]
+        .map(|component| (pinned(component), component));
     let keeping =
         Sandbox::new(frugal().keeping_artifacts(folder.path(), [7; 32])).expect("a sandbox");
-    for component in guests {
+    for (pinned, component) in &guests {
         let fetch = async || Ok::<_, Infallible>(component.to_vec());
         keeping
-            .warm(&pinned(component), fetch)
+            .warm(pinned, fetch)
             .await
             .expect("compiled and kept");
     }
     let compiled = Sandbox::new(frugal()).expect("a sandbox");
     let stored =
         Sandbox::new(frugal().keeping_artifacts(folder.path(), [7; 32])).expect("a sandbox");
-    for component in guests {
+    for (pinned, _) in &guests {
         let fetch = async || Err::<Vec<u8>, _>("it is to be loaded from its artifact");
-        stored
-            .warm(&pinned(component), fetch)
-            .await
-            .expect("loaded");
+        stored.warm(pinned, fetch).await.expect("loaded");
     }
     let mut work = tokio::task::JoinSet::new();
     let workers = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     for worker in 0..workers {
-        let (compiled, stored) = (compiled.clone(), stored.clone());
+        let (compiled, stored, guests) = (compiled.clone(), stored.clone(), guests.clone());
         work.spawn(async move {
             let (mut answered, mut failed) = (0_u64, 0_u64);
             for number in (worker..questions()).step_by(workers as usize) {
-                for component in guests {
+                for guest in &guests {
                     let mut random = Random(number);
                     let (now, instance) = (random.moment(), random.instance());
                     let question = random.question(&instance);
-                    let first = told(&compiled, component, now, &instance, &question).await;
+                    let first = told(&compiled, guest, now, &instance, &question).await;
                     for sandbox in [&compiled, &stored, &stored] {
-                        let again = told(sandbox, component, now, &instance, &question).await;
+                        let again = told(sandbox, guest, now, &instance, &question).await;
                         assert_eq!(
                             first, again,
                             "question {number}: {question:?} about {instance:?}"

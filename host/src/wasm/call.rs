@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use wasmtime::{Engine, Store, WasmBacktrace};
 
 use super::error::{Cause, Trap};
-use super::lane::Lanes;
+use super::lane::{Ended, Lanes};
 use super::library::Ready;
 use super::limits::{self, Allowance};
 use super::settings::Settings;
@@ -20,6 +20,8 @@ use super::v0_1::{Flow, types};
 
 const MESSAGE_CHARS_MAX: usize = 300;
 const FRAME_CHARS_MAX: usize = 120;
+/// How much longer than its deadline of processor time a call may take by the clock, on a machine that is busy.
+const WALL_PER_DEADLINE: u32 = 20;
 /// How the engine says that an answer cost more than the store allows; it has no type to ask for.
 const ANSWER_TOO_COSTLY: &str = "fuel allocated for hostcalls has been exhausted";
 
@@ -143,20 +145,21 @@ impl Caller {
             Arc::clone(call),
         );
         let deadline_ms = self.settings.deadline_ms;
-        let running = self.lanes.run(&ready.own, turns, work);
-        let said = match tokio::time::timeout(Duration::from_millis(deadline_ms), running).await {
-            Ok(Some(Ok((said, fuel)))) => {
+        let deadline = Duration::from_millis(deadline_ms);
+        let running = self.lanes.run(&ready.own, turns, deadline, work);
+        let said = match tokio::time::timeout(deadline * WALL_PER_DEADLINE, running).await {
+            Ok(Ended::Answered(Ok((said, fuel)))) => {
                 return Ran {
                     said: Ok(said),
                     fuel,
                     duration: begun.elapsed(),
                 };
             }
-            Ok(Some(Err(cause))) => Err(cause),
-            Ok(None) => Err(Cause::Unavailable {
+            Ok(Ended::Answered(Err(cause))) => Err(cause),
+            Ok(Ended::Lost) => Err(Cause::Unavailable {
                 detail: "the call was given up".into(),
             }),
-            Err(_) => Err(Cause::DeadlinePassed { deadline_ms }),
+            Ok(Ended::Overrun) | Err(_) => Err(Cause::DeadlinePassed { deadline_ms }),
         };
         Ran {
             said,

@@ -3,13 +3,15 @@
 //! Nearly every call is over before a thread would miss it, and runs where it was asked. One that goes on is moved
 //! to threads that the scheduler prefers last, so that a guest which burns its whole budget takes time that nobody
 //! else wanted. A component whose call had to be moved begins there the next time, until it is quick again; calls
-//! there have turns of their own, so the turns of the quick stay free.
+//! there have turns of their own, so the turns of the quick stay free. What such a call may take is counted in
+//! processor time: how busy others keep the machine decides when an answer comes, never what it is.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
@@ -54,21 +56,58 @@ pub(super) struct Turns {
     begins_slow: bool,
 }
 
+/// How a call ended.
+#[derive(Debug)]
+pub(super) enum Ended<T> {
+    Answered(T),
+    /// It used up its processor time.
+    Overrun,
+    /// It panicked, which is a fault of the host.
+    Lost,
+}
+
 /// A call under way. What it uses goes before its turns do: fields are dropped in this order.
 struct Running<T> {
     work: Pin<Box<dyn Future<Output = T> + Send>>,
     polls: u32,
+    /// Processor time that is left to it on the slow lane.
+    left: Duration,
     turns: Turns,
 }
 
-impl<T> Future for Running<T> {
-    type Output = (T, u32);
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<(T, u32)> {
+impl<T> Running<T> {
+    fn poll_once(&mut self, context: &mut Context<'_>) -> Poll<T> {
         self.polls += 1;
-        let polls = self.polls;
-        self.work.as_mut().poll(context).map(|done| (done, polls))
+        self.work.as_mut().poll(context)
     }
+}
+
+/// On the slow lane.
+impl<T> Future for Running<T> {
+    type Output = (Ended<T>, u32);
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        let begun = processor_time();
+        let polled = self.poll_once(context);
+        self.left = self
+            .left
+            .saturating_sub(processor_time().saturating_sub(begun));
+        let polls = self.polls;
+        match polled {
+            Poll::Ready(done) => Poll::Ready((Ended::Answered(done), polls)),
+            Poll::Pending if self.left.is_zero() => Poll::Ready((Ended::Overrun, polls)),
+            Poll::Pending => Poll::Pending,
+        }
+    }
+}
+
+/// What this thread has used so far.
+fn processor_time() -> Duration {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(
+        u64::try_from(time.tv_sec).unwrap_or(0),
+        u32::try_from(time.tv_nsec).unwrap_or(0),
+    )
 }
 
 impl Lanes {
@@ -105,24 +144,25 @@ impl Lanes {
         })
     }
 
-    /// Runs a call to its end. None when it panicked, which is a fault of the host.
+    /// Runs a call to its end, or until it has used so much processor time.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         own: &Own,
         turns: Turns,
+        deadline: Duration,
         work: impl Future<Output = T> + Send + 'static,
-    ) -> Option<T> {
+    ) -> Ended<T> {
         let begins_slow = turns.begins_slow;
         let mut running = Running {
             work: Box::pin(work),
             polls: 0,
+            left: deadline,
             turns,
         };
         if !begins_slow {
-            let first =
-                std::future::poll_fn(|context| Poll::Ready(Pin::new(&mut running).poll(context)));
-            if let Poll::Ready((done, _)) = first.await {
-                return Some(done);
+            let first = std::future::poll_fn(|context| Poll::Ready(running.poll_once(context)));
+            if let Poll::Ready(done) = first.await {
+                return Ended::Answered(done);
             }
             metrics::counter!("wrkflw_guest_slow_total").increment(1);
             own.slow.store(true, Ordering::Relaxed);
@@ -133,11 +173,12 @@ impl Lanes {
         }
         let threads = self.threads.as_ref().expect("taken on drop alone");
         // Dropping the handle, as a deadline does, drops the call at its next tick.
-        let (done, polls) = AbortOnDropHandle::new(threads.spawn(running)).await.ok()?;
+        let finished = AbortOnDropHandle::new(threads.spawn(running)).await;
+        let (ended, polls) = finished.unwrap_or((Ended::Lost, u32::MAX));
         if begins_slow && polls <= QUICK_POLLS_MAX {
             own.slow.store(false, Ordering::Relaxed);
         }
-        Some(done)
+        ended
     }
 }
 

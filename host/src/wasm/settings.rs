@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub const MEMORY_BYTES_CEILING: usize = 256 << 20;
 /// The most fuel that any setting may grant one call.
 pub const FUEL_CEILING: u64 = 5_000_000_000;
-/// The longest that any setting may let one call run.
+/// The most processor time that any setting may grant one call.
 pub const DEADLINE_MS_CEILING: u64 = 2_000;
 /// The largest component that any setting may admit.
 pub const COMPONENT_BYTES_CEILING: usize = 64 << 20;
@@ -29,7 +29,8 @@ pub struct Settings {
     pub fuel_assign: u64,
     /// Fuel for one `describe`, asked only when a version is published.
     pub fuel_describe: u64,
-    /// Wall time of one call, a backstop behind the fuel.
+    /// Processor time of one call that goes on at low priority, a backstop behind the fuel. By the clock it may take
+    /// twenty times as long.
     pub deadline_ms: u64,
     /// How long a call may wait for its turn before it is refused.
     pub queue_ms_max: u64,
