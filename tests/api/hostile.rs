@@ -96,8 +96,8 @@ async fn a_decision_that_logic_fails_is_not_made() {
         ("trap", "transition", FAULT),
         ("huge", "transition", OUTPUT),
         ("large", "transition", OUTPUT),
-        ("million_notes", "transition", OUTPUT),
-        ("million_events", "transition", OUTPUT),
+        ("million_notes", "transition", BUDGET),
+        ("flood", "transition", OUTPUT),
         ("many_notes", "transition", FAULT),
         ("many_events", "transition", FAULT),
         ("foreign_topic", "transition", FAULT),
@@ -160,16 +160,62 @@ async fn a_start_that_logic_fails_leaves_nothing() {
     }
 }
 
+/// The value of the first metric that is told with this name and these labels.
+fn metric(name: &str) -> f64 {
+    let text = telemetry::metrics().expect("metrics").render();
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    line.map_or(0.0, |value| value.trim().parse().expect("a number"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_failed_calls_burned_is_measured() {
+    const BUDGET_OF_TRANSITION: f64 = 1e8;
+    let app = TestApp::empty().await;
+    metric("");
+    let component = guests::hostile();
+    app.publish("measured", component, &json!({}))
+        .await
+        .expect(201);
+    app.post(
+        "admin",
+        "/v1/definitions/measured/versions/1/activate",
+        json!({}),
+    )
+    .await
+    .expect(200);
+    let body =
+        json!({ "definitionKey": "measured", "entityType": "thing", "entityId": "t", "data": {} });
+    let instance = app.post("author", "/v1/instances", body).await.expect(201);
+    let decide = format!(
+        "/v1/tasks/{}/decide",
+        claimed(&app, "reviewer", &instance).await
+    );
+    let body = json!({ "outcome": "GO", "input": { "behaviour": "trap" } });
+    app.post("reviewer", &decide, body)
+        .await
+        .problem(502, FAULT);
+    let labels = r#"{definition="measured",function="transition"}"#;
+    let failed = r#"{definition="measured",function="transition",code="logic_fault"}"#;
+    for (name, at_least) in [
+        (format!("wrkflw_guest_duration_seconds_count{labels}"), 1.0),
+        (format!("wrkflw_guest_fuel_count{labels}"), 1.0),
+        // What is left after a trap is not reliable: it counts as all burned.
+        (
+            format!("wrkflw_guest_fuel_sum{labels}"),
+            BUDGET_OF_TRANSITION,
+        ),
+        (format!("wrkflw_guest_failures_total{failed}"), 1.0),
+    ] {
+        let value = metric(&name);
+        assert!((value - at_least).abs() < f64::EPSILON, "{name} is {value}");
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn waste_within_the_budget_hurts_the_guest_alone() {
     let app = TestApp::empty().await;
     with_hostile(&app).await;
-    let refused = || {
-        let text = telemetry::metrics().expect("metrics").render();
-        let name = "wrkflw_guest_growth_refused_total{what=\"memory\"} ";
-        let line = text.lines().find_map(|line| line.strip_prefix(name));
-        line.map_or(0, |count| count.parse::<u64>().expect("a count"))
-    };
+    let refused = || metric(r#"wrkflw_guest_growth_refused_total{what="memory"} "#);
     let before = refused();
     for (number, behaviour) in ["hoard", "touch", "nan", "remember"]
         .into_iter()
@@ -199,7 +245,7 @@ async fn what_a_guest_says_to_people_is_only_text() {
         "t-1",
         json!({ "behaviour": "escapes", "function": "guard" }),
     );
-    let before = stored(&app).await;
+    let before = rows(&app).await["instance"];
     let answer = app.post("author", "/v1/instances", body).await;
     // As JSON, so that no byte of it is anything but text.
     assert!(
@@ -210,7 +256,8 @@ async fn what_a_guest_says_to_people_is_only_text() {
     let problem = answer.problem(403, "forbidden");
     let reason = problem["reason"].as_str().expect("a code");
     assert!(reason.starts_with("\u{1b}[2J"), "{reason:?}");
-    assert_eq!(stored(&app).await, before);
+    // Being refused is kept as an attempt; nothing else came of it.
+    assert_eq!(rows(&app).await["instance"], before);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,7 +1,7 @@
 //! Two lanes for calls: the caller's own thread for the quick, threads of low priority for the rest.
 //!
-//! Nearly every call is over before a thread would miss it, and runs where it was asked. One that goes on is moved
-//! to threads that the scheduler prefers last, so that a guest which burns its whole budget takes time that nobody
+//! Nearly every call is over before a thread would miss it, and runs where it was asked. One that has used more is
+//! moved, at its next tick, to threads that the scheduler prefers last, so that a guest which burns its whole budget takes time that nobody
 //! else wanted. A component whose call had to be moved begins there the next time, until it is quick again; calls
 //! there have turns of their own, so the turns of the quick stay free. What such a call may take is counted in
 //! processor time: how busy others keep the machine decides when an answer comes, never what it is.
@@ -19,8 +19,8 @@ use tokio_util::task::AbortOnDropHandle;
 
 /// How much the scheduler prefers all other threads of the host: a tenth of the processor at worst.
 const NICENESS: i32 = 10;
-/// A call that was resumed no more often than this was quick, however long others kept it from its thread.
-const QUICK_POLLS_MAX: u32 = 2;
+/// Processor time of a quick call. By the clock, others may have kept it from its thread for any time.
+const QUICK_MAX: Duration = Duration::from_millis(2);
 
 /// The turns of one component.
 #[derive(Debug)]
@@ -69,33 +69,30 @@ pub(super) enum Ended<T> {
 /// A call under way. What it uses goes before its turns do: fields are dropped in this order.
 struct Running<T> {
     work: Pin<Box<dyn Future<Output = T> + Send>>,
-    polls: u32,
-    /// Processor time that is left to it on the slow lane.
-    left: Duration,
+    used: Duration,
+    deadline: Duration,
     turns: Turns,
 }
 
 impl<T> Running<T> {
-    fn poll_once(&mut self, context: &mut Context<'_>) -> Poll<T> {
-        self.polls += 1;
-        self.work.as_mut().poll(context)
+    fn poll_measured(&mut self, context: &mut Context<'_>) -> Poll<T> {
+        let begun = processor_time();
+        let polled = self.work.as_mut().poll(context);
+        self.used += processor_time().saturating_sub(begun);
+        polled
     }
 }
 
-/// On the slow lane.
+/// On the slow lane, with the processor time that it took.
 impl<T> Future for Running<T> {
-    type Output = (Ended<T>, u32);
+    type Output = (Ended<T>, Duration);
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let begun = processor_time();
-        let polled = self.poll_once(context);
-        self.left = self
-            .left
-            .saturating_sub(processor_time().saturating_sub(begun));
-        let polls = self.polls;
+        let polled = self.poll_measured(context);
+        let used = self.used;
         match polled {
-            Poll::Ready(done) => Poll::Ready((Ended::Answered(done), polls)),
-            Poll::Pending if self.left.is_zero() => Poll::Ready((Ended::Overrun, polls)),
+            Poll::Ready(done) => Poll::Ready((Ended::Answered(done), used)),
+            Poll::Pending if used >= self.deadline => Poll::Ready((Ended::Overrun, used)),
             Poll::Pending => Poll::Pending,
         }
     }
@@ -155,13 +152,17 @@ impl Lanes {
         let begins_slow = turns.begins_slow;
         let mut running = Running {
             work: Box::pin(work),
-            polls: 0,
-            left: deadline,
+            used: Duration::ZERO,
+            deadline,
             turns,
         };
         if !begins_slow {
-            let first = std::future::poll_fn(|context| Poll::Ready(running.poll_once(context)));
-            if let Poll::Ready(done) = first.await {
+            let first = std::future::poll_fn(|context| match running.poll_measured(context) {
+                Poll::Ready(done) => Poll::Ready(Some(done)),
+                Poll::Pending if running.used >= QUICK_MAX => Poll::Ready(None),
+                Poll::Pending => Poll::Pending,
+            });
+            if let Some(done) = first.await {
                 return Ended::Answered(done);
             }
             metrics::counter!("wrkflw_guest_slow_total").increment(1);
@@ -174,8 +175,8 @@ impl Lanes {
         let threads = self.threads.as_ref().expect("taken on drop alone");
         // Dropping the handle, as a deadline does, drops the call at its next tick.
         let finished = AbortOnDropHandle::new(threads.spawn(running)).await;
-        let (ended, polls) = finished.unwrap_or((Ended::Lost, u32::MAX));
-        if begins_slow && polls <= QUICK_POLLS_MAX {
+        let (ended, used) = finished.unwrap_or((Ended::Lost, Duration::MAX));
+        if begins_slow && used < QUICK_MAX {
             own.slow.store(false, Ordering::Relaxed);
         }
         ended

@@ -86,7 +86,7 @@ pub(super) fn store(engine: &Engine, settings: &Settings, fuel: u64) -> Store<Al
     store
         .set_fuel(fuel)
         .expect("the engine is configured to count fuel");
-    // A whole tick at least before the first yield, which moves the call to the slow lane.
+    // A whole tick at least before the first yield, at which a call may move to the slow lane.
     store.set_epoch_deadline(2);
     store.epoch_deadline_async_yield_and_update(1);
     store.set_hostcall_fuel(settings.output_bytes_max * LIFTED_BYTES_PER_OUTPUT_BYTE);

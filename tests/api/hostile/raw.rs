@@ -71,13 +71,13 @@ async fn taking_over_arguments_and_giving_back_memory_are_calls_like_any_other()
             "a realloc beyond the memory",
             at(&beyond),
             FAULT,
-            "out of bounds",
+            "beyond end of memory",
         ),
         (
             "arguments over its own answer",
             at(&own_data),
             FAULT,
-            "transition",
+            "discriminant",
         ),
         ("an endless post-return", after(SPIN), BUDGET, "fuel"),
         (

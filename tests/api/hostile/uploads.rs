@@ -224,8 +224,8 @@ async fn what_cannot_describe_itself_is_refused() {
         (
             "functions of other types",
             text(wrong),
-            "component_rejected",
-            "does not fit",
+            "describe_failed",
+            "type mismatch",
         ),
     ])
     .await;
@@ -258,8 +258,8 @@ async fn types_too_deep_or_too_wide_are_refused() {
         (
             "a component in a component, 50 000 times",
             with_section(7, &nested),
-            "component_invalid",
-            "nest",
+            "component_too_complex",
+            "nested more than 100 times",
         ),
     ])
     .await;

@@ -180,7 +180,7 @@ fn plan(behaviour: &str) -> Result<Plan, Reason> {
         "huge" => plan.notes.push("x".repeat(40 << 20)),
         "million_notes" => plan.notes = vec!["x".into(); 1_000_000],
         "many_notes" => plan.notes = vec!["x".into(); 33],
-        "million_events" => plan.publish = vec![event("thing"); 200_000],
+        "flood" => plan.publish = vec![event("thing"); 20_000],
         "many_events" => plan.publish = vec![event("thing"); 33],
         "foreign_topic" => plan.publish = vec![event("../flow.completed")],
         "cancel_unknown" => plan.cancel = vec!["00000000-0000-0000-0000-000000000000".into()],
