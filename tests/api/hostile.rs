@@ -171,7 +171,7 @@ fn metric(name: &str) -> f64 {
 async fn what_failed_calls_burned_is_measured() {
     const BUDGET_OF_TRANSITION: f64 = 1e8;
     let app = TestApp::empty().await;
-    metric("");
+    telemetry::metrics().expect("metrics");
     let component = guests::hostile();
     app.publish("measured", component, &json!({}))
         .await

@@ -32,6 +32,11 @@ use super::postgres::{TestDatabase, database};
 pub(crate) const SECRET: &[u8] = b"a secret for tests, long enough for HS256";
 /// How long a request may go on: longer than a busy machine needs.
 const PATIENCE: Duration = Duration::from_secs(20);
+const POOLS: PoolSizes = PoolSizes {
+    writer: 4,
+    reader: 3,
+    relay: 2,
+};
 /// What roles permit in the tests' tenant.
 const USER: &[&str] = &[
     "instance:start",
@@ -159,15 +164,7 @@ impl TestApp {
     }
 
     async fn within(sandbox: Sandbox, database: TestDatabase, clock: Clock) -> TestApp {
-        let store = Store::connect(
-            database.url(),
-            PoolSizes {
-                writer: 4,
-                reader: 3,
-                relay: 2,
-            },
-        )
-        .expect("a URL");
+        let store = Store::connect(database.url(), POOLS).expect("a URL");
         let engine = Engine::new(store, sandbox, clock, seals(), PATIENCE).await;
         let engine = engine.expect("an engine");
         let auth = AuthSettings {
@@ -195,12 +192,7 @@ impl TestApp {
 
     /// A second host that seals decisions with other keys.
     pub(crate) async fn beside_sealing(&self, seals: SealKeys) -> (Host, Engine) {
-        let sizes = PoolSizes {
-            writer: 4,
-            reader: 3,
-            relay: 2,
-        };
-        let store = Store::connect(self.database.url(), sizes).expect("a URL");
+        let store = Store::connect(self.database.url(), POOLS).expect("a URL");
         let engine = sealing_engine(store, PATIENCE, seals).await;
         let host = Host {
             router: service(engine.clone(), &self.auth),
@@ -211,12 +203,7 @@ impl TestApp {
 
     /// The same, with the engine of that host.
     pub(crate) async fn beside_with_engine(&self, url: &str, patience: Duration) -> (Host, Engine) {
-        let sizes = PoolSizes {
-            writer: 4,
-            reader: 3,
-            relay: 2,
-        };
-        let store = Store::connect(url, sizes).expect("a URL");
+        let store = Store::connect(url, POOLS).expect("a URL");
         let engine = engine(store, patience).await;
         let host = Host {
             router: service(engine.clone(), &self.auth),

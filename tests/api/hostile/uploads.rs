@@ -201,7 +201,7 @@ async fn what_cannot_describe_itself_is_refused() {
             "an endless start",
             starting(spin),
             "describe_failed",
-            "fuel",
+            "`describe`",
         ),
         (
             "a start that traps",
@@ -213,7 +213,7 @@ async fn what_cannot_describe_itself_is_refused() {
             "an endless describe",
             misdescribed(spin),
             "describe_failed",
-            "fuel",
+            "`describe`",
         ),
         (
             "a describe that traps",
