@@ -4,6 +4,7 @@
 //! are what counts.
 
 mod flows;
+mod guests;
 mod load;
 mod relay;
 mod search;
@@ -32,6 +33,8 @@ enum Command {
     FillRelay { instances: u32, each: u32 },
     /// Measures the relay by its metrics.
     Relay(relay::Relay),
+    /// Calls of flow logic in fresh instances, and cold loads.
+    Guests(guests::Guests),
     /// Asks for searches or lists, page by page.
     Search(search::Search),
     /// Prints the SQL that fills a database for a set of them.
@@ -57,6 +60,7 @@ async fn main() -> anyhow::Result<()> {
         Command::Flows(flows) => println(&flows.run().await?),
         Command::FillRelay { instances, each } => println(&relay::fill(instances, each)),
         Command::Relay(relay) => println(&relay.run().await?),
+        Command::Guests(guests) => println(&guests.run().await?),
         Command::Search(search) => println(&search.run().await?),
         Command::FillFor { set, instances } => println(&set.fill(instances)),
         Command::Statement { instances, batch } => println(&statement::script(instances, batch)),

@@ -9,10 +9,14 @@ use super::*;
 const KEY: [u8; 32] = [7; 32];
 
 /// A folder of this test alone, removed with it.
-struct Folder(PathBuf);
+pub(super) struct Folder(PathBuf);
 
 impl Folder {
-    fn new(name: &str) -> Folder {
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(super) fn new(name: &str) -> Folder {
         let path = std::env::temp_dir().join(format!("wrkflw-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&path);
         Folder(path)
@@ -39,7 +43,7 @@ impl Drop for Folder {
 }
 
 /// Asks, and tells how often the component's bytes were wanted.
-async fn fetches(sandbox: &Sandbox, component: &[u8]) -> usize {
+async fn go(sandbox: &Sandbox, component: &[u8]) -> usize {
     let count = AtomicUsize::new(0);
     let fetch = async || {
         count.fetch_add(1, Ordering::Relaxed);
@@ -63,71 +67,127 @@ async fn fetches(sandbox: &Sandbox, component: &[u8]) -> usize {
 #[tokio::test]
 async fn a_restart_loads_from_disk() {
     let folder = Folder::new("restart");
-    assert_eq!(fetches(&folder.sandbox(), guests::hostile()).await, 1);
+    assert_eq!(go(&folder.sandbox(), guests::hostile()).await, 1);
     let restarted = folder.sandbox();
-    assert_eq!(fetches(&restarted, guests::hostile()).await, 0);
-    assert_eq!(fetches(&restarted, guests::hostile()).await, 0);
+    assert_eq!(go(&restarted, guests::hostile()).await, 0);
+    assert_eq!(go(&restarted, guests::hostile()).await, 0);
+}
+
+/// A byte of each part of the file, some anywhere, and files cut short anywhere.
+fn alterations(length: usize) -> Vec<(String, Box<dyn Fn(&mut Vec<u8>)>)> {
+    const MAGIC_ENDS: usize = 8;
+    const MAC_ENDS: usize = MAGIC_ENDS + 32;
+    // Multiples of a large prime visit the whole file, other places for every length of it.
+    let anywhere = (1..=24).map(|n: usize| n.wrapping_mul(2_654_435_761) % length);
+    let places = [
+        0,
+        MAGIC_ENDS - 1,
+        MAGIC_ENDS,
+        MAC_ENDS - 1,
+        MAC_ENDS,
+        length / 2,
+        length - 1,
+    ];
+    let mut alterations: Vec<(String, Box<dyn Fn(&mut Vec<u8>)>)> = Vec::new();
+    for (number, at) in places.into_iter().chain(anywhere).enumerate() {
+        let bit = 1 << (number % 8);
+        let flip = move |bytes: &mut Vec<u8>| bytes[at] ^= bit;
+        alterations.push((format!("bit {bit:#x} of byte {at} flipped"), Box::new(flip)));
+    }
+    for kept in [0, 3, MAC_ENDS - 1, MAC_ENDS, length / 2, length - 1] {
+        let cut = move |bytes: &mut Vec<u8>| bytes.truncate(kept);
+        alterations.push((format!("cut after {kept} bytes"), Box::new(cut)));
+    }
+    alterations.push(("one byte more".into(), Box::new(|bytes| bytes.push(0))));
+    alterations.push(("all zero".into(), Box::new(|bytes| bytes.fill(0))));
+    alterations
+}
+
+fn quarantined() -> u64 {
+    let text = wrkflw::telemetry::metrics().expect("metrics").render();
+    let name = "wrkflw_artifacts_quarantined_total ";
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    line.map_or(0, |count| count.parse().expect("a count"))
 }
 
 #[tokio::test]
 async fn an_altered_file_is_set_aside_and_compiled_anew() {
-    type Alteration = fn(&mut Vec<u8>);
-    let alterations: [(&str, Alteration); 4] = [
-        ("a flipped bit in the code", |bytes| {
-            let middle = bytes.len() / 2;
-            bytes[middle] ^= 1;
-        }),
-        ("a flipped bit in the MAC", |bytes| bytes[20] ^= 1),
-        ("a truncated file", |bytes| {
-            bytes.truncate(bytes.len() - 100);
-        }),
-        ("a file without a header", |bytes| bytes.truncate(3)),
-    ];
     let folder = Folder::new("altered");
-    fetches(&folder.sandbox(), guests::hostile()).await;
-    for (what, alter) in alterations {
-        let file = folder.files("cwasm").remove(0);
-        let mut bytes = fs::read(&file).expect("artifact");
+    let component = crate::support::raw::Raw::default().component();
+    let fetches = async || go(&folder.sandbox(), &component).await;
+    quarantined();
+    assert_eq!(fetches().await, 1);
+    let file = folder.files("cwasm").remove(0);
+    let good = fs::read(&file).expect("an artifact");
+    for (what, alter) in alterations(good.len()) {
+        let before = quarantined();
+        let mut bytes = good.clone();
         alter(&mut bytes);
-        fs::write(&file, bytes).expect("altered");
-        assert_eq!(
-            fetches(&folder.sandbox(), guests::hostile()).await,
-            1,
-            "{what}"
-        );
-        assert_eq!(folder.files("quarantined").len(), 1, "{what}");
+        fs::write(&file, &bytes).expect("altered");
+        // The caller is served, from code made anew.
+        assert_eq!(fetches().await, 1, "{what}");
+        let aside = folder.files("quarantined");
+        assert_eq!(aside.len(), 1, "{what}");
+        assert_eq!(fs::read(&aside[0]).expect("kept as found"), bytes, "{what}");
+        assert!(quarantined() > before, "{what} is not counted");
         // What was made anew is good again.
-        assert_eq!(
-            fetches(&folder.sandbox(), guests::hostile()).await,
-            0,
-            "{what}"
-        );
+        assert_eq!(fetches().await, 0, "{what}");
+        fs::remove_file(&aside[0]).expect("removed");
     }
+}
+
+/// The same code under a header that another version of the host, or an engine set up otherwise, would have given it.
+#[tokio::test]
+async fn code_of_another_engine_is_not_taken() {
+    let folder = Folder::new("engines");
+    let component = crate::support::raw::Raw::default().component();
+    assert_eq!(go(&folder.sandbox(), &component).await, 1);
+    let file = folder.files("cwasm").remove(0);
+    let name = file
+        .file_stem()
+        .and_then(|name| name.to_str())
+        .expect("a name")
+        .to_owned();
+    let (component_part, engine) = name.rsplit_once('-').expect("digest and engine");
+    // An older engine's file beside ours is not looked at, whatever it holds.
+    let older: String = engine.chars().rev().collect();
+    fs::write(
+        folder
+            .path()
+            .join(format!("{component_part}-{older}.cwasm")),
+        b"old",
+    )
+    .expect("written");
+    assert_eq!(go(&folder.sandbox(), &component).await, 0);
+    assert_eq!(folder.files("quarantined").len(), 0);
+    // Another magic number is another format, which this program never wrote with its key.
+    let mut bytes = fs::read(&file).expect("an artifact");
+    bytes[..8].copy_from_slice(b"wrkflwA0");
+    fs::write(&file, bytes).expect("written");
+    assert_eq!(go(&folder.sandbox(), &component).await, 1);
+    assert_eq!(folder.files("quarantined").len(), 1);
 }
 
 #[tokio::test]
 async fn code_of_another_component_or_key_is_not_taken() {
     let folder = Folder::new("swapped");
     let other = guests::another(guests::hostile(), "other");
-    fetches(&folder.sandbox(), guests::hostile()).await;
+    go(&folder.sandbox(), guests::hostile()).await;
     let first = folder.files("cwasm").remove(0);
-    fetches(&folder.sandbox(), &other).await;
+    go(&folder.sandbox(), &other).await;
     let is_second = |path: &PathBuf| path != &first;
     let second = folder.files("cwasm").into_iter().find(is_second);
     fs::copy(&first, second.expect("two artifacts")).expect("swapped");
-    assert_eq!(fetches(&folder.sandbox(), &other).await, 1);
+    assert_eq!(go(&folder.sandbox(), &other).await, 1);
 
     let stranger = Sandbox::new(settings().keeping_artifacts(&folder.0, [8; 32]));
-    assert_eq!(
-        fetches(&stranger.expect("sandbox"), guests::hostile()).await,
-        1
-    );
+    assert_eq!(go(&stranger.expect("sandbox"), guests::hostile()).await, 1);
 }
 
 #[tokio::test]
 async fn the_folder_stays_within_its_bound() {
     let folder = Folder::new("bounded");
-    fetches(&folder.sandbox(), guests::hostile()).await;
+    go(&folder.sandbox(), guests::hostile()).await;
     let one = fs::metadata(&folder.files("cwasm")[0])
         .expect("artifact")
         .len();
@@ -137,7 +197,7 @@ async fn the_folder_stays_within_its_bound() {
     });
     let sandbox = sandbox.expect("sandbox");
     for name in ["b", "c", "d"] {
-        fetches(&sandbox, &guests::another(guests::hostile(), name)).await;
+        go(&sandbox, &guests::another(guests::hostile(), name)).await;
     }
     assert_eq!(folder.files("cwasm").len(), 2);
     let mode = |path: &Path| {
@@ -151,7 +211,7 @@ async fn the_folder_stays_within_its_bound() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn many_that_ask_at_once_compile_once() {
     let sandbox = Sandbox::new(settings()).expect("sandbox");
-    let asked = (0..16).map(|_| fetches(&sandbox, guests::hostile()));
+    let asked = (0..16).map(|_| go(&sandbox, guests::hostile()));
     let counts = futures_util::future::join_all(asked).await;
     assert_eq!(counts.iter().sum::<usize>(), 1);
 }

@@ -1,9 +1,7 @@
 //! Every way to misbehave ends in its own error, and others do not notice.
 
-use std::convert::Infallible;
-use std::time::{Duration, Instant};
-
 use super::*;
+use std::convert::Infallible;
 
 #[tokio::test]
 async fn each_way_to_misbehave_ends_in_its_own_error() {
@@ -124,7 +122,7 @@ async fn errors_name_definition_version_digest_and_function() {
 async fn other_flows_go_on_while_one_loops() {
     let sandbox = Sandbox::new(Settings {
         fuel_transition: 5_000_000_000,
-        deadline_ms: 500,
+        deadline_ms: 100,
         concurrency: 4,
         ..settings()
     });
@@ -133,29 +131,26 @@ async fn other_flows_go_on_while_one_loops() {
     ask_other(&sandbox, &peaceful).await.expect("warm");
     transition(&sandbox, "ok").await.expect("warm");
 
-    // Twelve loops of half a second each, two at a time, fill three seconds.
-    let loops: Vec<_> = (0..12)
-        .map(|_| {
-            let sandbox = sandbox.clone();
-            #[expect(clippy::disallowed_methods, reason = "joined below")]
-            tokio::spawn(async move { cause(&sandbox, "crawl").await })
-        })
-        .collect();
-    let mut slowest = Duration::ZERO;
+    // Twelve loops of a tenth of a second each, two at a time, at low priority.
+    let mut loops = tokio::task::JoinSet::new();
+    for _ in 0..12 {
+        let sandbox = sandbox.clone();
+        loops.spawn(async move { cause(&sandbox, "crawl").await });
+    }
     for _ in 0..20 {
-        let begun = Instant::now();
         ask_other(&sandbox, &peaceful).await.expect("answers");
-        slowest = slowest.max(begun.elapsed());
+    }
+    // Whoever had waited for them would have seen most of them end.
+    let mut ended = 0;
+    while let Some(cause) = loops.try_join_next() {
+        let cause = cause.expect("joined");
+        assert!(matches!(cause, Cause::DeadlinePassed { .. }), "{cause}");
+        ended += 1;
     }
     assert!(
-        loops.iter().any(|task| !task.is_finished()),
-        "the loops ended too early to tell"
+        ended <= 6,
+        "{ended} loops ended before twenty quick calls did"
     );
-    assert!(slowest < Duration::from_millis(400), "{slowest:?}");
-    for task in loops {
-        let cause = task.await.expect("joined");
-        assert!(matches!(cause, Cause::DeadlinePassed { .. }), "{cause}");
-    }
 }
 
 async fn ask_other(sandbox: &Sandbox, component: &[u8]) -> Result<Evaluation, GuestError> {

@@ -5,6 +5,7 @@ mod artifacts;
 mod compiler;
 mod limits;
 mod questions;
+mod same;
 mod sample;
 
 use std::collections::BTreeMap;

@@ -75,6 +75,12 @@ async fn nothing_survives_from_one_call_to_the_next() {
     }
 }
 
+#[tokio::test]
+async fn bits_of_what_is_no_number_are_canonical() {
+    let plan = plan(transition(&sandbox(), "nan").await.expect("answers"));
+    assert_eq!(plan.notes, ["7ff8000000000000"; 5]);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_same_question_takes_the_same_fuel() {
     let sandbox = sandbox();

@@ -34,6 +34,11 @@ use super::postgres::{TestDatabase, database};
 pub(crate) const SECRET: &[u8] = b"a secret for tests, long enough for HS256";
 /// How long a request may go on: longer than a busy machine needs.
 const PATIENCE: Duration = Duration::from_secs(20);
+const POOLS: PoolSizes = PoolSizes {
+    writer: 4,
+    reader: 3,
+    relay: 2,
+};
 /// What roles permit in the tests' tenant.
 const USER: &[&str] = &[
     "instance:start",
@@ -124,12 +129,17 @@ impl TestApp {
     /// With demo people, and document approval published and active.
     pub(crate) async fn start() -> TestApp {
         let app = TestApp::empty().await;
-        app.publish("document-approval", DOCUMENT_APPROVAL, &json!({}))
+        app.with_approval().await;
+        app
+    }
+
+    /// Publishes document approval and activates it.
+    pub(crate) async fn with_approval(&self) {
+        self.publish("document-approval", DOCUMENT_APPROVAL, &json!({}))
             .await
             .expect(201);
         let path = "/v1/definitions/document-approval/versions/1/activate";
-        app.post("admin", path, json!({})).await.expect(200);
-        app
+        self.post("admin", path, json!({})).await.expect(200);
     }
 
     /// With demo people only.
@@ -145,17 +155,21 @@ impl TestApp {
         app
     }
 
+    /// With demo people only, in a sandbox of the test's own.
+    pub(crate) async fn empty_in(sandbox: Sandbox) -> TestApp {
+        let database = database(async |url: &str| Store::migrate(url).await).await;
+        let app = TestApp::within(sandbox, database, Clock::System).await;
+        app.populate().await;
+        app
+    }
+
     async fn on(database: TestDatabase, clock: Clock) -> TestApp {
-        let store = Store::connect(
-            database.url(),
-            PoolSizes {
-                writer: 4,
-                reader: 3,
-                relay: 2,
-            },
-        )
-        .expect("a URL");
-        let engine = Engine::new(store, sandbox().await, clock, seals(), PATIENCE).await;
+        TestApp::within(sandbox().await, database, clock).await
+    }
+
+    async fn within(sandbox: Sandbox, database: TestDatabase, clock: Clock) -> TestApp {
+        let store = Store::connect(database.url(), POOLS).expect("a URL");
+        let engine = Engine::new(store, sandbox, clock, seals(), PATIENCE).await;
         let engine = engine.expect("an engine");
         let auth = AuthSettings {
             hs256_secret: Some(Secret::new(SECRET)),
@@ -182,12 +196,7 @@ impl TestApp {
 
     /// A second host that seals decisions with other keys.
     pub(crate) async fn beside_sealing(&self, seals: SealKeys) -> (Host, Engine) {
-        let sizes = PoolSizes {
-            writer: 4,
-            reader: 3,
-            relay: 2,
-        };
-        let store = Store::connect(self.database.url(), sizes).expect("a URL");
+        let store = Store::connect(self.database.url(), POOLS).expect("a URL");
         let engine = sealing_engine(store, PATIENCE, seals).await;
         let host = Host {
             router: service(engine.clone(), &self.auth),
@@ -198,12 +207,7 @@ impl TestApp {
 
     /// The same, with the engine of that host.
     pub(crate) async fn beside_with_engine(&self, url: &str, patience: Duration) -> (Host, Engine) {
-        let sizes = PoolSizes {
-            writer: 4,
-            reader: 3,
-            relay: 2,
-        };
-        let store = Store::connect(url, sizes).expect("a URL");
+        let store = Store::connect(url, POOLS).expect("a URL");
         let engine = engine(store, patience).await;
         let host = Host {
             router: service(engine.clone(), &self.auth),

@@ -11,7 +11,13 @@ mod build;
 /// The component of `tests/guests/hostile`, which misbehaves as its input asks.
 pub(crate) fn hostile() -> &'static [u8] {
     static HOSTILE: OnceLock<Vec<u8>> = OnceLock::new();
-    HOSTILE.get_or_init(|| built("hostile-guest"))
+    HOSTILE.get_or_init(|| componentize(hostile_module()).expect("a component"))
+}
+
+/// The core module that [`hostile`] is made of; it names the contract.
+pub(crate) fn hostile_module() -> &'static [u8] {
+    static HOSTILE: OnceLock<Vec<u8>> = OnceLock::new();
+    HOSTILE.get_or_init(|| module("hostile-guest"))
 }
 
 /// The component of `tests/guests/committee`, whose offers and quorum its data names.
@@ -45,12 +51,15 @@ pub(crate) fn order_handling() -> &'static [u8] {
 }
 
 fn built(package: &str) -> Vec<u8> {
+    componentize(&module(package)).expect("a component")
+}
+
+fn module(package: &str) -> Vec<u8> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .expect("the tests stand in the workspace");
-    let module = build::build(root, package, &root.join("target/guests"))
-        .unwrap_or_else(|error| panic!("{error}"));
-    componentize(&module).expect("a component")
+    build::build(root, package, &root.join("target/guests"))
+        .unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// The same component under another digest.

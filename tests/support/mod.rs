@@ -4,6 +4,7 @@ pub(crate) mod app;
 pub(crate) mod guests;
 pub(crate) mod kafka;
 pub(crate) mod postgres;
+pub(crate) mod raw;
 pub(crate) mod receiver;
 
 /// A name that nothing else on a shared server has.

@@ -23,7 +23,7 @@ pub struct SandboxArgs {
     /// Fuel for describing a graph, when a version is published
     #[arg(long, env = "WRKFLW_FUEL_DESCRIBE")]
     pub fuel_describe: Option<u64>,
-    /// Wall time of one call of flow logic, in milliseconds
+    /// Processor time of one call of flow logic, in milliseconds
     #[arg(long, env = "WRKFLW_GUEST_DEADLINE_MS")]
     pub guest_deadline_ms: Option<u64>,
     /// How long a call may wait for its turn, in milliseconds

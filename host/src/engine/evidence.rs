@@ -20,6 +20,8 @@ pub(super) struct Evaluation {
     pub(super) facts_digest: [u8; 32],
     pub(super) answer: Answer,
     pub(super) fuel: u64,
+    /// Wall time in microseconds. Told, never compared: no second run takes the same.
+    pub(super) micros: u64,
 }
 
 /// The circumstances of a command that its events do not tell.
@@ -71,6 +73,7 @@ struct Record<'a> {
     facts: String,
     answer: &'a Answer,
     fuel: u64,
+    micros: u64,
 }
 
 impl Record<'_> {
@@ -80,12 +83,14 @@ impl Record<'_> {
             facts_digest,
             answer,
             fuel,
+            micros,
         } = evaluation;
         Record {
             question,
             facts: hex(facts_digest),
             answer,
             fuel: *fuel,
+            micros: *micros,
         }
     }
 }

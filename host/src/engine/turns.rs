@@ -91,6 +91,7 @@ impl Engine {
                 facts_digest,
                 answer: evaluated.answer.clone(),
                 fuel: evaluated.fuel,
+                micros: u64::try_from(evaluated.duration.as_micros()).unwrap_or(u64::MAX),
             });
             turn.answer(evaluated.answer).map_err(refused)?;
         }

@@ -116,6 +116,14 @@ const MEASURES: &[Measure] = &[
         "Evaluations of flow logic that failed, by definition, function and code.",
     ),
     counter(
+        "wrkflw_guest_slow_total",
+        "Evaluations that took long and went on at low priority.",
+    ),
+    counter(
+        "wrkflw_guest_growth_refused_total",
+        "Evaluations that asked for more memory or table entries than they get.",
+    ),
+    counter(
         "wrkflw_component_lookups_total",
         "Components looked up, by where they were found.",
     ),

@@ -8,10 +8,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::sync::{Semaphore, SemaphorePermit};
 use wasmtime::{Engine, Store, WasmBacktrace};
 
 use super::error::{Cause, Trap};
+use super::lane::{Ended, Lanes};
 use super::library::Ready;
 use super::limits::{self, Allowance};
 use super::settings::Settings;
@@ -20,6 +20,8 @@ use super::v0_1::{Flow, types};
 
 const MESSAGE_CHARS_MAX: usize = 300;
 const FRAME_CHARS_MAX: usize = 120;
+/// How much longer than its deadline of processor time a call may take by the clock, on a machine that is busy.
+const WALL_PER_DEADLINE: u32 = 20;
 /// How the engine says that an answer cost more than the store allows; it has no type to ask for.
 const ANSWER_TOO_COSTLY: &str = "fuel allocated for hostcalls has been exhausted";
 
@@ -42,11 +44,22 @@ pub(super) enum Said {
     Waiting(types::Waiting),
 }
 
-/// An answer and what it took.
+/// How a call ended and what it took.
 pub(super) struct Ran {
-    pub(super) said: Said,
+    pub(super) said: Result<Said, Cause>,
+    /// The whole budget when the guest failed: what is left after a trap is not reliable. None when it never ran.
     pub(super) fuel: u64,
     pub(super) duration: Duration,
+}
+
+impl Ran {
+    fn not_at_all(cause: Cause) -> Ran {
+        Ran {
+            said: Err(cause),
+            fuel: 0,
+            duration: Duration::ZERO,
+        }
+    }
 }
 
 impl Call {
@@ -99,91 +112,112 @@ impl Call {
 pub(super) struct Caller {
     engine: Engine,
     settings: Arc<Settings>,
-    turns: Semaphore,
+    lanes: Lanes,
 }
 
 impl Caller {
-    pub(super) fn new(engine: Engine, settings: Arc<Settings>) -> Caller {
-        let turns = Semaphore::new(settings.concurrency);
-        Caller {
+    pub(super) fn new(engine: Engine, settings: Arc<Settings>) -> Result<Caller, String> {
+        let lanes = Lanes::new(settings.concurrency)?;
+        Ok(Caller {
             engine,
             settings,
-            turns,
-        }
-    }
-
-    pub(super) async fn run(&self, ready: &Ready, call: &Call) -> Result<Ran, Cause> {
-        let (bytes, bytes_max) = (call.input_bytes(), self.settings.input_bytes_max);
-        if bytes > bytes_max {
-            return Err(Cause::InputTooLarge { bytes, bytes_max });
-        }
-        let _turns = self.turns_for(ready).await?;
-        let begun = Instant::now();
-        let budget = call.fuel(&self.settings);
-        let mut store = limits::store(&self.engine, &self.settings, budget);
-        let deadline = Duration::from_millis(self.settings.deadline_ms);
-        let answered = tokio::time::timeout(deadline, async {
-            let flow = ready.flow.instantiate_async(&mut store).await?;
-            call.ask(&flow, &mut store).await
-        });
-        let said = match answered.await {
-            Err(_) => {
-                let deadline_ms = self.settings.deadline_ms;
-                return Err(Cause::DeadlinePassed { deadline_ms });
-            }
-            Ok(Err(error)) => return Err(self.cause(&error, budget, store.data())),
-            Ok(Ok(said)) => said,
-        };
-        let bytes_max = self.settings.output_bytes_max;
-        if size(&said) > bytes_max {
-            return Err(Cause::OutputTooLarge { bytes_max });
-        }
-        let left = store.get_fuel().expect("the engine counts fuel");
-        Ok(Ran {
-            said,
-            fuel: budget - left,
-            duration: begun.elapsed(),
+            lanes,
         })
     }
 
-    /// A component's own turn first: one whose calls all run into their deadline then waits for itself,
-    /// and the turns of all stay free for others.
-    async fn turns_for<'a>(
-        &'a self,
-        ready: &'a Ready,
-    ) -> Result<(SemaphorePermit<'a>, SemaphorePermit<'a>), Cause> {
+    pub(super) async fn run(&self, ready: &Arc<Ready>, call: &Arc<Call>) -> Ran {
+        let (bytes, bytes_max) = (call.input_bytes(), self.settings.input_bytes_max);
+        if bytes > bytes_max {
+            return Ran::not_at_all(Cause::InputTooLarge { bytes, bytes_max });
+        }
         let queue_ms_max = self.settings.queue_ms_max;
-        let both = async {
-            let own = ready.turns.acquire().await?;
-            Ok::<_, tokio::sync::AcquireError>((own, self.turns.acquire().await?))
+        let waiting = self.lanes.turns(&ready.own);
+        let turns = match tokio::time::timeout(Duration::from_millis(queue_ms_max), waiting).await {
+            Ok(Ok(turns)) => turns,
+            Ok(Err(_)) | Err(_) => return Ran::not_at_all(Cause::Busy { queue_ms_max }),
         };
-        match tokio::time::timeout(Duration::from_millis(queue_ms_max), both).await {
-            Ok(Ok(turns)) => Ok(turns),
-            Ok(Err(_)) | Err(_) => Err(Cause::Busy { queue_ms_max }),
+        let begun = Instant::now();
+        let fuel = call.fuel(&self.settings);
+        let work = evaluate(
+            self.engine.clone(),
+            Arc::clone(&self.settings),
+            Arc::clone(ready),
+            Arc::clone(call),
+        );
+        let deadline_ms = self.settings.deadline_ms;
+        let deadline = Duration::from_millis(deadline_ms);
+        let running = self.lanes.run(&ready.own, turns, deadline, work);
+        let said = match tokio::time::timeout(deadline * WALL_PER_DEADLINE, running).await {
+            Ok(Ended::Answered(Ok((said, fuel)))) => {
+                return Ran {
+                    said: Ok(said),
+                    fuel,
+                    duration: begun.elapsed(),
+                };
+            }
+            Ok(Ended::Answered(Err(cause))) => Err(cause),
+            Ok(Ended::Lost) => Err(Cause::Unavailable {
+                detail: "the call was given up".into(),
+            }),
+            Ok(Ended::Overrun) | Err(_) => Err(Cause::DeadlinePassed { deadline_ms }),
+        };
+        Ran {
+            said,
+            fuel,
+            duration: begun.elapsed(),
         }
     }
+}
 
-    fn cause(&self, error: &wasmtime::Error, budget: u64, allowance: &Allowance) -> Cause {
-        let bytes_max = self.settings.memory_bytes_max;
-        match error.downcast_ref::<wasmtime::Trap>() {
-            Some(wasmtime::Trap::OutOfFuel) => Cause::FuelExhausted { budget },
-            Some(wasmtime::Trap::Interrupt) => Cause::DeadlinePassed {
-                deadline_ms: self.settings.deadline_ms,
-            },
-            Some(kind) if allowance.memory_refused => Cause::MemoryExhausted {
-                bytes_max,
-                trap: trap(*kind, error),
-            },
-            Some(kind) => Cause::Trapped(trap(*kind, error)),
-            None => {
-                let message = format!("{error:#}");
-                if message.contains(ANSWER_TOO_COSTLY) {
-                    let bytes_max = self.settings.output_bytes_max;
-                    return Cause::OutputTooLarge { bytes_max };
-                }
-                Cause::Malformed {
-                    detail: tame(&message, MESSAGE_CHARS_MAX),
-                }
+/// The call itself, with all that it needs: it may move to another thread when it takes long.
+async fn evaluate(
+    engine: Engine,
+    settings: Arc<Settings>,
+    ready: Arc<Ready>,
+    call: Arc<Call>,
+) -> Result<(Said, u64), Cause> {
+    let budget = call.fuel(&settings);
+    let mut store = limits::store(&engine, &settings, budget);
+    let asked = async {
+        let flow = ready.flow.instantiate_async(&mut store).await?;
+        call.ask(&flow, &mut store).await
+    };
+    let answered = asked.await;
+    store.data().count_refusals();
+    let said = answered.map_err(|error| cause(&settings, &error, budget, store.data()))?;
+    let bytes_max = settings.output_bytes_max;
+    if size(&said) > bytes_max {
+        return Err(Cause::OutputTooLarge { bytes_max });
+    }
+    let left = store.get_fuel().expect("the engine counts fuel");
+    Ok((said, budget - left))
+}
+
+fn cause(
+    settings: &Settings,
+    error: &wasmtime::Error,
+    budget: u64,
+    allowance: &Allowance,
+) -> Cause {
+    let bytes_max = settings.memory_bytes_max;
+    match error.downcast_ref::<wasmtime::Trap>() {
+        Some(wasmtime::Trap::OutOfFuel) => Cause::FuelExhausted { budget },
+        Some(wasmtime::Trap::Interrupt) => Cause::DeadlinePassed {
+            deadline_ms: settings.deadline_ms,
+        },
+        Some(kind) if allowance.memory_refused => Cause::MemoryExhausted {
+            bytes_max,
+            trap: trap(*kind, error),
+        },
+        Some(kind) => Cause::Trapped(trap(*kind, error)),
+        None => {
+            let message = format!("{error:#}");
+            if message.contains(ANSWER_TOO_COSTLY) {
+                let bytes_max = settings.output_bytes_max;
+                return Cause::OutputTooLarge { bytes_max };
+            }
+            Cause::Malformed {
+                detail: tame(&message, MESSAGE_CHARS_MAX),
             }
         }
     }

@@ -3,7 +3,8 @@
 //! A small component can keep a compiler busy for minutes and fill gigabytes; no limit of the engine
 //! covers that. So the host starts its own program again, hands the component over on standard input
 //! and takes the code from standard output. What that child may use is decided by the child itself
-//! before it reads a byte, and by a deadline here. One component is compiled at a time.
+//! before it reads a byte, and by a deadline here. One upload is compiled at a time, and one published component
+//! beside it: whoever uploads bombs keeps uploads waiting, but no instance.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -14,39 +15,73 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, nice, setrlimit};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, Command};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, SemaphorePermit};
 use wasmtime::Engine;
 
 use super::artifacts::{ARTIFACT_BYTES_MAX, Artifact};
 use super::engine;
 use super::error::{Cause, of_component};
-use super::settings::{COMPONENT_BYTES_CEILING, Compiler};
+use super::settings::{COMPONENT_BYTES_CEILING, CompileLimits, Compiler, Settings};
 use super::text::tame;
 
 /// The hidden command under which this program compiles a component and does nothing else.
 pub const COMPILE_COMMAND: &str = "__compile";
 
-const CHILD_MEMORY_BYTES_MAX: u64 = 2 << 30;
-const CHILD_CPU_SECONDS_MAX: u64 = 60;
-const CHILD_WALL: Duration = Duration::from_mins(2);
+/// Components that may wait for the compiler: each is held in memory.
+const WAITING_MAX: usize = 8;
 const CHILD_NICENESS: i32 = 10;
 /// The child's exit code for "the component is at fault"; its standard error says why.
 const EXIT_REJECTED: u8 = 3;
 const ERROR_BYTES_MAX: u64 = 64 << 10;
 const MESSAGE_CHARS_MAX: usize = 600;
 
-/// Compiles components, one at a time.
+/// Why a component is compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// Nothing is known of it but that the scan let it through.
+    Upload,
+    /// It was compiled before, when it was published.
+    Published,
+}
+
+/// Compiles components, one of each origin at a time.
 #[derive(Debug)]
 pub(super) struct Compilation {
     compiler: Compiler,
+    limits: CompileLimits,
+    uploads: Queue,
+    published: Queue,
+}
+
+#[derive(Debug)]
+struct Queue {
+    places: Semaphore,
     turn: Semaphore,
 }
 
-impl Compilation {
-    pub(super) fn new(compiler: Compiler) -> Compilation {
-        Compilation {
-            compiler,
+impl Queue {
+    fn new() -> Queue {
+        Queue {
+            places: Semaphore::new(1 + WAITING_MAX),
             turn: Semaphore::new(1),
+        }
+    }
+
+    async fn turn(&self) -> Result<(SemaphorePermit<'_>, SemaphorePermit<'_>), Cause> {
+        let place = self.places.try_acquire().map_err(|_| Cause::Unavailable {
+            detail: format!("{WAITING_MAX} components wait for the compiler already"),
+        })?;
+        Ok((self.turn.acquire().await.map_err(failed)?, place))
+    }
+}
+
+impl Compilation {
+    pub(super) fn new(settings: &Settings) -> Compilation {
+        Compilation {
+            compiler: settings.compiler.clone(),
+            limits: settings.compile,
+            uploads: Queue::new(),
+            published: Queue::new(),
         }
     }
 
@@ -54,11 +89,16 @@ impl Compilation {
     pub(super) async fn compile(
         &self,
         engine: &Engine,
+        origin: Origin,
         component: Arc<[u8]>,
     ) -> Result<Artifact, Cause> {
-        let _turn = self.turn.acquire().await.map_err(failed)?;
+        let queue = match origin {
+            Origin::Upload => &self.uploads,
+            Origin::Published => &self.published,
+        };
+        let _turn = queue.turn().await?;
         let code = match &self.compiler {
-            Compiler::Child(program) => in_child(program, &component).await?,
+            Compiler::Child(program) => in_child(program, self.limits, &component).await?,
             Compiler::InProcess => {
                 let engine = engine.clone();
                 tokio::task::spawn_blocking(move || engine.precompile_component(&component))
@@ -71,9 +111,15 @@ impl Compilation {
     }
 }
 
-async fn in_child(program: &Path, component: &[u8]) -> Result<Vec<u8>, Cause> {
+async fn in_child(
+    program: &Path,
+    limits: CompileLimits,
+    component: &[u8],
+) -> Result<Vec<u8>, Cause> {
     let child = Command::new(program)
         .arg(COMPILE_COMMAND)
+        .arg(limits.memory_bytes.to_string())
+        .arg(limits.cpu_seconds.to_string())
         .env_clear()
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -84,12 +130,17 @@ async fn in_child(program: &Path, component: &[u8]) -> Result<Vec<u8>, Cause> {
             detail: format!("the compiler {} cannot start: {error}", program.display()),
         })?;
     // Dropping the conversation drops the child, which kills it.
-    tokio::time::timeout(CHILD_WALL, converse(child, component))
+    let wall = Duration::from_secs(limits.wall_seconds);
+    tokio::time::timeout(wall, converse(child, limits, component))
         .await
-        .unwrap_or_else(|_| Err(too_costly(&format!("{CHILD_WALL:?}"))))
+        .unwrap_or_else(|_| Err(too_costly(&format!("{wall:?}"))))
 }
 
-async fn converse(mut child: Child, component: &[u8]) -> Result<Vec<u8>, Cause> {
+async fn converse(
+    mut child: Child,
+    limits: CompileLimits,
+    component: &[u8],
+) -> Result<Vec<u8>, Cause> {
     let piped = "the child was started with pipes";
     let mut input = child.stdin.take().expect(piped);
     let output = child.stdout.take().expect(piped);
@@ -128,7 +179,8 @@ async fn converse(mut child: Child, component: &[u8]) -> Result<Vec<u8>, Cause> 
         }),
         // A signal: the kernel at the limit of processor time, or the allocator at that of memory.
         None => Err(too_costly(&format!(
-            "{CHILD_CPU_SECONDS_MAX} s of processor time or {CHILD_MEMORY_BYTES_MAX} bytes of memory"
+            "{} s of processor time or {} bytes of memory",
+            limits.cpu_seconds, limits.memory_bytes
         ))),
     }
 }
@@ -152,9 +204,20 @@ fn failed(error: impl std::fmt::Display) -> Cause {
     }
 }
 
-/// What the program does under [`COMPILE_COMMAND`]: component in, machine code out.
+/// What the program does under [`COMPILE_COMMAND`]: component in, machine code out. Two arguments may name the limits
+/// of memory and processor time; without them, the defaults hold.
 pub fn compile_child_main() -> ExitCode {
-    let outcome = limit_self()
+    let mut named = std::env::args().skip(2).map(|text| text.parse().ok());
+    let mut limit = |default| named.next().map_or(Some(default), |named| named);
+    let CompileLimits {
+        memory_bytes,
+        cpu_seconds,
+        ..
+    } = CompileLimits::DEFAULT;
+    let limits = limit(memory_bytes).zip(limit(cpu_seconds));
+    let outcome = limits
+        .ok_or_else(|| io::Error::other("the limits are numbers"))
+        .and_then(|(memory_bytes, cpu_seconds)| limit_self(memory_bytes, cpu_seconds))
         .and_then(|()| {
             let mut component = Vec::new();
             let ceiling = COMPONENT_BYTES_CEILING as u64;
@@ -187,7 +250,7 @@ pub fn compile_child_main() -> ExitCode {
     }
 }
 
-fn limit_self() -> io::Result<()> {
+fn limit_self(memory_bytes: u64, cpu_seconds: u64) -> io::Result<()> {
     let limit = |resource, max| {
         let both = Rlimit {
             current: Some(max),
@@ -195,8 +258,8 @@ fn limit_self() -> io::Result<()> {
         };
         setrlimit(resource, both)
     };
-    limit(Resource::As, CHILD_MEMORY_BYTES_MAX)?;
-    limit(Resource::Cpu, CHILD_CPU_SECONDS_MAX)?;
+    limit(Resource::As, memory_bytes)?;
+    limit(Resource::Cpu, cpu_seconds)?;
     limit(Resource::Fsize, 0)?;
     limit(Resource::Core, 0)?;
     nice(CHILD_NICENESS)?;

@@ -18,8 +18,9 @@ pub(super) const WASMTIME_VERSION: &str = "48.0.8";
 pub(super) const STACK_BYTES_MAX: usize = 512 << 10;
 /// Fuel per page asked of `memory.grow`: without it, failing to grow costs time but no fuel.
 pub(super) const GROW_FUEL_PER_PAGE: u8 = 64;
-/// How often running guests hand the thread back, and how late a deadline may be noticed.
-const TICK: Duration = Duration::from_millis(5);
+/// How often running guests hand the thread back, how late a deadline may be noticed, and half of how long a guest
+/// may keep the thread that asked it.
+const TICK: Duration = Duration::from_millis(2);
 const FIBER_STACK_BYTES: usize = 2 << 20;
 const BACKTRACE_FRAMES_MAX: usize = 20;
 /// Core instances of one component. The largest toolchain tried (Python) makes 38.
@@ -91,7 +92,8 @@ pub(super) fn new(settings: &Settings) -> Result<Engine, String> {
 }
 
 fn pool(settings: &Settings) -> PoolingAllocationConfig {
-    let calls = u32::try_from(settings.concurrency).expect("the ceiling of concurrency fits");
+    // As many quick ones as slow ones.
+    let calls = 2 * u32::try_from(settings.concurrency).expect("the ceiling of concurrency fits");
     let mut pool = PoolingAllocationConfig::new();
     pool.total_component_instances(calls)
         .total_stacks(calls)

@@ -8,13 +8,13 @@ use std::sync::Arc;
 
 use moka::future::Cache;
 use sha2::{Digest as _, Sha256};
-use tokio::sync::Semaphore;
 use wasmtime::Engine;
 use wasmtime::component::{Component, Linker};
 
 use super::artifacts::Artifacts;
-use super::compile::Compilation;
+use super::compile::{Compilation, Origin};
 use super::error::{Cause, of_component};
+use super::lane::Own;
 use super::limits::Allowance;
 use super::scan;
 use super::settings::Settings;
@@ -29,8 +29,8 @@ const MESSAGE_CHARS_MAX: usize = 600;
 /// A component whose imports and exports are resolved.
 pub(super) struct Ready {
     pub(super) flow: v0_1::FlowPre<Allowance>,
-    /// Calls that this component may have running at once.
-    pub(super) turns: Semaphore,
+    /// Calls that this component may have running at once, and whether they take long.
+    pub(super) own: Own,
     code_bytes: usize,
 }
 
@@ -63,14 +63,19 @@ impl Library {
             linker: Linker::new(engine),
             cache,
             artifacts: artifacts.map(Arc::new),
-            compilation: Compilation::new(settings.compiler.clone()),
+            compilation: Compilation::new(settings),
             component_bytes_max: settings.component_bytes_max,
             turns_each: (settings.concurrency / 2).max(1),
         })
     }
 
     /// The component of this digest; `fetch` gives its bytes and is called only if it must be compiled.
-    pub(super) async fn get<F, Fut, E>(&self, digest: Digest, fetch: F) -> Result<Arc<Ready>, Cause>
+    pub(super) async fn get<F, Fut, E>(
+        &self,
+        digest: Digest,
+        origin: Origin,
+        fetch: F,
+    ) -> Result<Arc<Ready>, Cause>
     where
         F: FnOnce() -> Fut,
         Fut: Future<Output = Result<Vec<u8>, E>>,
@@ -81,12 +86,17 @@ impl Library {
             return Ok(ready);
         }
         self.cache
-            .try_get_with(digest, self.make(digest, fetch))
+            .try_get_with(digest, self.make(digest, origin, fetch))
             .await
             .map_err(|cause| (*cause).clone())
     }
 
-    async fn make<F, Fut, E>(&self, digest: Digest, fetch: F) -> Result<Arc<Ready>, Cause>
+    async fn make<F, Fut, E>(
+        &self,
+        digest: Digest,
+        origin: Origin,
+        fetch: F,
+    ) -> Result<Arc<Ready>, Cause>
     where
         F: FnOnce() -> Fut,
         Fut: Future<Output = Result<Vec<u8>, E>>,
@@ -101,7 +111,10 @@ impl Library {
             detail: format!("its bytes cannot be read: {error}"),
         })?;
         let bytes = self.checked(digest, bytes).await?;
-        let artifact = self.compilation.compile(&self.engine, bytes).await?;
+        let artifact = self
+            .compilation
+            .compile(&self.engine, origin, bytes)
+            .await?;
         let (engine, artifacts) = (self.engine.clone(), self.artifacts.clone());
         let (component, code_bytes) = blocking(move || {
             let component = artifact.load(&engine).map_err(|error| unfit(&error))?;
@@ -156,7 +169,7 @@ impl Library {
             .map_err(|error| unfit(&error))?;
         Ok(Arc::new(Ready {
             flow,
-            turns: Semaphore::new(self.turns_each),
+            own: Own::new(self.turns_each),
             code_bytes,
         }))
     }

@@ -17,6 +17,7 @@ pub(super) struct Allowance {
     table_elements_left: usize,
     /// Whether the guest was ever refused memory, which most then answer with a trap.
     pub(super) memory_refused: bool,
+    table_refused: bool,
 }
 
 impl Allowance {
@@ -25,6 +26,19 @@ impl Allowance {
             memory_bytes_left: settings.memory_bytes_max,
             table_elements_left: settings.table_elements_max,
             memory_refused: false,
+            table_refused: false,
+        }
+    }
+
+    /// Guests may live with a refusal, so that nobody would hear of it otherwise.
+    pub(super) fn count_refusals(&self) {
+        for (refused, what) in [
+            (self.memory_refused, "memory"),
+            (self.table_refused, "table"),
+        ] {
+            if refused {
+                metrics::counter!("wrkflw_guest_growth_refused_total", "what" => what).increment(1);
+            }
         }
     }
 }
@@ -48,7 +62,9 @@ impl ResourceLimiter for Allowance {
         desired: usize,
         _maximum: Option<usize>,
     ) -> wasmtime::Result<bool> {
-        Ok(take(&mut self.table_elements_left, current, desired))
+        let granted = take(&mut self.table_elements_left, current, desired);
+        self.table_refused |= !granted;
+        Ok(granted)
     }
 }
 
@@ -70,7 +86,8 @@ pub(super) fn store(engine: &Engine, settings: &Settings, fuel: u64) -> Store<Al
     store
         .set_fuel(fuel)
         .expect("the engine is configured to count fuel");
-    store.set_epoch_deadline(1);
+    // A whole tick at least before the first yield, at which a call may move to the slow lane.
+    store.set_epoch_deadline(2);
     store.epoch_deadline_async_yield_and_update(1);
     store.set_hostcall_fuel(settings.output_bytes_max * LIFTED_BYTES_PER_OUTPUT_BYTE);
     store.set_max_component_handles(HANDLES_MAX);

@@ -8,7 +8,7 @@
 //! it does not judge what a plan means - [`crate::domain`] does, against the declared graph.
 //!
 //! Reading order: [`settings`], [`sandbox`] (what callers use), [`call`] (one call under limits),
-//! [`library`] (from a digest to a component that is ready), [`scan`] and [`compile`] (from bytes to
+//! [`lane`] (where it runs), [`library`] (from a digest to a component that is ready), [`scan`] and [`compile`] (from bytes to
 //! machine code), [`artifacts`] (machine code on disk), [`v0_1`] (the contract's types and ours).
 
 mod artifacts;
@@ -17,6 +17,7 @@ mod compile;
 pub mod componentize;
 mod engine;
 pub mod error;
+mod lane;
 mod library;
 mod limits;
 pub mod profile;
@@ -30,4 +31,4 @@ pub use compile::{COMPILE_COMMAND, compile_child_main};
 pub use error::{Cause, GuestError, Pinned, Trap};
 pub use profile::Profile;
 pub use sandbox::{Admission, AdmitError, Evaluation, Sandbox};
-pub use settings::{Compiler, Settings};
+pub use settings::{CompileLimits, Compiler, Settings};

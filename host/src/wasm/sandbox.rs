@@ -8,6 +8,7 @@ use std::time::Duration;
 use sha2::{Digest as _, Sha256};
 
 use super::call::{Call, Caller, Ran, Said};
+use super::compile::Origin;
 use super::engine;
 use super::error::{Cause, GuestError, Pinned};
 use super::library::{Library, Ready};
@@ -85,7 +86,7 @@ impl Sandbox {
         Ok(Sandbox(Arc::new(Shared {
             profile: Profile::new(&settings),
             library: Library::new(&settings, &engine)?,
-            caller: Caller::new(engine, Arc::clone(&settings)),
+            caller: Caller::new(engine, Arc::clone(&settings))?,
             settings,
         })))
     }
@@ -114,7 +115,8 @@ impl Sandbox {
         })?
         .map_err(AdmitError::Rejected)?;
         let fetch = async || Ok::<_, std::convert::Infallible>(bytes.to_vec());
-        let ready = self.0.library.get(digest, fetch).await.map_err(refused)?;
+        let ready = self.0.library.get(digest, Origin::Upload, fetch).await;
+        let ready = ready.map_err(refused)?;
         let graph = self.describe(&ready, config).await?;
         Ok(Admission {
             digest,
@@ -133,7 +135,7 @@ impl Sandbox {
     {
         self.0
             .library
-            .get(pinned.digest, fetch)
+            .get(pinned.digest, Origin::Published, fetch)
             .await
             .map(drop)
             .map_err(|cause| failure(pinned, "load", cause))
@@ -164,27 +166,26 @@ impl Sandbox {
             }
             Question::Wait(state) => Call::Wait(snapshot, state.clone()),
         };
-        let asked = async {
-            let ready = self.0.library.get(pinned.digest, fetch).await?;
-            let ran = self.0.caller.run(&ready, &call).await?;
-            evaluation(ran)
-        };
-        let evaluated = asked
+        let (function, call) = (call.function(), Arc::new(call));
+        let ready = self.0.library.get(pinned.digest, Origin::Published, fetch);
+        let ready = ready
             .await
-            .map_err(|cause| failure(pinned, call.function(), cause))?;
-        observe(pinned, call.function(), &evaluated);
-        Ok(evaluated)
+            .map_err(|cause| failure(pinned, function, cause))?;
+        let ran = self.0.caller.run(&ready, &call).await;
+        observe(pinned, function, &ran);
+        evaluation(ran).map_err(|cause| failure(pinned, function, cause))
     }
 
-    async fn describe(&self, ready: &Ready, config: &Json) -> Result<Graph, AdmitError> {
-        let call = Call::Describe(config.to_string());
-        let first = self.0.caller.run(ready, &call).await.map_err(refused)?;
-        let second = self.0.caller.run(ready, &call).await.map_err(refused)?;
-        if first.said != second.said {
+    async fn describe(&self, ready: &Arc<Ready>, config: &Json) -> Result<Graph, AdmitError> {
+        let call = Arc::new(Call::Describe(config.to_string()));
+        let first = self.0.caller.run(ready, &call).await;
+        let first = first.said.map_err(refused)?;
+        let second = self.0.caller.run(ready, &call).await;
+        if first != second.said.map_err(refused)? {
             let message = "two fresh calls of `describe` with the same config gave two graphs";
             return Err(rejected("describe_unstable", "", message));
         }
-        match first.said {
+        match first {
             Said::Described(Ok(definition)) => graph::graph(definition)
                 .map_err(|detail| rejected("describe_malformed", "", &detail)),
             Said::Described(Err(violations)) => Err(AdmitError::Rejected(
@@ -198,7 +199,7 @@ impl Sandbox {
 }
 
 fn evaluation(ran: Ran) -> Result<Evaluation, Cause> {
-    let answer = match ran.said {
+    let answer = match ran.said? {
         Said::Verdict(verdict) => lift::verdict(verdict).map(Answer::Verdict),
         Said::Plan(Ok(plan)) => lift::plan(plan).map(|plan| Answer::Plan(Ok(plan))),
         Said::Plan(Err(reason)) => lift::reason(reason).map(|reason| Answer::Plan(Err(reason))),
@@ -213,18 +214,22 @@ fn evaluation(ran: Ran) -> Result<Evaluation, Cause> {
     })
 }
 
-fn observe(pinned: &Pinned, function: &'static str, evaluation: &Evaluation) {
+/// Failed calls too: what they burned is what an operator looks for.
+fn observe(pinned: &Pinned, function: &'static str, ran: &Ran) {
+    if ran.duration.is_zero() {
+        return;
+    }
     let labels = [
         ("definition", pinned.reference.key.clone()),
         ("function", function.to_owned()),
     ];
     metrics::histogram!("wrkflw_guest_duration_seconds", &labels)
-        .record(evaluation.duration.as_secs_f64());
+        .record(ran.duration.as_secs_f64());
     #[expect(
         clippy::cast_precision_loss,
         reason = "a histogram needs no exact count, and budgets stay far below 2^53"
     )]
-    metrics::histogram!("wrkflw_guest_fuel", &labels).record(evaluation.fuel as f64);
+    metrics::histogram!("wrkflw_guest_fuel", &labels).record(ran.fuel as f64);
 }
 
 fn failure(pinned: &Pinned, function: &'static str, cause: Cause) -> GuestError {

@@ -4,6 +4,7 @@
 //! to compile ([`tally`]), then the bytes are validated and held against the contract: nothing
 //! imported but types, and the logic interface exported. All problems found are reported together.
 
+mod nesting;
 mod tally;
 
 use wasmparser::Validator;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 pub const MEMORY_BYTES_CEILING: usize = 256 << 20;
 /// The most fuel that any setting may grant one call.
 pub const FUEL_CEILING: u64 = 5_000_000_000;
-/// The longest that any setting may let one call run.
+/// The most processor time that any setting may grant one call.
 pub const DEADLINE_MS_CEILING: u64 = 2_000;
 /// The largest component that any setting may admit.
 pub const COMPONENT_BYTES_CEILING: usize = 64 << 20;
@@ -29,7 +29,8 @@ pub struct Settings {
     pub fuel_assign: u64,
     /// Fuel for one `describe`, asked only when a version is published.
     pub fuel_describe: u64,
-    /// Wall time of one call, a backstop behind the fuel.
+    /// Processor time of one call that goes on at low priority, a backstop behind the fuel. By the clock it may take
+    /// twenty times as long.
     pub deadline_ms: u64,
     /// How long a call may wait for its turn before it is refused.
     pub queue_ms_max: u64,
@@ -43,7 +44,8 @@ pub struct Settings {
     pub output_bytes_max: usize,
     /// A component as uploaded.
     pub component_bytes_max: usize,
-    /// Calls at once; half of them at most for one component, so that others always get a turn.
+    /// Quick calls at once, and as many slow ones beside them; half of them at most for one component, so that
+    /// others always get a turn.
     pub concurrency: usize,
     /// Machine code kept in memory.
     pub cache_bytes_max: u64,
@@ -55,6 +57,27 @@ pub struct Settings {
     pub artifact_key: [u8; 32],
     /// Where components are compiled.
     pub compiler: Compiler,
+    /// What compiling one may take, in a child process.
+    pub compile: CompileLimits,
+}
+
+/// What compiling one component may take.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompileLimits {
+    /// Address space of the child.
+    pub memory_bytes: u64,
+    /// Processor time, of all its threads together.
+    pub cpu_seconds: u64,
+    pub wall_seconds: u64,
+}
+
+impl CompileLimits {
+    /// Enough for the largest toolchain tried on a busy machine.
+    pub const DEFAULT: CompileLimits = CompileLimits {
+        memory_bytes: 2 << 30,
+        cpu_seconds: 60,
+        wall_seconds: 120,
+    };
 }
 
 /// Where components are compiled.
@@ -89,6 +112,7 @@ impl Settings {
             artifact_dir: None,
             artifact_key: [0; 32],
             compiler,
+            compile: CompileLimits::DEFAULT,
         }
     }
 
@@ -117,6 +141,10 @@ impl Settings {
         within("fuel_describe", self.fuel_describe, FUEL_CEILING)?;
         within("deadline_ms", self.deadline_ms, DEADLINE_MS_CEILING)?;
         within("queue_ms_max", self.queue_ms_max, 60_000)?;
+        let compile = &self.compile;
+        within("compile.memory_bytes", compile.memory_bytes, 16 << 30)?;
+        within("compile.cpu_seconds", compile.cpu_seconds, 600)?;
+        within("compile.wall_seconds", compile.wall_seconds, 600)?;
         let sizes = [
             (
                 "memory_bytes_max",

@@ -9,7 +9,7 @@ use wasmparser::{
     Instance, Parser, Payload,
 };
 
-use super::invalid;
+use super::{invalid, nesting};
 use crate::domain::check::Problem;
 use crate::wasm::error::of_component;
 use crate::wasm::text::tame;
@@ -54,7 +54,12 @@ impl Tally {
     pub(super) fn of(bytes: &[u8]) -> Result<Tally, Problem> {
         let mut tally = Tally::default();
         for payload in Parser::new(0).parse_all(bytes) {
-            tally.take(payload.map_err(|error| invalid(&error))?)?;
+            let payload = payload.map_err(|error| invalid(&error))?;
+            if let Payload::ComponentTypeSection(section) = &payload {
+                let range = section.range();
+                nesting::bounded(&bytes[range.clone()], range.start)?;
+            }
+            tally.take(payload)?;
         }
         Ok(tally)
     }
@@ -263,10 +268,15 @@ fn within(what: &str, count: u64, max: u64) -> Result<(), Problem> {
         return Ok(());
     }
     let message = format!("it has {count} {what}, at most {max} are accepted");
-    Err(of_component("component_too_complex", message))
+    Err(too_complex(&message))
+}
+
+pub(super) fn too_complex(message: &str) -> Problem {
+    of_component("component_too_complex", message)
 }
 
 fn unfollowable(what: &str) -> Problem {
-    let message = format!("it {what}, so what it would instantiate cannot be told");
-    of_component("component_too_complex", message)
+    too_complex(&format!(
+        "it {what}, so what it would instantiate cannot be told"
+    ))
 }

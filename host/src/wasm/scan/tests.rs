@@ -104,9 +104,18 @@ fn doubling(depth: usize) -> String {
 fn a_bomb_of_instances_is_refused_at_once() {
     let bytes = wat::parse_str(doubling(24)).expect("component");
     assert!(bytes.len() < 2_000, "{}", bytes.len());
-    let begun = Instant::now();
     let problems = scan(&bytes, BYTES_MAX).expect_err("refused");
-    assert!(begun.elapsed() < Duration::from_secs(1));
+    // The best of many, for others use this machine too; without optimisation it takes ten times what a host takes.
+    let took = (0..50).map(|_| {
+        let begun = Instant::now();
+        let again = scan(&bytes, BYTES_MAX);
+        let took = begun.elapsed();
+        assert_eq!(again, Err(problems.clone()));
+        took
+    });
+    let best = took.min().expect("fifty");
+    eprintln!("a bomb of {} bytes: refused in {best:?}", bytes.len());
+    assert!(best < Duration::from_millis(5), "{best:?}");
     assert_eq!(problems[0].code, "component_too_complex");
     assert!(problems[0].message.contains("instantiations"));
 
@@ -182,5 +191,36 @@ fn no_bytes_make_the_scan_panic() {
             let _ = scan(&bytes, BYTES_MAX);
         }
         let _ = scan(&honest[..at], BYTES_MAX);
+    }
+}
+
+/// A type section with a component type in a component type, and so on, in three bytes each.
+fn nested_types(levels: usize, kind: u8) -> Vec<u8> {
+    let mut content = vec![1];
+    content.extend([kind, 1, 1].repeat(levels));
+    content.extend([kind, 0]);
+    let mut bytes = b"\0asm\x0d\0\x01\0\x07".to_vec();
+    let mut length = content.len();
+    while length > 0x7f {
+        bytes.push(u8::try_from(length & 0x7f).expect("seven bits") | 0x80);
+        length >>= 7;
+    }
+    bytes.push(u8::try_from(length).expect("seven bits"));
+    bytes.extend(content);
+    bytes
+}
+
+#[test]
+fn types_in_types_do_not_overflow_the_stack() {
+    for kind in [0x41, 0x42] {
+        for levels in [100, 50_000, 1_000_000] {
+            let problems = scan(&nested_types(levels, kind), BYTES_MAX).expect_err("refused");
+            assert_eq!(problems[0].code, "component_too_complex", "{levels}");
+            let message = &problems[0].message;
+            assert!(message.contains("nested more than 100 times"), "{message}");
+        }
+        // Shallow enough to be read, and then it lacks what every flow exports.
+        let problems = scan(&nested_types(50, kind), BYTES_MAX).expect_err("refused");
+        assert_eq!(problems[0].code, "component_exports");
     }
 }

@@ -3,20 +3,20 @@
 //! It speaks the contract through raw bindings, as an attacker would. In order of precedence the
 //! event's input, the instance's data and the version's config (the last for `describe` alone) may say
 //! `{"behaviour": "spin", "function": "transition"}`; `function` is `transition` unless said otherwise.
-//! What can be asked for stands in [`misbehave`] and [`plan`].
+//! What can be asked for stands in [`burn`] (what never comes back, or costs much) and [`plan`] (what comes back wrong).
 //!
 //! The flow itself: `Work`, a task of the group in config's `candidates`, goes on `GO` to `Done`.
 
 mod bindings;
+mod burn;
 
-use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
     AssignCause, Assignment, Attribute, AttributeDeclaration, AttributeType, AttributeValue,
-    Definition, Event, FiredBy, Offer, Plan, Principal, Reason, ServiceCall, Snapshot, State,
-    StateKind, Transition, Verdict, Violation, Waiting,
+    Definition, Event, FiredBy, Offer, Plan, Principal, PublishedEvent, Reason, ServiceCall,
+    Snapshot, State, StateKind, Transition, Verdict, Violation, Waiting,
 };
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ static CALLS: AtomicU32 = AtomicU32::new(0);
 impl Guest for Hostile {
     fn describe(config: String) -> Result<Definition, Vec<Violation>> {
         let wanted = Wanted::of(&[&config]);
-        misbehave(wanted.within("describe"));
+        burn::misbehave(wanted.within("describe"));
         if wanted.behaviour == "refuse_config" {
             return Err(vec![Violation {
                 field: "/behaviour".into(),
@@ -44,17 +44,17 @@ impl Guest for Hostile {
                 message: "this config was asked to be refused".into(),
             }]);
         }
-        Ok(if wanted.behaviour == "broken_graph" {
-            broken(definition())
-        } else {
-            definition()
+        Ok(match wanted.behaviour.as_str() {
+            "broken_graph" => broken(definition()),
+            "changing" => titled(definition(), CALLS.fetch_add(1, Ordering::Relaxed)),
+            _ => definition(),
         })
     }
 
     fn guard(facts: Snapshot, event: Event) -> Verdict {
         let wanted = Wanted::of(&[&event.input, &facts.instance.data]);
         let behaviour = wanted.within("guard");
-        misbehave(behaviour);
+        burn::misbehave(behaviour);
         match behaviour {
             "deny" => Verdict::Deny(reason()),
             "invalid" => Verdict::Invalid(vec![Violation {
@@ -62,6 +62,14 @@ impl Guest for Hostile {
                 code: "unwanted".into(),
                 message: "the input asked to be invalid".into(),
             }]),
+            "escapes" => Verdict::Deny(Reason {
+                code: ESCAPES.into(),
+                message: ESCAPES.into(),
+            }),
+            "sermon" => Verdict::Deny(Reason {
+                code: "sermon".into(),
+                message: "word ".repeat(20_000),
+            }),
             "echo" => Verdict::Deny(Reason {
                 code: "echo".into(),
                 message: format!("{facts:?} {event:?}"),
@@ -73,30 +81,32 @@ impl Guest for Hostile {
     fn transition(facts: Snapshot, event: Event) -> Result<Plan, Reason> {
         let wanted = Wanted::of(&[&event.input, &facts.instance.data]);
         let behaviour = wanted.within("transition");
-        misbehave(behaviour);
+        burn::misbehave(behaviour);
         plan(behaviour)
     }
 
     fn assign(facts: Snapshot, _state: String, _cause: AssignCause) -> Assignment {
         let wanted = Wanted::of(&[&facts.instance.data]);
         let behaviour = wanted.within("assign");
-        misbehave(behaviour);
+        burn::misbehave(behaviour);
         let group = text(&facts.config, "candidates").unwrap_or_else(|| "reviewers".into());
         let initiator = facts.instance.initiator;
         let (candidate, owner) = match behaviour {
             "own_initiator" => (Principal::Group(group), Some(initiator)),
             "offer_initiator" => (Principal::User(initiator), None),
             "offer_manager" => (Principal::ManagerOf(initiator), None),
+            "offer_nobody" => (Principal::Group(String::new()), None),
             _ => (Principal::Group(group), None),
         };
+        let offer = Offer {
+            label: "work".into(),
+            candidates: vec![candidate],
+            owner,
+            form: (behaviour == "broken_form").then(|| r#"{"type": 7}"#.into()),
+            deadlines: vec![],
+        };
         Assignment {
-            offers: vec![Offer {
-                label: "work".into(),
-                candidates: vec![candidate],
-                owner,
-                form: None,
-                deadlines: vec![],
-            }],
+            offers: vec![offer; if behaviour == "many_offers" { 201 } else { 1 }],
             needed: 1,
             exclude: vec![],
             fallback: None,
@@ -113,6 +123,9 @@ impl Guest for Hostile {
         unreachable!("the flow has no wait state")
     }
 }
+
+/// Clears a terminal, forges a line of a log, turns the direction of text.
+const ESCAPES: &str = "\u{1b}[2J\u{7}\r\n{\"level\":\"ERROR\",\"message\":\"forged\"}\u{202e}";
 
 /// What the input asks for.
 struct Wanted {
@@ -147,64 +160,6 @@ fn text(document: &str, member: &str) -> Option<String> {
     document.get(member)?.as_str().map(str::to_owned)
 }
 
-/// What never comes back with an answer, or should not.
-fn misbehave(behaviour: &str) {
-    match behaviour {
-        "spin" => spin(),
-        "crawl" => crawl(),
-        "recurse" => {
-            black_box(recurse(0));
-        }
-        "allocate" => allocate(),
-        "grow" => grow(),
-        "trap" => a_function_that_traps(),
-        _ => {}
-    }
-}
-
-fn spin() {
-    let mut count = 0_u64;
-    loop {
-        count = black_box(count.wrapping_add(1));
-    }
-}
-
-/// For ever too, with operators that take long for their fuel.
-fn crawl() {
-    let mut number = 2.0_f64;
-    while number > 0.0 {
-        number = ((number + 1.0).sqrt() / 1.000_1).sqrt() / 0.999_9;
-    }
-    black_box(number);
-}
-
-#[inline(never)]
-#[expect(unconditional_recursion, reason = "the host must survive it")]
-fn recurse(depth: u64) -> u64 {
-    // Small frames, so that the host's limit is met before the guest's own stack in memory runs out.
-    black_box(depth) ^ recurse(depth + 1)
-}
-
-fn allocate() {
-    let mut hoard = Vec::new();
-    loop {
-        hoard.push(black_box(vec![1_u8; 1 << 20]));
-    }
-}
-
-/// Asks for more memory than there is, for ever: cheap in operators, costly in time.
-fn grow() {
-    #[cfg(target_arch = "wasm32")]
-    loop {
-        black_box(core::arch::wasm32::memory_grow::<0>(60_000));
-    }
-}
-
-#[inline(never)]
-fn a_function_that_traps() {
-    panic!("the input asked for it");
-}
-
 fn plan(behaviour: &str) -> Result<Plan, Reason> {
     let attribute = |name: &str, value| {
         vec![Attribute {
@@ -222,7 +177,16 @@ fn plan(behaviour: &str) -> Result<Plan, Reason> {
     };
     match behaviour {
         "refuse" => return Err(reason()),
-        "huge" => plan.notes.push("x".repeat(8 << 20)),
+        "huge" => plan.notes.push("x".repeat(40 << 20)),
+        "million_notes" => plan.notes = vec!["x".into(); 1_000_000],
+        "many_notes" => plan.notes = vec!["x".into(); 33],
+        "flood" => plan.publish = vec![event("thing"); 20_000],
+        "many_events" => plan.publish = vec![event("thing"); 33],
+        "foreign_topic" => plan.publish = vec![event("../flow.completed")],
+        "cancel_unknown" => plan.cancel = vec!["00000000-0000-0000-0000-000000000000".into()],
+        "escaped_target" => plan.enter = Some(vec![ESCAPES.into()]),
+        "endless_target" => plan.enter = Some(vec!["N".repeat(200 << 10)]),
+        "nan" => plan.notes = burn::nan_bits(),
         "large" => plan.notes.push("x".repeat(300 << 10)),
         "undeclared_target" => plan.enter = Some(vec!["Nowhere".into()]),
         "unknown_attribute" => {
@@ -246,6 +210,13 @@ fn plan(behaviour: &str) -> Result<Plan, Reason> {
         _ => {}
     }
     Ok(plan)
+}
+
+fn event(name: &str) -> PublishedEvent {
+    PublishedEvent {
+        name: name.into(),
+        data: "{}".into(),
+    }
 }
 
 /// An attribute of each type.
@@ -295,6 +266,14 @@ fn broken(mut graph: Definition) -> Definition {
         ..way
     });
     graph.data_schema = Some(r#"{"type": "thing"}"#.into());
+    graph
+}
+
+/// The graph, whose titles count the calls: another one each time, if an instance were used twice.
+fn titled(mut graph: Definition, calls: u32) -> Definition {
+    for state in &mut graph.states {
+        state.title = format!("{} {calls}", state.title);
+    }
     graph
 }
 

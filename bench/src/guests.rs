@@ -1,0 +1,239 @@
+//! What asking flow logic costs: calls in fresh instances, and the way of a component to its first call.
+//!
+//! No HTTP and no database: the sandbox alone, with the sample flow that the program carries.
+
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use sha2::{Digest as _, Sha256};
+use wrkflw::domain::actor::Actor;
+use wrkflw::domain::ids::{Digest, InstanceId, StateId, TaskId, VersionRef};
+use wrkflw::domain::instance::{Entity, Instance, StateInstance, Status, Task, TaskStatus};
+use wrkflw::domain::json::Json;
+use wrkflw::domain::question::{AssignCause, Facts, Occurrence, Question, Source};
+use wrkflw::sample::DOCUMENT_APPROVAL;
+use wrkflw::wasm::{Compiler, Pinned, Sandbox, Settings};
+
+const NOW: &str = "2026-11-20T18:00:00.250Z";
+const KEY: [u8; 32] = [7; 32];
+
+/// Calls of flow logic, and cold loads.
+#[derive(Args)]
+pub(crate) struct Guests {
+    /// Calls of each function
+    #[arg(long, default_value_t = 20_000)]
+    calls: usize,
+    /// Cold loads from each source
+    #[arg(long, default_value_t = 20)]
+    loads: usize,
+    /// A component to measure instead of the sample; it must know the sample's states
+    #[arg(long)]
+    component: Option<std::path::PathBuf>,
+}
+
+impl Guests {
+    pub(crate) async fn run(&self) -> anyhow::Result<String> {
+        let component = match &self.component {
+            Some(path) => std::fs::read(path)?,
+            None => DOCUMENT_APPROVAL.to_vec(),
+        };
+        let subject = Subject::new(component)?;
+        let mut table = format!(
+            "{:<24}{:>9}{:>12}{:>12}{:>12}\n",
+            "", "times", "p50 us", "p95 us", "fuel"
+        );
+        let sandbox = Sandbox::new(settings()).map_err(anyhow::Error::msg)?;
+        for (name, question) in questions() {
+            let mut asking = Vec::with_capacity(self.calls);
+            let mut running = Vec::with_capacity(self.calls);
+            let mut fuel = 0;
+            for number in 0..self.calls + self.calls / 10 {
+                let begun = Instant::now();
+                let (duration, burned) = subject.ask(&sandbox, &question).await?;
+                // The first tenth warms caches and the pool.
+                if number >= self.calls / 10 {
+                    asking.push(begun.elapsed());
+                    running.push(duration);
+                }
+                fuel = burned;
+            }
+            line(
+                &mut table,
+                &format!("{name}, instance and all"),
+                &mut running,
+                Some(fuel),
+            );
+            line(
+                &mut table,
+                &format!("{name}, with conversions"),
+                &mut asking,
+                None,
+            );
+        }
+        self.cold(&subject, &mut table).await?;
+        Ok(table)
+    }
+
+    async fn cold(&self, subject: &Subject, table: &mut String) -> anyhow::Result<()> {
+        let folder = std::env::temp_dir().join(format!("wrkflw-bench-{}", std::process::id()));
+        let kept = || settings().keeping_artifacts(&folder, KEY);
+        let (mut compiled, mut loaded) = (Vec::new(), Vec::new());
+        for _ in 0..self.loads {
+            compiled.push(subject.warm(settings()).await?);
+        }
+        subject.warm(kept()).await?;
+        for _ in 0..self.loads {
+            loaded.push(subject.warm(kept()).await?);
+        }
+        std::fs::remove_dir_all(&folder)?;
+        line(table, "cold load from wasm", &mut compiled, None);
+        line(table, "cold load from artifact", &mut loaded, None);
+        Ok(())
+    }
+}
+
+struct Subject {
+    component: Vec<u8>,
+    pinned: Pinned,
+    config: Json,
+    instance: Instance,
+}
+
+impl Subject {
+    fn new(component: Vec<u8>) -> anyhow::Result<Subject> {
+        let reference = VersionRef {
+            key: "document-approval".into(),
+            version: 1,
+        };
+        Ok(Subject {
+            pinned: Pinned {
+                digest: Digest(Sha256::digest(&component).into()),
+                reference: reference.clone(),
+            },
+            component,
+            config: json("{}")?,
+            instance: instance(reference)?,
+        })
+    }
+
+    async fn ask(&self, sandbox: &Sandbox, question: &Question) -> anyhow::Result<(Duration, u64)> {
+        let facts = Facts {
+            now: NOW.parse()?,
+            tenant: "acme",
+            config: &self.config,
+            instance: &self.instance,
+        };
+        let fetch = async || Ok::<_, Infallible>(self.component.clone());
+        let evaluated = sandbox.ask(&self.pinned, facts, question, fetch).await?;
+        Ok((evaluated.duration, evaluated.fuel))
+    }
+
+    /// How long it takes until a sandbox that knows nothing yet could ask.
+    async fn warm(&self, settings: Settings) -> anyhow::Result<Duration> {
+        let sandbox = Sandbox::new(settings).map_err(anyhow::Error::msg)?;
+        let fetch = async || Ok::<_, Infallible>(self.component.clone());
+        let begun = Instant::now();
+        sandbox.warm(&self.pinned, fetch).await?;
+        Ok(begun.elapsed())
+    }
+}
+
+fn settings() -> Settings {
+    Settings::new(Compiler::InProcess)
+}
+
+fn json(text: &str) -> anyhow::Result<Json> {
+    Json::parse(text).map_err(|error| anyhow::anyhow!("{}", error.detail))
+}
+
+/// A document under its first review, with a task that a reviewer owns.
+fn instance(definition: VersionRef) -> anyhow::Result<Instance> {
+    let at = NOW.parse()?;
+    let task = Task {
+        id: TaskId(uuid::Uuid::from_u128(3)),
+        label: "review".into(),
+        candidates: vec![],
+        form: None,
+        created_at: at,
+        due_at: None,
+        deadlines: vec![],
+        status: TaskStatus::Claimed {
+            owner: "reviewer".into(),
+            claimed_at: at,
+            holding: Default::default(),
+        },
+    };
+    let stay = StateId(uuid::Uuid::from_u128(2));
+    Ok(Instance {
+        id: InstanceId(uuid::Uuid::from_u128(1)),
+        definition,
+        revision: 2,
+        entity: Entity {
+            kind: "document".into(),
+            id: "D-1".into(),
+        },
+        initiator: "author".into(),
+        requesters: vec!["author".into()],
+        status: Status::Running,
+        started_at: at,
+        updated_at: at,
+        predecessor: None,
+        parent: None,
+        data: json(r#"{"title":"A plan"}"#)?,
+        attributes: Default::default(),
+        active: vec![StateInstance {
+            tasks: vec![task],
+            needed: 1,
+            ..StateInstance::new(stay, "Submitted", at)
+        }],
+        waiting: vec![],
+        past: vec![],
+        early: vec![],
+    })
+}
+
+fn questions() -> [(&'static str, Question); 3] {
+    let decision = || Occurrence {
+        state_instance: Some(uuid::Uuid::from_u128(2).to_string()),
+        trigger: "APPROVE".into(),
+        source: Source::Task {
+            task: uuid::Uuid::from_u128(3).to_string(),
+            actor: Actor {
+                id: "reviewer".into(),
+                groups: vec!["reviewers".into()],
+                permissions: vec!["task:act".into()],
+                on_behalf_of: None,
+                stands_in_for: vec![],
+            },
+            comment: Some("fine".into()),
+        },
+        input: Json::empty(),
+    };
+    [
+        ("guard", Question::Guard(decision())),
+        ("transition", Question::Transition(decision())),
+        (
+            "assign",
+            Question::Assign("FinalReview".into(), AssignCause::Entered),
+        ),
+    ]
+}
+
+fn line(table: &mut String, name: &str, took: &mut [Duration], fuel: Option<u64>) {
+    took.sort();
+    let micros = |percent: usize| {
+        let at = took.len().saturating_sub(1) * percent / 100;
+        took.get(at).map_or(0.0, |took| took.as_secs_f64() * 1e6)
+    };
+    let fuel = fuel.map_or_else(String::new, |fuel| fuel.to_string());
+    // A string takes all that is written to it.
+    let _ = writeln!(
+        table,
+        "{name:<24}{:>9}{:>12.1}{:>12.1}{fuel:>12}",
+        took.len(),
+        micros(50),
+        micros(95)
+    );
+}

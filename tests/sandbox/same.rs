@@ -1,0 +1,363 @@
+//! Same facts, same component, same answer: random questions, each asked twice in fresh instances of the code as it
+//! was compiled here, and twice of the code as it was stored. Answer, refusal, failure and fuel are the same four times.
+//!
+//! `WRKFLW_SOAK` set asks ten times as many.
+
+use serde_json::{Value, json as value};
+use wrkflw::domain::answer::{AttributeValue, Principal};
+use wrkflw::domain::ids::{InstanceId, StateId, TaskId};
+use wrkflw::domain::instance::{Decision, Holding, PastState, StateInstance, Task, TaskStatus};
+use wrkflw::sample::DOCUMENT_APPROVAL;
+
+use super::artifacts::Folder;
+use super::*;
+
+/// For each of the guests, which makes ten thousand in all.
+const QUESTIONS: u64 = 3_334;
+const SOAK: u64 = 10;
+
+/// Numbers that look random and are the same on every run: SplitMix64.
+struct Random(u64);
+
+impl Random {
+    fn number(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.number() % bound as u64).expect("below a usize")
+    }
+
+    fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
+        of[self.below(of.len())]
+    }
+
+    fn some<T>(&mut self, max: usize, mut make: impl FnMut(&mut Random) -> T) -> Vec<T> {
+        (0..self.below(max + 1)).map(|_| make(self)).collect()
+    }
+
+    fn text(&mut self) -> String {
+        let characters = [
+            'a', 'Z', '0', ' ', '"', '\\', '/', '\n', 'é', '\u{202e}', '漢', '🙂',
+        ];
+        let text = self.some(24, |random| characters[random.below(characters.len())]);
+        text.into_iter().collect()
+    }
+
+    fn value(&mut self, depth: usize) -> Value {
+        match self.below(if depth == 0 { 5 } else { 7 }) {
+            0 => Value::Null,
+            1 => value!(self.below(2) == 0),
+            2 => value!(self.number() >> 12),
+            3 => value!(self.number() as i32 as f64 / 8.0),
+            4 => value!(self.text()),
+            5 => value!(self.some(4, |random| random.value(depth - 1))),
+            _ => self.object(depth - 1),
+        }
+    }
+
+    fn object(&mut self, depth: usize) -> Value {
+        let members = self.some(4, |random| (random.text(), random.value(depth)));
+        members.into_iter().collect()
+    }
+
+    /// Data or input that the guests read, or that means nothing to them.
+    fn document(&mut self) -> Json {
+        let behaviour = self.one(&BEHAVIOURS);
+        let function = self.one(&["guard", "transition", "assign"]);
+        let users = self.some(3, |random| random.one(&USERS).to_owned());
+        let document = match self.below(4) {
+            0 => self.object(3),
+            1 => value!({ "behaviour": behaviour, "function": function }),
+            2 => value!({
+                "assign": { "offers": [{ "users": users, "groups": ["reviewers"] }], "needed": self.below(4) },
+                "overdue": { "offers": [{ "users": users }], "needed": 1 },
+                "patient": self.below(2) == 0,
+            }),
+            _ => {
+                value!({ "title": self.text(), "reason": self.text(), "amount": self.below(9_999).to_string() })
+            }
+        };
+        json_of(&document)
+    }
+
+    fn moment(&mut self) -> jiff::Timestamp {
+        let millis = i64::try_from(self.number() % 4_000_000_000_000).expect("within a century");
+        jiff::Timestamp::from_millisecond(millis).expect("an instant")
+    }
+
+    fn actor(&mut self) -> Actor {
+        Actor {
+            id: self.one(&USERS).into(),
+            groups: self.some(3, |random| {
+                random.one(&["authors", "reviewers", "approvers"]).into()
+            }),
+            permissions: self.some(2, |random| random.text()),
+            on_behalf_of: (self.below(4) == 0).then(|| self.one(&USERS).into()),
+            stands_in_for: vec![],
+        }
+    }
+
+    fn task(&mut self) -> Task {
+        let owner: String = self.one(&USERS).into();
+        let claimed_at = self.moment();
+        let status = match self.below(4) {
+            0 => TaskStatus::Pending,
+            1 => TaskStatus::Claimed {
+                owner,
+                claimed_at,
+                holding: Holding::default(),
+            },
+            2 => TaskStatus::Cancelled {
+                owner: Some(owner),
+                cancelled_at: claimed_at,
+                reason: None,
+            },
+            _ => TaskStatus::Completed {
+                claimed_at,
+                decision: Decision {
+                    outcome: self.one(&TRIGGERS).into(),
+                    actor: owner.clone(),
+                    on_behalf_of: None,
+                    comment: (self.below(2) == 0).then(|| self.text()),
+                    input: self.document(),
+                    decided_at: self.moment(),
+                },
+                owner,
+            },
+        };
+        Task {
+            id: TaskId(self.id()),
+            label: self.text(),
+            candidates: self.some(2, |random| Principal::Group(random.text())),
+            form: None,
+            created_at: self.moment(),
+            due_at: None,
+            deadlines: vec![],
+            status,
+        }
+    }
+
+    fn id(&mut self) -> Uuid {
+        Uuid::from_u64_pair(self.number(), self.number())
+    }
+
+    fn stay(&mut self) -> StateInstance {
+        let (id, name, at) = (StateId(self.id()), self.one(&STATES), self.moment());
+        StateInstance {
+            tasks: self.some(3, Random::task),
+            needed: u32::try_from(self.below(4)).expect("small"),
+            ..StateInstance::new(id, name, at)
+        }
+    }
+
+    fn instance(&mut self) -> Instance {
+        let mut instance = instance(self.document().as_str());
+        instance.id = InstanceId(self.id());
+        instance.revision = self.number() as u32 >> 1;
+        instance.initiator = self.one(&USERS).into();
+        instance.started_at = self.moment();
+        instance.active = self.some(2, Random::stay);
+        instance.past = self.some(4, |random| PastState {
+            state: random.stay(),
+            left_at: random.moment(),
+            left_by: random.one(&TRIGGERS).into(),
+            actor: (random.below(2) == 0).then(|| random.one(&USERS).into()),
+        });
+        for name in self.some(3, Random::text) {
+            let value = match self.below(3) {
+                0 => AttributeValue::Text(self.text()),
+                1 => AttributeValue::Decimal(self.below(1_000).to_string()),
+                _ => AttributeValue::Boolean(true),
+            };
+            instance.attributes.insert(name, value);
+        }
+        instance
+    }
+
+    fn occurrence(&mut self, instance: &Instance) -> Occurrence {
+        let stay = instance.active.first();
+        let task = stay.and_then(|stay| stay.tasks.first());
+        let source = match self.below(6) {
+            0 => Source::Start(self.actor()),
+            1 => Source::Signal(self.actor()),
+            2 => Source::Deadline,
+            3 => Source::Entry,
+            _ => Source::Task {
+                task: task.map_or_else(|| self.text(), |task| task.id.to_string()),
+                actor: self.actor(),
+                comment: (self.below(2) == 0).then(|| self.text()),
+            },
+        };
+        Occurrence {
+            state_instance: stay.map(|stay| stay.id.to_string()),
+            trigger: self.one(&TRIGGERS).into(),
+            source,
+            input: self.document(),
+        }
+    }
+
+    fn question(&mut self, instance: &Instance) -> Question {
+        match self.below(5) {
+            0 | 1 => Question::Guard(self.occurrence(instance)),
+            2 | 3 => Question::Transition(self.occurrence(instance)),
+            _ => {
+                let cause = match self.below(3) {
+                    0 => AssignCause::Entered,
+                    1 => AssignCause::Migrated,
+                    _ => AssignCause::Overdue {
+                        task: None,
+                        count: 1 + self.below(3) as u32,
+                    },
+                };
+                Question::Assign(self.one(&STATES).into(), cause)
+            }
+        }
+    }
+}
+
+const USERS: [&str; 5] = ["author", "reviewer", "reviewer2", "approver", "nobody"];
+const STATES: [&str; 7] = [
+    "Submitted",
+    "FinalReview",
+    "Rework",
+    "Vote",
+    "Work",
+    "Done",
+    "Nowhere",
+];
+const TRIGGERS: [&str; 8] = [
+    "APPROVE", "REJECT", "SUBMIT", "YES", "NO", "LATE", "GO", "START",
+];
+/// Of the hostile guest: all but those that only wall time ends.
+const BEHAVIOURS: [&str; 20] = [
+    "ok",
+    "deny",
+    "invalid",
+    "echo",
+    "refuse",
+    "attributes",
+    "nan",
+    "remember",
+    "escapes",
+    "spin",
+    "grow",
+    "hoard",
+    "recurse",
+    "nested",
+    "backtrack",
+    "trap",
+    "many_notes",
+    "bad_decimal",
+    "nul",
+    "own_initiator",
+];
+
+fn json_of(value: &Value) -> Json {
+    json(&value.to_string())
+}
+
+/// What must be the same: the answer with its fuel, or the failure.
+async fn told(
+    sandbox: &Sandbox,
+    guest: &(Pinned, &'static [u8]),
+    now: jiff::Timestamp,
+    instance: &Instance,
+    question: &Question,
+) -> Result<(Answer, u64), Cause> {
+    let config = json("{}");
+    let facts = Facts {
+        now,
+        tenant: "acme",
+        config: &config,
+        instance,
+    };
+    let fetch = async || -> Result<Vec<u8>, Infallible> { Ok(guest.1.to_vec()) };
+    let evaluated = sandbox.ask(&guest.0, facts, question, fetch).await;
+    evaluated
+        .map(|evaluation| (evaluation.answer, evaluation.fuel))
+        .map_err(|error| error.cause)
+}
+
+/// Little fuel, so that what burns all of it does not take the test's time; much wall time, on a busy machine.
+fn frugal() -> Settings {
+    Settings {
+        fuel_guard: 1_000_000,
+        fuel_transition: 1_000_000,
+        fuel_assign: 1_000_000,
+        ..settings()
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "how often a test repeats is no setting of the host"
+)]
+fn questions() -> u64 {
+    let soak = std::env::var_os("WRKFLW_SOAK").is_some();
+    QUESTIONS * if soak { SOAK } else { 1 }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn ten_thousand_random_questions_have_one_answer_each() {
+    let folder = Folder::new("same");
+    let guests = [DOCUMENT_APPROVAL, guests::hostile(), guests::committee()]
+        .map(|component| (pinned(component), component));
+    let keeping =
+        Sandbox::new(frugal().keeping_artifacts(folder.path(), [7; 32])).expect("a sandbox");
+    for (pinned, component) in &guests {
+        let fetch = async || Ok::<_, Infallible>(component.to_vec());
+        keeping
+            .warm(pinned, fetch)
+            .await
+            .expect("compiled and kept");
+    }
+    let compiled = Sandbox::new(frugal()).expect("a sandbox");
+    let stored =
+        Sandbox::new(frugal().keeping_artifacts(folder.path(), [7; 32])).expect("a sandbox");
+    for (pinned, _) in &guests {
+        let fetch = async || Err::<Vec<u8>, _>("it is to be loaded from its artifact");
+        stored.warm(pinned, fetch).await.expect("loaded");
+    }
+    let mut work = tokio::task::JoinSet::new();
+    let workers = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    for worker in 0..workers {
+        let (compiled, stored, guests) = (compiled.clone(), stored.clone(), guests.clone());
+        work.spawn(async move {
+            let (mut answered, mut failed) = (0_u64, 0_u64);
+            for number in (worker..questions()).step_by(workers as usize) {
+                for guest in &guests {
+                    let mut random = Random(number);
+                    let (now, instance) = (random.moment(), random.instance());
+                    let question = random.question(&instance);
+                    let first = told(&compiled, guest, now, &instance, &question).await;
+                    for sandbox in [&compiled, &stored, &stored] {
+                        let again = told(sandbox, guest, now, &instance, &question).await;
+                        assert_eq!(
+                            first, again,
+                            "question {number}: {question:?} about {instance:?}"
+                        );
+                    }
+                    match first {
+                        Ok(_) => answered += 1,
+                        Err(_) => failed += 1,
+                    }
+                }
+            }
+            (answered, failed)
+        });
+    }
+    let counts = work.join_all().await;
+    let answered: u64 = counts.iter().map(|(answered, _)| answered).sum();
+    let failed: u64 = counts.iter().map(|(_, failed)| failed).sum();
+    assert_eq!(answered + failed, 3 * questions());
+    // Both ways to end were well tried.
+    assert!(
+        answered > questions() && failed > questions() / 20,
+        "{answered} answered, {failed} failed"
+    );
+}

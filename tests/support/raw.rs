@@ -1,0 +1,183 @@
+//! Components written by hand, for what no compiler of an honest language lets through.
+//!
+//! `tests/guests/raw.wat` is a small flow that behaves; a [`Raw`] puts code into it where it is to misbehave. The
+//! answers are laid out here as the canonical ABI wants them, since code in text form is no place for that.
+
+use std::fmt::Write as _;
+
+use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata, metadata};
+
+use super::guests;
+
+const FLOW: &str = include_str!("../guests/raw.wat");
+/// Where the data stands in the guest's memory.
+const BASE: u32 = 0x8000;
+const PAGE_BYTES: u32 = 0x1_0000;
+
+/// A flow in text form, and where it misbehaves: each member is code that runs before the honest answer is given.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Raw<'a> {
+    /// Limits of the memory in pages; eight when empty.
+    pub(crate) memory: &'a str,
+    /// Further definitions of the module.
+    pub(crate) also: &'a str,
+    pub(crate) realloc: &'a str,
+    pub(crate) describe: &'a str,
+    pub(crate) guard: &'a str,
+    pub(crate) transition: &'a str,
+    /// Runs when the host has taken over the answer of `transition`.
+    pub(crate) after: &'a str,
+}
+
+impl Raw<'_> {
+    /// The component, ready to be published.
+    pub(crate) fn component(&self) -> Vec<u8> {
+        let mut module = self.module();
+        let metadata = metadata::decode(guests::hostile_module());
+        let (_, contract) = metadata.expect("a guest built with its contract");
+        embed_component_metadata(
+            &mut module,
+            &contract.resolve,
+            contract.world,
+            StringEncoding::UTF8,
+        )
+        .expect("a module with its contract");
+        ComponentEncoder::default()
+            .validate(true)
+            .module(&module)
+            .and_then(|mut encoder| encoder.encode())
+            .expect("a component")
+    }
+
+    fn module(&self) -> Vec<u8> {
+        let mut data = Data::default();
+        let described = data.description();
+        let verdict = data.words(&[0; 5]);
+        let plan = data.plan();
+        let assignment = data.assignment();
+        assert!(data.0.len() < (PAGE_BYTES - BASE) as usize, "too much data");
+        let mut text = FLOW.to_owned();
+        for (place, filling) in [
+            (
+                "memory",
+                if self.memory.is_empty() {
+                    "8"
+                } else {
+                    self.memory
+                },
+            ),
+            ("described", &described.to_string()),
+            ("verdict", &verdict.to_string()),
+            ("plan", &plan.to_string()),
+            ("assignment", &assignment.to_string()),
+            ("data", &data.escaped()),
+            ("also", self.also),
+            ("realloc", self.realloc),
+            ("describe", self.describe),
+            ("guard", self.guard),
+            ("transition", self.transition),
+            ("after", self.after),
+        ] {
+            text = text.replace(&format!("{{{{{place}}}}}"), filling);
+        }
+        wat::parse_str(&text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    }
+}
+
+/// Static data of a guest, as it grows.
+#[derive(Default)]
+struct Data(Vec<u8>);
+
+impl Data {
+    fn here(&self) -> u32 {
+        BASE + u32::try_from(self.0.len()).expect("less than a page")
+    }
+
+    /// The address of these words, little-endian.
+    fn words(&mut self, words: &[u32]) -> u32 {
+        let at = self.here();
+        for word in words {
+            self.0.extend(word.to_le_bytes());
+        }
+        at
+    }
+
+    /// Address and length of a text; what follows is aligned again.
+    fn text(&mut self, text: &str) -> [u32; 2] {
+        let at = self.here();
+        self.0.extend(text.as_bytes());
+        self.0.resize(self.0.len().next_multiple_of(8), 0);
+        [at, u32::try_from(text.len()).expect("a short text")]
+    }
+
+    /// `result<definition, list<violation>>`.
+    fn description(&mut self) -> u32 {
+        let [work, done, go, outcome] = ["Work", "Done", "GO", "DONE"].map(|text| self.text(text));
+        let state = |name: [u32; 2], kind: [u32; 3]| {
+            let [at, length] = name;
+            let [case, a, b] = kind;
+            [at, length, at, length, case, a, b, 0]
+        };
+        let task = state(work, [0, 0, 0]);
+        let end = state(done, [4, outcome[0], outcome[1]]);
+        let states = self.words(&[task, end].concat());
+        let targets = self.words(&done);
+        let by_decision = 1;
+        let way = [
+            work[0],
+            work[1],
+            go[0],
+            go[1],
+            targets,
+            1,
+            by_decision,
+            0,
+            0,
+            0,
+        ];
+        let ways = self.words(&way);
+        let (nobody, no_schema, no_attributes) = ([0, 0], [0, 0, 0], [0, 0]);
+        let ok = [0];
+        self.words(
+            &[
+                &ok[..],
+                &work,
+                &nobody,
+                &[states, 2, ways, 1],
+                &no_schema,
+                &no_attributes,
+            ]
+            .concat(),
+        )
+    }
+
+    /// `result<plan, reason>`, with room for a list of notes at its end.
+    fn plan(&mut self) -> u32 {
+        let done = self.text("Done");
+        let enter = self.words(&done);
+        let mut words = vec![0, 1, enter, 1];
+        words.resize(15, 0);
+        self.words(&words)
+    }
+
+    fn assignment(&mut self) -> u32 {
+        let [label, group] = ["work", "reviewers"].map(|text| self.text(text));
+        let of_group = 1;
+        let candidates = self.words(&[of_group, group[0], group[1]]);
+        let mut offer = vec![label[0], label[1], candidates, 1];
+        offer.resize(12, 0);
+        let offers = self.words(&offer);
+        let needed = 1;
+        let mut words = vec![offers, 1, needed];
+        words.resize(11, 0);
+        self.words(&words)
+    }
+
+    fn escaped(&self) -> String {
+        let mut text = String::new();
+        for byte in &self.0 {
+            write!(text, "\\{byte:02x}").expect("a string takes all");
+        }
+        text
+    }
+}
