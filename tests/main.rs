@@ -2,6 +2,7 @@
 
 mod api;
 mod audit;
+mod chaos;
 mod errands;
 mod flow;
 mod hazards;

@@ -182,6 +182,7 @@ impl Engine {
             return replay(reply, key).map(Attempt::Finished);
         }
         let ground = ground?;
+        crate::fault::point("command.loaded");
         observation.saw(
             &ground.version.reference,
             ground.stored.as_ref().map(|stored| &stored.instance),
@@ -242,6 +243,7 @@ impl Engine {
             signal: request.command.signal().map(str::to_owned),
             done: request.job.into_iter().collect(),
         };
+        crate::fault::point("command.judged");
         self.settle(request, change, rendered, doubts).await
     }
 
@@ -348,6 +350,7 @@ impl Engine {
         };
         match verdict {
             Verdict::Applied => {
+                crate::fault::point("command.committed");
                 self.announce();
                 if leaves_work(&change) {
                     self.0.work.notify_one();
@@ -356,6 +359,7 @@ impl Engine {
                 for task in change.after.active.iter().flat_map(|state| &state.tasks) {
                     self.0.tasks.insert((tenant, task.id), instance).await;
                 }
+                crate::fault::point("command.announced");
                 Ok(Attempt::Finished(Reply {
                     rendered,
                     replayed: false,

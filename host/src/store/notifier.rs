@@ -192,6 +192,7 @@ impl Reading {
     ) -> Result<(), StoreError> {
         self.notify(notifications).await?;
         self.deliver(deliveries, at).await?;
+        crate::fault::point("notifier.written");
         sqlx::query!(
             "update notifier_cursor set epoch = $2, xid = $3::bigint::text::xid8, pos = $4, moved_at = $5 where tenant_id = $1",
             self.tenant.0,

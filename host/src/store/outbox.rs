@@ -242,6 +242,7 @@ impl Claim {
                 missing,
             });
         }
+        crate::fault::point("relay.deleted");
         sqlx::query!(
             "update outbox_lane set floor = greatest(floor, $2), polled_at = clock_timestamp(), failures = 0, last_error = null
              where lane = $1",
