@@ -126,10 +126,11 @@ async fn the_network_fails() {
         load.moment().await;
         let trouble = [Trouble::Lost, Trouble::Cut, Trouble::Still, Trouble::Slow][round % 4];
         let networks = [&field.to_postgres, &field.to_kafka];
-        let hit: &[&Proxy] = match dice.below(3) {
-            0 => &networks[..1],
-            1 => &networks[1..],
-            _ => &networks,
+        // Every kind of trouble befalls all of it first, then parts of it.
+        let hit: &[&Proxy] = match (round / 4) % 3 {
+            0 => &networks,
+            1 => &networks[..1],
+            _ => &networks[1..],
         };
         let pause = Duration::from_millis(dice.below(2_000) as u64);
         weather(hit, trouble, pause).await;
