@@ -105,6 +105,13 @@ impl Proxy {
         });
     }
 
+    /// Tells both sides of the connections that were lost, as their kernels do in the end.
+    pub(crate) fn tell(&self) {
+        self.weather.send_modify(|weather| {
+            weather.cut_below = weather.cut_below.max(weather.lost_below);
+        });
+    }
+
     /// Loses every open connection for good, as a firewall that forgot them: neither side is told. New ones are sound.
     pub(crate) fn lose(&self) {
         let count = *self.accepted.borrow();

@@ -8,8 +8,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use sqlx::{PgPool, Postgres, Transaction};
+use sqlx::{Postgres, Transaction};
 
+use super::pool::{Pool, within};
 use crate::domain::cloudevent::PublicEntry;
 use crate::domain::ids::{InstanceId, TenantId, VersionRef};
 use crate::domain::instance::Entity;
@@ -37,7 +38,7 @@ pub enum OutboxError {
 /// The outbox, through connections that run as the relay's role.
 #[derive(Debug, Clone)]
 pub struct Outbox {
-    pool: PgPool,
+    pool: Pool,
 }
 
 /// From where a claim reads.
@@ -113,12 +114,16 @@ pub struct Claim {
 
 impl Outbox {
     /// `pool`'s connections run as the relay's role.
-    pub fn new(pool: PgPool) -> Outbox {
+    pub(super) fn new(pool: Pool) -> Outbox {
         Outbox { pool }
     }
 
     /// Holds the lane that waits longest for its turn, if any has events; None if none has.
     pub async fn claim(&self, reach: Reach) -> Result<Option<Claim>, OutboxError> {
+        within(self.claim_one(reach)).await
+    }
+
+    async fn claim_one(&self, reach: Reach) -> Result<Option<Claim>, OutboxError> {
         let mut transaction = self.pool.begin().await?;
         let lane = sqlx::query!(
             r#"
@@ -216,7 +221,11 @@ impl Outbox {
 
 impl Claim {
     /// Deletes what was acknowledged, parks what was refused, and gives the lane back, all at once.
-    pub async fn settle(mut self, settlement: Settlement) -> Result<(), OutboxError> {
+    pub async fn settle(self, settlement: Settlement) -> Result<(), OutboxError> {
+        within(self.settled(settlement)).await
+    }
+
+    async fn settled(mut self, settlement: Settlement) -> Result<(), OutboxError> {
         let Settlement {
             acknowledged,
             parked,
@@ -257,7 +266,7 @@ impl Claim {
 
     /// Gives the lane back unchanged.
     pub async fn release(self) -> Result<(), OutboxError> {
-        self.transaction.rollback().await?;
+        within(self.transaction.rollback()).await?;
         Ok(())
     }
 

@@ -1,24 +1,25 @@
 //! Connections, one pool per role. Every connection gives up its login's rights for those of its role at once.
 
 use std::str::FromStr;
-use std::time::Duration;
 
 use sqlx::migrate::Migrator;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{Connection, PgConnection, PgPool};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{Connection, PgConnection};
 
 use super::StoreError;
 use super::outbox::Outbox;
+use super::pool::{Pool, within};
 use crate::domain::ids::TenantId;
 
 /// The migrations that this host was built with.
 static MIGRATIONS: Migrator = sqlx::migrate!("../migrations");
 
-/// How long a caller waits for a free connection.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a statement of the writer waits for a row that another session holds, in milliseconds. Callers look
 /// again until their own time is over, so a row that is held for long costs them no connection for ever.
 const LOCK_TIMEOUT_MS: &str = "2000";
+/// How long a transaction of the writer may be silent, in milliseconds: then its host is taken for gone, and the rows
+/// that it held are free.
+const SILENT_MAX_MS: &str = "60000";
 
 /// How many connections each role may open.
 #[derive(Debug, Clone, Copy)]
@@ -43,10 +44,10 @@ impl Default for PoolSizes {
 #[derive(Debug, Clone)]
 pub struct Store {
     /// Writes, and reads what commands need; its statements name the tenant.
-    pub(super) writer: PgPool,
+    pub(super) writer: Pool,
     /// Answers queries; sees the tenant that its connection was set to.
-    pub(super) reader: PgPool,
-    relay: PgPool,
+    pub(super) reader: Pool,
+    relay: Pool,
 }
 
 impl Store {
@@ -62,6 +63,7 @@ impl Store {
         let writer = options.clone().options([
             ("plan_cache_mode", "force_generic_plan"),
             ("lock_timeout", LOCK_TIMEOUT_MS),
+            ("idle_in_transaction_session_timeout", SILENT_MAX_MS),
             ("enable_seqscan", "off"),
             ("enable_hashjoin", "off"),
             ("enable_mergejoin", "off"),
@@ -71,9 +73,9 @@ impl Store {
             .clone()
             .options([("plan_cache_mode", "force_custom_plan")]);
         Ok(Store {
-            writer: pool(writer, "set role wrkflw_writer", sizes.writer),
-            reader: pool(reader, "set role wrkflw_reader", sizes.reader),
-            relay: pool(options, "set role wrkflw_relay", sizes.relay),
+            writer: Pool::open(writer, "set role wrkflw_writer", sizes.writer),
+            reader: Pool::open(reader, "set role wrkflw_reader", sizes.reader),
+            relay: Pool::open(options, "set role wrkflw_relay", sizes.relay),
         })
     }
 
@@ -107,12 +109,11 @@ impl Store {
         tenant: TenantId,
     ) -> Result<sqlx::pool::PoolConnection<sqlx::Postgres>, StoreError> {
         let mut connection = self.reader.acquire().await?;
-        sqlx::query_scalar!(
+        let setting = sqlx::query_scalar!(
             "select set_config('wrkflw.tenant', $1, false)",
             tenant.to_string()
-        )
-        .fetch_one(&mut *connection)
-        .await?;
+        );
+        within(setting.fetch_one(&mut *connection)).await?;
         Ok(connection)
     }
 
@@ -123,7 +124,10 @@ impl Store {
 
     /// Connections in use and idle, per role.
     pub fn usage(&self) -> [(&'static str, u32, usize); 3] {
-        let of = |role, pool: &PgPool| (role, pool.size(), pool.num_idle());
+        let of = |role, pool: &Pool| {
+            let (open, idle) = pool.usage();
+            (role, open, idle)
+        };
         [
             of("writer", &self.writer),
             of("reader", &self.reader),
@@ -135,20 +139,6 @@ impl Store {
     pub async fn close(&self) {
         tokio::join!(self.writer.close(), self.reader.close(), self.relay.close());
     }
-}
-
-fn pool(options: PgConnectOptions, set_role: &'static str, size: u32) -> PgPool {
-    PgPoolOptions::new()
-        .max_connections(size)
-        .acquire_timeout(ACQUIRE_TIMEOUT)
-        .test_before_acquire(false)
-        .after_connect(move |connection, _| {
-            Box::pin(async move {
-                sqlx::query(set_role).execute(connection).await?;
-                Ok(())
-            })
-        })
-        .connect_lazy_with(options)
 }
 
 /// No such table, no such role, or no right to read it: all of them say that no migration was here.
