@@ -1,6 +1,6 @@
 //! Chance that can be thrown again: the same seed gives the same throws.
 
-/// SplitMix64.
+/// A counter that is mixed well: `SplitMix64`.
 #[derive(Debug, Clone)]
 pub(super) struct Dice(u64);
 

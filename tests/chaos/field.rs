@@ -147,19 +147,25 @@ impl Field {
     pub(super) async fn death(&self, host: usize, patience: Duration) -> Option<i32> {
         let deadline = Instant::now() + patience;
         loop {
-            let mut slot = self.hosts[host].lock().expect("a lock");
-            let ended = slot.as_mut().expect("a host").ended();
-            if let Some(status) = ended {
+            if let Some(status) = self.ended(host) {
                 self.urls.set(host, None);
-                slot.take();
                 return Some(status.signal().unwrap_or_default());
             }
-            drop(slot);
             if Instant::now() >= deadline {
                 return None;
             }
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
+    }
+
+    /// How a host ended by itself, if it has; its place is free then.
+    fn ended(&self, host: usize) -> Option<ExitStatus> {
+        let mut slot = self.hosts[host].lock().expect("a lock");
+        let ended = slot.as_mut().expect("a host").ended();
+        if ended.is_some() {
+            slot.take();
+        }
+        ended
     }
 
     fn log(&self, host: usize) -> PathBuf {
@@ -181,6 +187,8 @@ impl Field {
             ("WRKFLW_SEAL_KEYS", SEAL_KEY),
             ("WRKFLW_ARTIFACT_KEY", ARTIFACT_KEY),
             ("WRKFLW_REQUEST_SECONDS_MAX", "5"),
+            // Crashes are tried here, not how fast flow logic is on a busy machine.
+            ("WRKFLW_GUEST_DEADLINE_MS", "20000"),
             ("WRKFLW_WEBHOOK_ALLOW_PRIVATE", "true"),
         ] {
             command.env(name, value);

@@ -136,7 +136,7 @@ impl Load {
     /// Lets so many actors begin.
     pub(super) fn begin(field: &Field, actors: usize) -> Load {
         let seed = Dice::seed();
-        println!("seed {seed}");
+        eprintln!("seed {seed}");
         let shared = Shared::new(field);
         let mut working = JoinSet::new();
         for number in 0..actors {
@@ -162,12 +162,12 @@ impl Load {
     /// Waits until so many more commands are accepted.
     async fn accepted(&mut self, more: u64) {
         let mut accepted = self.shared.accepted.subscribe();
-        let wanted = *accepted.borrow() + more;
-        let waiting = tokio::time::timeout(PATIENCE, accepted.wait_for(|count| *count >= wanted));
+        let goal = *accepted.borrow() + more;
+        let waiting = tokio::time::timeout(PATIENCE, accepted.wait_for(|count| *count >= goal));
         tokio::select! {
             waited = waiting => {
                 let count = *self.shared.accepted.borrow();
-                assert!(waited.is_ok(), "nothing goes on: {count} commands were accepted, not {wanted}");
+                assert!(waited.is_ok(), "nothing goes on: {count} commands were accepted, not {goal}");
             }
             Some(Err(error)) = self.actors.join_next() => panic!("an actor gave up: {error}"),
         }

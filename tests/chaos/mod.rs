@@ -46,7 +46,7 @@ async fn close(field: Field, load: Load, what: &str) -> checker::Counts {
     field.forget_leases().await;
     let (client, journal) = load.close().await;
     let counts = checker::check(&field, &client, &journal).await;
-    println!("{what}:\n{counts}");
+    eprintln!("{what}:\n{counts}");
     assert!(counts.accepted > 0, "nothing was tried");
     counts
 }
@@ -136,7 +136,9 @@ async fn the_network_fails() {
         weather(hit, trouble, pause).await;
         // Hosts get over it by themselves, before the kernel tells them what it lost.
         load.moment().await;
-        hit.iter().for_each(|network| network.tell());
+        for network in hit {
+            network.tell();
+        }
     }
     close(field, load, &format!("network failed {troubles} times")).await;
 }

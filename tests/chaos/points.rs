@@ -287,11 +287,11 @@ async fn a_host_dies_at_every_point() {
     let journal: Vec<Settled> = shared.journal();
     let counts = checker::check(&field, &shared.client, &journal).await;
     let (posted, repeated) = delivered(&field, &receiver.rest()).await;
-    println!(
+    eprintln!(
         "hosts that died at {deaths} places, {} points:\n{counts}",
         POINTS.len()
     );
-    println!("  {posted} webhooks delivered, {repeated} of them equal repetitions");
+    eprintln!("  {posted} webhooks delivered, {repeated} of them equal repetitions");
     assert!(counts.in_doubt > 0, "no command was in doubt");
 }
 

@@ -23,10 +23,6 @@ pub(crate) struct Running {
 /// The program with these arguments, and with nothing of the developer's settings.
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "what the developer set is kept from the program"
-    )]
     let set = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     for name in set.filter(|name| name.starts_with("WRKFLW_")) {
         command.env_remove(name);

@@ -243,7 +243,6 @@ impl Engine {
             signal: request.command.signal().map(str::to_owned),
             done: request.job.into_iter().collect(),
         };
-        crate::fault::point("command.judged");
         self.settle(request, change, rendered, doubts).await
     }
 
@@ -332,6 +331,7 @@ impl Engine {
         doubts: &mut Vec<Doubt>,
     ) -> Result<Attempt, Error> {
         let (tenant, instance, command) = (change.tenant, change.after.id, change.command);
+        crate::fault::point("command.judged");
         let results = self.0.store.commit(&[&change]).await;
         let verdict = match results
             .and_then(|results| results.into_iter().next().unwrap_or(Ok(Verdict::Stale)))

@@ -72,7 +72,7 @@ impl Store {
         limit: i64,
         round: Timestamp,
     ) -> Result<Option<Reading>, StoreError> {
-        within(self.next_reading(limit, round)).await
+        within(Box::pin(self.next_reading(limit, round))).await
     }
 
     async fn next_reading(

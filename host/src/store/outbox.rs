@@ -120,7 +120,7 @@ impl Outbox {
 
     /// Holds the lane that waits longest for its turn, if any has events; None if none has.
     pub async fn claim(&self, reach: Reach) -> Result<Option<Claim>, OutboxError> {
-        within(self.claim_one(reach)).await
+        within(Box::pin(self.claim_one(reach))).await
     }
 
     async fn claim_one(&self, reach: Reach) -> Result<Option<Claim>, OutboxError> {
