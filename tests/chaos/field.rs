@@ -188,7 +188,7 @@ impl Field {
             ("WRKFLW_ARTIFACT_KEY", ARTIFACT_KEY),
             ("WRKFLW_REQUEST_SECONDS_MAX", "5"),
             // Crashes are tried here, not how fast flow logic is on a busy machine.
-            ("WRKFLW_GUEST_DEADLINE_MS", "20000"),
+            ("WRKFLW_GUEST_DEADLINE_MS", "2000"),
             ("WRKFLW_WEBHOOK_ALLOW_PRIVATE", "true"),
         ] {
             command.env(name, value);
