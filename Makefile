@@ -1,7 +1,7 @@
 # The commands of everyday work. Each installs what it lacks; scripts/ has the how.
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build test check fmt lint deny doc sqlx kafka setup
+.PHONY: help dev build test soak check fmt lint deny doc sqlx kafka setup
 
 # Queries compile by the committed metadata; only `make sqlx` and `make lint` ask a database.
 export SQLX_OFFLINE = true
@@ -19,6 +19,9 @@ build: ## Build the release binary
 
 test: ## Check and test everything, with a PostgreSQL and a Kafka of its own
 	@scripts/test.sh
+
+soak: ## The tests of crashes for long: hosts, PostgreSQL, Kafka and the network between
+	@WRKFLW_SOAK=1 TEST_ARGS='--test all chaos:: -- --nocapture --test-threads 1 $(ARGS)' scripts/test.sh setup test
 
 check: ## All of `make test` but the tests
 	@scripts/test.sh setup fmt lint deny doc

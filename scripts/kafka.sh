@@ -11,7 +11,8 @@
 # DIR (default ./.kafka) holds everything the broker writes, and survives stop,
 # kill and start. PORT is that of DIR's last start, else 9092; 0 takes a free
 # one. The port after it is the controller's. With KAFKA_OWNER_PID set, the
-# broker ends when that process does. Needs Java 17 and Maven.
+# broker ends when that process does. With KAFKA_ADVERTISED_PORT set, it sends its
+# clients to that port, behind which somebody must lead to it. Needs Java 17 and Maven.
 set -euo pipefail
 
 version=${KAFKA_VERSION:-4.1.0}
@@ -99,7 +100,7 @@ settings() {
 process.roles=broker,controller
 node.id=1
 listeners=PLAINTEXT://127.0.0.1:$2,CONTROLLER://127.0.0.1:$(($2 + 1))
-advertised.listeners=PLAINTEXT://127.0.0.1:$2
+advertised.listeners=PLAINTEXT://127.0.0.1:${KAFKA_ADVERTISED_PORT:-$2}
 controller.listener.names=CONTROLLER
 controller.quorum.voters=1@127.0.0.1:$(($2 + 1))
 log.dirs=$1/data

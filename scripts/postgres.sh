@@ -6,8 +6,11 @@
 #   postgres.sh stop  DIR    stop it
 #
 # It listens on a Unix socket in DIR alone, trusts whoever may enter DIR, and
-# does not sync to disk: fast, and nothing to keep data in. Started as root, it
-# runs as `postgres` (or `nobody`), which must be able to reach DIR.
+# does not sync to disk: fast, and nothing to keep data in. With PG_DURABLE set it
+# keeps what it acknowledged, as a server for production does. With PG_OWNER_PID
+# set it ends when that process does. Started as root, it runs as `postgres` (or
+# `nobody`), which must be able to reach DIR. `stop` is a crash: the next start
+# recovers.
 set -euo pipefail
 
 start_seconds_max=60
@@ -47,18 +50,29 @@ start() {
   fi
   as_server "$bin/pg_ctl" start -D "$dir/data" -w -t "$start_seconds_max" -l "$dir/postgres.log" >"$dir/pg_ctl.log" 2>&1 8>&- 9>&- ||
     { tail -20 "$dir/pg_ctl.log" "$dir/postgres.log" >&2; fail "the server did not start"; }
+  end_with_owner "$dir"
   echo "postgres://postgres@localhost/postgres?host=$dir"
 }
 
+end_with_owner() {
+  local owner=${PG_OWNER_PID:-} server
+  [ -n "$owner" ] || return 0
+  server=$(head -1 "$1/data/postmaster.pid")
+  setsid bash -c 'while kill -0 "$1" 2>/dev/null && kill -0 "$2" 2>/dev/null; do sleep 1; done; kill -QUIT "$2" 2>/dev/null' \
+    postgres-owner-watch "$owner" "$server" >/dev/null 2>&1 </dev/null &
+}
+
 settings() {
+  local keeps=off
+  [ -z "${PG_DURABLE:-}" ] || keeps=on
   cat <<CONF
 listen_addresses = ''
 unix_socket_directories = '$1'
 max_connections = 300
 shared_buffers = 128MB
-fsync = off
-synchronous_commit = off
-full_page_writes = off
+fsync = $keeps
+synchronous_commit = $keeps
+full_page_writes = $keeps
 max_wal_size = 2GB
 autovacuum_naptime = 10min
 log_min_messages = warning

@@ -3,6 +3,7 @@
 mod access;
 mod api;
 mod audit;
+mod chaos;
 mod errands;
 mod faults;
 mod flow;

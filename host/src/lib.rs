@@ -18,6 +18,7 @@
 //! | [`diagram`], [`asyncapi`] | drawings and documents | domain |
 //! | [`cli`], [`config`], [`roles`] | the program: commands, settings, what roles permit | all |
 //! | [`clock`], [`telemetry`] | time, ids and random bytes; logs and metrics | clock |
+//! | [`fault`] | places at which a test build may be told to die | nothing |
 //! | [`sample`] | the component of the sample flow, made by the build | nothing |
 //!
 //! # The way of a command
@@ -44,6 +45,7 @@ pub mod config;
 pub mod diagram;
 pub mod domain;
 pub mod engine;
+pub mod fault;
 pub mod http;
 pub mod outbox;
 pub mod roles;

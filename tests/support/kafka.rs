@@ -58,14 +58,24 @@ pub(crate) async fn create_topic(
 pub(crate) struct OwnBroker {
     dir: PathBuf,
     address: String,
+    advertised: Option<u16>,
 }
 
 impl OwnBroker {
     /// Starts an empty broker on a free port.
     pub(crate) async fn start() -> Self {
+        Self::start_behind(None).await
+    }
+
+    /// Starts one that sends its clients to another port, behind which the test leads to it.
+    pub(crate) async fn start_behind(advertised: Option<u16>) -> Self {
         let dir = env::temp_dir().join(format!("wrkflw-kafka-{}", super::unique()));
-        let address = run(&dir, "start", &["0"]).await;
-        Self { dir, address }
+        let address = run(&dir, "start", &["0"], advertised).await;
+        Self {
+            dir,
+            address,
+            advertised,
+        }
     }
 
     pub(crate) fn address(&self) -> &str {
@@ -74,18 +84,18 @@ impl OwnBroker {
 
     /// Ends the broker in good order.
     pub(crate) async fn stop(&self) {
-        run(&self.dir, "stop", &[]).await;
+        run(&self.dir, "stop", &[], self.advertised).await;
     }
 
     /// Ends it as a crash would.
     pub(crate) async fn kill(&self) {
-        run(&self.dir, "kill", &[]).await;
+        run(&self.dir, "kill", &[], self.advertised).await;
     }
 
     /// Starts it again where it was.
     pub(crate) async fn start_again(&self) {
         assert_eq!(
-            run(&self.dir, "start", &[]).await,
+            run(&self.dir, "start", &[], self.advertised).await,
             self.address,
             "clients know the broker by its address"
         );
@@ -94,7 +104,7 @@ impl OwnBroker {
 
 impl Drop for OwnBroker {
     fn drop(&mut self) {
-        let killed = command(&self.dir, "kill", &[]).into_std().status();
+        let killed = command(&self.dir, "kill", &[], None).into_std().status();
         if !killed.is_ok_and(|status| status.success()) {
             eprintln!("the broker in {} did not end", self.dir.display());
         }
@@ -104,7 +114,7 @@ impl Drop for OwnBroker {
     }
 }
 
-fn command(dir: &Path, verb: &str, arguments: &[&str]) -> Command {
+fn command(dir: &Path, verb: &str, arguments: &[&str], advertised: Option<u16>) -> Command {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/kafka.sh");
     let mut command = Command::new(script);
     command
@@ -113,12 +123,15 @@ fn command(dir: &Path, verb: &str, arguments: &[&str]) -> Command {
         .args(arguments)
         .stdin(Stdio::null());
     command.env("KAFKA_OWNER_PID", std::process::id().to_string());
+    if let Some(port) = advertised {
+        command.env("KAFKA_ADVERTISED_PORT", port.to_string());
+    }
     command
 }
 
 /// Runs the script without blocking the test's runtime, on which a host may be at work. Returns what it printed.
-async fn run(dir: &Path, verb: &str, arguments: &[&str]) -> String {
-    let output: Output = command(dir, verb, arguments)
+async fn run(dir: &Path, verb: &str, arguments: &[&str], advertised: Option<u16>) -> String {
+    let output: Output = command(dir, verb, arguments, advertised)
         .output()
         .await
         .expect("the script can be run");

@@ -3,7 +3,10 @@
 pub(crate) mod app;
 pub(crate) mod guests;
 pub(crate) mod kafka;
+pub(crate) mod own_postgres;
 pub(crate) mod postgres;
+pub(crate) mod program;
+pub(crate) mod proxy;
 pub(crate) mod raw;
 pub(crate) mod receiver;
 

@@ -335,6 +335,7 @@ impl Hands {
             }
             (Ok(()), None) => unreachable!("what is done has an outcome"),
         };
+        crate::fault::point("batch.item_done");
         tally(KIND, matches!(outcome, Outcome::Done { .. }));
         self.store.settle_item(batch, instance, &outcome, now).await
     }

@@ -69,6 +69,7 @@ impl Engine {
             };
             return self.act(job.tenant, command, Some(job.id)).await;
         }
+        crate::fault::point("child.started");
         match self.parent(job, state, id).await? {
             Parent::Gone => self.act(job.tenant, cancel(id), None).await,
             Parent::Waits(_) | Parent::Rests => Ok(()),

@@ -183,6 +183,7 @@ impl Engine {
             return replay(reply, key).map(Attempt::Finished);
         }
         let ground = ground?;
+        crate::fault::point("command.loaded");
         observation.saw(
             &ground.version.reference,
             ground.stored.as_ref().map(|stored| &stored.instance),
@@ -332,6 +333,7 @@ impl Engine {
         history: &mut History,
     ) -> Result<Attempt, Error> {
         let (instance, command) = (change.after.id, change.command);
+        crate::fault::point("command.judged");
         match self.0.writer.commit(change, history.held).await? {
             Ok(Verdict::Applied) => Ok(Attempt::Finished(Reply {
                 rendered,

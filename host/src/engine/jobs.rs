@@ -127,6 +127,7 @@ impl Jobs {
         if free > 0 {
             let claimed = hands.store.claim_jobs(now, lease, free).await?;
             for job in claimed {
+                crate::fault::point("job.claimed");
                 jobs.spawn(hands.clone().job(job));
             }
             if jobs.len() < JOBS_MAX {
@@ -137,6 +138,7 @@ impl Jobs {
         let free = self::free(rechecks, RECHECKS_MAX);
         if free > 0 {
             for recheck in hands.store.claim_rechecks(now, lease, free).await? {
+                crate::fault::point("recheck.claimed");
                 rechecks.spawn(hands.clone().recheck(recheck));
             }
             if rechecks.len() < RECHECKS_MAX {
@@ -159,6 +161,7 @@ impl Jobs {
             let claimed = hands.store.claim_batch(now, lease, BATCH_ITEMS).await?;
             let Some(batch) = claimed else { break };
             if !batch.items.is_empty() {
+                crate::fault::point("batch.claimed");
                 batches.spawn(hands.clone().batch(batch));
                 break;
             }
@@ -188,6 +191,7 @@ impl Hands {
         metrics::histogram!("wrkflw_job_lateness_seconds").record(late.as_secs_f64());
         let result = guarded(self.lease, self.perform.job(&job)).await;
         tally(&job.kind, result.is_ok());
+        crate::fault::point("job.done");
         let settled = match result {
             Ok(()) => self.store.finish_job(&job).await,
             Err(error) => {

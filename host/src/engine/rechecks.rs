@@ -95,6 +95,7 @@ impl Hands {
                 Ok(ControlFlow::Break(()))
             }
             (None, None) => {
+                crate::fault::point("recheck.walked");
                 self.end(walk).await?;
                 tally(KIND, true);
                 Ok(ControlFlow::Break(()))

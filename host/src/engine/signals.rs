@@ -109,6 +109,7 @@ impl Engine {
             return Err(Rejection::not_now("limit_reached", message).into());
         };
         let job = clock::new_id();
+        crate::fault::point("signal.kept");
         while kept.instance.is_none() {
             let Some(instance) = self.taker(who, &kept).await? else {
                 return Ok(None);
@@ -122,6 +123,7 @@ impl Engine {
                 kept = again;
             }
         }
+        crate::fault::point("signal.assigned");
         match self.deliver(who, &kept, trace, job, render).await {
             Ok(Delivered::Reply(reply)) => Ok(Some(reply)),
             Ok(Delivered::Returned) => Ok(None),

@@ -190,11 +190,13 @@ impl Commits {
     async fn tell(&self, members: Vec<Member>, verdicts: Vec<Verdict>) {
         for (member, verdict) in members.iter().zip(&verdicts) {
             if *verdict == Verdict::Applied {
+                crate::fault::point("command.committed");
                 self.aftermath.applied(&member.change).await;
             }
         }
         if verdicts.contains(&Verdict::Applied) {
             self.aftermath.announce();
+            crate::fault::point("command.announced");
         }
         for (member, verdict) in members.into_iter().zip(verdicts) {
             let _gone = member.told.send(Ok(verdict));

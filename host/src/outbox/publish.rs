@@ -79,6 +79,7 @@ pub(super) async fn publish(
         .collect();
     if let Some(together) = producer {
         send_together(together, &mut letters);
+        crate::fault::point("relay.produced");
         await_reports(together, &mut letters, cancel).await;
     }
     let failure = letters.iter().find_map(|letter| match &letter.state {

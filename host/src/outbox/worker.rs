@@ -114,6 +114,7 @@ impl Worker {
             return Ok(Turn::NothingWaits);
         };
         memory.is_busy = true;
+        crate::fault::point("relay.claimed");
         if claim.is_cut {
             // There is work for another worker of this process as well.
             self.wake.notify_one();
@@ -146,6 +147,7 @@ impl Worker {
             parked,
             failure,
         } = published;
+        crate::fault::point("relay.acknowledged");
         alarm(&claim, &parked);
         measure_lag(&claim.events, &acknowledged);
         let published = acknowledged.len();
@@ -168,6 +170,7 @@ impl Worker {
         } else {
             claim.release().await?;
         }
+        crate::fault::point("relay.settled");
         metrics::counter!("wrkflw_relay_published_total").increment(published as u64);
         let Some(failure) = failure else {
             return Ok(());

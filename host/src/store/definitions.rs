@@ -99,6 +99,7 @@ impl Store {
         )
         .execute(&mut *transaction)
         .await?;
+        crate::fault::point("publish.component");
         // The lock on the definition makes publishers queue, so that numbers have no gaps.
         let (id, revision) = lock(&mut transaction, tenant, new.key)
             .await?
@@ -119,6 +120,7 @@ impl Store {
             });
         }
         let version = insert_version(&mut transaction, tenant, new, note).await?;
+        crate::fault::point("publish.version");
         let payload = serde_json::json!({
             "key": new.key, "version": version, "component": new.digest.to_string(), "config": new.config, "graph": new.graph,
         });

@@ -9,6 +9,7 @@ use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
 use super::feed::{EntryRow, FeedCursor};
+use super::pool::within;
 use super::subscriptions::Subscriber;
 use super::time::Time;
 use super::{Store, StoreError};
@@ -67,6 +68,14 @@ impl Store {
     /// Takes the tenant that has waited longest and has something to tell. None when there is nothing, or when
     /// other notifiers hold it.
     pub async fn read_untold(
+        &self,
+        limit: i64,
+        round: Timestamp,
+    ) -> Result<Option<Reading>, StoreError> {
+        within(Box::pin(self.next_reading(limit, round))).await
+    }
+
+    async fn next_reading(
         &self,
         limit: i64,
         round: Timestamp,
@@ -185,6 +194,15 @@ impl Reading {
     /// Writes what was made of the entries and moves the cursor behind them, all or nothing. What is there already
     /// stays as it is.
     pub async fn finish(
+        self,
+        notifications: &[Notification],
+        deliveries: &[Delivery],
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        within(self.finished(notifications, deliveries, at)).await
+    }
+
+    async fn finished(
         mut self,
         notifications: &[Notification],
         deliveries: &[Delivery],
@@ -192,6 +210,7 @@ impl Reading {
     ) -> Result<(), StoreError> {
         self.notify(notifications).await?;
         self.deliver(deliveries, at).await?;
+        crate::fault::point("notifier.written");
         sqlx::query!(
             "update notifier_cursor set epoch = $2, xid = $3::bigint::text::xid8, pos = $4, moved_at = $5 where tenant_id = $1",
             self.tenant.0,

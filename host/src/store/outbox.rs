@@ -8,9 +8,9 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use sqlx::{PgPool, Postgres, Transaction};
+use sqlx::{Postgres, Transaction};
 
-use super::pools::Renewal;
+use super::pool::{Pool, within};
 use crate::domain::checkpoint::Checkpoint;
 use crate::domain::cloudevent::{Public, PublicEntry};
 use crate::domain::ids::{InstanceId, TenantId, VersionRef};
@@ -39,8 +39,7 @@ pub enum OutboxError {
 /// The outbox, through connections that run as the relay's role.
 #[derive(Debug, Clone)]
 pub struct Outbox {
-    pool: PgPool,
-    renewal: Renewal,
+    pool: Pool,
 }
 
 /// From where a claim reads.
@@ -116,17 +115,21 @@ pub struct Claim {
 
 impl Outbox {
     /// `pool`'s connections run as the relay's role.
-    pub(super) fn new(pool: PgPool, renewal: Renewal) -> Outbox {
-        Outbox { pool, renewal }
+    pub(super) fn new(pool: Pool) -> Outbox {
+        Outbox { pool }
     }
 
     /// Lets connections be made anew after a failure: they may be those of a database that takes no writes any more.
     pub fn renew(&self) {
-        self.renewal.begin();
+        self.pool.renew();
     }
 
     /// Holds the lane that waits longest for its turn, if any has events; None if none has.
     pub async fn claim(&self, reach: Reach) -> Result<Option<Claim>, OutboxError> {
+        within(Box::pin(self.claim_one(reach))).await
+    }
+
+    async fn claim_one(&self, reach: Reach) -> Result<Option<Claim>, OutboxError> {
         let mut transaction = self.pool.begin().await?;
         let lane = sqlx::query!(
             r#"
@@ -224,7 +227,11 @@ impl Outbox {
 
 impl Claim {
     /// Deletes what was acknowledged, parks what was refused, and gives the lane back, all at once.
-    pub async fn settle(mut self, settlement: Settlement) -> Result<(), OutboxError> {
+    pub async fn settle(self, settlement: Settlement) -> Result<(), OutboxError> {
+        within(self.settled(settlement)).await
+    }
+
+    async fn settled(mut self, settlement: Settlement) -> Result<(), OutboxError> {
         let Settlement {
             acknowledged,
             parked,
@@ -250,6 +257,7 @@ impl Claim {
                 missing,
             });
         }
+        crate::fault::point("relay.deleted");
         sqlx::query!(
             "update outbox_lane set floor = greatest(floor, $2), polled_at = clock_timestamp(), failures = 0, last_error = null
              where lane = $1",
@@ -264,7 +272,7 @@ impl Claim {
 
     /// Gives the lane back unchanged.
     pub async fn release(self) -> Result<(), OutboxError> {
-        self.transaction.rollback().await?;
+        within(self.transaction.rollback()).await?;
         Ok(())
     }
 

@@ -1,31 +1,29 @@
 //! Connections, one pool per role. Every connection gives up its login's rights for those of its role at once.
 
 use std::str::FromStr;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 
 use sqlx::migrate::Migrator;
-use sqlx::postgres::{PgConnectOptions, PgPoolOptions};
-use sqlx::{Connection, PgConnection, PgPool};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{Connection, PgConnection};
 
 use super::StoreError;
 use super::outbox::Outbox;
+use super::pool::{Pool, within};
 use crate::domain::ids::TenantId;
 
 /// The migrations that this host was built with.
 static MIGRATIONS: Migrator = sqlx::migrate!("../migrations");
 
-/// How long a caller waits for a free connection.
-const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(5);
 /// How long a statement of the writer waits for a row that another session holds, in milliseconds. Callers look
 /// again until their own time is over, so a row that is held for long costs them no connection for ever.
 const LOCK_TIMEOUT_MS: &str = "2000";
+/// How long a transaction of the writer may be silent, in milliseconds: then its host is taken for gone, and the rows
+/// that it held are free.
+const SILENT_MAX_MS: &str = "60000";
 
 /// How long a query or the relay waits for a table that another session holds, in milliseconds. Their rows are never
 /// held; a table is while somebody alters it.
 const READ_LOCK_TIMEOUT_MS: &str = "5000";
-/// Connections are made anew at most so often.
-const RENEW_EVERY: Duration = Duration::from_secs(1);
 
 /// How the database is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,29 +58,10 @@ impl Default for PoolSizes {
 #[derive(Debug, Clone)]
 pub struct Store {
     /// Writes, and reads what commands need; its statements name the tenant.
-    pub(super) writer: PgPool,
+    pub(super) writer: Pool,
     /// Answers queries; sees the tenant that its connection was set to.
-    pub(super) reader: PgPool,
-    relay: PgPool,
-    renewal: Renewal,
-}
-
-/// Since when connections are worth keeping. One that was made while the database took no writes may stay so for ever.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Renewal(Arc<Mutex<Option<Instant>>>);
-
-impl Renewal {
-    pub(super) fn begin(&self) {
-        let mut since = self.0.lock().expect("nobody panics while holding it");
-        if since.is_none_or(|at| at.elapsed() >= RENEW_EVERY) {
-            *since = Some(Instant::now());
-        }
-    }
-
-    fn outdates(&self, age: Duration) -> bool {
-        let since = *self.0.lock().expect("nobody panics while holding it");
-        since.is_some_and(|at| age > at.elapsed())
-    }
+    pub(super) reader: Pool,
+    relay: Pool,
 }
 
 impl Store {
@@ -98,6 +77,7 @@ impl Store {
         let writer = options.clone().options([
             ("plan_cache_mode", "force_generic_plan"),
             ("lock_timeout", LOCK_TIMEOUT_MS),
+            ("idle_in_transaction_session_timeout", SILENT_MAX_MS),
             ("enable_seqscan", "off"),
             ("enable_hashjoin", "off"),
             ("enable_mergejoin", "off"),
@@ -109,12 +89,10 @@ impl Store {
         ]);
         let relay = options.options([("lock_timeout", READ_LOCK_TIMEOUT_MS)]);
         let renewal = Renewal::default();
-        let pool = |options, set_role, size| pool(options, set_role, size, renewal.clone());
         Ok(Store {
-            writer: pool(writer, "set role wrkflw_writer", sizes.writer),
-            reader: pool(reader, "set role wrkflw_reader", sizes.reader),
-            relay: pool(relay, "set role wrkflw_relay", sizes.relay),
-            renewal: renewal.clone(),
+            writer: Pool::open(writer, "set role wrkflw_writer", sizes.writer, &renewal),
+            reader: Pool::open(reader, "set role wrkflw_reader", sizes.reader, &renewal),
+            relay: Pool::open(relay, "set role wrkflw_relay", sizes.relay, &renewal),
         })
     }
 
@@ -153,7 +131,7 @@ impl Store {
 
     /// Lets every connection be made anew before it is used again, for a database that took no writes.
     pub fn renew(&self) {
-        self.renewal.begin();
+        self.writer.renew();
     }
 
     /// A connection that sees one tenant only.
@@ -162,23 +140,25 @@ impl Store {
         tenant: TenantId,
     ) -> Result<sqlx::pool::PoolConnection<sqlx::Postgres>, StoreError> {
         let mut connection = self.reader.acquire().await?;
-        sqlx::query_scalar!(
+        let setting = sqlx::query_scalar!(
             "select set_config('wrkflw.tenant', $1, false)",
             tenant.to_string()
-        )
-        .fetch_one(&mut *connection)
-        .await?;
+        );
+        within(setting.fetch_one(&mut *connection)).await?;
         Ok(connection)
     }
 
     /// What the relay works on.
     pub fn outbox(&self) -> Outbox {
-        Outbox::new(self.relay.clone(), self.renewal.clone())
+        Outbox::new(self.relay.clone())
     }
 
     /// Connections in use and idle, per role.
     pub fn usage(&self) -> [(&'static str, u32, usize); 3] {
-        let of = |role, pool: &PgPool| (role, pool.size(), pool.num_idle());
+        let of = |role, pool: &Pool| {
+            let (open, idle) = pool.usage();
+            (role, open, idle)
+        };
         [
             of("writer", &self.writer),
             of("reader", &self.reader),
@@ -190,24 +170,6 @@ impl Store {
     pub async fn close(&self) {
         tokio::join!(self.writer.close(), self.reader.close(), self.relay.close());
     }
-}
-
-fn pool(options: PgConnectOptions, set_role: &'static str, size: u32, renewal: Renewal) -> PgPool {
-    PgPoolOptions::new()
-        .max_connections(size)
-        .acquire_timeout(ACQUIRE_TIMEOUT)
-        .test_before_acquire(false)
-        .before_acquire(move |_, connection| {
-            let good = !renewal.outdates(connection.age);
-            Box::pin(async move { Ok(good) })
-        })
-        .after_connect(move |connection, _| {
-            Box::pin(async move {
-                sqlx::query(set_role).execute(connection).await?;
-                Ok(())
-            })
-        })
-        .connect_lazy_with(options)
 }
 
 /// No such table, no such role, or no right to read it: all of them say that no migration was here.

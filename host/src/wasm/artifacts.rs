@@ -144,7 +144,9 @@ impl Artifacts {
                 file.write_all(code)?;
                 file.sync_all()
             })
+            .inspect(|()| crate::fault::point("artifact.written"))
             .and_then(|()| fs::rename(&temporary, self.path(digest)));
+        crate::fault::point("artifact.kept");
         if written.is_err() {
             // Best effort: what stays behind is trimmed as the oldest file one day.
             let _ = fs::remove_file(&temporary);

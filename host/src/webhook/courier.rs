@@ -54,6 +54,7 @@ impl Courier {
         let mut busy: BTreeMap<Uuid, usize> = BTreeMap::new();
         while !courier.cancel.is_cancelled() {
             for claimed in courier.claim(&busy, POSTS_MAX - posts.len()).await {
+                crate::fault::point("webhook.claimed");
                 *busy.entry(claimed.subscription).or_default() += 1;
                 let courier = Arc::clone(&courier);
                 let subscription = claimed.subscription;
@@ -109,6 +110,7 @@ impl Courier {
 
     async fn deliver(&self, claimed: Claimed) {
         let settlement = self.attempt(&claimed).await;
+        crate::fault::point("webhook.posted");
         let (result, refusal) = match &settlement {
             Settlement::Delivered => ("delivered", None),
             Settlement::Later(_, refusal) => ("retried", Some(refusal)),

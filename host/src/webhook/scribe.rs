@@ -86,10 +86,12 @@ impl Scribe {
             );
             notifications.extend(told);
         }
+        crate::fault::point("notifier.read");
         let (count, waits) = (notifications.len(), !deliveries.is_empty());
         reading
             .finish(&notifications, &deliveries, self.clock.now())
             .await?;
+        crate::fault::point("notifier.moved");
         metrics::counter!("wrkflw_notifications_total").increment(count as u64);
         if waits {
             self.wake.notify_one();

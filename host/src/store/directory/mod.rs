@@ -98,8 +98,10 @@ impl Change<'_> {
             at: self.at,
             ..*self.note
         };
+        crate::fault::point("directory.changed");
         let draft = note.draft(kind, 0, payload);
         append(&mut self.transaction, stream(self.tenant), draft).await?;
+        crate::fault::point("directory.noted");
         match self.run {
             Run::Real => self.transaction.commit().await?,
             Run::Dry => self.transaction.rollback().await?,

@@ -1,0 +1,100 @@
+//! Places between two effects at which a test may have this process die, as a power cut would: each of them is walked,
+//! and afterwards nothing may be missing, doubled or half done.
+//!
+//! Only builds with debug assertions can be told to die; in a release [`point`] is nothing, and the variable is one that
+//! nobody knows. A place stands in the code as one line and in [`POINTS`] as one name; a test compares the two.
+
+use std::collections::BTreeMap;
+
+/// The variable that names the point to die at, as `name` or as `name:n` for the nth passing.
+pub const VARIABLE: &str = "WRKFLW_FAULT_POINT";
+
+/// Every place, in the order in which work passes them.
+pub const POINTS: [&str; 29] = [
+    // A command: what it starts from is read, judged, written, told to relay and streams, and answered.
+    "command.loaded",
+    "command.judged",
+    "command.committed",
+    "command.announced",
+    // A lane's events: claimed, handed to the client, acknowledged by the broker, deleted.
+    "relay.claimed",
+    "relay.produced",
+    "relay.acknowledged",
+    "relay.deleted",
+    "relay.settled",
+    // What is due: in hand, and done but not struck out.
+    "job.claimed",
+    "job.done",
+    "recheck.claimed",
+    "recheck.walked",
+    "child.started",
+    "batch.claimed",
+    "batch.item_done",
+    // Telling people and webhooks.
+    "notifier.read",
+    "notifier.written",
+    "notifier.moved",
+    "webhook.claimed",
+    "webhook.posted",
+    // A signal by correlation: kept, and given to an instance.
+    "signal.kept",
+    "signal.assigned",
+    // Publishing: machine code on disk, the component's row, the version's.
+    "artifact.written",
+    "artifact.kept",
+    "publish.component",
+    "publish.version",
+    // The directory: changed, and noted in the audit.
+    "directory.changed",
+    "directory.noted",
+];
+
+mod armed {
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// The point to die at, and how many passings are left.
+    static CHOSEN: OnceLock<(String, AtomicU64)> = OnceLock::new();
+
+    pub(super) fn arm(text: &str) -> Result<(), String> {
+        let (name, passing) = text.split_once(':').unwrap_or((text, "1"));
+        let passing: u64 = passing.parse().map_err(|_| {
+            format!("{text} names no passing: write {name}:1 for the first of {name}")
+        })?;
+        if passing == 0 || !super::POINTS.contains(&name) {
+            return Err(format!("{text} is no point to die at"));
+        }
+        CHOSEN
+            .set((name.to_owned(), AtomicU64::new(passing)))
+            .map_err(|_| "a point is chosen already".to_owned())
+    }
+
+    pub(super) fn pass(name: &str) {
+        let Some((chosen, left)) = CHOSEN.get() else {
+            return;
+        };
+        if chosen == name && left.fetch_sub(1, Ordering::SeqCst) == 1 {
+            std::process::abort();
+        }
+    }
+}
+
+/// Chooses the point at which this process dies, if the environment names one and this build can. A release leaves
+/// the variable where it is, to be refused like any other that nobody knows.
+pub fn arm(variables: &mut BTreeMap<String, String>) -> Result<(), String> {
+    if !cfg!(debug_assertions) {
+        return Ok(());
+    }
+    match variables.remove(VARIABLE) {
+        Some(text) => armed::arm(&text),
+        None => Ok(()),
+    }
+}
+
+/// Passes a place between two effects.
+#[inline]
+pub fn point(name: &'static str) {
+    if cfg!(debug_assertions) {
+        armed::pass(name);
+    }
+}

@@ -1,0 +1,220 @@
+//! A pool whose statements end: with an answer, or without one in time.
+//!
+//! A network that forgets a connection tells neither side, and the kernel believes in it for a quarter of an hour. Who
+//! waited for its answer that long would take the pool's places with them one by one, until there is no pool. So what
+//! gets no answer is given up, as a failure that passes, and its connection is closed instead of being kept. Those that
+//! were idle at that time are suspected of the same: each is asked for a sign of life before it is used again.
+//!
+//! Transactions are watched where they begin and where they may have been silent for long; not each of their statements.
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, BoxStream, StreamExt as _};
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::{
+    PgConnectOptions, PgPool, PgPoolOptions, PgQueryResult, PgRow, PgStatement, PgTypeInfo,
+};
+use sqlx::{Connection as _, Either, Execute, Executor, Postgres, SqlSafeStr, SqlStr, Transaction};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::renewal::Renewal;
+
+/// How long a caller waits for a free connection.
+const ACQUIRE_MAX: Duration = Duration::from_secs(5);
+/// How long a statement may go without an answer, the wait for its connection included. Longer than it may wait for a
+/// row that somebody else holds.
+pub(super) const ANSWER_MAX: Duration = Duration::from_secs(8);
+/// How long a connection may take to give a sign of life, or to come to rest when it was given up amid a statement.
+const REST_MAX: Duration = Duration::from_secs(2);
+
+/// Connections of one role. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(super) struct Pool {
+    inner: PgPool,
+    doubt: Doubt,
+    renewal: Renewal,
+}
+
+/// When a server was last found silent, if ever: what has been idle since before may be lost as well.
+#[derive(Debug, Clone, Default)]
+struct Doubt(Arc<Mutex<Option<Instant>>>);
+
+impl Doubt {
+    fn cast(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    fn is_on(&self, idle_for: Duration) -> bool {
+        let cast = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        cast.is_some_and(|at| at.elapsed() <= idle_for)
+    }
+
+    /// Waits for an answer of the server, but not for ever.
+    async fn within<T>(
+        &self,
+        asked: impl Future<Output = Result<T, sqlx::Error>>,
+    ) -> Result<T, sqlx::Error> {
+        let answered = timeout(ANSWER_MAX, asked).await;
+        answered.unwrap_or_else(|_| {
+            self.cast();
+            Err(silent())
+        })
+    }
+}
+
+impl Pool {
+    /// Opens a pool whose connections begin with this statement. None is made before it is needed.
+    pub(super) fn open(
+        options: PgConnectOptions,
+        first: &'static str,
+        size: u32,
+        renewal: &Renewal,
+    ) -> Pool {
+        let (doubt, renewal) = (Doubt::default(), renewal.clone());
+        let (of_idle, of_old) = (doubt.clone(), renewal.clone());
+        let inner = PgPoolOptions::new()
+            .max_connections(size)
+            .acquire_timeout(ACQUIRE_MAX)
+            .test_before_acquire(false)
+            .after_connect(move |connection, _| {
+                Box::pin(async move {
+                    sqlx::query(first).execute(connection).await?;
+                    Ok(())
+                })
+            })
+            .before_acquire(move |connection, usage| {
+                let is_old = of_old.outdates(usage.age);
+                let is_doubtful = of_idle.is_on(usage.idle_for);
+                Box::pin(async move {
+                    if is_old || !is_doubtful {
+                        return Ok(!is_old);
+                    }
+                    let alive = timeout(REST_MAX, connection.ping()).await;
+                    Ok(matches!(alive, Ok(Ok(()))))
+                })
+            })
+            // Where nothing is under way, as nearly always, this asks the server nothing.
+            .after_release(|connection, _| {
+                Box::pin(async move {
+                    let rest = timeout(REST_MAX, connection.flush()).await;
+                    rest.unwrap_or_else(|_| Err(silent()))?;
+                    Ok(true)
+                })
+            })
+            .connect_lazy_with(options);
+        Pool {
+            inner,
+            doubt,
+            renewal,
+        }
+    }
+
+    /// Lets connections be made anew before they are used again, those of the other pools as well.
+    pub(super) fn renew(&self) {
+        self.renewal.begin();
+    }
+
+    pub(super) async fn acquire(&self) -> Result<PoolConnection<Postgres>, sqlx::Error> {
+        self.inner.acquire().await
+    }
+
+    pub(super) async fn begin(&self) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
+        self.doubt.within(self.inner.begin()).await
+    }
+
+    pub(super) async fn begin_with(
+        &self,
+        statement: impl SqlSafeStr,
+    ) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
+        self.doubt.within(self.inner.begin_with(statement)).await
+    }
+
+    /// Connections that there are, and how many of them are idle.
+    pub(super) fn usage(&self) -> (u32, usize) {
+        (self.inner.size(), self.inner.num_idle())
+    }
+
+    /// Waits for the connections in use and closes all.
+    pub(super) async fn close(&self) {
+        self.inner.close().await;
+    }
+}
+
+/// Waits for an answer of the server, but not for ever.
+pub(super) async fn within<T, E: From<sqlx::Error>>(
+    asked: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
+    let answered = timeout(ANSWER_MAX, asked).await;
+    answered.unwrap_or_else(|_| Err(silent().into()))
+}
+
+fn silent() -> sqlx::Error {
+    let message = format!("no answer within {} s", ANSWER_MAX.as_secs());
+    sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, message))
+}
+
+impl<'p> Executor<'p> for &'p Pool {
+    type Database = Postgres;
+
+    fn fetch_many<'e, 'q: 'e, E>(
+        self,
+        query: E,
+    ) -> BoxStream<'e, Result<Either<PgQueryResult, PgRow>, sqlx::Error>>
+    where
+        'p: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        let deadline = Instant::now() + ANSWER_MAX;
+        let rows = (&self.inner).fetch_many(query);
+        stream::unfold(Some(rows), move |rows| async move {
+            let mut rows = rows?;
+            match timeout_at(deadline, rows.next()).await {
+                Ok(Some(row)) => Some((row, Some(rows))),
+                Ok(None) => None,
+                Err(_) => {
+                    self.doubt.cast();
+                    Some((Err(silent()), None))
+                }
+            }
+        })
+        .boxed()
+    }
+
+    fn fetch_optional<'e, 'q: 'e, E>(
+        self,
+        query: E,
+    ) -> BoxFuture<'e, Result<Option<PgRow>, sqlx::Error>>
+    where
+        'p: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        Box::pin(self.doubt.within((&self.inner).fetch_optional(query)))
+    }
+
+    fn prepare_with<'e>(
+        self,
+        sql: SqlStr,
+        parameters: &'e [PgTypeInfo],
+    ) -> BoxFuture<'e, Result<PgStatement, sqlx::Error>>
+    where
+        'p: 'e,
+    {
+        Box::pin(
+            self.doubt
+                .within((&self.inner).prepare_with(sql, parameters)),
+        )
+    }
+
+    fn describe<'e>(
+        self,
+        sql: SqlStr,
+    ) -> BoxFuture<'e, Result<sqlx::Describe<Postgres>, sqlx::Error>>
+    where
+        'p: 'e,
+    {
+        Box::pin(self.doubt.within((&self.inner).describe(sql)))
+    }
+}

@@ -1,0 +1,156 @@
+//! A caller over HTTP, to whom a host may say nothing: that leaves a command in doubt.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+use serde_json::Value;
+use wrkflw::clock::Clock;
+use wrkflw::http::auth::{AuthSettings, Claims, Secret};
+use wrkflw::http::token;
+
+/// Signs tokens here.
+pub(super) const SECRET: &str = "a secret of crashes, long enough for HS256";
+/// Everybody who acts. `admin` has the role of that name, all others are users.
+pub(super) const PEOPLE: [&str; 14] = [
+    "admin", "author", "ann", "rob", "rita", "ron", "amy", "alf", "vera", "vito", "viola", "dee",
+    "eli", "fay",
+];
+/// Said of a request that was sent nowhere.
+pub(super) const DOWN: &str = "the host is down";
+/// How long a caller waits for an answer before it takes itself for cut off.
+const ANSWER_MAX: Duration = Duration::from_secs(12);
+const TOKEN_LIFETIME: Duration = Duration::from_hours(12);
+
+/// Where the hosts are; none while one is down.
+#[derive(Debug, Clone)]
+pub(super) struct Urls(Arc<RwLock<Vec<Option<String>>>>);
+
+impl Urls {
+    pub(super) fn new(count: usize) -> Urls {
+        Urls(Arc::new(RwLock::new(vec![None; count])))
+    }
+
+    pub(super) fn set(&self, host: usize, url: Option<String>) {
+        self.0.write().expect("a lock")[host] = url;
+    }
+
+    fn of(&self, host: usize) -> Option<String> {
+        let urls = self.0.read().expect("a lock");
+        urls[host % urls.len()].clone()
+    }
+}
+
+/// One request, the same however often it is sent.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Order {
+    pub(super) user: &'static str,
+    pub(super) path: String,
+    pub(super) body: Value,
+    /// Its idempotency key, and its request id as well: the audit keeps that one.
+    pub(super) key: String,
+}
+
+/// What a host said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Reply {
+    pub(super) status: u16,
+    pub(super) text: String,
+    /// It says that it said so before.
+    pub(super) is_replay: bool,
+}
+
+impl Reply {
+    pub(super) fn is_accepted(&self) -> bool {
+        self.status < 300
+    }
+
+    pub(super) fn body(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or(Value::Null)
+    }
+}
+
+/// Sends requests, each to the host that it is told.
+pub(super) struct Client {
+    agent: ureq::Agent,
+    tokens: BTreeMap<&'static str, String>,
+    urls: Urls,
+}
+
+impl Client {
+    pub(super) fn new(urls: Urls) -> Client {
+        let settings = AuthSettings {
+            hs256_secret: Some(Secret::new(SECRET.as_bytes())),
+            ..AuthSettings::default()
+        };
+        let token = |person: &'static str| {
+            let role = if person == "admin" { "admin" } else { "user" };
+            let claims = Claims {
+                subject: person.to_owned(),
+                tenant: "default".to_owned(),
+                roles: vec![role.to_owned()],
+            };
+            let now = Clock::System.now();
+            let minted = token::mint(&settings, &claims, TOKEN_LIFETIME, now);
+            (person, minted.expect("a token"))
+        };
+        let config = ureq::Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_global(Some(ANSWER_MAX))
+            .build();
+        Client {
+            agent: ureq::Agent::new_with_config(config),
+            tokens: PEOPLE.map(token).into(),
+            urls,
+        }
+    }
+
+    /// Sends a command. An error says that nothing is known of it.
+    pub(super) fn post(&self, host: usize, order: &Order) -> Result<Reply, String> {
+        let headers = [
+            ("content-type", "application/json"),
+            ("idempotency-key", order.key.as_str()),
+            ("x-request-id", order.key.as_str()),
+        ];
+        let body = order.body.to_string();
+        self.send(
+            host,
+            (order.user, "POST", &order.path),
+            &headers,
+            body.as_bytes(),
+        )
+    }
+
+    pub(super) fn get(&self, host: usize, user: &str, path: &str) -> Result<Reply, String> {
+        self.send(host, (user, "GET", path), &[], &[])
+    }
+
+    pub(super) fn send(
+        &self,
+        host: usize,
+        (user, method, path): (&str, &str, &str),
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<Reply, String> {
+        let url = self.urls.of(host).ok_or(DOWN)?;
+        let mut request = ureq::http::Request::builder()
+            .method(method)
+            .uri(format!("{url}{path}"))
+            .header("authorization", format!("Bearer {}", self.tokens[user]));
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let answered = if body.is_empty() {
+            self.agent.run(request.body(()).expect("a request"))
+        } else {
+            self.agent.run(request.body(body).expect("a request"))
+        };
+        let mut response = answered.map_err(|error| error.to_string())?;
+        let text = response.body_mut().read_to_string();
+        Ok(Reply {
+            status: response.status().as_u16(),
+            is_replay: response.headers().contains_key("idempotency-replayed"),
+            text: text.map_err(|error| error.to_string())?,
+        })
+    }
+}

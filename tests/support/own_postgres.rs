@@ -1,0 +1,104 @@
+//! A PostgreSQL of a test's own, which keeps what it acknowledged, to crash and start again.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command as StdCommand, Stdio};
+use std::{env, fs};
+
+use sqlx::postgres::{PgPool, PgPoolOptions};
+use tokio::process::Command;
+
+/// Connections of the test itself.
+const CONNECTIONS_MAX: u32 = 4;
+
+/// A server that ends with the test, even if that is killed.
+#[derive(Debug)]
+pub(crate) struct OwnPostgres {
+    dir: PathBuf,
+    url: String,
+    pool: PgPool,
+}
+
+impl OwnPostgres {
+    /// Starts an empty server that syncs to disk before it acknowledges.
+    pub(crate) async fn start() -> OwnPostgres {
+        let dir = env::temp_dir().join(format!("wpg-{}", super::unique()));
+        let url = run(&dir, "start").await;
+        let pool = PgPoolOptions::new()
+            .max_connections(CONNECTIONS_MAX)
+            .connect_lazy(&url)
+            .expect("the script prints a URL");
+        OwnPostgres { dir, url, pool }
+    }
+
+    /// The URL for its superuser, by its socket.
+    pub(crate) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The file of its socket.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.dir.join(".s.PGSQL.5432")
+    }
+
+    /// Connections as the superuser, behind the back of hosts and proxies.
+    pub(crate) fn pool(&self) -> &PgPool {
+        &self.pool
+    }
+
+    /// Ends all of it at once and without a word to its clients, as a crash does; then lets it recover.
+    pub(crate) async fn crash(&self) {
+        run(&self.dir, "stop").await;
+        run(&self.dir, "start").await;
+    }
+
+    /// Kills the session of some client, as running out of memory does; the server ends all others and recovers.
+    pub(crate) async fn kill_a_session(&self) {
+        let sql = "select pid from pg_stat_activity
+            where backend_type = 'client backend' and pid <> pg_backend_pid() and application_name = 'wrkflw'
+            order by random() limit 1";
+        let pid: Option<i32> = sqlx::query_scalar(sql)
+            .fetch_optional(&self.pool)
+            .await
+            .expect("sessions");
+        let pid = pid.expect("a host is connected").to_string();
+        let killed = Command::new("kill").args(["-KILL", &pid]).status().await;
+        assert!(killed.is_ok_and(|status| status.success()), "{pid} lives");
+    }
+}
+
+impl Drop for OwnPostgres {
+    fn drop(&mut self) {
+        let stopped = command(&self.dir, "stop").status();
+        if !stopped.is_ok_and(|status| status.success()) {
+            eprintln!("the PostgreSQL in {} did not end", self.dir.display());
+        }
+        if let Err(error) = fs::remove_dir_all(&self.dir) {
+            eprintln!("{} is left over: {error}", self.dir.display());
+        }
+    }
+}
+
+fn command(dir: &Path, verb: &str) -> StdCommand {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/postgres.sh");
+    let mut command = StdCommand::new(script);
+    command
+        .arg(verb)
+        .arg(dir)
+        .stdin(Stdio::null())
+        .env("PG_DURABLE", "1")
+        .env("PG_OWNER_PID", std::process::id().to_string());
+    command
+}
+
+/// Runs the script without blocking the test's runtime, on which proxies are at work. Returns what it printed.
+async fn run(dir: &Path, verb: &str) -> String {
+    let output = Command::from(command(dir, verb)).output().await;
+    let output = output.expect("the script can be run");
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "postgres.sh {verb} failed: {complaint}"
+    );
+    let printed = String::from_utf8(output.stdout).expect("a URL is text");
+    printed.trim().to_owned()
+}
