@@ -208,6 +208,24 @@ impl TestApp {
         (host, engine)
     }
 
+    /// A second host with connections of its own, whose clock stands until it is moved, and its engine.
+    pub(crate) async fn beside_at_time(&self, clock: Clock) -> (Host, Engine) {
+        let sizes = PoolSizes {
+            writer: 4,
+            reader: 3,
+            relay: 2,
+        };
+        let store = Store::connect(self.database.url(), sizes).expect("a URL");
+        let (sandbox, seals) = (sandbox().await, self.engine.seals().clone());
+        let engine = Engine::new(store, sandbox, clock, seals, PATIENCE).await;
+        let engine = engine.expect("an engine");
+        let host = Host {
+            router: service(engine.clone(), &self.auth),
+            auth: self.auth.clone(),
+        };
+        (host, engine)
+    }
+
     /// A second host on the same database, whose clock stands until it is moved.
     pub(crate) async fn beside_with_clock(&self, clock: Clock) -> Host {
         Host {

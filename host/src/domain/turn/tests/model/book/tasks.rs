@@ -149,6 +149,10 @@ impl Book {
                         format!("{able:?} could have done {task}")
                     })?;
                 }
+                let migrates = matches!(now.command, Command::Migrate { .. });
+                ensure(migrates || reason.as_deref() != Some("migrated"), || {
+                    format!("{task} was migrated")
+                })?;
                 self.open(*task)?.open = false;
                 Ok(())
             }
@@ -209,6 +213,17 @@ impl Book {
     /// The ladder offers work to the initiator's manager and to the fallback group, besides those who have it.
     fn reroute(&mut self, task: TaskId, step: &str, to: &[Principal], now: &Moment<'_>) -> Checked {
         let work = self.open(task)?.clone();
+        if step == "migrated" {
+            let is_meant = matches!(now.command, Command::Migrate { .. }) && work.hand.is_some();
+            ensure(is_meant, || format!("{task} is offered to others"))?;
+            let mine = Principal::User(self.initiator.clone());
+            let theirs = to.iter().all(|candidate| *candidate == mine);
+            ensure(theirs || !self.is_own_work(work.stay), || {
+                "own work is offered to others".into()
+            })?;
+            self.open(task)?.offered = to.to_vec();
+            return Ok(());
+        }
         ensure(!self.is_own_work(work.stay), || {
             "own work is for nobody else".into()
         })?;
