@@ -64,7 +64,7 @@ pub(super) struct Work {
 }
 
 /// Who has a task, and from whom.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Hand {
     pub(super) owner: String,
     pub(super) absent: Option<String>,
@@ -215,7 +215,7 @@ impl Book {
             | Event::ChildEnded { .. }
             | Event::TriggerRefused { .. } => self.write_wait(event, now),
             Event::FlowMigrated { .. } => self.go_over(event, now),
-            Event::TaskCreated { state, task, .. } => self.create(*state, task),
+            Event::TaskCreated { state, task, .. } => self.create(*state, task, now),
             Event::DecisionRecorded { .. } => self.decide(event, now),
             _ => self.write_task(event, now),
         }

@@ -21,6 +21,8 @@ pub(super) struct Flow {
     works: Vec<Work>,
     waits: Vec<Vec<Way>>,
     routers: Vec<Vec<usize>>,
+    /// Begins with a wait, if it has one.
+    waits_first: bool,
     only_crew_starts: bool,
     sequel: Sequel,
 }
@@ -78,16 +80,19 @@ pub(super) fn flow() -> impl Strategy<Value = Flow> {
         prop::collection::vec(work, 1..6),
         prop::collection::vec(ways(), 0..4),
         prop::collection::vec(targets(), 0..3),
-        prop::bool::weighted(0.2),
+        (prop::bool::weighted(0.3), prop::bool::weighted(0.2)),
         sequel(),
     )
-        .prop_map(|(works, waits, routers, only_crew_starts, sequel)| Flow {
-            works,
-            waits,
-            routers,
-            only_crew_starts,
-            sequel,
-        })
+        .prop_map(
+            |(works, waits, routers, (waits_first, only_crew_starts), sequel)| Flow {
+                works,
+                waits,
+                routers,
+                waits_first,
+                only_crew_starts,
+                sequel,
+            },
+        )
 }
 
 fn sequel() -> impl Strategy<Value = Sequel> {
@@ -130,7 +135,7 @@ impl Flow {
             }
         });
         Graph {
-            initial: names[0].clone(),
+            initial: self.first(&names).clone(),
             initiators: self
                 .only_crew_starts
                 .then(|| "crew".to_owned())
@@ -141,6 +146,11 @@ impl Flow {
             data_schema: None,
             attributes: Vec::new(),
         }
+    }
+
+    fn first<'a>(&self, names: &'a [String]) -> &'a String {
+        let waits = self.waits_first && !self.waits.is_empty();
+        &names[if waits { self.works.len() } else { 0 }]
     }
 
     fn transitions(&self, names: &[String]) -> Vec<Transition> {

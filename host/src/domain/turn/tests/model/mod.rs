@@ -36,12 +36,12 @@ use step::{Sight, Step};
 use whims::Whims;
 use world::{Change, World};
 
-const CASES: u32 = 350;
+const CASES: u32 = 700;
 const STEPS_MAX: usize = 60;
 
 /// What must have happened for the walks to show anything.
-const LEAST: [(&str, usize); 14] = [
-    ("DECISION_RECORDED", 400),
+const LEAST: [(&str, usize); 24] = [
+    ("DECISION_RECORDED", 300),
     (FOR_ANOTHER, 50),
     ("TASK_DELEGATED", 200),
     ("TASK_RESOLVED", 50),
@@ -50,9 +50,19 @@ const LEAST: [(&str, usize); 14] = [
     ("TASK_REROUTED", 50),
     ("STATE_UNASSIGNABLE", 100),
     ("STATE_ASSIGNABLE", 50),
-    ("BRANCH_ARRIVED", 50),
+    ("BRANCH_ARRIVED", 30),
     ("FLOW_COMPLETED", 50),
     ("FLOW_RESTARTED", 100),
+    ("SIGNAL_RECEIVED", 400),
+    ("SIGNAL_TAKEN", 50),
+    ("CHILD_ENDED", 50),
+    ("TRIGGER_REFUSED", 5),
+    ("FLOW_MIGRATED", 150),
+    (BORN, 50),
+    (CAME_BACK, 20),
+    (NOBODY_LEFT, 20),
+    ("no migrate", 100),
+    ("no signal", 200),
     ("no decide", 500),
     ("no claim", 500),
 ];
@@ -136,6 +146,13 @@ impl Walk {
             && let Some(parent) = self.parents.pop()
         {
             return self.come_back(&instance, parent);
+        }
+        if !self.parents.is_empty() && step.ends_child() {
+            let command = Command::Cancel {
+                instance: instance.id,
+                reason: "parent left the state".into(),
+            };
+            return self.go_on(&Actor::host(), &command);
         }
         let (actor, command) = step.command(&Sight {
             instance: &instance,

@@ -148,6 +148,11 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
 }
 
 impl Step {
+    /// Whether a child's parent does not wait for it any more.
+    pub(super) fn ends_child(&self) -> bool {
+        self.apt && self.outcome == 9
+    }
+
     /// What it comes to, as things stand.
     pub(super) fn command(&self, sight: &Sight<'_>) -> (Actor, Command) {
         let Sight {
