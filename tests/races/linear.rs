@@ -1,8 +1,9 @@
 //! Random commands by many actors, through several hosts at once: whatever the interleaving, there is an order in which
 //! a small model of the rules gives every answer that was given.
 //!
-//! `walk` asks, `history` finds the order, `rules` is the model. A failure names the seed; `WRKFLW_SEED` sets it.
+//! `walk` asks, `history` finds the order, `rules` and `effects` are the model. A failure names the seed; `WRKFLW_SEED` sets it.
 
+mod effects;
 mod history;
 mod rules;
 mod walk;

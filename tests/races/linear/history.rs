@@ -8,7 +8,8 @@ use std::ops::RangeInclusive;
 
 use serde_json::Value;
 
-use super::rules::{Command, Flow, Instance, Refusal, seen};
+use super::effects::seen;
+use super::rules::{Command, Flow, Instance, Refusal};
 
 /// One request and its answer.
 #[derive(Debug, Clone)]
