@@ -109,8 +109,8 @@ impl Chambers {
         let instance = vote(app, &format!("{what} {count} {round}"), data).await;
         let task = id(&instance["states"][0]["tasks"][0]).to_owned();
         let path = |what: &str| format!("/v1/tasks/{task}/{what}");
-        let claimed = app.post("reviewer", &path("claim"), json!({}));
-        claimed.await.expect(200);
+        let claim = path("claim");
+        app.post("reviewer", &claim, json!({})).await.expect(200);
         let outcomes = ["YES", "NO"].into_iter().cycle().take(count);
         let decide = |outcome| Wish::new("reviewer", path("decide"), json!({ "outcome": outcome }));
         self.pass();

@@ -193,9 +193,10 @@ impl Walk {
         let world = self.world.borrow().clone();
         self.whims.borrow_mut().version = 0;
         // The host starts children for whoever may start their parent.
-        let permitted = match actor.is_host() {
-            true => Ok(()),
-            false => rules::may_start(&book, &world, &actor.id),
+        let permitted = if actor.is_host() {
+            Ok(())
+        } else {
+            rules::may_start(&book, &world, &actor.id)
         };
         let result = self.script.run_as(actor, command);
         self.tell(actor, command, &result);
