@@ -65,9 +65,12 @@ async fn every_answer_is_right_in_one_order() {
     prove_all(&app).await;
 }
 
+/// Changes a history, where it can.
+type Lie = fn(&mut History) -> bool;
+
 /// Answers that were never given fit in no order: so the search would have found them.
 fn lies_are_found(histories: &[History]) {
-    let lies: [(&str, fn(&mut History) -> bool); 5] = [
+    let lies: [(&str, Lie); 5] = [
         ("a change is done twice", |history| {
             let changes = places(history, |call| {
                 call.status == 200 && call.asked != Asked::Look

@@ -139,9 +139,8 @@ fn explained(call: &Call, states: &[Instance], window: RangeInclusive<u64>) -> C
         window.contains(&state.revision) && told.is_none_or(|told| told == state.revision)
     });
     let is_right = |state: &Instance| match (&call.asked, call.shown()) {
-        (Asked::Start, _) => false,
         (Asked::Look, Some(shown)) => seen(shown) == state.view(),
-        (Asked::Look, None) => false,
+        (Asked::Start, _) | (Asked::Look, None) => false,
         (Asked::Do(command), Some(shown)) => {
             state.has_counted(command) && seen(shown) == state.view()
         }

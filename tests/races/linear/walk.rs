@@ -16,7 +16,7 @@ const SLOTS: usize = 4;
 /// How often a request is repeated that a busy host did not get to.
 const ATTEMPTS_MAX: usize = 20;
 
-/// Numbers that look random, the same for the same seed (SplitMix64).
+/// Numbers that look random, the same for the same seed (after `SplitMix64`).
 pub(super) struct Dice(pub(super) u64);
 
 impl Dice {
