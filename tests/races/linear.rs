@@ -34,6 +34,8 @@ fn seed() -> u64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_answer_is_right_in_one_order() {
     let seed = seed();
+    // Shown where the test fails, also where an actor does.
+    eprintln!("WRKFLW_SEED={seed}");
     let (app, hosts) = ring().await;
     let field = Field::new(&app, hosts, seed).await;
     let mut actors = JoinSet::new();

@@ -54,7 +54,7 @@ impl Call {
     }
 
     /// Whether it changed something: then it tells of events.
-    fn is_change(&self) -> bool {
+    pub(super) fn is_change(&self) -> bool {
         let events = self.body["events"].as_array();
         self.status < 300
             && self.asked != Asked::Look

@@ -208,8 +208,8 @@ impl Field {
                 continue;
             }
             let call = self.call(who, asked, begun, answer);
-            let changed = call.status < 300 && method == "POST";
-            if changed && dice.below(8) == 0 {
+            // Only what changed something is kept under its key.
+            if call.is_change() && dice.below(8) == 0 {
                 // A repeat comes to nothing more, whichever host it goes to.
                 let host = &self.hosts[dice.below(self.hosts.len())];
                 let again = host.send(who, method, &path, headers, body).await;
