@@ -32,6 +32,12 @@ use super::postgres::{TestDatabase, database};
 pub(crate) const SECRET: &[u8] = b"a secret for tests, long enough for HS256";
 /// How long a request may go on: longer than a busy machine needs.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// Connections of each host.
+const SIZES: PoolSizes = PoolSizes {
+    writer: 4,
+    reader: 3,
+    relay: 2,
+};
 /// What roles permit in the tests' tenant.
 const USER: &[&str] = &[
     "instance:start",
@@ -178,12 +184,7 @@ impl TestApp {
 
     /// A second host that seals decisions with other keys.
     pub(crate) async fn beside_sealing(&self, seals: SealKeys) -> (Host, Engine) {
-        let sizes = PoolSizes {
-            writer: 4,
-            reader: 3,
-            relay: 2,
-        };
-        let store = Store::connect(self.database.url(), sizes).expect("a URL");
+        let store = Store::connect(self.database.url(), SIZES).expect("a URL");
         let engine = sealing_engine(store, PATIENCE, seals).await;
         let host = Host {
             router: service(engine.clone(), &self.auth),
@@ -194,12 +195,7 @@ impl TestApp {
 
     /// The same, with the engine of that host.
     pub(crate) async fn beside_with_engine(&self, url: &str, patience: Duration) -> (Host, Engine) {
-        let sizes = PoolSizes {
-            writer: 4,
-            reader: 3,
-            relay: 2,
-        };
-        let store = Store::connect(url, sizes).expect("a URL");
+        let store = Store::connect(url, SIZES).expect("a URL");
         let engine = engine(store, patience).await;
         let host = Host {
             router: service(engine.clone(), &self.auth),
@@ -210,12 +206,7 @@ impl TestApp {
 
     /// A second host with connections of its own, whose clock stands until it is moved, and its engine.
     pub(crate) async fn beside_at_time(&self, clock: Clock) -> (Host, Engine) {
-        let sizes = PoolSizes {
-            writer: 4,
-            reader: 3,
-            relay: 2,
-        };
-        let store = Store::connect(self.database.url(), sizes).expect("a URL");
+        let store = Store::connect(self.database.url(), SIZES).expect("a URL");
         let (sandbox, seals) = (sandbox().await, self.engine.seals().clone());
         let engine = Engine::new(store, sandbox, clock, seals, PATIENCE).await;
         let engine = engine.expect("an engine");
