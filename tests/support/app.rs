@@ -148,15 +148,7 @@ impl TestApp {
     }
 
     async fn on(database: TestDatabase, clock: Clock) -> TestApp {
-        let store = Store::connect(
-            database.url(),
-            PoolSizes {
-                writer: 4,
-                reader: 3,
-                relay: 2,
-            },
-        )
-        .expect("a URL");
+        let store = Store::connect(database.url(), SIZES).expect("a URL");
         let engine = Engine::new(store, sandbox().await, clock, seals(), PATIENCE).await;
         let engine = engine.expect("an engine");
         let auth = AuthSettings {
