@@ -34,6 +34,7 @@ use super::postgres::{TestDatabase, database};
 pub(crate) const SECRET: &[u8] = b"a secret for tests, long enough for HS256";
 /// How long a request may go on: longer than a busy machine needs.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// Connections of each host.
 const POOLS: PoolSizes = PoolSizes {
     writer: 4,
     reader: 3,
@@ -226,6 +227,19 @@ impl TestApp {
         let store = Store::connect(url, sizes).expect("a URL");
         let (sandbox, seals) = (sandbox().await, self.engine.seals().clone());
         let engine = Engine::bounded(store, sandbox, Clock::System, seals, PATIENCE, bounds).await;
+        let engine = engine.expect("an engine");
+        let host = Host {
+            router: service(engine.clone(), &self.auth),
+            auth: self.auth.clone(),
+        };
+        (host, engine)
+    }
+
+    /// A second host with connections of its own, whose clock stands until it is moved, and its engine.
+    pub(crate) async fn beside_at_time(&self, clock: Clock) -> (Host, Engine) {
+        let store = Store::connect(self.database.url(), POOLS).expect("a URL");
+        let (sandbox, seals) = (sandbox().await, self.engine.seals().clone());
+        let engine = Engine::new(store, sandbox, clock, seals, PATIENCE).await;
         let engine = engine.expect("an engine");
         let host = Host {
             router: service(engine.clone(), &self.auth),

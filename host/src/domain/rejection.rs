@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::answer::{Reason, Violation};
 use super::ids::{InstanceId, TaskId};
+use super::instance::{Instance, Status};
 
 /// Why a command is not carried out.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -26,6 +27,9 @@ pub enum Rejection {
         id: InstanceId,
         status: &'static str,
         at: Timestamp,
+        /// Who cancelled it, where somebody did.
+        by: Option<String>,
+        revision: u32,
     },
     /// Nothing happens to it until somebody lets it go on.
     #[error("instance {id} was suspended by {by} at {at}: {reason}")]
@@ -34,6 +38,7 @@ pub enum Rejection {
         reason: String,
         by: String,
         at: Timestamp,
+        revision: u32,
     },
     /// It does not fit how things stand; they may change.
     #[error("{message}")]
@@ -61,6 +66,8 @@ pub struct Winner {
     pub at: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
+    /// Of the instance, as this was judged.
+    pub revision: u32,
 }
 
 impl std::fmt::Display for Winner {
@@ -86,6 +93,21 @@ fn list(violations: &[Violation]) -> String {
 }
 
 impl Rejection {
+    /// The instance is over since `at`.
+    pub fn ended(instance: &Instance, at: Timestamp) -> Rejection {
+        let by = match &instance.status {
+            Status::Cancelled { by, .. } => Some(by.clone()),
+            Status::Running | Status::Suspended { .. } | Status::Completed { .. } => None,
+        };
+        Rejection::Ended {
+            id: instance.id,
+            status: instance.status.name(),
+            at,
+            by,
+            revision: instance.revision,
+        }
+    }
+
     /// A refusal of the host's own, by its code.
     pub fn forbidden(code: &str, message: impl Into<String>) -> Rejection {
         Rejection::Forbidden(Reason {

@@ -34,7 +34,7 @@ pub struct Problem {
     /// The host's or the flow's own reason for a refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Who was faster: `{task, action, by, at, outcome}`.
+    /// Who was faster, and how things stand: `{task, action, by, at, outcome, revision}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub conflict: Option<serde_json::Value>,
@@ -308,12 +308,28 @@ fn rejected(rejection: Rejection, detail: String) -> Problem {
         Rejection::AlreadyRunning { running } => {
             problem.conflict = Some(serde_json::json!({ "instance": running }));
         }
-        Rejection::Suspended { reason, by, at, .. } => {
-            problem.conflict = Some(serde_json::json!({ "reason": reason, "by": by, "at": at }));
+        Rejection::Suspended {
+            reason,
+            by,
+            at,
+            revision,
+            ..
+        } => {
+            problem.conflict = Some(serde_json::json!({
+                "reason": reason, "by": by, "at": at, "revision": revision,
+            }));
         }
         Rejection::NotNow { .. } => {}
-        Rejection::Ended { status, at, .. } => {
-            problem.conflict = Some(serde_json::json!({ "status": status, "at": at }));
+        Rejection::Ended {
+            status,
+            at,
+            by,
+            revision,
+            ..
+        } => {
+            problem.conflict = Some(serde_json::json!({
+                "status": status, "at": at, "by": by, "revision": revision,
+            }));
         }
     }
     problem

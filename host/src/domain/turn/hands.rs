@@ -37,6 +37,7 @@ impl Turn<'_> {
                 by: Some(owner.clone()),
                 at: *claimed_at,
                 outcome: None,
+                revision: self.instance.revision,
             };
             return Err(Rejection::Taken(winner).into());
         }

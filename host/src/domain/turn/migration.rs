@@ -156,8 +156,10 @@ impl Turn<'_> {
         };
         let barred = circle.barred();
         let mut concerned = std::iter::once(owner.as_str()).chain(holding.principal());
+        // A claim needs the owner to be a candidate; who is given the work need not be one, and gets a task of their own.
+        let is_given = holding.assigned || !holding.delegations.is_empty();
         offer.label == task.label
-            && offer.owner.iter().all(|given| given == owner)
+            && offer.owner.iter().all(|given| given == owner && is_given)
             && !concerned.any(|person| barred.contains(person))
     }
 

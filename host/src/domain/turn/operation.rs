@@ -23,6 +23,7 @@ pub(super) fn not_suspended(instance: &Instance, command: &Command) -> Result<()
             reason: reason.clone(),
             by: by.clone(),
             at: *at,
+            revision: instance.revision,
         }),
         _ => Ok(()),
     }
@@ -31,11 +32,7 @@ pub(super) fn not_suspended(instance: &Instance, command: &Command) -> Result<()
 /// Refuses what comes after the end.
 pub(super) fn not_ended(instance: &Instance) -> Result<(), Rejection> {
     match instance.status.ended_at() {
-        Some(at) => Err(Rejection::Ended {
-            id: instance.id,
-            status: instance.status.name(),
-            at,
-        }),
+        Some(at) => Err(Rejection::ended(instance, at)),
         None => Ok(()),
     }
 }

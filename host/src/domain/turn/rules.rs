@@ -101,6 +101,7 @@ pub(super) fn open(instance: &Instance, id: TaskId) -> Result<(&StateInstance, &
             by,
             at,
             outcome,
+            revision: instance.revision,
         }))
     };
     match instance.task(id).map(|task| &task.status) {
@@ -119,11 +120,7 @@ pub(super) fn open(instance: &Instance, id: TaskId) -> Result<(&StateInstance, &
         }
         Some(TaskStatus::Pending | TaskStatus::Claimed { .. }) | None => {
             let at = instance.status.ended_at().unwrap_or(instance.updated_at);
-            Err(Rejection::Ended {
-                id: instance.id,
-                status: instance.status.name(),
-                at,
-            })
+            Err(Rejection::ended(instance, at))
         }
     }
 }

@@ -11,7 +11,7 @@ use crate::domain::answer::Reason;
 use crate::domain::event::Event;
 use crate::domain::graph::{FiredBy, StateKind, Transition};
 use crate::domain::ids::StateId;
-use crate::domain::instance::{EarlySignal, StateInstance};
+use crate::domain::instance::{EarlySignal, StateInstance, Status};
 use crate::domain::json::Json;
 use crate::domain::question::{Occurrence, Source};
 use crate::domain::rejection::Rejection;
@@ -155,8 +155,12 @@ impl<'a> Turn<'a> {
         takers.find(waits).map(|stay| stay.id)
     }
 
-    /// Gives the oldest signal that was kept to a state that waits for it, if there are both.
+    /// Gives the oldest signal that was kept to a state that waits for it, if there are both. A suspended instance takes
+    /// it when it goes on.
     pub(super) fn take_early(&mut self) -> bool {
+        if self.instance.status != Status::Running {
+            return false;
+        }
         let found = self.instance.early.iter().find_map(|signal| {
             let state = self.listener(&signal.trigger)?;
             Some((state, signal.clone()))

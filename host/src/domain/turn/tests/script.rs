@@ -158,6 +158,12 @@ impl Script {
         &self.version.graph
     }
 
+    /// Of the first version, and of the one that a migration leads to.
+    pub(super) fn graphs(&self) -> Vec<Graph> {
+        let versions = std::iter::once(&self.version).chain(&self.target);
+        versions.map(|version| version.graph.clone()).collect()
+    }
+
     /// Changes the graph of an instance under way.
     pub(super) fn redraw(&mut self, change: impl FnOnce(&mut Graph)) {
         change(&mut self.version.graph);
@@ -225,11 +231,16 @@ impl Script {
     ) -> Result<Outcome, TurnError> {
         self.now += 1;
         let now = Timestamp::from_second(self.now).expect("a time");
-        let (version, previous) = match (command, &self.target) {
-            (Command::Migrate { .. }, Some(target)) => (target, Some(&self.version)),
-            (Command::Migrate { .. }, None) => (&self.version, Some(&self.version)),
-            (_, Some(target)) if self.is_migrated() => (target, None),
-            _ => (&self.version, None),
+        let target = self.target.as_ref().unwrap_or(&self.version);
+        let current = if self.is_migrated() {
+            target
+        } else {
+            &self.version
+        };
+        let (version, previous) = match command {
+            Command::Migrate { version: 1, .. } => (&self.version, Some(current)),
+            Command::Migrate { .. } => (target, Some(current)),
+            _ => (current, None),
         };
         let context = Context {
             version,

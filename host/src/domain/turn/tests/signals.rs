@@ -215,3 +215,32 @@ fn a_plan_that_refuses_an_early_signal_leaves_the_state_waiting() {
     let refused = rejection(send(&mut script, "PAID", "2"));
     assert!(matches!(refused, Rejection::Refused(_)), "{refused:?}");
 }
+
+/// While an instance rests, going over to a version that waits for what has come moves nothing.
+#[test]
+fn early_signals_wait_until_a_suspended_instance_goes_on() {
+    let mut script = script("Wait", |_| early()).followed_by(|_| ());
+    script.redraw(|graph| {
+        let ways = &mut graph.transitions;
+        ways.retain(|way| way.source != "Wait" || way.trigger != "PAID");
+    });
+    script.go().expect("a wait");
+    send(&mut script, "PAID", "1").expect("a signal");
+    let instance = script.instance().id;
+    let suspend = Command::Suspend {
+        instance,
+        reason: "holidays".into(),
+    };
+    script.run("amy", &suspend).expect("a suspension");
+    let migrate = Command::Migrate {
+        instance,
+        version: 2,
+        states: [].into(),
+    };
+    let outcome = script.run("amy", &migrate).expect("a migration");
+    assert_eq!(kinds(&outcome), ["FLOW_MIGRATED"]);
+    let resume = Command::Resume { instance };
+    let outcome = script.run("amy", &resume).expect("it goes on");
+    assert_eq!(kinds(&outcome)[..2], ["FLOW_RESUMED", "SIGNAL_TAKEN"]);
+    assert!(is_done(&script));
+}

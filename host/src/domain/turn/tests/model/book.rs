@@ -1,16 +1,20 @@
 //! The record as an outsider keeps it: who was offered, given and decided what, from the events alone. Each event is held
 //! against the rules as it is written down.
 
+mod migration;
 mod tasks;
+mod waits;
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
 
 use super::world::World;
 use crate::domain::answer::Principal;
 use crate::domain::command::Command;
 use crate::domain::event::Event;
 use crate::domain::graph::{FiredBy, Graph, StateKind};
-use crate::domain::ids::{StateId, TaskId};
+use crate::domain::ids::{InstanceId, StateId, TaskId};
 use crate::domain::instance::{Instance, StateInstance, Status};
 
 /// What a rule forbids, in words.
@@ -45,6 +49,9 @@ pub(super) struct Stay {
     /// Who decided, owned what was decided, or had it decided in their name.
     pub(super) spent: BTreeSet<String>,
     pub(super) marked: bool,
+    pub(super) since: Timestamp,
+    /// Signals from before it count.
+    pub(super) keep_early: bool,
 }
 
 #[derive(Debug, Clone)]
@@ -57,7 +64,7 @@ pub(super) struct Work {
 }
 
 /// Who has a task, and from whom.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Hand {
     pub(super) owner: String,
     pub(super) absent: Option<String>,
@@ -65,15 +72,49 @@ pub(super) struct Hand {
     pub(super) given: bool,
 }
 
+/// An instance that a stay started.
+#[derive(Debug, Clone)]
+pub(super) struct Child {
+    pub(super) stay: StateId,
+    pub(super) on_end: Option<String>,
+    pub(super) ended: Option<String>,
+}
+
+/// A signal that came before a state waited for it.
+#[derive(Debug, Clone)]
+pub(super) struct Early {
+    id: String,
+    trigger: String,
+    /// Its sender may fire what needs the permission.
+    presses: bool,
+}
+
+/// What is about to move a stay.
+#[derive(Debug, Clone, PartialEq)]
+struct Firing {
+    stay: StateId,
+    trigger: String,
+    by: FiredBy,
+    presses: bool,
+}
+
 pub(super) struct Book {
-    pub(super) graph: Graph,
+    /// Of both versions.
+    pub(super) graphs: Vec<Graph>,
+    /// The one that it runs under, from 0.
+    pub(super) version: usize,
     pub(super) initiator: String,
     pub(super) requesters: Vec<String>,
     pub(super) life: Life,
     pub(super) stays: BTreeMap<StateId, Stay>,
     pub(super) tasks: BTreeMap<TaskId, Work>,
+    pub(super) children: BTreeMap<InstanceId, Child>,
+    pub(super) early: Vec<Early>,
     /// Targets of plans that were not entered yet.
     due: Vec<String>,
+    firing: Option<Firing>,
+    /// Signals that a state which counts none from before has put an end to.
+    dropped: Vec<String>,
 }
 
 /// The moment at which events were written.
@@ -84,20 +125,29 @@ pub(super) struct Moment<'a> {
 }
 
 impl Book {
-    pub(super) fn new(graph: Graph) -> Book {
+    pub(super) fn new(graphs: Vec<Graph>) -> Book {
         Book {
-            due: vec![graph.initial.clone()],
-            graph,
+            due: vec![graphs[0].initial.clone()],
+            graphs,
+            version: 0,
             initiator: String::new(),
             requesters: Vec::new(),
             life: Life::Running,
             stays: BTreeMap::new(),
             tasks: BTreeMap::new(),
+            children: BTreeMap::new(),
+            early: Vec::new(),
+            firing: None,
+            dropped: Vec::new(),
         }
     }
 
+    pub(super) fn graph(&self) -> &Graph {
+        &self.graphs[self.version]
+    }
+
     pub(super) fn is_own_work(&self, stay: StateId) -> bool {
-        let state = self.graph.state(&self.stays[&stay].name);
+        let state = self.graph().state(&self.stays[&stay].name);
         state.expect("a declared state").own_work
     }
 
@@ -160,7 +210,12 @@ impl Book {
             | Event::StateReassigned { .. }
             | Event::StateUnassignable { .. }
             | Event::StateAssignable { .. } => self.write_state(event, now),
-            Event::TaskCreated { state, task, .. } => self.create(*state, task),
+            Event::SignalReceived { .. }
+            | Event::SignalTaken { .. }
+            | Event::ChildEnded { .. }
+            | Event::TriggerRefused { .. } => self.write_wait(event, now),
+            Event::FlowMigrated { .. } => self.go_over(event, now),
+            Event::TaskCreated { state, task, .. } => self.create(*state, task, now),
             Event::DecisionRecorded { .. } => self.decide(event, now),
             _ => self.write_task(event, now),
         }
@@ -188,7 +243,7 @@ impl Book {
                 state, trigger, to, ..
             } => {
                 let name = self.active(*state)?.name.clone();
-                let targets = self.fired(&name, trigger, now)?;
+                let targets = self.fired(*state, trigger, now)?;
                 ensure(to.iter().all(|target| targets.contains(target)), || {
                     format!("{name} on {trigger} leads to {to:?}")
                 })?;
@@ -196,8 +251,8 @@ impl Book {
                 self.leave(*state)
             }
             Event::StateContinued { state, trigger, .. } => {
-                let name = self.active(*state)?.name.clone();
-                self.fired(&name, trigger, now).map(drop)
+                self.active(*state)?;
+                self.fired(*state, trigger, now).map(drop)
             }
             Event::StateCancelled { state, .. } => self.leave(*state),
             Event::StateReassigned {
@@ -207,6 +262,9 @@ impl Book {
                 fallback,
                 ..
             } => {
+                ensure(self.life == Life::Running || migrates(now), || {
+                    "reassigned at rest".into()
+                })?;
                 let stay = self.active(*state)?;
                 stay.needed = *needed as usize;
                 stay.exclude.clone_from(exclude);
@@ -214,6 +272,9 @@ impl Book {
                 Ok(())
             }
             Event::StateUnassignable { state, .. } => {
+                ensure(!migrates(now), || {
+                    "gone over to where nobody can act".into()
+                })?;
                 let was = std::mem::replace(&mut self.active(*state)?.marked, true);
                 ensure(!was, || format!("{state} is unassignable twice"))
             }
@@ -233,14 +294,14 @@ impl Book {
             .is_some_and(|known| known.place == Place::Waiting);
         if !waited {
             let is_join = self
-                .graph
+                .graph()
                 .state(&state.name)
                 .is_some_and(|declared| declared.join);
             ensure(!is_join, || format!("{} joins nothing", state.name))?;
             self.come(&state.name)?;
         }
         self.stays.insert(state.id, begun(state, Place::Active));
-        Ok(())
+        self.waits(state)
     }
 
     fn come(&mut self, name: &str) -> Checked {
@@ -251,20 +312,44 @@ impl Book {
     }
 
     /// Where a trigger may lead, if what fired it is declared to.
-    fn fired(&self, name: &str, trigger: &str, now: &Moment<'_>) -> Result<Vec<String>, String> {
-        let is_router = self
-            .graph
-            .state(name)
+    fn fired(
+        &mut self,
+        stay: StateId,
+        trigger: &str,
+        now: &Moment<'_>,
+    ) -> Result<Vec<String>, String> {
+        ensure(self.life == Life::Running, || "moved at rest".into())?;
+        let name = self.stays[&stay].name.clone();
+        let graph = self.graph();
+        let is_router = graph
+            .state(&name)
             .is_some_and(|state| state.kind == StateKind::Router);
-        let by = match now.command {
-            _ if is_router => FiredBy::Entry,
-            Command::Decide { outcome, .. } if outcome == trigger => FiredBy::Decision,
-            Command::Deadline { .. } => FiredBy::Deadline,
-            other => return Err(format!("{} fires {trigger} in {name}", other.action())),
+        let way = graph.transition(&name, trigger).cloned();
+        let by = match (now.command, self.firing.take()) {
+            (_, Some(firing)) if !is_router => {
+                ensure(firing.stay == stay && firing.trigger == trigger, || {
+                    format!("{trigger} moves {name}, not {firing:?}")
+                })?;
+                let needs = way.as_ref().is_some_and(|way| way.permission.is_some());
+                ensure(firing.presses || !needs, || {
+                    format!("{trigger} without the permission")
+                })?;
+                firing.by
+            }
+            (_, firing) if is_router => {
+                self.firing = firing;
+                FiredBy::Entry
+            }
+            (Command::Decide { outcome, task, .. }, _)
+                if outcome == trigger && self.tasks[task].stay == stay =>
+            {
+                FiredBy::Decision
+            }
+            (Command::Deadline { .. }, _) => FiredBy::Deadline,
+            (other, _) => return Err(format!("{} fires {trigger} in {name}", other.action())),
         };
-        let way = self.graph.transition(name, trigger);
         let way = way.filter(|way| way.by.contains(&by));
-        way.map(|way| way.targets.clone())
+        way.map(|way| way.targets)
             .ok_or_else(|| format!("{by:?} fires {trigger} in {name}"))
     }
 
@@ -307,6 +392,7 @@ impl Book {
         ensure((life == Life::Ended) == instance.active.is_empty(), || {
             "idle, not ended".into()
         })?;
+        self.waits_agree(instance)?;
         for stay in instance.stays() {
             let known = &self.stays[&stay.id];
             let marked = known.marked && known.place == Place::Active;
@@ -331,5 +417,11 @@ fn begun(state: &StateInstance, place: Place) -> Stay {
         decisions: 0,
         spent: BTreeSet::new(),
         marked: false,
+        since: state.entered_at,
+        keep_early: state.keep_early,
     }
+}
+
+fn migrates(now: &Moment<'_>) -> bool {
+    matches!(now.command, Command::Migrate { .. })
 }

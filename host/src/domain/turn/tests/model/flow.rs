@@ -1,5 +1,5 @@
 //! Random flows whose logic answers at random, often against the rules: guards allow everything, plans lead anywhere,
-//! and work is offered to anybody, requesters included.
+//! and work is offered to anybody, requesters included. Each flow has a second version that differs from the first.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -7,22 +7,41 @@ use std::rc::Rc;
 use proptest::prelude::*;
 
 use super::super::script::Script;
-use super::world::{GROUPS, PEOPLE, PRESS, World};
-use crate::domain::answer::{
-    Assignment, Deadline, Due, Offer, OverdueAction, Plan, Principal, PublishedEvent, Reason,
-};
+use super::whims::Whims;
+use super::world::{PRESS, World};
 use crate::domain::graph::{FiredBy, Graph, State, StateKind, Transition};
 use crate::domain::instance::Instance;
 use crate::domain::question::Occurrence;
 
 pub(super) const TRIGGERS: [&str; 3] = ["GO", "NO", "LATE"];
 
-/// States of work first, then routers, then two ends.
+/// States of work first, then those that wait, then routers, then two ends.
 #[derive(Debug, Clone)]
 pub(super) struct Flow {
     works: Vec<Work>,
+    waits: Vec<Vec<Way>>,
     routers: Vec<Vec<usize>>,
+    /// Begins with a wait, if it has one.
+    waits_first: bool,
     only_crew_starts: bool,
+    sequel: Sequel,
+}
+
+/// How the second version differs. Numbers name states.
+#[derive(Debug, Clone)]
+struct Sequel {
+    renamed: Vec<usize>,
+    changed: Option<(usize, Feature)>,
+}
+
+/// What a stay must find again in the other version.
+#[derive(Debug, Clone, Copy)]
+enum Feature {
+    Kind,
+    Join,
+    OwnWork,
+    /// What deadlines and children fire.
+    Ways,
 }
 
 #[derive(Debug, Clone)]
@@ -40,44 +59,68 @@ struct Way {
 }
 
 pub(super) fn flow() -> impl Strategy<Value = Flow> {
-    let targets = || prop::collection::vec(0..16_usize, 1..4);
-    let way = (0..8_usize, targets(), prop::bool::weighted(0.15)).prop_map(
-        |(by, targets, permission)| Way {
-            by,
-            targets,
-            permission,
-        },
-    );
+    let targets = || prop::collection::vec(0..18_usize, 1..4);
+    let way = move || {
+        (0..8_usize, targets(), prop::bool::weighted(0.15)).prop_map(|(by, targets, permission)| {
+            Way {
+                by,
+                targets,
+                permission,
+            }
+        })
+    };
+    let ways = move || prop::collection::vec(way(), 1..=TRIGGERS.len());
     let work = (
         prop::bool::weighted(0.15),
         prop::bool::weighted(0.3),
-        prop::collection::vec(way, 1..=TRIGGERS.len()),
+        ways(),
     )
         .prop_map(|(own, join, ways)| Work { own, join, ways });
     (
         prop::collection::vec(work, 1..6),
+        prop::collection::vec(ways(), 0..4),
         prop::collection::vec(targets(), 0..3),
-        prop::bool::weighted(0.2),
+        (prop::bool::weighted(0.3), prop::bool::weighted(0.2)),
+        sequel(),
     )
-        .prop_map(|(works, routers, only_crew_starts)| Flow {
-            works,
-            routers,
-            only_crew_starts,
-        })
+        .prop_map(
+            |(works, waits, routers, (waits_first, only_crew_starts), sequel)| Flow {
+                works,
+                waits,
+                routers,
+                waits_first,
+                only_crew_starts,
+                sequel,
+            },
+        )
+}
+
+fn sequel() -> impl Strategy<Value = Sequel> {
+    let feature = prop_oneof![
+        Just(Feature::Kind),
+        Just(Feature::Join),
+        Just(Feature::OwnWork),
+        Just(Feature::Ways),
+    ];
+    let changed = prop::option::weighted(0.6, (0..8_usize, feature));
+    (prop::collection::vec(0..8_usize, 0..3), changed)
+        .prop_map(|(renamed, changed)| Sequel { renamed, changed })
 }
 
 impl Flow {
     fn names(&self) -> Vec<String> {
         let works = (0..self.works.len()).map(|number| format!("T{number}"));
+        let waits = (0..self.waits.len()).map(|number| format!("W{number}"));
         let routers = (0..self.routers.len()).map(|number| format!("R{number}"));
         let ends = (0..2).map(|number| format!("E{number}"));
-        works.chain(routers).chain(ends).collect()
+        works.chain(waits).chain(routers).chain(ends).collect()
     }
 
     pub(super) fn graph(&self) -> Graph {
         let names = self.names();
         let kind = |name: &str| match &name[..1] {
             "T" => StateKind::Task,
+            "W" => StateKind::Wait,
             "R" => StateKind::Router,
             _ => StateKind::Terminal(name.to_owned()),
         };
@@ -92,7 +135,7 @@ impl Flow {
             }
         });
         Graph {
-            initial: names[0].clone(),
+            initial: self.first(&names).clone(),
             initiators: self
                 .only_crew_starts
                 .then(|| "crew".to_owned())
@@ -105,12 +148,17 @@ impl Flow {
         }
     }
 
+    fn first<'a>(&self, names: &'a [String]) -> &'a String {
+        let waits = self.waits_first && !self.waits.is_empty();
+        &names[if waits { self.works.len() } else { 0 }]
+    }
+
     fn transitions(&self, names: &[String]) -> Vec<Transition> {
         let targets = |wanted: &[usize]| {
             let mut targets: Vec<_> = wanted
                 .iter()
                 .map(|target| match target {
-                    14 | 15 => names[names.len() + target - 16].clone(),
+                    16 | 17 => names[names.len() + target - 18].clone(),
                     _ => names[target % (names.len() - 2)].clone(),
                 })
                 .collect();
@@ -118,206 +166,103 @@ impl Flow {
             targets.dedup();
             targets
         };
-        let of_works = self.works.iter().enumerate().flat_map(|(number, work)| {
-            let ways = work.ways.iter().enumerate();
-            ways.map(
-                move |(
-                    way,
-                    Way {
-                        by,
-                        targets,
-                        permission,
-                    },
-                )| (number, way, *by, targets, *permission),
-            )
-        });
-        let of_works = of_works.map(|(number, way, by, wanted, permission)| Transition {
-            source: names[number].clone(),
-            trigger: TRIGGERS[way].to_owned(),
-            targets: targets(wanted),
-            by: match by {
-                6 if way > 0 => vec![FiredBy::Signal],
-                7 if way > 0 => vec![FiredBy::Deadline],
-                5..=7 => vec![FiredBy::Decision, FiredBy::Deadline],
-                _ => vec![FiredBy::Decision],
-            },
-            permission: permission.then(|| PRESS.to_owned()),
-        });
-        let of_routers = self
-            .routers
-            .iter()
-            .enumerate()
-            .map(|(number, wanted)| Transition {
-                source: format!("R{number}"),
-                trigger: "ON".to_owned(),
-                targets: targets(wanted),
-                by: vec![FiredBy::Entry],
-                permission: None,
-            });
-        of_works.chain(of_routers).collect()
+        let way = |source: String, (number, way): (usize, &Way), by| Transition {
+            source,
+            trigger: TRIGGERS[number].to_owned(),
+            targets: targets(&way.targets),
+            by,
+            permission: way.permission.then(|| PRESS.to_owned()),
+        };
+        let mut all = Vec::new();
+        for (number, work) in self.works.iter().enumerate() {
+            for (place, drawn) in work.ways.iter().enumerate() {
+                let by = match drawn.by {
+                    6 if place > 0 => vec![FiredBy::Signal],
+                    7 if place > 0 => vec![FiredBy::Deadline],
+                    5..=7 => vec![FiredBy::Decision, FiredBy::Deadline],
+                    _ => vec![FiredBy::Decision],
+                };
+                all.push(way(format!("T{number}"), (place, drawn), by));
+            }
+        }
+        for (number, ways) in self.waits.iter().enumerate() {
+            for (place, drawn) in ways.iter().enumerate() {
+                let by = match drawn.by {
+                    0..=2 => vec![FiredBy::Signal],
+                    3 => vec![FiredBy::Signal, FiredBy::Deadline],
+                    4 => vec![FiredBy::Deadline, FiredBy::Child],
+                    5 | 6 => vec![FiredBy::Child],
+                    _ => vec![FiredBy::Signal, FiredBy::Child],
+                };
+                all.push(way(format!("W{number}"), (place, drawn), by));
+            }
+        }
+        all.extend(
+            self.routers
+                .iter()
+                .enumerate()
+                .map(|(number, wanted)| Transition {
+                    source: format!("R{number}"),
+                    trigger: "ON".to_owned(),
+                    targets: targets(wanted),
+                    by: vec![FiredBy::Entry],
+                    permission: None,
+                }),
+        );
+        all
+    }
+
+    /// Makes the second version's graph of the first one's.
+    fn redraw(&self, graph: &mut Graph) {
+        let working = self.works.len() + self.waits.len();
+        if let Some((number, feature)) = self.sequel.changed {
+            let place = number % working;
+            let state = &mut graph.states[place];
+            match feature {
+                Feature::Kind if state.kind == StateKind::Wait => state.kind = StateKind::Task,
+                Feature::Kind => state.kind = StateKind::Wait,
+                Feature::Join => state.join ^= place > 0,
+                Feature::OwnWork => state.own_work ^= state.kind == StateKind::Task,
+                Feature::Ways => {
+                    let name = state.name.clone();
+                    let ways = graph.transitions.iter_mut();
+                    for way in ways.filter(|way| way.source == name) {
+                        way.by = vec![FiredBy::Signal];
+                    }
+                }
+            }
+        }
+        for number in &self.sequel.renamed {
+            let old = graph.states[number % working].name.clone();
+            let new = format!("{old}x");
+            graph.states[number % working].name.clone_from(&new);
+            for way in &mut graph.transitions {
+                let targets = way.targets.iter_mut().chain([&mut way.source]);
+                for name in targets.filter(|name| **name == old) {
+                    name.clone_from(&new);
+                }
+            }
+            if graph.initial == old {
+                graph.initial = new;
+            }
+        }
     }
 
     /// The flow at work: its answers come from `whims`, its directory is the world.
     pub(super) fn script(&self, whims: &Rc<RefCell<Whims>>, world: &Rc<RefCell<World>>) -> Script {
-        let (planning, assigning, world) = (whims.clone(), whims.clone(), world.clone());
-        let (drawn, graph) = (self.graph(), self.graph());
+        let (planning, assigning) = (whims.clone(), whims.clone());
+        let (waiting, world) = (whims.clone(), world.clone());
         let plan = move |occurrence: &Occurrence, state: &str, instance: &Instance| {
-            planning
-                .borrow_mut()
-                .plan(&drawn, occurrence, state, instance)
+            planning.borrow_mut().plan(occurrence, state, instance)
         };
-        let assign = move |state: &str, _: &_| assigning.borrow_mut().assignment(&graph, state);
-        Script::new()
+        let script = Script::new()
             .drawn(self.graph())
+            .followed_by(|graph| self.redraw(graph))
             .planning_for(plan)
-            .assigning_for(assign)
-            .knowing(move |lookup| world.borrow().found(lookup))
-    }
-}
-
-/// Where the answers of one command come from: numbers, and zeros when they are used up.
-#[derive(Debug, Default)]
-pub(super) struct Whims {
-    pub(super) left: Vec<u8>,
-}
-
-impl Whims {
-    fn below(&mut self, bound: usize) -> usize {
-        usize::from(self.left.pop().unwrap_or(0)) % bound
-    }
-
-    fn plan(
-        &mut self,
-        graph: &Graph,
-        occurrence: &Occurrence,
-        state: &str,
-        instance: &Instance,
-    ) -> Result<Plan, Reason> {
-        let stay = |id: &String| {
-            instance
-                .active
-                .iter()
-                .find(|stay| stay.id.to_string() == *id)
-        };
-        let stay = occurrence
-            .state_instance
-            .as_ref()
-            .and_then(stay)
-            .expect("an active stay");
-        let open = stay
-            .tasks
-            .iter()
-            .filter(|task| task.status.is_open())
-            .count();
-        let declared = graph
-            .transition(state, &occurrence.trigger)
-            .expect("a declared way");
-        let targets = &declared.targets;
-        let one = |whims: &mut Whims| targets[whims.below(targets.len())].clone();
-        let enter = match self.below(20) {
-            0..=10 if open > 1 => None,
-            0..=7 => Some(vec![one(self)]),
-            8..=15 => Some(targets.clone()),
-            16 => Some(Vec::new()),
-            17 => None,
-            18 => {
-                let any = self.below(graph.states.len());
-                Some(vec![graph.states[any].name.clone()])
-            }
-            _ if self.below(2) == 0 => {
-                let twice = one(self);
-                Some(vec![twice.clone(), twice])
-            }
-            _ => {
-                return Err(Reason {
-                    code: "unwilling".into(),
-                    message: "not today".into(),
-                });
-            }
-        };
-        // At times itself, which is not another.
-        let itself = self.below(16) == 15;
-        let here = instance.active.iter().chain(&instance.waiting);
-        let here: Vec<_> = here.filter(|other| itself || other.id != stay.id).collect();
-        let cancels = !here.is_empty() && self.below(8) == 7;
-        let cancel = cancels.then(|| here[self.below(here.len())].id.to_string());
-        let published = (self.below(6) == 5).then(|| PublishedEvent {
-            name: "moved".into(),
-            data: r#"{"on":1.50}"#.into(),
-        });
-        Ok(Plan {
-            enter,
-            cancel: cancel.into_iter().collect(),
-            data: (self.below(5) == 4).then(|| r#"{"title":"Another"}"#.to_owned()),
-            publish: published.into_iter().collect(),
-            ..Plan::default()
-        })
-    }
-
-    fn person(&mut self) -> String {
-        PEOPLE[self.below(PEOPLE.len())].to_owned()
-    }
-
-    fn group(&mut self) -> String {
-        GROUPS[self.below(GROUPS.len())].to_owned()
-    }
-
-    fn candidate(&mut self) -> Principal {
-        match self.below(8) {
-            0..=2 => Principal::Group(self.group()),
-            3..=6 => Principal::User(self.person()),
-            _ => Principal::ManagerOf(self.person()),
-        }
-    }
-
-    fn assignment(&mut self, graph: &Graph, state: &str) -> Assignment {
-        let own = graph.state(state).is_some_and(|declared| declared.own_work);
-        let is_meek = own && self.below(6) != 5;
-        let count = [1, 1, 2, 2, 3, 4, 0][self.below(7)];
-        let offer = |whims: &mut Whims| {
-            let count = [1, 1, 2, 3, 0][whims.below(5)];
-            let owner = whims.below(6) == 5;
-            Offer {
-                label: "work".into(),
-                candidates: (0..if is_meek { 0 } else { count })
-                    .map(|_| whims.candidate())
-                    .collect(),
-                owner: (owner && !is_meek).then(|| whims.person()),
-                deadlines: whims.deadlines(graph, state),
-                form: None,
-            }
-        };
-        let offers: Vec<_> = (0..count).map(|_| offer(self)).collect();
-        let needed = 1 + self.below(offers.len().max(1));
-        let excluded = [0, 0, 0, 1, 2][self.below(5)];
-        Assignment {
-            needed: u32::try_from(needed).expect("few"),
-            offers,
-            exclude: (0..excluded).map(|_| self.person()).collect(),
-            fallback: (self.below(3) == 2).then(|| self.group()),
-            priority: 0,
-            deadlines: self.deadlines(graph, state),
-        }
-    }
-
-    fn deadlines(&mut self, graph: &Graph, state: &str) -> Vec<Deadline> {
-        if self.below(3) != 2 {
-            return Vec::new();
-        }
-        let mut ways = graph.leaving(state);
-        let by_deadline = ways.find(|way| way.by.contains(&FiredBy::Deadline));
-        let action = match (self.below(6), by_deadline) {
-            (0, _) => OverdueAction::Remind,
-            (1, _) => OverdueAction::Release,
-            (2 | 3, _) | (4, None) => OverdueAction::Escalate,
-            (4, Some(way)) => OverdueAction::Fire(way.trigger.clone()),
-            _ if self.below(8) == 7 => OverdueAction::Fire("GO".into()),
-            _ => OverdueAction::Remind,
-        };
-        vec![Deadline {
-            when: Due::After(60),
-            repeat: (self.below(3) == 2).then_some(60),
-            action,
-        }]
+            .assigning_for(move |state, cause| assigning.borrow_mut().assigned(state, cause))
+            .waiting(move |state| waiting.borrow_mut().waiting(state))
+            .knowing(move |lookup| world.borrow().found(lookup));
+        whims.borrow_mut().graphs = script.graphs();
+        script
     }
 }

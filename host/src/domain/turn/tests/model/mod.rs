@@ -4,10 +4,12 @@
 //! and effects. Whatever is done, a rule permits; whatever is refused, a rule forbids. A failure tells the walk.
 
 mod ability;
+mod asides;
 mod book;
 mod flow;
 mod rules;
 mod step;
+mod whims;
 mod world;
 
 use std::cell::{Cell, RefCell};
@@ -20,25 +22,26 @@ use proptest::test_runner::{Config, RngAlgorithm, TestCaseError, TestRng, TestRu
 use super::script::Script;
 use crate::domain::actor::Actor;
 use crate::domain::apply::{Stamp, apply};
-use crate::domain::command::Command;
+use crate::domain::command::{Command, Lineage};
 use crate::domain::event::Event;
-use crate::domain::instance::Instance;
+use crate::domain::instance::{CHILD_CANCELLED, Instance, Status};
 use crate::domain::json::Json;
 use crate::domain::rejection::Rejection;
 use crate::domain::turn::{Outcome, TurnError};
 
-use book::{Book, Checked, Life, Moment, ensure};
-use flow::{Flow, Whims};
+use book::{Book, Checked, Life, Moment, Place, ensure};
+use flow::Flow;
 use rules::Wish;
-use step::Step;
+use step::{Sight, Step};
+use whims::Whims;
 use world::{Change, World};
 
-const CASES: u32 = 350;
+const CASES: u32 = 700;
 const STEPS_MAX: usize = 60;
 
 /// What must have happened for the walks to show anything.
-const LEAST: [(&str, usize); 14] = [
-    ("DECISION_RECORDED", 400),
+const LEAST: [(&str, usize); 24] = [
+    ("DECISION_RECORDED", 300),
     (FOR_ANOTHER, 50),
     ("TASK_DELEGATED", 200),
     ("TASK_RESOLVED", 50),
@@ -47,14 +50,29 @@ const LEAST: [(&str, usize); 14] = [
     ("TASK_REROUTED", 50),
     ("STATE_UNASSIGNABLE", 100),
     ("STATE_ASSIGNABLE", 50),
-    ("BRANCH_ARRIVED", 50),
+    ("BRANCH_ARRIVED", 30),
     ("FLOW_COMPLETED", 50),
     ("FLOW_RESTARTED", 100),
+    ("SIGNAL_RECEIVED", 400),
+    ("SIGNAL_TAKEN", 50),
+    ("CHILD_ENDED", 50),
+    ("TRIGGER_REFUSED", 5),
+    ("FLOW_MIGRATED", 150),
+    (BORN, 50),
+    (CAME_BACK, 20),
+    (NOBODY_LEFT, 20),
+    ("no migrate", 100),
+    ("no signal", 200),
     ("no decide", 500),
     ("no claim", 500),
 ];
 /// A decision in somebody else's name.
 const FOR_ANOTHER: &str = "for another";
+/// A child that was started, and one whose end came back.
+const BORN: &str = "born";
+const CAME_BACK: &str = "came back";
+/// A migration that would have left work to nobody.
+const NOBODY_LEFT: &str = "nobody left";
 
 /// A walk under way, and what it came to.
 struct Walk {
@@ -64,11 +82,22 @@ struct Walk {
     book: Book,
     /// Folded from the events alone.
     folded: Option<Instance>,
+    /// Those whose child the instance is, from the first.
+    parents: Vec<Kin>,
     /// The directory has changed since the host last looked.
     changed: bool,
+    /// Steps so far.
+    taken: usize,
     told: Vec<String>,
     /// How often each kind of event was seen, and each kind of command refused.
     seen: BTreeMap<String, usize>,
+}
+
+/// An instance that waits while the walk goes on with its child.
+struct Kin {
+    instance: Instance,
+    book: Book,
+    folded: Option<Instance>,
 }
 
 impl Walk {
@@ -78,9 +107,12 @@ impl Walk {
         for change in town {
             world.borrow_mut().take(change);
         }
+        let script = flow.script(&whims, &world);
         Walk {
-            script: flow.script(&whims, &world),
-            book: Book::new(flow.graph()),
+            book: Book::new(script.graphs()),
+            script,
+            parents: Vec::new(),
+            taken: 0,
             world,
             whims,
             folded: None,
@@ -96,6 +128,7 @@ impl Walk {
             self.world.borrow_mut().take(change);
             self.changed = true;
         }
+        self.taken += 1;
         self.whims.borrow_mut().left.clone_from(&step.whims);
         let Some(instance) = self.script.instance.clone() else {
             let actor = world::PEOPLE[step.whims.len() % world::PEOPLE.len()];
@@ -108,18 +141,63 @@ impl Walk {
             };
             self.go_on(&Actor::host(), &recheck)?;
         }
-        let (actor, command) = step.command(self.script.instance(), &self.world.borrow());
+        let instance = self.script.instance().clone();
+        if instance.status.ended_at().is_some()
+            && let Some(parent) = self.parents.pop()
+        {
+            return self.come_back(&instance, parent);
+        }
+        if !self.parents.is_empty() && step.ends_child() {
+            let command = Command::Cancel {
+                instance: instance.id,
+                reason: "parent left the state".into(),
+            };
+            return self.go_on(&Actor::host(), &command);
+        }
+        let (actor, command) = step.command(&Sight {
+            instance: &instance,
+            book: &self.book,
+            world: &self.world.borrow(),
+            number: self.taken,
+        });
         match command {
             Command::Start { .. } => self.start(&actor, &command),
             _ => self.go_on(&actor, &command),
         }
     }
 
+    /// The parent is told that the child has ended.
+    fn come_back(&mut self, child: &Instance, parent: Kin) -> Checked {
+        let outcome = match &child.status {
+            Status::Completed { outcome, .. } => outcome.clone(),
+            _ => CHILD_CANCELLED.to_owned(),
+        };
+        let command = Command::ChildEnded {
+            instance: parent.instance.id,
+            child: child.id,
+            outcome,
+            data: child.data.clone(),
+            reason: None,
+        };
+        self.script.instance = Some(parent.instance);
+        (self.book, self.folded) = (parent.book, parent.folded);
+        // Nobody looked at it meanwhile.
+        self.changed = true;
+        self.count(CAME_BACK);
+        self.go_on(&Actor::host(), &command)
+    }
+
     fn start(&mut self, actor: &Actor, command: &Command) -> Checked {
         let before = self.script.instance.take();
-        let book = Book::new(self.book.graph.clone());
+        let mut book = Book::new(self.book.graphs.clone());
         let world = self.world.borrow().clone();
-        let permitted = rules::may_start(&book, &world, &actor.id);
+        self.whims.borrow_mut().version = 0;
+        // The host starts children for whoever may start their parent.
+        let permitted = if actor.is_host() {
+            Ok(())
+        } else {
+            rules::may_start(&book, &world, &actor.id)
+        };
         let result = self.script.run_as(actor, command);
         self.tell(actor, command, &result);
         judge(permitted, &result)?;
@@ -127,24 +205,19 @@ impl Walk {
             self.script.instance = before;
             return Ok(());
         };
-        (self.book, self.folded) = (book, None);
-        if let (
-            Some(before),
-            Command::Start {
-                lineage: Some(lineage),
-                ..
-            },
-        ) = (before, command)
-        {
-            ensure(lineage.predecessor == Some(before.id), || {
-                "another's heir".into()
-            })?;
-            let after = &outcome.instance.requesters;
-            let kept = before
-                .requesters
-                .iter()
-                .all(|requester| after.contains(requester));
-            ensure(kept, || "requesters are forgotten".into())?;
+        std::mem::swap(&mut self.book, &mut book);
+        let folded = self.folded.take();
+        if let (Some(before), Some(lineage)) = (before, lineage_of(command)) {
+            let after = &outcome.instance;
+            inherits(&before, lineage, after)?;
+            if lineage.parent.is_some() {
+                self.count(BORN);
+                self.parents.push(Kin {
+                    instance: before,
+                    book,
+                    folded,
+                });
+            }
         }
         self.accept(&world, actor, command, &outcome, 1)
     }
@@ -156,17 +229,35 @@ impl Walk {
             book: &self.book,
             world: &world,
             actor: &actor.id,
+            instance: &before,
         };
         let permitted = wish.permitted(command);
         let was = self.book.life;
+        let version = match command {
+            Command::Migrate { version, .. } => usize::from(*version != 1),
+            _ => self.book.version,
+        };
+        self.whims.borrow_mut().version = version;
+        self.whims.borrow_mut().reassigned.clear();
         let result = self.script.run_as(actor, command);
         self.tell(actor, command, &result);
+        if let (
+            Command::Migrate { states: names, .. },
+            Err(TurnError::Rejected(Rejection::NobodyLeft { states })),
+        ) = (command, &result)
+        {
+            permitted?;
+            self.count(NOBODY_LEFT);
+            let offered = &self.whims.borrow().reassigned;
+            return self.book.nobody_left(&world, (names, offered), states);
+        }
         judge(permitted, &result)?;
         match result {
             Err(_) => ensure(*self.script.instance() == before, || {
                 "refused, and done".into()
             }),
             Ok(outcome) if outcome.events.is_empty() => {
+                self.is_known(command)?;
                 let by_host = actor.is_host();
                 ensure(by_host && outcome.instance == before, || {
                     "nothing is done".into()
@@ -174,7 +265,10 @@ impl Walk {
                 self.looked(&world, command)
             }
             Ok(outcome) => {
-                let lifts = matches!(command, Command::Resume { .. } | Command::Cancel { .. });
+                let lifts = matches!(
+                    command,
+                    Command::Resume { .. } | Command::Cancel { .. } | Command::Migrate { .. }
+                );
                 ensure(was == Life::Running || lifts, || {
                     format!("{was:?}, and moved")
                 })?;
@@ -230,7 +324,14 @@ impl Walk {
         let decisions = decisions.filter(|event| matches!(event, Event::DecisionRecorded { .. }));
         let wanted = usize::from(matches!(command, Command::Decide { .. }));
         ensure(decisions.count() == wanted, || "not one decision".into())?;
+        for event in &outcome.events {
+            if let Event::StateContinued { state, .. } = event {
+                self.book.goes_on(after, *state)?;
+            }
+        }
         self.book.agrees(after)?;
+        self.book.settled()?;
+        self.is_known(command)?;
         self.looked(world, command)?;
         // What was made just now was looked at just now.
         let made = |stay| {
@@ -240,11 +341,25 @@ impl Walk {
         self.book.marks(world, made)
     }
 
+    /// The end of a child is in the record of the stay that waits for it.
+    fn is_known(&self, command: &Command) -> Checked {
+        let Command::ChildEnded { child, .. } = command else {
+            return Ok(());
+        };
+        let forgotten = self.book.children.get(child).is_some_and(|child| {
+            child.ended.is_none() && self.book.stays[&child.stay].place == Place::Active
+        });
+        ensure(!forgotten, || format!("the end of {child} is forgotten"))
+    }
+
     /// Once the host has looked, stays without anybody able are marked, and no others.
     fn looked(&mut self, world: &World, command: &Command) -> Checked {
         let all = matches!(
             command,
-            Command::Recheck { .. } | Command::Resume { .. } | Command::Start { .. }
+            Command::Recheck { .. }
+                | Command::Resume { .. }
+                | Command::Start { .. }
+                | Command::Migrate { .. }
         );
         if all && self.book.life == Life::Running {
             self.changed = false;
@@ -297,6 +412,26 @@ impl Walk {
     }
 }
 
+fn lineage_of(command: &Command) -> Option<&Lineage> {
+    match command {
+        Command::Start { lineage, .. } => lineage.as_deref(),
+        _ => None,
+    }
+}
+
+/// Whoever comes after an instance, or is its child, keeps its requesters.
+fn inherits(before: &Instance, lineage: &Lineage, after: &Instance) -> Checked {
+    let is_heir = after.predecessor == Some(before.id) && after.parent.is_none();
+    let is_child = after.parent == Some(before.id)
+        && after.predecessor.is_none()
+        && lineage.id == Some(after.id)
+        && after.initiator == before.initiator;
+    ensure(is_heir || is_child, || "another's heir".into())?;
+    let mut requesters = before.requesters.iter();
+    let kept = requesters.all(|requester| after.requesters.contains(requester));
+    ensure(kept, || "requesters are forgotten".into())
+}
+
 /// What is done, a rule permits; what the host refuses of itself, one forbids.
 fn judge(permitted: Checked, result: &Result<Outcome, TurnError>) -> Checked {
     match (permitted, result) {
@@ -316,7 +451,7 @@ fn walked(flow: &Flow, town: &[Change], steps: &[Step]) -> Result<BTreeMap<Strin
     for step in steps {
         let checked = walk.step(step);
         checked
-            .map_err(|why| format!("{why}\n{:#?}\n{}", walk.book.graph, walk.told.join("\n")))?;
+            .map_err(|why| format!("{why}\n{:#?}\n{}", walk.book.graph(), walk.told.join("\n")))?;
     }
     Ok(walk.seen)
 }

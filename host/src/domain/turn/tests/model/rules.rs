@@ -5,12 +5,15 @@ use super::world::{PEOPLE, World};
 use crate::domain::command::Command;
 use crate::domain::graph::FiredBy;
 use crate::domain::ids::TaskId;
+use crate::domain::instance::Instance;
 
 /// Somebody who wants something, as the world and the book have it.
 pub(super) struct Wish<'a> {
     pub(super) book: &'a Book,
     pub(super) world: &'a World,
     pub(super) actor: &'a str,
+    /// For what a wait was told when it began.
+    pub(super) instance: &'a Instance,
 }
 
 /// Whether a claim still holds: the owner, or the absent person, is offered the task, and the actor may act for them.
@@ -24,7 +27,7 @@ pub(super) fn is_entitled(world: &World, work: &Work, hand: &Hand, actor: &str) 
 }
 
 pub(super) fn may_start(book: &Book, world: &World, actor: &str) -> Checked {
-    let groups = &book.graph.initiators;
+    let groups = &book.graphs[0].initiators;
     let is_in = groups.iter().any(|group| world.is_in(actor, group));
     ensure(groups.is_empty() || is_in, || {
         format!("{actor} starts nothing")
@@ -40,11 +43,20 @@ impl Wish<'_> {
             Command::Recheck { .. } => return Ok(()),
             Command::Cancel { .. } => return ensure(life != Life::Ended, || "it has ended".into()),
             Command::Resume { .. } => return ensure(life == Life::Suspended, || "it runs".into()),
-            Command::Deadline { .. } => return ensure(life != Life::Suspended, suspended),
+            Command::Deadline { .. } | Command::ChildEnded { .. } => {
+                return ensure(life != Life::Suspended, suspended);
+            }
+            Command::Migrate {
+                version, states, ..
+            } => {
+                let version = usize::try_from(*version).expect("few") - 1;
+                return self.book.may_go_over(self.instance, version, states);
+            }
             _ => ensure(life != Life::Suspended, suspended)?,
         }
         match command {
             Command::Suspend { .. } => ensure(life == Life::Running, || "it has ended".into()),
+            Command::Signal { trigger, id, .. } => self.signal(trigger, id),
             Command::Claim { task } => self.claim(self.open(*task)?),
             Command::Release { task } => {
                 let (work, hand) = self.held(*task)?;
@@ -131,7 +143,7 @@ impl Wish<'_> {
     fn decide(&self, task: TaskId, outcome: &str) -> Checked {
         let (work, _) = self.works(task)?;
         let state = &self.book.stays[&work.stay].name;
-        let mut ways = self.book.graph.transitions.iter();
+        let mut ways = self.book.graph().transitions.iter();
         let way = ways.find(|way| way.source == *state && way.trigger == outcome);
         let way = way.filter(|way| way.by.contains(&FiredBy::Decision));
         let way = way.ok_or("no outcome")?;
@@ -165,6 +177,25 @@ impl Wish<'_> {
         ensure(owner != Some(to), || "theirs already".into())?;
         let own_work = self.book.is_own_work(work.stay);
         ensure(!own_work || to == self.book.initiator, || "own work".into())
+    }
+
+    /// A declared signal has a way and its permission, or is kept.
+    fn signal(&self, trigger: &str, id: &str) -> Checked {
+        ensure(self.book.life == Life::Running, || "it has ended".into())?;
+        ensure(!id.is_empty() && !id.contains(char::is_control), || {
+            "no id".into()
+        })?;
+        let mut ways = self.book.graph().transitions.iter();
+        let known = ways.any(|way| way.trigger == trigger && way.by.contains(&FiredBy::Signal));
+        ensure(known, || "no signal".into())?;
+        let Some(stay) = self.book.taker(trigger) else {
+            return ensure(self.book.early.len() < 100, || "too many wait".into());
+        };
+        let way = self.book.heard(&self.book.stays[&stay].name, trigger);
+        let needs = way.is_some_and(|way| way.permission.is_some());
+        ensure(!needs || self.world.may_press(self.actor), || {
+            "without the permission".into()
+        })
     }
 
     fn receives(&self, work: &Work, to: &str, reason: &str) -> Checked {

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 use uuid::Uuid;
 
+use super::book::Book;
 use super::flow::TRIGGERS;
 use super::world::{Change, PEOPLE, World, change};
 use crate::domain::actor::Actor;
@@ -20,10 +21,19 @@ pub(super) struct Step {
     /// What suits the moment, rather than anything.
     apt: bool,
     verb: usize,
-    task: usize,
-    to: usize,
-    outcome: usize,
+    pub(super) task: usize,
+    pub(super) to: usize,
+    pub(super) outcome: usize,
     pub(super) whims: Vec<u8>,
+}
+
+/// What a step can see of where it is taken.
+pub(super) struct Sight<'a> {
+    pub(super) instance: &'a Instance,
+    pub(super) book: &'a Book,
+    pub(super) world: &'a World,
+    /// So many steps were taken before.
+    pub(super) number: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -41,16 +51,53 @@ enum Verb {
     Recheck,
     Deadline,
     Restart,
+    Signal,
+    ChildEnds,
+    ChildStarts,
+    Migrate,
 }
 
 use Verb::{
-    Cancel, Claim, Deadline, Decide, Delegate, Reassign, Recheck, Release, Reset, Resolve, Restart,
-    Resume, Suspend,
+    Cancel, ChildEnds, ChildStarts, Claim, Deadline, Decide, Delegate, Migrate, Reassign, Recheck,
+    Release, Reset, Resolve, Restart, Resume, Signal, Suspend,
 };
 
-const ANYTHING: [Verb; 17] = [
-    Claim, Claim, Release, Decide, Decide, Delegate, Delegate, Resolve, Reassign, Reset, Suspend,
-    Resume, Recheck, Deadline, Deadline, Cancel, Restart,
+const ANYTHING: [Verb; 24] = [
+    Claim,
+    Claim,
+    Release,
+    Decide,
+    Decide,
+    Delegate,
+    Delegate,
+    Resolve,
+    Reassign,
+    Reset,
+    Suspend,
+    Resume,
+    Recheck,
+    Deadline,
+    Deadline,
+    Cancel,
+    Restart,
+    Signal,
+    Signal,
+    Signal,
+    ChildEnds,
+    ChildStarts,
+    Migrate,
+    Migrate,
+];
+/// Where nobody works.
+const TO_WAITS: [Verb; 8] = [
+    Signal,
+    Signal,
+    Signal,
+    ChildEnds,
+    ChildEnds,
+    Deadline,
+    ChildStarts,
+    Migrate,
 ];
 const TO_CANDIDATES: [Verb; 8] = [Claim, Claim, Claim, Claim, Claim, Claim, Reassign, Deadline];
 const TO_OWNERS: [Verb; 12] = [
@@ -83,7 +130,7 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
         (changes, prop::bool::weighted(0.7)),
         (who, prop::bool::weighted(0.75), 0..240_usize),
         (0..20_usize, 0..40_usize, 0..12_usize),
-        prop::collection::vec(any::<u8>(), 0..24),
+        prop::collection::vec(any::<u8>(), 0..28),
     )
         .prop_map(
             |((changes, rechecked), (who, apt, verb), (task, to, outcome), whims)| Step {
@@ -101,8 +148,16 @@ pub(super) fn step() -> impl Strategy<Value = Step> {
 }
 
 impl Step {
+    /// Whether a child's parent does not wait for it any more.
+    pub(super) fn ends_child(&self) -> bool {
+        self.apt && self.outcome == 9
+    }
+
     /// What it comes to, as things stand.
-    pub(super) fn command(&self, instance: &Instance, world: &World) -> (Actor, Command) {
+    pub(super) fn command(&self, sight: &Sight<'_>) -> (Actor, Command) {
+        let Sight {
+            instance, world, ..
+        } = *sight;
         let task = self.task(instance);
         let actor = world.actor(&self.actor(task, world));
         let id = task.map_or(TaskId(Uuid::nil()), |task| task.id);
@@ -144,12 +199,19 @@ impl Step {
             Recheck | Restart => Command::Recheck {
                 instance: instance_id,
             },
+            Signal => self.signal(sight),
+            ChildEnds => self.child_ends(sight),
+            ChildStarts => self.child_starts(sight),
+            Migrate => self.migrate(sight),
             Deadline | Cancel => self.deadline(instance),
         };
-        match command {
-            Command::Recheck { .. } | Command::Deadline { .. } => (Actor::host(), command),
-            _ => (actor, command),
-        }
+        let by_host = match &command {
+            Command::Start { lineage, .. } => {
+                lineage.as_ref().is_some_and(|line| line.parent.is_some())
+            }
+            _ => command.permission() == "host:act",
+        };
+        (if by_host { Actor::host() } else { actor }, command)
     }
 
     fn verb(&self, instance: &Instance, task: Option<&Task>) -> Verb {
@@ -157,12 +219,13 @@ impl Step {
             _ if !self.apt => &ANYTHING,
             (Status::Suspended { .. }, _) => &[Resume],
             (Status::Completed { .. } | Status::Cancelled { .. }, _) => &[Restart],
+            _ if self.verb.is_multiple_of(5) => &TO_WAITS,
             (_, Some(TaskStatus::Pending)) => &TO_CANDIDATES,
             (_, Some(TaskStatus::Claimed { holding, .. })) if holding.delegations.is_empty() => {
                 &TO_OWNERS
             }
             (_, Some(TaskStatus::Claimed { .. })) => &TO_DELEGATES,
-            _ => &ANYTHING,
+            _ => &TO_WAITS,
         };
         apt[self.verb % apt.len()]
     }

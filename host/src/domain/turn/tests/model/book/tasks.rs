@@ -12,17 +12,26 @@ use crate::domain::instance::{Task, TaskStatus};
 use crate::domain::turn::{LOST_STANDING, NOBODY_ABLE};
 
 impl Book {
-    pub(super) fn create(&mut self, state: StateId, task: &Task) -> Checked {
+    pub(super) fn create(&mut self, state: StateId, task: &Task, now: &Moment<'_>) -> Checked {
         self.active(state)?;
         let hand = match &task.status {
-            TaskStatus::Claimed { owner, .. } => Some(Hand {
+            TaskStatus::Claimed { owner, holding, .. } => Some(Hand {
                 owner: owner.clone(),
-                given: true,
-                ..Hand::default()
+                absent: holding.on_behalf_of.clone(),
+                chain: holding
+                    .delegations
+                    .iter()
+                    .map(|link| link.from.clone())
+                    .collect(),
+                given: holding.assigned,
             }),
             _ => None,
         };
         if let Some(hand) = &hand {
+            // Only a migration makes a task for somebody who had it before.
+            ensure(hand.given || self.had(state, hand, now), || {
+                format!("{} never had what is made theirs", hand.owner)
+            })?;
             let place = &self.stays[&state];
             let requested = !self.is_own_work(state) && self.requesters.contains(&hand.owner);
             ensure(!requested && !place.exclude.contains(&hand.owner), || {
@@ -44,6 +53,12 @@ impl Book {
         };
         let before = self.tasks.insert(task.id, work);
         ensure(before.is_none(), || format!("{} is made twice", task.id))
+    }
+
+    fn had(&self, state: StateId, hand: &Hand, now: &Moment<'_>) -> bool {
+        let mut here = self.tasks.values().filter(|work| work.stay == state);
+        matches!(now.command, Command::Migrate { .. })
+            && here.any(|work| !work.open && work.hand.as_ref() == Some(hand))
     }
 
     pub(super) fn decide(&mut self, event: &Event, now: &Moment<'_>) -> Checked {
@@ -149,6 +164,10 @@ impl Book {
                         format!("{able:?} could have done {task}")
                     })?;
                 }
+                let migrates = matches!(now.command, Command::Migrate { .. });
+                ensure(migrates || reason.as_deref() != Some("migrated"), || {
+                    format!("{task} was migrated")
+                })?;
                 self.open(*task)?.open = false;
                 Ok(())
             }
@@ -209,6 +228,17 @@ impl Book {
     /// The ladder offers work to the initiator's manager and to the fallback group, besides those who have it.
     fn reroute(&mut self, task: TaskId, step: &str, to: &[Principal], now: &Moment<'_>) -> Checked {
         let work = self.open(task)?.clone();
+        if step == "migrated" {
+            let is_meant = matches!(now.command, Command::Migrate { .. }) && work.hand.is_some();
+            ensure(is_meant, || format!("{task} is offered to others"))?;
+            let mine = Principal::User(self.initiator.clone());
+            let theirs = to.iter().all(|candidate| *candidate == mine);
+            ensure(theirs || !self.is_own_work(work.stay), || {
+                "own work is offered to others".into()
+            })?;
+            self.open(task)?.offered = to.to_vec();
+            return Ok(());
+        }
         ensure(!self.is_own_work(work.stay), || {
             "own work is for nobody else".into()
         })?;
