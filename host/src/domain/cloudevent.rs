@@ -88,7 +88,7 @@ pub const STRUCTURED_CONTENT_TYPE: &str = "application/cloudevents+json; charset
 impl CloudEvent {
     /// Fails only on an entry whose payload is no JSON, that is, on a damaged one.
     pub fn of(entry: &PublicEntry, naming: &Naming) -> Result<CloudEvent, JsonError> {
-        let payload = Json::parse(&entry.payload)?.node();
+        let payload = Json::stored(&entry.payload)?.node();
         let event_type = naming.event_type(&suffix(&entry.kind, &payload));
         let mut attributes = attributes(entry, entry.id, &event_type, naming);
         attributes.push(("sequence", format!("{:020}", entry.event_seq)));
@@ -163,7 +163,7 @@ impl CloudEvent {
 
 /// The name of an entry's type below the operator's prefix. Fails only on a damaged entry.
 pub fn suffix_of(entry: &PublicEntry) -> Result<String, JsonError> {
-    Ok(suffix(&entry.kind, &Json::parse(&entry.payload)?.node()))
+    Ok(suffix(&entry.kind, &Json::stored(&entry.payload)?.node()))
 }
 
 fn suffix(kind: &str, payload: &Node) -> String {

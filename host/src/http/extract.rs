@@ -18,6 +18,8 @@ use crate::engine::{Idempotency, Identity, Trace};
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
 /// The longest idempotency key.
 const KEY_CHARS_MAX: usize = 255;
+/// Digits of a revision in `If-Match`.
+const REVISION_DIGITS_MAX: usize = 10;
 
 /// Who asks, from the bearer token.
 pub struct Caller(pub Identity);
@@ -207,7 +209,12 @@ fn if_match(headers: &HeaderMap) -> Result<Option<u32>, Problem> {
         .trim()
         .strip_prefix('"')
         .and_then(|value| value.strip_suffix('"'));
-    let revision = quoted.and_then(|value| value.parse().ok());
+    let digits = quoted.filter(|value| {
+        (1..=REVISION_DIGITS_MAX).contains(&value.len()) && value.bytes().all(|c| c.is_ascii_digit())
+    });
+    let revision = digits.and_then(|digits| digits.parse::<u64>().ok());
+    // A number beyond all revisions is well formed, and matches none.
+    let revision = revision.map(|revision| u32::try_from(revision).unwrap_or(u32::MAX));
     revision.map(Some).ok_or_else(|| {
         Problem::new(
             "malformed_request",
@@ -225,8 +232,10 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
         .strip_prefix('"')
         .and_then(|key| key.strip_suffix('"'))
         .unwrap_or(key);
-    if key.is_empty() || key.len() > KEY_CHARS_MAX {
-        let detail = format!("an Idempotency-Key has 1 to {KEY_CHARS_MAX} characters");
+    let is_plain = |c: u8| (b' '..=b'~').contains(&c) && c != b'"';
+    if !(1..=KEY_CHARS_MAX).contains(&key.len()) || !key.bytes().all(is_plain) {
+        let detail =
+            format!("an Idempotency-Key has 1 to {KEY_CHARS_MAX} characters, none of them a quote");
         return Err(Problem::new("malformed_request", detail));
     }
     Ok(Some(key.to_owned()))

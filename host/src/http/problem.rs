@@ -142,6 +142,9 @@ pub const CODES: &[(&str, u16, &str)] = &[
     ("unavailable", 503, "The service is not available now"),
 ];
 
+/// When to try again what passes by itself, where nothing better is known.
+const RETRY_AFTER_SECONDS: u32 = 1;
+
 impl Problem {
     /// A problem of this code, which stands in [`CODES`].
     pub fn new(code: &str, detail: impl Into<String>) -> Problem {
@@ -162,7 +165,7 @@ impl Problem {
             errors: Vec::new(),
             reason: None,
             conflict: None,
-            retry_after: None,
+            retry_after: (status == 503).then_some(RETRY_AFTER_SECONDS),
             challenge: None,
         }
     }
@@ -240,20 +243,11 @@ impl From<Error> for Problem {
                     .collect();
                 problem
             }
-            Error::Busy => Problem {
-                retry_after: Some(1),
-                ..Problem::new("busy", detail)
-            },
-            Error::Unavailable(_) => Problem {
-                retry_after: Some(1),
-                ..Problem::new("unavailable", detail)
-            },
+            Error::Busy => Problem::new("busy", detail),
+            Error::Unavailable(_) => Problem::new("unavailable", detail),
             Error::Store(error) if error.is_passing() => {
                 tracing::error!(%error, "the database is not available");
-                Problem {
-                    retry_after: Some(1),
-                    ..Problem::new("unavailable", "the database is not available now")
-                }
+                Problem::new("unavailable", "the database is not available now")
             }
             Error::Store(error) => {
                 tracing::error!(%error, "the database failed");

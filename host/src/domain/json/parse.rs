@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::{DEPTH_MAX, JsonError, Node};
+use super::{JsonError, Node};
 
-pub(super) fn parse(text: &str) -> Result<Node, JsonError> {
+pub(super) fn parse(text: &str, depth_max: usize) -> Result<Node, JsonError> {
     let mut parser = Parser {
         text,
+        depth_max,
         at: 0,
         path: Vec::new(),
     };
@@ -20,6 +21,7 @@ pub(super) fn parse(text: &str) -> Result<Node, JsonError> {
 
 struct Parser<'a> {
     text: &'a str,
+    depth_max: usize,
     /// Byte position, always on a character boundary.
     at: usize,
     path: Vec<String>,
@@ -102,10 +104,10 @@ impl Parser<'_> {
     }
 
     fn check_depth(&self) -> Result<(), JsonError> {
-        if self.path.len() < DEPTH_MAX {
+        if self.path.len() < self.depth_max {
             Ok(())
         } else {
-            Err(self.error(format!("nesting deeper than {DEPTH_MAX}")))
+            Err(self.error(format!("nesting deeper than {}", self.depth_max)))
         }
     }
 
@@ -180,10 +182,13 @@ impl Parser<'_> {
             }
             well_formed &= self.digits() > 0;
         }
-        if well_formed {
-            Ok(Node::Number(self.text[start..self.at].to_owned()))
-        } else {
+        let text = &self.text[start..self.at];
+        if !well_formed {
             Err(self.error("a malformed number"))
+        } else if text.parse().is_ok_and(f64::is_finite) {
+            Ok(Node::Number(text.to_owned()))
+        } else {
+            Err(self.error("a number too large to be read by others"))
         }
     }
 
