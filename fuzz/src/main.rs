@@ -1,10 +1,6 @@
 //! libFuzzer around one target, which the variable `WRKFLW_FUZZ_TARGET` names. `run.sh` builds and starts it.
 
 #![no_main]
-#![expect(
-    unsafe_code,
-    reason = "libFuzzer calls the functions that the macro makes, through C"
-)]
 
 use std::sync::OnceLock;
 

@@ -47,13 +47,34 @@ pub(super) enum Included {
     Attributes,
 }
 
+/// The statuses of instances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub(super) enum WhichInstances {
+    Running,
+    Suspended,
+    Completed,
+    Cancelled,
+}
+
+impl WhichInstances {
+    fn name(self) -> &'static str {
+        match self {
+            WhichInstances::Running => "RUNNING",
+            WhichInstances::Suspended => "SUSPENDED",
+            WhichInstances::Completed => "COMPLETED",
+            WhichInstances::Cancelled => "CANCELLED",
+        }
+    }
+}
+
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct InstanceQuery {
     pub definition: Option<String>,
-    /// RUNNING, SUSPENDED, COMPLETED or CANCELLED.
-    pub status: Option<String>,
+    #[param(inline)]
+    pub status: Option<WhichInstances>,
     /// Name of an active state.
     pub state: Option<String>,
     pub entity_type: Option<String>,
@@ -133,18 +154,10 @@ pub(super) async fn list(
 ) -> Result<axum::Json<Page<InstanceSummary>>, Problem> {
     app.engine.permit(&who, "instance:read").await?;
     let limit = limit(query.limit)?;
-    if let Some(status) = &query.status
-        && !["RUNNING", "SUSPENDED", "COMPLETED", "CANCELLED"].contains(&status.as_str())
-    {
-        return Err(Problem::new(
-            "malformed_request",
-            "status is RUNNING, SUSPENDED, COMPLETED or CANCELLED",
-        ));
-    }
     let filter = InstanceFilter {
         conditions: conditions(&app, &who, query.definition.as_deref(), wishes).await?,
         definition: query.definition,
-        status: query.status,
+        status: query.status.map(|status| status.name().to_owned()),
         state: query.state,
         entity_type: query.entity_type,
         entity_id: query.entity_id,

@@ -46,6 +46,7 @@ pub(super) struct TaskQuery {
     /// The label of the task.
     pub label: Option<String>,
     /// This priority or a higher one.
+    #[param(minimum = -32_768, maximum = 32_767)]
     pub min_priority: Option<i16>,
     /// Due before this moment: the task, or else its state.
     #[param(value_type = Option<String>, format = DateTime)]
@@ -61,6 +62,7 @@ pub(super) struct TaskQuery {
 pub(super) struct DecideBody {
     /// One of the outcomes that the state takes.
     pub outcome: String,
+    #[schema(max_length = 4096)]
     pub comment: Option<String>,
     /// What the task's form asks for.
     #[serde(default = "Json::empty")]

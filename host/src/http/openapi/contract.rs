@@ -79,6 +79,7 @@ fn parameters(operation: &mut Value) {
     for parameter in operation["parameters"].as_array_mut().into_iter().flatten() {
         let name = parameter["name"].as_str().unwrap_or_default().to_owned();
         let place = parameter["in"].as_str().unwrap_or_default().to_owned();
+        whole(&mut parameter["schema"]);
         let Some(schema) = open_text(&mut parameter["schema"]) else {
             continue;
         };
@@ -104,15 +105,24 @@ fn fields(schema: &mut Value) {
         } else {
             field
         };
+        whole(field);
         let Some(schema) = open_text(field) else {
             continue;
         };
         match name.as_str() {
             "definitionKey" => bound(schema, KEY, 1, 64),
+            "id" => bound(schema, NAME, 1, NAME_CHARS_MAX),
             "reason" => bound(schema, REASON, 1, 2_000),
             name if NAME_FIELDS.contains(&name) => bound(schema, NAME, 1, NAME_CHARS_MAX),
             _ => pattern(schema, TEXT),
         }
+    }
+}
+
+/// Says how far whole numbers go that are not negative.
+fn whole(schema: &mut Value) {
+    if schema["type"] == "integer" && schema["minimum"] == 0 && schema["maximum"].is_null() {
+        schema["maximum"] = json!(u32::MAX);
     }
 }
 
@@ -198,8 +208,8 @@ fn statuses(path: &str, method: &str, operation: &Value) -> BTreeSet<u16> {
     if has("If-Match") {
         statuses.insert(412);
     }
-    // Attributes are held against what definitions declare.
-    if has("attribute.NAME") {
+    // Attributes are held against what definitions declare, and a report says when it would be too long.
+    if has("attribute.NAME") || path.starts_with("/v1/compliance/") {
         statuses.insert(422);
     }
     // Flow logic is asked.
