@@ -26,8 +26,8 @@ build() {
 
 targets() { find fuzz/corpus -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | sort; }
 
-# Text inputs stay short; a component takes what it takes.
-bytes_max() { if [ "$1" = scan ]; then echo 131072; else echo 4096; fi; }
+# Text inputs stay short; a component takes more.
+bytes_max() { if [ "$1" = scan ]; then echo 16384; else echo 4096; fi; }
 
 fuzzer() {
   local target=$1

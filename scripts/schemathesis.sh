@@ -76,7 +76,9 @@ SAMPLE_COMPONENT=$(find target/debug/build -path '*/out/document-approval.wasm' 
 export TARGET_TOKEN SAMPLE_COMPONENT
 
 say "$seconds s with SEED=$seed"
-if (cd "$here" && "$venv/bin/schemathesis" --config-file "$here/config.toml" run "$TARGET_URL/openapi.json" \
+# It keeps notes where it runs.
+cp "$here"/{config.toml,hooks.py} "$work"
+if (cd "$work" && "$venv/bin/schemathesis" --config-file config.toml run "$TARGET_URL/openapi.json" \
   --checks all --phases examples,coverage,fuzzing,stateful --mode all --max-time "$seconds" --seed "$seed" \
   --workers "$workers" --generation-database none --no-color --warnings off >"$work/report" 2>&1); then
   tail -25 "$work/report"

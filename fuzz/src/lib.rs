@@ -26,7 +26,7 @@ pub struct Target {
 /// The most bytes of an input that is text.
 const TEXT_BYTES_MAX: usize = 4 * 1024;
 /// The most bytes of a component.
-const COMPONENT_BYTES_MAX: usize = 128 * 1024;
+const COMPONENT_BYTES_MAX: usize = 16 * 1024;
 
 const fn text(name: &'static str, run: fn(&[u8])) -> Target {
     Target {

@@ -26,6 +26,10 @@ pub(crate) fn run(data: &[u8]) {
         for violation in &violations {
             assert!(violation.message.chars().count() <= MESSAGE_CHARS_MAX + 1);
         }
-        assert_eq!(rules.violations(&document), violations, "the same each time");
+        assert_eq!(
+            rules.violations(&document),
+            violations,
+            "the same each time"
+        );
     }
 }

@@ -45,7 +45,10 @@ fn ask(authorization: &str) -> Result<Claims, AuthError> {
             hs256_secret: Some(Secret::new(SECRET.to_vec())),
             ..AuthSettings::default()
         };
-        let authenticator = Authenticator::new(settings, Clock::Manual(Arc::new(AtomicI64::new(NOW * 1000))));
+        let authenticator = Authenticator::new(
+            settings,
+            Clock::Manual(Arc::new(AtomicI64::new(NOW * 1000))),
+        );
         Door {
             authenticator: authenticator.expect("settings"),
             runtime: Builder::new_current_thread().build().expect("a runtime"),

@@ -210,7 +210,8 @@ fn if_match(headers: &HeaderMap) -> Result<Option<u32>, Problem> {
         .strip_prefix('"')
         .and_then(|value| value.strip_suffix('"'));
     let digits = quoted.filter(|value| {
-        (1..=REVISION_DIGITS_MAX).contains(&value.len()) && value.bytes().all(|c| c.is_ascii_digit())
+        (1..=REVISION_DIGITS_MAX).contains(&value.len())
+            && value.bytes().all(|c| c.is_ascii_digit())
     });
     let revision = digits.and_then(|digits| digits.parse::<u64>().ok());
     // A number beyond all revisions is well formed, and matches none.
@@ -286,17 +287,18 @@ fn has_nul(encoded: &str) -> bool {
     encoded.contains("%00")
 }
 
-/// Refuses a document that is larger than flow logic can be shown.
-pub fn check_size(pointer: &str, document: &Json) -> Result<(), Problem> {
+/// Refuses a document that is no object, or larger than flow logic can be shown.
+pub fn check_document(pointer: &str, document: &Json) -> Result<(), Problem> {
     const BYTES_MAX: usize = 64 * 1024;
-    if document.as_str().len() <= BYTES_MAX {
+    let (code, detail) = if !document.as_str().starts_with('{') {
+        ("malformed", "a JSON object".to_owned())
+    } else if document.as_str().len() > BYTES_MAX {
+        ("too_long", format!("at most {BYTES_MAX} bytes of JSON"))
+    } else {
         return Ok(());
-    }
-    let detail = format!("at most {BYTES_MAX} bytes of JSON");
-    Err(
-        Problem::new("invalid_request", format!("{pointer}: {detail}"))
-            .at(pointer, "too_long", detail),
-    )
+    };
+    let problem = Problem::new("invalid_request", format!("{pointer}: {detail}"));
+    Err(problem.at(pointer, code, detail))
 }
 
 /// An id that people chose: of a person, a group, an entity.

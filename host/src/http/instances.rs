@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::App;
 use super::commands::{Started, run};
-use super::extract::{Body, Caller, DryRun, Options, Path, Query, check_name, check_size};
+use super::extract::{Body, Caller, DryRun, Options, Path, Query, check_document, check_name};
 use super::page::{Page, decode, limit, page, page_to};
 use super::problem::Problem;
 use super::search::{Search, conditions};
@@ -124,7 +124,7 @@ pub(super) async fn start(
     }
     check_name("/entityType", &value.entity_type)?;
     check_name("/entityId", &value.entity_id)?;
-    check_size("/data", &value.data)?;
+    check_document("/data", &value.data)?;
     let entity = Entity {
         kind: value.entity_type,
         id: value.entity_id,

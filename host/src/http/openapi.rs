@@ -9,9 +9,7 @@ use axum::response::{IntoResponse, Response};
 use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::Type;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{
-    Components, Info, ObjectBuilder, OpenApi, RefOr, Tag,
-};
+use utoipa::openapi::{Components, Info, ObjectBuilder, OpenApi, RefOr, Tag};
 use utoipa::{PartialSchema as _, ToSchema as _};
 
 use super::problem::{CODES, FieldError, Problem};
@@ -117,7 +115,8 @@ fn describe_headers(path: &str, operation: &mut Operation) {
         );
     }
     // Only an instance that is there already, and the only one that a command is about, has a revision.
-    let is_about_one = path.starts_with("/v1/instances/{id}/") || path.starts_with("/v1/tasks/{id}/");
+    let is_about_one =
+        path.starts_with("/v1/instances/{id}/") || path.starts_with("/v1/tasks/{id}/");
     if is_command && is_about_one {
         header(
             "If-Match",

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::App;
 use super::commands::{Changed, run};
-use super::extract::{Body, Caller, DryRun, Options, Path, Query, check_size};
+use super::extract::{Body, Caller, DryRun, Options, Path, Query, check_document};
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
 use super::views::{InstanceView, TaskView};
@@ -201,7 +201,7 @@ pub(super) async fn decide(
         let detail = format!("a comment has at most {COMMENT_BYTES_MAX} bytes");
         return Err(Problem::new("invalid_request", &*detail).at("/comment", "too_long", detail));
     }
-    check_size("/input", &value.input)?;
+    check_document("/input", &value.input)?;
     let DecideBody {
         outcome,
         comment,

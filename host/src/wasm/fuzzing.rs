@@ -23,7 +23,8 @@ pub fn scan(bytes: &[u8], bytes_max: usize) -> Result<(), Vec<Problem>> {
 /// Compiles a component as the compiling child does.
 pub fn compile(bytes: &[u8]) -> Result<(), String> {
     static ENGINE: OnceLock<Engine> = OnceLock::new();
-    let engine = ENGINE.get_or_init(|| Engine::new(&engine::base()).expect("a known configuration"));
+    let engine =
+        ENGINE.get_or_init(|| Engine::new(&engine::base()).expect("a known configuration"));
     Component::new(engine, bytes)
         .map(drop)
         .map_err(|error| format!("{error:#}"))

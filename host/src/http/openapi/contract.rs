@@ -17,11 +17,9 @@ const NAME: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$";
 const NAME_CHARS_MAX: usize = 200;
 /// The key of a definition, the name of a calendar.
 const KEY: &str = "^[a-z][a-z0-9-]{0,63}$";
-const CURSOR: &str = "^[A-Za-z0-9_-]+$";
 /// A revision in quotes, or any.
 const IF_MATCH: &str = "^(\\*|\"[0-9]{1,10}\")$";
-const IDEMPOTENCY_KEY: &str =
-    "^(\"[ !#-~]{1,255}\"|[!#-~]|[!#-~][ !#-~]{0,253}[!#-~])$";
+const IDEMPOTENCY_KEY: &str = "^(\"[ !#-~]{1,255}\"|[!#-~]|[!#-~][ !#-~]{0,253}[!#-~])$";
 /// Some character that can be seen.
 const REASON: &str = "^[^\\u0000]*\\S[^\\u0000]*$";
 /// Fields of bodies that hold such a name.
@@ -68,7 +66,9 @@ fn references(value: &Value, names: &mut BTreeSet<String>) {
         Value::Object(members) => {
             let name = members.get("$ref").and_then(Value::as_str);
             names.extend(name.and_then(|name| Some(name.rsplit_once('/')?.1.to_owned())));
-            members.values().for_each(|member| references(member, names));
+            members
+                .values()
+                .for_each(|member| references(member, names));
         }
         Value::Array(items) => items.iter().for_each(|item| references(item, names)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
@@ -86,11 +86,14 @@ fn parameters(operation: &mut Value) {
         match (place.as_str(), name.as_str()) {
             ("path", "key" | "name") => bound(schema, KEY, 1, 64),
             ("path", _) => bound(schema, NAME, 1, NAME_CHARS_MAX),
+            // Of the list that it came from, and so nothing that a pattern could tell.
             ("query", "after") | ("header", "Last-Event-ID") => {
-                bound(schema, CURSOR, 1, 1_000);
                 schema.insert("format".to_owned(), json!("cursor"));
             }
-            ("header", "If-Match") => pattern(schema, IF_MATCH),
+            ("header", "If-Match") => {
+                pattern(schema, IF_MATCH);
+                schema.insert("examples".to_owned(), json!(["\"3\""]));
+            }
             ("header", "Idempotency-Key") => pattern(schema, IDEMPOTENCY_KEY),
             _ => pattern(schema, TEXT),
         }
@@ -164,7 +167,11 @@ fn answers(path: &str, method: &str, operation: &mut Value) {
         if shows_instance {
             headers["ETag"] = header("ETag");
         }
-        if status == "201" && (path.ends_with("/instances") || path.ends_with("/restart") || path.ends_with("/migrations")) {
+        if status == "201"
+            && (path.ends_with("/instances")
+                || path.ends_with("/restart")
+                || path.ends_with("/migrations"))
+        {
             headers["Location"] = header("Location");
         }
         answer["headers"] = headers;
