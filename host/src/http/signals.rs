@@ -102,6 +102,9 @@ pub(super) async fn correlate(
     }
     check_name("/trigger", &trigger)?;
     check_name("/correlation", &value.correlation)?;
+    if let Some(definition) = &value.definition {
+        check_name("/definition", definition)?;
+    }
     check_id(&value.id)?;
     check_document("/input", &value.input)?;
     let kept = KeptSignal {

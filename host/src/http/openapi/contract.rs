@@ -215,8 +215,11 @@ fn statuses(path: &str, method: &str, operation: &Value) -> BTreeSet<u16> {
     if has("If-Match") {
         statuses.insert(412);
     }
-    // Attributes are held against what definitions declare, and a report says when it would be too long.
-    if has("attribute.NAME") || path.starts_with("/v1/compliance/") {
+    // Attributes are held against what definitions declare, entities have names, and a report may be too long.
+    if has("attribute.NAME")
+        || path.starts_with("/v1/compliance/")
+        || path.starts_with("/v1/entities/")
+    {
         statuses.insert(422);
     }
     // Flow logic is asked.
