@@ -341,11 +341,7 @@ async fn the_deepest_data_goes_all_the_way() {
         loop {
             let events = app.get("author", "/v1/events").await.expect(200);
             let mut events = events["data"].as_array().expect("events").iter();
-            if events.any(|event| {
-                event["type"]
-                    .as_str()
-                    .is_some_and(|kind| kind.ends_with("task.completed"))
-            }) {
+            if events.any(|event| event["data"]["actor"] == "author") {
                 break;
             }
             tokio::task::yield_now().await;
