@@ -1,7 +1,7 @@
 # The commands of everyday work. Each installs what it lacks; scripts/ has the how.
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build test soak check fmt lint deny doc sqlx kafka setup
+.PHONY: help dev build test soak check fuzz contract fmt lint deny doc sqlx kafka setup
 
 # Queries compile by the committed metadata; only `make sqlx` and `make lint` ask a database.
 export SQLX_OFFLINE = true
@@ -25,6 +25,14 @@ soak: ## The tests of crashes for long: hosts, PostgreSQL, Kafka and the network
 
 check: ## All of `make test` but the tests
 	@scripts/test.sh setup fmt lint deny doc
+
+fuzz: ## Feed the fuzz targets, each for SECONDS (60); a broken promise is kept in fuzz/corpus
+	@scripts/setup.sh test
+	@fuzz/run.sh $(or $(SECONDS),60)
+
+contract: ## Hold a running host against /openapi.json for SECONDS (120), with schemathesis
+	@scripts/setup.sh test
+	@scripts/schemathesis.sh $(or $(SECONDS),120)
 
 fmt: ## Format the code
 	@cargo fmt --all

@@ -3,7 +3,7 @@
 #
 #   setup.sh [dev]   to build and to run `wrkflw dev`: a C and C++ compiler, make,
 #                    PostgreSQL, the pinned Rust toolchain, the plugins' target
-#   setup.sh test    that, and what the tests use: Java and Maven, Kafka's jars,
+#   setup.sh test    that, and what the tests use: Java and Maven, Kafka's jars, Python,
 #                    clippy and rustfmt, cargo-deny (in .tools/)
 #
 # System packages come from the distribution (apt), as root or through sudo. On
@@ -28,6 +28,7 @@ missing_packages() {
   [ "$1" = test ] || return 0
   has_java || echo openjdk-17-jdk-headless
   has mvn || echo maven
+  python3 -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
 }
 
 install_packages() {

@@ -2,7 +2,7 @@
 # Everything that must hold before a change is merged.
 #
 #   test.sh             all steps
-#   test.sh STEP...     some of: setup fmt lint deny doc test
+#   test.sh STEP...     some of: setup fmt lint deny doc test contract fuzz
 #
 # Every step runs even if an earlier one failed; the summary names each with its
 # time, and one failure fails the whole. For the tests, it starts a private
@@ -12,6 +12,9 @@ set -euo pipefail
 
 cd "$(dirname "$0")/.."
 advisory_seconds_max=60
+contract_seconds=120
+# For each target, two at a time.
+fuzz_seconds=60
 events_topic=wrkflw.events
 events_partitions=3
 
@@ -43,6 +46,12 @@ step_test() {
   # shellcheck disable=SC2086 # TEST_ARGS is a list of words
   cargo test --workspace ${TEST_ARGS:-}
 }
+
+# A host of its own against the document that it serves.
+step_contract() { scripts/schemathesis.sh "$contract_seconds"; }
+
+# The kept inputs ran with the tests; here are new ones.
+step_fuzz() { fuzz/run.sh "$fuzz_seconds"; }
 
 # --- Servers ------------------------------------------------------------------
 
@@ -77,7 +86,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 steps=("$@")
-[ $# -gt 0 ] || steps=(setup fmt lint deny doc test)
+[ $# -gt 0 ] || steps=(setup fmt lint deny doc test contract fuzz)
 for step in "${steps[@]}"; do
   declare -F "step_$step" >/dev/null || { sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" >&2; exit 2; }
 done
@@ -88,7 +97,7 @@ for step in "${steps[@]}"; do
   say "$step"
   began=$SECONDS
   if "step_$step"; then verdict=passed; else verdict=FAILED failed+=("$step"); fi
-  summary+=("$(printf '%-6s %-6s %4d s' "$step" "$verdict" $((SECONDS - began)))")
+  summary+=("$(printf '%-8s %-6s %4d s' "$step" "$verdict" $((SECONDS - began)))")
   [ "$step $verdict" != "setup FAILED" ] || break
 done
 

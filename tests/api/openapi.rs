@@ -190,14 +190,35 @@ async fn the_document_is_sound_openapi() {
         );
         let is_open = !operation.path.starts_with("/v1/");
         assert_eq!(described["security"] == json!([{}]), is_open, "{name}");
-        if !is_open {
-            let problem = &described["responses"]["default"]["content"]["application/problem+json"];
-            assert_eq!(
-                problem["schema"]["$ref"], "#/components/schemas/Problem",
-                "{name}"
-            );
-        }
+        answered(&document, &operation, &name);
         placed(&operation, &name);
+    }
+}
+
+/// Every status is named, so that one that is not would be noticed; each problem has its codes.
+fn answered(document: &Value, operation: &Operation, name: &str) {
+    let responses = operation.described["responses"].as_object();
+    let responses = responses.expect("responses");
+    assert!(!responses.contains_key("default"), "{name}");
+    if operation.path.starts_with("/v1/") {
+        for status in ["400", "401", "403", "431", "500", "503"] {
+            assert!(responses.contains_key(status), "{name}: {status}");
+        }
+    }
+    for (status, response) in responses {
+        let Some(reference) = response["$ref"].as_str() else {
+            assert!(response["headers"]["X-Request-Id"].is_object(), "{name}");
+            continue;
+        };
+        let found = document.pointer(&reference[1..]).expect("a response");
+        let schema = &found["content"]["application/problem+json"]["schema"];
+        let codes = &schema["allOf"][1]["properties"]["code"]["enum"];
+        for code in codes.as_array().expect("codes") {
+            let known = wrkflw::http::problem::CODES.iter();
+            let at: Vec<_> = known.filter(|(known, ..)| code == known).collect();
+            assert_eq!(at.len(), 1, "{name}: {code}");
+            assert_eq!(&at[0].1.to_string(), status, "{name}: {code}");
+        }
     }
 }
 

@@ -38,6 +38,7 @@ async fn what_is_no_json_is_refused_by_its_pointer() {
             "/data/a~1b/~0/1",
         ),
         (with_data(r#"{"n":01}"#), "/data/n"),
+        (with_data(r#"{"n":1e999}"#), "/data/n"),
         (r#"{"entityId":"a","entityId":"b"}"#.into(), "/entityId"),
         (format!("{}{{}}", with_data("{}")), ""),
     ] {
@@ -97,6 +98,7 @@ async fn fields_of_a_start_are_known_typed_and_bounded() {
         ("entityId", Value::Null, "required", "/entityId"),
         ("entityType", json!("a\nb"), "malformed", "/entityType"),
         ("data", json!({ "note": long_note }), "too_long", "/data"),
+        ("data", json!([1]), "malformed", "/data"),
     ] {
         let body = start_with(member, value);
         let answer = app.post("author", "/v1/instances", body).await;
@@ -151,10 +153,11 @@ async fn fields_of_other_commands_are_known_typed_and_bounded() {
         ),
         (
             &decide,
-            approve("input", json!([long])),
+            approve("input", json!({ "note": long })),
             "too_long",
             "/input",
         ),
+        (&decide, approve("input", json!([1])), "malformed", "/input"),
         (
             &decide,
             json!({ "comment": "fine" }),
@@ -311,6 +314,65 @@ async fn requests_are_told_apart_by_their_ids() {
     assert_ne!(one.headers["x-request-id"], other.headers["x-request-id"]);
 }
 
+/// The host puts a document into payloads, events and evidence of its own, which are deeper than any it would take.
+#[tokio::test]
+async fn the_deepest_data_goes_all_the_way() {
+    let app = TestApp::start().await;
+    // The body itself and `data` are the outer two of 64 levels.
+    let deep = format!("{}{}", "[".repeat(62), "]".repeat(62));
+    let instance = start(
+        &app,
+        &with_data(&format!(r#"{{"title":"A plan","deep":{deep}}}"#)),
+    )
+    .await
+    .expect(201);
+    let id = instance["id"].as_str().expect("an id");
+    let task = claimed(&app, "reviewer", &instance).await;
+    let decide = format!("/v1/tasks/{task}/decide");
+    app.post("reviewer", &decide, json!({ "outcome": "APPROVE" }))
+        .await
+        .expect(200);
+    for path in ["", "/history", "/actions", "/audit"] {
+        let path = format!("/v1/instances/{id}{path}");
+        app.get("admin", &path).await.expect(200);
+    }
+    // Transactions of other tests on the same server hold events back for a moment.
+    let told = async {
+        loop {
+            let events = app.get("author", "/v1/events").await.expect(200);
+            let mut events = events["data"].as_array().expect("events").iter();
+            if events.any(|event| event["data"]["actor"] == "author") {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(std::time::Duration::from_secs(60), told)
+        .await
+        .expect("the events are told");
+}
+
+#[tokio::test]
+async fn an_idempotency_key_is_plain_text() {
+    let app = TestApp::start().await;
+    let host = app.host();
+    let long = "k".repeat(256);
+    for key in ["", "\"\"", "a\"b", &long] {
+        let headers = [("idempotency-key", key)];
+        let body = Some(approval_start("doc-1"));
+        host.send("author", "POST", "/v1/instances", &headers, body)
+            .await
+            .problem(400, "malformed_request");
+    }
+    for (key, status) in [("\"k 1\"", 201), ("k 1", 201)] {
+        let headers = [("idempotency-key", key)];
+        let body = Some(approval_start("doc-1"));
+        let answer = host.send("author", "POST", "/v1/instances", &headers, body);
+        let replayed = answer.await;
+        assert_eq!(replayed.status, status, "{}", replayed.text);
+    }
+}
+
 #[tokio::test]
 async fn a_revision_is_named_and_held_to() {
     let app = TestApp::start().await;
@@ -358,14 +420,15 @@ async fn a_revision_is_named_and_held_to() {
         "\"one\"",
         "\"-1\"",
         "\"1\", \"2\"",
-        "\"4294967296\"",
+        "\"+1\"",
+        "\"00000000001\"",
         "",
     ] {
         send("claim", malformed)
             .await
             .problem(400, "malformed_request");
     }
-    for stale in ["\"0\"", "\"2\"", "\"4294967295\""] {
+    for stale in ["\"0\"", "\"2\"", "\"4294967295\"", "\"9999999999\""] {
         let problem = send("claim", stale).await.problem(412, "stale_revision");
         assert_eq!(problem["conflict"], json!({ "revision": 1 }));
     }

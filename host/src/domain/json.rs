@@ -17,8 +17,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use node::Node;
 
-/// How deep arrays and objects may nest.
+/// How deep arrays and objects may nest in what comes from outside.
 pub const DEPTH_MAX: usize = 64;
+/// How deep they may nest once the host has put its own around such a document, as payloads and evidence do. Other
+/// readers stop at 128.
+const COMPOSED_DEPTH_MAX: usize = DEPTH_MAX + 32;
 
 /// A JSON text in canonical form.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -36,7 +39,12 @@ pub struct JsonError {
 impl Json {
     /// Brings `text` into canonical form.
     pub fn parse(text: &str) -> Result<Json, JsonError> {
-        canonical::canonical(text).map(|text| Json(text.into()))
+        canonical::canonical(text, DEPTH_MAX).map(|text| Json(text.into()))
+    }
+
+    /// Reads back what this type wrote, or what the host put around it. Fails only on a damaged text.
+    pub fn stored(text: &str) -> Result<Json, JsonError> {
+        canonical::canonical(text, COMPOSED_DEPTH_MAX).map(|text| Json(text.into()))
     }
 
     /// The empty object.
@@ -49,10 +57,11 @@ impl Json {
         Json(text.into())
     }
 
-    /// Any serialisable value whose members the caller keeps within what [`Json::parse`] accepts.
+    /// Any serialisable value whose members the caller keeps within what [`Json::parse`] accepts, with no more than a few
+    /// levels of the host's own around them.
     pub fn of(value: &impl Serialize) -> Json {
         let text = serde_json::to_string(value).expect("our own types serialise");
-        Json::parse(&text).expect("serialised JSON is well formed")
+        Json::stored(&text).expect("serialised JSON is well formed")
     }
 
     /// An object of these members; of two with one name the later.
@@ -75,7 +84,7 @@ impl Json {
 
     /// The text as a tree.
     pub fn node(&self) -> Node {
-        parse::parse(&self.0).expect("canonical text parses")
+        parse::parse(&self.0, COMPOSED_DEPTH_MAX).expect("canonical text parses")
     }
 
     /// The text as a `serde_json` value, for libraries that want one. Numbers may lose digits there.
@@ -167,6 +176,8 @@ mod tests {
                 "a member named twice",
             ),
             (r#"{"a":01}"#, "/a", "a malformed number"),
+            ("[1e999]", "/0", "a number too large to be read by others"),
+            ("-2e308", "", "a number too large to be read by others"),
             ("[1,]", "/1", "an unexpected character"),
             ("{\"a\":1} x", "", "text after the value"),
             ("", "", "the text ends too early"),
@@ -183,6 +194,26 @@ mod tests {
             Json::parse(&deep).expect_err("too deep").detail,
             "nesting deeper than 64"
         );
+    }
+
+    #[test]
+    fn every_number_taken_can_be_read_by_others() {
+        for text in ["1e308", "1e-999", "-0", "0.1e309"] {
+            assert!(Json::parse(text).expect(text).value().is_number(), "{text}");
+        }
+        let long = "9".repeat(308);
+        assert!(Json::parse(&long).expect("long").value().is_number());
+    }
+
+    #[test]
+    fn the_deepest_document_can_be_put_into_the_hosts_own() {
+        let deepest = format!("{}{}", "[".repeat(DEPTH_MAX), "]".repeat(DEPTH_MAX));
+        let deepest = Json::parse(&deepest).expect("within the limit");
+        let around = Json::of(&serde_json::json!({ "facts": [{ "data": deepest }] }));
+        assert_eq!(Json::stored(around.as_str()).as_ref(), Ok(&around));
+        assert_eq!(Json::from(&around.node()), around);
+        assert!(around.value().is_object());
+        assert!(Json::parse(around.as_str()).is_err());
     }
 
     #[test]

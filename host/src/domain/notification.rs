@@ -110,7 +110,7 @@ pub struct Notification {
 
 /// The notifications that an entry gives rise to, each recipient once. Fails only on an entry whose payload is no JSON.
 pub fn of(entry: &PublicEntry, requesters: &[String]) -> Result<Vec<Notification>, JsonError> {
-    let payload = Json::parse(&entry.payload)?.value();
+    let payload = Json::stored(&entry.payload)?.value();
     let Some((kind, recipients)) = recipients(&entry.kind, &payload, requesters) else {
         return Ok(Vec::new());
     };

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::App;
-use super::extract::{Body, Caller, DryRun, Options, check_name, check_size};
+use super::extract::{Body, Caller, DryRun, Options, check_document, check_name};
 use super::problem::{FieldError, Problem};
 use super::tasks::{COMMENT_BYTES_MAX, WhichTasks};
 use crate::domain::command::Command;
@@ -234,7 +234,7 @@ fn check(body: &BulkBody) -> Result<(), Problem> {
         check_name("/to", to)?;
     }
     if let Some(input) = &body.input {
-        check_size("/input", input)?;
+        check_document("/input", input)?;
     }
     let long = |text: &Option<String>, max| text.as_ref().is_some_and(|text| text.len() > max);
     if long(&body.comment, COMMENT_BYTES_MAX) {

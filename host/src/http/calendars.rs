@@ -10,7 +10,7 @@ use serde::de::IgnoredAny;
 use utoipa::ToSchema;
 
 use super::App;
-use super::extract::{Body, Caller, Path, check_size};
+use super::extract::{Body, Caller, Path, check_document};
 use super::page::{Next, Page};
 use super::problem::Problem;
 use crate::domain::calendar::Calendar;
@@ -106,7 +106,7 @@ pub(super) async fn put(
 ) -> Result<axum::Json<CalendarView>, Problem> {
     app.engine.permit(&who, "directory:write").await?;
     check_calendar_name(&name)?;
-    check_size("", &canonical)?;
+    check_document("", &canonical)?;
     let calendar = Calendar::parse(&canonical).map_err(unfit)?;
     let note = app.engine.note(&who.subject);
     let store = app.engine.store();

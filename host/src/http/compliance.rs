@@ -61,7 +61,7 @@ pub(super) async fn self_approvals(
             return error.into();
         }
         let detail = "the period has more decisions than are examined at once; ask for shorter periods, one after the other";
-        Problem::new("unavailable", detail)
+        Problem::new("invalid_request", detail)
     })?;
     Ok(axum::Json(SelfApprovalReport {
         from: query.from,

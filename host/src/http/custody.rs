@@ -13,7 +13,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::extract::{Caller, Path, Query};
+use super::extract::{Caller, Path, Query, check_name};
 use super::page::{LIMIT_MAX, Page, decode, encode, limit};
 use super::problem::Problem;
 use super::{App, csv};
@@ -86,6 +86,8 @@ pub(super) async fn of_entity(
     Query(query): Query<CustodyQuery>,
 ) -> Result<Response, Problem> {
     app.engine.permit(&who, "audit:read").await?;
+    check_name("/type", &kind)?;
+    check_name("/id", &id)?;
     export(app, who, (Entity { kind, id }, None), query).await
 }
 

@@ -6,7 +6,7 @@ use axum::extract::multipart::{MultipartError, MultipartRejection};
 use axum::extract::{Multipart, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::App;
@@ -30,7 +30,8 @@ pub(super) const UPLOAD_BYTES_MAX: usize = 26 * 1024 * 1024;
 const FIELD_NAME_CHARS_SHOWN: usize = 64;
 
 /// A version to be published.
-#[derive(ToSchema)]
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "documents the form that `publish` reads")]
 pub(super) struct PublishForm {
     /// The WebAssembly component.

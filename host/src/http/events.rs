@@ -60,6 +60,17 @@ pub(super) struct Events {
     pub page: Next,
 }
 
+/// One event of a stream.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "documents what `stream` sends")]
+pub(super) struct StreamedEvent {
+    /// For `Last-Event-ID`.
+    id: String,
+    /// The `CloudEvent` in structured form, as JSON text.
+    #[schema(content_media_type = "application/cloudevents+json")]
+    data: String,
+}
+
 /// Reads events in the order of their commits.
 #[utoipa::path(get, path = "/v1/events", tag = "events", params(EventQuery), responses((status = 200, body = Events)))]
 pub(super) async fn list(
@@ -102,7 +113,7 @@ async fn read(
 
 /// Streams events as they are committed (server-sent events). `Last-Event-ID` resumes where a stream broke off.
 #[utoipa::path(get, path = "/v1/events/stream", tag = "events", params(StreamQuery),
-    responses((status = 200, content_type = "text/event-stream", body = String)))]
+    responses((status = 200, content_type = "text/event-stream", body = StreamedEvent)))]
 pub(super) async fn stream(
     State(app): State<App>,
     Caller(who): Caller,

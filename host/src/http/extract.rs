@@ -19,6 +19,8 @@ use crate::engine::{Idempotency, Identity, Trace};
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
 /// The longest idempotency key.
 const KEY_CHARS_MAX: usize = 255;
+/// Digits of a revision in `If-Match`.
+const REVISION_DIGITS_MAX: usize = 10;
 
 /// Who asks, from the bearer token.
 pub struct Caller(pub Identity);
@@ -223,7 +225,13 @@ fn if_match(headers: &HeaderMap) -> Result<Option<u32>, Problem> {
         .trim()
         .strip_prefix('"')
         .and_then(|value| value.strip_suffix('"'));
-    let revision = quoted.and_then(|value| value.parse().ok());
+    let digits = quoted.filter(|value| {
+        (1..=REVISION_DIGITS_MAX).contains(&value.len())
+            && value.bytes().all(|c| c.is_ascii_digit())
+    });
+    let revision = digits.and_then(|digits| digits.parse::<u64>().ok());
+    // A number beyond all revisions is well formed, and matches none.
+    let revision = revision.map(|revision| u32::try_from(revision).unwrap_or(u32::MAX));
     revision.map(Some).ok_or_else(|| {
         Problem::new(
             "malformed_request",
@@ -241,8 +249,10 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
         .strip_prefix('"')
         .and_then(|key| key.strip_suffix('"'))
         .unwrap_or(key);
-    if key.is_empty() || key.len() > KEY_CHARS_MAX {
-        let detail = format!("an Idempotency-Key has 1 to {KEY_CHARS_MAX} characters");
+    let is_plain = |c: u8| (b' '..=b'~').contains(&c) && c != b'"';
+    if !(1..=KEY_CHARS_MAX).contains(&key.len()) || !key.bytes().all(is_plain) {
+        let detail =
+            format!("an Idempotency-Key has 1 to {KEY_CHARS_MAX} characters, none of them a quote");
         return Err(Problem::new("malformed_request", detail));
     }
     Ok(Some(key.to_owned()))
@@ -293,17 +303,18 @@ fn has_nul(encoded: &str) -> bool {
     encoded.contains("%00")
 }
 
-/// Refuses a document that is larger than flow logic can be shown.
-pub fn check_size(pointer: &str, document: &Json) -> Result<(), Problem> {
+/// Refuses a document that is no object, or larger than flow logic can be shown.
+pub fn check_document(pointer: &str, document: &Json) -> Result<(), Problem> {
     const BYTES_MAX: usize = 64 * 1024;
-    if document.as_str().len() <= BYTES_MAX {
+    let (code, detail) = if !document.as_str().starts_with('{') {
+        ("malformed", "a JSON object".to_owned())
+    } else if document.as_str().len() > BYTES_MAX {
+        ("too_long", format!("at most {BYTES_MAX} bytes of JSON"))
+    } else {
         return Ok(());
-    }
-    let detail = format!("at most {BYTES_MAX} bytes of JSON");
-    Err(
-        Problem::new("invalid_request", format!("{pointer}: {detail}"))
-            .at(pointer, "too_long", detail),
-    )
+    };
+    let problem = Problem::new("invalid_request", format!("{pointer}: {detail}"));
+    Err(problem.at(pointer, code, detail))
 }
 
 /// An id that people chose: of a person, a group, an entity.

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::App;
 use super::commands::{Changed, Started, permission_first, run};
-use super::extract::{Body, Caller, DryRun, Options, Path, check_reason, check_size};
+use super::extract::{Body, Caller, DryRun, Options, Path, check_document, check_reason};
 use super::problem::Problem;
 use super::task_commands::ReasonBody;
 use super::tasks::Empty;
@@ -94,7 +94,7 @@ pub(super) async fn restart(
     Body { value, canonical }: Body<RestartBody>,
 ) -> Result<Response, Problem> {
     if let Some(data) = &value.data {
-        check_size("/data", data)?;
+        check_document("/data", data)?;
     }
     let ended = InstanceId(id);
     let successor = app

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::App;
 use super::commands::{Started, run};
-use super::extract::{Body, Caller, DryRun, Options, Path, check_name, check_size};
+use super::extract::{Body, Caller, DryRun, Options, Path, check_document, check_name};
 use super::page::{Page, decode, limit, page_to};
 use super::problem::Problem;
 use super::search::{Search, conditions};
@@ -46,13 +46,34 @@ pub(super) enum Included {
     Attributes,
 }
 
+/// The statuses of instances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub(super) enum WhichInstances {
+    Running,
+    Suspended,
+    Completed,
+    Cancelled,
+}
+
+impl WhichInstances {
+    fn name(self) -> &'static str {
+        match self {
+            WhichInstances::Running => "RUNNING",
+            WhichInstances::Suspended => "SUSPENDED",
+            WhichInstances::Completed => "COMPLETED",
+            WhichInstances::Cancelled => "CANCELLED",
+        }
+    }
+}
+
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct InstanceQuery {
     pub definition: Option<String>,
-    /// RUNNING, SUSPENDED, COMPLETED or CANCELLED.
-    pub status: Option<String>,
+    #[param(inline)]
+    pub status: Option<WhichInstances>,
     /// Name of an active state.
     pub state: Option<String>,
     pub entity_type: Option<String>,
@@ -102,7 +123,7 @@ pub(super) async fn start(
     }
     check_name("/entityType", &value.entity_type)?;
     check_name("/entityId", &value.entity_id)?;
-    check_size("/data", &value.data)?;
+    check_document("/data", &value.data)?;
     let entity = Entity {
         kind: value.entity_type,
         id: value.entity_id,
@@ -132,18 +153,10 @@ pub(super) async fn list(
 ) -> Result<axum::Json<Page<InstanceSummary>>, Problem> {
     app.engine.permit(&who, "instance:read").await?;
     let limit = limit(query.limit)?;
-    if let Some(status) = &query.status
-        && !["RUNNING", "SUSPENDED", "COMPLETED", "CANCELLED"].contains(&status.as_str())
-    {
-        return Err(Problem::new(
-            "malformed_request",
-            "status is RUNNING, SUSPENDED, COMPLETED or CANCELLED",
-        ));
-    }
     let filter = InstanceFilter {
         conditions: conditions(&app, &who, query.definition.as_deref(), wishes).await?,
         definition: query.definition,
-        status: query.status,
+        status: query.status.map(|status| status.name().to_owned()),
         state: query.state,
         entity_type: query.entity_type,
         entity_id: query.entity_id,

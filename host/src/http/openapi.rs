@@ -1,21 +1,31 @@
 //! The documents that describe this API and its events.
+//!
+//! [`text`] makes the document out of what the routes say of themselves; [`contract`] adds what holds for all of them.
+
+mod contract;
 
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::Type;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{
-    Components, ContentBuilder, Info, ObjectBuilder, OpenApi, RefOr, ResponseBuilder, Tag,
-};
+use utoipa::openapi::{Components, Info, ObjectBuilder, OpenApi, RefOr, Tag};
 use utoipa::{PartialSchema as _, ToSchema as _};
 
 use super::problem::{CODES, FieldError, Problem};
 use super::{App, json};
 use crate::asyncapi;
 
+/// The document of these routes, as it is served.
+pub fn text(document: OpenApi) -> String {
+    let document = serde_json::to_value(complete(document));
+    let mut document = document.expect("the document serialises");
+    contract::tighten(&mut document);
+    format!("{document:#}")
+}
+
 /// Adds what the routes cannot say of themselves: security, problems, tags.
-pub fn complete(mut document: OpenApi) -> OpenApi {
+fn complete(mut document: OpenApi) -> OpenApi {
     document.info = Info::new("wrkflw", env!("CARGO_PKG_VERSION"));
     document.info.description = Some(description());
     let components = document.components.get_or_insert_with(Components::new);
@@ -65,11 +75,6 @@ pub fn complete(mut document: OpenApi) -> OpenApi {
             describe_headers(path, operation);
             if open {
                 operation.security = Some(vec![SecurityRequirement::default()]);
-            } else {
-                operation
-                    .responses
-                    .responses
-                    .insert("default".to_owned(), RefOr::T(problem_response()));
             }
         }
     }
@@ -109,8 +114,10 @@ fn describe_headers(path: &str, operation: &mut Operation) {
             "A repeat within 24 hours is answered as the first time",
         );
     }
-    // An instance that is to be started has no revision yet.
-    if is_command && !is_directory && path != "/v1/instances" {
+    // Only an instance that is there already, and the only one that a command is about, has a revision.
+    let is_about_one =
+        path.starts_with("/v1/instances/{id}/") || path.starts_with("/v1/tasks/{id}/");
+    if is_command && is_about_one {
         header(
             "If-Match",
             "The instance's `ETag`; 412 if it has changed since",
@@ -122,18 +129,6 @@ fn describe_headers(path: &str, operation: &mut Operation) {
             "The id of the last event received; the stream goes on behind it",
         );
     }
-}
-
-fn problem_response() -> utoipa::openapi::Response {
-    let content = ContentBuilder::new()
-        .schema(Some(
-            utoipa::openapi::Ref::from_schema_name(Problem::name()),
-        ))
-        .build();
-    ResponseBuilder::new()
-        .description("A problem (RFC 9457)")
-        .content("application/problem+json", content)
-        .build()
 }
 
 fn description() -> String {

@@ -5,7 +5,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
-use utoipa::IntoParams;
+use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::App;
@@ -19,11 +19,21 @@ use crate::engine::bulk::{Migrations, Trial};
 use crate::engine::{Error, Identity};
 use crate::store::bulk::{Begun, ItemView, OperationView, RUNNING_MAX};
 
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum WhichItems {
+    Done,
+    Refused,
+    Failed,
+    Waiting,
+}
+
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ItemQuery {
     /// `done`, `refused`, `failed`, or `waiting` for those not tried yet.
-    pub result: Option<String>,
+    #[param(inline)]
+    pub result: Option<WhichItems>,
     pub after: Option<String>,
     #[param(minimum = 1, maximum = 100)]
     pub limit: Option<u32>,
@@ -40,6 +50,10 @@ pub(super) async fn begin(
     Body { value, .. }: Body<Migrations>,
 ) -> Result<Response, Problem> {
     app.engine.permit(&who, "instance:migrate").await?;
+    if options.if_match.is_some() {
+        let detail = "many instances have no revision in common; leave If-Match out";
+        return Err(Problem::new("malformed_request", detail));
+    }
     check(&app, &who, &value).await?;
     if options.dry_run {
         return Ok(axum::Json(app.engine.try_all(&who, &value).await?).into_response());
@@ -84,11 +98,12 @@ pub(super) async fn items(
 ) -> Result<axum::Json<Page<ItemView>>, Problem> {
     app.engine.permit(&who, "instance:read").await?;
     let limit = limit(query.limit)?;
-    let result = query.result.as_deref();
-    if result.is_some_and(|name| !["done", "refused", "failed", "waiting"].contains(&name)) {
-        let detail = "result is done, refused, failed or waiting";
-        return Err(Problem::new("malformed_request", detail));
-    }
+    let result = query.result.map(|result| match result {
+        WhichItems::Done => "done",
+        WhichItems::Refused => "refused",
+        WhichItems::Failed => "failed",
+        WhichItems::Waiting => "waiting",
+    });
     let after = decode(query.after.as_deref())?;
     read(&app, &who, id).await?;
     let store = app.engine.store();

@@ -150,6 +150,9 @@ pub const CODES: &[(&str, u16, &str)] = &[
     ("unavailable", 503, "The service is not available now"),
 ];
 
+/// When to try again what passes by itself, where nothing better is known.
+const RETRY_AFTER_SECONDS: u32 = 1;
+
 impl Problem {
     /// A problem of this code, which stands in [`CODES`].
     pub fn new(code: &str, detail: impl Into<String>) -> Problem {
@@ -170,7 +173,7 @@ impl Problem {
             errors: Vec::new(),
             reason: None,
             conflict: None,
-            retry_after: None,
+            retry_after: (status == 503).then_some(RETRY_AFTER_SECONDS),
             challenge: None,
             outage: None,
         }
@@ -249,14 +252,8 @@ impl From<Error> for Problem {
                     .collect();
                 problem
             }
-            Error::Busy => Problem {
-                retry_after: Some(1),
-                ..Problem::new("busy", detail)
-            },
-            Error::Unavailable(_) => Problem {
-                retry_after: Some(1),
-                ..Problem::new("unavailable", detail)
-            },
+            Error::Busy => Problem::new("busy", detail),
+            Error::Unavailable(_) => Problem::new("unavailable", detail),
             Error::Store(error) => stored(&error),
         }
     }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::App;
 use super::commands::{Changed, render, respond, run};
-use super::extract::{Body, Caller, DryRun, Options, Path, check_name, check_size};
+use super::extract::{Body, Caller, DryRun, Options, Path, check_document, check_name};
 use super::problem::Problem;
 use crate::clock;
 use crate::domain::command::Command;
@@ -72,7 +72,7 @@ pub(super) async fn send(
     if let Some(id) = &value.id {
         check_id(id)?;
     }
-    check_size("/input", &value.input)?;
+    check_document("/input", &value.input)?;
     let command = Command::Signal {
         instance: InstanceId(instance),
         trigger,
@@ -102,8 +102,11 @@ pub(super) async fn correlate(
     }
     check_name("/trigger", &trigger)?;
     check_name("/correlation", &value.correlation)?;
+    if let Some(definition) = &value.definition {
+        check_name("/definition", definition)?;
+    }
     check_id(&value.id)?;
-    check_size("/input", &value.input)?;
+    check_document("/input", &value.input)?;
     let kept = KeptSignal {
         correlation: value.correlation.clone(),
         id: value.id.clone(),

@@ -29,6 +29,7 @@ pub(super) struct SubscriptionBody {
     /// Where to: https.
     pub url: String,
     /// Names of event types below the prefix, or families such as `task.*`; `*` for all.
+    #[schema(min_items = 1, max_items = 32)]
     pub types: Vec<String>,
     /// Only of instances of this definition.
     pub definition: Option<String>,

@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::App;
 use super::commands::{Changed, run};
-use super::extract::{Body, Caller, DryRun, Options, Path, Query, check_size};
+use super::extract::{Body, Caller, DryRun, Options, Path, Query, check_document};
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
 use super::views::{InstanceView, TaskView};
@@ -46,6 +46,7 @@ pub(super) struct TaskQuery {
     /// The label of the task.
     pub label: Option<String>,
     /// This priority or a higher one.
+    #[param(minimum = -32_768, maximum = 32_767)]
     pub min_priority: Option<i16>,
     /// Due before this moment: the task, or else its state.
     #[param(value_type = Option<String>, format = DateTime)]
@@ -61,6 +62,7 @@ pub(super) struct TaskQuery {
 pub(super) struct DecideBody {
     /// One of the outcomes that the state takes.
     pub outcome: String,
+    #[schema(max_length = 4096)]
     pub comment: Option<String>,
     /// What the task's form asks for.
     #[serde(default = "Json::empty")]
@@ -199,7 +201,7 @@ pub(super) async fn decide(
         let detail = format!("a comment has at most {COMMENT_BYTES_MAX} bytes");
         return Err(Problem::new("invalid_request", &*detail).at("/comment", "too_long", detail));
     }
-    check_size("/input", &value.input)?;
+    check_document("/input", &value.input)?;
     let DecideBody {
         outcome,
         comment,

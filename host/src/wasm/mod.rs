@@ -17,6 +17,8 @@ mod compile;
 pub mod componentize;
 mod engine;
 pub mod error;
+#[doc(hidden)]
+pub mod fuzzing;
 mod lane;
 mod library;
 mod limits;

@@ -11,8 +11,8 @@ use super::node::write_string;
 use super::reader::{Reader, Step};
 
 /// The canonical form of `text`.
-pub(super) fn canonical(text: &str) -> Result<String, JsonError> {
-    let mut reader = Reader::new(text);
+pub(super) fn canonical(text: &str, depth_max: usize) -> Result<String, JsonError> {
+    let mut reader = Reader::new(text, depth_max);
     let mut out = String::with_capacity(text.len());
     value(&mut reader, &mut out)?;
     reader.end()?;

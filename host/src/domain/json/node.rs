@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
-use super::JsonError;
 use super::parse::parse;
+use super::{COMPOSED_DEPTH_MAX, JsonError};
 
 /// One JSON value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,9 +19,9 @@ pub enum Node {
 }
 
 impl Node {
-    /// Reads any JSON text that can be kept.
+    /// Reads any JSON text that is kept, with what the host put around it.
     pub fn parse(text: &str) -> Result<Node, JsonError> {
-        parse(text)
+        parse(text, COMPOSED_DEPTH_MAX)
     }
 
     /// Merges `patch` into this value (RFC 7396): members that are null there are removed here.

@@ -6,8 +6,8 @@ use std::collections::btree_map::Entry;
 use super::reader::{Reader, Step};
 use super::{JsonError, Node};
 
-pub(super) fn parse(text: &str) -> Result<Node, JsonError> {
-    let mut reader = Reader::new(text);
+pub(super) fn parse(text: &str, depth_max: usize) -> Result<Node, JsonError> {
+    let mut reader = Reader::new(text, depth_max);
     let node = value(&mut reader)?;
     reader.end()?;
     Ok(node)

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{DEPTH_MAX, JsonError};
+use super::JsonError;
 
 /// One step of the way from the top to the value that is read.
 pub(super) enum Step<'a> {
@@ -12,15 +12,18 @@ pub(super) enum Step<'a> {
 
 pub(super) struct Reader<'a> {
     text: &'a str,
+    /// How deep arrays and objects may nest.
+    depth_max: usize,
     /// Byte position, always on a character boundary.
     at: usize,
     path: Vec<Step<'a>>,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(text: &'a str) -> Reader<'a> {
+    pub(super) fn new(text: &'a str, depth_max: usize) -> Reader<'a> {
         Reader {
             text,
+            depth_max,
             at: 0,
             path: Vec::new(),
         }
@@ -59,8 +62,8 @@ impl<'a> Reader<'a> {
 
     /// Past the bracket of the array or object that begins here.
     pub(super) fn open(&mut self) -> Result<(), JsonError> {
-        if self.path.len() >= DEPTH_MAX {
-            return Err(self.error(format!("nesting deeper than {DEPTH_MAX}")));
+        if self.path.len() >= self.depth_max {
+            return Err(self.error(format!("nesting deeper than {}", self.depth_max)));
         }
         self.at += 1;
         Ok(())
@@ -151,10 +154,13 @@ impl<'a> Reader<'a> {
             }
             well_formed &= self.digits() > 0;
         }
-        if well_formed {
-            Ok(&self.text[start..self.at])
-        } else {
+        let text = &self.text[start..self.at];
+        if !well_formed {
             Err(self.error("a malformed number"))
+        } else if is_finite(text) {
+            Ok(text)
+        } else {
+            Err(self.error("a number too large to be read by others"))
         }
     }
 
@@ -239,4 +245,10 @@ impl<'a> Reader<'a> {
         self.at += 5;
         Ok(unit)
     }
+}
+
+/// Whether other readers find a number in it: of few digits and without an exponent every number is one.
+fn is_finite(text: &str) -> bool {
+    let is_plain = text.len() <= 300 && !text.bytes().any(|byte| byte == b'e' || byte == b'E');
+    is_plain || text.parse().is_ok_and(f64::is_finite)
 }

@@ -21,7 +21,7 @@ mod bindings {
     });
 }
 
-pub(super) use bindings::wrkflw::flow::types;
+pub use bindings::wrkflw::flow::types;
 pub(super) use bindings::{Flow, FlowPre};
 
 /// So that a message's size can be taken; the names do not matter for that.

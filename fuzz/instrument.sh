@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Stands before rustc for the crates of this workspace, and makes the two whose ways a fuzzer follows tell where it
+# has been. All other crates are built as ever and shared with other builds, so a fuzzer costs two crates.
+set -euo pipefail
+
+rustc=$1
+shift
+name=
+for word in "$@"; do
+  [ "$name" != next ] || name=$word
+  [ "$word" != --crate-name ] || name=next
+done
+case $name in
+  wrkflw | wrkflw_fuzz)
+    set -- "$@" -C opt-level=1 -C passes=sancov-module \
+      -C llvm-args=-sanitizer-coverage-level=4 \
+      -C llvm-args=-sanitizer-coverage-inline-8bit-counters \
+      -C llvm-args=-sanitizer-coverage-pc-table \
+      -C llvm-args=-sanitizer-coverage-trace-compares
+    ;;
+esac
+exec "$rustc" "$@"

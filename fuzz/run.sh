@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# Feeds each target with inputs that libFuzzer makes out of its corpus.
+#
+#   run.sh [SECONDS] [TARGET...]   run targets for so long each (default: 60, all), two at a time
+#   run.sh keep [TARGET...]        put what the last runs found new into the corpus, as few and small as can be
+#
+# An input that breaks a promise is put into the corpus at once: commit it with
+# the mending, and the everyday tests try it from then on.
+set -euo pipefail
+
+cd "$(dirname "$0")/.."
+at_once=2
+input_seconds_max=20
+memory_mb_max=2048
+files_max=200
+work=target/fuzz
+
+say() { echo "fuzz: $*"; }
+
+build() {
+  RUSTC_WORKSPACE_WRAPPER=$PWD/fuzz/instrument.sh cargo build --quiet --package wrkflw-fuzz --features libfuzzer
+  mkdir -p "$work"
+  # A copy: another build may replace the file while this one runs.
+  cp "$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/debug/wrkflw-fuzz" "$work/fuzzer"
+}
+
+targets() { find fuzz/corpus -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | sort; }
+
+# Text inputs stay short; a component takes more.
+bytes_max() { if [ "$1" = scan ]; then echo 16384; else echo 4096; fi; }
+
+fuzzer() {
+  local target=$1
+  shift
+  WRKFLW_FUZZ_TARGET=$target "$work/fuzzer" -max_len="$(bytes_max "$target")" -timeout="$input_seconds_max" \
+    -rss_limit_mb="$memory_mb_max" "$@"
+}
+
+# Runs one target; its words go to a file, which is shown when something broke.
+run_one() {
+  local target=$1 seconds=$2 log=$work/$1.log dictionary=()
+  mkdir -p "$work/$target"
+  [ ! -f "fuzz/dictionaries/$target" ] || dictionary=(-dict="fuzz/dictionaries/$target")
+  if fuzzer "$target" -max_total_time="$seconds" -artifact_prefix="fuzz/corpus/$target/" "${dictionary[@]}" \
+    "$work/$target" "fuzz/corpus/$target" >"$log" 2>&1; then
+    say "$target: $(grep -o 'Done .*' "$log" | tail -1), $(grep -o 'cov: [0-9]*' "$log" | tail -1)"
+  else
+    say "$target: BROKEN"
+    grep -vE '^#[0-9]+' "$log" | tail -40
+    return 1
+  fi
+}
+
+run_all() {
+  local seconds=$1 failed=0 target pids=()
+  shift
+  for target in "$@"; do
+    if [ ${#pids[@]} -ge $at_once ]; then
+      wait "${pids[0]}" || failed=1
+      pids=("${pids[@]:1}")
+    fi
+    run_one "$target" "$seconds" &
+    pids+=($!)
+  done
+  for pid in "${pids[@]}"; do wait "$pid" || failed=1; done
+  return $failed
+}
+
+keep_one() {
+  local target=$1 fresh=$work/$1.kept
+  rm -rf "$fresh"
+  mkdir -p "$fresh" "$work/$target"
+  fuzzer "$target" -set_cover_merge=1 "$fresh" "fuzz/corpus/$target" "$work/$target" >"$work/$target.log" 2>&1
+  find "$fresh" -type f | sort | head -$((files_max - $(find "fuzz/corpus/$target" -type f | wc -l))) | xargs -r cp -t "fuzz/corpus/$target"
+  say "$target: $(find "fuzz/corpus/$target" -type f | wc -l) inputs"
+}
+
+action=${1:-60}
+[ $# -eq 0 ] || shift
+[ $# -gt 0 ] || mapfile -t all < <(targets)
+[ $# -gt 0 ] || set -- "${all[@]}"
+case $action in
+  keep) build && for target in "$@"; do keep_one "$target"; done ;;
+  *[!0-9]*) sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" >&2; exit 2 ;;
+  *) build && run_all "$action" "$@" ;;
+esac

@@ -1,0 +1,231 @@
+//! Makes answers in the contract's own types out of a fuzzer's bytes. It knows no rule that an answer must keep.
+
+use arbitrary::{Result, Unstructured};
+use wrkflw::wasm::fuzzing::types;
+
+/// Items of a list: enough for every rule between neighbours.
+const ITEMS_MAX: usize = 6;
+/// Texts that belong together, so that some answers are nearly sound. Others are made of the bytes.
+const TEXTS: [&str; 16] = [
+    "Draft",
+    "Review",
+    "Done",
+    "START",
+    "APPROVE",
+    "REJECT",
+    "amount",
+    "authors",
+    "{}",
+    r#"{"type":"object"}"#,
+    "1999.90",
+    "2026-11-20T18:00:00.000Z",
+    "DONE",
+    "office",
+    "task:act",
+    "/amount",
+];
+
+fn text(u: &mut Unstructured<'_>) -> Result<String> {
+    if u.ratio(3, 4)? {
+        return Ok((*u.choose(&TEXTS)?).to_owned());
+    }
+    Ok(u.arbitrary::<&str>()?.to_owned())
+}
+
+fn list<T>(
+    u: &mut Unstructured<'_>,
+    one: impl Fn(&mut Unstructured<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    let count = u.int_in_range(0..=ITEMS_MAX)?;
+    (0..count).map(|_| one(u)).collect()
+}
+
+fn maybe<T>(
+    u: &mut Unstructured<'_>,
+    one: impl Fn(&mut Unstructured<'_>) -> Result<T>,
+) -> Result<Option<T>> {
+    u.arbitrary::<bool>()?.then(|| one(u)).transpose()
+}
+
+pub(super) fn verdict(u: &mut Unstructured<'_>) -> Result<types::Verdict> {
+    Ok(match u.int_in_range(0..=2)? {
+        0 => types::Verdict::Allow,
+        1 => types::Verdict::Deny(types::Reason {
+            code: text(u)?,
+            message: text(u)?,
+        }),
+        _ => types::Verdict::Invalid(list(u, violation)?),
+    })
+}
+
+fn violation(u: &mut Unstructured<'_>) -> Result<types::Violation> {
+    Ok(types::Violation {
+        field: text(u)?,
+        code: text(u)?,
+        message: text(u)?,
+    })
+}
+
+pub(super) fn plan(u: &mut Unstructured<'_>) -> Result<types::Plan> {
+    Ok(types::Plan {
+        enter: maybe(u, |u| list(u, text))?,
+        cancel: list(u, text)?,
+        data: maybe(u, text)?,
+        attributes: list(u, attribute)?,
+        publish: list(u, |u| {
+            Ok(types::PublishedEvent {
+                name: text(u)?,
+                data: text(u)?,
+            })
+        })?,
+        notes: list(u, text)?,
+    })
+}
+
+fn attribute(u: &mut Unstructured<'_>) -> Result<types::Attribute> {
+    Ok(types::Attribute {
+        name: text(u)?,
+        value: maybe(u, attribute_value)?,
+    })
+}
+
+fn attribute_value(u: &mut Unstructured<'_>) -> Result<types::AttributeValue> {
+    Ok(match u.int_in_range(0..=5)? {
+        0 => types::AttributeValue::Text(text(u)?),
+        1 => types::AttributeValue::Boolean(u.arbitrary()?),
+        2 => types::AttributeValue::Decimal(text(u)?),
+        3 => types::AttributeValue::Float(u.arbitrary()?),
+        4 => types::AttributeValue::Timestamp(text(u)?),
+        _ => types::AttributeValue::Bytes(u.arbitrary::<&[u8]>()?.to_vec()),
+    })
+}
+
+pub(super) fn assignment(u: &mut Unstructured<'_>) -> Result<types::Assignment> {
+    Ok(types::Assignment {
+        offers: list(u, offer)?,
+        needed: u.arbitrary()?,
+        exclude: list(u, text)?,
+        fallback: maybe(u, text)?,
+        priority: u.arbitrary()?,
+        deadlines: list(u, deadline)?,
+    })
+}
+
+fn offer(u: &mut Unstructured<'_>) -> Result<types::Offer> {
+    Ok(types::Offer {
+        label: text(u)?,
+        candidates: list(u, principal)?,
+        owner: maybe(u, text)?,
+        form: maybe(u, text)?,
+        deadlines: list(u, deadline)?,
+    })
+}
+
+fn principal(u: &mut Unstructured<'_>) -> Result<types::Principal> {
+    Ok(match u.int_in_range(0..=2)? {
+        0 => types::Principal::User(text(u)?),
+        1 => types::Principal::Group(text(u)?),
+        _ => types::Principal::ManagerOf(text(u)?),
+    })
+}
+
+fn deadline(u: &mut Unstructured<'_>) -> Result<types::Deadline> {
+    Ok(types::Deadline {
+        when: match u.int_in_range(0..=2)? {
+            0 => types::Due::After(u.arbitrary()?),
+            1 => types::Due::Working(types::WorkingTime {
+                time: u.arbitrary()?,
+                calendar: text(u)?,
+            }),
+            _ => types::Due::At(text(u)?),
+        },
+        repeat: maybe(u, |u| u.arbitrary())?,
+        action: match u.int_in_range(0..=3)? {
+            0 => types::OverdueAction::Remind,
+            1 => types::OverdueAction::Escalate,
+            2 => types::OverdueAction::Release,
+            _ => types::OverdueAction::Fire(text(u)?),
+        },
+    })
+}
+
+pub(super) fn waiting(u: &mut Unstructured<'_>) -> Result<types::Waiting> {
+    Ok(types::Waiting {
+        deadlines: list(u, deadline)?,
+        correlation: maybe(u, text)?,
+        keep_early: u.arbitrary()?,
+        children: list(u, |u| {
+            Ok(types::Child {
+                key: text(u)?,
+                entity_type: text(u)?,
+                entity_id: text(u)?,
+                data: text(u)?,
+                on_end: maybe(u, text)?,
+            })
+        })?,
+    })
+}
+
+pub(super) fn definition(u: &mut Unstructured<'_>) -> Result<types::Definition> {
+    Ok(types::Definition {
+        initial: text(u)?,
+        initiators: list(u, text)?,
+        states: list(u, state)?,
+        transitions: list(u, transition)?,
+        data_schema: maybe(u, text)?,
+        attributes: list(u, |u| {
+            Ok(types::AttributeDeclaration {
+                name: text(u)?,
+                kind: *u.choose(&[
+                    types::AttributeType::Text,
+                    types::AttributeType::Boolean,
+                    types::AttributeType::Decimal,
+                    types::AttributeType::Float,
+                    types::AttributeType::Timestamp,
+                    types::AttributeType::Bytes,
+                ])?,
+            })
+        })?,
+    })
+}
+
+fn state(u: &mut Unstructured<'_>) -> Result<types::State> {
+    Ok(types::State {
+        name: text(u)?,
+        title: text(u)?,
+        kind: match u.int_in_range(0..=4)? {
+            0 => types::StateKind::Task,
+            1 => types::StateKind::Service,
+            2 => types::StateKind::Router,
+            3 => types::StateKind::Wait,
+            _ => types::StateKind::Terminal(text(u)?),
+        },
+        join: u.arbitrary()?,
+        own_work: u.arbitrary()?,
+    })
+}
+
+fn transition(u: &mut Unstructured<'_>) -> Result<types::Transition> {
+    let sources = [
+        types::FiredBy::DECISION,
+        types::FiredBy::SIGNAL,
+        types::FiredBy::DEADLINE,
+        types::FiredBy::REPLY,
+        types::FiredBy::FAILURE,
+        types::FiredBy::CHILD,
+        types::FiredBy::ENTRY,
+    ];
+    let mut by = types::FiredBy::empty();
+    for source in sources {
+        if u.arbitrary()? {
+            by |= source;
+        }
+    }
+    Ok(types::Transition {
+        source: text(u)?,
+        trigger: text(u)?,
+        targets: list(u, text)?,
+        by,
+        permission: maybe(u, text)?,
+    })
+}

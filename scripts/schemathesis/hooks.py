@@ -1,0 +1,83 @@
+"""What schemathesis cannot read from the document: things that exist, and what no schema can say."""
+
+import json
+import os
+import urllib.parse
+import urllib.request
+from functools import cache
+
+import schemathesis
+from hypothesis import strategies
+
+BASE = os.environ["TARGET_URL"]
+TOKEN = os.environ["TARGET_TOKEN"]
+COMPONENT = os.environ["SAMPLE_COMPONENT"]
+# Stands for a cursor until it is known of which list.
+SOME_CURSOR = "c29tZSBjdXJzb3I"
+
+
+@cache
+def component():
+    with open(COMPONENT, "rb") as file:
+        return file.read()
+
+
+# A cursor is good for the list that it came from alone, which no schema can say.
+schemathesis.openapi.format("cursor", strategies.just(SOME_CURSOR))
+# An upload: mostly nonsense, now and then a component.
+schemathesis.openapi.format(
+    "binary", strategies.binary(max_size=64) | strategies.builds(component)
+)
+
+
+@cache
+def next_cursor(path):
+    """Where the second page of a list begins; none where there is one page alone."""
+    request = urllib.request.Request(
+        f"{BASE}{path}?limit=1", headers={"Authorization": f"Bearer {TOKEN}"}
+    )
+    try:
+        with urllib.request.urlopen(request) as response:
+            return json.load(response)["page"]["next"]
+    except (OSError, KeyError, ValueError):
+        return None
+
+
+def real_cursor(path, parameters):
+    for name, value in (parameters or {}).items():
+        path = path.replace(f"{{{name}}}", urllib.parse.quote(str(value), safe=""))
+    return next_cursor(path.removesuffix("/stream"))
+
+
+@schemathesis.hook
+def map_case(context, case):
+    """Puts a cursor of the list itself where some cursor was asked for, or leaves it out."""
+    for container, name in ((case.query, "after"), (case.headers, "Last-Event-ID")):
+        if container and container.get(name) == SOME_CURSOR:
+            found = real_cursor(case.operation.path, case.path_parameters)
+            if found:
+                container[name] = found
+            else:
+                del container[name]
+    # Its coverage phase makes headers of letters and digits alone, and an empty one where a pattern asks for quotes.
+    if is_positive(case) and case.headers and not case.headers.get("If-Match", "*").strip():
+        del case.headers["If-Match"]
+    return case
+
+
+def is_positive(case):
+    return case.meta is None or case.meta.generation.mode.is_positive
+
+
+def has_nul(value):
+    if isinstance(value, str):
+        return "\0" in value
+    if isinstance(value, dict):
+        return any(has_nul(name) or has_nul(item) for name, item in value.items())
+    return isinstance(value, list) and any(map(has_nul, value))
+
+
+@schemathesis.hook
+def filter_case(context, case):
+    """No text has a NUL, at any depth of what is otherwise free in form. Where a schema says so, it is tried."""
+    return not (is_positive(case) and has_nul(case.body))
