@@ -2,7 +2,8 @@
 
 use clap::Args;
 
-use super::{SettingsError, secrets};
+use super::SettingsError;
+use super::secrets::{self, Hidden};
 use crate::engine::checkpoint::keys::CheckpointKeys;
 
 /// The keys by their names.
@@ -16,7 +17,7 @@ pub struct CheckpointArgs {
         value_delimiter = ',',
         hide_env_values = true
     )]
-    pub checkpoint_keys: Vec<String>,
+    pub checkpoint_keys: Vec<Hidden>,
     /// Public keys of checkpoints that others signed, or that were signed before, as `name:hex`: they only verify
     #[arg(long, env = "WRKFLW_CHECKPOINT_PUBLIC_KEYS", value_delimiter = ',')]
     pub checkpoint_public_keys: Vec<String>,
@@ -25,17 +26,23 @@ pub struct CheckpointArgs {
 impl CheckpointArgs {
     /// The keys; there may be none.
     pub fn keys(&self) -> Result<CheckpointKeys, SettingsError> {
-        let read = |setting: &str, texts: &[String]| {
-            texts
-                .iter()
-                .map(|text| secrets::named_key(setting, text))
-                .collect::<Result<Vec<_>, _>>()
-                .map_err(SettingsError)
-        };
-        let secret = read("checkpoint_keys", &self.checkpoint_keys)?;
-        let public = read("checkpoint_public_keys", &self.checkpoint_public_keys)?;
+        let secret = self.checkpoint_keys.iter().map(Hidden::reveal);
+        let public = self.checkpoint_public_keys.iter().map(String::as_str);
+        let secret = named("checkpoint_keys", secret)?;
+        let public = named("checkpoint_public_keys", public)?;
         CheckpointKeys::new(&secret, &public).map_err(SettingsError)
     }
+}
+
+type Named = (String, [u8; 32]);
+
+/// The keys of one setting.
+fn named<'a>(
+    setting: &str,
+    texts: impl Iterator<Item = &'a str>,
+) -> Result<Vec<Named>, SettingsError> {
+    let read = texts.map(|text| secrets::named_key(setting, text));
+    read.collect::<Result<_, _>>().map_err(SettingsError)
 }
 
 #[cfg(test)]
@@ -46,7 +53,10 @@ mod tests {
     fn keys_are_named_and_of_32_bytes() {
         let keys = |secret: &[&str]| {
             let args = CheckpointArgs {
-                checkpoint_keys: secret.iter().map(ToString::to_string).collect(),
+                checkpoint_keys: secret
+                    .iter()
+                    .map(|key| Hidden::from((*key).to_owned()))
+                    .collect(),
                 checkpoint_public_keys: Vec::new(),
             };
             args.keys().map_err(|error| error.0)

@@ -48,6 +48,16 @@ pub enum Public {
     Checkpoint(Checkpoint),
 }
 
+impl Public {
+    /// When it came to be.
+    pub fn at(&self) -> Timestamp {
+        match self {
+            Public::Entry(entry) => entry.occurred_at,
+            Public::Checkpoint(checkpoint) => checkpoint.signed_at,
+        }
+    }
+}
+
 /// What operators choose about names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Naming {

@@ -224,7 +224,7 @@ fn measure_lag(events: &[Waiting], acknowledged: &[i64]) {
         if acknowledged.next_if(|pos| **pos == event.pos).is_some()
             && let Ok(entry) = &event.entry
         {
-            lag.record(now.duration_since(entry.occurred_at).as_secs_f64().max(0.0));
+            lag.record(now.duration_since(entry.at()).as_secs_f64().max(0.0));
         }
     }
 }

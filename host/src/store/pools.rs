@@ -9,6 +9,7 @@ use sqlx::{Connection, PgConnection};
 use super::StoreError;
 use super::outbox::Outbox;
 use super::pool::{Pool, within};
+use super::renewal::Renewal;
 use crate::domain::ids::TenantId;
 
 /// The migrations that this host was built with.
