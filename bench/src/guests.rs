@@ -2,6 +2,7 @@
 //!
 //! No HTTP and no database: the sandbox alone, with the sample flow that the program carries.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -10,7 +11,9 @@ use clap::Args;
 use sha2::{Digest as _, Sha256};
 use wrkflw::domain::actor::Actor;
 use wrkflw::domain::ids::{Digest, InstanceId, StateId, TaskId, VersionRef};
-use wrkflw::domain::instance::{Entity, Instance, StateInstance, Status, Task, TaskStatus};
+use wrkflw::domain::instance::{
+    Entity, Holding, Instance, StateInstance, Status, Task, TaskStatus,
+};
 use wrkflw::domain::json::Json;
 use wrkflw::domain::question::{AssignCause, Facts, Occurrence, Question, Source};
 use wrkflw::sample::DOCUMENT_APPROVAL;
@@ -162,7 +165,7 @@ fn instance(definition: VersionRef) -> anyhow::Result<Instance> {
         status: TaskStatus::Claimed {
             owner: "reviewer".into(),
             claimed_at: at,
-            holding: Default::default(),
+            holding: Holding::default(),
         },
     };
     let stay = StateId(uuid::Uuid::from_u128(2));
@@ -182,7 +185,7 @@ fn instance(definition: VersionRef) -> anyhow::Result<Instance> {
         predecessor: None,
         parent: None,
         data: json(r#"{"title":"A plan"}"#)?,
-        attributes: Default::default(),
+        attributes: BTreeMap::default(),
         active: vec![StateInstance {
             tasks: vec![task],
             needed: 1,

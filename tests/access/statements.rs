@@ -27,6 +27,14 @@ const ACROSS: &[(&str, &str)] = &[
         "counts for metrics",
     ),
     (
+        "select tenant_id, id, occurred_at as \"at: Time\", actor, action",
+        "the checkpointer gathers what is new of all tenants",
+    ),
+    (
+        "select tenant_id, stream_kind, stream_id, seq, hash, xid::text::bigint",
+        "the checkpointer gathers what is new of all tenants",
+    ),
+    (
         "select l.lane, l.failures",
         "the relay takes lanes, each of many tenants",
     ),

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
-use wrkflw::domain::ids::TenantId;
+use wrkflw::domain::ids::{TenantId, VersionRef};
 use wrkflw::sample::DOCUMENT_APPROVAL;
 
 use super::PATIENCE;
@@ -28,6 +28,7 @@ const FURTHER: &[&str] = &[
     "/v1/instances?status=RUNNING&initiator=author",
     "/v1/instances?attribute.title=A%20plan&include=attributes",
     "/v1/definitions/document-approval/versions",
+    "/v1/audit?from=2026-01-01T00:00:00Z",
     "/v1/entities/document/doc-7/custody",
     "/v1/entities/document/doc-1/history",
     "/v1/entities/document/doc-1/custody",
@@ -99,7 +100,13 @@ async fn furnish(world: &World) {
         insert into webhook_delivery
         (tenant_id, subscription_id, message_id, notifies, instance_id, seq, created_at, due_at)
         select s.tenant_id, s.id, i.id, false, i.id, 1, started_at, started_at
-        from instance i join subscription s on s.tenant_id = i.tenant_id";
+        from instance i join subscription s on s.tenant_id = i.tenant_id;
+        insert into audit_leaf (tenant_id, leaf, stream_kind, stream_id, seq, digest)
+        select tenant_id, row_number() over (order by pos) - 1, stream_kind, stream_id, seq, hash from audit_entry;
+        insert into checkpoint (tenant_id, number, size, root, previous_root, signed_at, key_id, signature, frontier)
+        select id, 1, 1, '', '', '2025-01-01', 'k1', '', '' from tenant where name = 'default';
+        insert into dead_letter (tenant_id, instance_id, seq, lane, pos, error, attempts, parked_at)
+        select tenant_id, stream_id, seq, 0, pos, 'too large', 1, now() from audit_entry where stream_kind = 'instance'";
     let app = &world.app;
     sqlx::raw_sql(ROWS)
         .execute(app.database.admin_pool())
@@ -172,6 +179,12 @@ async fn another_tenant_reads_nothing_with_the_very_same_statements() {
     furnish(&world).await;
     read_all(&world, &host).await;
     let id = world.instance.parse().expect("an id");
+    let version = VersionRef {
+        key: "document-approval".into(),
+        version: 1,
+    };
+    let published = engine.store().recorded_version(TenantId(1), &version);
+    assert!(published.await.expect("an answer").is_some());
     let known = engine.store().knows_instance(TenantId(1), id).await;
     assert!(
         known.expect("an answer"),
@@ -356,6 +369,7 @@ fn shape(value: &Value) -> String {
                 // A cursor tells transactions, of which each database has its own.
                 .map(|(name, value)| match name.as_str() {
                     "next" if value.is_string() => "next:cursor".to_owned(),
+                    "micros" => "micros:some".to_owned(),
                     _ => format!("{name}:{}", shape(value)),
                 })
                 .collect();

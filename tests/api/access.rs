@@ -238,7 +238,7 @@ async fn another_tenant_sees_nothing() {
             lists += 1;
         }
     }
-    assert_eq!(lists, 9);
+    assert_eq!(lists, 11);
     for view in ["mine", "available", "all"] {
         let path = format!("/v1/tasks?view={view}");
         let tasks = host.send("", "GET", &path, &headers, None).await;

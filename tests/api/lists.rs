@@ -32,6 +32,9 @@ async fn every_list_caps_its_pages_and_refuses_foreign_cursors() {
         (tenant_id, id, action, settings, requested_by, roles, created_at, total, more)
         select tenant_id, id, 'migrate', '{}', 'admin', '[]', started_at, 0, false from instance";
     sql(&app, of_that_id).await;
+    let parked = "insert into dead_letter (tenant_id, instance_id, seq, lane, pos, error, attempts, parked_at)
+        select tenant_id, id, 1, 0, 1, 'too large', 1, started_at from instance";
+    sql(&app, parked).await;
     let mut lists = BTreeSet::new();
     for operation in operations(&app).await {
         if !operation.has_parameter("limit") {
@@ -72,6 +75,8 @@ async fn every_list_caps_its_pages_and_refuses_foreign_cursors() {
     }
     let expected = [
         "/v1/audit",
+        "/v1/dead-letters",
+        "/v1/dead-letters/{id}",
         "/v1/definitions",
         "/v1/definitions/{key}/versions",
         "/v1/entities/{type}/{id}/custody",
@@ -232,6 +237,8 @@ async fn what_few_tasks_pass_is_found_behind_the_many_that_do_not() {
         assert_eq!(found.len(), 1, "{page}");
         assert_eq!(found[0]["instanceId"], first);
         assert!(page["page"]["next"].is_null(), "{page}");
+    }
+    for view in ["available", "all"] {
         let path = format!("/v1/tasks?view={view}&");
         let all = read_all(&app, &path, "reviewer", 100).await;
         let copies = all.iter().filter(|task| task.starts_with("0000"));

@@ -25,6 +25,7 @@ mod operation;
 mod orphans;
 mod owners;
 mod people;
+mod preconditions;
 mod problems;
 mod requests;
 mod searches;

@@ -299,7 +299,8 @@ async fn a_tree_that_somebody_meddled_with_is_not_signed_over() {
             &format!("create table if not exists kept_one as table checkpoint; {change}"),
         )
         .await;
-        app.started(&format!("doc-{}", uuid::Uuid::now_v7())).await;
+        app.started(&format!("doc-{}", wrkflw::clock::new_id()))
+            .await;
         let deadline = Instant::now() + SETTLES_WITHIN;
         let signer = checkpointer(&app.engine, &keys);
         loop {

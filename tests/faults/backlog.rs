@@ -108,6 +108,7 @@ async fn count(app: &TestApp, what: &'static str) -> u64 {
 }
 
 #[tokio::test]
+#[expect(clippy::print_stdout, reason = "the figures of a run")]
 async fn a_long_absence_of_kafka_is_made_up_for() {
     let (folder, app) = (Folder::new(), TestApp::start().await);
     let (broker, topic) = (OwnBroker::start().await, topic_of(&app.database));

@@ -33,6 +33,10 @@ impl Drop for Small {
 }
 
 #[tokio::test]
+#[expect(
+    clippy::print_stdout,
+    reason = "it is said aloud that this was not run"
+)]
 async fn a_file_system_without_room_stops_writes_and_nothing_else() {
     let (folder, app) = (Folder::new(), TestApp::start().await);
     let Some(small) = Small::mount(&folder.0.join("small")) else {

@@ -46,10 +46,6 @@ pub(super) struct Program {
 /// `wrkflw` with nothing of the developer's settings.
 pub(super) fn command(folder: &Folder, line: &str) -> Command {
     let mut command = Command::new(PROGRAM);
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "what the developer set is kept from the program"
-    )]
     let set = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     for name in set.filter(|name| name.starts_with("WRKFLW_")) {
         command.env_remove(name);

@@ -73,8 +73,11 @@ async fn a_restart_loads_from_disk() {
     assert_eq!(go(&restarted, guests::hostile()).await, 0);
 }
 
+/// What somebody did to a file.
+type Alteration = (String, Box<dyn Fn(&mut Vec<u8>)>);
+
 /// A byte of each part of the file, some anywhere, and files cut short anywhere.
-fn alterations(length: usize) -> Vec<(String, Box<dyn Fn(&mut Vec<u8>)>)> {
+fn alterations(length: usize) -> Vec<Alteration> {
     const MAGIC_ENDS: usize = 8;
     const MAC_ENDS: usize = MAGIC_ENDS + 32;
     // Multiples of a large prime visit the whole file, other places for every length of it.
@@ -88,7 +91,7 @@ fn alterations(length: usize) -> Vec<(String, Box<dyn Fn(&mut Vec<u8>)>)> {
         length / 2,
         length - 1,
     ];
-    let mut alterations: Vec<(String, Box<dyn Fn(&mut Vec<u8>)>)> = Vec::new();
+    let mut alterations: Vec<Alteration> = Vec::new();
     for (number, at) in places.into_iter().chain(anywhere).enumerate() {
         let bit = 1 << (number % 8);
         let flip = move |bytes: &mut Vec<u8>| bytes[at] ^= bit;

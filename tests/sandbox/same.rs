@@ -16,7 +16,7 @@ use super::*;
 const QUESTIONS: u64 = 3_334;
 const SOAK: u64 = 10;
 
-/// Numbers that look random and are the same on every run: SplitMix64.
+/// Numbers that look random and are the same on every run: `SplitMix64`.
 struct Random(u64);
 
 impl Random {
@@ -26,6 +26,11 @@ impl Random {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
+    }
+
+    fn small(&mut self) -> u32 {
+        let [a, b, c, d, ..] = self.number().to_le_bytes();
+        u32::from_le_bytes([a, b, c, d])
     }
 
     fn below(&mut self, bound: usize) -> usize {
@@ -53,7 +58,7 @@ impl Random {
             0 => Value::Null,
             1 => value!(self.below(2) == 0),
             2 => value!(self.number() >> 12),
-            3 => value!(self.number() as i32 as f64 / 8.0),
+            3 => value!(f64::from(self.small()) / 8.0),
             4 => value!(self.text()),
             5 => value!(self.some(4, |random| random.value(depth - 1))),
             _ => self.object(depth - 1),
@@ -96,7 +101,7 @@ impl Random {
             groups: self.some(3, |random| {
                 random.one(&["authors", "reviewers", "approvers"]).into()
             }),
-            permissions: self.some(2, |random| random.text()),
+            permissions: self.some(2, Random::text),
             on_behalf_of: (self.below(4) == 0).then(|| self.one(&USERS).into()),
             stands_in_for: vec![],
         }
@@ -158,7 +163,7 @@ impl Random {
     fn instance(&mut self) -> Instance {
         let mut instance = instance(self.document().as_str());
         instance.id = InstanceId(self.id());
-        instance.revision = self.number() as u32 >> 1;
+        instance.revision = self.small() >> 1;
         instance.initiator = self.one(&USERS).into();
         instance.started_at = self.moment();
         instance.active = self.some(2, Random::stay);
@@ -211,7 +216,7 @@ impl Random {
                     1 => AssignCause::Migrated,
                     _ => AssignCause::Overdue {
                         task: None,
-                        count: 1 + self.below(3) as u32,
+                        count: 1 + self.small() % 3,
                     },
                 };
                 Question::Assign(self.one(&STATES).into(), cause)
@@ -329,7 +334,9 @@ async fn ten_thousand_random_questions_have_one_answer_each() {
         let (compiled, stored, guests) = (compiled.clone(), stored.clone(), guests.clone());
         work.spawn(async move {
             let (mut answered, mut failed) = (0_u64, 0_u64);
-            for number in (worker..questions()).step_by(workers as usize) {
+            for number in
+                (worker..questions()).step_by(usize::try_from(workers).expect("a small number"))
+            {
                 for guest in &guests {
                     let mut random = Random(number);
                     let (now, instance) = (random.moment(), random.instance());

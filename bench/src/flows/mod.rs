@@ -51,7 +51,7 @@ impl Flows {
             self.measure(WARMING, Duration::from_secs(self.warm_up))
                 .await?;
         }
-        let mut rows = String::new();
+        let mut rows = Vec::new();
         for callers in &self.callers {
             let mut runs = Vec::with_capacity(self.runs);
             for _ in 0..self.runs.max(1) {
@@ -71,16 +71,16 @@ impl Flows {
                 flows_per_second,
                 mut steps,
             } = median;
-            rows += &format!(
-                "| {name} | {callers} | {flows_per_second:.0} ({}) |",
-                each.join(", ")
-            );
+            let each = each.join(", ");
+            let mut row = vec![format!(
+                "| {name} | {callers} | {flows_per_second:.0} ({each}) |"
+            )];
             for column in COLUMNS {
-                rows += &format!(" {} |", quantiles(steps.remove(column)));
+                row.push(format!(" {} |", quantiles(steps.remove(column))));
             }
-            rows.push('\n');
+            rows.push(row.concat());
         }
-        Ok(rows.trim_end().to_owned())
+        Ok(rows.join("\n"))
     }
 
     async fn measure(&self, callers: usize, duration: Duration) -> anyhow::Result<Run> {

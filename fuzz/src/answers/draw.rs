@@ -139,7 +139,7 @@ fn deadline(u: &mut Unstructured<'_>) -> Result<types::Deadline> {
             }),
             _ => types::Due::At(text(u)?),
         },
-        repeat: maybe(u, |u| u.arbitrary())?,
+        repeat: maybe(u, |u| u.int_in_range(0..=u32::MAX))?,
         action: match u.int_in_range(0..=3)? {
             0 => types::OverdueAction::Remind,
             1 => types::OverdueAction::Escalate,

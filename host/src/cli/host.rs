@@ -124,13 +124,7 @@ impl Host {
         check(&store).await?;
         ensure_tenants(&store, &settings.database.tenants).await?;
         let engine = match logic {
-            Some((seals, sandbox)) => {
-                let patience = Duration::from_secs(settings.request_seconds_max);
-                let bounds = settings.database.writer();
-                let engine =
-                    Engine::bounded(store.clone(), sandbox, clock, seals, patience, bounds);
-                Some(engine.await?)
-            }
+            Some(logic) => Some(commanding(settings, &store, clock, logic).await?),
             None => None,
         };
 
@@ -152,18 +146,12 @@ impl Host {
             _ => operational(operation),
         };
         // Not among the tasks: it ends after them.
-        let serving = http::server::serve(
-            listener,
-            router,
-            settings.connections.limits(),
-            stages.closing.clone(),
-        );
+        let (limits, closing) = (settings.connections.limits(), stages.closing.clone());
+        let serving = http::server::serve(listener, router, limits, closing);
         let server = TaskTracker::new().spawn(serving);
         let cancel = stages.stopping.clone();
         if let Some(notifier) = notifier {
-            let (_, nothing) = watch::channel(0);
-            let commits = engine.as_ref().map_or(nothing, Engine::commits);
-            tasks.spawn(notifier.run(cancel.clone(), commits));
+            tasks.spawn(notifier.run(cancel.clone(), commits(engine.as_ref())));
         }
         if let Some(kafka) = kafka {
             let relay = Relay::new(store.outbox(), kafka, naming)
@@ -249,6 +237,25 @@ fn logic(settings: &Settings, program: PathBuf) -> Result<Option<(SealKeys, Sand
     let seals = settings.seals()?;
     let sandbox = Sandbox::new(settings.sandbox(program)?).map_err(SettingsError)?;
     Ok(Some((seals, sandbox)))
+}
+
+/// What carries out commands.
+async fn commanding(
+    settings: &Settings,
+    store: &Store,
+    clock: Clock,
+    (seals, sandbox): (SealKeys, Sandbox),
+) -> Result<Engine> {
+    let patience = Duration::from_secs(settings.request_seconds_max);
+    let bounds = settings.database.writer();
+    let engine = Engine::bounded(store.clone(), sandbox, clock, seals, patience, bounds);
+    Ok(engine.await?)
+}
+
+/// Counts the commits of this process; a host that carries out no commands has none.
+fn commits(engine: Option<&Engine>) -> watch::Receiver<u64> {
+    let (_, nothing) = watch::channel(0);
+    engine.map_or(nothing, Engine::commits)
 }
 
 /// Who judges tokens, if the API is served.

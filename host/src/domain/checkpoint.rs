@@ -176,9 +176,9 @@ mod tests {
             |it| it.key_id.push('x'),
         ];
         for (number, change) in changes.iter().enumerate() {
-            let mut changed = checkpoint();
-            change(&mut changed);
-            assert_ne!(changed.signed(), checkpoint().signed(), "change {number}");
+            let mut other = checkpoint();
+            change(&mut other);
+            assert_ne!(other.signed(), checkpoint().signed(), "change {number}");
         }
     }
 

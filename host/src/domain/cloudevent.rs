@@ -213,10 +213,12 @@ impl CloudEvent {
 
 /// The name of an entry's type below the operator's prefix. Fails only on a damaged entry.
 pub fn suffix_of(entry: &PublicEntry) -> Result<String, JsonError> {
-    Ok(match entry.kind == CUSTOM {
-        true => suffix(&entry.kind, &Node::parse(&entry.payload)?),
-        false => suffix(&entry.kind, &Node::Null),
-    })
+    // Only flows name events of their own; of all others the payload says nothing more.
+    let payload = match entry.kind.as_str() {
+        CUSTOM => Node::parse(&entry.payload)?,
+        _ => Node::Null,
+    };
+    Ok(suffix(&entry.kind, &payload))
 }
 
 fn suffix(kind: &str, payload: &Node) -> String {

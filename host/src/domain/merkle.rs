@@ -158,7 +158,9 @@ mod tests {
     fn order_and_number_of_leaves_are_in_the_root() {
         let of = |leaves: &[u8]| {
             let mut range = Range::default();
-            leaves.iter().for_each(|one| range.push(leaf(&[*one])));
+            for one in leaves {
+                range.push(leaf(&[*one]));
+            }
             range.root()
         };
         let roots = [

@@ -55,8 +55,8 @@ pub(super) async fn list(
 }
 
 /// Lists the events of an instance that stand still, in their order.
-#[utoipa::path(get, path = "/v1/dead-letters/{instance}", tag = "events", operation_id = "show_dead_letters",
-    params(("instance" = Uuid, Path), PageQuery), responses((status = 200, body = Page<ParkedEvent>)))]
+#[utoipa::path(get, path = "/v1/dead-letters/{id}", tag = "events", operation_id = "show_dead_letters",
+    params(("id" = Uuid, Path), PageQuery), responses((status = 200, body = Page<ParkedEvent>)))]
 pub(super) async fn show(
     State(app): State<App>,
     Caller(who): Caller,
@@ -85,8 +85,8 @@ pub(super) async fn show(
 }
 
 /// Sends the events of an instance again, in their order; at most 1000 at once.
-#[utoipa::path(post, path = "/v1/dead-letters/{instance}/retry", tag = "events", operation_id = "retry_dead_letters",
-    params(("instance" = Uuid, Path)), request_body = ReasonBody, responses((status = 200, body = Moved)))]
+#[utoipa::path(post, path = "/v1/dead-letters/{id}/retry", tag = "events", operation_id = "retry_dead_letters",
+    params(("id" = Uuid, Path)), request_body = ReasonBody, responses((status = 200, body = Moved)))]
 pub(super) async fn retry(
     State(app): State<App>,
     Caller(who): Caller,
@@ -98,8 +98,8 @@ pub(super) async fn retry(
 
 /// Gives the first event of an instance up, and sends those behind it. Consumers will miss the sequence of the one
 /// given up; the instance's history and `GET /v1/events` keep it.
-#[utoipa::path(post, path = "/v1/dead-letters/{instance}/discard", tag = "events", operation_id = "discard_dead_letter",
-    params(("instance" = Uuid, Path)), request_body = DiscardBody, responses((status = 200, body = Moved)))]
+#[utoipa::path(post, path = "/v1/dead-letters/{id}/discard", tag = "events", operation_id = "discard_dead_letter",
+    params(("id" = Uuid, Path)), request_body = DiscardBody, responses((status = 200, body = Moved)))]
 pub(super) async fn discard(
     State(app): State<App>,
     Caller(who): Caller,

@@ -127,8 +127,11 @@ impl StoreError {
 
     /// What ails the database, if the same request may succeed once that is over.
     pub fn outage(&self) -> Option<Outage> {
-        let StoreError::Database(error) = self else {
-            return None;
+        let error = match self {
+            StoreError::Database(error) => error,
+            StoreError::Shared(error) => return error.outage(),
+            StoreError::Lost => return Some(Outage::Unreachable),
+            StoreError::Inconsistent { .. } | StoreError::Migration(_) => return None,
         };
         match error {
             sqlx::Error::Database(error) => outage_of(&error.code()?),
@@ -207,6 +210,9 @@ mod tests {
         }
         let timed_out = StoreError::Database(sqlx::Error::PoolTimedOut);
         assert_eq!(timed_out.outage(), Some(Outage::Connections));
+        let of_a_batch = timed_out.for_each().next().expect("as many as asked for");
+        assert_eq!(of_a_batch.outage(), Some(Outage::Connections));
+        assert_eq!(StoreError::Lost.outage(), Some(Outage::Unreachable));
         let missing = StoreError::Database(sqlx::Error::RowNotFound);
         assert_eq!(missing.outage(), None);
     }

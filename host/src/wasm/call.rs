@@ -132,9 +132,9 @@ impl Caller {
         }
         let queue_ms_max = self.settings.queue_ms_max;
         let waiting = self.lanes.turns(&ready.own);
-        let turns = match tokio::time::timeout(Duration::from_millis(queue_ms_max), waiting).await {
-            Ok(Ok(turns)) => turns,
-            Ok(Err(_)) | Err(_) => return Ran::not_at_all(Cause::Busy { queue_ms_max }),
+        let waited = tokio::time::timeout(Duration::from_millis(queue_ms_max), waiting).await;
+        let Ok(Ok(turns)) = waited else {
+            return Ran::not_at_all(Cause::Busy { queue_ms_max });
         };
         let begun = Instant::now();
         let fuel = call.fuel(&self.settings);

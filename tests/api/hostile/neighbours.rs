@@ -104,7 +104,7 @@ async fn trial_of(
     for slice in 0..SLICES {
         quiet.extend(neighbours(app, &format!("{name}-quiet-{slice}")).await);
         let under_way = tokio::sync::Semaphore::new(0);
-        let attacker = async |number: usize| -> Infallible {
+        let round_after_round = async |number: usize| -> Infallible {
             let mut round = slice;
             loop {
                 under_way.add_permits(1);
@@ -121,7 +121,7 @@ async fn trial_of(
         // The attackers of a slice hang up when it is over.
         tokio::select! {
             took = measuring => attacked.extend(took),
-            _ = join_all((0..ATTACKERS).map(attacker)) => unreachable!("attackers do not tire"),
+            _ = join_all((0..ATTACKERS).map(round_after_round)) => unreachable!("attackers do not tire"),
         }
     }
     (quiet, attacked, attacks.into_inner())

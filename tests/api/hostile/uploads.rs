@@ -28,8 +28,8 @@ fn text(component: &str) -> Vec<u8> {
 
 fn raw(also: &str, memory: &str) -> Vec<u8> {
     let memory_and = Raw {
-        also,
         memory,
+        also,
         ..Raw::default()
     };
     memory_and.component()
@@ -234,10 +234,13 @@ async fn what_cannot_describe_itself_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn types_too_deep_or_too_wide_are_refused() {
     let numbered = |count: usize, next: fn(usize) -> String| {
-        let types: String = (1..=count)
+        let types: Vec<_> = (1..=count)
             .map(|n| format!("(type $t{n} {})", next(n - 1)))
             .collect();
-        text(&format!("(component (type $t0 (list u8)) {types})"))
+        text(&format!(
+            "(component (type $t0 (list u8)) {})",
+            types.concat()
+        ))
     };
     let mut nested = [0x41, 1, 1].repeat(50_000);
     nested.extend([0x41, 0]);

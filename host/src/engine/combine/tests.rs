@@ -1,3 +1,5 @@
+//! Rounds begin at once, grow while others are under way, and lose nobody.
+
 use std::sync::Arc;
 use std::time::Duration;
 

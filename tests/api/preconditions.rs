@@ -1,0 +1,98 @@
+//! Headers that a command depends on: idempotency keys and revisions.
+
+use super::*;
+
+#[tokio::test]
+async fn an_idempotency_key_is_plain_text() {
+    let app = TestApp::start().await;
+    let host = app.host();
+    let long = "k".repeat(256);
+    for key in ["", "\"\"", "a\"b", &long] {
+        let headers = [("idempotency-key", key)];
+        let body = Some(approval_start("doc-1"));
+        host.send("author", "POST", "/v1/instances", &headers, body)
+            .await
+            .problem(400, "malformed_request");
+    }
+    for (key, status) in [("\"k 1\"", 201), ("k 1", 201)] {
+        let headers = [("idempotency-key", key)];
+        let body = Some(approval_start("doc-1"));
+        let answer = host.send("author", "POST", "/v1/instances", &headers, body);
+        let replayed = answer.await;
+        assert_eq!(replayed.status, status, "{}", replayed.text);
+    }
+}
+
+#[tokio::test]
+async fn a_revision_is_named_and_held_to() {
+    let app = TestApp::start().await;
+    let host = app.host();
+    let started = host
+        .send(
+            "author",
+            "POST",
+            "/v1/instances",
+            &[],
+            Some(approval_start("doc-1")),
+        )
+        .await;
+    assert_eq!(started.headers["etag"], "\"1\"");
+    let instance = started.expect(201);
+    let (id, task) = (instance["id"].as_str().expect("an id"), task_of(&instance));
+    for path in [format!("/v1/instances/{id}"), format!("/v1/tasks/{task}")] {
+        assert_eq!(
+            app.get("author", &path).await.headers["etag"],
+            "\"1\"",
+            "{path}"
+        );
+    }
+    // What is yet to be started has no revision: a header that means nothing is not passed over.
+    let early = [("if-match", "\"1\"")];
+    let body = json!({ "definitionKey": "document-approval", "entityType": "document", "entityId": "early" });
+    host.send("author", "POST", "/v1/instances", &early, Some(body))
+        .await
+        .problem(400, "malformed_request");
+    let claim = format!("/v1/tasks/{task}/claim");
+    let send = async |what: &str, tag: &str| {
+        let path = format!("/v1/tasks/{task}/{what}");
+        host.send(
+            "reviewer",
+            "POST",
+            &path,
+            &[("if-match", tag)],
+            Some(json!({})),
+        )
+        .await
+    };
+    for malformed in [
+        "1",
+        "W/\"1\"",
+        "\"one\"",
+        "\"-1\"",
+        "\"1\", \"2\"",
+        "\"+1\"",
+        "\"00000000001\"",
+        "",
+    ] {
+        send("claim", malformed)
+            .await
+            .problem(400, "malformed_request");
+    }
+    for stale in ["\"0\"", "\"2\"", "\"4294967295\"", "\"9999999999\""] {
+        let problem = send("claim", stale).await.problem(412, "stale_revision");
+        assert_eq!(problem["conflict"], json!({ "revision": 1 }));
+    }
+    let claimed = send("claim", "\"1\"").await;
+    assert_eq!(
+        (claimed.status, &claimed.headers["etag"]),
+        (200, &"\"2\"".parse().expect("a tag"))
+    );
+    send("release", "\"1\"")
+        .await
+        .problem(412, "stale_revision");
+    assert_eq!(
+        send("release", "*").await.expect(200)["instance"]["revision"],
+        3
+    );
+    app.post("reviewer", &claim, json!({})).await.expect(200);
+}
