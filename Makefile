@@ -20,8 +20,10 @@ build: ## Build the release binary
 test: ## Check and test everything, with a PostgreSQL and a Kafka of its own
 	@scripts/test.sh
 
-soak: ## The tests of crashes for long: hosts, PostgreSQL, Kafka and the network between
-	@WRKFLW_SOAK=1 TEST_ARGS='--test all chaos:: -- --nocapture --test-threads 1 $(ARGS)' scripts/test.sh setup test
+soak: ## The long versions: crashes, races, outages, idle connections, random questions; then fuzzing and the contract
+	@WRKFLW_SOAK=1 TEST_ARGS='--test all -- chaos:: races:: faults:: access:: sandbox:: --nocapture --test-threads 1 $(ARGS)' scripts/test.sh setup test
+	@fuzz/run.sh 600
+	@scripts/schemathesis.sh 1200
 
 check: ## All of `make test` but the tests
 	@scripts/test.sh setup fmt lint deny doc

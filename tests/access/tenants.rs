@@ -17,7 +17,7 @@ use super::statements;
 use crate::api::access::World;
 use crate::api::blurred;
 use crate::api::openapi::operations;
-use crate::support::app::{ADMIN, Host, TestApp};
+use crate::support::app::{ADMIN, Host, TestApp, task_of};
 
 /// Lists with each of their filters, and what no operation without parameters asks for.
 const FURTHER: &[&str] = &[
@@ -32,6 +32,12 @@ const FURTHER: &[&str] = &[
     "/v1/entities/document/doc-7/custody",
     "/v1/entities/document/doc-1/history",
     "/v1/entities/document/doc-1/custody",
+];
+
+/// Whether there is more behind the twenty thousand entries that one question looks at: more than are written here.
+const FAR: &[&str] = &[
+    "select leaf - 1 from audit_leaf where tenant_id = $1 and leaf = $2",
+    "select seq from audit_entry\n            where tenant_id = $1 and stream_kind = 'instance' and stream_id = $2 and seq = $3",
 ];
 
 /// Asks for everything that can be read, as somebody who may.
@@ -176,6 +182,9 @@ async fn another_tenant_reads_nothing_with_the_very_same_statements() {
     let instance = app.started("doc-7").await;
     app.decided("reviewer", &instance, json!({ "outcome": "APPROVE" }))
         .await;
+    let held = app.started("doc-8").await;
+    let claim = format!("/v1/tasks/{}/claim", task_of(&held));
+    app.post("reviewer", &claim, json!({})).await.expect(200);
     furnish(&world).await;
     read_all(&world, &host).await;
     let id = world.instance.parse().expect("an id");
@@ -255,6 +264,7 @@ async fn compare(app: &TestApp, sent: &[Statement], tables: &BTreeSet<String>) {
         .iter()
         .filter(|(_, tells)| !**tells)
         .map(|(sql, _)| *sql)
+        .filter(|sql| !FAR.iter().any(|begin| sql.starts_with(begin)))
         .collect();
     assert!(
         mute.is_empty(),

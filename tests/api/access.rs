@@ -50,7 +50,7 @@ impl World {
         let path = &operation.path;
         let id = match path.split('/').nth(2) {
             // No operation has this id: what is not there is not told apart from what is not theirs.
-            Some("instances" | "operations") => &self.instance,
+            Some("instances" | "operations" | "dead-letters") => &self.instance,
             Some("tasks") => &self.task,
             Some("subscriptions") => &self.subscription,
             Some("notifications") => &self.notification,
@@ -106,6 +106,8 @@ impl World {
                 json!({ "definition": "document-approval", "from": 1, "version": 2 })
             }
             ("bulk", _) => json!({ "action": "claim", "tasks": [self.task] }),
+            ("discard", _) => json!({ "entry": 1, "reason": "given up" }),
+            ("retry", _) => json!({ "reason": "there is room now" }),
             ("cancel" | "suspend" | "reset", _) => json!({ "reason": "no longer needed" }),
             ("delegate" | "reassign", _) => json!({ "to": "approver", "reason": "away" }),
             ("{name}", "put") => office(),

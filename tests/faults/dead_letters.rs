@@ -220,7 +220,11 @@ async fn what_the_broker_refuses_is_sent_again_in_order_once_it_takes_it() {
         .iter()
         .filter_map(|event| event["event"].as_str())
         .collect();
-    let sent: Vec<&str> = consumer.received.iter().map(|event| event.id()).collect();
+    let sent: Vec<&str> = consumer
+        .received
+        .iter()
+        .map(crate::kafka::consumer::Received::id)
+        .collect();
     assert!(known.iter().all(|id| sent.contains(id)), "the same ids");
     let entry = |reason: &str| ("DEAD_LETTERS_RETRIED".into(), "admin".into(), reason.into());
     assert_eq!(
