@@ -91,7 +91,11 @@ start() {
   wrkflw)
     (cd "$work" && exec "$root/target/release/wrkflw" dev --database-url "$database" --port $port >"$work/wrkflw.log" 2>&1) &
     running+=($!)
-    await http://127.0.0.1:$port/readyz
+    # Its people come after its port.
+    for _ in $(seq 240); do
+      if grep -q '^ready' "$work/wrkflw.log"; then break; fi
+      sleep 0.5
+    done
     for person in author reviewer approver; do
       export "BENCH_${person^^}=$(cd "$work" && "$root/target/release/wrkflw" token $person)"
     done
@@ -127,7 +131,9 @@ warm_up() {
   case $1 in
   flowable) echo 130 ;;
   operaton) echo 100 ;;
-  wrkflw | restate) echo 20 ;;
+  # As long as PostgreSQL takes to look at new tables, on whose first rows plans were made.
+  wrkflw) echo 75 ;;
+  restate) echo 20 ;;
   esac
 }
 

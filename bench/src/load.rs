@@ -119,7 +119,10 @@ impl Connection {
             request = request.header("content-type", "application/json");
         }
         let body = body.map(Value::to_string).unwrap_or_default();
-        self.sender.ready().await?;
+        // Some servers close a connection after a hundred requests, and say so with the last answer.
+        if self.sender.ready().await.is_err() {
+            *self = Connection::open(&self.address).await?;
+        }
         let response = self
             .sender
             .send_request(request.body(Full::new(Bytes::from(body)))?)
