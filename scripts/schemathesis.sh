@@ -17,6 +17,8 @@ start_seconds_max=120
 # More of them run into each other in its own caches.
 workers=1
 here=$PWD/scripts/schemathesis
+# What the developer, or a step of the tests, set for other hosts is no setting of this one.
+unset "${!WRKFLW_@}"
 venv=$PWD/target/schemathesis
 work=
 

@@ -143,7 +143,7 @@ fn next_step(code: &str) -> Option<&'static str> {
         }
         "unpublishable" => "mend these, build again, and try with `wrkflw plugin check` first",
         "invalid_input" | "invalid_request" | "malformed_json" => "mend these and repeat",
-        "busy" | "unavailable" => "try again in a moment",
+        "busy" | "overloaded" | "request_timeout" | "unavailable" => "try again in a moment",
         "logic_budget_exceeded" | "logic_fault" | "logic_output_too_large" => {
             "the flow's author has to mend its logic; nothing was written"
         }
@@ -175,7 +175,7 @@ mod tests {
     fn every_code_of_the_api_has_a_class_and_every_hint_a_code() {
         for (code, status, _) in CODES {
             let classified = !matches!(Exit::of_status(*status), Exit::Failed);
-            let ours = matches!(status, 405 | 410 | 431 | 500 | 503);
+            let ours = matches!(status, 405 | 408 | 410 | 431 | 500 | 503);
             assert!(classified || ours, "{code} has no exit code of its own");
         }
         for code in [
