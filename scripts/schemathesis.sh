@@ -75,7 +75,7 @@ build
 start
 python3 "$here/seed.py" "$(token author)" "$(token reviewer)" "$(token admin --role admin)"
 TARGET_TOKEN=$(token admin --role admin --role user)
-SAMPLE_COMPONENT=$(find target/debug/build -path '*/out/document-approval.wasm' | head -1)
+SAMPLE_COMPONENT=$(find "$PWD/target/debug/build" -path '*/out/document-approval.wasm' | head -1)
 export TARGET_TOKEN SAMPLE_COMPONENT
 
 say "$seconds s with SEED=$seed"
