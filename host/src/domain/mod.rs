@@ -25,6 +25,7 @@ pub mod instance;
 pub mod json;
 pub mod lookup;
 pub mod merkle;
+pub mod moment;
 pub mod notification;
 pub mod question;
 pub mod refusal;

@@ -7,6 +7,7 @@
 use jiff::Timestamp;
 
 use super::graph::AttributeType;
+use super::moment;
 
 /// Conditions of one search.
 pub const CONDITIONS_MAX: usize = 5;
@@ -14,8 +15,6 @@ pub const CONDITIONS_MAX: usize = 5;
 pub const VALUES_MAX: usize = 20;
 /// Digits before the point of a decimal, and after it: as many as plans may write.
 const DECIMAL_DIGITS_MAX: usize = 100;
-/// The years whose timestamps have four digits everywhere.
-const YEARS: std::ops::RangeInclusive<i16> = 1..=9999;
 
 const TYPES: [AttributeType; 6] = [
     AttributeType::Text,
@@ -240,7 +239,7 @@ fn read(
             let number: f64 = value.parse().ok()?;
             number.is_finite().then(|| format!("{number:e}"))?
         }
-        AttributeType::Timestamp => moment(value)?,
+        AttributeType::Timestamp => timestamp(value)?,
     };
     Some(Bound::Plain(plain))
 }
@@ -258,11 +257,10 @@ pub(super) fn is_decimal(text: &str) -> bool {
     }
 }
 
-fn moment(text: &str) -> Option<String> {
-    let moment: Timestamp = text.parse().ok()?;
+fn timestamp(text: &str) -> Option<String> {
+    let moment = moment::parse(text)?;
     let kept = Timestamp::from_microsecond(moment.as_microsecond()).ok()?;
-    let year = kept.to_zoned(jiff::tz::TimeZone::UTC).year();
-    YEARS.contains(&year).then(|| kept.to_string())
+    Some(kept.to_string())
 }
 
 fn expected(kind: AttributeType) -> String {
@@ -273,11 +271,7 @@ fn expected(kind: AttributeType) -> String {
             "a decimal such as 1000 or -0.25, with at most {DECIMAL_DIGITS_MAX} digits on each side of the point"
         ),
         AttributeType::Float => "a finite number".to_owned(),
-        AttributeType::Timestamp => format!(
-            "a time such as 2026-01-31T12:00:00Z of the years {} to {} (a + in a URL is written %2B)",
-            YEARS.start(),
-            YEARS.end()
-        ),
+        AttributeType::Timestamp => moment::expected(),
         AttributeType::Bytes => "base64".to_owned(),
     }
 }
@@ -350,6 +344,7 @@ mod tests {
             (Float, "inf"),
             (Timestamp, "2026-01-01"),
             (Timestamp, "-000001-01-01T00:00:00Z"),
+            (Timestamp, "-009999-01-02T01:59:58,89Z"),
             (Bytes, "!"),
             (Bytes, "lt:ab"),
             (Text, "exists:yes"),

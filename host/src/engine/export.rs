@@ -294,16 +294,15 @@ impl<'a, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, W> {
             };
             after = Some(last.id);
             let ids: Vec<Uuid> = page.iter().map(|row| row.id.0).collect();
-            let mut tasks: Vec<TaskRow> = snapshot.tasks(&ids).await?;
+            let mut tasks: BTreeMap<_, Vec<TaskRow>> = BTreeMap::new();
+            for task in snapshot.tasks(&ids).await? {
+                tasks.entry(task.instance).or_default().push(task);
+            }
             for row in page {
-                let (id, more) = (row.id, tasks.split_off(0));
+                let id = row.id;
                 self.line(&Line::Instance(Box::new(row)))?;
-                for task in more {
-                    if task.instance == id {
-                        self.line(&Line::Task(Box::new(task)))?;
-                    } else {
-                        tasks.push(task);
-                    }
+                for task in tasks.remove(&id).unwrap_or_default() {
+                    self.line(&Line::Task(Box::new(task)))?;
                 }
                 self.entries(&mut snapshot, StreamKind::Instance, id.0, leaves)
                     .await?;

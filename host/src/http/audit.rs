@@ -11,6 +11,7 @@ use super::extract::{Caller, Path, Query};
 use super::page::{Page, decode, limit, page_to};
 use super::problem::Problem;
 use crate::domain::ids::InstanceId;
+use crate::domain::moment;
 use crate::engine::Error;
 use crate::store::audit::{AuditFilter, AuditRow, PlacedRow};
 
@@ -26,9 +27,11 @@ pub(super) struct AuditQuery {
     pub r#type: Option<String>,
     /// Only what happened at or after this.
     #[param(value_type = Option<String>, format = DateTime)]
+    #[serde(default, deserialize_with = "moment::read_optional")]
     pub from: Option<Timestamp>,
     /// Only what happened before this.
     #[param(value_type = Option<String>, format = DateTime)]
+    #[serde(default, deserialize_with = "moment::read_optional")]
     pub until: Option<Timestamp>,
     pub after: Option<String>,
     #[param(minimum = 1, maximum = 100)]

@@ -8,6 +8,7 @@ use utoipa::{IntoParams, ToSchema};
 use super::App;
 use super::extract::{Caller, Query};
 use super::problem::Problem;
+use crate::domain::moment;
 use crate::store::compliance::{Period, SelfApprovals};
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -15,9 +16,11 @@ use crate::store::compliance::{Period, SelfApprovals};
 pub(super) struct PeriodQuery {
     /// Decided at or after. Default: ever.
     #[param(value_type = Option<String>, format = DateTime)]
+    #[serde(default, deserialize_with = "moment::read_optional")]
     pub from: Option<Timestamp>,
     /// Decided before. Default: no end, so that a decision of a moment to come shows, too.
     #[param(value_type = Option<String>, format = DateTime)]
+    #[serde(default, deserialize_with = "moment::read_optional")]
     pub to: Option<Timestamp>,
     /// Only instances of this definition.
     pub definition: Option<String>,

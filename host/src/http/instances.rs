@@ -21,6 +21,7 @@ use crate::domain::command::Command;
 use crate::domain::ids::InstanceId;
 use crate::domain::instance::{Entity, Instance};
 use crate::domain::json::Json;
+use crate::domain::moment;
 use crate::engine::{Action, Identity};
 use crate::store::instances::{InstanceFilter, InstanceSummary};
 use crate::store::load::Stored;
@@ -87,9 +88,11 @@ pub(super) struct InstanceQuery {
     pub unassignable: Option<bool>,
     /// Started at or after.
     #[param(value_type = Option<String>, format = DateTime)]
+    #[serde(default, deserialize_with = "moment::read_optional")]
     pub from: Option<Timestamp>,
     /// Started before.
     #[param(value_type = Option<String>, format = DateTime)]
+    #[serde(default, deserialize_with = "moment::read_optional")]
     pub to: Option<Timestamp>,
     /// `attributes`: each line shows its instance's attributes.
     #[param(inline)]

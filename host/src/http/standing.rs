@@ -10,6 +10,7 @@ use super::App;
 use super::extract::{Caller, Path, Query};
 use super::problem::Problem;
 use crate::domain::ids::InstanceId;
+use crate::domain::moment;
 use crate::engine::StandingAt;
 
 #[derive(Debug, Deserialize, IntoParams)]
@@ -17,6 +18,7 @@ use crate::engine::StandingAt;
 pub(super) struct StandingQuery {
     /// The moment, which is not in the future; now without it.
     #[param(value_type = Option<String>, format = DateTime)]
+    #[serde(default, deserialize_with = "moment::read_optional")]
     pub at: Option<Timestamp>,
 }
 

@@ -17,6 +17,7 @@ use super::views::{InstanceView, TaskView};
 use crate::domain::command::Command;
 use crate::domain::ids::TaskId;
 use crate::domain::json::Json;
+use crate::domain::moment;
 use crate::engine::Error;
 use crate::store::tasks::{TaskFilter, TaskSummary, View};
 
@@ -50,6 +51,7 @@ pub(super) struct TaskQuery {
     pub min_priority: Option<i16>,
     /// Due before this moment: the task, or else its state.
     #[param(value_type = Option<String>, format = DateTime)]
+    #[serde(default, deserialize_with = "moment::read_optional")]
     pub due_before: Option<Timestamp>,
     pub after: Option<String>,
     #[param(minimum = 1, maximum = 100)]

@@ -11,6 +11,7 @@ use uuid::Uuid;
 use super::{Told, missing, run_of, settle};
 use crate::clock;
 use crate::domain::absence::Absence;
+use crate::domain::moment;
 use crate::domain::standing::directory::{Change, Substitution};
 use crate::engine::{Error, Identity, Preview};
 use crate::http::App;
@@ -25,9 +26,11 @@ pub(in crate::http) struct AbsenceBody {
     /// Who may act meanwhile, besides the person.
     pub substitute: String,
     #[schema(value_type = String, format = DateTime)]
+    #[serde(deserialize_with = "moment::read")]
     pub active_from: Timestamp,
     /// No longer at this moment; at most 366 days after `activeFrom`.
     #[schema(value_type = String, format = DateTime)]
+    #[serde(deserialize_with = "moment::read")]
     pub active_until: Timestamp,
     /// Key of the definition whose work it is about; all work without it.
     pub definition: Option<String>,

@@ -9,6 +9,7 @@ use crate::domain::answer::{
     Assignment, Attribute, AttributeValue, Child, Deadline, Due, Offer, OverdueAction, Plan,
     Principal, PublishedEvent, Reason, Verdict, Violation, Waiting,
 };
+use crate::domain::moment;
 
 /// Digits of a decimal, its sign and point included.
 const DECIMAL_CHARS_MAX: usize = 100;
@@ -179,9 +180,7 @@ fn is_decimal(digits: &str) -> bool {
 
 /// Accepts one spelling only, so that what is stored compares as text does.
 fn timestamp(place: &str, instant: &str) -> Lifted<Timestamp> {
-    instant
-        .parse::<Timestamp>()
-        .ok()
+    moment::parse(instant)
         .filter(|parsed| lower::timestamp(*parsed) == instant)
         .ok_or_else(|| {
             format!(
