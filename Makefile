@@ -1,7 +1,7 @@
 # The commands of everyday work. Each installs what it lacks; scripts/ has the how.
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build test soak check fuzz contract fmt lint deny doc sqlx kafka setup
+.PHONY: help dev build test soak bench check fuzz contract fmt lint deny doc sqlx kafka setup
 
 # Queries compile by the committed metadata; only `make sqlx` and `make lint` ask a database.
 export SQLX_OFFLINE = true
@@ -24,6 +24,10 @@ soak: ## The long versions: crashes, races, outages, idle connections, random qu
 	@WRKFLW_SOAK=1 TEST_ARGS='--test all -- chaos:: races:: faults:: access:: sandbox:: --nocapture --test-threads 1 $(ARGS)' scripts/test.sh setup test
 	@fuzz/run.sh 600
 	@scripts/schemathesis.sh 1200
+
+bench: ## Measure, and hold the figures against what we want; ARGS='decisions lists' measures these
+	@scripts/setup.sh test
+	@bench/all.sh $(ARGS)
 
 check: ## All of `make test` but the tests
 	@scripts/test.sh setup fmt lint deny doc

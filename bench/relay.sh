@@ -4,36 +4,25 @@
 #
 #   bench/relay.sh [ROUNDS] [EVENTS]     default 2 rounds, 100000 events of backlog each
 #
-# PROFILE=debug measures an unoptimised build. Compare within one run only.
+# Compare within one run only.
 set -euo pipefail
 cd "$(dirname "$0")/.."
+. bench/lib.sh
 
 rounds=${1:-2}
 events=${2:-100000}
-profile=${PROFILE:-release}
 lag_seconds=15
 instances=20000
 port=18081
-
-if [ "$profile" = release ]; then cargo build --quiet --release --package wrkflw --package wrkflw-bench; fi
-export PATH=$PWD/target/$profile:$PATH
-
-work=$(mktemp -d "${TMPDIR:-/tmp}/wrkflw-bench.XXXXXX")
-chmod 711 "$work"
 relay=
-finish() {
+end_more() {
   [ -z "$relay" ] || kill "$relay" 2>/dev/null || true
   [ -z "$relay" ] || wait "$relay" 2>/dev/null || true
   scripts/kafka.sh stop "$work/kafka" || true
-  scripts/postgres.sh stop "$work/pg" || true
-  rm -rf "$work"
 }
-trap finish EXIT
 
-url=$(scripts/postgres.sh start "$work/pg")
-# What a durable server does: sync every commit.
-psql -q "$url" -c "alter system set fsync = on" -c "alter system set full_page_writes = on" \
-  -c "alter system set synchronous_commit = on" -c "select pg_reload_conf()" >/dev/null
+begin
+start_database
 brokers=$(KAFKA_OWNER_PID=$$ scripts/kafka.sh start "$work/kafka" 0)
 export WRKFLW_DATABASE_URL=$url
 wrkflw migrate --quiet >/dev/null

@@ -21,18 +21,6 @@ use crate::support::guests::committee;
 /// How many hosts stand beside each other.
 const HOSTS: [usize; 2] = [2, 3];
 
-/// More of everything, when there is time for it.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the test command says in the environment how long it may take"
-)]
-fn at_length(everyday: usize, long: usize) -> usize {
-    match std::env::var_os("WRKFLW_SOAK") {
-        Some(_) => long,
-        None => everyday,
-    }
-}
-
 /// One request.
 struct Wish {
     user: String,

@@ -5,10 +5,11 @@ use futures_util::{StreamExt as _, stream};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
+use super::PATIENCE;
 use super::client::{Reply, request, rest};
 use super::host::Host;
-use super::{PATIENCE, soak};
 use crate::support::app::{SECRET, TestApp};
+use crate::support::length::at_length;
 
 /// Connections that are opened at the same time.
 const AT_ONCE: usize = 50;
@@ -49,9 +50,9 @@ async fn taken(host: &Host, count: usize) {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn idle_connections_cost_little_and_are_closed() {
-    let crowd = if soak() { 10_000 } else { 1_000 };
+    let crowd = at_length(1_000, 10_000);
     let app = TestApp::empty().await;
-    let idle_seconds = if soak() { "60" } else { "10" };
+    let idle_seconds = at_length("10", "60");
     let host = host(&app, &[("idle_seconds_max", idle_seconds)]).await;
     let bearer = format!("Bearer {}", app.host().token("admin"));
     let others = async || {

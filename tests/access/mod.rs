@@ -21,12 +21,3 @@ use std::time::Duration;
 
 /// How long anything may take on a busy machine before it counts as not happening.
 const PATIENCE: Duration = Duration::from_mins(1);
-
-/// Whether the long versions are asked for.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the test command says how long its tests may take"
-)]
-fn soak() -> bool {
-    std::env::var("WRKFLW_SOAK").is_ok_and(|soak| soak == "1")
-}

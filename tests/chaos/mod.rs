@@ -13,9 +13,9 @@ mod points;
 mod setting;
 mod topic;
 
-use std::env;
 use std::time::Duration;
 
+use crate::support::length::at_length;
 use crate::support::proxy::{Mood, Proxy};
 use dice::Dice;
 use field::{Field, Kafka};
@@ -25,21 +25,6 @@ use load::Load;
 const ACTORS: usize = 8;
 /// By how much a slow network delays each piece of what it carries.
 const SLOW: Duration = Duration::from_millis(150);
-/// Asks for the long run.
-const SOAK: &str = "WRKFLW_SOAK";
-
-/// How many rounds: so many every day, so many in the long run.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the test command asks for the long run in the environment"
-)]
-fn rounds(everyday: usize, soak: usize) -> usize {
-    if env::var_os(SOAK).is_some() {
-        soak
-    } else {
-        everyday
-    }
-}
 
 /// Brings everything to its end, checks all of it, and prints the counts.
 async fn close(field: Field, load: Load, what: &str) -> checker::Counts {
@@ -56,7 +41,7 @@ async fn hosts_are_killed() {
     let field = Field::open(2, Kafka::Shared).await;
     setting::make(&field).await;
     let mut load = Load::begin(&field, ACTORS);
-    let kills = rounds(8, 100);
+    let kills = at_length(8, 100);
     for kill in 0..kills {
         load.moment().await;
         let host = kill % 2;
@@ -75,7 +60,7 @@ async fn postgresql_crashes() {
     let field = Field::open(1, Kafka::Shared).await;
     setting::make(&field).await;
     let mut load = Load::begin(&field, ACTORS);
-    let crashes = rounds(2, 20);
+    let crashes = at_length(2, 20);
     for crash in 0..crashes {
         load.moment().await;
         // The whole server, or one session, for which the server ends all others and recovers as well.
@@ -95,7 +80,7 @@ async fn the_broker_is_killed() {
     setting::make(&field).await;
     let mut load = Load::begin(&field, ACTORS);
     let broker = field.broker.as_ref().expect("a broker of our own");
-    let kills = rounds(2, 20);
+    let kills = at_length(2, 20);
     for _ in 0..kills {
         load.moment().await;
         broker.kill().await;
@@ -121,7 +106,7 @@ async fn the_network_fails() {
     setting::make(&field).await;
     let mut load = Load::begin(&field, ACTORS);
     let mut dice = Dice::new(Dice::seed());
-    let troubles = rounds(4, 20);
+    let troubles = at_length(4, 20);
     for round in 0..troubles {
         load.moment().await;
         let trouble = [Trouble::Lost, Trouble::Cut, Trouble::Still, Trouble::Slow][round % 4];

@@ -15,6 +15,7 @@ use super::field::{Death, Field, Kafka, PATIENCE};
 use super::load::{Settled, Shared};
 use super::{checker, setting};
 use crate::support::guests::{another, errands};
+use crate::support::length::at_length;
 use crate::support::receiver::{Received, Receiver};
 
 /// What `abort` ends with.
@@ -240,7 +241,7 @@ fn id(shown: &Value) -> String {
 fn passings(number: usize, point: &str) -> Vec<usize> {
     // An approval has five commands; of other things there may be only one.
     let often = point.starts_with("command.") || point.starts_with("relay.");
-    match (often, super::rounds(1, 3)) {
+    match (often, at_length(1, 3)) {
         (true, 1) => vec![1 + number % 3],
         (true, all) => (1..=all).collect(),
         (false, _) => vec![1],

@@ -13,6 +13,7 @@ use super::*;
 use crate::kafka::consumer::partitions;
 use crate::kafka::database::{record_many, topic_of};
 use crate::support::kafka::{OwnBroker, create_topic};
+use crate::support::length::at_length;
 
 const EVENTS_OF_EACH: i32 = 10;
 /// What one statement writes.
@@ -120,7 +121,7 @@ async fn a_long_absence_of_kafka_is_made_up_for() {
         .env("WRKFLW_KAFKA_TOPIC", &topic);
     let relay = Program::start(&folder, command).await;
     let quiet = decide(&app, "quiet", 20).await;
-    let instances = if is_soak() { 100_000 } else { 2_000 };
+    let instances = at_length(2_000, 100_000);
     for _ in 0..instances / INSTANCES_AT_ONCE {
         record_many(app.database.admin_pool(), INSTANCES_AT_ONCE, EVENTS_OF_EACH).await;
     }

@@ -21,15 +21,6 @@ use crate::support::app::{Answer, Host, TestApp, task_of};
 /// Longer than anything that a test waits for.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Whether the long versions run.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the test command says in the environment how long it may take"
-)]
-fn is_soak() -> bool {
-    std::env::var_os("WRKFLW_SOAK").is_some()
-}
-
 /// Runs statements as the superuser, behind the host's back.
 async fn sql(app: &TestApp, text: &str) {
     sqlx::raw_sql(AssertSqlSafe(text.to_owned()))

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::program::{Folder, Program, Said, ask, serve};
 use super::*;
+use crate::support::length::at_length;
 
 const IN_FLIGHT_MAX: usize = 4;
 const WAITING_MAX: usize = 8;
@@ -142,7 +143,7 @@ async fn at_more_than_twice_its_capacity_a_host_does_its_work_and_stays_small() 
             probed.probe_ms.fetch_max(took, Ordering::Relaxed);
         }
     });
-    let long = Duration::from_secs(if is_soak() { 60 } else { 4 });
+    let long = Duration::from_secs(at_length(4, 60));
     tokio::time::sleep(long).await;
     let after = host.resident_bytes();
     over.cancel();

@@ -11,6 +11,7 @@ use wrkflw::engine::Engine;
 use super::*;
 use crate::audit::commands::prove_all;
 use crate::support::app::Timers;
+use crate::support::length::at_length;
 
 /// Longer than anything here takes on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(1);

@@ -13,8 +13,9 @@ use std::sync::Arc;
 use serde_json::json;
 use tokio::task::JoinSet;
 
-use super::{at_length, ring};
+use super::ring;
 use crate::audit::commands::prove_all;
+use crate::support::length::at_length;
 use history::{Asked, Call, History};
 use rules::Command;
 use walk::{Dice, Field};

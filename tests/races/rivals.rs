@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::audit::commands::prove_all;
+use crate::support::length::at_length;
 
 /// A command that does not go together with a decision.
 struct Rival {

@@ -11,10 +11,11 @@ use wrkflw::sample::DOCUMENT_APPROVAL;
 
 use super::artifacts::Folder;
 use super::*;
+use crate::support::length::at_length;
 
 /// For each of the guests, which makes ten thousand in all.
 const QUESTIONS: u64 = 3_334;
-const SOAK: u64 = 10;
+const QUESTIONS_LONG: u64 = 10 * QUESTIONS;
 
 /// Numbers that look random and are the same on every run: `SplitMix64`.
 struct Random(u64);
@@ -298,13 +299,8 @@ fn frugal() -> Settings {
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "how often a test repeats is no setting of the host"
-)]
 fn questions() -> u64 {
-    let soak = std::env::var_os("WRKFLW_SOAK").is_some();
-    QUESTIONS * if soak { SOAK } else { 1 }
+    at_length(QUESTIONS, QUESTIONS_LONG)
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -3,6 +3,7 @@
 pub(crate) mod app;
 pub(crate) mod guests;
 pub(crate) mod kafka;
+pub(crate) mod length;
 pub(crate) mod own_postgres;
 pub(crate) mod postgres;
 pub(crate) mod program;

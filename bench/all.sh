@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Measures everything, one after the other, and holds the figures against what we want: `make bench`.
+#
+#   bench/all.sh [PART ...]     default: decisions growth deadlines lists searches guests audit relay peers
+#
+# Takes about an hour with all engines of `peers` (PEERS="wrkflw restate" chooses some). What each part printed is kept in
+# target/bench. Ends with one table and, when a figure misses its bar, with exit code 1.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+parts=("$@")
+[ $# -gt 0 ] || parts=(decisions growth deadlines lists searches guests audit relay peers)
+kept=target/bench
+mkdir -p $kept
+
+measure() {
+  case $1 in
+  decisions) bench/run.sh 1 ;;
+  growth) bench/growth.sh ;;
+  deadlines) bench/deadlines.sh 2 1500 ;;
+  lists) bench/lists.sh ;;
+  searches) bench/search.sh ;;
+  guests) cargo build --quiet --release --package wrkflw-bench && target/release/wrkflw-bench guests ;;
+  audit) cargo build --quiet --release --package wrkflw-bench && target/release/wrkflw-bench verify ;;
+  relay) bench/relay.sh 1 60000 ;;
+  # shellcheck disable=SC2086 # a list of engines
+  peers) CALLERS=32 SECONDS_A_RUN=8 RUNS=2 bench/peers/run.sh ${PEERS:-} ;;
+  *)
+    echo "nothing to measure is called $1: decisions, growth, deadlines, lists, searches, guests, audit, relay or peers" >&2
+    exit 2
+    ;;
+  esac
+}
+
+files=()
+for part in "${parts[@]}"; do
+  echo "== $part"
+  measure "$part" 2>&1 | tee "$kept/$part.txt"
+  files+=("$kept/$part.txt")
+done
+echo "== what we want"
+awk -f bench/bars.awk "${files[@]}" | tee $kept/bars.txt
+! grep -q missed $kept/bars.txt

@@ -1,0 +1,66 @@
+# Holds what the measurements printed against what we want: a line per figure, `held` or `missed`; `short` of what we only
+# aim at.
+
+function part(   name) { name = FILENAME; sub(/.*\//, "", name); sub(/\.txt$/, "", name); return name }
+# The word behind `word` on this line, and the one before it.
+function after(word,   i) { for (i = 1; i < NF; i++) if ($i == word) return $(i + 1) + 0; return 0 }
+function before(word,   i) { for (i = 2; i <= NF; i++) if ($i == word) return $(i - 1) + 0; return 0 }
+function rate(   i) { for (i = 1; i <= NF; i++) if ($i ~ /\/s$/) return $i + 0; return 0 }
+function most(old, new) { return new > old ? new : old }
+function bar(what, value, want, least) { line(what, value, want, least, "missed") }
+function aim(what, value, want, least) { line(what, value, want, least, "short") }
+function line(what, value, want, least, otherwise,   ok) {
+  ok = least ? value >= want : value <= want
+  printf "%-6s  %-62s %10.2f  %s %s\n", ok ? "held" : otherwise, what, value, least ? "at least" : "at most", want
+}
+
+part() == "decisions" && $1 == "http" {
+  clients = before("clients"); best = most(best, rate()); memory = most(memory, before("MB"))
+  if (clients == 1) one = after("p50")
+  if (clients == 64) host = after("host")
+  if (clients == 256) crowded = rate()
+}
+part() == "decisions" && $1 == "Y1" {
+  y1 = most(y1, rate()); if (before("clients") == 1) { single = after("mean"); y1_one = rate() }
+}
+part() == "decisions" && $1 == "Y2" { y2 = most(y2, rate()) }
+
+part() == "growth" { clients = before("clients"); grown[$1, clients] = rate(); if (!small) small = $1; large = $1 }
+part() == "deadlines" { sum[$1, before("clients")] += rate() }
+part() == "lists" && / p95 / { list = most(list, after("p95")) }
+part() == "searches" && / p95 / { search = most(search, after("p95")) }
+part() == "guests" && /^guard, instance/ { guard = $6 }
+part() == "audit" && /^verify chain/ { chain = $3 }
+part() == "relay" && /ratio/ { relay = after("ratio") }
+part() == "relay" && /lag/ { lag = 1000 * $(NF - 1) }
+part() == "peers" && /^\| [a-z]+ \| 32/ { flows[$2] = $6 }
+part() == "peers" && /^memory/ { held[$2] += $(NF - 1) }
+
+END {
+  if (best) {
+    bar("decisions/s, saturated, in parts of Y1", best / y1, 1, 1)
+    aim("decisions/s, saturated, in parts of Y2", best / y2, 0.5, 1)
+    bar("decisions/s at 256 callers, in parts of the best", crowded / best, 0.9, 1)
+    bar("ms more than the database alone, one caller, p50", one - single, 0.5, 0)
+    bar("us of the host for a decision, 64 callers", host, 200, 0)
+    bar("MB of the host under full load", memory, 200, 0)
+  }
+  if (small) {
+    bar("decisions/s at ten times the rows, 64 callers, in parts", grown[large, 64] / grown[small, 64], 0.9, 1)
+    bar("decisions/s at ten times the callers, in parts", grown[small, 640] / grown[small, 64], 0.9, 1)
+  }
+  if (sum["without", 8])
+    bar("decisions/s with a million deadlines, 8 callers, in parts", sum["with", 8] / sum["without", 8], 0.9, 1)
+  if (list) bar("ms, p95 of the slowest list, a million open tasks", list, 20, 0)
+  if (search) bar("ms, p95 of the slowest search, a million instances", search, 50, 0)
+  if (guard) bar("us of a guard in a fresh instance, p50", guard, 30, 0)
+  if (chain) bar("entries/s verified on one core", chain, 200000, 1)
+  if (relay) bar("events/s of the relay, in parts of Y1", relay, 2, 1)
+  if (lag) bar("ms from commit to acknowledgement at 70 % load, p99", lag, 250, 0)
+  if (flows["restate"]) {
+    bar("flows/s at 32 callers, in parts of Restate's", flows["wrkflw"] / flows["restate"], 3, 1)
+    bar("memory, in parts of Restate's", held["wrkflw"] / held["restate"], 0.5, 0)
+  }
+  if (flows["flowable"])
+    bar("flows/s at 32 callers, in parts of Flowable's", flows["wrkflw"] / flows["flowable"], 8, 1)
+}
