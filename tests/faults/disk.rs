@@ -146,7 +146,7 @@ async fn with_files_that_cannot_grow(app: &TestApp) {
     let fill = format!(
         "insert into audit_entry (tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, actor, payload,
              salt, occurred_at, hash)
-         select 1, 'ballast', gen_random_uuid(), n, gen_random_uuid(), 'BALLAST', 1, gen_random_uuid(), 'nobody',
+         select 1, 'operation', gen_random_uuid(), n, gen_random_uuid(), 'BALLAST', 1, gen_random_uuid(), 'nobody',
              repeat('x', 1400), '', now(), ''
          from generate_series(1, {log} / 8192 * 6) n"
     );

@@ -35,6 +35,8 @@ const CROWDED_IDLE_MIN: Duration = Duration::from_secs(1);
 /// How much later than this host the system gives a client up that confirms nothing: the host, which knows more, is
 /// to be first where both would.
 const SYSTEM_PATIENCE: u32 = 2;
+/// Even where this host has little patience: its own begins later, when the system's buffer is full.
+const SYSTEM_PATIENCE_MIN: Duration = Duration::from_mins(1);
 
 /// How a connection ended.
 enum End {
@@ -113,7 +115,7 @@ fn tune(socket: &TcpStream, limits: &Limits) {
     socket.set_nodelay(true).ok();
     // A peer that vanished without a word confirms nothing of what is sent. By itself the system tries for a quarter
     // of an hour, and a small answer fits its buffer, so that the host would not notice either.
-    let patience = limits.unread_max * SYSTEM_PATIENCE;
+    let patience = (limits.unread_max * SYSTEM_PATIENCE).max(SYSTEM_PATIENCE_MIN);
     let options = SockRef::from(socket);
     options.set_tcp_user_timeout(Some(patience)).ok();
 }
