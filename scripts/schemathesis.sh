@@ -66,6 +66,17 @@ stop() {
 
 token() { (cd "$work" && "$program" token "$@"); }
 
+# A sample flow beside the one that `dev` brings.
+publish() {
+  (
+    cd "plugins/$1"
+    export WRKFLW_SERVER=$TARGET_URL WRKFLW_TOKEN=$admin
+    "$program" --quiet plugin build
+    "$program" --quiet definition publish --key "$1"
+    "$program" --quiet definition activate "$1" 1
+  ) >>"$work/published" 2>&1 || { cat "$work/published" >&2; fail "$1 cannot be published"; }
+}
+
 trap stop EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
@@ -73,7 +84,10 @@ trap 'exit 143' TERM
 install
 build
 start
-python3 "$here/seed.py" "$(token author)" "$(token reviewer)" "$(token admin --role admin)"
+admin=$(token admin --role admin)
+publish purchase-approval
+publish order-handling
+python3 "$here/seed.py" "$(token author)" "$(token reviewer)" "$admin" "$(token approver)" "$(token fay)"
 TARGET_TOKEN=$(token admin --role admin --role user)
 SAMPLE_COMPONENT=$(find "$PWD/target/debug/build" -path '*/out/document-approval.wasm' | head -1)
 export TARGET_TOKEN SAMPLE_COMPONENT

@@ -6,8 +6,10 @@
 
 mod answers;
 mod calendar;
+mod config;
 mod cursor;
 mod json;
+mod jwks;
 mod scan;
 mod schema;
 mod search;
@@ -37,11 +39,13 @@ const fn text(name: &'static str, run: fn(&[u8])) -> Target {
 }
 
 /// All targets.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 10] = [
     text("answers", answers::run),
     text("calendar", calendar::run),
+    text("config", config::run),
     text("cursor", cursor::run),
     text("json", json::run),
+    text("jwks", jwks::run),
     Target {
         name: "scan",
         run: scan::run,

@@ -1,4 +1,5 @@
-"""Makes something of everything, so that there is something to find: instances in several states, people, absences."""
+"""Makes something of everything, so that there is something to find: instances of each sample flow in several states -
+with deadlines, votes, branches, signals - people, absences."""
 
 import json
 import os
@@ -20,8 +21,89 @@ def call(token, method, path, body=None):
         return json.loads(text) if text else None
 
 
+def person(admin, name, groups=()):
+    call(admin, "PUT", f"/v1/people/{name}", {"name": name})
+    for group in groups:
+        call(admin, "PUT", f"/v1/groups/{group}/members/{name}", {})
+
+
+def start(token, flow, kind, number, data):
+    body = {"definitionKey": flow, "entityType": kind, "entityId": str(number), "data": data}
+    return call(token, "POST", "/v1/instances", body)["id"]
+
+
+def decide(token, instance, state, decision, name=None):
+    """Decides the first open task of a state, or the one that is offered to this person."""
+    states = call(token, "GET", f"/v1/instances/{instance}")["states"]
+    tasks = next(found["tasks"] for found in states if found["name"] == state)
+    task = next(
+        task
+        for task in tasks
+        if task["status"] in ("PENDING", "CLAIMED")
+        and (name is None or name in (one["id"] for one in task["candidates"]))
+    )
+    if task["status"] == "PENDING":
+        call(token, "POST", f"/v1/tasks/{task['id']}/claim")
+    call(token, "POST", f"/v1/tasks/{task['id']}/decide", decision)
+
+
+def purchases(author, admin, people):
+    """One waits for a manager, one for a quorum of votes, one is withdrawn by a signal; each has deadlines."""
+    for group in ("cfo", "finance-office"):
+        call(admin, "PUT", f"/v1/groups/{group}", {"name": group})
+    for name in ("fay", "finn", "flora", "frank", "fred"):
+        person(admin, name, ["finance-office"])
+    person(admin, "author")
+    person(admin, "approver", ["cfo"])
+    call(admin, "PUT", "/v1/people/author/manager", {"manager": "approver"})
+    made = [
+        start(
+            author,
+            "purchase-approval",
+            "purchase",
+            number,
+            {"amount": amount, "currency": "EUR", "supplier": "Desks Ltd"},
+        )
+        for number, amount in enumerate((100, 2000, 90000))
+    ]
+    approve = {"outcome": "APPROVE", "input": {"costCentre": "4711"}}
+    decide(people["approver"], made[1], "Manager", approve)
+    decide(people["fay"], made[1], "Finance", approve, name="fay")
+    call(author, "POST", f"/v1/instances/{made[2]}/signals/WITHDRAW", {"input": {}})
+
+
+def orders(author, admin, people):
+    """One is new, one is in three branches of which one waits for a payment, one waits at its join."""
+    for group, member in (
+        ("intake", "fay"),
+        ("credit", "approver"),
+        ("warehouse", "reviewer"),
+        ("dispatch", "finn"),
+    ):
+        call(admin, "PUT", f"/v1/groups/{group}", {"name": group})
+        person(admin, member, [group])
+    made = []
+    for number in range(3):
+        data = {
+            "customer": "Lamps Inc",
+            "total": 1999.9,
+            "weight": 12.5,
+            "express": True,
+            "inAdvance": number == 1,
+            "shipBy": (datetime.now(timezone.utc) + timedelta(days=7)).isoformat(),
+            "lines": ["2 lamps", "1 bulb"],
+        }
+        made.append(start(author, "order-handling", "order", number, data))
+    for order in made[1:]:
+        decide(people["fay"], order, "Received", {"outcome": "ACCEPT"})
+    decide(people["approver"], made[2], "CreditCheck", {"outcome": "GRANT"})
+
+
 def main():
-    author, reviewer, admin = sys.argv[1:]
+    author, reviewer, admin, approver, fay = sys.argv[1:]
+    people = {"approver": approver, "fay": fay}
+    purchases(author, admin, people)
+    orders(author, admin, people)
     started = []
     for number in range(DOCUMENTS):
         body = {
@@ -45,7 +127,6 @@ def main():
         "activeUntil": (now + timedelta(days=7)).isoformat(),
     }
     call(reviewer, "POST", "/v1/people/reviewer/absences", absence)
-    call(admin, "PUT", "/v1/people/author/manager", {"manager": "approver"})
     hours = {"monday": [{"from": "09:00", "to": "17:00"}]}
     call(admin, "PUT", "/v1/calendars/office", {"timeZone": "Europe/Berlin", "hours": hours})
     # Nobody listens at this port, so that there are deliveries that fail.

@@ -93,6 +93,9 @@ async fn a_slow_request_is_ended_with_408() {
     for (name, reply) in [("head", &of_head), ("head, dripping", &head_drip)] {
         assert_eq!(reply.status, 408, "{name}");
         assert_eq!(reply.header("connection"), Some("close"), "{name}");
+        let kind = reply.header("content-type");
+        assert_eq!(kind, Some("application/problem+json"), "{name}");
+        assert_eq!(reply.code(), "request_timeout", "{name}: {}", reply.text);
     }
     let bodies = [
         ("body", of_body),

@@ -183,7 +183,22 @@ async fn an_ended_instance_is_taken_up_by_a_new_one() {
     // One of the line runs at a time.
     let twice = operate(&app, "author", &old, "restart", json!({})).await;
     let twice = twice.problem(409, "already_running");
-    assert_eq!(twice["conflict"]["instance"], json!(new));
+    let conflict = &twice["conflict"];
+    assert_eq!(conflict["instance"], json!(new));
+    assert_eq!(
+        (&conflict["by"], &conflict["at"]),
+        (&restarted["initiator"], &restarted["startedAt"])
+    );
+    // Who may not read instances learns no more than that there is one.
+    grant(&app, "starter", &["instance:start"]).await;
+    let host = app.host();
+    let (name, starter) = bearer(&host, "author", "default", &["starter"]);
+    let body = Some(approval_start("doc-1"));
+    let blind = host
+        .send("", "POST", "/v1/instances", &[(name, &starter)], body)
+        .await;
+    let blind = blind.problem(409, "already_running");
+    assert_eq!(blind["conflict"], json!({ "instance": new }));
     // With other data, and the requesters of both before it.
     operate(&app, "admin", &new, "cancel", reason())
         .await

@@ -190,3 +190,29 @@ async fn a_table_that_is_held_for_long_holds_up_reads_and_writes_for_a_while_onl
         .expect(200);
     claim(&host, "reviewer", &instance).await.expect(200);
 }
+
+/// What is no command of an instance has transactions of its own: PostgreSQL ends one whose statement is stuck.
+#[tokio::test]
+async fn a_transaction_that_is_stuck_ends_with_a_clear_answer() {
+    let app = TestApp::start().await;
+    let host = app.host();
+    let stuck = "
+        create function stuck() returns trigger language plpgsql as $$
+        begin
+            perform pg_sleep(600);
+            return new;
+        end $$;
+        create trigger stuck before insert on audit_entry for each row
+        when (new.stream_kind = 'directory') execute function stuck()";
+    sql(&app, stuck).await;
+    let put = async || {
+        let body = Some(json!({ "manager": "approver" }));
+        host.send("admin", "PUT", "/v1/people/author/manager", &[], body)
+            .await
+    };
+    let before = traces(&app).await;
+    unavailable(put().await, "unavailable", "took too long");
+    assert_eq!(traces(&app).await, before, "nothing half-written");
+    sql(&app, "drop trigger stuck on audit_entry").await;
+    assert!(put().await.status < 300);
+}

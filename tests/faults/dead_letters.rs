@@ -125,6 +125,23 @@ async fn audited(app: &TestApp) -> Vec<(String, String, String)> {
     .expect("entries")
 }
 
+/// Runs `wrkflw dead-letter` as the operator: its exit code, and the JSON that it wrote.
+async fn told(folder: &Folder, app: &TestApp, host: &Program, line: &str) -> (Option<i32>, Value) {
+    let mut command = command(folder, &format!("dead-letter {line} --output json"));
+    command
+        .env("WRKFLW_SERVER", format!("http://{}", host.address))
+        .env("WRKFLW_TOKEN", app.host().token("admin"));
+    let output = run(command).await;
+    let text = if output.stdout.is_empty() {
+        output.stderr
+    } else {
+        output.stdout
+    };
+    let text = String::from_utf8(text).expect("text");
+    let value = serde_json::from_str::<Value>(&text).unwrap_or_else(|_| panic!("{line}: {text}"));
+    (output.status.code(), value)
+}
+
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one story")]
 async fn what_the_broker_refuses_is_sent_again_in_order_once_it_takes_it() {
@@ -243,22 +260,7 @@ async fn an_event_that_is_given_up_lets_those_behind_it_go() {
     let _sending = send(&app, &settings);
     drained(&app).await;
     let host = Program::start(&folder, serve(&folder, &app, "--roles api")).await;
-    let cli = async |line: &str| {
-        let mut command = command(&folder, &format!("dead-letter {line} --output json"));
-        command
-            .env("WRKFLW_SERVER", format!("http://{}", host.address))
-            .env("WRKFLW_TOKEN", app.host().token("admin"));
-        let output = run(command).await;
-        let text = if output.status.success() {
-            output.stdout
-        } else {
-            output.stderr
-        };
-        let text = String::from_utf8(text).expect("text");
-        let value =
-            serde_json::from_str::<Value>(&text).unwrap_or_else(|_| panic!("{line}: {text}"));
-        (output.status.code(), value)
-    };
+    let cli = async |line: &str| told(&folder, &app, &host, line).await;
     let (code, page) = cli("list").await;
     assert_eq!((code, ids(&page)), (Some(0), vec![&*poisoned.id]));
     let entry = page["data"][0]["entry"].as_u64().expect("an entry");
@@ -310,8 +312,62 @@ async fn an_event_that_is_given_up_lets_those_behind_it_go() {
     );
     assert_eq!(
         cli("retry --all --reason again").await,
-        (Some(0), json!({ "instances": 0, "released": 0 }))
+        (
+            Some(0),
+            json!({ "instances": 0, "released": 0, "refused": [] })
+        )
     );
+}
+
+/// One of three is refused again at once: the others are sent all the same, and it is named with its reason.
+#[tokio::test]
+async fn one_that_is_refused_again_holds_up_no_other() {
+    let (folder, app) = (Folder::new(), TestApp::start().await);
+    let host = Program::start(&folder, serve(&folder, &app, "--roles api")).await;
+    let mut instances = Vec::new();
+    for entity in ["doc-1", "doc-2", "doc-3"] {
+        let instance = app.started(entity).await;
+        instances.push(instance["id"].as_str().expect("an id").to_owned());
+    }
+    // The first in the order of the list, as a broker that answers before the next call would have it.
+    instances.sort();
+    let refused = &instances[0];
+    sql(
+        &app,
+        &format!(
+            "insert into dead_letter (tenant_id, instance_id, seq, lane, pos, error, attempts, parked_at)
+             select tenant_id, instance_id, seq, lane, pos, 'refused', 3, now() from outbox_event;
+             delete from outbox_event;
+             create function refuse() returns trigger language plpgsql security definer as $$ begin
+                 insert into dead_letter (tenant_id, instance_id, seq, lane, pos, error, attempts, parked_at)
+                 values (new.tenant_id, new.instance_id, new.seq, new.lane, new.pos, 'still too large', 3, now());
+                 return null;
+             end $$;
+             create trigger refuse before insert on outbox_event for each row
+             when (new.instance_id = '{refused}') execute function refuse()"
+        ),
+    )
+    .await;
+    let (code, report) = told(&folder, &app, &host, "retry --all --reason again").await;
+    assert_eq!(
+        (code, &report["instances"]),
+        (Some(1), &json!(2)),
+        "{report}"
+    );
+    let told_of = report["refused"].as_array().expect("a list");
+    assert_eq!(
+        (told_of.len(), &told_of[0]["instance"]),
+        (1, &json!(refused))
+    );
+    let reason = told_of[0]["reason"].as_str().expect("a reason");
+    assert!(reason.contains("still too large"), "{reason}");
+    let left = app.get("admin", "/v1/dead-letters").await.expect(200);
+    assert_eq!(ids(&left), [refused]);
+    let waiting: i64 = sqlx::query_scalar("select count(*) from outbox_event")
+        .fetch_one(app.database.admin_pool())
+        .await
+        .expect("a count");
+    assert_eq!(report["released"], waiting, "all events of the other two");
 }
 
 /// A topic that is gone concerns all events alike: none is parked, and all go on once it is there again.

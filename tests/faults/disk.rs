@@ -1,4 +1,6 @@
-//! A disk of PostgreSQL that is really full: a table space on a small file system in memory.
+//! A disk of PostgreSQL that is really full. Where this account may mount, a table space on a small file system in
+//! memory; everywhere else the sessions' limit of file sizes, which the kernel enforces in the same place and way: the
+//! write that would make the table's file longer comes back short.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, chown};
@@ -11,6 +13,11 @@ use super::*;
 const SIZE: &str = "size=6m";
 /// Instances that may fit beside what fills the disk.
 const STARTS_MAX: usize = 500;
+/// Beyond the last page that there may be, so that the write of the next is short, as on a full disk.
+const HALF_A_PAGE: i64 = 4096;
+/// Rows with which the ballast is laid down at once.
+const BALLAST: &str =
+    "insert into ballast select n, repeat('x', 1000) from generate_series(1, 500) n";
 
 /// A file system that goes with this value.
 struct Small(PathBuf);
@@ -32,17 +39,74 @@ impl Drop for Small {
     }
 }
 
+/// Limits the files of every session of this database, those of the host and of the test.
+async fn limit_files(app: &TestApp, limit: &str) {
+    let sessions: Vec<i32> =
+        sqlx::query_scalar("select pid from pg_stat_activity where datname = current_database()")
+            .fetch_all(app.database.admin_pool())
+            .await
+            .expect("sessions");
+    for pid in sessions {
+        let mut command = Command::new("prlimit");
+        command.args(["--pid", &pid.to_string(), &format!("--fsize={limit}:")]);
+        let output = command.output().expect("prlimit, of util-linux, runs");
+        // A session may have ended meanwhile.
+        let is_gone = !Path::new(&format!("/proc/{pid}")).exists();
+        assert!(
+            output.status.success() || is_gone,
+            "this account may neither mount a file system nor limit PostgreSQL's files: run it as the owner of the \
+             server's processes, or as root: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+    }
+}
+
+/// Starts instances until one is refused. `squeeze` comes before each.
+async fn until_refused(app: &TestApp, squeeze: impl AsyncFn()) {
+    let host = app.host();
+    for number in 0..STARTS_MAX {
+        squeeze().await;
+        let before = traces(app).await;
+        let body = Some(start_of(&format!("doc-{number}")));
+        let answer = host
+            .send("author", "POST", "/v1/instances", &[], body)
+            .await;
+        if answer.status == 201 {
+            continue;
+        }
+        assert_eq!(traces(app).await, before, "nothing half-written");
+        unavailable(answer, "unavailable", "no room left");
+        assert_eq!(host.send("", "GET", "/readyz", &[], None).await.status, 503);
+        assert_eq!(host.send("", "GET", "/livez", &[], None).await.status, 200);
+        app.get("author", "/v1/instances").await.expect(200);
+        return;
+    }
+    panic!("{STARTS_MAX} instances fit: the disk was never full");
+}
+
+async fn goes_on(app: &TestApp) {
+    app.started("afterwards").await;
+    let ready = app.host().send("", "GET", "/readyz", &[], None).await;
+    assert_eq!(ready.status, 200);
+}
+
 #[tokio::test]
-#[expect(
-    clippy::print_stdout,
-    reason = "it is said aloud that this was not run"
-)]
 async fn a_file_system_without_room_stops_writes_and_nothing_else() {
     let (folder, app) = (Folder::new(), TestApp::start().await);
-    let Some(small) = Small::mount(&folder.0.join("small")) else {
-        println!("not run: this account may mount no file system");
-        return;
-    };
+    match Small::mount(&folder.0.join("small")) {
+        Some(small) => on_a_small_disk(&app, &small).await,
+        None => with_files_that_cannot_grow(&app).await,
+    }
+}
+
+/// Runs the other way, too, where both could be had: neither is left untried.
+#[tokio::test]
+async fn a_file_that_cannot_grow_stops_writes_and_nothing_else() {
+    let app = TestApp::start().await;
+    with_files_that_cannot_grow(&app).await;
+}
+
+async fn on_a_small_disk(app: &TestApp, small: &Small) {
     let data: String = sqlx::query_scalar("show data_directory")
         .fetch_one(app.database.admin_pool())
         .await
@@ -50,55 +114,50 @@ async fn a_file_system_without_room_stops_writes_and_nothing_else() {
     let server = fs::metadata(data).expect("a server of this machine").uid();
     chown(&small.0, Some(server), None).expect("root may");
     let space = format!("space_{}", app.database.name());
-    let place = small.0.display();
-    sql(
-        &app,
-        &format!("create tablespace {space} location '{place}'"),
-    )
-    .await;
-    sql(
-        &app,
-        &format!("alter table audit_entry set tablespace {space}"),
-    )
-    .await;
-    sql(
-        &app,
-        &format!("create table ballast (n int, text text) tablespace {space}"),
-    )
-    .await;
-    let fill = "insert into ballast select n, repeat('x', 1000) from generate_series(1, 500) n";
-    while sqlx::raw_sql(fill)
+    let prepare = format!(
+        "create tablespace {space} location '{}';
+         alter table audit_entry set tablespace {space};
+         create table ballast (n int, text text) tablespace {space}",
+        small.0.display()
+    );
+    for statement in prepare.split(';') {
+        sql(app, statement).await;
+    }
+    while sqlx::raw_sql(BALLAST)
         .execute(app.database.admin_pool())
         .await
         .is_ok()
     {}
+    until_refused(app, async || {}).await;
+    sql(app, "drop table ballast").await;
+    goes_on(app).await;
+    sql(app, "alter table audit_entry set tablespace pg_default").await;
+    sql(app, &format!("drop tablespace {space}")).await;
+}
 
-    let host = app.host();
-    let mut refused = None;
-    for number in 0..STARTS_MAX {
-        let before = traces(&app).await;
-        let body = Some(start_of(&format!("doc-{number}")));
-        let answer = host
-            .send("author", "POST", "/v1/instances", &[], body)
-            .await;
-        if answer.status != 201 {
-            assert_eq!(traces(&app).await, before, "nothing half-written");
-            refused = Some(answer);
-            break;
-        }
-    }
-    unavailable(
-        refused.expect("the disk is full"),
-        "unavailable",
-        "no room left",
+async fn with_files_that_cannot_grow(app: &TestApp) {
+    // The log's own files have this size from the beginning, and none may be in the way.
+    let size = async |of: &str| -> i64 {
+        let found = sqlx::query_scalar(AssertSqlSafe(format!("select {of}")));
+        let found = found.fetch_one(app.database.admin_pool()).await;
+        found.expect("a size")
+    };
+    let log = size("pg_size_bytes(current_setting('wal_segment_size'))").await;
+    let fill = format!(
+        "insert into audit_entry (tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, actor, payload,
+             salt, occurred_at, hash)
+         select 1, 'operation', gen_random_uuid(), n, gen_random_uuid(), 'BALLAST', 1, gen_random_uuid(), 'nobody',
+             repeat('x', 1400), '', now(), ''
+         from generate_series(1, {log} / 8192 * 6) n"
     );
-    assert_eq!(host.send("", "GET", "/readyz", &[], None).await.status, 503);
-    assert_eq!(host.send("", "GET", "/livez", &[], None).await.status, 200);
-    app.get("author", "/v1/instances").await.expect(200);
-
-    sql(&app, "drop table ballast").await;
-    app.started("afterwards").await;
-    assert_eq!(host.send("", "GET", "/readyz", &[], None).await.status, 200);
-    sql(&app, "alter table audit_entry set tablespace pg_default").await;
-    sql(&app, &format!("drop tablespace {space}")).await;
+    sql(app, &fill).await;
+    let table = size("pg_relation_size('audit_entry')").await;
+    assert!(
+        table > log,
+        "{table} bytes of ballast: the log would be hit as well"
+    );
+    let limit = (table + HALF_A_PAGE).to_string();
+    until_refused(app, async || limit_files(app, &limit).await).await;
+    limit_files(app, "unlimited").await;
+    goes_on(app).await;
 }

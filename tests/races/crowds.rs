@@ -175,7 +175,9 @@ fn already_running(others: Vec<Answer>, won: &Value) {
     assert_eq!(others.len(), CALLERS - 1);
     for lost in others {
         let problem = lost.problem(409, "already_running");
-        assert_eq!(problem["conflict"]["instance"], won["id"]);
+        let conflict = &problem["conflict"];
+        let named = (&conflict["instance"], &conflict["by"], &conflict["at"]);
+        assert_eq!(named, (&won["id"], &won["initiator"], &won["startedAt"]));
     }
 }
 

@@ -137,6 +137,8 @@ impl Chambers {
             assert!(told.contains(&&json!(deadline.told)), "{}", lost.text);
             // The host itself was faster.
             assert_eq!(lost.body["conflict"]["by"], Value::Null);
+            assert_eq!(lost.body["conflict"]["owner"], Value::Null);
+            assert!(lost.body["conflict"]["revision"].is_u64(), "{}", lost.text);
         }
     }
 }

@@ -122,10 +122,11 @@ fn undecided(lost: &Answer, rival: &Rival, after: &Value) {
             (403, Some(reason))
         );
         let task = &after["states"][0]["tasks"][0];
-        // Whoever has it now is named.
-        if let Some(owner) = task["owner"].as_str() {
-            assert!(lost.text.contains(owner), "{}", lost.text);
-        }
+        // Whoever has it now is named, if anybody.
+        let conflict = &lost.body["conflict"];
+        assert_eq!(conflict["owner"], task["owner"], "{}", lost.text);
+        assert_eq!(conflict["at"].is_string(), task["owner"].is_string());
+        assert_eq!(conflict["revision"], after["revision"]);
         return;
     }
     assert_eq!(lost.status, 409);

@@ -5,6 +5,7 @@
 mod export;
 mod keys;
 mod verify;
+mod which;
 
 use anyhow::Result;
 use clap::Subcommand;

@@ -9,7 +9,8 @@ use super::Environment;
 use super::client::{Client, segment};
 use super::connection::ConnectionArgs;
 use super::definition::PageArgs;
-use super::output::{Column, Output};
+use super::failure::{Exit, Failure};
+use super::output::{Column, Format, Output};
 
 /// Calls that one command makes for one instance; each moves up to a thousand events.
 const CALLS_MAX: usize = 10_000;
@@ -40,6 +41,7 @@ const RELEASED: &[Column] = &[
 ];
 
 const ALL: &[Column] = &[("instances", "/instances"), ("released", "/released")];
+const REFUSED: &[Column] = &[("INSTANCE", "/instance"), ("REFUSED", "/reason")];
 
 #[derive(Debug, Subcommand)]
 pub(super) enum DeadLetterCommand {
@@ -143,7 +145,10 @@ fn drain(client: &Client, instance: Uuid, body: &Value, mut released: u64) -> Re
         let answer = client.post(&path(instance, "/retry"), body)?;
         let reached = answer["last"].as_u64().unwrap_or(0);
         if reached <= last {
-            bail!("an event of {instance} was refused again: `wrkflw dead-letter list` tells why");
+            bail!(
+                "an event of {instance} was refused again: {}",
+                stands(client, instance)?
+            );
         }
         last = reached;
         released += answer["released"].as_u64().unwrap_or(0);
@@ -154,22 +159,93 @@ fn drain(client: &Client, instance: Uuid, body: &Value, mut released: u64) -> Re
     bail!("{released} events were released and more stand still: run the command again")
 }
 
-/// Goes through the instances once: one whose event is refused again is not tried again.
-fn retry_all(client: &Client, body: &Value, output: Output) -> Result<()> {
-    let (mut after, mut instances, mut released) = (None, 0u64, 0);
-    loop {
-        let page = client.get(PATH, &[("limit", Some("100".into())), ("after", after)])?;
-        for item in page["data"].as_array().into_iter().flatten() {
-            if let Some(instance) = item["instance"].as_str().and_then(|id| id.parse().ok()) {
-                let sent = drain(client, instance, body, 0)?;
-                instances += 1;
-                released += sent["released"].as_u64().unwrap_or(0);
+/// Why the first event of an instance stands still.
+fn stands(client: &Client, instance: Uuid) -> Result<String> {
+    let page = client.get(&path(instance, ""), &[("limit", Some("1".into()))])?;
+    let first = &page["data"][0];
+    let why = first["error"]
+        .as_str()
+        .unwrap_or("the broker did not say why");
+    Ok(format!("entry {}: {why}", first["entry"]))
+}
+
+/// What came of the instances that were gone through.
+#[derive(Default)]
+struct Report {
+    instances: u64,
+    released: u64,
+    /// Each with the reason.
+    refused: Vec<Value>,
+}
+
+impl Report {
+    /// Goes through the instances once: one whose event is refused again is not tried again, and keeps no other.
+    fn go_through(&mut self, client: &Client, body: &Value) -> Result<()> {
+        let mut after = None;
+        loop {
+            let page = client.get(PATH, &[("limit", Some("100".into())), ("after", after)])?;
+            for item in page["data"].as_array().into_iter().flatten() {
+                if let Some(instance) = item["instance"].as_str().and_then(|id| id.parse().ok()) {
+                    self.note(instance, drain(client, instance, body, 0))?;
+                }
+            }
+            after = page["page"]["next"].as_str().map(str::to_owned);
+            if after.is_none() {
+                return Ok(());
             }
         }
-        after = page["page"]["next"].as_str().map(str::to_owned);
-        if after.is_none() {
-            let all = json!({ "instances": instances, "released": released });
-            return output.record(&all, ALL);
+    }
+
+    /// Fails where the next instance would fare no better.
+    fn note(&mut self, instance: Uuid, drained: Result<Value>) -> Result<()> {
+        let error = match drained {
+            Ok(sent) => {
+                self.instances += 1;
+                self.released += sent["released"].as_u64().unwrap_or(0);
+                return Ok(());
+            }
+            Err(error) => error,
+        };
+        match error.downcast_ref::<Failure>().map(|failure| failure.exit) {
+            // Somebody else has sent them meanwhile, or given them up.
+            Some(Exit::NotFound) => Ok(()),
+            Some(Exit::Unreachable | Exit::Refused) => Err(error),
+            _ => {
+                let reason = format!("{error:#}");
+                self.refused
+                    .push(json!({ "instance": instance, "reason": reason }));
+                Ok(())
+            }
         }
     }
+
+    fn show(&self, output: Output) -> Result<()> {
+        let all = json!({
+            "instances": self.instances, "released": self.released, "refused": self.refused,
+        });
+        output.record(&all, ALL)?;
+        if output.format == Format::Table && !self.refused.is_empty() {
+            output.list(&json!({ "data": self.refused }), REFUSED)?;
+        }
+        Ok(())
+    }
+}
+
+/// Tells what came of it even where it could not go on to the end.
+fn retry_all(client: &Client, body: &Value, output: Output) -> Result<()> {
+    let mut report = Report::default();
+    let gone_through = report.go_through(client, body);
+    report.show(output)?;
+    gone_through?;
+    if report.refused.is_empty() {
+        return Ok(());
+    }
+    let count = report.refused.len();
+    let message =
+        format!("the events of {count} instances were refused again, or could not be sent");
+    Err(Failure::new(Exit::Failed, message)
+        .next(
+            "mend the reasons and run it again, or `wrkflw dead-letter discard` what stands first",
+        )
+        .into())
 }

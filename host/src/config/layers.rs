@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgMatches, Args, Command};
@@ -46,14 +47,26 @@ impl From<SettingsError> for LayerError {
     }
 }
 
+/// How a file that a source names is read.
+pub type Reader<'a> = &'a dyn Fn(&Path) -> io::Result<String>;
+
 /// What `command` is told by all its sources.
 pub fn matches(command: Command, sources: &Sources) -> Result<ArgMatches, LayerError> {
-    let mut values = of_variables(&command, &sources.variables)?;
+    matches_reading(command, sources, &|path| std::fs::read_to_string(path))
+}
+
+/// The same, with files from elsewhere than the disk.
+pub fn matches_reading(
+    command: Command,
+    sources: &Sources,
+    read: Reader<'_>,
+) -> Result<ArgMatches, LayerError> {
+    let mut values = of_variables(&command, &sources.variables, read)?;
     let matches = command.clone().try_get_matches_from(&sources.arguments)?;
     let Some(chosen) = taking_settings(&matches) else {
         return Ok(matches);
     };
-    for (name, of_file) in of_file(chosen.get_one(FILE_ARGUMENT).map(PathBuf::as_path))? {
+    for (name, of_file) in of_file(chosen.get_one(FILE_ARGUMENT).map(PathBuf::as_path), read)? {
         values.entry(name).or_insert(of_file);
     }
     Ok(with_defaults(command, &values).try_get_matches_from(&sources.arguments)?)
@@ -73,6 +86,7 @@ type Values = BTreeMap<String, Vec<String>>;
 fn of_variables(
     command: &Command,
     variables: &BTreeMap<String, String>,
+    read: Reader<'_>,
 ) -> Result<Values, SettingsError> {
     let mut known = BTreeSet::new();
     collect(command, &mut known);
@@ -101,7 +115,7 @@ fn of_variables(
         }
         values.insert(
             (*name).to_owned(),
-            vec![content(variable, Path::new(value))?],
+            vec![content(variable, Path::new(value), read)?],
         );
     }
     Ok(values)
@@ -118,14 +132,20 @@ fn collect(command: &Command, known: &mut BTreeSet<String>) {
         .for_each(|command| collect(command, known));
 }
 
-fn of_file(named: Option<&Path>) -> Result<Values, SettingsError> {
+fn of_file(named: Option<&Path>, read: Reader<'_>) -> Result<Values, SettingsError> {
     let path = named.unwrap_or(Path::new(DEFAULT_FILE));
-    if named.is_none() && !path.exists() {
-        return Ok(Values::new());
-    }
     let shown = path.display();
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| SettingsError(format!("cannot read the settings in {shown}: {error}")))?;
+    let text = match read(path) {
+        Ok(text) => text,
+        Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => {
+            return Ok(Values::new());
+        }
+        Err(error) => {
+            return Err(SettingsError(format!(
+                "cannot read the settings in {shown}: {error}"
+            )));
+        }
+    };
     // The parser's own message quotes the line, which may hold a secret.
     let table: toml::Table = toml::from_str(&text).map_err(|error: toml::de::Error| {
         let line = error.span().map_or(1, |span| {
@@ -151,7 +171,7 @@ fn of_file(named: Option<&Path>) -> Result<Values, SettingsError> {
         })?;
         match (secret, texts.first()) {
             (Some(name), Some(file)) => {
-                values.insert(name.to_owned(), vec![content(&key, Path::new(file))?])
+                values.insert(name.to_owned(), vec![content(&key, Path::new(file), read)?])
             }
             _ => values.insert(key, texts),
         };
@@ -173,8 +193,8 @@ fn texts(value: &toml::Value) -> Option<Vec<String>> {
     }
 }
 
-fn content(name: &str, path: &Path) -> Result<String, SettingsError> {
-    let text = std::fs::read_to_string(path).map_err(|error| {
+fn content(name: &str, path: &Path, read: Reader<'_>) -> Result<String, SettingsError> {
+    let text = read(path).map_err(|error| {
         SettingsError(format!(
             "cannot read {}, which {name} names: {error}",
             path.display()

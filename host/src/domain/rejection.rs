@@ -19,6 +19,9 @@ pub enum Rejection {
     /// The flow refuses what follows, for a reason that its guard could not foresee.
     #[error("{}", .0.message)]
     Refused(Reason),
+    /// Only who owns the task may, which the actor does not, or no longer.
+    #[error("{message}")]
+    NotOwner { owned: Owned, message: String },
     /// Somebody was faster.
     #[error("{}", .0)]
     Taken(Winner),
@@ -47,11 +50,42 @@ pub enum Rejection {
     #[error("the revision is {current}, not {given}")]
     Stale { given: u32, current: u32 },
     /// The entity is in another running instance of the same definition.
-    #[error("instance {running} of this definition already runs about this entity")]
-    AlreadyRunning { running: InstanceId },
+    #[error("instance {running} of this definition already runs about this entity{}", told(.started.as_ref()))]
+    AlreadyRunning {
+        running: InstanceId,
+        /// For those who may read instances.
+        started: Option<Started>,
+    },
     /// After a migration nobody could do the work of these states.
     #[error("nobody would be able to do the work of {}", .states.join(", "))]
     NobodyLeft { states: Vec<String> },
+}
+
+/// Who has a task now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Owned {
+    pub task: TaskId,
+    /// None where it waits for somebody to claim it.
+    pub owner: Option<String>,
+    /// Since when they have it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at: Option<Timestamp>,
+    /// Of the instance, as this was judged.
+    pub revision: u32,
+}
+
+/// By whom and when an instance was started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Started {
+    pub by: String,
+    pub at: Timestamp,
+}
+
+fn told(started: Option<&Started>) -> String {
+    started.map_or_else(String::new, |Started { by, at }| {
+        format!(", started by {by} at {at}")
+    })
 }
 
 /// Who was faster, at what, and when.
@@ -133,10 +167,19 @@ impl Rejection {
         }])
     }
 
+    /// Why the actor may not, where that is so.
+    pub fn forbids(&self) -> Option<&str> {
+        match self {
+            Rejection::Forbidden(reason) => Some(&reason.code),
+            Rejection::NotOwner { .. } => Some("not_owner"),
+            _ => None,
+        }
+    }
+
     /// The stable code that callers branch on. A guard's own code travels as the reason's.
     pub fn code(&self) -> &str {
         match self {
-            Rejection::Forbidden(_) => "forbidden",
+            Rejection::Forbidden(_) | Rejection::NotOwner { .. } => "forbidden",
             Rejection::Invalid(_) => "invalid_input",
             Rejection::Refused(_) => "refused_by_flow",
             Rejection::Taken(_) => "task_taken",

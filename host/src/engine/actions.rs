@@ -172,7 +172,7 @@ impl Engine {
         self.turn(directory, context, None, command).await?;
         let Entity { kind, id } = &instance.entity;
         match self.0.store.running(tenant, key, kind, id).await? {
-            Some(running) => Err(Rejection::AlreadyRunning { running }.into()),
+            Some(running) => Err(self.already_running(who, running).await?),
             None => Ok(()),
         }
     }
@@ -335,8 +335,7 @@ fn permitted(actor: &Actor, command: &Command) -> Result<(), Error> {
 
 pub(super) fn refusal(error: &Error) -> Refusal {
     let code = match error {
-        Error::Rejected(Rejection::Forbidden(reason)) => reason.code.as_str(),
-        Error::Rejected(rejection) => rejection.code(),
+        Error::Rejected(rejection) => rejection.forbids().unwrap_or(rejection.code()),
         Error::Permission(_) => "permission_missing",
         Error::Logic(logic) => logic.code,
         Error::NoActiveVersion(_) => "no_active_version",

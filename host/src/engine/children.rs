@@ -161,7 +161,7 @@ impl Engine {
         match started.await {
             Ok(_) => Ok(None),
             // Another host was faster with this very child.
-            Err(Error::Rejected(Rejection::AlreadyRunning { running })) if running == id => {
+            Err(Error::Rejected(Rejection::AlreadyRunning { running, .. })) if running == id => {
                 Ok(None)
             }
             Err(error) if is_final(&error) => Ok(Some(bounded(error.to_string()))),

@@ -60,7 +60,8 @@ impl Error {
     /// The class that logs and metrics count it under.
     pub fn outcome(&self) -> &'static str {
         match self {
-            Error::Rejected(Rejection::Forbidden(_)) | Error::Permission(_) => "forbidden",
+            Error::Rejected(Rejection::Forbidden(_) | Rejection::NotOwner { .. })
+            | Error::Permission(_) => "forbidden",
             Error::Rejected(
                 Rejection::Invalid(_) | Rejection::Refused(_) | Rejection::NobodyLeft { .. },
             )

@@ -11,7 +11,6 @@ use crate::domain::audit::Entry;
 use crate::domain::command::Command;
 use crate::domain::ids::{InstanceId, VersionRef};
 use crate::domain::instance::Instance;
-use crate::domain::rejection::Rejection;
 use crate::store::attempts::Attempt;
 
 /// Counts what operators should hear of.
@@ -169,13 +168,13 @@ impl Engine {
     /// to keep one is logged.
     pub(super) async fn note_refusal(&self, request: &Request<'_>, error: &Error) {
         let code = match error {
-            Error::Rejected(Rejection::Forbidden(reason)) => reason.code.clone(),
-            Error::Permission(_) => "permission_missing".to_owned(),
-            _ => return,
+            Error::Rejected(rejection) => rejection.forbids(),
+            Error::Permission(_) => Some("permission_missing"),
+            _ => None,
         };
-        if request.dry_run || request.who.is_host() {
+        let Some(code) = code.filter(|_| !request.dry_run && !request.who.is_host()) else {
             return;
-        }
+        };
         let attempt = Attempt {
             id: clock::new_id(),
             at: self.0.clock.now(),
@@ -183,7 +182,7 @@ impl Engine {
             action: request.command.action(),
             instance: about(&request.command),
             task: request.command.task(),
-            code: &code,
+            code,
             detail: &error.to_string(),
             request_id: request.trace.request_id.as_deref(),
         };

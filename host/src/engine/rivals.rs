@@ -4,9 +4,10 @@
 use super::Engine;
 use super::error::Error;
 use super::execute::Attempt;
-use super::request::Request;
+use super::request::{Identity, Request};
 use crate::domain::command::Command;
-use crate::domain::rejection::Rejection;
+use crate::domain::rejection::{Rejection, Started};
+use crate::store::starts::Running;
 
 impl Engine {
     /// A start that is not committed does not meet the index that settles it, so it looks.
@@ -23,9 +24,27 @@ impl Engine {
             .running(tenant, definition, &entity.kind, &entity.id)
             .await?
         {
-            Some(running) => Err(Rejection::AlreadyRunning { running }.into()),
+            Some(running) => Err(self.already_running(request.who, running).await?),
             None => Ok(()),
         }
+    }
+
+    /// That another instance runs; by whom and when it was started is told to those who may read instances.
+    pub(super) async fn already_running(
+        &self,
+        who: &Identity,
+        found: Running,
+    ) -> Result<Error, Error> {
+        let started = match self.permit(who, "instance:read").await {
+            Ok(()) => Some(Started {
+                by: found.initiator,
+                at: found.started_at,
+            }),
+            Err(Error::Permission(_)) => None,
+            Err(error) => return Err(error),
+        };
+        let running = found.id;
+        Ok(Rejection::AlreadyRunning { running, started }.into())
     }
 
     /// A start, or a key, was somebody else's: the reply to the key is found when looking again; another running
@@ -43,7 +62,8 @@ impl Engine {
             if let Some(running) = chosen
                 && self.0.store.knows_instance(tenant, running.0).await?
             {
-                return Err(Rejection::AlreadyRunning { running }.into());
+                let started = None;
+                return Err(Rejection::AlreadyRunning { running, started }.into());
             }
             let key = request.idempotency.as_ref().map(|key| key.key.as_str());
             let replied = self
@@ -59,7 +79,7 @@ impl Engine {
                 .running(tenant, definition, &entity.kind, &entity.id)
                 .await?;
             if let (false, Some(running)) = (replied, running) {
-                return Err(Rejection::AlreadyRunning { running }.into());
+                return Err(self.already_running(request.who, running).await?);
             }
         }
         Ok(Attempt::Again)

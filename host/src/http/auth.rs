@@ -24,7 +24,7 @@ pub use settings::{AuthSettings, KeyAges, LEEWAY_MAX, SECRET_BYTES_MIN, Secret};
 
 use crate::clock::Clock;
 use jwks::Jwks;
-use keys::Key;
+use keys::{Key, KeySet};
 use settings::KeySource;
 
 /// Longer tokens are not looked at.
@@ -40,6 +40,8 @@ pub struct Authenticator {
 enum Keys {
     Secret(Arc<Key>),
     Url(Arc<Jwks>),
+    /// At hand, and never fetched anew.
+    Set(KeySet),
 }
 
 impl Authenticator {
@@ -52,6 +54,19 @@ impl Authenticator {
         Ok(Authenticator {
             settings,
             keys,
+            clock,
+        })
+    }
+
+    /// With the keys of this JWK set, whatever the settings say about where keys come from.
+    pub fn with_key_set(
+        document: &[u8],
+        settings: AuthSettings,
+        clock: Clock,
+    ) -> Result<Authenticator, String> {
+        Ok(Authenticator {
+            settings,
+            keys: Keys::Set(KeySet::parse(document)?),
             clock,
         })
     }
@@ -73,6 +88,10 @@ impl Authenticator {
         match &self.keys {
             Keys::Secret(key) if key.permits(header.alg) => Ok(Arc::clone(key)),
             Keys::Secret(_) => Err(AuthError::Untrusted),
+            Keys::Set(set) => {
+                let key = set.find(header.kid.as_deref(), header.alg);
+                key.map(Arc::clone).ok_or(AuthError::Untrusted)
+            }
             Keys::Url(jwks) => jwks.key(header.kid.as_deref(), header.alg).await,
         }
     }

@@ -34,7 +34,8 @@ pub struct Problem {
     /// The host's or the flow's own reason for a refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Who was faster, and how things stand: `{task, action, by, at, outcome, revision}`.
+    /// Who was faster, and how things stand: `{task, action, by, at, outcome, revision}`; who has the task now,
+    /// `{task, owner, at, revision}`; or which instance runs, `{instance, by, at}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub conflict: Option<serde_json::Value>,
@@ -291,6 +292,10 @@ fn rejected(rejection: Rejection, detail: String) -> Problem {
             };
             problem.errors = violations.into_iter().map(field).collect();
         }
+        Rejection::NotOwner { owned, .. } => {
+            problem.reason = Some("not_owner".to_owned());
+            problem.conflict = serde_json::to_value(owned).ok();
+        }
         Rejection::Taken(winner) => problem.conflict = serde_json::to_value(winner).ok(),
         Rejection::Stale { current, .. } => {
             problem.conflict = Some(serde_json::json!({ "revision": current }));
@@ -302,8 +307,13 @@ fn rejected(rejection: Rejection, detail: String) -> Problem {
                 problem = problem.at(&pointer, "nobody_left", detail);
             }
         }
-        Rejection::AlreadyRunning { running } => {
-            problem.conflict = Some(serde_json::json!({ "instance": running }));
+        Rejection::AlreadyRunning { running, started } => {
+            let mut conflict = serde_json::json!({ "instance": running });
+            if let Some(started) = started {
+                conflict["by"] = started.by.into();
+                conflict["at"] = started.at.to_string().into();
+            }
+            problem.conflict = Some(conflict);
         }
         Rejection::Suspended {
             reason,

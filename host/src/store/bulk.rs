@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::pool::transacted;
 use super::streams::{Note, append};
 use super::time::Time;
 use super::{Store, StoreError};
@@ -153,6 +154,7 @@ impl Store {
         new: &NewOperation<'_>,
         note: &Note<'_>,
     ) -> Result<Begun, StoreError> {
+        transacted(Box::pin(async move {
         let mut transaction = self.writer.begin().await?;
         // Two that begin at once would both count nine.
         sqlx::query!(
@@ -214,6 +216,7 @@ impl Store {
         append(&mut transaction, stream(tenant, new.id), draft).await?;
         transaction.commit().await?;
         Ok(Begun::Yes)
+    })).await
     }
 
     /// Ends an operation before all is done; false when there is none. What is in hand is still done.
@@ -223,26 +226,29 @@ impl Store {
         id: Uuid,
         note: &Note<'_>,
     ) -> Result<bool, StoreError> {
-        let mut transaction = self.writer.begin().await?;
-        let stopped = sqlx::query!(
-            "update bulk_operation set ended_at = $3, stopped_by = $4
+        transacted(Box::pin(async move {
+            let mut transaction = self.writer.begin().await?;
+            let stopped = sqlx::query!(
+                "update bulk_operation set ended_at = $3, stopped_by = $4
             where tenant_id = $1 and id = $2 and ended_at is null",
-            tenant.0,
-            id,
-            Time(note.at) as _,
-            note.actor
-        )
-        .execute(&mut *transaction)
-        .await?
-        .rows_affected();
-        if stopped == 0 {
-            drop(transaction);
-            return Ok(self.operation(tenant, id).await?.is_some());
-        }
-        let draft = note.draft("OPERATION_STOPPED", 2, &serde_json::json!({}));
-        append(&mut transaction, stream(tenant, id), draft).await?;
-        transaction.commit().await?;
-        Ok(true)
+                tenant.0,
+                id,
+                Time(note.at) as _,
+                note.actor
+            )
+            .execute(&mut *transaction)
+            .await?
+            .rows_affected();
+            if stopped == 0 {
+                drop(transaction);
+                return Ok(self.operation(tenant, id).await?.is_some());
+            }
+            let draft = note.draft("OPERATION_STOPPED", 2, &serde_json::json!({}));
+            append(&mut transaction, stream(tenant, id), draft).await?;
+            transaction.commit().await?;
+            Ok(true)
+        }))
+        .await
     }
 
     /// How far an operation has come.

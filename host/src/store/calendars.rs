@@ -6,6 +6,7 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::pool::transacted;
 use super::streams::{Note, append};
 use super::time::Time;
 use super::{Store, StoreError};
@@ -96,6 +97,7 @@ impl Store {
         calendar: &Calendar,
         note: &Note<'_>,
     ) -> Result<CalendarPut, StoreError> {
+        transacted(Box::pin(async move {
         let settings = calendar.to_json();
         let mut transaction = self.writer.begin().await?;
         let before = sqlx::query_scalar!(
@@ -133,6 +135,7 @@ impl Store {
         .await?;
         transaction.commit().await?;
         Ok(CalendarPut::Done)
+    })).await
     }
 
     /// Deletes the calendar; false when there is none. What was due by it stays due.
@@ -142,21 +145,24 @@ impl Store {
         name: &str,
         note: &Note<'_>,
     ) -> Result<bool, StoreError> {
-        let mut transaction = self.writer.begin().await?;
-        let deleted = sqlx::query!(
-            "delete from calendar where tenant_id = $1 and name = $2",
-            tenant.0,
-            name
-        )
-        .execute(&mut *transaction)
-        .await?;
-        if deleted.rows_affected() == 0 {
-            return Ok(false);
-        }
-        let payload = serde_json::json!({ "calendar": name });
-        record(&mut transaction, tenant, note, "CALENDAR_DELETED", &payload).await?;
-        transaction.commit().await?;
-        Ok(true)
+        transacted(Box::pin(async move {
+            let mut transaction = self.writer.begin().await?;
+            let deleted = sqlx::query!(
+                "delete from calendar where tenant_id = $1 and name = $2",
+                tenant.0,
+                name
+            )
+            .execute(&mut *transaction)
+            .await?;
+            if deleted.rows_affected() == 0 {
+                return Ok(false);
+            }
+            let payload = serde_json::json!({ "calendar": name });
+            record(&mut transaction, tenant, note, "CALENDAR_DELETED", &payload).await?;
+            transaction.commit().await?;
+            Ok(true)
+        }))
+        .await
     }
 }
 

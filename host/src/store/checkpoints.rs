@@ -12,6 +12,7 @@ use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
 use self::refused::refused_between;
+use super::pool::transacted;
 use super::time::Time;
 use super::{Store, StoreError};
 use crate::domain::checkpoint::{Checkpoint, EntryColumns, REFUSED};
@@ -75,6 +76,7 @@ pub enum Turn {
 impl Store {
     /// Takes the right to sign, if there is anything new and nobody else has it.
     pub async fn turn_to_sign(&self) -> Result<Turn, StoreError> {
+        transacted(Box::pin(async move {
         let new = sqlx::query_scalar!(
             r#"select (case when s.is_called then s.last_value else 0 end) > c.pos as "new!"
             from event_pos s, checkpoint_cursor c"#
@@ -124,12 +126,14 @@ impl Store {
             is_cut,
             mark,
         }))
+    })).await
     }
 }
 
 impl Signer {
     /// What is to be taken in, in its order.
     pub async fn unread(&mut self) -> Result<Vec<NewLeaf>, StoreError> {
+        transacted(Box::pin(async move {
         let rows = sqlx::query!(
             r#"select tenant_id, stream_kind, stream_id, seq, hash, xid::text::bigint as "xid!", pos, traceparent
             from audit_entry where pos > $1 and pos <= $2"#,
@@ -166,10 +170,12 @@ impl Signer {
         }));
         leaves.sort_unstable_by_key(|leaf| leaf.pos);
         Ok(leaves)
+    })).await
     }
 
     /// Where a tenant's tree stands.
     pub async fn last(&mut self, tenant: TenantId) -> Result<Last, StoreError> {
+        transacted(Box::pin(async move {
         let name = sqlx::query_scalar!("select name from tenant where id = $1", tenant.0)
             .fetch_one(&mut *self.transaction)
             .await?;
@@ -194,6 +200,7 @@ impl Signer {
             (checkpoint, row.frontier)
         });
         Ok(Last { name, checkpoint })
+    })).await
     }
 
     /// Keeps a tenant's new leaves, from `first` on, with their checkpoint and its event.
@@ -203,6 +210,7 @@ impl Signer {
         (first, leaves): (u64, &[NewLeaf]),
         (checkpoint, frontier): (&Checkpoint, &[u8]),
     ) -> Result<(), StoreError> {
+        transacted(Box::pin(async move {
         let kinds: Vec<&str> = leaves.iter().map(|leaf| leaf.kind.as_str()).collect();
         let ids: Vec<Uuid> = leaves.iter().map(|leaf| leaf.id).collect();
         let numbers: Vec<i64> = leaves.iter().map(|leaf| leaf.seq.cast_signed()).collect();
@@ -246,19 +254,23 @@ impl Signer {
         .execute(&mut *self.transaction)
         .await?;
         Ok(())
+    })).await
     }
 
     /// Keeps how far this came, and all with it.
     pub async fn commit(mut self) -> Result<(), StoreError> {
-        sqlx::query!(
-            "update checkpoint_cursor set pos = $1, mark_pos = $2, mark_xid = $3 where one",
-            self.to,
-            self.mark.pos,
-            self.mark.xid
-        )
-        .execute(&mut *self.transaction)
-        .await?;
-        self.transaction.commit().await?;
-        Ok(())
+        transacted(Box::pin(async move {
+            sqlx::query!(
+                "update checkpoint_cursor set pos = $1, mark_pos = $2, mark_xid = $3 where one",
+                self.to,
+                self.mark.pos,
+                self.mark.xid
+            )
+            .execute(&mut *self.transaction)
+            .await?;
+            self.transaction.commit().await?;
+            Ok(())
+        }))
+        .await
     }
 }

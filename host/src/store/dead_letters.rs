@@ -11,6 +11,7 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::pool::transacted;
 use super::streams::{Note, append};
 use super::time::Time;
 use super::{Store, StoreError};
@@ -190,6 +191,7 @@ impl Store {
         reason: &str,
         note: &Note<'_>,
     ) -> Result<Released, StoreError> {
+        transacted(Box::pin(async move {
         let mut transaction = self.writer.begin().await?;
         let Some(seen) = first(&mut transaction, tenant, instance).await? else {
             return Ok(Released::Nothing);
@@ -248,6 +250,7 @@ impl Store {
             more,
         };
         Ok(Released::Done(moved))
+    })).await
     }
 }
 

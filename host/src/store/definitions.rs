@@ -6,6 +6,7 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::pool::transacted;
 use super::streams::{Note, append};
 use super::time::Time;
 use super::{Store, StoreError};
@@ -80,6 +81,7 @@ impl Store {
         new: &NewVersion<'_>,
         note: &Note<'_>,
     ) -> Result<Numbered, StoreError> {
+        transacted(Box::pin(async move {
         let mut transaction = self.writer.begin().await?;
         let at = Time(note.at);
         sqlx::query!(
@@ -135,6 +137,7 @@ impl Store {
             version,
             created: true,
         })
+    })).await
     }
 
     /// Whether nothing goes over to this version any more.
@@ -163,6 +166,7 @@ impl Store {
         reference: &VersionRef,
         note: &Note<'_>,
     ) -> Result<Standing, StoreError> {
+        transacted(Box::pin(async move {
         let mut transaction = self.writer.begin().await?;
         let Some(found) = standing(&mut transaction, tenant, reference).await? else {
             return Ok(Standing::Missing);
@@ -179,6 +183,7 @@ impl Store {
         append(&mut transaction, stream(tenant, found.id), draft).await?;
         transaction.commit().await?;
         Ok(Standing::Changed)
+    })).await
     }
 
     /// Lets no new instance take this version any more. Running ones go on.
@@ -188,6 +193,7 @@ impl Store {
         reference: &VersionRef,
         note: &Note<'_>,
     ) -> Result<Standing, StoreError> {
+        transacted(Box::pin(async move {
         let mut transaction = self.writer.begin().await?;
         let Some(found) = standing(&mut transaction, tenant, reference).await? else {
             return Ok(Standing::Missing);
@@ -212,6 +218,7 @@ impl Store {
         append(&mut transaction, stream(tenant, found.id), draft).await?;
         transaction.commit().await?;
         Ok(Standing::Changed)
+    })).await
     }
 
     /// The version, whole.

@@ -5,7 +5,8 @@
 //! gets no answer is given up, as a failure that passes, and its connection is closed instead of being kept. Those that
 //! were idle at that time are suspected of the same: each is asked for a sign of life before it is used again.
 //!
-//! Transactions are watched where they begin and where they may have been silent for long; not each of their statements.
+//! A transaction is bounded three times: PostgreSQL ends a statement of it that takes too long, or the whole where its
+//! host says nothing more; and here [`transacted`] gives up one that came to no end, whatever became of its server.
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,6 +28,10 @@ const ACQUIRE_MAX: Duration = Duration::from_secs(5);
 /// How long a statement may go without an answer, the wait for its connection included. Longer than it may wait for a
 /// row that somebody else holds.
 pub(super) const ANSWER_MAX: Duration = Duration::from_secs(8);
+/// What a transaction begins with: PostgreSQL ends its statements when nobody waits for their answer any more.
+const BEGIN: &str = "begin; set local statement_timeout = '8s'";
+/// How long the work of a transaction may take, with all its statements and its end.
+const TRANSACTION_MAX: Duration = Duration::from_secs(30);
 /// How long a connection may take to give a sign of life, or to come to rest when it was given up amid a statement.
 const REST_MAX: Duration = Duration::from_secs(2);
 
@@ -122,7 +127,7 @@ impl Pool {
     }
 
     pub(super) async fn begin(&self) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
-        self.doubt.within(self.inner.begin()).await
+        self.begin_with(BEGIN).await
     }
 
     pub(super) async fn begin_with(
@@ -147,12 +152,30 @@ impl Pool {
 pub(super) async fn within<T, E: From<sqlx::Error>>(
     asked: impl Future<Output = Result<T, E>>,
 ) -> Result<T, E> {
-    let answered = timeout(ANSWER_MAX, asked).await;
-    answered.unwrap_or_else(|_| Err(silent().into()))
+    ended_within(ANSWER_MAX, asked).await
+}
+
+/// Does the work of a transaction, but not for ever. One that is given up is rolled back, as any that is dropped.
+pub(super) async fn transacted<T, E: From<sqlx::Error>>(
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
+    ended_within(TRANSACTION_MAX, work).await
+}
+
+async fn ended_within<T, E: From<sqlx::Error>>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
+    let ended = timeout(limit, work).await;
+    ended.unwrap_or_else(|_| Err(no_answer_within(limit).into()))
 }
 
 fn silent() -> sqlx::Error {
-    let message = format!("no answer within {} s", ANSWER_MAX.as_secs());
+    no_answer_within(ANSWER_MAX)
+}
+
+fn no_answer_within(limit: Duration) -> sqlx::Error {
+    let message = format!("no answer within {limit:?}");
     sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, message))
 }
 
@@ -216,5 +239,30 @@ impl<'p> Executor<'p> for &'p Pool {
         'p: 'e,
     {
         Box::pin(self.doubt.within((&self.inner).describe(sql)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::StoreError;
+    use crate::store::error::Outage;
+
+    #[test]
+    fn postgres_is_told_how_long_anybody_waits() {
+        assert!(BEGIN.ends_with(&format!("'{}s'", ANSWER_MAX.as_secs())));
+    }
+
+    #[tokio::test]
+    async fn a_transaction_without_an_end_is_given_up_as_a_failure_that_passes() {
+        let stuck = std::future::pending::<Result<(), StoreError>>();
+        let given_up = ended_within(Duration::from_millis(1), stuck).await;
+        let error = given_up.expect_err("no end");
+        assert!(
+            error.to_string().contains("no answer within 1ms"),
+            "{error}"
+        );
+        assert!(error.is_passing());
+        assert_eq!(error.outage(), Some(Outage::Unreachable));
     }
 }

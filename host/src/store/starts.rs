@@ -1,6 +1,9 @@
 //! What a start needs before there is an instance.
 
+use jiff::Timestamp;
+
 use super::load::{Principalship, StoredReply};
+use super::time::Time;
 use super::{Store, StoreError};
 use crate::domain::actor::Actor;
 use crate::domain::ids::{CommandId, InstanceId, TaskId, TenantId};
@@ -14,6 +17,14 @@ pub struct Startable {
     pub definition: Option<Activation>,
     /// Counts the changes of the directory so far.
     pub directory: u64,
+}
+
+/// An instance that has not ended, with who started it and when.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Running {
+    pub id: InstanceId,
+    pub initiator: String,
+    pub started_at: Timestamp,
 }
 
 /// Which version new instances take.
@@ -92,10 +103,10 @@ impl Store {
         definition: &str,
         entity_type: &str,
         entity_id: &str,
-    ) -> Result<Option<InstanceId>, StoreError> {
-        let id = sqlx::query_scalar!(
-            "select id from instance where tenant_id = $1 and definition_key = $2 and entity_type = $3 and entity_id = $4
-             and status in ('RUNNING', 'SUSPENDED')",
+    ) -> Result<Option<Running>, StoreError> {
+        let found = sqlx::query!(
+            r#"select id, initiator, started_at as "started_at: Time" from instance where tenant_id = $1 and definition_key = $2 and entity_type = $3 and entity_id = $4
+             and status in ('RUNNING', 'SUSPENDED')"#,
             tenant.0,
             definition,
             entity_type,
@@ -103,7 +114,11 @@ impl Store {
         )
         .fetch_optional(&self.writer)
         .await?;
-        Ok(id.map(InstanceId))
+        Ok(found.map(|row| Running {
+            id: InstanceId(row.id),
+            initiator: row.initiator,
+            started_at: row.started_at.0,
+        }))
     }
 
     /// How many instances the line has from this one up to the first, which has no parent; counted up to `most`.

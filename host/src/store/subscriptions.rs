@@ -8,6 +8,7 @@ use sqlx::PgConnection;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::pool::transacted;
 use super::streams::{Note, append};
 use super::time::Time;
 use super::{Store, StoreError};
@@ -67,6 +68,7 @@ impl Store {
         new: &NewSubscription,
         note: &Note<'_>,
     ) -> Result<bool, StoreError> {
+        transacted(Box::pin(async move {
         let mut transaction = self.writer.begin().await?;
         let about = json!({ "subscription": new.id, "url": new.url, "types": new.types.names(), "definition": new.definition });
         // The stream's head is locked from here on, so of two that make the last one, one is refused.
@@ -103,6 +105,7 @@ impl Store {
         .await?;
         transaction.commit().await?;
         Ok(true)
+    })).await
     }
 
     /// The tenant's subscriptions, or the one of this id; newest first.
@@ -141,36 +144,39 @@ impl Store {
         id: Uuid,
         note: &Note<'_>,
     ) -> Result<bool, StoreError> {
-        let mut transaction = self.writer.begin().await?;
-        let deleted = sqlx::query!(
-            "delete from subscription where tenant_id = $1 and id = $2",
-            tenant.0,
-            id
-        )
-        .execute(&mut *transaction)
-        .await?;
-        if deleted.rows_affected() == 0 {
-            return Ok(false);
-        }
-        // A statement of its own: it sees what a notifier committed while the one before waited for its lock.
-        sqlx::query!(
-            "delete from webhook_delivery where tenant_id = $1 and subscription_id = $2",
-            tenant.0,
-            id
-        )
-        .execute(&mut *transaction)
-        .await?;
-        let about = json!({ "subscription": id });
-        record(
-            &mut transaction,
-            tenant,
-            note,
-            "SUBSCRIPTION_DELETED",
-            &about,
-        )
-        .await?;
-        transaction.commit().await?;
-        Ok(true)
+        transacted(Box::pin(async move {
+            let mut transaction = self.writer.begin().await?;
+            let deleted = sqlx::query!(
+                "delete from subscription where tenant_id = $1 and id = $2",
+                tenant.0,
+                id
+            )
+            .execute(&mut *transaction)
+            .await?;
+            if deleted.rows_affected() == 0 {
+                return Ok(false);
+            }
+            // A statement of its own: it sees what a notifier committed while the one before waited for its lock.
+            sqlx::query!(
+                "delete from webhook_delivery where tenant_id = $1 and subscription_id = $2",
+                tenant.0,
+                id
+            )
+            .execute(&mut *transaction)
+            .await?;
+            let about = json!({ "subscription": id });
+            record(
+                &mut transaction,
+                tenant,
+                note,
+                "SUBSCRIPTION_DELETED",
+                &about,
+            )
+            .await?;
+            transaction.commit().await?;
+            Ok(true)
+        }))
+        .await
     }
 }
 

@@ -110,6 +110,13 @@ fn forbidden(reason: &'static str) -> Refusal {
     }
 }
 
+fn not_owner(owner: Option<&str>) -> Refusal {
+    Refusal {
+        conflict: Some(json!({ "owner": owner })),
+        ..forbidden("not_owner")
+    }
+}
+
 fn conflict(code: &'static str, conflict: Value) -> Refusal {
     Refusal {
         conflict: Some(conflict),
@@ -249,7 +256,7 @@ impl Instance {
     ) {
         let works = matches!(command, Command::Decide(..) | Command::Delegate(..));
         if works || matches!(command, Command::Resolve(_)) {
-            against.extend((owner != Some(who)).then(|| forbidden("not_owner")));
+            against.extend((owner != Some(who)).then(|| not_owner(owner)));
         }
         if works {
             let people = chain.iter().map(String::as_str).chain([who]);
@@ -267,7 +274,7 @@ impl Instance {
             }
             Command::Release(_) => {
                 let may = owner == Some(who) || (who == OPERATOR && owner.is_some());
-                against.extend((!may).then(|| forbidden("not_owner")));
+                against.extend((!may).then(|| not_owner(owner)));
             }
             Command::Decide(_, outcome) => {
                 let declared: &[_] = match self.flow {

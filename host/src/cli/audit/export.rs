@@ -6,9 +6,8 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result};
 use clap::{ArgGroup, Args};
-use uuid::Uuid;
 
-use super::verify::which;
+use super::which::WhichArgs;
 use crate::cli::block_on;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::output::Output;
@@ -26,18 +25,8 @@ const EMPTY: u64 = 2;
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("what").required(true).multiple(true).args(["instance", "entity", "tenant", "all"])))]
 pub(in crate::cli) struct ExportArgs {
-    /// Only this instance
-    #[arg(long, value_name = "ID", conflicts_with_all = ["entity", "all"])]
-    instance: Option<Uuid>,
-    /// Only the instances about this entity
-    #[arg(long, value_name = "TYPE/ID", conflicts_with = "all")]
-    entity: Option<String>,
-    /// Only in this tenant. Alone: everything of it
-    #[arg(long, value_name = "NAME", conflicts_with = "all")]
-    tenant: Option<String>,
-    /// Everything
-    #[arg(long)]
-    all: bool,
+    #[command(flatten)]
+    which: WhichArgs,
     /// The file that is written. It holds all that was recorded, confidential data among it
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
@@ -57,7 +46,7 @@ pub(in crate::cli) struct ExportArgs {
 }
 
 pub(super) fn run(args: &ExportArgs, output: Output) -> Result<()> {
-    let which = which(args.instance, args.entity.as_deref())?;
+    let which = args.which.asked()?;
     let named = || format!("cannot write {}", args.out.display());
     let lines = block_on(async {
         let store = Store::connect(args.database.url()?, args.database.pools())?;
@@ -71,7 +60,9 @@ pub(super) fn run(args: &ExportArgs, output: Output) -> Result<()> {
         };
         let exporter = Exporter::new(&store, args.with_components, write);
         let now = Clock::System.now();
-        let lines = exporter.run(args.tenant.as_deref(), &which, now).await?;
+        let lines = exporter
+            .run(args.which.tenant.as_deref(), &which, now)
+            .await?;
         file.flush().with_context(named)?;
         store.close().await;
         Ok(lines)

@@ -7,23 +7,20 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use clap::{ArgGroup, Args};
 use serde_json::{Value, json};
-use uuid::Uuid;
 
+use super::which::WhichArgs;
 use crate::cli::failure::{Exit, Failure};
 use crate::cli::output::{Column, Format, Output};
 use crate::cli::serve::not_migrated;
 use crate::cli::{Environment, block_on};
 use crate::config::{CheckpointArgs, DatabaseArgs, SandboxArgs, SealArgs};
 use crate::domain::checkpoint::Checkpoint;
-use crate::domain::ids::InstanceId;
-use crate::domain::instance::Entity;
 use crate::engine::SealKeys;
 use crate::engine::checkpoint::keys::CheckpointKeys;
 use crate::engine::replay::{Replayer, Source};
 use crate::engine::verify::{Finding, How, Tally, Verifier};
 use crate::store::Store;
 use crate::store::pools::Readiness;
-use crate::store::verify::Which;
 use crate::wasm::Sandbox;
 
 #[derive(Debug, Args)]
@@ -36,18 +33,8 @@ use crate::wasm::Sandbox;
     reason = "each is a flag of the command line"
 )]
 pub(in crate::cli) struct VerifyArgs {
-    /// Only this instance
-    #[arg(long, value_name = "ID", conflicts_with_all = ["entity", "all"])]
-    instance: Option<Uuid>,
-    /// Only the instances about this entity
-    #[arg(long, value_name = "TYPE/ID", conflicts_with = "all")]
-    entity: Option<String>,
-    /// Only in this tenant. Alone: everything of it
-    #[arg(long, value_name = "NAME", conflicts_with = "all")]
-    tenant: Option<String>,
-    /// Everything
-    #[arg(long)]
-    all: bool,
+    #[command(flatten)]
+    which: WhichArgs,
     /// An export, verified without a database
     #[arg(long, value_name = "FILE", conflicts_with_all = ["instance", "entity", "tenant", "all", "database_url"])]
     file: Option<PathBuf>,
@@ -103,7 +90,7 @@ pub(super) fn run(args: &VerifyArgs, output: Output, environment: &Environment) 
     close(output, verified, args)?;
     let tally = verified.tally;
     untold?;
-    if !args.all && args.file.is_none() && tally.streams + tally.findings == 0 {
+    if !args.which.all && args.file.is_none() && tally.streams + tally.findings == 0 {
         return Err(unverifiable(
             Failure::new(Exit::Usage, "there is nothing of that name to verify").into(),
         ));
@@ -129,7 +116,7 @@ fn verify(
     output: Output,
     environment: &Environment,
 ) -> Result<(Verified, Result<()>)> {
-    let which = which(args.instance, args.entity.as_deref())?;
+    let which = args.which.asked()?;
     let seals = seals(args)?;
     let keys = args.checkpoints.keys()?;
     let kept = kept(&args.checkpoint)?;
@@ -161,7 +148,7 @@ fn verify(
             kept: &kept,
         };
         let verifier = Verifier::new(&store, how, tell);
-        let tally = verifier.run(args.tenant.as_deref(), &which).await?;
+        let tally = verifier.run(args.which.tenant.as_deref(), &which).await?;
         store.close().await;
         let what = Verified {
             tally,
@@ -219,22 +206,6 @@ fn checkpoint(path: &Path, value: serde_json::Result<Value>) -> Result<Checkpoin
         value = data.take();
     }
     serde_json::from_value(value).with_context(named)
-}
-
-/// The instances that are asked for.
-pub(super) fn which(instance: Option<Uuid>, entity: Option<&str>) -> Result<Which> {
-    if let Some(id) = instance {
-        return Ok(Which::One(InstanceId(id)));
-    }
-    let Some(entity) = entity else {
-        return Ok(Which::All);
-    };
-    let (kind, id) = entity.split_once('/').ok_or_else(|| {
-        let message = "an entity is named by its type and its id, with a slash between";
-        Failure::new(Exit::Usage, message).next("write it as document/doc-1")
-    })?;
-    let (kind, id) = (kind.to_owned(), id.to_owned());
-    Ok(Which::About(Entity { kind, id }))
 }
 
 /// The closing lines: what was verified, and what was not.

@@ -4,11 +4,13 @@
 //! of them bars the act, so that no way around - group, substitute, delegate, operator - leads past it. It reads the
 //! actor's standing as of the moment of the command and changes nothing.
 
+use jiff::Timestamp;
+
 use super::Context;
 use super::able::deciders;
 use crate::domain::answer::Principal;
 use crate::domain::instance::{Holding, Instance, StateInstance, Task, TaskStatus};
-use crate::domain::rejection::Rejection;
+use crate::domain::rejection::{Owned, Rejection};
 
 /// A stay that somebody wants to work in.
 #[derive(Clone, Copy)]
@@ -86,18 +88,28 @@ impl<'a> Place<'a> {
         task: &'t Task,
         what: &str,
     ) -> Result<(&'t str, &'t Holding), Rejection> {
-        let refuse = |message| Err(Rejection::forbidden("not_owner", message));
+        let refuse = |message, owner: Option<(&String, Timestamp)>| {
+            let owned = Owned {
+                task: task.id,
+                owner: owner.map(|(owner, _)| owner.clone()),
+                at: owner.map(|(_, at)| at),
+                revision: self.instance.revision,
+            };
+            Err(Rejection::NotOwner { owned, message })
+        };
         match &task.status {
             TaskStatus::Claimed { owner, holding, .. } if self.groups_of(owner).is_some() => {
                 Ok((owner, holding))
             }
-            TaskStatus::Claimed { owner, .. } => {
-                refuse(format!("only its owner {owner} may {what} this task"))
+            TaskStatus::Claimed {
+                owner, claimed_at, ..
+            } => {
+                let message = format!("only its owner {owner} may {what} this task");
+                refuse(message, Some((owner, *claimed_at)))
             }
             TaskStatus::Pending | TaskStatus::Completed { .. } | TaskStatus::Cancelled { .. } => {
-                refuse(format!(
-                    "nobody owns this task; claim it before you {what} it"
-                ))
+                let message = format!("nobody owns this task; claim it before you {what} it");
+                refuse(message, None)
             }
         }
     }

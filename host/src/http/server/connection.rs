@@ -15,13 +15,14 @@ use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
+use socket2::SockRef;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep_until};
 use tower::ServiceExt as _;
 
 use super::activity::{Activity, Overdue};
 use super::stream::Watched;
-use super::{Limits, Shared};
+use super::{Limits, Shared, farewell};
 
 /// What is read ahead of a connection, and written ahead to it.
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
@@ -31,9 +32,11 @@ const HEAD_BYTES_MAX: usize = 48 * 1024;
 const HEADERS_MAX: usize = 100;
 /// A connection that was used this long ago keeps its place even where there is no other.
 const CROWDED_IDLE_MIN: Duration = Duration::from_secs(1);
-/// What a client is told that began a request and did not finish its head.
-const TOO_SLOW: &[u8] =
-    b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n";
+/// How much later than this host the system gives a client up that confirms nothing: the host, which knows more, is
+/// to be first where both would.
+const SYSTEM_PATIENCE: u32 = 2;
+/// Even where this host has little patience: its own begins later, when the system's buffer is full.
+const SYSTEM_PATIENCE_MIN: Duration = Duration::from_mins(1);
 
 /// How a connection ended.
 enum End {
@@ -61,8 +64,7 @@ impl Drop for Open {
 /// Answers the requests of one connection.
 pub(super) async fn run(socket: TcpStream, shared: Shared) {
     let _open = Open::new();
-    // An answer goes out when it is ready. Where the system cannot do that, it is late and right all the same.
-    socket.set_nodelay(true).ok();
+    tune(&socket, &shared.limits);
     let activity = Arc::new(Activity::new(Instant::now()));
     let io = Watched {
         socket,
@@ -107,6 +109,17 @@ pub(super) async fn run(socket: TcpStream, shared: Shared) {
     );
 }
 
+/// Where the system cannot do these, all is slower and right all the same.
+fn tune(socket: &TcpStream, limits: &Limits) {
+    // An answer goes out when it is ready.
+    socket.set_nodelay(true).ok();
+    // A peer that vanished without a word confirms nothing of what is sent. By itself the system tries for a quarter
+    // of an hour, and a small answer fits its buffer, so that the host would not notice either.
+    let patience = (limits.unread_max * SYSTEM_PATIENCE).max(SYSTEM_PATIENCE_MIN);
+    let options = SockRef::from(socket);
+    options.set_tcp_user_timeout(Some(patience)).ok();
+}
+
 /// What is to be said at the end. An idle connection is closed in silence: its client might take an answer for that to
 /// the next request.
 fn finish(socket: TcpStream, end: End, has_begun: bool) {
@@ -115,8 +128,11 @@ fn finish(socket: TcpStream, end: End, has_begun: bool) {
         End::Overdue(Overdue::Idle) => "idle",
         End::Overdue(Overdue::Head) => {
             if has_begun {
-                // Nothing else waits in the socket's buffer: it takes this, or the client is gone.
-                socket.try_write(TOO_SLOW).ok();
+                farewell::say(
+                    &socket,
+                    "request_timeout",
+                    "the head of the request did not come in time",
+                );
             }
             "slow_head"
         }
@@ -211,5 +227,25 @@ impl HttpBody for Answered {
 
     fn size_hint(&self) -> SizeHint {
         self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_peer_that_confirms_nothing_is_given_up_by_the_system() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await;
+        let listener = listener.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let client = TcpStream::connect(address).await.expect("a connection");
+        let (socket, _) = listener.accept().await.expect("a connection");
+        let limits = Limits::default();
+        tune(&socket, &limits);
+        let timeout = SockRef::from(&socket).tcp_user_timeout();
+        assert_eq!(timeout.expect("an option"), Some(limits.unread_max * 2));
+        assert!(socket.nodelay().expect("an option"));
+        drop(client);
     }
 }

@@ -6,6 +6,7 @@
 
 mod activity;
 mod connection;
+mod farewell;
 mod stream;
 
 use std::io;
@@ -25,8 +26,6 @@ const OTHER_FILES: usize = 512;
 const ROOM_WAIT: Duration = Duration::from_millis(50);
 /// How long nothing is accepted after the system refused to.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
-/// What a connection is told for which there is no room. It is written at once or not at all.
-const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\nconnection: close\r\nretry-after: 1\r\ncontent-length: 0\r\n\r\n";
 
 /// What connections may cost.
 #[derive(Debug, Clone, Copy)]
@@ -117,8 +116,11 @@ async fn place(room: &Arc<Semaphore>, crowded: &Notify) -> Option<OwnedSemaphore
 
 fn refuse(stream: &TcpStream) {
     metrics::counter!("wrkflw_http_connections_ended_total", "reason" => "no_room").increment(1);
-    // Nothing was written to it before, so that its buffer takes this. A client that is gone misses nothing.
-    stream.try_write(FULL).ok();
+    farewell::say(
+        stream,
+        "overloaded",
+        "the host has as many connections as it takes",
+    );
 }
 
 /// The connection failed before it was accepted; the listener is well.

@@ -10,6 +10,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::pool::transacted;
 use super::time::Time;
 use super::{Store, StoreError};
 use crate::domain::ids::TenantId;
@@ -208,6 +209,7 @@ impl Store {
         subscription: Uuid,
         at: Timestamp,
     ) -> Result<Option<u64>, StoreError> {
+        transacted(Box::pin(async move {
         let mut transaction = self.writer.begin().await?;
         let found = sqlx::query!(
             "update subscription set active = true, failures = 0, disabled_reason = null where tenant_id = $1 and id = $2",
@@ -235,6 +237,7 @@ impl Store {
         .await?;
         transaction.commit().await?;
         Ok(Some(retried.rows_affected()))
+    })).await
     }
 
     /// Counts what waits and what was given up.

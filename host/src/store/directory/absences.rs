@@ -12,6 +12,7 @@ use super::{Change, Put, Run};
 use crate::domain::absence::{Absence, LINKS_MAX};
 use crate::domain::ids::TenantId;
 use crate::domain::refusal::Refusal;
+use crate::store::pool::transacted;
 use crate::store::streams::Note;
 use crate::store::time::Time;
 use crate::store::{Store, StoreError};
@@ -94,6 +95,7 @@ impl Store {
         run: Run,
         note: &Note<'_>,
     ) -> Result<Put, StoreError> {
+        transacted(Box::pin(async move {
         let mut change = self.change(tenant, note, run).await?;
         let (person, substitute) = (&absence.person, &absence.substitute);
         let known = sqlx::query!(
@@ -140,6 +142,7 @@ impl Store {
         });
         change.finish("ABSENCE_ADDED", &payload).await?;
         Ok(Put::Done)
+    })).await
     }
 
     /// Calls an absence off. One that is over stays as it is.
@@ -151,36 +154,39 @@ impl Store {
         run: Run,
         note: &Note<'_>,
     ) -> Result<Put, StoreError> {
-        let mut change = self.change(tenant, note, run).await?;
-        let at = change.at;
-        let row = sqlx::query!(
-            r#"select active_until > $4 and ended_at is null as "lasts!" from absence
+        transacted(Box::pin(async move {
+            let mut change = self.change(tenant, note, run).await?;
+            let at = change.at;
+            let row = sqlx::query!(
+                r#"select active_until > $4 and ended_at is null as "lasts!" from absence
             where tenant_id = $1 and id = $2 and person_id = $3"#,
-            tenant.0,
-            id,
-            person,
-            Time(at) as _
-        )
-        .fetch_optional(change.connection())
-        .await?;
-        match row.map(|row| row.lasts) {
-            None => return Ok(Put::Missing),
-            Some(false) => return Ok(Put::Done),
-            Some(true) => {}
-        }
-        let updated = sqlx::query!(
-            "update absence set ended_at = $3 where tenant_id = $1 and id = $2",
-            tenant.0,
-            id,
-            Time(at) as _
-        )
-        .execute(change.connection())
-        .await?;
-        debug_assert_eq!(updated.rows_affected(), 1);
-        change.recheck(&[(Whose::User(person), at)]).await?;
-        let payload = serde_json::json!({ "absence": id, "person": person });
-        change.finish("ABSENCE_ENDED", &payload).await?;
-        Ok(Put::Done)
+                tenant.0,
+                id,
+                person,
+                Time(at) as _
+            )
+            .fetch_optional(change.connection())
+            .await?;
+            match row.map(|row| row.lasts) {
+                None => return Ok(Put::Missing),
+                Some(false) => return Ok(Put::Done),
+                Some(true) => {}
+            }
+            let updated = sqlx::query!(
+                "update absence set ended_at = $3 where tenant_id = $1 and id = $2",
+                tenant.0,
+                id,
+                Time(at) as _
+            )
+            .execute(change.connection())
+            .await?;
+            debug_assert_eq!(updated.rows_affected(), 1);
+            change.recheck(&[(Whose::User(person), at)]).await?;
+            let payload = serde_json::json!({ "absence": id, "person": person });
+            change.finish("ABSENCE_ENDED", &payload).await?;
+            Ok(Put::Done)
+        }))
+        .await
     }
 
     /// The absences of a person, and those they stand in for, that hold or will hold; the next ones first.

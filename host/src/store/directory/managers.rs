@@ -4,6 +4,7 @@ use super::rechecks::Whose;
 use super::{Change, Put, Run};
 use crate::domain::ids::TenantId;
 use crate::domain::refusal::Refusal;
+use crate::store::pool::transacted;
 use crate::store::streams::Note;
 use crate::store::time::Time;
 use crate::store::{Store, StoreError};
@@ -21,6 +22,7 @@ impl Store {
         run: Run,
         note: &Note<'_>,
     ) -> Result<Put, StoreError> {
+        transacted(Box::pin(async move {
         let mut change = self.change(tenant, note, run).await?;
         let known = sqlx::query!(
             r#"select exists(select from person where tenant_id = $1 and id = $2) as "person!",
@@ -49,6 +51,7 @@ impl Store {
             change.finish("MANAGER_PUT", &payload).await?;
         }
         Ok(Put::Done)
+    })).await
     }
 }
 

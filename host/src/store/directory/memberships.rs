@@ -3,6 +3,7 @@
 use super::rechecks::Whose;
 use super::{Change, Put, Run};
 use crate::domain::ids::TenantId;
+use crate::store::pool::transacted;
 use crate::store::streams::Note;
 use crate::store::time::Time;
 use crate::store::{Store, StoreError};
@@ -24,31 +25,34 @@ impl Store {
         run: Run,
         note: &Note<'_>,
     ) -> Result<Put, StoreError> {
-        let mut change = self.change(tenant, note, run).await?;
-        let known = sqlx::query_scalar!(
-            r#"select exists(select from person where tenant_id = $1 and id = $2)
+        transacted(Box::pin(async move {
+            let mut change = self.change(tenant, note, run).await?;
+            let known = sqlx::query_scalar!(
+                r#"select exists(select from person where tenant_id = $1 and id = $2)
                 and exists(select from "group" where tenant_id = $1 and id = $3) as "known!""#,
-            tenant.0,
-            person,
-            group
-        )
-        .fetch_one(change.connection())
-        .await?;
-        if !known {
-            return Ok(Put::Missing);
-        }
-        let (changed, kind) = match membership {
-            Membership::Begins => (change.begin(group, person).await?, "MEMBER_ADDED"),
-            Membership::Ends => (change.end(group, person).await?, "MEMBER_REMOVED"),
-        };
-        if changed {
-            let at = change.at;
-            let whose = [(Whose::Group(group), at), (Whose::User(person), at)];
-            change.recheck(&whose).await?;
-            let payload = serde_json::json!({ "group": group, "person": person });
-            change.finish(kind, &payload).await?;
-        }
-        Ok(Put::Done)
+                tenant.0,
+                person,
+                group
+            )
+            .fetch_one(change.connection())
+            .await?;
+            if !known {
+                return Ok(Put::Missing);
+            }
+            let (changed, kind) = match membership {
+                Membership::Begins => (change.begin(group, person).await?, "MEMBER_ADDED"),
+                Membership::Ends => (change.end(group, person).await?, "MEMBER_REMOVED"),
+            };
+            if changed {
+                let at = change.at;
+                let whose = [(Whose::Group(group), at), (Whose::User(person), at)];
+                change.recheck(&whose).await?;
+                let payload = serde_json::json!({ "group": group, "person": person });
+                change.finish(kind, &payload).await?;
+            }
+            Ok(Put::Done)
+        }))
+        .await
     }
 }
 

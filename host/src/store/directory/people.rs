@@ -5,6 +5,7 @@ use utoipa::ToSchema;
 
 use super::Run;
 use crate::domain::ids::TenantId;
+use crate::store::pool::transacted;
 use crate::store::streams::Note;
 use crate::store::time::Time;
 use crate::store::{Store, StoreError};
@@ -73,19 +74,22 @@ impl Store {
         name: &str,
         note: &Note<'_>,
     ) -> Result<(), StoreError> {
-        let mut change = self.change(tenant, note, Run::Real).await?;
-        sqlx::query!(
-            "insert into person (tenant_id, id, name, created_at) values ($1, $2, $3, $4)
+        transacted(Box::pin(async move {
+            let mut change = self.change(tenant, note, Run::Real).await?;
+            sqlx::query!(
+                "insert into person (tenant_id, id, name, created_at) values ($1, $2, $3, $4)
              on conflict (tenant_id, id) do update set name = excluded.name",
-            tenant.0,
-            id,
-            name,
-            Time(change.at) as _
-        )
-        .execute(change.connection())
-        .await?;
-        let payload = serde_json::json!({ "person": id, "name": name });
-        change.finish("PERSON_PUT", &payload).await
+                tenant.0,
+                id,
+                name,
+                Time(change.at) as _
+            )
+            .execute(change.connection())
+            .await?;
+            let payload = serde_json::json!({ "person": id, "name": name });
+            change.finish("PERSON_PUT", &payload).await
+        }))
+        .await
     }
 
     /// Adds the group, or renames it.
@@ -96,18 +100,21 @@ impl Store {
         name: &str,
         note: &Note<'_>,
     ) -> Result<(), StoreError> {
-        let mut change = self.change(tenant, note, Run::Real).await?;
-        sqlx::query!(
-            r#"insert into "group" (tenant_id, id, name, created_at) values ($1, $2, $3, $4)
+        transacted(Box::pin(async move {
+            let mut change = self.change(tenant, note, Run::Real).await?;
+            sqlx::query!(
+                r#"insert into "group" (tenant_id, id, name, created_at) values ($1, $2, $3, $4)
              on conflict (tenant_id, id) do update set name = excluded.name"#,
-            tenant.0,
-            id,
-            name,
-            Time(change.at) as _
-        )
-        .execute(change.connection())
-        .await?;
-        let payload = serde_json::json!({ "group": id, "name": name });
-        change.finish("GROUP_PUT", &payload).await
+                tenant.0,
+                id,
+                name,
+                Time(change.at) as _
+            )
+            .execute(change.connection())
+            .await?;
+            let payload = serde_json::json!({ "group": id, "name": name });
+            change.finish("GROUP_PUT", &payload).await
+        }))
+        .await
     }
 }

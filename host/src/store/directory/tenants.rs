@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use crate::domain::actor::Actor;
 use crate::domain::ids::TenantId;
 use crate::store::load::Principalship;
+use crate::store::pool::transacted;
 use crate::store::time::Time;
 use crate::store::{Store, StoreError};
 
@@ -18,6 +19,7 @@ impl Store {
         roles: &BTreeMap<&str, &[&str]>,
         at: Timestamp,
     ) -> Result<TenantId, StoreError> {
+        transacted(Box::pin(async move {
         let mut transaction = self.writer.begin().await?;
         let created = sqlx::query_scalar!(
             "insert into tenant (name, created_at) values ($1, $2) on conflict do nothing returning id",
@@ -48,6 +50,7 @@ impl Store {
                 .await?
                 .ok_or_else(|| sqlx::Error::RowNotFound.into()),
         }
+    })).await
     }
 
     /// The number of the tenant of this name.

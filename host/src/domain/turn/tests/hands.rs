@@ -79,10 +79,13 @@ fn a_delegate_decides_on_behalf_of_the_first_owner() {
         .collect();
     assert_eq!(owner, "eli");
     assert_eq!(links, [("bob", "dee", "away"), ("dee", "eli", "away")]);
-    assert_eq!(
-        forbidden(script.run("bob", &decide(task, "GO"))),
-        "not_owner"
-    );
+    let Rejection::NotOwner { owned, .. } = rejection(script.run("bob", &decide(task, "GO")))
+    else {
+        panic!("bob has it no longer");
+    };
+    let revision = script.instance().revision;
+    assert_eq!((owned.task, owned.revision), (task, revision));
+    assert_eq!(owned.owner.as_deref(), Some("eli"));
     script
         .run_as(&substitute("eli", &[]), &decide(task, "GO"))
         .expect("a decision");

@@ -319,10 +319,9 @@ pub(super) fn rejection(result: Result<Outcome, TurnError>) -> Rejection {
 /// The code of a refusal to this actor.
 #[track_caller]
 pub(super) fn forbidden(result: Result<Outcome, TurnError>) -> String {
-    match rejection(result) {
-        Rejection::Forbidden(reason) => reason.code,
-        other => panic!("not forbidden: {other:?}"),
-    }
+    let rejection = rejection(result);
+    let code = rejection.forbids().map(str::to_owned);
+    code.unwrap_or_else(|| panic!("not forbidden: {rejection:?}"))
 }
 
 pub(super) fn json(text: &str) -> Json {
