@@ -5,10 +5,12 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt::Write as _;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use sha2::{Digest as _, Sha256};
+use tokio::task::JoinSet;
 use wrkflw::domain::actor::Actor;
 use wrkflw::domain::ids::{Digest, InstanceId, StateId, TaskId, VersionRef};
 use wrkflw::domain::instance::{
@@ -19,6 +21,8 @@ use wrkflw::domain::question::{AssignCause, Facts, Occurrence, Question, Source}
 use wrkflw::sample::DOCUMENT_APPROVAL;
 use wrkflw::wasm::{Compiler, Pinned, Sandbox, Settings};
 
+use crate::usage;
+
 const NOW: &str = "2026-11-20T18:00:00.250Z";
 const KEY: [u8; 32] = [7; 32];
 
@@ -28,6 +32,9 @@ pub(crate) struct Guests {
     /// Calls of each function
     #[arg(long, default_value_t = 20_000)]
     calls: usize,
+    /// Callers at once, each with so many calls
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
     /// Cold loads from each source
     #[arg(long, default_value_t = 20)]
     loads: usize,
@@ -42,41 +49,63 @@ impl Guests {
             Some(path) => std::fs::read(path)?,
             None => DOCUMENT_APPROVAL.to_vec(),
         };
-        let subject = Subject::new(component)?;
+        let subject = Arc::new(Subject::new(component)?);
         let mut table = format!(
-            "{:<24}{:>9}{:>12}{:>12}{:>12}\n",
-            "", "times", "p50 us", "p95 us", "fuel"
+            "{:<24}{:>9}{:>12}{:>12}{:>12}{:>12}\n",
+            "", "times", "p50 us", "p95 us", "fuel", "cpu us"
         );
         let sandbox = Sandbox::new(settings()).map_err(anyhow::Error::msg)?;
         for (name, question) in questions() {
-            let mut asking = Vec::with_capacity(self.calls);
-            let mut running = Vec::with_capacity(self.calls);
-            let mut fuel = 0;
-            for number in 0..self.calls + self.calls / 10 {
-                let begun = Instant::now();
-                let (duration, burned) = subject.ask(&sandbox, &question).await?;
-                // The first tenth warms caches and the pool.
-                if number >= self.calls / 10 {
-                    asking.push(begun.elapsed());
-                    running.push(duration);
-                }
-                fuel = burned;
-            }
-            line(
-                &mut table,
-                &format!("{name}, instance and all"),
-                &mut running,
-                Some(fuel),
-            );
-            line(
-                &mut table,
-                &format!("{name}, with conversions"),
-                &mut asking,
-                None,
-            );
+            // The first tenth warms caches and the pool.
+            self.ask(&subject, &sandbox, &question, self.calls / 10)
+                .await?;
+            let used = usage::processor_time(std::process::id())?;
+            let mut asked = self.ask(&subject, &sandbox, &question, self.calls).await?;
+            let used = usage::processor_time(std::process::id())?.saturating_sub(used);
+            let calls = u32::try_from(asked.running.len())?.max(1);
+            let each = (used / calls).as_secs_f64() * 1e6;
+            let more = format!("{:>12}{each:>12.1}", asked.fuel);
+            let title = format!("{name}, instance and all");
+            line(&mut table, &title, &mut asked.running, &more);
+            let title = format!("{name}, with conversions");
+            line(&mut table, &title, &mut asked.asking, "");
         }
         self.cold(&subject, &mut table).await?;
         Ok(table)
+    }
+
+    /// All callers at once.
+    async fn ask(
+        &self,
+        subject: &Arc<Subject>,
+        sandbox: &Sandbox,
+        question: &Question,
+        calls: usize,
+    ) -> anyhow::Result<Asked> {
+        let mut callers = JoinSet::new();
+        for _ in 0..self.threads {
+            let (subject, sandbox) = (Arc::clone(subject), sandbox.clone());
+            let question = question.clone();
+            callers.spawn(async move {
+                let mut asked = Asked::default();
+                for _ in 0..calls {
+                    let begun = Instant::now();
+                    let (duration, fuel) = subject.ask(&sandbox, &question).await?;
+                    asked.asking.push(begun.elapsed());
+                    asked.running.push(duration);
+                    asked.fuel = fuel;
+                }
+                anyhow::Ok(asked)
+            });
+        }
+        let mut all = Asked::default();
+        while let Some(asked) = callers.join_next().await {
+            let asked = asked??;
+            all.asking.extend(asked.asking);
+            all.running.extend(asked.running);
+            all.fuel = asked.fuel;
+        }
+        Ok(all)
     }
 
     async fn cold(&self, subject: &Subject, table: &mut String) -> anyhow::Result<()> {
@@ -91,10 +120,18 @@ impl Guests {
             loaded.push(subject.warm(kept()).await?);
         }
         std::fs::remove_dir_all(&folder)?;
-        line(table, "cold load from wasm", &mut compiled, None);
-        line(table, "cold load from artifact", &mut loaded, None);
+        line(table, "cold load from wasm", &mut compiled, "");
+        line(table, "cold load from artifact", &mut loaded, "");
         Ok(())
     }
+}
+
+/// What calls of one function took.
+#[derive(Default)]
+struct Asked {
+    asking: Vec<Duration>,
+    running: Vec<Duration>,
+    fuel: u64,
 }
 
 struct Subject {
@@ -224,17 +261,16 @@ fn questions() -> [(&'static str, Question); 3] {
     ]
 }
 
-fn line(table: &mut String, name: &str, took: &mut [Duration], fuel: Option<u64>) {
+fn line(table: &mut String, name: &str, took: &mut [Duration], more: &str) {
     took.sort();
     let micros = |percent: usize| {
         let at = took.len().saturating_sub(1) * percent / 100;
         took.get(at).map_or(0.0, |took| took.as_secs_f64() * 1e6)
     };
-    let fuel = fuel.map_or_else(String::new, |fuel| fuel.to_string());
     // A string takes all that is written to it.
     let _ = writeln!(
         table,
-        "{name:<24}{:>9}{:>12.1}{:>12.1}{fuel:>12}",
+        "{name:<24}{:>9}{:>12.1}{:>12.1}{more}",
         took.len(),
         micros(50),
         micros(95)

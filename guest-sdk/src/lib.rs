@@ -78,6 +78,8 @@ mod export;
 mod facts;
 mod flow;
 mod graph;
+#[cfg(any(all(target_arch = "wasm32", feature = "heap"), test))]
+mod heap;
 mod json;
 mod lineage;
 mod moment;

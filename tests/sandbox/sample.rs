@@ -29,7 +29,37 @@ async fn a_config_it_does_not_know_is_refused() {
 
 #[tokio::test]
 async fn a_start_with_good_data_is_allowed() {
-    let sandbox = sandbox();
+    let asked = start(&sandbox()).await;
+    assert_eq!(
+        asked.expect("answers").answer,
+        Answer::Verdict(Verdict::Allow)
+    );
+}
+
+/// The least memory that the component is let in with is what it begins with: nothing is left to grow.
+#[tokio::test]
+async fn an_ordinary_question_is_answered_in_the_memory_that_a_component_begins_with() {
+    const PAGE: usize = 64 << 10;
+    for pages in 16..64 {
+        let sandbox = Sandbox::new(Settings {
+            memory_bytes_max: pages * PAGE,
+            ..settings()
+        });
+        match start(&sandbox.expect("sandbox")).await {
+            Ok(evaluation) => {
+                assert_eq!(evaluation.answer, Answer::Verdict(Verdict::Allow));
+                return;
+            }
+            Err(error) => assert!(
+                matches!(error.cause, Cause::Incompatible(_)),
+                "{pages} pages: {error}"
+            ),
+        }
+    }
+    panic!("a component of the SDK begins with less than 4 MiB");
+}
+
+async fn start(sandbox: &Sandbox) -> Result<Evaluation, GuestError> {
     let (config, instance) = (json("{}"), instance(r#"{"title":"Budget"}"#));
     let facts = Facts {
         now: NOW.parse().expect("instant"),
@@ -39,16 +69,12 @@ async fn a_start_with_good_data_is_allowed() {
     };
     let start = occurrence("START", Source::Start(actor("author")), "{}");
     let fetch = async || Ok::<_, Infallible>(DOCUMENT_APPROVAL.to_vec());
-    let asked = sandbox
+    sandbox
         .ask(
             &pinned(DOCUMENT_APPROVAL),
             facts,
             &Question::Guard(start),
             fetch,
         )
-        .await;
-    assert_eq!(
-        asked.expect("answers").answer,
-        Answer::Verdict(Verdict::Allow)
-    );
+        .await
 }

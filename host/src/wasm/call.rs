@@ -4,7 +4,6 @@
 //! unusable, and after an answer it might remember. How a call failed is told apart here.
 
 use std::fmt::Write as _;
-use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,8 +14,9 @@ use super::lane::{Ended, Lanes};
 use super::library::Ready;
 use super::limits::{self, Allowance};
 use super::settings::Settings;
+use super::size::size;
 use super::text::tame;
-use super::v0_1::{Flow, types};
+use super::v0_1::{logic::Logic, types};
 
 const MESSAGE_CHARS_MAX: usize = 300;
 const FRAME_CHARS_MAX: usize = 120;
@@ -90,20 +90,27 @@ impl Call {
         }
     }
 
-    async fn ask(&self, flow: &Flow, store: &mut Store<Allowance>) -> wasmtime::Result<Said> {
-        let logic = flow.wrkflw_flow_logic();
+    async fn ask(&self, logic: &Logic, store: &mut Store<Allowance>) -> wasmtime::Result<Said> {
         Ok(match self {
-            Call::Describe(config) => Said::Described(logic.call_describe(store, config).await?),
+            Call::Describe(config) => {
+                let flow = logic.checked(store).await?;
+                let described = flow.wrkflw_flow_logic().call_describe(store, config);
+                Said::Described(described.await?)
+            }
             Call::Guard(facts, event) => {
-                Said::Verdict(logic.call_guard(store, facts, event).await?)
+                Said::Verdict(logic.call(store, &logic.guard, (facts, event)).await?)
             }
             Call::Transition(facts, event) => {
-                Said::Plan(logic.call_transition(store, facts, event).await?)
+                Said::Plan(logic.call(store, &logic.transition, (facts, event)).await?)
             }
             Call::Assign(facts, state, cause) => {
-                Said::Assignment(logic.call_assign(store, facts, state, cause).await?)
+                let question = (facts, state.as_str(), cause);
+                Said::Assignment(logic.call(store, &logic.assign, question).await?)
             }
-            Call::Wait(facts, state) => Said::Waiting(logic.call_wait(store, facts, state).await?),
+            Call::Wait(facts, state) => {
+                let question = (facts, state.as_str());
+                Said::Waiting(logic.call(store, &logic.wait, question).await?)
+            }
         })
     }
 }
@@ -178,11 +185,7 @@ async fn evaluate(
 ) -> Result<(Said, u64), Cause> {
     let budget = call.fuel(&settings);
     let mut store = limits::store(&engine, &settings, budget);
-    let asked = async {
-        let flow = ready.flow.instantiate_async(&mut store).await?;
-        call.ask(&flow, &mut store).await
-    };
-    let answered = asked.await;
+    let answered = call.ask(&ready.logic, &mut store).await;
     store.data().count_refusals();
     let said = answered.map_err(|error| cause(&settings, &error, budget, store.data()))?;
     let bytes_max = settings.output_bytes_max;
@@ -241,21 +244,4 @@ fn trap(kind: wasmtime::Trap, error: &wasmtime::Error) -> Trap {
             })
             .collect(),
     }
-}
-
-/// The size of a message as JSON, near enough to what it takes on the way.
-fn size(message: &impl serde::Serialize) -> usize {
-    struct Count(usize);
-    impl io::Write for Count {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            self.0 += bytes.len();
-            Ok(bytes.len())
-        }
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let mut count = Count(0);
-    serde_json::to_writer(&mut count, message).expect("the contract's types serialise");
-    count.0
 }

@@ -19,7 +19,7 @@ use super::limits::Allowance;
 use super::scan;
 use super::settings::Settings;
 use super::text::tame;
-use super::v0_1;
+use super::v0_1::logic::Logic;
 use crate::domain::ids::Digest;
 
 /// What even the smallest component counts for in the cache, in KiB, which bounds their number.
@@ -28,7 +28,7 @@ const MESSAGE_CHARS_MAX: usize = 600;
 
 /// A component whose imports and exports are resolved.
 pub(super) struct Ready {
-    pub(super) flow: v0_1::FlowPre<Allowance>,
+    pub(super) logic: Logic,
     /// Calls that this component may have running at once, and whether they take long.
     pub(super) own: Own,
     code_bytes: usize,
@@ -162,13 +162,13 @@ impl Library {
     }
 
     fn ready(&self, component: Component, code_bytes: usize) -> Result<Arc<Ready>, Cause> {
-        let flow = self
+        let logic = self
             .linker
             .instantiate_pre(&component)
-            .and_then(v0_1::FlowPre::new)
+            .and_then(|linked| Logic::new(&component, linked))
             .map_err(|error| unfit(&error))?;
         Ok(Arc::new(Ready {
-            flow,
+            logic,
             own: Own::new(self.turns_each),
             code_bytes,
         }))

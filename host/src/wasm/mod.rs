@@ -26,6 +26,7 @@ pub mod profile;
 pub mod sandbox;
 mod scan;
 pub mod settings;
+mod size;
 mod text;
 mod v0_1;
 

@@ -1,10 +1,11 @@
 //! Version 0.1 of the contract: its bindings, and the way between its types and ours.
 //!
 //! The next version of the contract is the next folder. [`lower`] goes from facts to the guest's
-//! types and cannot fail; [`lift`] and [`graph`] come back and believe nothing.
+//! types and cannot fail; [`lift`] and [`graph`] come back and believe nothing. [`logic`] makes the calls.
 
 pub(super) mod graph;
 pub(super) mod lift;
+pub(super) mod logic;
 pub(super) mod lower;
 
 /// The package that guests are built for.
@@ -22,7 +23,7 @@ mod bindings {
 }
 
 pub use bindings::wrkflw::flow::types;
-pub(super) use bindings::{Flow, FlowPre};
+use bindings::{Flow, FlowPre};
 
 /// So that a message's size can be taken; the names do not matter for that.
 impl serde::Serialize for types::FiredBy {
