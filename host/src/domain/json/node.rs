@@ -124,5 +124,5 @@ pub(super) fn is_plain(text: &str) -> bool {
 }
 
 fn is_special(byte: u8) -> bool {
-    (byte < b' ') | (byte == b'"') | (byte == b'\\')
+    matches!(byte, b'"' | b'\\' | 0..b' ')
 }

@@ -61,7 +61,7 @@ struct All {
     #[serde(flatten)]
     rest: BTreeMap<String, Json>,
     numbered: BTreeMap<i16, f64>,
-    answered: BTreeMap<bool, ()>,
+    answered: BTreeMap<bool, u16>,
     shown: Shown,
     document: Json,
 }
@@ -123,7 +123,7 @@ prop_compose! {
         // Beside the names of the struct's own.
         rest in prop::collection::btree_map("_[^\u{0}]{0,8}", any_document(), 0..4),
         numbered in prop::collection::btree_map(any::<i16>(), any::<f64>(), 0..4),
-        answered in prop::collection::btree_map(any::<bool>(), Just(()), 0..3),
+        answered in prop::collection::btree_map(any::<bool>(), any::<u16>(), 0..3),
         document in any_document(),
     ) -> All {
         All {
