@@ -38,25 +38,39 @@ pub fn apply(
     event: &Event,
     stamp: Stamp<'_>,
 ) -> Result<Instance, IllegalEvent> {
-    let illegal = |why: String| IllegalEvent {
-        event: event.kind(),
-        why,
-    };
-    let mut instance = match (instance, event) {
-        (None, Event::FlowStarted { .. }) => return Ok(started(event, stamp)),
-        (None, _) => return Err(illegal("the instance has not started".into())),
-        (Some(_), Event::FlowStarted { .. }) => {
-            return Err(illegal("the instance has started".into()));
+    match (instance, event) {
+        (None, Event::FlowStarted { .. }) => Ok(started(event, stamp)),
+        (None, _) => Err(illegal(event, "the instance has not started".to_owned())),
+        (Some(mut instance), _) => {
+            apply_to(&mut instance, event, stamp)?;
+            Ok(instance)
         }
-        (Some(instance), _) => instance,
-    };
-    if instance.status.ended_at().is_some() {
-        return Err(illegal("the instance has ended".into()));
     }
-    change(&mut instance, event, stamp).map_err(illegal)?;
+}
+
+/// Folds one event into a started instance. After an error the instance is of no use any more.
+pub fn apply_to(
+    instance: &mut Instance,
+    event: &Event,
+    stamp: Stamp<'_>,
+) -> Result<(), IllegalEvent> {
+    if matches!(event, Event::FlowStarted { .. }) {
+        return Err(illegal(event, "the instance has started".to_owned()));
+    }
+    if instance.status.ended_at().is_some() {
+        return Err(illegal(event, "the instance has ended".to_owned()));
+    }
+    change(instance, event, stamp).map_err(|why| illegal(event, why))?;
     instance.revision = stamp.revision;
     instance.updated_at = stamp.at;
-    Ok(instance)
+    Ok(())
+}
+
+fn illegal(event: &Event, why: String) -> IllegalEvent {
+    IllegalEvent {
+        event: event.kind(),
+        why,
+    }
 }
 
 fn started(event: &Event, stamp: Stamp<'_>) -> Instance {

@@ -5,6 +5,7 @@
 //! The data repeats what consumers would otherwise have to look up: definition, entity, revision, actor.
 //! Nothing here knows how the bytes travel.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use jiff::Timestamp;
@@ -15,7 +16,7 @@ use super::checkpoint::{self, Checkpoint};
 use super::event::{CUSTOM, public_view, type_suffix};
 use super::ids::{InstanceId, VersionRef};
 use super::instance::Entity;
-use super::json::{Json, JsonError, Node};
+use super::json::{Json, JsonError, Member, Node, members};
 use super::notification::Notification;
 
 /// A public audit entry, joined with the instance and the tenant that it belongs to.
@@ -106,14 +107,13 @@ pub const STRUCTURED_CONTENT_TYPE: &str = "application/cloudevents+json; charset
 impl CloudEvent {
     /// Fails only on an entry whose payload is no JSON, that is, on a damaged one.
     pub fn of(entry: &PublicEntry, naming: &Naming) -> Result<CloudEvent, JsonError> {
-        let payload = Node::parse(&entry.payload)?;
-        let event_type = naming.event_type(&suffix(&entry.kind, &payload));
+        let event_type = naming.event_type(&suffix_of(entry)?);
         let mut attributes = attributes(entry, entry.id, &event_type, naming);
         attributes.push(("sequence", format!("{:020}", entry.event_seq)));
         attributes.extend(origin(entry));
         Ok(CloudEvent {
             instance: entry.instance,
-            data: data(entry, public_view(&entry.kind, payload)),
+            data: data(entry, &public_view(&entry.kind, &entry.payload)?)?,
             attributes,
         })
     }
@@ -171,11 +171,12 @@ impl CloudEvent {
         });
         let mut attributes = attributes(entry, notification.id, &event_type, naming);
         attributes.extend(origin(entry));
-        // Merged into nothing, so that members without a value are left out.
-        let about = Node::Null.merge(Json::of(&about).node());
+        let about = Json::of(&about);
+        let mut own = members(about.as_str()).expect("what was just written");
+        own.retain(|(_, value)| value != "null");
         CloudEvent {
             instance: entry.instance,
-            data: data(entry, about),
+            data: data(entry, &own).expect("what was just written"),
             attributes,
         }
     }
@@ -199,15 +200,16 @@ impl CloudEvent {
 
     /// The whole event as one JSON document.
     pub fn structured(&self) -> Json {
-        let texts = self.attributes.iter().map(|(name, value)| {
-            let value = Node::String(value.clone());
-            (*name, Json::from(&value))
-        });
-        let content_type = Json::from(&Node::String(DATA_CONTENT_TYPE.into()));
-        Json::object(texts.chain([
-            ("datacontenttype", content_type),
-            ("data", self.data.clone()),
-        ]))
+        let texts = self.attributes.iter();
+        let texts = texts.map(|(name, value)| (*name, Cow::Owned(Json::string(value))));
+        let content_type = Json::string(DATA_CONTENT_TYPE);
+        let rest = [
+            ("datacontenttype", Cow::Owned(content_type)),
+            ("data", Cow::Borrowed(self.data.as_str())),
+        ];
+        let mut members: Vec<(&str, Cow<'_, str>)> = texts.chain(rest).collect();
+        members.sort_unstable_by_key(|(name, _)| *name);
+        Json::of_members(members.iter().map(|(name, value)| (*name, &**value)))
     }
 }
 
@@ -281,198 +283,51 @@ fn origin(entry: &PublicEntry) -> Vec<(&'static str, String)> {
     attributes
 }
 
-/// What an event says of itself, with what consumers would otherwise have to look up.
-fn data(entry: &PublicEntry, own: Node) -> Json {
+/// What an event says of itself, with what consumers would otherwise have to look up. The two are merged by name. Fails
+/// only on a damaged entry.
+fn data(entry: &PublicEntry, own: &[Member<'_>]) -> Result<Json, JsonError> {
+    let context = context(entry);
+    let mut all: Vec<(&str, Cow<'_, str>)> = Vec::with_capacity(own.len() + context.len());
+    let mut own = own.iter().peekable();
+    for (name, value) in &context {
+        while let Some((before, kept)) = own.next_if(|(held, _)| &**held < *name) {
+            all.push((before, Cow::Borrowed(kept)));
+        }
+        let value = match own.next_if(|(held, _)| held == name) {
+            None => Cow::Borrowed(value.as_str()),
+            // Both may be objects.
+            Some((_, held)) => {
+                let merged = Node::parse(held)?.merge(Node::parse(value)?);
+                Cow::Owned(merged.to_string())
+            }
+        };
+        all.push((*name, value));
+    }
+    all.extend(own.map(|(name, value)| (&**name, Cow::Borrowed(&**value))));
+    let all = all.iter().map(|(name, value)| (*name, &**value));
+    Ok(Json::of_members(all))
+}
+
+/// What consumers would have to look up, as canonical text, sorted by name.
+fn context(entry: &PublicEntry) -> Vec<(&'static str, String)> {
     let (definition, entity) = (&entry.definition, &entry.entity);
-    let mut context = vec![
-        ("instance", text(entry.instance.to_string())),
-        ("revision", number(entry.revision)),
+    let key = Json::string(&definition.key);
+    let (kind, id) = (Json::string(&entity.kind), Json::string(&entity.id));
+    let mut context = Vec::with_capacity(5);
+    if let Some(actor) = &entry.actor {
+        context.push(("actor", Json::string(actor)));
+    }
+    context.extend([
         (
             "definition",
-            object([
-                ("key", text(definition.key.clone())),
-                ("version", number(definition.version)),
-            ]),
+            format!(r#"{{"key":{key},"version":{}}}"#, definition.version),
         ),
-        (
-            "entity",
-            object([
-                ("type", text(entity.kind.clone())),
-                ("id", text(entity.id.clone())),
-            ]),
-        ),
-    ];
-    if let Some(actor) = &entry.actor {
-        context.push(("actor", text(actor.clone())));
-    }
-    Json::from(&own.merge(object(context)))
-}
-
-fn text(text: String) -> Node {
-    Node::String(text)
-}
-
-fn number(number: u32) -> Node {
-    Node::Number(number.to_string())
-}
-
-fn object(members: impl IntoIterator<Item = (&'static str, Node)>) -> Node {
-    let named = |(name, value): (&str, _)| (name.to_owned(), value);
-    Node::Object(members.into_iter().map(named).collect())
+        ("entity", format!(r#"{{"id":{id},"type":{kind}}}"#)),
+        ("instance", format!("\"{}\"", entry.instance)),
+        ("revision", entry.revision.to_string()),
+    ]);
+    context
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn entry(kind: &str, payload: &str) -> PublicEntry {
-        PublicEntry {
-            tenant: "acme & co".into(),
-            instance: InstanceId(Uuid::from_u128(1)),
-            id: Uuid::from_u128(2),
-            kind: kind.into(),
-            payload: payload.into(),
-            event_seq: 7,
-            occurred_at: "2026-01-02T03:04:05.000678Z".parse().expect("a timestamp"),
-            actor: Some("ada".into()),
-            definition: VersionRef {
-                key: "approval".into(),
-                version: 3,
-            },
-            entity: Entity {
-                kind: "invoice".into(),
-                id: "i-1".into(),
-            },
-            traceparent: Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into()),
-            revision: 4,
-        }
-    }
-
-    fn event(entry: &PublicEntry) -> CloudEvent {
-        CloudEvent::of(entry, &Naming::default()).expect("a sound payload")
-    }
-
-    #[test]
-    fn structured_mode_is_one_document_with_all_attributes() {
-        let claimed = entry(
-            "TASK_CLAIMED",
-            r#"{"type":"TASK_CLAIMED","task":"t","state":"s","owner":"ada"}"#,
-        );
-        let expected = json!({
-            "specversion": "1.0",
-            "id": "00000000-0000-0000-0000-000000000002",
-            "source": "/acme%20%26%20co/instances/00000000-0000-0000-0000-000000000001",
-            "type": "dev.wrkflw.task.claimed",
-            "subject": "00000000-0000-0000-0000-000000000001",
-            "time": "2026-01-02T03:04:05.000678Z",
-            "datacontenttype": "application/json",
-            "dataschema": "http://localhost:8080/schemas/dev.wrkflw.task.claimed.json",
-            "partitionkey": "00000000-0000-0000-0000-000000000001",
-            "sequence": "00000000000000000007",
-            "authtype": "user",
-            "authid": "ada",
-            "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-            "data": {
-                "task": "t", "state": "s", "owner": "ada", "actor": "ada", "revision": 4,
-                "instance": "00000000-0000-0000-0000-000000000001",
-                "definition": {"key": "approval", "version": 3},
-                "entity": {"type": "invoice", "id": "i-1"},
-            },
-        });
-        assert_eq!(event(&claimed).structured().value(), expected);
-    }
-
-    #[test]
-    fn binary_mode_has_a_header_for_each_attribute_and_none_for_the_content_type() {
-        let mut completed = entry(
-            "FLOW_COMPLETED",
-            r#"{"type":"FLOW_COMPLETED","outcome":"APPROVED"}"#,
-        );
-        completed.actor = None;
-        completed.traceparent = None;
-        let event = event(&completed);
-        let headers: Vec<(String, &str)> = event.binary_headers().collect();
-        let names: Vec<&str> = headers.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(
-            names,
-            [
-                "content-type",
-                "ce_specversion",
-                "ce_id",
-                "ce_source",
-                "ce_type",
-                "ce_subject",
-                "ce_time",
-                "ce_dataschema",
-                "ce_partitionkey",
-                "ce_sequence",
-                "ce_authtype",
-            ]
-        );
-        assert_eq!(headers[0].1, "application/json");
-        assert_eq!(event.attribute("authtype"), Some("system"));
-    }
-
-    #[test]
-    fn a_flows_own_event_is_named_by_it_and_keeps_its_data_to_the_letter() {
-        let custom = entry(
-            CUSTOM,
-            r#"{"type":"CUSTOM","name":"stamped","data":{"sum":1e2}}"#,
-        );
-        let event = event(&custom);
-        assert_eq!(event.attribute("type"), Some("dev.wrkflw.custom.stamped"));
-        assert!(
-            event.data.as_str().contains(r#""data":{"sum":1e2}"#),
-            "{}",
-            event.data
-        );
-    }
-
-    #[test]
-    fn what_is_confidential_stays_behind() {
-        let decided = entry(
-            "DECISION_RECORDED",
-            r#"{"type":"DECISION_RECORDED","task":"t","input":{"salary":1},"outcome":"APPROVE"}"#,
-        );
-        assert!(!event(&decided).structured().as_str().contains("salary"));
-        let started = entry(
-            "FLOW_STARTED",
-            r#"{"type":"FLOW_STARTED","data":{"salary":1}}"#,
-        );
-        assert!(!event(&started).structured().as_str().contains("salary"));
-    }
-
-    #[test]
-    fn a_notification_is_an_event_that_its_schema_describes() {
-        let created = entry(
-            "TASK_CREATED",
-            r#"{"state":"00000000-0000-0000-0000-000000000007","task":{"candidates":[{"id":"ben","type":"user"}]}}"#,
-        );
-        let told = crate::domain::notification::of(&created, &[]).expect("a sound payload");
-        let event = CloudEvent::telling(&told[0], &created, &Naming::default());
-        let structured = event.structured().value();
-        assert_eq!(structured["type"], "dev.wrkflw.notification.assigned");
-        assert_eq!(structured["id"], told[0].id.to_string());
-        assert_eq!(event.attribute("sequence"), None);
-        assert_eq!(structured["data"].get("task"), None);
-        assert_eq!(
-            structured["data"]["recipient"],
-            json!({"type": "user", "id": "ben"})
-        );
-        let schema =
-            crate::domain::notification::schema("notification.assigned").expect("a schema");
-        assert!(
-            jsonschema::is_valid(&schema, &structured["data"]),
-            "{structured}"
-        );
-        assert_eq!(
-            crate::domain::notification::schema("notification.other"),
-            None
-        );
-    }
-
-    #[test]
-    fn a_damaged_payload_is_an_error_and_no_panic() {
-        assert!(CloudEvent::of(&entry("TASK_CLAIMED", "{"), &Naming::default()).is_err());
-    }
-}
+mod tests;

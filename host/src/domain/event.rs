@@ -4,6 +4,7 @@ pub(super) mod stored;
 
 use serde::{Deserialize, Serialize};
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -12,7 +13,7 @@ use super::actor::Actor;
 use super::answer::{Attribute, OverdueAction, Principal};
 use super::ids::{DeadlineId, InstanceId, StateId, TaskId, VersionRef};
 use super::instance::{Entity, OpenDeadline, StateInstance, Task};
-use super::json::{Json, Node};
+use super::json::{Json, JsonError, Member, members};
 
 /// One fact. Its JSON is the payload of an audit entry.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -334,34 +335,39 @@ impl Event {
             _ => None,
         }
     }
-
-    /// What consumers are told: [`public_view`] of this event's payload.
-    pub fn public_data(&self) -> Json {
-        Json::from(&public_view(self.kind(), Json::of(self).node()))
-    }
 }
 
 /// The payload of an entry without the instance's data and the decider's input, which may be large or
 /// confidential and are read over HTTP by those who may. It works on the stored text, so that numbers stay as
 /// they were written and an older host still publishes what a newer one recorded.
-pub fn public_view(kind: &str, payload: Node) -> Node {
-    let mut payload = payload;
-    if let Node::Object(members) = &mut payload {
-        members.remove("type");
-        if kind != CUSTOM {
-            members.remove("data");
-            members.remove("input");
-            members.remove("sender");
-        }
-        if let Some(Node::Object(task)) = members.get_mut("task") {
-            task.remove("form");
-        }
-        // Children start with data of their own.
-        if let Some(Node::Object(state)) = members.get_mut("state") {
-            state.remove("children");
+pub fn public_view<'a>(kind: &str, payload: &'a str) -> Result<Vec<Member<'a>>, JsonError> {
+    let mut members = members(payload)?;
+    members.retain(|(name, _)| match &**name {
+        "type" => false,
+        "data" | "input" | "sender" => kind == CUSTOM,
+        _ => true,
+    });
+    for (name, value) in &mut members {
+        match &**name {
+            "task" => leave_out(value, "form")?,
+            // Children start with data of their own.
+            "state" => leave_out(value, "children")?,
+            _ => {}
         }
     }
-    payload
+    Ok(members)
+}
+
+/// Takes the member of this name from an object.
+fn leave_out(object: &mut Cow<'_, str>, name: &str) -> Result<(), JsonError> {
+    if !object.starts_with('{') || !object.contains(name) {
+        return Ok(());
+    }
+    let all = members(object)?;
+    let others = all.iter().filter(|(held, _)| held != name);
+    let rest = Json::of_members(others.map(|(name, value)| (&**name, &**value)));
+    *object = Cow::Owned(rest.to_string());
+    Ok(())
 }
 
 /// The audit type of events that flows publish themselves.

@@ -6,15 +6,19 @@
 //! would refuse (NUL, lone surrogates, a member named twice) is refused here, by its pointer.
 
 mod canonical;
+mod members;
 mod node;
 mod parse;
 mod reader;
+mod writer;
 
 use std::collections::BTreeMap;
 use std::fmt;
 
+use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+pub use members::{Member, members};
 pub use node::Node;
 
 /// How deep arrays and objects may nest in what comes from outside.
@@ -22,6 +26,9 @@ pub const DEPTH_MAX: usize = 64;
 /// How deep they may nest once the host has put its own around such a document, as payloads and evidence do. Other
 /// readers stop at 128.
 const COMPOSED_DEPTH_MAX: usize = DEPTH_MAX + 32;
+/// The struct as which `serde_json` takes text that is JSON already: what its `RawValue` says of itself, which can be made
+/// of a text only by reading it once more.
+const RAW: &str = "$serde_json::private::RawValue";
 
 /// A JSON text in canonical form.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -60,8 +67,8 @@ impl Json {
     /// Any serialisable value whose members the caller keeps within what [`Json::parse`] accepts, with no more than a few
     /// levels of the host's own around them.
     pub fn of(value: &impl Serialize) -> Json {
-        let text = serde_json::to_string(value).expect("our own types serialise");
-        Json::stored(&text).expect("serialised JSON is well formed")
+        let text = writer::write(value).expect("our own types have a canonical form");
+        Json(text.into())
     }
 
     /// An object of these members; of two with one name the later.
@@ -121,9 +128,9 @@ impl fmt::Debug for Json {
 
 impl Serialize for Json {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serde_json::from_str::<&serde_json::value::RawValue>(&self.0)
-            .expect("canonical text parses")
-            .serialize(serializer)
+        let mut raw = serializer.serialize_struct(RAW, 1)?;
+        raw.serialize_field(RAW, &*self.0)?;
+        raw.end()
     }
 }
 
@@ -135,7 +142,7 @@ impl<'de> Deserialize<'de> for Json {
 }
 
 #[cfg(test)]
-mod tests {
+pub(in crate::domain) mod tests {
     use proptest::prelude::*;
 
     use super::*;
@@ -235,7 +242,7 @@ mod tests {
         assert_eq!(merged("[1]", r#"{"a":{"b":null}}"#), r#"{"a":{}}"#);
     }
 
-    fn any_json() -> impl Strategy<Value = serde_json::Value> {
+    pub(in crate::domain) fn any_json() -> impl Strategy<Value = serde_json::Value> {
         let leaf = prop_oneof![
             Just(serde_json::Value::Null),
             any::<bool>().prop_map(Into::into),
@@ -271,6 +278,24 @@ mod tests {
                 (Err(_), Err(_)) => {}
                 (json, tree) => prop_assert!(false, "{json:?} {tree:?} of {text}"),
             }
+        }
+
+        #[test]
+        fn members_make_the_object_again(value in any_json(), pretty in any::<bool>()) {
+            let text = if pretty {
+                serde_json::to_string_pretty(&value).expect("serialises")
+            } else {
+                Json::of(&value).to_string()
+            };
+            let members = members(&text).expect("an object or another value");
+            let again = Json::of_members(members.iter().map(|(name, value)| (&**name, &**value)));
+            let object = if value.is_object() { Json::of(&value) } else { Json::empty() };
+            prop_assert_eq!(again, object);
+        }
+
+        #[test]
+        fn members_are_refused_where_the_text_is(text in "[\\{}\\[\\]a\":,1 ]{0,12}") {
+            prop_assert_eq!(members(&text).is_ok(), Json::parse(&text).is_ok());
         }
 
         #[test]

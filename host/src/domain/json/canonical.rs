@@ -25,7 +25,7 @@ struct Member<'a> {
     written: Range<usize>,
 }
 
-fn value(reader: &mut Reader<'_>, out: &mut String) -> Result<(), JsonError> {
+pub(super) fn value(reader: &mut Reader<'_>, out: &mut String) -> Result<(), JsonError> {
     match reader.next() {
         Some(b'{') => object(reader, out),
         Some(b'[') => array(reader, out),

@@ -92,9 +92,13 @@ impl Node {
 /// Writes `text` as a JSON string in its one spelling.
 pub(super) fn write_string(out: &mut impl Write, text: &str) -> fmt::Result {
     out.write_char('"')?;
+    if is_plain(text) {
+        out.write_str(text)?;
+        return out.write_char('"');
+    }
     let mut plain = 0;
     for (at, byte) in text.bytes().enumerate() {
-        if byte != b'"' && byte != b'\\' && byte >= b' ' {
+        if !is_special(byte) {
             continue;
         }
         out.write_str(&text[plain..at])?;
@@ -110,4 +114,15 @@ pub(super) fn write_string(out: &mut impl Write, text: &str) -> fmt::Result {
     }
     out.write_str(&text[plain..])?;
     out.write_char('"')
+}
+
+/// Whether a string of this text is written without any escape. Looks at every byte, many at a time.
+pub(super) fn is_plain(text: &str) -> bool {
+    !text
+        .bytes()
+        .fold(false, |found, byte| found | is_special(byte))
+}
+
+fn is_special(byte: u8) -> bool {
+    matches!(byte, b'"' | b'\\' | 0..b' ')
 }

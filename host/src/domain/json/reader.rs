@@ -52,6 +52,16 @@ impl<'a> Reader<'a> {
         self.peek()
     }
 
+    /// The text from `start` to where the reader is.
+    pub(super) fn since(&self, start: usize) -> &'a str {
+        &self.text[start..self.at]
+    }
+
+    /// Where the reader is.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
     /// Refuses anything that follows.
     pub(super) fn end(&mut self) -> Result<(), JsonError> {
         match self.next() {

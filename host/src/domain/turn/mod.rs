@@ -33,7 +33,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::actor::Actor;
-use super::apply::{Stamp, apply};
+use super::apply::{Stamp, apply_to};
 use super::command::Command;
 use super::event::Event;
 use super::graph::{State, StateKind};
@@ -416,8 +416,7 @@ impl<'a> Turn<'a> {
             at: self.context.now,
             actor: self.context.by(),
         };
-        let folded = apply(Some(self.instance.clone()), &event, stamp);
-        self.instance = folded.expect("a turn emits what can happen");
+        apply_to(&mut self.instance, &event, stamp).expect("a turn emits what can happen");
         self.doubt_after(&event);
         self.events.push(event);
     }

@@ -256,20 +256,19 @@ fn filled<T: serde::Serialize>(items: &[T]) -> Option<String> {
 
 /// An array inside an array does not travel; its text does.
 pub(in crate::store) fn array(items: &[impl ToString]) -> String {
-    let quoted = |item: &dyn ToString| {
-        format!(
-            "\"{}\"",
-            item.to_string().replace('\\', "\\\\").replace('"', "\\\"")
-        )
-    };
-    format!(
-        "{{{}}}",
-        items
-            .iter()
-            .map(|item| quoted(item))
-            .collect::<Vec<_>>()
-            .join(",")
-    )
+    let mut text = String::from("{");
+    for (index, item) in items.iter().enumerate() {
+        text.push_str(if index > 0 { ",\"" } else { "\"" });
+        for letter in item.to_string().chars() {
+            if matches!(letter, '"' | '\\') {
+                text.push('\\');
+            }
+            text.push(letter);
+        }
+        text.push('"');
+    }
+    text.push('}');
+    text
 }
 
 #[cfg(test)]

@@ -72,13 +72,37 @@ impl Rows {
 
 /// Whether more has changed than what leaving changes. Tasks have rows of their own.
 fn differ(before: &StateInstance, after: &StateInstance) -> bool {
-    let bare = |stay: &StateInstance| StateInstance {
-        tasks: Vec::new(),
-        deadlines: Vec::new(),
-        unassignable_since: None,
-        ..stay.clone()
-    };
-    bare(before) != bare(after)
+    lasting(before) != lasting(after)
+}
+
+/// What leaving does not change, in pieces that can be compared.
+fn lasting(stay: &StateInstance) -> impl PartialEq {
+    let StateInstance {
+        id,
+        name,
+        entered_at,
+        due_at,
+        predecessors,
+        entered_by,
+        caller,
+        needed,
+        exclude,
+        fallback,
+        priority,
+        tasks: _,
+        forks,
+        choices,
+        deadlines: _,
+        correlation,
+        keep_early,
+        children,
+        unassignable_since: _,
+    } = stay;
+    (
+        (id, name, entered_at, due_at, predecessors),
+        (entered_by, caller, needed, exclude, fallback, priority),
+        (forks, choices, correlation, keep_early, children),
+    )
 }
 
 impl Stays {
