@@ -86,7 +86,8 @@ impl<W: Work> Combiner<W> {
         }
     }
 
-    /// Takes the item on and waits until `told` hears of its end; what the item carries tells it.
+    /// Takes the item on and waits until `told` hears of its end; what the item carries tells it. Whoever begins this
+    /// sees it through or drops it: others wait meanwhile for the work that it may have in hand.
     pub(super) async fn carry<T>(
         &self,
         item: W::Item,
