@@ -2,13 +2,22 @@
 //!
 //! Nobody waits for company. An item that finds a worker free begins at once, alone; the more there is to do, the
 //! more travels in one round. A queue that is full refuses at once. The work goes on when its caller goes away.
+//!
+//! A caller who finds a worker free lends its own task to the work until its item is done: a hop to another task and
+//! back costs a lone caller more than the round. What is left to do then, or when the caller goes away, is a task's.
 
 use std::collections::VecDeque;
+use std::future::poll_fn;
 use std::panic::AssertUnwindSafe;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use futures_util::FutureExt as _;
+use metrics::{Gauge, Histogram};
+use tokio::runtime::Handle;
+use tokio::sync::oneshot;
 use tokio_util::task::TaskTracker;
 
 /// What is done, and with how many at a time.
@@ -50,6 +59,7 @@ pub(super) struct Combiner<W: Work> {
 struct Parts<W: Work> {
     work: W,
     bounds: Bounds,
+    measures: Measures,
     line: Mutex<Line<W::Item>>,
 }
 
@@ -69,21 +79,36 @@ impl<W: Work> Combiner<W> {
             parts: Arc::new(Parts {
                 work,
                 bounds,
+                measures: Measures::of(W::NAME),
                 line: Mutex::new(line),
             }),
             tasks,
         }
     }
 
-    /// Takes the item on. Whoever waits for it learns of its end by what the item carries.
-    pub(super) fn submit(&self, item: W::Item) -> Result<(), Full> {
+    /// Takes the item on and waits until `told` hears of its end; what the item carries tells it. Whoever begins this
+    /// sees it through or drops it: others wait meanwhile for the work that it may have in hand.
+    pub(super) async fn carry<T>(
+        &self,
+        item: W::Item,
+        mut told: oneshot::Receiver<T>,
+    ) -> Result<Result<T, oneshot::error::RecvError>, Full> {
+        let mut hand = self.enter(item)?;
+        let done = poll_fn(|context| {
+            hand.poll(context);
+            Pin::new(&mut told).poll(context)
+        });
+        Ok(done.await)
+    }
+
+    /// Puts the item in line, with the work if there is a worker free for it.
+    fn enter(&self, item: W::Item) -> Result<Hand, Full> {
         let mut line = self.parts.line();
         if line.waiting.len() >= self.parts.bounds.waiting {
             return Err(Full);
         }
         line.waiting.push_back((item, Instant::now()));
-        self.see_to(line);
-        Ok(())
+        Ok(self.see_to(line))
     }
 
     /// Takes on what another queue had a place for already: no more than the rounds of its workers.
@@ -91,15 +116,50 @@ impl<W: Work> Combiner<W> {
         for item in items {
             let mut line = self.parts.line();
             line.waiting.push_back((item, Instant::now()));
-            self.see_to(line);
+            // A task takes it over at once.
+            drop(self.see_to(line));
         }
     }
 
-    fn see_to(&self, mut line: MutexGuard<'_, Line<W::Item>>) {
+    fn see_to(&self, mut line: MutexGuard<'_, Line<W::Item>>) -> Hand {
+        let mut hand = Hand {
+            work: None,
+            tasks: self.tasks.clone(),
+        };
         if line.busy < self.parts.bounds.workers {
             line.busy += 1;
             drop(line);
-            self.tasks.spawn(self.parts.clone().work());
+            // Counted from here on, whoever carries it on.
+            let work = self.tasks.track_future(self.parts.clone().work());
+            hand.work = Some(Box::pin(work));
+        }
+        hand
+    }
+}
+
+/// A caller's part in the work, if it has any. Whoever drops it leaves the rest to a task.
+struct Hand {
+    work: Option<Pin<Box<dyn Future<Output = ()> + Send>>>,
+    tasks: TaskTracker,
+}
+
+impl Hand {
+    fn poll(&mut self, context: &mut Context<'_>) {
+        if let Some(work) = &mut self.work
+            && let Poll::Ready(()) = work.as_mut().poll(context)
+        {
+            self.work = None;
+        }
+    }
+}
+
+impl Drop for Hand {
+    fn drop(&mut self) {
+        // Without a runtime the process is over.
+        if let Some(work) = self.work.take()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            self.tasks.spawn_on(work, &runtime);
         }
     }
 }
@@ -144,7 +204,7 @@ impl<W: Work> Parts<W> {
                 }
                 (items, oldest, line.waiting.len())
             };
-            measure::<W>(items.len(), oldest, left);
+            self.measures.note(items.len(), oldest, left);
             let carried_out = AssertUnwindSafe(self.work.carry_out(items)).catch_unwind();
             if carried_out.await.is_err() {
                 tracing::error!(work = W::NAME, "a round panicked; its callers are told so");
@@ -153,16 +213,32 @@ impl<W: Work> Parts<W> {
     }
 }
 
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "far below the limit of a double"
-)]
-fn measure<W: Work>(together: usize, oldest: Option<Instant>, left: usize) {
-    metrics::histogram!("wrkflw_round_items", "work" => W::NAME).record(together as f64);
-    metrics::gauge!("wrkflw_round_waiting", "work" => W::NAME).set(left as f64);
-    if let Some(oldest) = oldest {
-        metrics::histogram!("wrkflw_round_wait_seconds", "work" => W::NAME)
-            .record(oldest.elapsed().as_secs_f64());
+/// What is measured of one kind of work.
+struct Measures {
+    items: Histogram,
+    waiting: Gauge,
+    wait: Histogram,
+}
+
+impl Measures {
+    fn of(work: &'static str) -> Measures {
+        Measures {
+            items: metrics::histogram!("wrkflw_round_items", "work" => work),
+            waiting: metrics::gauge!("wrkflw_round_waiting", "work" => work),
+            wait: metrics::histogram!("wrkflw_round_wait_seconds", "work" => work),
+        }
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "far below the limit of a double"
+    )]
+    fn note(&self, together: usize, oldest: Option<Instant>, left: usize) {
+        self.items.record(together as f64);
+        self.waiting.set(left as f64);
+        if let Some(oldest) = oldest {
+            self.wait.record(oldest.elapsed().as_secs_f64());
+        }
     }
 }
 

@@ -35,8 +35,8 @@ impl Loader {
 
     pub(super) async fn load(&self, wanted: Wanted) -> Result<Result<Loaded, StoreError>, Full> {
         let (told, loaded) = oneshot::channel();
-        self.0.submit(Caller { wanted, told })?;
-        Ok(loaded.await.unwrap_or_else(|_| Err(StoreError::Lost)))
+        let loaded = self.0.carry(Caller { wanted, told }, loaded).await?;
+        Ok(loaded.unwrap_or_else(|_| Err(StoreError::Lost)))
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 
@@ -16,6 +17,9 @@ use crate::store::rechecks::{Concerned, Mark, Recheck};
 /// What metrics call it.
 const KIND: &str = "recheck";
 
+/// How often the row is held anew while a lease lasts.
+const HOLDS_PER_LEASE: u32 = 4;
+
 /// Rows looked at between two notes of how far the work has come.
 const PAGE_ROWS: i64 = 100;
 
@@ -25,6 +29,8 @@ struct Walk {
     /// The first page with an instance that could not be looked at, and why. The row keeps this place while the walk
     /// goes on, so that one instance neither keeps the others waiting nor is forgotten.
     failed: Option<(Mark, String)>,
+    /// When the row was last held for a lease.
+    held_at: Timestamp,
     /// It began, at the beginning, after all commands had ended that did not know of the change.
     is_last: bool,
 }
@@ -34,6 +40,11 @@ impl Walk {
     fn kept(&self) -> Mark {
         let failed = self.failed.as_ref().map(|(mark, _)| *mark);
         failed.unwrap_or(self.recheck.mark)
+    }
+
+    /// How long ago the row was held, on a clock that may have been set back.
+    fn held_for(&self, now: Timestamp) -> Duration {
+        now.duration_since(self.held_at).unsigned_abs()
     }
 }
 
@@ -45,6 +56,7 @@ impl Hands {
             is_last: recheck.mark == Mark::BEGINNING && self.clock.now() >= known,
             recheck,
             failed: None,
+            held_at: self.clock.now(),
         };
         loop {
             match self.page(&mut walk).await {
@@ -75,15 +87,18 @@ impl Hands {
                 let error = format!("instance {instance}: {error}");
                 walk.failed.get_or_insert((walk.recheck.mark, error));
             }
-            // A page may take longer than a lease.
-            if !self.keep(walk, self.lease_end(self.clock.now())).await? {
+            // A page may take longer than a lease; to write that down after each instance would cost more than to
+            // look at it.
+            if walk.held_for(self.clock.now()) >= self.lease / HOLDS_PER_LEASE
+                && !self.hold(walk).await?
+            {
                 return Ok(ControlFlow::Break(()));
             }
         }
         match (next, &walk.failed) {
             (Some(next), _) => {
                 walk.recheck.mark = next;
-                let is_ours = self.keep(walk, self.lease_end(self.clock.now())).await?;
+                let is_ours = self.hold(walk).await?;
                 Ok(if is_ours {
                     ControlFlow::Continue(())
                 } else {
@@ -111,6 +126,13 @@ impl Hands {
         walk.recheck.mark = Mark::BEGINNING;
         let known = later(walk.recheck.due_at, self.patience);
         self.keep(walk, known.max(self.clock.now())).await.map(drop)
+    }
+
+    /// Notes how far the work has come, and keeps the row in hand.
+    async fn hold(&self, walk: &mut Walk) -> Result<bool, StoreError> {
+        let now = self.clock.now();
+        walk.held_at = now;
+        self.keep(walk, self.lease_end(now)).await
     }
 
     /// Notes how far the work has come; false when another host has it by now.

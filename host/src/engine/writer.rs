@@ -149,12 +149,9 @@ impl Writer {
     ) -> Result<Result<Verdict, StoreError>, Full> {
         let (told, verdict) = oneshot::channel();
         let member = Member { change, told };
-        if alone {
-            self.alone.submit(member)?;
-        } else {
-            self.together.submit(member)?;
-        }
-        Ok(verdict.await.unwrap_or_else(|_| Err(StoreError::Lost)))
+        let combiner = if alone { &*self.alone } else { &self.together };
+        let verdict = combiner.carry(member, verdict).await?;
+        Ok(verdict.unwrap_or_else(|_| Err(StoreError::Lost)))
     }
 }
 

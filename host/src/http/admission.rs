@@ -7,8 +7,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use axum::extract::{Request, State};
-use axum::middleware::Next;
+use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio_util::task::TaskTracker;
@@ -138,9 +137,13 @@ impl Admission {
 }
 
 /// Lets a request in, or refuses it.
-pub(super) async fn admit(State(app): State<App>, request: Request, next: Next) -> Response {
+pub(super) async fn admit<F: Future<Output = Response>>(
+    app: &App,
+    request: Request,
+    next: impl FnOnce(Request) -> F,
+) -> Response {
     if OPERATIONAL.contains(&request.uri().path()) {
-        return next.run(request).await;
+        return next(request).await;
     }
     let admission = &app.admission;
     // Counted before it is looked whether the host stops: a shutdown sees it, or it sees the shutdown.
@@ -160,7 +163,7 @@ pub(super) async fn admit(State(app): State<App>, request: Request, next: Next) 
         }
     };
     let writes = !request.method().is_safe();
-    let response = next.run(request).await;
+    let response = next(request).await;
     if writes && response.status().is_success() {
         admission.forget();
     }

@@ -4,6 +4,7 @@
 //! follows from the key, never from the token alone. Nothing is looked up here: groups and permissions are the
 //! directory's. Start at [`Authenticator::authenticate`].
 
+mod accepted;
 mod claims;
 mod error;
 mod jwks;
@@ -14,7 +15,7 @@ mod tests;
 
 use std::sync::Arc;
 
-use jsonwebtoken::{Header, Validation};
+use jsonwebtoken::{Algorithm, Header, Validation};
 use serde_json::{Map, Value};
 
 pub use claims::{Claims, ROLE_CHARS_MAX, ROLES_MAX, SUBJECT_CHARS_MAX, TENANT_CHARS_MAX};
@@ -23,6 +24,7 @@ pub(in crate::http) use settings::checked_secret;
 pub use settings::{AuthSettings, KeyAges, LEEWAY_MAX, SECRET_BYTES_MIN, Secret};
 
 use crate::clock::Clock;
+use accepted::{Accepted, Memory};
 use jwks::Jwks;
 use keys::{Key, KeySet};
 use settings::KeySource;
@@ -35,6 +37,7 @@ pub struct Authenticator {
     settings: AuthSettings,
     keys: Keys,
     clock: Clock,
+    memory: Memory,
 }
 
 enum Keys {
@@ -55,6 +58,7 @@ impl Authenticator {
             settings,
             keys,
             clock,
+            memory: Memory::new(),
         })
     }
 
@@ -74,25 +78,43 @@ impl Authenticator {
     /// Checks the value of an `Authorization` header.
     pub async fn authenticate(&self, authorization: Option<&str>) -> Result<Claims, AuthError> {
         let token = bearer(authorization)?;
+        let name = Memory::name(token);
+        if let Some(known) = self.memory.find(&name).await {
+            let key = self.key(known.key_id.as_deref(), known.algorithm).await?;
+            if Arc::ptr_eq(&key, &known.key) {
+                let now = self.clock.now();
+                known.validity.check(self.settings.leeway, now)?;
+                return Ok(known.claims.clone());
+            }
+        }
         let header = jsonwebtoken::decode_header(token).map_err(|_| AuthError::Malformed)?;
         // Extensions that the issuer calls critical must not be passed over, and none is known here.
         if header.crit.is_some() {
             return Err(AuthError::Malformed);
         }
-        let key = self.key(&header).await?;
+        let key = self.key(header.kid.as_deref(), header.alg).await?;
         let content = verified(token, &header, &key)?;
-        Claims::read(&content, &self.settings, self.clock.now())
+        let (claims, validity) = Claims::read(&content, &self.settings, self.clock.now())?;
+        let accepted = Accepted {
+            key_id: header.kid,
+            algorithm: header.alg,
+            key,
+            validity,
+            claims: claims.clone(),
+        };
+        self.memory.keep(name, accepted).await;
+        Ok(claims)
     }
 
-    async fn key(&self, header: &Header) -> Result<Arc<Key>, AuthError> {
+    async fn key(&self, id: Option<&str>, algorithm: Algorithm) -> Result<Arc<Key>, AuthError> {
         match &self.keys {
-            Keys::Secret(key) if key.permits(header.alg) => Ok(Arc::clone(key)),
+            Keys::Secret(key) if key.permits(algorithm) => Ok(Arc::clone(key)),
             Keys::Secret(_) => Err(AuthError::Untrusted),
             Keys::Set(set) => {
-                let key = set.find(header.kid.as_deref(), header.alg);
+                let key = set.find(id, algorithm);
                 key.map(Arc::clone).ok_or(AuthError::Untrusted)
             }
-            Keys::Url(jwks) => jwks.key(header.kid.as_deref(), header.alg).await,
+            Keys::Url(jwks) => jwks.key(id, algorithm).await,
         }
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use axum::extract::{FromRef, State};
 use axum::http::{StatusCode, header};
+use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Router, middleware};
@@ -50,7 +51,9 @@ pub fn operational(operation: Operation) -> Router {
         .route("/readyz", get(ready))
         .route("/metrics", get(metrics))
         .fallback(|| async { Problem::new("not_found", "this host serves no API: see its roles") })
-        .layer(middleware::from_fn(layers::surround))
+        .layer(middleware::from_fn(|request, next: Next| {
+            layers::surround(request, |request| next.run(request))
+        }))
         .with_state(operation)
 }
 

@@ -17,7 +17,11 @@ const HEADER_BYTES_MAX: usize = 16 * 1024;
 /// The longest request id that is taken over from a caller.
 const REQUEST_ID_CHARS_MAX: usize = 128;
 
-pub(super) async fn surround(mut request: Request, next: Next) -> Response {
+/// Gives a request its id and its trace, and problems their body.
+pub(super) async fn surround<F: Future<Output = Response>>(
+    mut request: Request,
+    next: impl FnOnce(Request) -> F,
+) -> Response {
     let headers = request.headers();
     let request_id = request_id(headers);
     let path = request.uri().path().to_owned();
@@ -42,7 +46,7 @@ pub(super) async fn surround(mut request: Request, next: Next) -> Response {
         )
         .into_response()
     } else {
-        next.run(request).await
+        next(request).await
     };
     let mut response = described(response, &path, &request_id);
     if let Ok(value) = HeaderValue::from_str(&request_id) {

@@ -16,6 +16,7 @@ mod dead_letters;
 mod definitions;
 mod directory;
 mod docs;
+mod edge;
 mod entities;
 mod events;
 pub mod extract;
@@ -40,6 +41,7 @@ mod tasks;
 pub mod token;
 pub mod views;
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use axum::extract::DefaultBodyLimit;
@@ -55,6 +57,7 @@ use utoipa_axum::routes;
 
 use self::admission::Admission;
 use self::auth::Authenticator;
+use self::edge::Edge;
 use self::pace::Pace;
 use self::problem::Problem;
 use crate::domain::cloudevent::Naming;
@@ -67,7 +70,11 @@ const TENANTS_MAX: u64 = 10_000;
 
 /// What handlers share. Cheap to clone.
 #[derive(Clone)]
-pub struct App {
+pub struct App(Arc<Shared>);
+
+/// The parts of an [`App`].
+#[derive(Clone)]
+pub struct Shared {
     pub engine: Engine,
     pub auth: Arc<Authenticator>,
     /// Names of events, as on Kafka.
@@ -91,6 +98,14 @@ pub struct App {
     tenants: Cache<String, TenantId>,
 }
 
+impl Deref for App {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
 impl App {
     pub fn new(
         engine: Engine,
@@ -101,7 +116,7 @@ impl App {
         cancel: CancellationToken,
     ) -> App {
         let (tracker, tenants) = (TaskTracker::new(), Cache::new(TENANTS_MAX));
-        App {
+        App(Arc::new(Shared {
             engine,
             auth,
             naming,
@@ -114,31 +129,36 @@ impl App {
             admission: Admission::default(),
             tracker,
             tenants,
-        }
+        }))
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Shared)) -> App {
+        change(Arc::make_mut(&mut self.0));
+        self
     }
 
     /// Lets webhooks lead so far; to public addresses alone by default.
     #[must_use]
     pub fn reaching(self, reach: Reach) -> App {
-        App { reach, ..self }
+        self.with(|app| app.reach = reach)
     }
 
     /// Gives the bodies of requests so much time.
     #[must_use]
     pub fn paced(self, pace: Pace) -> App {
-        App { pace, ..self }
+        self.with(|app| app.pace = pace)
     }
 
     /// Bounds the requests in hand otherwise than by default.
     #[must_use]
     pub fn admitting(self, admission: Admission) -> App {
-        App { admission, ..self }
+        self.with(|app| app.admission = admission)
     }
 
     /// Tells of the coming shutdown earlier than it begins.
     #[must_use]
     pub fn draining(self, draining: CancellationToken) -> App {
-        App { draining, ..self }
+        self.with(|app| app.draining = draining)
     }
 
     /// Who a bearer token stands for.
@@ -179,28 +199,20 @@ impl App {
 pub fn router(app: App) -> Router {
     let (api, document) = routes().split_for_parts();
     let document: Arc<str> = openapi::text(document).into();
-    api.route(
-        "/openapi.json",
-        get(move || async move { json(document.to_string()) }),
-    )
-    .route("/asyncapi.json", get(openapi::asyncapi))
-    .route("/schemas/{file}", get(openapi::event_schema))
-    .merge(docs::routes())
-    .fallback(|| async { Problem::new("not_found", "there is nothing at this path") })
-    .method_not_allowed_fallback(|| async {
-        Problem::new("method_not_allowed", "see /docs for what this path takes")
-    })
-    .layer(DefaultBodyLimit::max(extract::BODY_BYTES_MAX))
-    .layer(middleware::from_fn_with_state(app.clone(), pace::keep))
-    .layer(tower_http::catch_panic::CatchPanicLayer::custom(
-        layers::panicked,
-    ))
-    .layer(middleware::from_fn_with_state(
-        app.clone(),
-        admission::admit,
-    ))
-    .layer(middleware::from_fn(layers::surround))
-    .with_state(app)
+    let routes = api
+        .route(
+            "/openapi.json",
+            get(move || async move { json(document.to_string()) }),
+        )
+        .route("/asyncapi.json", get(openapi::asyncapi))
+        .route("/schemas/{file}", get(openapi::event_schema))
+        .merge(docs::routes())
+        .fallback(|| async { Problem::new("not_found", "there is nothing at this path") })
+        .method_not_allowed_fallback(|| async {
+            Problem::new("method_not_allowed", "see /docs for what this path takes")
+        })
+        .with_state(app.clone());
+    Router::new().fallback_service(Edge::new(routes, app))
 }
 
 /// What changes versions, and what is done to many at once.

@@ -9,13 +9,10 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
-use axum::extract::{Request, State};
-use axum::middleware::Next;
-use axum::response::Response;
+use axum::extract::Request;
 use hyper::body::{Frame, SizeHint};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::App;
 use super::problem::Problem;
 
 /// The slowest that a body may come once its first time is used up.
@@ -42,10 +39,12 @@ impl Default for Pace {
 struct TooSlow;
 
 /// Lets the body of a request come no slower than the pace.
-pub(super) async fn keep(State(app): State<App>, request: Request, next: Next) -> Response {
-    let pace = app.pace;
-    next.run(request.map(|body| Body::new(Paced::new(body, pace))))
-        .await
+pub(super) fn keep(pace: Pace, request: Request) -> Request {
+    // None that has come to its end already can be late.
+    if request.body().is_end_stream() {
+        return request;
+    }
+    request.map(|body| Body::new(Paced::new(body, pace)))
 }
 
 /// The problem of a body that could not be read to its end, if it is that it came too slowly.

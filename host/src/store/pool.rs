@@ -7,20 +7,29 @@
 //!
 //! A transaction is bounded three times: PostgreSQL ends a statement of it that takes too long, or the whole where its
 //! host says nothing more; and here [`transacted`] gives up one that came to no end, whatever became of its server.
+//!
+//! Connections stay at hand between statements (`kept`), so a statement costs one question to the server and no second
+//! one when its connection comes back. The rows of a statement are collected before the first is handed on.
+
+mod kept;
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use futures_util::stream::{self, BoxStream, StreamExt as _};
+use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
 use sqlx::pool::PoolConnection;
 use sqlx::postgres::{
     PgConnectOptions, PgPool, PgPoolOptions, PgQueryResult, PgRow, PgStatement, PgTypeInfo,
 };
-use sqlx::{Connection as _, Either, Execute, Executor, Postgres, SqlSafeStr, SqlStr, Transaction};
-use tokio::time::{Instant, timeout, timeout_at};
+use sqlx::{
+    Connection as _, Either, Execute, Executor, PgConnection, Postgres, SqlSafeStr, SqlStr,
+    Transaction,
+};
+use tokio::time::{Instant, timeout};
 
+use self::kept::{Kept, Lease};
 use super::renewal::Renewal;
 
 /// How long a caller waits for a free connection.
@@ -39,6 +48,7 @@ const REST_MAX: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone)]
 pub(super) struct Pool {
     inner: PgPool,
+    kept: Kept,
     doubt: Doubt,
     renewal: Renewal,
 }
@@ -112,6 +122,7 @@ impl Pool {
             .connect_lazy_with(options);
         Pool {
             inner,
+            kept: Kept::default(),
             doubt,
             renewal,
         }
@@ -123,7 +134,7 @@ impl Pool {
     }
 
     pub(super) async fn acquire(&self) -> Result<PoolConnection<Postgres>, sqlx::Error> {
-        self.inner.acquire().await
+        Ok(self.lease().await?.connection)
     }
 
     pub(super) async fn begin(&self) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
@@ -134,17 +145,67 @@ impl Pool {
         &self,
         statement: impl SqlSafeStr,
     ) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
-        self.doubt.within(self.inner.begin_with(statement)).await
+        let statement = Some(statement.into_sql_str());
+        let begun = async { Transaction::begin(self.acquire().await?, statement).await };
+        self.doubt.within(begun).await
     }
 
     /// Connections that there are, and how many of them are idle.
     pub(super) fn usage(&self) -> (u32, usize) {
-        (self.inner.size(), self.inner.num_idle())
+        (self.inner.size(), self.inner.num_idle() + self.kept.len())
     }
 
     /// Waits for the connections in use and closes all.
     pub(super) async fn close(&self) {
-        self.inner.close().await;
+        // It is closed from here on, whenever this is waited for.
+        let closed = self.inner.close();
+        self.kept.clear();
+        closed.await;
+    }
+
+    /// One that is at hand, or one of the pool.
+    async fn lease(&self) -> Result<Lease, sqlx::Error> {
+        loop {
+            match self.kept.take() {
+                Ok((lease, idle_for)) => {
+                    if let Some(lease) = self.still_good(lease, idle_for).await {
+                        return Ok(lease);
+                    }
+                }
+                Err(_waiting) => return self.inner.acquire().await.map(Lease::new),
+            }
+        }
+    }
+
+    async fn still_good(&self, mut lease: Lease, idle_for: Duration) -> Option<Lease> {
+        // The pool closes what is to be made anew.
+        if self.renewal.outdates(lease.age()) {
+            return None;
+        }
+        if !kept::is_stale(idle_for) && !self.doubt.is_on(idle_for) {
+            return Some(lease);
+        }
+        let alive = timeout(REST_MAX, lease.connection.ping()).await;
+        if matches!(alive, Ok(Ok(()))) {
+            return Some(lease);
+        }
+        // The pool would ask it for a sign of life, too.
+        drop(lease.connection.detach());
+        None
+    }
+
+    /// Carries out a statement on a connection at hand, which is kept only if nothing went wrong.
+    async fn on_lease<T>(
+        &self,
+        asked: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
+    ) -> Result<T, sqlx::Error> {
+        let asked = async {
+            let mut lease = self.lease().await?;
+            let answer = asked(&mut lease.connection).await?;
+            self.kept.put(lease, || self.inner.is_closed());
+            Ok(answer)
+        };
+        self.doubt.within(asked).await
     }
 }
 
@@ -190,20 +251,14 @@ impl<'p> Executor<'p> for &'p Pool {
         'p: 'e,
         E: 'q + Execute<'q, Postgres>,
     {
-        let deadline = Instant::now() + ANSWER_MAX;
-        let rows = (&self.inner).fetch_many(query);
-        stream::unfold(Some(rows), move |rows| async move {
-            let mut rows = rows?;
-            match timeout_at(deadline, rows.next()).await {
-                Ok(Some(row)) => Some((row, Some(rows))),
-                Ok(None) => None,
-                Err(_) => {
-                    self.doubt.cast();
-                    Some((Err(silent()), None))
-                }
-            }
-        })
-        .boxed()
+        let asked = async move |connection: &mut PgConnection| {
+            connection.fetch_many(query).try_collect::<Vec<_>>().await
+        };
+        let rows = async move {
+            let rows = self.on_lease(asked).await?;
+            Ok::<_, sqlx::Error>(stream::iter(rows.into_iter().map(Ok)))
+        };
+        stream::once(rows).try_flatten().boxed()
     }
 
     fn fetch_optional<'e, 'q: 'e, E>(
@@ -214,7 +269,9 @@ impl<'p> Executor<'p> for &'p Pool {
         'p: 'e,
         E: 'q + Execute<'q, Postgres>,
     {
-        Box::pin(self.doubt.within((&self.inner).fetch_optional(query)))
+        let asked =
+            async move |connection: &mut PgConnection| connection.fetch_optional(query).await;
+        Box::pin(self.on_lease(asked))
     }
 
     fn prepare_with<'e>(

@@ -66,7 +66,9 @@ impl Bench {
 
     fn submit(&self, number: u32) -> Result<oneshot::Receiver<()>, Full> {
         let (reply, told) = oneshot::channel();
-        self.combiner.submit(Item(number, reply)).map(|()| told)
+        // Left to a task at once.
+        self.combiner.enter(Item(number, reply)).map(drop)?;
+        Ok(told)
     }
 
     async fn round(&mut self) -> Vec<u32> {
@@ -122,4 +124,53 @@ async fn a_caller_that_went_away_and_a_worker_that_panicked_cost_the_others_noth
     assert!(panicked.await.is_err());
     bench.submit(20).expect("a place").await.expect("told");
     assert_eq!(bench.round().await, [20]);
+}
+
+#[tokio::test]
+async fn a_caller_works_until_its_own_item_is_done_and_a_task_goes_on() {
+    let Bench {
+        combiner,
+        mut begun,
+        may_end,
+    } = Bench::new(1, 1, 10);
+    let item = |number| {
+        let (reply, told) = oneshot::channel();
+        (Item(number, reply), told)
+    };
+    let (first, told) = item(10);
+    let mut carried = Box::pin(combiner.carry(first, told));
+    tokio::select! {
+        biased;
+        _ = &mut carried => panic!("the round may not end yet"),
+        round = begun.recv() => assert_eq!(round, Some(vec![10])),
+    }
+    let (second, told) = item(20);
+    assert!(combiner.enter(second).expect("a place").work.is_none());
+    may_end.add_permits(1);
+    carried.await.expect("a place").expect("told");
+    // The second item was in line behind the first, whose caller has left.
+    assert_eq!(begun.recv().await, Some(vec![20]));
+    may_end.add_permits(1);
+    told.await.expect("told");
+}
+
+#[tokio::test]
+async fn a_caller_that_leaves_amid_its_round_leaves_the_round_to_a_task() {
+    let Bench {
+        combiner,
+        mut begun,
+        may_end,
+    } = Bench::new(1, 1, 10);
+    let (reply, told) = oneshot::channel();
+    let (heard, hears) = oneshot::channel();
+    let mut carried = Box::pin(combiner.carry(Item(10, reply), hears));
+    tokio::select! {
+        biased;
+        _ = &mut carried => panic!("the round may not end yet"),
+        round = begun.recv() => assert_eq!(round, Some(vec![10])),
+    }
+    drop(carried);
+    drop::<oneshot::Sender<()>>(heard);
+    may_end.add_permits(1);
+    told.await.expect("the round went on to its end");
 }

@@ -25,13 +25,14 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// Reads the claims of a token whose signature is good.
+    /// Reads the claims of a token whose signature is good, and for how long they hold.
     pub(super) fn read(
         token: &Map<String, Value>,
         settings: &AuthSettings,
         now: Timestamp,
-    ) -> Result<Claims, AuthError> {
-        check_time(token, settings.leeway, now)?;
+    ) -> Result<(Claims, Validity), AuthError> {
+        let validity = Validity::read(token)?;
+        validity.check(settings.leeway, now)?;
         check_place(token, settings)?;
         let tenant = match token.get(&settings.tenant_claim) {
             None | Some(Value::Null) => settings
@@ -46,7 +47,7 @@ impl Claims {
             roles: roles(token.get(&settings.roles_claim), &settings.roles_claim)?,
         };
         claims.check(settings)?;
-        Ok(claims)
+        Ok((claims, validity))
     }
 
     /// Whether these are names that a token may carry; the claim at fault otherwise.
@@ -101,20 +102,32 @@ fn roles(value: Option<&Value>, claim: &str) -> Result<Vec<String>, AuthError> {
     }
 }
 
-fn check_time(
-    token: &Map<String, Value>,
-    leeway: Duration,
-    now: Timestamp,
-) -> Result<(), AuthError> {
-    let leeway = SignedDuration::try_from(leeway).unwrap_or(SignedDuration::MAX);
-    let now = now.as_duration();
-    let expires = moment(token, "exp")?.ok_or_else(|| unfit("exp"))?;
-    if now >= expires.saturating_add(leeway) {
-        return Err(AuthError::Expired);
+/// When a token is good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Validity {
+    begins: Option<SignedDuration>,
+    expires: SignedDuration,
+}
+
+impl Validity {
+    fn read(token: &Map<String, Value>) -> Result<Validity, AuthError> {
+        Ok(Validity {
+            expires: moment(token, "exp")?.ok_or_else(|| unfit("exp"))?,
+            begins: moment(token, "nbf")?,
+        })
     }
-    match moment(token, "nbf")? {
-        Some(begins) if now.saturating_add(leeway) < begins => Err(AuthError::NotYetValid),
-        _ => Ok(()),
+
+    /// Whether it is now.
+    pub(super) fn check(self, leeway: Duration, now: Timestamp) -> Result<(), AuthError> {
+        let leeway = SignedDuration::try_from(leeway).unwrap_or(SignedDuration::MAX);
+        let now = now.as_duration();
+        if now >= self.expires.saturating_add(leeway) {
+            return Err(AuthError::Expired);
+        }
+        match self.begins {
+            Some(begins) if now.saturating_add(leeway) < begins => Err(AuthError::NotYetValid),
+            _ => Ok(()),
+        }
     }
 }
 

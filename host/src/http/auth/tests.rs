@@ -483,3 +483,43 @@ fn refusals_have_stable_codes() {
         assert_eq!(error.www_authenticate().as_deref(), challenge);
     }
 }
+
+#[tokio::test]
+async fn a_token_that_was_accepted_ends_with_its_time_all_the_same() {
+    let hands = Hands::new();
+    let authenticator = Authenticator::new(settings(), hands.clock()).unwrap();
+    let token = hs256(&content("nbf", json!(NOW_SECONDS)));
+    let leeway = settings().leeway;
+    for _ in 0..2 {
+        let claims = authenticator.authenticate(Some(&token)).await.unwrap();
+        assert_eq!(claims.subject, "alice");
+    }
+    hands.advance(Duration::from_secs(59) + leeway);
+    authenticator.authenticate(Some(&token)).await.unwrap();
+    hands.advance(Duration::from_secs(1));
+    let refused = authenticator.authenticate(Some(&token)).await.unwrap_err();
+    assert_eq!(refused.code(), "token_expired");
+    // A clock that was wrong and is set back to before the token began.
+    let before = NOW_SECONDS * 1000 - i64::try_from(leeway.as_millis()).unwrap() - 1;
+    hands.0.store(before, Ordering::SeqCst);
+    let refused = authenticator.authenticate(Some(&token)).await.unwrap_err();
+    assert_eq!(refused.code(), "token_not_yet_valid");
+}
+
+#[tokio::test]
+async fn a_token_that_was_accepted_lends_nothing_to_another() {
+    let authenticator = Authenticator::new(settings(), Hands::new().clock()).unwrap();
+    let token = hs256(&good());
+    authenticator.authenticate(Some(&token)).await.unwrap();
+    let (start, signature) = token.rsplit_once('.').unwrap();
+    let other = hs256(&content("sub", json!("mallory")));
+    let (_, foreign) = other.rsplit_once('.').unwrap();
+    for forged in [format!("{start}.{foreign}"), format!("{start}."), {
+        let (head, _) = start.rsplit_once('.').unwrap();
+        let (body, _) = other.rsplit_once('.').unwrap();
+        let (_, body) = body.rsplit_once('.').unwrap();
+        format!("{head}.{body}.{signature}")
+    }] {
+        assert!(authenticator.authenticate(Some(&forged)).await.is_err());
+    }
+}
