@@ -1,7 +1,6 @@
--- Indexes that a look-up by key cannot be planned with. As long as nothing is known of a table, an
--- index that begins with the tenant looks as good to the planner as the primary key, and would be read through. A
--- condition that only a query naming the column implies takes such an index out of the choice. And a faster
--- compression of what is compressed with each command.
+-- Indexes that a look-up by key cannot be planned with. As long as nothing is known of a table, an index that begins with
+-- the tenant looks as good to the planner as the primary key, and would be read through. A condition that only a query
+-- naming the column implies takes such an index out of the choice. And a faster compression.
 set local role wrkflw_owner;
 
 drop index instance_by_definition, instance_by_entity, instance_by_initiator;
@@ -10,13 +9,20 @@ create index instance_by_entity on instance (tenant_id, entity_type, entity_id, 
     where entity_type is not null and entity_id is not null;
 create index instance_by_initiator on instance (tenant_id, initiator, id) where initiator is not null;
 
--- Evidence is the one value that is compressed as a rule, once for each command. Where the server knows a faster way, it
--- takes it for what comes from now on.
+-- What a command may write that is long enough to be compressed. Where the server knows a faster way, it takes it for what
+-- comes from now on; what is there stays as it is.
 do $$
+declare
+    place text[];
 begin
-    alter table audit_entry alter column evidence set compression lz4;
+    foreach place slice 1 in array array[
+        ['audit_entry', 'evidence'], ['audit_entry', 'payload'], ['instance', 'data'], ['decision', 'input'],
+        ['idempotency_key', 'body']
+    ] loop
+        execute format('alter table %I alter column %I set compression lz4', place[1], place[2]);
+    end loop;
 exception when feature_not_supported or invalid_parameter_value then
-    raise notice 'evidence is compressed with pglz: this server was built without lz4';
+    raise notice 'columns are compressed with pglz: this server was built without lz4';
 end $$;
 
 reset role;
