@@ -62,9 +62,10 @@ enum Made {
     Stay,
     Task,
     Command,
+    Member,
     NextStay,
     NextTask,
-    EntryCommand,
+    EntryMember,
     EntryTask,
     EntryId,
     EntrySeq,
@@ -72,14 +73,15 @@ enum Made {
 }
 
 impl Made {
-    const ALL: [(Made, &str); 11] = [
+    const ALL: [(Made, &str); 12] = [
         (Made::Instance, "instances"),
         (Made::Stay, "stays"),
         (Made::Task, "tasks"),
         (Made::Command, "commands"),
+        (Made::Member, "members"),
         (Made::NextStay, "next_stays"),
         (Made::NextTask, "next_tasks"),
-        (Made::EntryCommand, "entry_commands"),
+        (Made::EntryMember, "entry_members"),
         (Made::EntryTask, "entry_tasks"),
         (Made::EntryId, "entry_ids"),
         (Made::EntrySeq, "entry_seqs"),
@@ -93,7 +95,7 @@ impl Made {
 
     /// There is one for each entry, not for each member.
     fn is_of_entries(self) -> bool {
-        self as usize >= Made::EntryCommand as usize
+        self as usize >= Made::EntryMember as usize
     }
 
     /// Its value for a member and its entry, both SQL expressions.
@@ -106,7 +108,8 @@ impl Made {
             Made::Instance => id(INSTANCE, &old),
             Made::Stay => id(STAY, &old),
             Made::Task | Made::EntryTask => id(TASK, &old),
-            Made::Command | Made::EntryCommand => id(COMMAND, &new),
+            Made::Command => id(COMMAND, &new),
+            Made::Member | Made::EntryMember => format!("{member} + 1"),
             Made::NextStay => id(NEXT_STAY, &new),
             Made::NextTask => id(NEXT_TASK, &new),
             Made::EntryId => id(ENTRY, &format!("({new}) * {ENTRIES} + {entry}")),
@@ -277,25 +280,25 @@ fn parameters(shape: Shape) -> Vec<String> {
     let entered = "'FinalReview' | now() | null | '{}' | 'APPROVE' | 'reviewer' | 1 | '{}' | null | 0 \
          | '{}' | 0 | false | null | null | false | null | null | null | null | null";
     let entered = format!(":stays | {entered}");
-    let entered = columns(&[Made::Command, Made::NextStay], &entered);
+    let entered = columns(&[Made::Member, Made::NextStay], &entered);
     let departed = columns(
-        &[Made::Command, Made::Stay],
+        &[Made::Member, Made::Stay],
         "now() | 'APPROVE' | 'reviewer'",
     );
     let created = format!(
         "0 | '' | 'PENDING' | null | {candidates} | null | now() | null | null | null | null | null"
     );
-    let created = columns(&[Made::Command, Made::NextTask, Made::NextStay], &created);
+    let created = columns(&[Made::Member, Made::NextTask, Made::NextStay], &created);
     let changed = format!(
         "'COMPLETED' | 'reviewer' | {candidates} | now() | now() | null | null | null | null"
     );
-    let changed = columns(&[Made::Command, Made::Task], &changed);
-    let offered = columns(&[Made::Command, Made::NextTask], "'group' | 'approvers'");
-    let withdrawn = [Value::Made(Made::Command), Value::Made(Made::Task)];
+    let changed = columns(&[Made::Member, Made::Task], &changed);
+    let offered = columns(&[Made::Member, Made::NextTask], "'group' | 'approvers'");
+    let withdrawn = [Value::Made(Made::Member), Value::Made(Made::Task)];
     // Each run decides anew: the decision is filed under the new task's id, which no run uses twice.
     let decided =
         format!("'APPROVE' | 'reviewer' | null | 'measured' | '{{}}' | now() | 'key' | 1 | {hash}");
-    let decided = columns(&[Made::Command, Made::NextTask], &decided);
+    let decided = columns(&[Made::Member, Made::NextTask], &decided);
     let none = "'{}'".to_owned();
     let (no_reply_and_no_start, nothing_restayed) = (9 + 10, 23);
     let (no_attributes, no_jobs_and_no_signal) = (9 + 2, 6 + 2 + 3);
@@ -328,7 +331,7 @@ fn audited(shape: Shape) -> Vec<String> {
     };
     let evidence = format!("repeat('e', {EVIDENCE_BYTES})");
     vec![
-        shape.made(Made::EntryCommand),
+        shape.made(Made::EntryMember),
         shape.made(Made::EntrySeq),
         shape.made(Made::EntryId),
         shape.entries([

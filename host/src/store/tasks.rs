@@ -72,6 +72,8 @@ pub struct TaskSummary {
     pub initiator: String,
 }
 
+/// A state with fewer stays than this is rare: its tasks are read from its stays, all at once, where a list is narrowed to it.
+const RARE_MAX: i64 = 4_096;
 /// Open tasks that are looked at in one step, at first and at most: most pages are full after the first, and one whose
 /// filters few tasks pass takes larger steps.
 const STEP_MIN: i64 = 128;
@@ -81,7 +83,8 @@ impl Store {
     /// Oldest first.
     ///
     /// The tasks of a view are read from an index in the order of the list, step by step until the page is full: a
-    /// single statement with all conditions would have to choose between that order and the conditions.
+    /// single statement with all conditions would have to choose between that order and the conditions. Only a list of
+    /// a rare state, of which the first step found too few, is read from that state.
     pub async fn tasks(
         &self,
         tenant: TenantId,
@@ -98,9 +101,13 @@ impl Store {
         let mut connection = self.reading(tenant).await?;
         let mut found = Vec::new();
         let (mut after, mut step) = (filter.after.unwrap_or_default(), STEP_MIN);
+        let mut rare: Option<&str> = None;
         loop {
             let connection = &mut *connection;
-            let open = open(connection, tenant, filter.view, &people, after, step).await?;
+            let open = match rare {
+                Some(state) => open_in(connection, tenant, state, after).await?,
+                None => open(connection, tenant, filter.view, &people, after, step).await?,
+            };
             let wanted = filter.limit - i64::try_from(found.len()).unwrap_or(filter.limit);
             let absent = (absent.as_slice(), definitions.as_slice());
             for row in rows(connection, tenant, filter, &open, wanted, absent).await? {
@@ -110,6 +117,12 @@ impl Store {
             match open.last() {
                 Some(last) if !is_full && i64::try_from(open.len()) == Ok(step) => after = *last,
                 _ => return Ok(found),
+            }
+            if step == STEP_MIN
+                && let Some(state) = &filter.state
+                && is_rare(connection, tenant, state).await?
+            {
+                rare = Some(state);
             }
             step = (step * 4).min(STEP_MAX);
         }
@@ -169,6 +182,47 @@ async fn open(
         }
     };
     Ok(open)
+}
+
+async fn is_rare(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    state: &str,
+) -> Result<bool, StoreError> {
+    let stays = sqlx::query_scalar!(
+        r#"select count(*) as "stays!" from (
+            select from state_instance where tenant_id = $1 and name = $2 and left_at is null limit $3
+        ) stay"#,
+        tenant.0,
+        state,
+        RARE_MAX
+    );
+    Ok(stays.fetch_one(connection).await? < RARE_MAX)
+}
+
+/// The next open tasks of a rare state, in the order of lists, and no more of them than a step may be at most.
+async fn open_in(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    state: &str,
+    after: Uuid,
+) -> Result<Vec<Uuid>, StoreError> {
+    let open = sqlx::query_scalar!(
+        r#"with stay as materialized (
+            select instance_id, id from state_instance where tenant_id = $1 and name = $2 and left_at is null
+        )
+        select t.id as "id!" from stay s cross join lateral (
+            select t.id from task t
+            where t.tenant_id = $1 and t.instance_id = s.instance_id and t.state_id = s.id
+              and t.status in ('PENDING', 'CLAIMED') and t.id > $3
+            offset 0
+        ) t order by t.id limit $4"#,
+        tenant.0,
+        state,
+        after,
+        STEP_MAX
+    );
+    Ok(open.fetch_all(connection).await?)
 }
 
 /// Those of the open tasks that pass; `absent` are people and for which definitions.

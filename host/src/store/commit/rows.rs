@@ -1,7 +1,7 @@
 //! A change as columns of rows, one struct per table, ready to travel as arrays.
 //!
 //! The rows are net: what a chain of states created and left within one command is written once, because one
-//! statement cannot update a row that it inserts.
+//! statement cannot update a row that it inserts. Each carries the number of its member in the batch.
 
 mod attributes;
 pub(super) mod jobs;
@@ -37,45 +37,45 @@ columns! {
         early_signals: Option<String>, definition_version: i32,
     }
     Replies {
-        tenant: i32, command: Uuid, principal: String, key: String, fingerprint: Vec<u8>, status: i16,
+        tenant: i32, member: i32, principal: String, key: String, fingerprint: Vec<u8>, status: i16,
         body: String, headers: String, created_at: Time,
     }
     Starts {
-        command: Uuid, definition_key: String, definition_version: i32, entity_type: String, entity_id: String,
+        member: i32, definition_key: String, definition_version: i32, entity_type: String, entity_id: String,
         initiator: String, requesters: String, predecessor: Option<Uuid>, parent: Option<Uuid>, started_at: Time,
     }
     Stays {
-        command: Uuid, id: Uuid, ordinal: i32, name: String, entered_at: Time, due_at: Option<Time>, predecessors: String,
+        member: i32, id: Uuid, ordinal: i32, name: String, entered_at: Time, due_at: Option<Time>, predecessors: String,
         entered_by: Option<String>, caller: Option<String>, needed: i32, exclude: String, fallback: Option<String>,
         priority: i16, forks: String, choices: i32, waiting: bool, deadlines: Option<String>,
         correlation: Option<String>, keep_early: bool, children: Option<String>, unassignable_since: Option<Time>,
         left_at: Option<Time>, left_by: Option<String>, left_actor: Option<String>,
     }
-    Departed { command: Uuid, id: Uuid, left_at: Time, left_by: String, left_actor: Option<String> }
+    Departed { member: i32, id: Uuid, left_at: Time, left_by: String, left_actor: Option<String> }
     Tasks {
-        command: Uuid, id: Uuid, state: Uuid, ordinal: i32, label: String, status: String, owner: Option<String>,
+        member: i32, id: Uuid, state: Uuid, ordinal: i32, label: String, status: String, owner: Option<String>,
         candidates: String, form: Option<String>, created_at: Time, claimed_at: Option<Time>, ended_at: Option<Time>,
         due_at: Option<Time>, deadlines: Option<String>, holding: Option<String>, cancel_reason: Option<String>,
     }
-    Offered { command: Uuid, task: Uuid, kind: String, principal: String }
-    Withdrawn { command: Uuid, task: Uuid }
+    Offered { member: i32, task: Uuid, kind: String, principal: String }
+    Withdrawn { member: i32, task: Uuid }
     Decided {
-        command: Uuid, task: Uuid, outcome: String, actor: String, on_behalf_of: Option<String>, comment: Option<String>,
+        member: i32, task: Uuid, outcome: String, actor: String, on_behalf_of: Option<String>, comment: Option<String>,
         input: String, decided_at: Time, key_id: String, mac_version: i16, mac: Vec<u8>,
     }
     Attributed {
-        command: Uuid, name: String, kind: String, text: Option<String>, boolean: Option<bool>, decimal: Option<String>,
+        member: i32, name: String, kind: String, text: Option<String>, boolean: Option<bool>, decimal: Option<String>,
         float: Option<f64>, timestamp: Option<Time>, bytes: Option<Vec<u8>>,
     }
-    Unattributed { command: Uuid, name: String }
+    Unattributed { member: i32, name: String }
     Audited {
-        command: Uuid, seq: i64, id: Uuid, kind: String, revision: i32, actor: Option<String>, task: Option<Uuid>,
+        member: i32, seq: i64, id: Uuid, kind: String, revision: i32, actor: Option<String>, task: Option<Uuid>,
         payload: String, evidence: Option<String>, salt: Vec<u8>, at: Time, hash: Vec<u8>, event_seq: Option<i64>,
         traceparent: Option<String>,
     }
-    Put { command: Uuid, id: Uuid, kind: String, instance: Uuid, due_at: Time, payload: String }
-    Finished { command: Uuid, id: Uuid }
-    Signals { command: Uuid, signal: String, at: Time }
+    Put { member: i32, id: Uuid, kind: String, instance: Uuid, due_at: Time, payload: String }
+    Finished { member: i32, id: Uuid }
+    Signals { member: i32, signal: String, at: Time }
 }
 
 /// All rows of a batch.
@@ -110,38 +110,43 @@ impl Rows {
     }
 
     fn change(&mut self, change: &Change) {
-        let command = change.command.0;
+        let member = self.number();
         let before = change.before.as_ref().map(|stored| &stored.instance);
         let known = before.map(stays::stays).unwrap_or_default();
         let mut ordinal = change.before.as_ref().map_or(0, |stored| stored.stays);
         for (state, standing) in stays::stays(&change.after) {
             match known.iter().find(|(stay, _)| stay.id == state.id) {
                 None => {
-                    self.enter(command, ordinal, state, standing);
+                    self.enter(member, ordinal, state, standing);
                     ordinal += 1;
                     self.tasks(change, &[], state);
                 }
                 Some(known) => {
-                    self.follow(command, *known, (state, standing));
+                    self.follow(member, *known, (state, standing));
                     self.tasks(change, &known.0.tasks, state);
                 }
             }
         }
         self.jobs(change);
         if let Some(signal) = &change.signal {
-            self.signals.command.push(command);
+            self.signals.member.push(member);
             self.signals.signal.push(signal.clone());
             self.signals.at.push(Time(change.after.updated_at));
         }
-        self.attributes(command, before, &change.after);
+        self.attributes(member, before, &change.after);
         for entry in &change.entries {
             self.audit(entry);
         }
         self.reply(change);
         if before.is_none() {
-            self.start(command, &change.after);
+            self.start(member, &change.after);
         }
         self.member(change, ordinal);
+    }
+
+    /// The number of the change whose rows are being made, from 1: its own row comes last.
+    fn number(&self) -> i32 {
+        i32::try_from(self.members.id.len() + 1).expect("no more than a batch")
     }
 
     fn member(&mut self, change: &Change, stays: u32) {
@@ -196,9 +201,10 @@ impl Rows {
 
     fn reply(&mut self, change: &Change) {
         let Some(keyed) = &change.reply else { return };
+        let member = self.number();
         let rows = &mut self.replies;
         rows.tenant.push(change.tenant.0);
-        rows.command.push(change.command.0);
+        rows.member.push(member);
         rows.principal.push(keyed.principal.clone());
         rows.key.push(keyed.key.clone());
         rows.fingerprint.push(keyed.reply.fingerprint.clone());
@@ -208,9 +214,9 @@ impl Rows {
         rows.created_at.push(Time(change.after.updated_at));
     }
 
-    fn start(&mut self, command: Uuid, after: &Instance) {
+    fn start(&mut self, member: i32, after: &Instance) {
         let rows = &mut self.starts;
-        rows.command.push(command);
+        rows.member.push(member);
         rows.definition_key.push(after.definition.key.clone());
         rows.definition_version
             .push(after.definition.version.cast_signed());
@@ -224,8 +230,9 @@ impl Rows {
     }
 
     fn audit(&mut self, entry: &Entry) {
+        let member = self.number();
         let (rows, draft) = (&mut self.audited, &entry.draft);
-        rows.command.push(draft.command.0);
+        rows.member.push(member);
         rows.seq.push(entry.seq.cast_signed());
         rows.id.push(draft.id);
         rows.kind.push(draft.kind.clone());

@@ -1,19 +1,12 @@
 //! Attributes as rows: one value column each.
 
-use sqlx::types::Uuid;
-
 use super::Rows;
 use crate::domain::answer::AttributeValue;
 use crate::domain::instance::Instance;
 use crate::store::time::Time;
 
 impl Rows {
-    pub(super) fn attributes(
-        &mut self,
-        command: Uuid,
-        before: Option<&Instance>,
-        after: &Instance,
-    ) {
+    pub(super) fn attributes(&mut self, member: i32, before: Option<&Instance>, after: &Instance) {
         let old = before
             .map(|before| before.attributes.clone())
             .unwrap_or_default();
@@ -21,7 +14,7 @@ impl Rows {
             .keys()
             .filter(|name| !after.attributes.contains_key(*name))
         {
-            self.unattributed.command.push(command);
+            self.unattributed.member.push(member);
             self.unattributed.name.push(name.clone());
         }
         for (name, value) in after
@@ -29,13 +22,13 @@ impl Rows {
             .iter()
             .filter(|(name, value)| old.get(*name) != Some(*value))
         {
-            self.attribute(command, name, value);
+            self.attribute(member, name, value);
         }
     }
 
-    fn attribute(&mut self, command: Uuid, name: &str, value: &AttributeValue) {
+    fn attribute(&mut self, member: i32, name: &str, value: &AttributeValue) {
         let rows = &mut self.attributed;
-        rows.command.push(command);
+        rows.member.push(member);
         rows.name.push(name.to_owned());
         let (mut text, mut boolean, mut decimal, mut float, mut timestamp, mut bytes) =
             (None, None, None, None, None, None);

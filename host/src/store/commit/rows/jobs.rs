@@ -33,14 +33,14 @@ impl Rows {
         let after = &change.after;
         let (old, new) = (before.map(deadlines).unwrap_or_default(), deadlines(after));
         for id in old.keys().filter(|id| !new.contains_key(id)) {
-            self.finish(change, id.0);
+            self.finish(id.0);
         }
         for (id, due_at) in new
             .iter()
             .filter(|(id, due_at)| old.get(id) != Some(due_at))
         {
             let payload = json!({ "dueAt": due_at });
-            self.job(change, id.0, "deadline", after.id, *due_at, &payload);
+            self.job(id.0, "deadline", after.id, *due_at, &payload);
         }
         self.children(change, before);
         self.correlations(change, before);
@@ -48,7 +48,7 @@ impl Rows {
         for done in &change.done {
             // A deadline that repeats is its own successor.
             if !self.put.id.contains(done) {
-                self.finish(change, *done);
+                self.finish(*done);
             }
         }
     }
@@ -70,7 +70,7 @@ impl Rows {
         let now = change.after.updated_at;
         for (id, (stay, child)) in new.iter().filter(|(id, _)| !old.contains_key(id)) {
             let payload = json!({ "state": stay.id, "child": child });
-            self.job(change, id.0, "start_child", change.after.id, now, &payload);
+            self.job(id.0, "start_child", change.after.id, now, &payload);
         }
         // Those whose stay is over before they are.
         for (id, _) in old.iter().filter(|(id, _)| !new.contains_key(id)) {
@@ -81,7 +81,7 @@ impl Rows {
             });
             if !ended {
                 let payload = json!({ "parent": change.after.id });
-                self.job(change, cancelling(*id), "cancel_child", *id, now, &payload);
+                self.job(cancelling(*id), "cancel_child", *id, now, &payload);
             }
         }
     }
@@ -95,14 +95,7 @@ impl Rows {
             if let Some(correlation) = &stay.correlation {
                 let payload = json!({ "correlation": correlation });
                 let now = change.after.updated_at;
-                self.job(
-                    change,
-                    stay.id.0,
-                    "match_signals",
-                    change.after.id,
-                    now,
-                    &payload,
-                );
+                self.job(stay.id.0, "match_signals", change.after.id, now, &payload);
             }
         }
     }
@@ -121,7 +114,6 @@ impl Rows {
         };
         let payload = json!({ "child": after.id, "outcome": outcome, "data": after.data });
         self.job(
-            change,
             telling(after.id),
             "child_ended",
             parent,
@@ -132,15 +124,15 @@ impl Rows {
 
     fn job(
         &mut self,
-        change: &Change,
         id: Uuid,
         kind: &str,
         instance: InstanceId,
         due_at: Timestamp,
         payload: &serde_json::Value,
     ) {
+        let member = self.number();
         let rows = &mut self.put;
-        rows.command.push(change.command.0);
+        rows.member.push(member);
         rows.id.push(id);
         rows.kind.push(kind.to_owned());
         rows.instance.push(instance.0);
@@ -148,8 +140,8 @@ impl Rows {
         rows.payload.push(Json::of(payload).to_string());
     }
 
-    fn finish(&mut self, change: &Change, id: Uuid) {
-        self.finished.command.push(change.command.0);
+    fn finish(&mut self, id: Uuid) {
+        self.finished.member.push(self.number());
         self.finished.id.push(id);
     }
 }

@@ -1,7 +1,5 @@
 //! Stays in states as rows: those entered, those left, and those that go on otherwise than before.
 
-use sqlx::types::Uuid;
-
 use super::{Rows, Stays, array, filled};
 use crate::domain::instance::{Instance, PastState, StateInstance};
 use crate::store::time::Time;
@@ -35,18 +33,18 @@ pub(super) fn stays(instance: &Instance) -> Vec<(&StateInstance, Standing<'_>)> 
 impl Rows {
     pub(super) fn enter(
         &mut self,
-        command: Uuid,
+        member: i32,
         ordinal: u32,
         state: &StateInstance,
         standing: Standing<'_>,
     ) {
-        self.entered.push(command, ordinal, state, standing);
+        self.entered.push(member, ordinal, state, standing);
     }
 
     /// Writes what has changed of a stay that had been written before.
     pub(super) fn follow(
         &mut self,
-        command: Uuid,
+        member: i32,
         before: (&StateInstance, Standing<'_>),
         after: (&StateInstance, Standing<'_>),
     ) {
@@ -56,14 +54,14 @@ impl Rows {
         match after.1 {
             Standing::Left(past) if before.1 == Standing::Active && !differ(before.0, after.0) => {
                 let rows = &mut self.departed;
-                rows.command.push(command);
+                rows.member.push(member);
                 rows.id.push(past.state.id.0);
                 rows.left_at.push(Time(past.left_at));
                 rows.left_by.push(past.left_by.clone());
                 rows.left_actor.push(past.actor.clone());
             }
             standing if standing != before.1 || before.0 != after.0 => {
-                self.restayed.push(command, 0, after.0, standing);
+                self.restayed.push(member, 0, after.0, standing);
             }
             _ => {}
         }
@@ -106,8 +104,8 @@ fn lasting(stay: &StateInstance) -> impl PartialEq {
 }
 
 impl Stays {
-    fn push(&mut self, command: Uuid, ordinal: u32, state: &StateInstance, standing: Standing<'_>) {
-        self.command.push(command);
+    fn push(&mut self, member: i32, ordinal: u32, state: &StateInstance, standing: Standing<'_>) {
+        self.member.push(member);
         self.id.push(state.id.0);
         self.ordinal.push(ordinal.cast_signed());
         self.name.push(state.name.clone());

@@ -1,7 +1,5 @@
 //! Tasks, their candidates and their decisions as rows.
 
-use sqlx::types::Uuid;
-
 use super::{Rows, Tasks, filled};
 use crate::domain::answer::Principal;
 use crate::domain::instance::{StateInstance, Task, TaskStatus};
@@ -11,17 +9,17 @@ use crate::store::time::Time;
 
 impl Rows {
     pub(super) fn tasks(&mut self, change: &Change, known: &[Task], state: &StateInstance) {
-        let command = change.command.0;
+        let member = self.number();
         for (ordinal, task) in (0_i32..).zip(&state.tasks) {
             let old = known.iter().find(|old| old.id == task.id);
             match old {
                 None => {
-                    self.created.push(command, ordinal, state, task);
+                    self.created.push(member, ordinal, state, task);
                     if task.status.is_open() {
-                        self.offer(command, task, &[]);
+                        self.offer(member, task, &[]);
                     }
                 }
-                Some(old) if old != task => self.alter(command, ordinal, state, old, task),
+                Some(old) if old != task => self.alter(member, ordinal, state, old, task),
                 Some(_) => continue,
             }
             if task.decision().is_some() && old.is_none_or(|old| old.decision().is_none()) {
@@ -31,7 +29,7 @@ impl Rows {
     }
 
     /// The candidates that are new.
-    fn offer(&mut self, command: Uuid, task: &Task, known: &[Principal]) {
+    fn offer(&mut self, member: i32, task: &Task, known: &[Principal]) {
         let mut candidates = task.candidates.clone();
         candidates.sort_unstable();
         candidates.dedup();
@@ -42,26 +40,19 @@ impl Rows {
                 Principal::Group(id) => ("group", id),
                 Principal::ManagerOf(_) => continue,
             };
-            self.offered.command.push(command);
+            self.offered.member.push(member);
             self.offered.task.push(task.id.0);
             self.offered.kind.push(kind.to_owned());
             self.offered.principal.push(principal);
         }
     }
 
-    fn alter(
-        &mut self,
-        command: Uuid,
-        ordinal: i32,
-        state: &StateInstance,
-        old: &Task,
-        task: &Task,
-    ) {
-        self.changed.push(command, ordinal, state, task);
+    fn alter(&mut self, member: i32, ordinal: i32, state: &StateInstance, old: &Task, task: &Task) {
+        self.changed.push(member, ordinal, state, task);
         if task.status.is_open() {
-            self.offer(command, task, &old.candidates);
+            self.offer(member, task, &old.candidates);
         } else if old.status.is_open() {
-            self.withdrawn.command.push(command);
+            self.withdrawn.member.push(member);
             self.withdrawn.task.push(task.id.0);
         }
     }
@@ -73,8 +64,9 @@ impl Rows {
             .iter()
             .find(|seal| seal.task == task.id)
             .expect("every decision is sealed");
+        let member = self.number();
         let rows = &mut self.decided;
-        rows.command.push(change.command.0);
+        rows.member.push(member);
         rows.task.push(task.id.0);
         rows.outcome.push(decision.outcome.clone());
         rows.actor.push(decision.actor.clone());
@@ -89,9 +81,9 @@ impl Rows {
 }
 
 impl Tasks {
-    fn push(&mut self, command: Uuid, ordinal: i32, state: &StateInstance, task: &Task) {
+    fn push(&mut self, member: i32, ordinal: i32, state: &StateInstance, task: &Task) {
         let (claimed_at, ended_at) = times(&task.status);
-        self.command.push(command);
+        self.member.push(member);
         self.id.push(task.id.0);
         self.state.push(state.id.0);
         self.ordinal.push(ordinal);
