@@ -189,16 +189,6 @@ async fn an_ended_instance_is_taken_up_by_a_new_one() {
         (&conflict["by"], &conflict["at"]),
         (&restarted["initiator"], &restarted["startedAt"])
     );
-    // Who may not read instances learns no more than that there is one.
-    grant(&app, "starter", &["instance:start"]).await;
-    let host = app.host();
-    let (name, starter) = bearer(&host, "author", "default", &["starter"]);
-    let body = Some(approval_start("doc-1"));
-    let blind = host
-        .send("", "POST", "/v1/instances", &[(name, &starter)], body)
-        .await;
-    let blind = blind.problem(409, "already_running");
-    assert_eq!(blind["conflict"], json!({ "instance": new }));
     // With other data, and the requesters of both before it.
     operate(&app, "admin", &new, "cancel", reason())
         .await
@@ -209,4 +199,19 @@ async fn an_ended_instance_is_taken_up_by_a_new_one() {
     let third = third.expect(201);
     assert_eq!(third["data"], json!({ "title": "Another plan" }));
     assert_eq!(third["requesters"], json!(["third", "writer", "author"]));
+}
+
+#[tokio::test]
+async fn who_may_not_read_instances_learns_no_more_than_that_one_is_running() {
+    let app = TestApp::start().await;
+    let running = id(&app.started("doc-1").await);
+    grant(&app, "starter", &["instance:start"]).await;
+    let host = app.host();
+    let (name, starter) = bearer(&host, "author", "default", &["starter"]);
+    let body = Some(approval_start("doc-1"));
+    let blind = host
+        .send("", "POST", "/v1/instances", &[(name, &starter)], body)
+        .await;
+    let blind = blind.problem(409, "already_running");
+    assert_eq!(blind["conflict"], json!({ "instance": running }));
 }

@@ -251,7 +251,6 @@ async fn what_the_broker_refuses_is_sent_again_in_order_once_it_takes_it() {
 }
 
 #[tokio::test]
-#[expect(clippy::too_many_lines, reason = "one story")]
 async fn an_event_that_is_given_up_lets_those_behind_it_go() {
     let (folder, app) = (Folder::new(), TestApp::start().await);
     let settings = settings(&app);

@@ -72,6 +72,7 @@ impl Authenticator {
             settings,
             keys: Keys::Set(KeySet::parse(document)?),
             clock,
+            memory: Memory::new(),
         })
     }
 

@@ -28,10 +28,6 @@ use crate::wasm::Sandbox;
     group(ArgGroup::new("what").required(true).multiple(true).args(["instance", "entity", "tenant", "all", "file"])),
     after_help = "Exit codes: 0 all is as it was recorded, 1 there are findings, 2 it could not be verified"
 )]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a flag of the command line"
-)]
 pub(in crate::cli) struct VerifyArgs {
     #[command(flatten)]
     which: WhichArgs,

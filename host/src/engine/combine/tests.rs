@@ -162,7 +162,7 @@ async fn a_caller_that_leaves_amid_its_round_leaves_the_round_to_a_task() {
         may_end,
     } = Bench::new(1, 1, 10);
     let (reply, told) = oneshot::channel();
-    let (heard, hears) = oneshot::channel();
+    let (ended, hears) = oneshot::channel();
     let mut carried = Box::pin(combiner.carry(Item(10, reply), hears));
     tokio::select! {
         biased;
@@ -170,7 +170,7 @@ async fn a_caller_that_leaves_amid_its_round_leaves_the_round_to_a_task() {
         round = begun.recv() => assert_eq!(round, Some(vec![10])),
     }
     drop(carried);
-    drop::<oneshot::Sender<()>>(heard);
+    drop::<oneshot::Sender<()>>(ended);
     may_end.add_permits(1);
     told.await.expect("the round went on to its end");
 }

@@ -65,11 +65,11 @@ impl Kept {
 
     /// The connection that was used last, with how long ago that was; else a place among those who wait.
     pub(super) fn take(&self) -> Result<(Lease, Duration), Waiting> {
-        let mut shelf = self.shelf();
-        if let Some((lease, since)) = shelf.idle.pop() {
+        let mut open = self.shelf();
+        if let Some((lease, since)) = open.idle.pop() {
             return Ok((lease, since.elapsed()));
         }
-        shelf.waiting += 1;
+        open.waiting += 1;
         Err(Waiting(self.clone()))
     }
 
@@ -78,12 +78,12 @@ impl Kept {
         if lease.age() >= KEPT_MAX {
             return;
         }
-        let mut shelf = self.shelf();
+        let mut open = self.shelf();
         // Looked at under the lock: who closes the pool takes what is here afterwards.
-        if shelf.waiting == 0 && !is_closed() {
-            shelf.idle.push((lease, Instant::now()));
+        if open.waiting == 0 && !is_closed() {
+            open.idle.push((lease, Instant::now()));
         } else {
-            drop(shelf);
+            drop(open);
         }
     }
 
