@@ -3,11 +3,13 @@
 -- naming the column implies takes such an index out of the choice. And a faster compression.
 set local role wrkflw_owner;
 
-drop index instance_by_definition, instance_by_entity, instance_by_initiator;
+drop index instance_by_definition, instance_by_entity, instance_by_initiator, membership_current;
 create index instance_by_definition on instance (tenant_id, definition_key, id) where definition_key is not null;
 create index instance_by_entity on instance (tenant_id, entity_type, entity_id, id)
     where entity_type is not null and entity_id is not null;
 create index instance_by_initiator on instance (tenant_id, initiator, id) where initiator is not null;
+create unique index membership_current on membership (tenant_id, group_id, person_id)
+    where valid_to is null and group_id is not null;
 
 -- What a command may write that is long enough to be compressed. Where the server knows a faster way, it takes it for what
 -- comes from now on; what is there stays as it is.

@@ -24,6 +24,7 @@ const FURTHER: &[&str] = &[
     "/v1/tasks?view=all",
     "/v1/tasks?view=available",
     "/v1/tasks?view=mine",
+    "/v1/tasks?view=all&state=Submitted",
     "/v1/instances?definition=document-approval",
     "/v1/instances?status=RUNNING&initiator=author",
     "/v1/instances?attribute.title=A%20plan&include=attributes",
@@ -91,6 +92,21 @@ async fn read_all(world: &World, host: &Host) {
         .expect(200);
 }
 
+/// An instance elsewhere with many open tasks, so that those of other states are looked for by their state.
+const CROWD: &str = "
+    insert into instance
+    select (jsonb_populate_record(i, jsonb_build_object('id', lpad('1', 32, '0'), 'entity_id', 'crowd'))).*
+    from instance i order by id limit 1;
+    insert into state_instance
+    select (jsonb_populate_record(s, jsonb_build_object('id', i.id, 'instance_id', i.id, 'name', 'Elsewhere'))).*
+    from state_instance s, instance i where left_at is null and entity_id = 'crowd' order by s.id limit 1;
+    insert into task
+    select (jsonb_populate_record(t, jsonb_build_object(
+        'id', lpad(n::text, 32, '0'), 'instance_id', i.id, 'state_id', i.id, 'status', 'PENDING', 'owner', null
+    ))).*
+    from task t, instance i, generate_series(1, 200) n
+    where entity_id = 'crowd' and t.id = (select id from task where status = 'PENDING' order by id limit 1)";
+
 /// What makes every list find something: an absence that lasts, an attribute, a second version, a refused attempt.
 async fn furnish(world: &World) {
     const ROWS: &str = "insert into absence
@@ -114,10 +130,12 @@ async fn furnish(world: &World) {
         insert into dead_letter (tenant_id, instance_id, seq, lane, pos, error, attempts, parked_at)
         select tenant_id, stream_id, seq, 0, pos, 'too large', 1, now() from audit_entry where stream_kind = 'instance'";
     let app = &world.app;
-    sqlx::raw_sql(ROWS)
-        .execute(app.database.admin_pool())
-        .await
-        .expect("furniture");
+    for rows in [ROWS, CROWD] {
+        sqlx::raw_sql(rows)
+            .execute(app.database.admin_pool())
+            .await
+            .expect("furniture");
+    }
     let own = format!("/v1/tasks/{}/claim", world.task);
     let refused = app.post("author", &own, json!({})).await;
     assert_eq!(refused.problem(403, "forbidden")["reason"], "own_request");

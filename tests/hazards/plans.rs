@@ -14,7 +14,7 @@ const COMMIT: &str = include_str!("../../host/src/store/commit/commit.sql");
 /// As the writer's connections are set.
 const SETTINGS: &str =
     "set role wrkflw_writer; set jit = off; set plan_cache_mode = force_generic_plan;
-    set enable_seqscan = off; set enable_hashjoin = off; set enable_mergejoin = off";
+    set enable_seqscan = off; set enable_bitmapscan = off; set enable_hashjoin = off; set enable_mergejoin = off";
 
 /// The generic plan.
 async fn plan(connection: &mut PgConnection, name: &str, statement: &str) -> Value {

@@ -80,6 +80,7 @@ impl Store {
             ("lock_timeout", LOCK_TIMEOUT_MS),
             ("idle_in_transaction_session_timeout", SILENT_MAX_MS),
             ("enable_seqscan", "off"),
+            ("enable_bitmapscan", "off"),
             ("enable_hashjoin", "off"),
             ("enable_mergejoin", "off"),
         ]);

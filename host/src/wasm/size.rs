@@ -15,8 +15,8 @@ use serde::ser::{
 const NUMBER_BYTES: usize = 8;
 /// A literal: `true`, `false`, `null`.
 const LITERAL_BYTES: usize = 5;
-/// One of many bytes, with its comma.
-const BYTE_BYTES: usize = 4;
+/// One of many bytes.
+const BYTE_BYTES: usize = 3;
 /// Two quotes, or two brackets.
 const PAIR_BYTES: usize = 2;
 /// A colon or a comma.
@@ -90,7 +90,7 @@ impl<'a> Serializer for &'a mut Tally {
     }
 
     fn serialize_bytes(self, value: &[u8]) -> Result<(), Error> {
-        self.add(value.len().saturating_mul(BYTE_BYTES))
+        self.add(value.len().saturating_mul(BYTE_BYTES + MARK_BYTES))
     }
 
     fn serialize_none(self) -> Result<(), Error> {

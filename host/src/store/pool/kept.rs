@@ -48,6 +48,15 @@ struct Shelf {
     waiting: usize,
 }
 
+impl Drop for Shelf {
+    /// Closes what is left: no pool is there to give it back to, and maybe no runtime to do so, which that would take.
+    fn drop(&mut self) {
+        for (lease, _) in self.idle.drain(..) {
+            drop(lease.connection.detach());
+        }
+    }
+}
+
 /// Somebody waits for the pool for as long as this lives.
 #[derive(Debug)]
 pub(super) struct Waiting(Kept);
