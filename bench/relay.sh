@@ -43,7 +43,7 @@ start_relay() {
 stop_relay() { kill $relay && wait $relay; relay=; }
 
 for round in $(seq "$rounds"); do
-  y1=$(PGOPTIONS='-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off' \
+  y1=$(PGOPTIONS='-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off' \
     pgbench -n -M prepared -f "$work/decide.sql" -c 1 -T 5 "$url" 2>&1 | awk '/^tps/ {printf "%d", $3}')
   # What pgbench wrote is no backlog of ours.
   psql -q "$url" -c "delete from outbox_event" -c "select bench_events($((events / 10)), 10)" -c "vacuum analyze outbox_event" >/dev/null

@@ -27,7 +27,7 @@ wrkflw-bench statement $instances --batch 32 >"$work/y2.sql"
 pg() {
   local used before after out
   used=$(wrkflw-bench usage "$database") before=$(wal)
-  out=$(PGOPTIONS='-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off -c enable_hashjoin=off -c enable_mergejoin=off' \
+  out=$(PGOPTIONS='-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off' \
     pgbench -n -M prepared -f "$2" -c "$4" -j 2 -T "$seconds" "$url" 2>&1)
   sleep 0.3 # until the server has counted the sessions that ended
   used=$(($(wrkflw-bench usage "$database") - used)) after=$(wal)

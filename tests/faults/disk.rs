@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, chown};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -47,11 +48,17 @@ async fn limit_files(app: &TestApp, limit: &str) {
             .await
             .expect("sessions");
     for pid in sessions {
+        // A session may have ended meanwhile.
+        let process = PathBuf::from(format!("/proc/{pid}"));
+        let Ok(owner) = fs::metadata(&process) else {
+            continue;
+        };
         let mut command = Command::new("prlimit");
         command.args(["--pid", &pid.to_string(), &format!("--fsize={limit}:")]);
+        // Of another's processes not even root may limit the files everywhere.
+        command.uid(owner.uid()).gid(owner.gid());
         let output = command.output().expect("prlimit, of util-linux, runs");
-        // A session may have ended meanwhile.
-        let is_gone = !Path::new(&format!("/proc/{pid}")).exists();
+        let is_gone = !process.exists();
         assert!(
             output.status.success() || is_gone,
             "this account may neither mount a file system nor limit PostgreSQL's files: run it as the owner of the \

@@ -22,12 +22,12 @@ pub fn parse(text: &str) -> Option<Timestamp> {
     YEARS.contains(&year).then_some(moment)
 }
 
-/// What a moment looks like, for a refusal.
+/// What a moment looks like, for a refusal. The last one leaves room for every offset.
 pub fn expected() -> String {
     format!(
-        "a time such as 2026-01-31T12:00:00Z of the years {} to {} (a + in a URL is written %2B)",
+        "a time such as 2026-01-31T12:00:00Z from the year {} to {} (a + in a URL is written %2B)",
         YEARS.start(),
-        YEARS.end()
+        Timestamp::MAX.strftime("%Y-%m-%d")
     )
 }
 
@@ -95,7 +95,7 @@ mod tests {
             r#"{"at":"2026-01-31T12:00:00Z","until":"soon"}"#,
         ] {
             let error = serde_json::from_str::<Body>(wrong).expect_err(wrong);
-            assert!(error.to_string().contains("of the years 1 to 9999"));
+            assert!(error.to_string().contains("from the year 1 to 9999-12-30"));
         }
     }
 }
