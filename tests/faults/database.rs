@@ -85,7 +85,10 @@ async fn a_database_that_takes_no_writes_is_read_and_found_again() {
     assert_eq!(traces(&app).await, before);
 
     // Connections made meanwhile keep what they were made with: the host must not keep them.
-    sql(&app, &format!("set default_transaction_read_only = off; alter database {name} reset default_transaction_read_only")).await;
+    let reset = format!(
+        "begin read write; alter database {name} reset default_transaction_read_only; commit"
+    );
+    sql(&app, &reset).await;
     eventually(&host, "/readyz", 200).await;
     claim(&host, "reviewer", &instance).await.expect(200);
 }
