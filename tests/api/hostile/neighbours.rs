@@ -18,9 +18,10 @@ const NEIGHBOURS: usize = 2;
 const DOCUMENTS: usize = 12;
 const ATTACKERS: usize = 6;
 const TRIALS: usize = 3;
-/// How often slower the slowest hundredth and the median may be under attack.
+/// How often slower the slowest hundredth and the median may be under attack. With slow guests on the threads of all
+/// others, the median was 1.8 to 3.1 times as slow here; with their own, 1.2 to 1.4.
 const P99_RATIO_MAX: f64 = 3.0;
-const P50_RATIO_MAX: f64 = 2.0;
+const P50_RATIO_MAX: f64 = 1.6;
 
 /// Starts, claims and approves documents; how long each request took.
 async fn served(app: &TestApp, name: &str) -> Vec<Duration> {
