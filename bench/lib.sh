@@ -48,7 +48,7 @@ start_host() {
     kill -0 $host || { cat "$work/host.log" >&2; exit 1; }
     sleep 0.1
   done
-  for person in author reviewer reviewer2; do
+  for person in admin author reviewer reviewer2; do
     export "BENCH_${person^^}=$(cd "$work" && wrkflw token $person)"
   done
 }
@@ -60,6 +60,16 @@ await_quiet() {
     sleep 0.5
   done
   echo "the host still looks at open work again, after five minutes" >&2
+  exit 1
+}
+
+# The checkpointer takes in what was written, some at a time.
+await_checkpoints() {
+  for _ in $(seq 1200); do
+    if [ "$(psql -Atq "$url" -c 'select (select count(*) from audit_leaf) >= (select count(*) from audit_entry)')" = t ]; then return; fi
+    sleep 0.5
+  done
+  echo "the checkpoints did not catch up within ten minutes" >&2
   exit 1
 }
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Searches by attributes over HTTP, on a private PostgreSQL filled with a million instances.
+# Searches by attributes, lists or history over HTTP, on a private PostgreSQL filled with a million instances.
 #
 #   bench/search.sh [INSTANCES] [REQUESTS] [SET]     default 1000000 instances, 200 requests for each question, searches
+#                                                  (or lists, history: see the scripts of these names)
 #
 # The server does not sync: nothing here is about writing.
 set -euo pipefail
@@ -17,5 +18,6 @@ begin
 url=$(scripts/postgres.sh start "$work/pg")
 start_host $port
 wrkflw-bench fill-for "$set" "$instances" | psql -q -v ON_ERROR_STOP=1 "$url"
+[ "$set" != history ] || await_checkpoints
 wrkflw-bench search --set "$set" --address 127.0.0.1:$port --count 20 >/dev/null # warm
 wrkflw-bench search --set "$set" --address 127.0.0.1:$port --count "$requests"

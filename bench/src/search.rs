@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use clap::{Args, ValueEnum};
 
-use self::Person::{Author, Reviewer, SecondReviewer};
+use self::Person::{Admin, Author, Reviewer, SecondReviewer};
 use crate::load::{Connection, milliseconds};
 
 /// What is asked, by whom and what for. The fill scripts say what there is to be found.
@@ -13,6 +13,7 @@ type Question = (&'static str, Person, &'static str);
 /// Who asks.
 #[derive(Clone, Copy)]
 enum Person {
+    Admin,
     Author,
     Reviewer,
     SecondReviewer,
@@ -91,11 +92,33 @@ const LISTS: [Question; 10] = [
     ),
 ];
 
+/// The first instance of the fill script.
+macro_rules! long {
+    ($rest:literal) => {
+        concat!("/v1/instances/018f0000-0001-7000-8000-000000000001", $rest)
+    };
+}
+
+const HISTORY: [Question; 7] = [
+    ("of an instance", Admin, long!("/audit")),
+    ("of a person in it", Admin, long!("/audit?actor=rare")),
+    (
+        "of an entity",
+        Admin,
+        "/v1/entities/bench-history/1001/history",
+    ),
+    ("of all", Admin, "/v1/audit"),
+    ("of a type", Admin, "/v1/audit?type=SECOND"),
+    ("of a person", Admin, "/v1/audit?actor=rare"),
+    ("of nobody", Admin, "/v1/audit?actor=nobody"),
+];
+
 /// What can be asked for.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Set {
     Searches,
     Lists,
+    History,
 }
 
 impl Set {
@@ -104,6 +127,7 @@ impl Set {
         let script = match self {
             Set::Searches => include_str!("fill_search.sql"),
             Set::Lists => include_str!("fill_lists.sql"),
+            Set::History => include_str!("fill_history.sql"),
         };
         script.replace("INSTANCES", &instances.to_string())
     }
@@ -119,9 +143,12 @@ pub(crate) struct Search {
     address: String,
     #[arg(long, value_enum, default_value_t = Set::Searches)]
     set: Set,
-    /// Bearer tokens of people who may read instances and tasks, the two reviewers those offered to them.
+    /// Bearer tokens of people who may read instances and tasks, the administrator the audit, the two reviewers what is
+    /// offered to them.
     #[arg(long, env = "BENCH_AUTHOR")]
     author: String,
+    #[arg(long, env = "BENCH_ADMIN", default_value = "")]
+    admin: String,
     #[arg(long, env = "BENCH_REVIEWER", default_value = "")]
     reviewer: String,
     #[arg(long, env = "BENCH_REVIEWER2", default_value = "")]
@@ -139,9 +166,11 @@ impl Search {
         let questions: &[Question] = match self.set {
             Set::Searches => &SEARCHES,
             Set::Lists => &LISTS,
+            Set::History => &HISTORY,
         };
         for (name, person, path) in questions {
             let token = match person {
+                Admin => &self.admin,
                 Author => &self.author,
                 Reviewer => &self.reviewer,
                 SecondReviewer => &self.second_reviewer,
