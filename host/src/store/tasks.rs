@@ -78,6 +78,8 @@ const RARE_MAX: i64 = 4_096;
 /// filters few tasks pass takes larger steps.
 const STEP_MIN: i64 = 128;
 const STEP_MAX: i64 = 16_384;
+/// Of the tasks of a rare state, so many are held against the filters first.
+const PART_MIN: usize = 128;
 
 impl Store {
     /// Oldest first.
@@ -108,23 +110,34 @@ impl Store {
                 Some(state) => open_in(connection, tenant, state, after).await?,
                 None => open(connection, tenant, filter.view, &people, after, step).await?,
             };
-            let wanted = filter.limit - i64::try_from(found.len()).unwrap_or(filter.limit);
             let absent = (absent.as_slice(), definitions.as_slice());
-            for row in rows(connection, tenant, filter, &open, wanted, absent).await? {
-                found.push(row.into_summary(filter)?);
-            }
-            let is_full = i64::try_from(found.len()).is_ok_and(|found| found >= filter.limit);
+            // What a rare state has comes at once, but the first of it mostly make a page.
+            let mut part = if rare.is_some() { PART_MIN } else { open.len() };
+            let mut rest = open.as_slice();
+            let is_full = loop {
+                let wanted = filter.limit - i64::try_from(found.len()).unwrap_or(filter.limit);
+                if wanted <= 0 || rest.is_empty() {
+                    break wanted <= 0;
+                }
+                let (these, later) = rest.split_at(part.min(rest.len()));
+                for row in rows(connection, tenant, filter, these, wanted, absent).await? {
+                    found.push(row.into_summary(filter)?);
+                }
+                (rest, part) = (later, part * 4);
+            };
             match open.last() {
                 Some(last) if !is_full && i64::try_from(open.len()) == Ok(step) => after = *last,
                 _ => return Ok(found),
             }
-            if step == STEP_MIN
+            let is_first = step == STEP_MIN;
+            step = (step * 4).min(STEP_MAX);
+            if is_first
                 && let Some(state) = &filter.state
                 && is_rare(connection, tenant, state).await?
             {
                 rare = Some(state);
+                step = STEP_MAX;
             }
-            step = (step * 4).min(STEP_MAX);
         }
     }
 }
