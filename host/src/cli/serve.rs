@@ -1,8 +1,9 @@
 //! `wrkflw serve`: a host for production, with what its settings say and nothing else.
 
 use std::path::PathBuf;
+use std::pin::pin;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, bail};
 use clap::Args;
 use serde_json::json;
 
@@ -30,9 +31,15 @@ pub(super) fn run(args: ServeArgs, output: Output, environment: &Environment) ->
     let settings = args.settings;
     let telemetry = host::observe(&settings)?;
     block_on(async {
+        // Heard from here on: whoever sees the address may send one at once.
+        let mut stop = pin!(host::stop_signal()?);
         let listener = host::listen(settings.listen).await?;
         let address = listener.local_addr().context("no address")?;
-        let host = Host::start(&settings, listener, environment.program.clone(), telemetry).await?;
+        let starting = Host::start(&settings, listener, environment.program.clone(), telemetry);
+        let host = tokio::select! {
+            started = starting => started?,
+            () = &mut stop => bail!("stopped before it was ready"),
+        };
         let roles: Vec<String> = settings
             .roles
             .iter()
@@ -42,7 +49,7 @@ pub(super) fn run(args: ServeArgs, output: Output, environment: &Environment) ->
             &json!({ "listen": address, "roles": roles }),
             &[("listen", "/listen"), ("roles", "/roles")],
         )?;
-        host.run_until(host::stop_signal()?).await
+        host.run_until(stop).await
     })
 }
 
