@@ -49,7 +49,7 @@ impl Call {
         (self.status < 300).then_some(told)
     }
 
-    fn revision(&self) -> Option<u64> {
+    pub(super) fn revision(&self) -> Option<u64> {
         self.shown()?["revision"].as_u64()
     }
 
