@@ -21,7 +21,7 @@ begin
              else quote_ident(column_name)
            end, ', ' order by ordinal_position)
     into columns, made
-    from information_schema.columns where table_schema = 'public' and table_name = name;
+    from information_schema.columns where table_schema = 'public' and table_name = name and is_generated = 'NEVER';
   execute format('insert into %I (%s) select %s from %I, generate_series(%s, %s) copy where %I in (select id from bench_base)',
     name, columns, made, name, first, last, instance);
 end $$;

@@ -219,9 +219,7 @@ async fn the_reader_sees_one_tenant() {
         if attempt(&mut reader, &count).await == Err(INSUFFICIENT_PRIVILEGE.into()) {
             continue;
         }
-        let copy = format!(
-            "insert into \"{table}\" select (jsonb_populate_record(t, '{{\"tenant_id\": 99}}')).* from \"{table}\" t"
-        );
+        let copy = app.database.shadow(&table, 99).await;
         sqlx::raw_sql(AssertSqlSafe(copy))
             .execute(app.database.admin_pool())
             .await

@@ -315,9 +315,12 @@ async fn a_tenant_with_the_same_ids_is_neither_seen_nor_touched() {
     let app = &world.app;
     let tables = statements::tables(app).await;
     let mut copies = vec!["set session_replication_role = replica".to_owned()];
-    copies.extend(tables.iter().filter(|table| !["outbox_event", "notifier_cursor"].contains(&table.as_str())).map(|table| {
-        format!("insert into \"{table}\" select (jsonb_populate_record(t, '{{\"tenant_id\": {SHADOW}}}')).* from \"{table}\" t")
-    }));
+    for table in tables
+        .iter()
+        .filter(|table| !["outbox_event", "notifier_cursor"].contains(&table.as_str()))
+    {
+        copies.push(app.database.shadow(table, SHADOW).await);
+    }
     copies.push("set session_replication_role = origin".to_owned());
     sqlx::raw_sql(AssertSqlSafe(copies.join(";")))
         .execute(app.database.admin_pool())

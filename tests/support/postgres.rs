@@ -74,6 +74,21 @@ impl TestDatabase {
     pub(crate) fn admin_pool(&self) -> &PgPool {
         &self.pool
     }
+
+    /// The statement that gives each row of a table to another tenant, too.
+    pub(crate) async fn shadow(&self, table: &str, tenant: i32) -> String {
+        // Computed columns are not written.
+        let sql =
+            "select string_agg(quote_ident(column_name), ', ') from information_schema.columns
+            where table_schema = 'public' and table_name = $1 and is_generated = 'NEVER'";
+        let found = sqlx::query_scalar(sql).bind(table).fetch_one(&self.pool);
+        let columns: String = found.await.expect("columns");
+        format!(
+            "insert into \"{table}\" ({columns}) select {columns} from (
+                select (jsonb_populate_record(t, '{{\"tenant_id\": {tenant}}}')).* from \"{table}\" t
+            ) copy"
+        )
+    }
 }
 
 impl Drop for TestDatabase {

@@ -162,7 +162,7 @@ impl Probe<'_> {
 
     /// Whether the index has what it finds in the order of instances.
     pub(super) fn is_ordered(&self) -> bool {
-        self.columns.operators == ["eq"]
+        matches!(&self.columns.operators[..], [one] if one == "eq" || one == "in")
     }
 
     /// Whether the index has less to go through than all who have the attribute.
