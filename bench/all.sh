@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures everything, one after the other, and holds the figures against what we want: `make bench`.
 #
-#   bench/all.sh [PART ...]     default: decisions growth deadlines lists history searches guests audit relay peers
+#   bench/all.sh [PART ...]     default: decisions votes growth deadlines lists history searches guests audit relay peers
 #
 # Takes about an hour with all engines of `peers` (PEERS="wrkflw restate" chooses some). What each part printed is kept in
 # target/bench. Ends with one table and, when a figure misses its bar, with exit code 1.
@@ -9,13 +9,14 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 parts=("$@")
-[ $# -gt 0 ] || parts=(decisions growth deadlines lists history searches guests audit relay peers)
+[ $# -gt 0 ] || parts=(decisions votes growth deadlines lists history searches guests audit relay peers)
 kept=target/bench
 mkdir -p $kept
 
 measure() {
   case $1 in
   decisions) bench/run.sh 1 ;;
+  votes) bench/votes.sh ;;
   growth) bench/growth.sh ;;
   deadlines) bench/deadlines.sh 2 1500 ;;
   lists) bench/lists.sh ;;
@@ -27,7 +28,7 @@ measure() {
   # shellcheck disable=SC2086 # a list of engines
   peers) CALLERS=32 SECONDS_A_RUN=8 RUNS=2 bench/peers/run.sh ${PEERS:-} ;;
   *)
-    echo "nothing to measure is called $1: decisions, growth, deadlines, lists, history, searches, guests, audit, relay or peers" >&2
+    echo "nothing to measure is called $1: decisions, votes, growth, deadlines, lists, history, searches, guests, audit, relay or peers" >&2
     exit 2
     ;;
   esac

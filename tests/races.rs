@@ -2,10 +2,12 @@
 //! was and how things stand.
 //!
 //! `crowds` sends the same command fifty times, `rivals` lets a decision meet every other command, `deadlines` lets it
-//! meet the clock, and `linear` drives random commands and finds an order in which every answer was right.
+//! meet the clock, `joint` lets commands wait for one instance, and `linear` drives random commands and finds an order in
+//! which every answer was right.
 
 mod crowds;
 mod deadlines;
+mod joint;
 mod linear;
 mod rivals;
 

@@ -69,7 +69,12 @@ impl Connection {
         })
     }
 
-    async fn post(&mut self, token: &str, path: &str, body: Value) -> anyhow::Result<Value> {
+    pub(crate) async fn post(
+        &mut self,
+        token: &str,
+        path: &str,
+        body: Value,
+    ) -> anyhow::Result<Value> {
         let request = hyper::Request::post(path)
             .header("host", &self.address)
             .header("authorization", format!("Bearer {token}"))

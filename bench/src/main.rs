@@ -11,6 +11,7 @@ mod search;
 mod statement;
 mod usage;
 mod verify;
+mod votes;
 
 use clap::{Parser, Subcommand};
 
@@ -41,6 +42,8 @@ enum Command {
     FillFor { set: search::Set, instances: u32 },
     /// Verifies the chain of entries in memory, on one core.
     Verify(verify::Verify),
+    /// Has everybody vote on one instance at once.
+    Votes(votes::Votes),
     /// Prints the script: the read and the commit statement of a decision.
     Statement {
         instances: u32,
@@ -68,6 +71,7 @@ async fn main() -> anyhow::Result<()> {
             println(&usage::processor_time(pid)?.as_micros().to_string());
         }
         Command::Verify(verify) => println(&verify.run()),
+        Command::Votes(votes) => println(&votes.run().await?),
     }
     Ok(())
 }

@@ -70,10 +70,11 @@ enum Made {
     EntryId,
     EntrySeq,
     EntryEvent,
+    EntryCommand,
 }
 
 impl Made {
-    const ALL: [(Made, &str); 12] = [
+    const ALL: [(Made, &str); 13] = [
         (Made::Instance, "instances"),
         (Made::Stay, "stays"),
         (Made::Task, "tasks"),
@@ -86,6 +87,7 @@ impl Made {
         (Made::EntryId, "entry_ids"),
         (Made::EntrySeq, "entry_seqs"),
         (Made::EntryEvent, "entry_events"),
+        (Made::EntryCommand, "entry_commands"),
     ];
 
     fn name(self) -> &'static str {
@@ -108,7 +110,7 @@ impl Made {
             Made::Instance => id(INSTANCE, &old),
             Made::Stay => id(STAY, &old),
             Made::Task | Made::EntryTask => id(TASK, &old),
-            Made::Command => id(COMMAND, &new),
+            Made::Command | Made::EntryCommand => id(COMMAND, &new),
             Made::Member | Made::EntryMember => format!("{member} + 1"),
             Made::NextStay => id(NEXT_STAY, &new),
             Made::NextTask => id(NEXT_TASK, &new),
@@ -316,6 +318,7 @@ fn parameters(shape: Shape) -> Vec<String> {
     values.extend(std::iter::repeat_n(none, no_jobs_and_no_signal));
     // Why the new task was cancelled: it was not.
     values.push(shape.same("null"));
+    values.push(shape.made(Made::EntryCommand));
     values
 }
 

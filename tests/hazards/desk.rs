@@ -155,8 +155,8 @@ impl Desk {
             after,
             entries,
             seals,
-            reply: None,
-            signal: None,
+            replies: vec![],
+            signals: vec![],
             done: vec![],
         }
     }
@@ -193,24 +193,7 @@ impl Desk {
 
     /// What the database holds once the change is applied.
     pub(super) fn applied(change: Change) -> Stored {
-        let last = change.entries.last().expect("every change has an entry");
-        let event_seq = change
-            .entries
-            .iter()
-            .rev()
-            .find_map(|entry| entry.event_seq)
-            .expect("a public entry");
-        let head = Head {
-            seq: last.seq,
-            hash: last.hash,
-            event_seq,
-        };
-        let stays = u32::try_from(change.after.stays().count()).expect("few stays");
-        Stored {
-            instance: change.after,
-            head,
-            stays,
-        }
+        change.leaves()
     }
 
     /// Starts an instance and lets `rob` claim its task.
@@ -338,7 +321,7 @@ pub(super) fn keyed(mut change: Change, key: &str) -> Change {
         body: "{}".into(),
         headers: String::new(),
     };
-    change.reply = Some(KeyedReply {
+    change.replies.push(KeyedReply {
         principal: "rob".into(),
         key: key.into(),
         reply,

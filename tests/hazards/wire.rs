@@ -13,7 +13,7 @@ const READY: &[u8] = b"Z\0\0\0\x05I";
 const CHUNK_BYTES: usize = 64 * 1024;
 
 /// A relay of bytes to the database's server.
-pub(super) struct Wire {
+pub(crate) struct Wire {
     url: String,
     plan: Arc<Plan>,
     _relays: JoinSet<()>,
@@ -79,7 +79,7 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Upstream for T {}
 
 impl Wire {
     /// A wire to the server of a database's URL.
-    pub(super) async fn to(url: &str) -> Wire {
+    pub(crate) async fn to(url: &str) -> Wire {
         let server = Server::of(url);
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
@@ -110,19 +110,19 @@ impl Wire {
     }
 
     /// The database, by way of this wire.
-    pub(super) fn url(&self) -> &str {
+    pub(crate) fn url(&self) -> &str {
         &self.url
     }
 
     /// Loses the answer to the next statement that carries `needle`. With an `outage` all connections end with it, and
     /// that many new ones are refused.
-    pub(super) fn lose_the_answer_to(&self, needle: &str, outage: usize) {
+    pub(crate) fn lose_the_answer_to(&self, needle: &str, outage: usize) {
         *self.plan.needle.lock().expect("a lock") = Some(needle.as_bytes().to_vec());
         self.plan.outage.store(outage, Ordering::SeqCst);
     }
 
     /// Whether the answer was lost, and all connections refused that were to be.
-    pub(super) fn is_spent(&self) -> bool {
+    pub(crate) fn is_spent(&self) -> bool {
         self.plan.needle.lock().expect("a lock").is_none()
             && self.plan.refusals.load(Ordering::SeqCst) == 0
     }

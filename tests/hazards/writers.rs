@@ -1,9 +1,4 @@
 //! The writer of a host: changes that travel together do nothing to each other, whoever waits for them.
-//!
-//! A `Plug` makes a statement wait, so that a host's one worker is busy and what comes meanwhile makes the next batch.
-
-use std::future::Future;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
@@ -19,57 +14,17 @@ use wrkflw::store::{PoolSizes, Store, StoreError};
 use super::desk::{Desk, task_of};
 use super::wire::Wire;
 use crate::support::app::{Host, TestApp, task_of as task_in};
-use crate::support::postgres::TestDatabase;
+use crate::support::plug::{LONG, Plug, count, within};
 
 const ONE_WORKER: WriterBounds = WriterBounds {
     workers: 1,
     together: 32,
     waiting: 100,
 };
-const LONG: Duration = Duration::from_mins(1);
 
 /// A change that PostgreSQL refuses the values of, whatever the checks before let through.
 type Spoil = fn(&mut Change);
 type Fate = Result<Verdict, StoreError>;
-
-/// What each statement waits for that changes an instance whose entity is called `plug` something.
-struct Plug<'a>(&'a TestDatabase);
-
-impl Plug<'_> {
-    const MAKE: &'static str = "create sequence if not exists plug;
-        create or replace function wait_for_plug() returns trigger language plpgsql security definer as $$
-            begin while (select last_value from public.plug) = 1 loop perform pg_sleep(0.005); end loop; return new; end $$;
-        create or replace trigger wait_for_plug before update on instance for each row
-            when (new.entity_id like 'plug%') execute function wait_for_plug();
-        select setval('plug', 1)";
-
-    async fn put(database: &TestDatabase) -> Plug<'_> {
-        let made = sqlx::raw_sql(Plug::MAKE).execute(database.admin_pool());
-        made.await.expect("a trigger");
-        Plug(database)
-    }
-
-    /// Returns once a statement waits.
-    async fn is_met(&self) {
-        let waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'";
-        let met = async {
-            while count(self.0, waiting).await == 0 {
-                tokio::task::yield_now().await;
-            }
-        };
-        within(met).await;
-    }
-
-    async fn pull(self) {
-        let pulled = sqlx::raw_sql("select setval('plug', 2)").execute(self.0.admin_pool());
-        pulled.await.expect("a value");
-    }
-}
-
-async fn count(database: &TestDatabase, sql: &'static str) -> i64 {
-    let found = sqlx::query_scalar(sql).fetch_one(database.admin_pool());
-    found.await.expect(sql)
-}
 
 fn writer(store: &Store, bounds: WriterBounds) -> Writer {
     Writer::new(store, &Aftermath::default(), bounds, &TaskTracker::new())
@@ -403,8 +358,4 @@ async fn a_lost_answer_to_a_batch_is_cleared_up_for_every_member() {
     assert!(wire.is_spent(), "the wire was not cut");
     let entries = "select count(*) from audit_entry where type = 'TASK_CLAIMED'";
     assert_eq!(count(&app.database, entries).await, 5);
-}
-
-async fn within<T>(work: impl Future<Output = T>) -> T {
-    tokio::time::timeout(LONG, work).await.expect("in time")
 }

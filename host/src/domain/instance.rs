@@ -389,6 +389,13 @@ impl Instance {
             .find(|task| task.id == id)
     }
 
+    /// Puts the stays in the order in which everybody sees them.
+    pub fn sort(&mut self) {
+        self.past.sort_by_key(PastState::order);
+        self.active.sort_by_key(|stay| (stay.entered_at, stay.id));
+        self.waiting.sort_by_key(|stay| (stay.entered_at, stay.id));
+    }
+
     /// All stays, past ones first.
     pub fn stays(&self) -> impl Iterator<Item = &StateInstance> {
         self.past

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::Engine;
 use super::evidence::Circumstances;
-use super::execute::Ground;
+use super::ground::Ground;
 use super::request::{Done, Rendered, Request};
 use super::turns::Turned;
 use crate::clock;

@@ -1,7 +1,6 @@
 //! A command, from the request to the committed effect: one read, the turn, one commit statement, and again from the
 //! start when the instance moved on meanwhile.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,36 +9,22 @@ use tokio::time::Instant;
 use super::Engine;
 use super::entries::render;
 use super::error::Error;
+use super::ground::{Early, Ground};
 use super::observe::Observation;
+use super::queue::Turn;
 use super::request::{Idempotency, Identity, Rendered, Reply, Request};
 use super::turns::Directory;
+use super::writer::Fate;
 use crate::clock;
-use crate::domain::actor::Actor;
-use crate::domain::command::Command;
-use crate::domain::ids::{CommandId, InstanceId, TenantId, VersionRef};
-use crate::domain::rejection::Rejection;
+use crate::domain::ids::{CommandId, InstanceId, TenantId};
 use crate::domain::turn::Context;
-use crate::domain::version::Version;
 use crate::store::StoreError;
 use crate::store::commit::{Change, KeyedReply, Verdict};
-use crate::store::load::{Stored, StoredReply, Wanted};
+use crate::store::load::{Stored, StoredReply};
 
 /// The first pause after a passing failure of the database; it doubles.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_millis(500);
-
-/// What an attempt starts from.
-pub(super) struct Ground {
-    pub(super) actor: Actor,
-    pub(super) version: Arc<Version>,
-    /// The version that a migration leaves.
-    previous: Option<Arc<Version>>,
-    pub(super) stored: Option<Stored>,
-    /// How often the directory has changed so far.
-    directory: u64,
-    /// The command is a signal that has counted already.
-    signalled: bool,
-}
 
 /// A commit whose verdict was lost with its connection. The server may still be carrying it out.
 struct Doubt {
@@ -48,12 +33,29 @@ struct Doubt {
     rendered: Rendered,
 }
 
-/// What the attempts of one command know of those before.
-#[derive(Default)]
-struct History {
+/// A command under way, and what its attempts know of those before.
+pub(super) struct Run<'a> {
+    pub(super) request: &'a Request<'a>,
+    /// None for a start.
+    pub(super) instance: Option<InstanceId>,
+    /// Had from before the instance is looked at until the commit.
+    pub(super) turn: Option<Turn<'a>>,
+    /// What was read while others had their turn.
+    pub(super) early: Option<Early>,
+    /// What it starts from is what an earlier commit left: another host may have moved on since.
+    pub(super) assumes: bool,
     doubts: Vec<Doubt>,
     /// Somebody held its row too long for a batch: its next commit goes alone.
     held: bool,
+    /// It was not committed together with others of its instance: it goes by itself.
+    pub(super) alone: bool,
+}
+
+/// What a command comes to on what it starts from.
+struct Judged {
+    rendered: Rendered,
+    /// None when there is nothing to write.
+    change: Option<Change>,
 }
 
 /// How an attempt ended.
@@ -83,27 +85,27 @@ impl Engine {
         let deadline = Instant::now() + self.0.patience;
         let instance = self.instance_of(request).await?;
         observation.about(instance);
-        let turn = async {
-            match instance {
-                Some(instance) => Some(self.0.queue.turn(instance).await),
-                None => None,
-            }
+        let mut run = Run {
+            request,
+            instance,
+            turn: None,
+            early: None,
+            assumes: false,
+            doubts: Vec::new(),
+            held: false,
+            alone: false,
         };
-        let _turn = tokio::time::timeout_at(deadline, turn)
-            .await
-            .map_err(|_| Error::Busy)?;
-        let mut history = History::default();
         let mut pause = PAUSE_MIN;
         loop {
-            let mut failure = match self
-                .attempt(request, instance, &mut history, observation)
+            tokio::time::timeout_at(deadline, self.line_up(&mut run))
                 .await
-            {
+                .map_err(|_| Error::Busy)?;
+            let mut failure = match self.attempt(&mut run, observation).await {
                 Ok(Attempt::Finished(reply)) => return Ok(reply),
                 Ok(Attempt::Again) => None,
                 Err(error) => Some(error),
             };
-            match self.carried_out(request.who.tenant, &history.doubts).await {
+            match self.carried_out(request.who.tenant, &run.doubts).await {
                 Ok(Some(reply)) => return Ok(reply),
                 Ok(None) => {}
                 // A rejection may be our own success looked at from behind: nothing is said before that is known.
@@ -115,6 +117,8 @@ impl Engine {
                 None => {}
                 Some(Error::Store(error)) if error.is_passing() && !over => {
                     tracing::warn!(%error, "the database failed in passing; the command is tried again");
+                    // What others left here does not wait for that.
+                    run.turn = run.turn.take_if(|turn| !turn.is_pending());
                     tokio::time::sleep(pause).await;
                     pause = (pause * 2).min(PAUSE_MAX);
                 }
@@ -143,10 +147,7 @@ impl Engine {
                 .await?
             {
                 self.0.aftermath.announce();
-                return Ok(Some(Reply {
-                    rendered: rendered.clone(),
-                    replayed: false,
-                }));
+                return Ok(Some(Reply::fresh(rendered.clone())));
             }
         }
         Ok(None)
@@ -171,26 +172,47 @@ impl Engine {
 
     async fn attempt(
         &self,
-        request: &Request<'_>,
-        instance: Option<InstanceId>,
-        history: &mut History,
+        run: &mut Run<'_>,
         observation: &mut Observation,
     ) -> Result<Attempt, Error> {
-        let command_id = CommandId(clock::new_id());
+        let request = run.request;
         let key = request.idempotency.as_ref().filter(|_| !request.dry_run);
-        let (ground, reply) = self.ground(request, instance, key).await?;
+        let (ground, reply) = self.ground(run, key).await?;
         if let (Some(reply), Some(key)) = (reply, key) {
             return replay(reply, key).map(Attempt::Finished);
         }
-        let ground = ground?;
+        let judged = match ground {
+            Ok(ground) => self.judge(request, ground, key, observation).await,
+            Err(error) => Err(error),
+        };
+        match judged {
+            Ok(Judged {
+                rendered,
+                change: Some(change),
+            }) => self.settle(run, change, rendered).await,
+            Ok(Judged { rendered, .. }) => self.answer(run, Ok(Reply::fresh(rendered))).await,
+            Err(error) => self.answer(run, Err(error)).await,
+        }
+    }
+
+    /// What the command comes to, with nothing written.
+    async fn judge(
+        &self,
+        request: &Request<'_>,
+        ground: Ground,
+        key: Option<&Idempotency>,
+        observation: &mut Observation,
+    ) -> Result<Judged, Error> {
+        let command_id = CommandId(clock::new_id());
         crate::fault::point("command.loaded");
         observation.saw(
             &ground.version.reference,
             ground.stored.as_ref().map(|stored| &stored.instance),
         );
-        check(request, &ground)?;
-        if let Some(reply) = counted(request, &ground) {
-            return Ok(Attempt::Finished(reply));
+        ground.check(request)?;
+        if let Some(rendered) = counted(request, &ground) {
+            let change = None;
+            return Ok(Judged { rendered, change });
         }
         let now = self.now_for(ground.stored.as_ref());
         let context = Context {
@@ -225,14 +247,14 @@ impl Engine {
         }
         // Nothing happened: there is nothing to write.
         if request.dry_run || turned.outcome.events.is_empty() {
-            return Ok(Attempt::Finished(Reply {
-                rendered,
-                replayed: false,
-            }));
+            let change = None;
+            return Ok(Judged { rendered, change });
         }
         let known = ground.stored.as_ref().map(|stored| &stored.instance);
         let tenant_name = &request.who.tenant_name;
         let seals = self.0.seals.seal(tenant_name, known, &outcome.instance);
+        let replies = key.map(|key| keyed(request.who, key, &rendered));
+        let signal = request.command.signal();
         let change = Change {
             tenant: request.who.tenant,
             command: command_id,
@@ -240,82 +262,12 @@ impl Engine {
             after: turned.outcome.instance,
             entries,
             seals,
-            reply: key.map(|key| keyed(request.who, key, &rendered)),
-            signal: request.command.signal().map(str::to_owned),
+            replies: replies.into_iter().collect(),
+            signals: signal.map(|id| (id.to_owned(), now)).into_iter().collect(),
             done: request.job.into_iter().collect(),
         };
-        self.settle(request, change, rendered, history).await
-    }
-
-    /// Loads what the command starts from, and the reply that it may have got already. The ground is judged only
-    /// when there is no such reply: a repeat is answered even when its definition has been retired since.
-    async fn ground(
-        &self,
-        request: &Request<'_>,
-        instance: Option<InstanceId>,
-        key: Option<&Idempotency>,
-    ) -> Result<(Result<Ground, Error>, Option<StoredReply>), Error> {
-        let who = request.who.principalship();
-        let key = key.map(|key| key.key.as_str());
-        if let Some(id) = instance {
-            let wanted = Wanted {
-                key: key.map(str::to_owned),
-                signal: request.command.signal().map(str::to_owned),
-                ..Wanted::of(who, id, self.0.clock.now())
-            };
-            let tenant = wanted.who.tenant;
-            let loaded = self.0.loader.load(wanted).await??;
-            let ground = match loaded.found {
-                None => Err(Error::NotFound {
-                    what: "instance",
-                    id: id.to_string(),
-                }),
-                Some(stored) => {
-                    let versions = self.versions_for(tenant, &request.command, &stored);
-                    versions.await.map(|(version, previous)| Ground {
-                        actor: loaded.actor,
-                        version,
-                        previous,
-                        stored: Some(stored),
-                        directory: loaded.directory,
-                        signalled: loaded.signalled,
-                    })
-                }
-            };
-            return Ok((ground, loaded.reply));
-        }
-        let Command::Start { definition, .. } = &request.command else {
-            unreachable!("only a start has no instance")
-        };
-        let startable = self.0.store.load_start(&who, definition, key).await?;
-        let version = match startable.definition {
-            None => Err(Error::NotFound {
-                what: "definition",
-                id: definition.clone(),
-            }),
-            Some(found) => found
-                .version
-                .ok_or_else(|| Error::NoActiveVersion(definition.clone())),
-        };
-        let ground = match version {
-            Ok(version) => {
-                let reference = VersionRef {
-                    key: definition.clone(),
-                    version,
-                };
-                let version = self.version(who.tenant, &reference).await;
-                version.map(|version| Ground {
-                    actor: startable.actor,
-                    version,
-                    previous: None,
-                    stored: None,
-                    directory: startable.directory,
-                    signalled: false,
-                })
-            }
-            Err(error) => Err(error),
-        };
-        Ok((ground, startable.reply))
+        let change = Some(change);
+        Ok(Judged { rendered, change })
     }
 
     /// The time of a command is never before its instance's last entry, whatever this host's clock says.
@@ -324,31 +276,68 @@ impl Engine {
         stored.map_or(now, |stored| now.max(stored.instance.updated_at))
     }
 
+    /// Answers without an effect, once that is certain: what the answer rests on may wait to be committed.
+    async fn answer(
+        &self,
+        run: &mut Run<'_>,
+        answer: Result<Reply, Error>,
+    ) -> Result<Attempt, Error> {
+        if let Err(Error::Store(_) | Error::Unavailable(_)) = answer {
+            return answer.map(Attempt::Finished);
+        }
+        if let (true, Some(turn)) = (run.assumes, &mut run.turn) {
+            // No commit will tell whether the assumption holds: it is judged on what is read.
+            turn.forget();
+            return Ok(Attempt::Again);
+        }
+        match run.turn.take_if(|turn| turn.is_pending()) {
+            None => answer.map(Attempt::Finished),
+            Some(turn) => match self.hear(turn).await {
+                Ok(Verdict::Applied) => answer.map(Attempt::Finished),
+                fate => {
+                    run.note(&fate, true);
+                    Ok(Attempt::Again)
+                }
+            },
+        }
+    }
+
     /// Commits, and reads the verdict. When the connection broke, the commit is left in doubt.
     async fn settle(
         &self,
-        request: &Request<'_>,
+        run: &mut Run<'_>,
         change: Change,
         rendered: Rendered,
-        history: &mut History,
     ) -> Result<Attempt, Error> {
         let (instance, command) = (change.after.id, change.command);
         crate::fault::point("command.judged");
-        match self.0.writer.commit(change, history.held).await? {
-            Ok(Verdict::Applied) => Ok(Attempt::Finished(Reply {
-                rendered,
-                replayed: false,
-            })),
-            Ok(Verdict::Stale) => Ok(Attempt::Again),
-            Ok(Verdict::Taken) => self.who_took(request).await,
+        let alone = run.alone;
+        let joins = |turn: &mut Turn<'_>| !alone && (turn.is_pending() || turn.is_awaited());
+        let together = run.turn.take_if(joins);
+        let is_joint = together.is_some();
+        let fate = if let Some(turn) = together {
+            self.join(turn, change).await
+        } else {
+            if let Some(turn) = &mut run.turn {
+                turn.forget();
+            }
+            self.0.writer.commit(change, run.held).await?
+        };
+        run.note(&fate, is_joint);
+        match fate {
+            Ok(Verdict::Applied) => Ok(Attempt::Finished(Reply::fresh(rendered))),
+            Ok(Verdict::Taken) if !is_joint => self.who_took(run.request).await,
+            Ok(Verdict::Stale | Verdict::Taken) => Ok(Attempt::Again),
             Err(error) => {
-                history.held |= error.is_contention();
                 if error.is_passing() && !error.is_contention() {
-                    history.doubts.push(Doubt {
+                    run.doubts.push(Doubt {
                         instance,
                         command,
                         rendered,
                     });
+                }
+                if is_joint {
+                    return Ok(Attempt::Again);
                 }
                 Err(error.into())
             }
@@ -356,29 +345,19 @@ impl Engine {
     }
 }
 
-fn check(request: &Request<'_>, ground: &Ground) -> Result<(), Error> {
-    let permission = request.command.permission();
-    if !ground.actor.is_host() && !ground.actor.may(permission) {
-        return Err(Error::Permission(permission));
-    }
-    match (request.if_match, &ground.stored) {
-        (Some(given), Some(stored)) if given != stored.instance.revision => Err(Rejection::Stale {
-            given,
-            current: stored.instance.revision,
-        }
-        .into()),
-        _ => Ok(()),
+impl Run<'_> {
+    /// What the next attempt has to know of this fate.
+    fn note(&mut self, fate: &Fate, is_joint: bool) {
+        // It may have been another's fault; an instance that moved on is nobody's.
+        self.alone |= is_joint && !matches!(fate, Ok(Verdict::Applied | Verdict::Stale));
+        self.held |= matches!(fate, Err(error) if error.is_contention());
     }
 }
 
 /// The reply to a signal that has counted already: nothing more happens.
-fn counted(request: &Request<'_>, ground: &Ground) -> Option<Reply> {
+fn counted(request: &Request<'_>, ground: &Ground) -> Option<Rendered> {
     let stored = ground.stored.as_ref().filter(|_| ground.signalled)?;
-    let rendered = render(request, ground, &stored.instance, &[], &[]);
-    Some(Reply {
-        rendered,
-        replayed: false,
-    })
+    Some(render(request, ground, &stored.instance, &[], &[]))
 }
 
 fn replay(reply: StoredReply, key: &Idempotency) -> Result<Reply, Error> {

@@ -16,7 +16,9 @@ pub mod error;
 mod evidence;
 mod execute;
 pub mod export;
+mod ground;
 pub mod jobs;
+mod joint;
 mod loader;
 pub mod migration;
 mod observe;
@@ -182,6 +184,11 @@ impl Engine {
         self.0.patience
     }
 
+    /// How many commands of this process wait for their turn at an instance.
+    pub fn waiting(&self, instance: InstanceId) -> usize {
+        self.0.queue.waiting(instance)
+    }
+
     /// Changes with each commit of this process that left events.
     pub fn commits(&self) -> watch::Receiver<u64> {
         self.0.aftermath.commits.subscribe()
@@ -200,9 +207,8 @@ impl Engine {
     /// The standing of somebody at this moment: groups, permissions, and for whom they stand in.
     pub async fn actor(&self, who: &Identity) -> Result<Actor, Error> {
         let asked = Asked::at(self.0.clock.now());
-        let nothing = InstanceId(uuid::Uuid::nil());
         let who = who.principalship();
-        Ok(self.0.store.load(&who, nothing, asked).await?.actor)
+        Ok(self.0.store.load(&who, ground::NOTHING, asked).await?.actor)
     }
 
     /// Forgets the replies to idempotency keys that are older than a day, and signals that nobody has waited for in

@@ -2,30 +2,115 @@
 //!
 //! The queue spares work; it is not what makes commands safe. That is the revision in the commit.
 
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use tokio::sync::{Mutex, MutexGuard};
 
+use super::joint::Place;
 use crate::domain::ids::InstanceId;
 
-/// Places. Two instances may share one: they then wait for each other, and nothing else happens.
-const STRIPES: usize = 4096;
+/// Places. Two instances may share one: they then wait for each other, and nothing else happens. So many that hundreds of
+/// commands under way seldom meet: a megabyte.
+const PLACES: usize = 16_384;
 
 /// First come, first served, per instance.
 pub(super) struct Queue {
-    stripes: Box<[Mutex<()>]>,
+    lines: Box<[Line]>,
+}
+
+#[derive(Default)]
+struct Line {
+    place: Mutex<Place>,
+    /// Commands that wait for their turn.
+    waiting: AtomicUsize,
+}
+
+/// Somebody's turn at a place, until it is dropped.
+pub(super) struct Turn<'a> {
+    place: MutexGuard<'a, Place>,
+    waiting: &'a AtomicUsize,
 }
 
 impl Queue {
     pub(super) fn new() -> Queue {
         Queue {
-            stripes: (0..STRIPES).map(|_| Mutex::new(())).collect(),
+            lines: (0..PLACES).map(|_| Line::default()).collect(),
         }
     }
 
-    /// Waits until it is the caller's turn.
-    pub(super) async fn turn(&self, instance: InstanceId) -> MutexGuard<'_, ()> {
+    fn line(&self, instance: InstanceId) -> &Line {
         let (_, random) = instance.0.as_u64_pair();
-        let stripe =
-            usize::try_from(random % STRIPES as u64).expect("fewer stripes than a usize counts");
-        self.stripes[stripe].lock().await
+        let line =
+            usize::try_from(random % PLACES as u64).expect("fewer places than a usize counts");
+        &self.lines[line]
+    }
+
+    /// The turn, unless somebody has it or waits for it.
+    pub(super) fn at_once(&self, instance: InstanceId) -> Option<Turn<'_>> {
+        let line = self.line(instance);
+        let mut place = line.place.try_lock().ok()?;
+        place.forget();
+        Some(Turn {
+            place,
+            waiting: &line.waiting,
+        })
+    }
+
+    /// How many commands wait for their turn.
+    pub(super) fn waiting(&self, instance: InstanceId) -> usize {
+        self.line(instance).waiting.load(Ordering::Relaxed)
+    }
+
+    /// Waits until it is a command's turn.
+    pub(super) async fn turn(&self, instance: InstanceId) -> Turn<'_> {
+        let _waits = Waits::at(&self.line(instance).waiting);
+        self.turn_behind(instance).await
+    }
+
+    /// Waits until all have had their turn who wait for it now.
+    pub(super) async fn turn_behind(&self, instance: InstanceId) -> Turn<'_> {
+        let line = self.line(instance);
+        Turn {
+            place: line.place.lock().await,
+            waiting: &line.waiting,
+        }
+    }
+}
+
+impl Turn<'_> {
+    /// Whether commands wait for their turn.
+    pub(super) fn is_awaited(&self) -> bool {
+        self.waiting.load(Ordering::Relaxed) > 0
+    }
+}
+
+impl Deref for Turn<'_> {
+    type Target = Place;
+
+    fn deref(&self) -> &Place {
+        &self.place
+    }
+}
+
+impl DerefMut for Turn<'_> {
+    fn deref_mut(&mut self) -> &mut Place {
+        &mut self.place
+    }
+}
+
+/// One who waits, until the turn comes or is not wanted any more.
+struct Waits<'a>(&'a AtomicUsize);
+
+impl Waits<'_> {
+    fn at(waiting: &AtomicUsize) -> Waits<'_> {
+        waiting.fetch_add(1, Ordering::Relaxed);
+        Waits(waiting)
+    }
+}
+
+impl Drop for Waits<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }

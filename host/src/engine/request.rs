@@ -101,3 +101,12 @@ pub struct Reply {
     pub rendered: Rendered,
     pub replayed: bool,
 }
+
+impl Reply {
+    pub(super) fn fresh(rendered: Rendered) -> Reply {
+        Reply {
+            rendered,
+            replayed: false,
+        }
+    }
+}

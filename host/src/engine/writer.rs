@@ -108,8 +108,12 @@ struct Commits {
 
 struct Member {
     change: Change,
-    told: oneshot::Sender<Result<Verdict, StoreError>>,
+    told: Vec<Told>,
 }
+
+/// How somebody hears what became of a change.
+pub(super) type Told = oneshot::Sender<Fate>;
+pub(super) type Fate = Result<Verdict, StoreError>;
 
 impl Writer {
     /// A writer whose workers are tasks of `tasks`.
@@ -147,12 +151,25 @@ impl Writer {
         change: Change,
         alone: bool,
     ) -> Result<Result<Verdict, StoreError>, Full> {
-        let (told, verdict) = oneshot::channel();
-        let member = Member { change, told };
         let combiner = if alone { &*self.alone } else { &self.together };
-        let verdict = combiner.carry(member, verdict).await?;
-        Ok(verdict.unwrap_or_else(|_| Err(StoreError::Lost)))
+        carry(combiner, change, Vec::new()).await
     }
+
+    /// Commits a change of several commands beside others, and tells them all.
+    pub(super) async fn commit_joint(&self, change: Change, told: Vec<Told>) -> Result<Fate, Full> {
+        carry(&self.together, change, told).await
+    }
+}
+
+async fn carry(
+    combiner: &Combiner<Commits>,
+    change: Change,
+    mut told: Vec<Told>,
+) -> Result<Fate, Full> {
+    let (ours, fate) = oneshot::channel();
+    told.push(ours);
+    let fate = combiner.carry(Member { change, told }, fate).await?;
+    Ok(fate.unwrap_or_else(|_| Err(StoreError::Lost)))
 }
 
 impl Work for Commits {
@@ -175,8 +192,9 @@ impl Work for Commits {
                 alone.put_back(members);
             }
             (Err(error), _) => {
-                for (member, error) in members.into_iter().zip(error.for_each()) {
-                    let _gone = member.told.send(Err(error));
+                let told = members.into_iter().flat_map(|member| member.told);
+                for (told, error) in told.zip(error.for_each()) {
+                    let _gone = told.send(Err(error));
                 }
             }
         }
@@ -196,7 +214,9 @@ impl Commits {
             crate::fault::point("command.announced");
         }
         for (member, verdict) in members.into_iter().zip(verdicts) {
-            let _gone = member.told.send(Ok(verdict));
+            for told in member.told {
+                let _gone = told.send(Ok(verdict));
+            }
         }
     }
 }

@@ -145,6 +145,11 @@ const MEASURES: &[Measure] = &[
         WAIT_SECONDS,
         "How long the oldest command of a statement had waited for it.",
     ),
+    histogram(
+        "wrkflw_joint_commands",
+        ITEMS,
+        "Commands on one instance that were committed and answered together.",
+    ),
     gauge(
         "wrkflw_round_waiting",
         "Commands left waiting when a statement began.",

@@ -47,8 +47,13 @@ updated as (
         suspend_reason = m.suspend_reason, early_signals = m.early_signals, definition_version = m.definition_version
     from locked m
     where i.tenant_id = m.tenant_id and i.id = m.id
-      and (not exists (select from keyed k where k.member = m.member)
-           or exists (select from claimed c where c.command_id = m.command_id))
+      -- How many of its keys were taken: none, or all. A part cannot be undone in here, so the statement fails.
+      and case (select count(*) from keyed k where k.member = m.member)
+              - (select count(*) from claimed c where c.command_id = m.command_id)
+          when 0 then true
+          when (select count(*) from keyed k where k.member = m.member) then false
+          else keys_taken_in_part()
+      end
     returning m.member
 ),
 -- A start has no row to lock. One insert settles both races, for the entity and for the idempotency key.
@@ -233,12 +238,13 @@ audited as (
     )
     select
         ($1::int[])[r.member], 'instance', ($2::uuid[])[r.member], r.seq, r.id, r.type, r.revision,
-        ($3::uuid[])[r.member], r.actor, r.task_id, r.payload, r.evidence, r.salt, r.occurred_at, r.hash, r.event_seq, r.traceparent
+        r.command_id, r.actor, r.task_id, r.payload, r.evidence, r.salt, r.occurred_at, r.hash, r.event_seq, r.traceparent
     from unnest(
         $148::int[], $149::bigint[], $150::uuid[], $151::text[], $152::int[], $153::text[], $154::uuid[], $155::text[],
-        $156::text[], $157::bytea[], $158::timestamptz[], $159::bytea[], $160::bigint[], $161::text[]
+        $156::text[], $157::bytea[], $158::timestamptz[], $159::bytea[], $160::bigint[], $161::text[], $174::uuid[]
     ) as r (
-        member, seq, id, type, revision, actor, task_id, payload, evidence, salt, occurred_at, hash, event_seq, traceparent
+        member, seq, id, type, revision, actor, task_id, payload, evidence, salt, occurred_at, hash, event_seq, traceparent,
+        command_id
     )
     where (select passed from gate)[r.member]
     order by r.member, r.seq

@@ -6,10 +6,13 @@
 mod rows;
 mod statement;
 
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
 use uuid::Uuid;
 
-use crate::domain::audit::Entry;
-use crate::domain::ids::{CommandId, TaskId, TenantId};
+use crate::domain::audit::{Entry, Head};
+use crate::domain::ids::{CommandId, StateId, TaskId, TenantId};
 use crate::domain::instance::Instance;
 use crate::store::load::{Stored, StoredReply};
 
@@ -20,10 +23,11 @@ pub use rows::jobs::{cancelling, telling};
 /// How many changes one statement may carry: beyond it batches gain nothing.
 pub const BATCH_MAX: usize = 32;
 
-/// One command's effect on one instance.
+/// The effect on one instance of a command, or of several that came one after the other.
 #[derive(Debug)]
 pub struct Change {
     pub tenant: TenantId,
+    /// The first command.
     pub command: CommandId,
     /// As loaded; none for a start.
     pub before: Option<Stored>,
@@ -32,12 +36,61 @@ pub struct Change {
     pub entries: Vec<Entry>,
     /// For each decision that `after` has and `before` has not.
     pub seals: Vec<Seal>,
-    /// Kept for repeats of the request.
-    pub reply: Option<KeyedReply>,
-    /// The id of the signal that the command is: it counts once.
-    pub signal: Option<String>,
-    /// The jobs that the command carries out.
+    /// Kept for repeats of the requests. Of several, either each is kept, or none: when only some of the keys are
+    /// free, the statement fails.
+    pub replies: Vec<KeyedReply>,
+    /// The ids of the signals that the commands are, and when they came: each counts once.
+    pub signals: Vec<(String, Timestamp)>,
+    /// The jobs that the commands carry out.
     pub done: Vec<Uuid>,
+}
+
+impl Change {
+    /// What the database holds of the instance once this is applied.
+    pub fn leaves(&self) -> Stored {
+        let before = self.before.as_ref();
+        let known: BTreeSet<StateId> = before
+            .iter()
+            .flat_map(|stored| stored.instance.stays())
+            .map(|stay| stay.id)
+            .collect();
+        let entered = self.after.stays().filter(|stay| !known.contains(&stay.id));
+        let entered = u32::try_from(entered.count()).expect("far fewer than a u32 counts");
+        let mut instance = self.after.clone();
+        instance.sort();
+        Stored {
+            instance,
+            head: self.head(),
+            stays: before.map_or(0, |stored| stored.stays) + entered,
+        }
+    }
+
+    /// The end of the audit stream behind it.
+    pub(super) fn head(&self) -> Head {
+        let known = self.before.as_ref().map(|stored| &stored.head);
+        let mut entries = self.entries.iter().rev();
+        let event_seq = entries.find_map(|entry| entry.event_seq);
+        let last = self.entries.last();
+        Head {
+            seq: last.map_or(0, |entry| entry.seq),
+            hash: last.map_or([0; 32], |entry| entry.hash),
+            event_seq: event_seq.unwrap_or_else(|| known.map_or(0, |head| head.event_seq)),
+        }
+    }
+
+    /// Makes one change of this one and the next, which was computed from what this one leaves.
+    pub fn join(&mut self, next: Change) {
+        debug_assert_eq!(
+            next.before.as_ref().map(|before| before.instance.revision),
+            Some(self.after.revision)
+        );
+        self.after = next.after;
+        self.entries.extend(next.entries);
+        self.seals.extend(next.seals);
+        self.replies.extend(next.replies);
+        self.signals.extend(next.signals);
+        self.done.extend(next.done);
+    }
 }
 
 /// The HMAC over a decision.

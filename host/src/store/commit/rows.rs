@@ -1,7 +1,7 @@
 //! A change as columns of rows, one struct per table, ready to travel as arrays.
 //!
-//! The rows are net: what a chain of states created and left within one command is written once, because one
-//! statement cannot update a row that it inserts. Each carries the number of its member in the batch.
+//! The rows are net: what was created and left within one change is written once, because one statement cannot update a
+//! row that it inserts. Each carries the number of its member in the batch.
 
 mod attributes;
 pub(super) mod jobs;
@@ -10,7 +10,7 @@ mod tasks;
 
 use sqlx::types::Uuid;
 
-use super::Change;
+use super::{Change, KeyedReply};
 use crate::domain::audit::Entry;
 use crate::domain::instance::{Instance, Status};
 use crate::domain::json::Json;
@@ -71,7 +71,7 @@ columns! {
     Audited {
         member: i32, seq: i64, id: Uuid, kind: String, revision: i32, actor: Option<String>, task: Option<Uuid>,
         payload: String, evidence: Option<String>, salt: Vec<u8>, at: Time, hash: Vec<u8>, event_seq: Option<i64>,
-        traceparent: Option<String>,
+        traceparent: Option<String>, command: Uuid,
     }
     Put { member: i32, id: Uuid, kind: String, instance: Uuid, due_at: Time, payload: String }
     Finished { member: i32, id: Uuid }
@@ -128,16 +128,18 @@ impl Rows {
             }
         }
         self.jobs(change);
-        if let Some(signal) = &change.signal {
+        for (signal, at) in &change.signals {
             self.signals.member.push(member);
             self.signals.signal.push(signal.clone());
-            self.signals.at.push(Time(change.after.updated_at));
+            self.signals.at.push(Time(*at));
         }
         self.attributes(member, before, &change.after);
         for entry in &change.entries {
             self.audit(entry);
         }
-        self.reply(change);
+        for reply in &change.replies {
+            self.reply(change, reply);
+        }
         if before.is_none() {
             self.start(member, &change.after);
         }
@@ -151,13 +153,7 @@ impl Rows {
 
     fn member(&mut self, change: &Change, stays: u32) {
         let (rows, after) = (&mut self.members, &change.after);
-        let last = change.entries.last();
-        let event_seq = change
-            .entries
-            .iter()
-            .rev()
-            .find_map(|entry| entry.event_seq);
-        let before = change.before.as_ref();
+        let (before, head) = (change.before.as_ref(), change.head());
         rows.tenant.push(change.tenant.0);
         rows.id.push(after.id.0);
         rows.command.push(change.command.0);
@@ -177,13 +173,9 @@ impl Rows {
         rows.ended_at.push(after.status.ended_at().map(Time));
         rows.data.push(after.data.to_string());
         rows.updated_at.push(Time(after.updated_at));
-        rows.audit_seq
-            .push(last.map_or(0, |entry| entry.seq.cast_signed()));
-        rows.audit_head
-            .push(last.map_or_else(Vec::new, |entry| entry.hash.to_vec()));
-        let known = before.map_or(0, |stored| stored.head.event_seq);
-        rows.event_seq
-            .push(event_seq.unwrap_or(known).cast_signed());
+        rows.audit_seq.push(head.seq.cast_signed());
+        rows.audit_head.push(head.hash.to_vec());
+        rows.event_seq.push(head.event_seq.cast_signed());
         rows.stays.push(stays.cast_signed());
         let (suspended_at, suspended_by, suspend_reason) = match &after.status {
             Status::Suspended { reason, by, at } => {
@@ -199,8 +191,7 @@ impl Rows {
             .push(after.definition.version.cast_signed());
     }
 
-    fn reply(&mut self, change: &Change) {
-        let Some(keyed) = &change.reply else { return };
+    fn reply(&mut self, change: &Change, keyed: &KeyedReply) {
         let member = self.number();
         let rows = &mut self.replies;
         rows.tenant.push(change.tenant.0);
@@ -247,6 +238,7 @@ impl Rows {
         rows.hash.push(entry.hash.to_vec());
         rows.event_seq.push(entry.event_seq.map(u64::cast_signed));
         rows.traceparent.push(draft.traceparent.clone());
+        rows.command.push(draft.command.0);
     }
 }
 

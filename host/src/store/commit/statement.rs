@@ -189,6 +189,7 @@ impl Store {
             &rows.signals.signal as _,
             &rows.signals.at as _,
             &rows.created.cancel_reason as _,
+            &rows.audited.command as _,
         )
         .fetch_all(&self.writer)
         .await?;

@@ -148,10 +148,7 @@ impl InstanceRow {
                 Stay::Past(state) => past.push(state),
             }
         }
-        past.sort_by_key(PastState::order);
-        active.sort_by_key(|stay| (stay.entered_at, stay.id));
-        waiting.sort_by_key(|stay| (stay.entered_at, stay.id));
-        let instance = Instance {
+        let mut instance = Instance {
             id: InstanceId(self.id),
             definition: VersionRef {
                 key: self.definition_key,
@@ -179,6 +176,7 @@ impl InstanceRow {
             past,
             early: list("instance", self.id, self.early_signals.as_deref())?,
         };
+        instance.sort();
         Ok(Stored {
             instance,
             head,

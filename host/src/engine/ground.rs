@@ -1,0 +1,205 @@
+//! What a command starts from: who asks, the instance with all its parts, the version whose logic is asked.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::Engine;
+use super::error::Error;
+use super::execute::Run;
+use super::request::{Idempotency, Request};
+use crate::domain::actor::Actor;
+use crate::domain::command::Command;
+use crate::domain::ids::{InstanceId, VersionRef};
+use crate::domain::rejection::Rejection;
+use crate::domain::version::Version;
+use crate::store::load::{Loaded, Stored, StoredReply, Wanted};
+
+/// How long what was read before a command's turn is taken for what stands: memberships may change meanwhile.
+const EARLY_MAX: Duration = Duration::from_millis(100);
+
+/// No instance has this id: only what stands of the caller is read.
+pub(super) const NOTHING: InstanceId = InstanceId(uuid::Uuid::nil());
+
+/// What an attempt starts from.
+pub(super) struct Ground {
+    pub(super) actor: Actor,
+    pub(super) version: Arc<Version>,
+    /// The version that a migration leaves.
+    pub(super) previous: Option<Arc<Version>>,
+    pub(super) stored: Option<Stored>,
+    /// How often the directory has changed so far.
+    pub(super) directory: u64,
+    /// The command is a signal that has counted already.
+    pub(super) signalled: bool,
+}
+
+/// What was read of the caller before it was the command's turn.
+pub(super) struct Early {
+    loaded: Loaded,
+    /// When the reading began.
+    since: Instant,
+}
+
+impl Engine {
+    /// Waits for the command's turn, unless it has it, and reads what stands of the caller meanwhile.
+    pub(super) async fn line_up<'a>(&'a self, run: &mut Run<'a>) {
+        let (Some(instance), None) = (run.instance, &run.turn) else {
+            return;
+        };
+        let queue = &self.0.queue;
+        run.turn = queue.at_once(instance);
+        if run.turn.is_some() {
+            return;
+        }
+        let (turn, early) = tokio::join!(queue.turn(instance), self.read_early(run));
+        (run.turn, run.early) = (Some(turn), early);
+    }
+
+    async fn read_early(&self, run: &Run<'_>) -> Option<Early> {
+        if run.alone || run.request.command.signal().is_some() {
+            return None;
+        }
+        let since = Instant::now();
+        // A failure will be met again in the command's turn.
+        let loaded = self.load(run.request, NOTHING).await.ok()?;
+        Some(Early { loaded, since })
+    }
+
+    async fn load(&self, request: &Request<'_>, instance: InstanceId) -> Result<Loaded, Error> {
+        let key = request.idempotency.as_ref().filter(|_| !request.dry_run);
+        let who = request.who.principalship();
+        let wanted = Wanted {
+            key: key.map(|key| key.key.clone()),
+            signal: request.command.signal().map(str::to_owned),
+            ..Wanted::of(who, instance, self.0.clock.now())
+        };
+        Ok(self.0.loader.load(wanted).await??)
+    }
+
+    /// Loads what the command starts from, and the reply that it may have got already. The ground is judged only
+    /// when there is no such reply: a repeat is answered even when its definition has been retired since.
+    pub(super) async fn ground(
+        &self,
+        run: &mut Run<'_>,
+        key: Option<&Idempotency>,
+    ) -> Result<(Result<Ground, Error>, Option<StoredReply>), Error> {
+        let Some(instance) = run.instance else {
+            return self.ground_of_start(run.request, key).await;
+        };
+        let loaded = self.loaded(run, instance).await?;
+        let ground = match loaded.found {
+            None => Err(Error::NotFound {
+                what: "instance",
+                id: instance.to_string(),
+            }),
+            Some(stored) => {
+                let (tenant, command) = (run.request.who.tenant, &run.request.command);
+                let versions = self.versions_for(tenant, command, &stored);
+                versions.await.map(|(version, previous)| Ground {
+                    actor: loaded.actor,
+                    version,
+                    previous,
+                    stored: Some(stored),
+                    directory: loaded.directory,
+                    signalled: loaded.signalled,
+                })
+            }
+        };
+        Ok((ground, loaded.reply))
+    }
+
+    /// What stands, with the instance as the commands before left it, committed or about to be.
+    async fn loaded(&self, run: &mut Run<'_>, instance: InstanceId) -> Result<Loaded, Error> {
+        let request = run.request;
+        run.assumes = false;
+        let early = run.early.take();
+        let early = early.filter(|early| early.since.elapsed() < EARLY_MAX);
+        let Some(turn) = &mut run.turn else {
+            return self.load(request, instance).await;
+        };
+        if run.alone || !turn.admits(request, instance) {
+            self.flush(turn).await;
+            return self.load(request, instance).await;
+        }
+        let Some(ahead) = turn.ahead(request.who.tenant, instance) else {
+            return self.load(request, instance).await;
+        };
+        run.assumes = !turn.is_pending();
+        // Whether a signal has counted is among the rows of its instance.
+        let about = match request.command.signal() {
+            Some(_) => instance,
+            None => NOTHING,
+        };
+        let loaded = match early {
+            Some(early) => early.loaded,
+            None => self.load(request, about).await?,
+        };
+        Ok(Loaded {
+            found: Some(ahead.clone()),
+            ..loaded
+        })
+    }
+
+    async fn ground_of_start(
+        &self,
+        request: &Request<'_>,
+        key: Option<&Idempotency>,
+    ) -> Result<(Result<Ground, Error>, Option<StoredReply>), Error> {
+        let Command::Start { definition, .. } = &request.command else {
+            unreachable!("only a start has no instance")
+        };
+        let who = request.who.principalship();
+        let key = key.map(|key| key.key.as_str());
+        let startable = self.0.store.load_start(&who, definition, key).await?;
+        let version = match startable.definition {
+            None => Err(Error::NotFound {
+                what: "definition",
+                id: definition.clone(),
+            }),
+            Some(found) => found
+                .version
+                .ok_or_else(|| Error::NoActiveVersion(definition.clone())),
+        };
+        let ground = match version {
+            Ok(version) => {
+                let reference = VersionRef {
+                    key: definition.clone(),
+                    version,
+                };
+                let version = self.version(who.tenant, &reference).await;
+                version.map(|version| Ground {
+                    actor: startable.actor,
+                    version,
+                    previous: None,
+                    stored: None,
+                    directory: startable.directory,
+                    signalled: false,
+                })
+            }
+            Err(error) => Err(error),
+        };
+        Ok((ground, startable.reply))
+    }
+}
+
+impl Ground {
+    /// Whether the caller may do what they ask for, to the instance as they believe it to be.
+    pub(super) fn check(&self, request: &Request<'_>) -> Result<(), Error> {
+        let permission = request.command.permission();
+        if !self.actor.is_host() && !self.actor.may(permission) {
+            return Err(Error::Permission(permission));
+        }
+        match (request.if_match, &self.stored) {
+            (Some(given), Some(stored)) if given != stored.instance.revision => {
+                Err(Rejection::Stale {
+                    given,
+                    current: stored.instance.revision,
+                }
+                .into())
+            }
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Commands that wait for the same instance are committed together: each is judged on what the one before it leaves,
+//! and none of them is answered - be it with an effect or with a refusal - before all are committed. When that does not
+//! come about, each goes through the line again.
+//!
+//! Nobody waits for company here either. A command that nobody waits behind is committed by itself; only while others
+//! wait for their turn, it leaves its change at the place and a task in the line, behind those that are there now,
+//! which commits what they add. So no change is left behind when callers go away.
+
+use tokio::sync::oneshot;
+
+use super::Engine;
+use super::queue::Turn;
+use super::request::Request;
+use super::writer::{Fate, Told};
+use crate::domain::ids::{InstanceId, TenantId};
+use crate::store::StoreError;
+use crate::store::commit::{Change, Verdict};
+use crate::store::load::{PAST_MAX, Stored};
+
+/// Commands that are answered together.
+const COMMANDS_MAX: usize = 32;
+/// What their audit entries may hold before no more are added, in bytes.
+const BYTES_MAX: usize = 1 << 20;
+
+/// What stands at a place of the queue between two turns.
+#[derive(Default)]
+pub(super) struct Place {
+    /// Judged, and not committed yet.
+    joint: Option<Box<Joint>>,
+    /// The instance as the last joint commit left it, for those who waited meanwhile.
+    left: Option<Box<(TenantId, Stored)>>,
+}
+
+/// Commands on one instance that are committed together, or not at all.
+struct Joint {
+    change: Change,
+    /// What the next one starts from.
+    ahead: Stored,
+    /// All who wait: those whose effect is in the change, and those whose refusal rests on it.
+    told: Vec<Told>,
+    bytes: usize,
+}
+
+impl Place {
+    /// Whether something waits to be committed.
+    pub(super) fn is_pending(&self) -> bool {
+        self.joint.is_some()
+    }
+
+    /// Whether a command on this instance can be judged on what waits: it is about the same instance, and no part of
+    /// it has the same idempotency key.
+    pub(super) fn admits(&self, request: &Request<'_>, instance: InstanceId) -> bool {
+        let Some(joint) = &self.joint else {
+            return true;
+        };
+        let change = &joint.change;
+        let repeats = request.idempotency.as_ref().is_some_and(|own| {
+            let mut replies = change.replies.iter();
+            replies.any(|other| other.key == own.key && other.principal == request.who.subject)
+        });
+        change.tenant == request.who.tenant && change.after.id == instance && !repeats
+    }
+
+    /// The instance as those before leave it or left it, where that is known.
+    pub(super) fn ahead(&self, tenant: TenantId, instance: InstanceId) -> Option<&Stored> {
+        if let Some(joint) = &self.joint {
+            return Some(&joint.ahead);
+        }
+        let (owner, left) = &**self.left.as_ref()?;
+        (*owner == tenant && left.instance.id == instance).then_some(left)
+    }
+
+    /// Who did not wait, and who comes after one that went by itself, reads for themselves.
+    pub(super) fn forget(&mut self) {
+        self.left = None;
+    }
+
+    /// Adds a change, which was computed from what waits, if anything does. Whether it is the first.
+    fn add(&mut self, change: Change) -> bool {
+        let ahead = change.leaves();
+        let bytes = change.entries.iter().map(|entry| {
+            let evidence = entry.draft.evidence.as_ref();
+            entry.draft.payload.as_str().len() + evidence.map_or(0, |json| json.as_str().len())
+        });
+        let bytes = bytes.sum::<usize>();
+        let Some(joint) = &mut self.joint else {
+            self.joint = Some(Box::new(Joint {
+                change,
+                ahead,
+                told: Vec::new(),
+                bytes,
+            }));
+            return true;
+        };
+        joint.change.join(change);
+        joint.ahead = ahead;
+        joint.bytes += bytes;
+        false
+    }
+}
+
+impl Joint {
+    /// Whether it is to be committed before anything is added.
+    fn is_full(&self) -> bool {
+        self.told.len() >= COMMANDS_MAX || self.bytes >= BYTES_MAX || !self.shows_all()
+    }
+
+    /// Whether what it leaves is what would be read: that lacks the oldest stays of an instance that has had many.
+    fn shows_all(&self) -> bool {
+        let before = self.change.before.as_ref();
+        self.ahead.stays <= PAST_MAX.cast_unsigned()
+            || before.is_some_and(|before| {
+                before.stays == self.ahead.stays
+                    && before.instance.past.len() == self.ahead.instance.past.len()
+            })
+    }
+}
+
+impl Engine {
+    /// Leaves a change with those before it, and hears what became of all.
+    pub(super) async fn join(&self, mut turn: Turn<'_>, change: Change) -> Fate {
+        let instance = change.after.id;
+        if turn.add(change) {
+            let engine = self.clone();
+            self.0.tasks.spawn(async move {
+                let mut turn = engine.0.queue.turn_behind(instance).await;
+                engine.flush(&mut turn).await;
+            });
+        }
+        self.hear(turn).await
+    }
+
+    /// Hears what becomes of what waits at the place; nothing does when it is applied already.
+    pub(super) async fn hear(&self, mut turn: Turn<'_>) -> Fate {
+        let (told, fate) = oneshot::channel();
+        let Some(joint) = &mut turn.joint else {
+            return Ok(Verdict::Applied);
+        };
+        joint.told.push(told);
+        if joint.is_full() {
+            self.flush(&mut turn).await;
+        }
+        drop(turn);
+        fate.await.unwrap_or(Err(StoreError::Lost))
+    }
+
+    /// Commits what waits at the place, and tells those who wait for it.
+    pub(super) async fn flush(&self, turn: &mut Turn<'_>) {
+        let Some(joint) = turn.joint.take() else {
+            return;
+        };
+        let commands = u32::try_from(joint.told.len()).unwrap_or(u32::MAX);
+        metrics::histogram!("wrkflw_joint_commands").record(f64::from(commands));
+        let (tenant, ahead) = (joint.change.tenant, joint.ahead);
+        turn.forget();
+        // What did not find a place any more, those who wait for it learn from its end.
+        let fate = self.0.writer.commit_joint(joint.change, joint.told).await;
+        if matches!(fate, Ok(Ok(Verdict::Applied))) && turn.is_awaited() {
+            turn.left = Some(Box::new((tenant, ahead)));
+        }
+    }
+}
