@@ -42,8 +42,6 @@ pub(super) struct Run<'a> {
     pub(super) turn: Option<Turn<'a>>,
     /// What was read while others had their turn.
     pub(super) early: Option<Early>,
-    /// What it starts from is what an earlier commit left: another host may have moved on since.
-    pub(super) assumes: bool,
     doubts: Vec<Doubt>,
     /// Somebody held its row too long for a batch: its next commit goes alone.
     held: bool,
@@ -90,7 +88,6 @@ impl Engine {
             instance,
             turn: None,
             early: None,
-            assumes: false,
             doubts: Vec::new(),
             held: false,
             alone: false,
@@ -176,13 +173,12 @@ impl Engine {
         observation: &mut Observation,
     ) -> Result<Attempt, Error> {
         let request = run.request;
-        let key = request.idempotency.as_ref().filter(|_| !request.dry_run);
-        let (ground, reply) = self.ground(run, key).await?;
-        if let (Some(reply), Some(key)) = (reply, key) {
+        let (ground, reply) = self.ground(run).await?;
+        if let (Some(reply), Some(key)) = (reply, request.key()) {
             return replay(reply, key).map(Attempt::Finished);
         }
         let judged = match ground {
-            Ok(ground) => self.judge(request, ground, key, observation).await,
+            Ok(ground) => self.judge(request, ground, observation).await,
             Err(error) => Err(error),
         };
         match judged {
@@ -200,7 +196,6 @@ impl Engine {
         &self,
         request: &Request<'_>,
         ground: Ground,
-        key: Option<&Idempotency>,
         observation: &mut Observation,
     ) -> Result<Judged, Error> {
         let command_id = CommandId(clock::new_id());
@@ -253,7 +248,7 @@ impl Engine {
         let known = ground.stored.as_ref().map(|stored| &stored.instance);
         let tenant_name = &request.who.tenant_name;
         let seals = self.0.seals.seal(tenant_name, known, &outcome.instance);
-        let replies = key.map(|key| keyed(request.who, key, &rendered));
+        let replies = request.key().map(|key| keyed(request.who, key, &rendered));
         let signal = request.command.signal();
         let change = Change {
             tenant: request.who.tenant,
@@ -285,11 +280,6 @@ impl Engine {
         if let Err(Error::Store(_) | Error::Unavailable(_)) = answer {
             return answer.map(Attempt::Finished);
         }
-        if let (true, Some(turn)) = (run.assumes, &mut run.turn) {
-            // No commit will tell whether the assumption holds: it is judged on what is read.
-            turn.forget();
-            return Ok(Attempt::Again);
-        }
         match run.turn.take_if(|turn| turn.is_pending()) {
             None => answer.map(Attempt::Finished),
             Some(turn) => match self.hear(turn).await {
@@ -315,13 +305,9 @@ impl Engine {
         let joins = |turn: &mut Turn<'_>| !alone && (turn.is_pending() || turn.is_awaited());
         let together = run.turn.take_if(joins);
         let is_joint = together.is_some();
-        let fate = if let Some(turn) = together {
-            self.join(turn, change).await
-        } else {
-            if let Some(turn) = &mut run.turn {
-                turn.forget();
-            }
-            self.0.writer.commit(change, run.held).await?
+        let fate = match together {
+            Some(turn) => self.join(turn, change).await,
+            None => self.0.writer.commit(change, run.held).await?,
         };
         run.note(&fate, is_joint);
         match fate {

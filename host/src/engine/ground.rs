@@ -8,7 +8,7 @@ use tokio::time::Instant;
 use super::Engine;
 use super::error::Error;
 use super::execute::Run;
-use super::request::{Idempotency, Request};
+use super::request::Request;
 use crate::domain::actor::Actor;
 use crate::domain::command::Command;
 use crate::domain::ids::{InstanceId, VersionRef};
@@ -68,10 +68,9 @@ impl Engine {
     }
 
     async fn load(&self, request: &Request<'_>, instance: InstanceId) -> Result<Loaded, Error> {
-        let key = request.idempotency.as_ref().filter(|_| !request.dry_run);
         let who = request.who.principalship();
         let wanted = Wanted {
-            key: key.map(|key| key.key.clone()),
+            key: request.key().map(|key| key.key.clone()),
             signal: request.command.signal().map(str::to_owned),
             ..Wanted::of(who, instance, self.0.clock.now())
         };
@@ -83,10 +82,9 @@ impl Engine {
     pub(super) async fn ground(
         &self,
         run: &mut Run<'_>,
-        key: Option<&Idempotency>,
     ) -> Result<(Result<Ground, Error>, Option<StoredReply>), Error> {
         let Some(instance) = run.instance else {
-            return self.ground_of_start(run.request, key).await;
+            return self.ground_of_start(run.request).await;
         };
         let loaded = self.loaded(run, instance).await?;
         let ground = match loaded.found {
@@ -110,31 +108,23 @@ impl Engine {
         Ok((ground, loaded.reply))
     }
 
-    /// What stands, with the instance as the commands before left it, committed or about to be.
+    /// What stands, with the instance as it will be once what waits before this command is committed.
     async fn loaded(&self, run: &mut Run<'_>, instance: InstanceId) -> Result<Loaded, Error> {
-        let request = run.request;
-        run.assumes = false;
-        let early = run.early.take();
-        let early = early.filter(|early| early.since.elapsed() < EARLY_MAX);
+        let (request, early) = (run.request, run.early.take());
         let Some(turn) = &mut run.turn else {
             return self.load(request, instance).await;
         };
         if run.alone || !turn.admits(request, instance) {
             self.flush(turn).await;
-            return self.load(request, instance).await;
         }
-        let Some(ahead) = turn.ahead(request.who.tenant, instance) else {
+        let Some(ahead) = turn.ahead() else {
             return self.load(request, instance).await;
-        };
-        run.assumes = !turn.is_pending();
-        // Whether a signal has counted is among the rows of its instance.
-        let about = match request.command.signal() {
-            Some(_) => instance,
-            None => NOTHING,
         };
         let loaded = match early {
-            Some(early) => early.loaded,
-            None => self.load(request, about).await?,
+            Some(early) if early.since.elapsed() < EARLY_MAX => early.loaded,
+            // Whether a signal has counted is among the rows of its instance.
+            _ if request.command.signal().is_some() => self.load(request, instance).await?,
+            _ => self.load(request, NOTHING).await?,
         };
         Ok(Loaded {
             found: Some(ahead.clone()),
@@ -145,13 +135,12 @@ impl Engine {
     async fn ground_of_start(
         &self,
         request: &Request<'_>,
-        key: Option<&Idempotency>,
     ) -> Result<(Result<Ground, Error>, Option<StoredReply>), Error> {
         let Command::Start { definition, .. } = &request.command else {
             unreachable!("only a start has no instance")
         };
         let who = request.who.principalship();
-        let key = key.map(|key| key.key.as_str());
+        let key = request.key().map(|key| key.key.as_str());
         let startable = self.0.store.load_start(&who, definition, key).await?;
         let version = match startable.definition {
             None => Err(Error::NotFound {

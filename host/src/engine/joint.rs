@@ -12,7 +12,7 @@ use super::Engine;
 use super::queue::Turn;
 use super::request::Request;
 use super::writer::{Fate, Told};
-use crate::domain::ids::{InstanceId, TenantId};
+use crate::domain::ids::InstanceId;
 use crate::store::StoreError;
 use crate::store::commit::{Change, Verdict};
 use crate::store::load::{PAST_MAX, Stored};
@@ -27,8 +27,6 @@ const BYTES_MAX: usize = 1 << 20;
 pub(super) struct Place {
     /// Judged, and not committed yet.
     joint: Option<Box<Joint>>,
-    /// The instance as the last joint commit left it, for those who waited meanwhile.
-    left: Option<Box<(TenantId, Stored)>>,
 }
 
 /// Commands on one instance that are committed together, or not at all.
@@ -61,18 +59,9 @@ impl Place {
         change.tenant == request.who.tenant && change.after.id == instance && !repeats
     }
 
-    /// The instance as those before leave it or left it, where that is known.
-    pub(super) fn ahead(&self, tenant: TenantId, instance: InstanceId) -> Option<&Stored> {
-        if let Some(joint) = &self.joint {
-            return Some(&joint.ahead);
-        }
-        let (owner, left) = &**self.left.as_ref()?;
-        (*owner == tenant && left.instance.id == instance).then_some(left)
-    }
-
-    /// Who did not wait, and who comes after one that went by itself, reads for themselves.
-    pub(super) fn forget(&mut self) {
-        self.left = None;
+    /// The instance as what waits leaves it.
+    pub(super) fn ahead(&self) -> Option<&Stored> {
+        self.joint.as_ref().map(|joint| &joint.ahead)
     }
 
     /// Adds a change, which was computed from what waits, if anything does. Whether it is the first.
@@ -130,7 +119,7 @@ impl Engine {
         self.hear(turn).await
     }
 
-    /// Hears what becomes of what waits at the place; nothing does when it is applied already.
+    /// Hears what becomes of what waits at the place.
     pub(super) async fn hear(&self, mut turn: Turn<'_>) -> Fate {
         let (told, fate) = oneshot::channel();
         let Some(joint) = &mut turn.joint else {
@@ -151,12 +140,7 @@ impl Engine {
         };
         let commands = u32::try_from(joint.told.len()).unwrap_or(u32::MAX);
         metrics::histogram!("wrkflw_joint_commands").record(f64::from(commands));
-        let (tenant, ahead) = (joint.change.tenant, joint.ahead);
-        turn.forget();
-        // What did not find a place any more, those who wait for it learn from its end.
-        let fate = self.0.writer.commit_joint(joint.change, joint.told).await;
-        if matches!(fate, Ok(Ok(Verdict::Applied))) && turn.is_awaited() {
-            turn.left = Some(Box::new((tenant, ahead)));
-        }
+        // Where the writer has no place for it, those who wait hear that it is lost, and each tries for itself.
+        let _told = self.0.writer.commit_joint(joint.change, joint.told).await;
     }
 }

@@ -49,10 +49,8 @@ impl Queue {
     /// The turn, unless somebody has it or waits for it.
     pub(super) fn at_once(&self, instance: InstanceId) -> Option<Turn<'_>> {
         let line = self.line(instance);
-        let mut place = line.place.try_lock().ok()?;
-        place.forget();
         Some(Turn {
-            place,
+            place: line.place.try_lock().ok()?,
             waiting: &line.waiting,
         })
     }

@@ -75,6 +75,13 @@ pub struct Request<'a> {
     pub render: &'a (dyn Fn(&Done<'_>) -> Rendered + Send + Sync),
 }
 
+impl Request<'_> {
+    /// The key under which its reply is kept.
+    pub(super) fn key(&self) -> Option<&Idempotency> {
+        self.idempotency.as_ref().filter(|_| !self.dry_run)
+    }
+}
+
 /// What a command came to, as the reply shows it.
 pub struct Done<'a> {
     pub command: &'a Command,

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use sqlx::PgConnection;
 use uuid::Uuid;
 
 use super::time::Time;
@@ -129,32 +130,7 @@ impl Store {
             xid: 0,
             pos: 0,
         });
-        let rows = sqlx::query_as!(
-            EntryRow,
-            r#"select e.xid::text::bigint as "xid!", e.pos, e.id, e.seq, e.type as kind, e.payload, e.event_seq as "event_seq!",
-                e.occurred_at as "at: Time", e.actor, e.traceparent, e.revision, e.stream_id, n.name as tenant,
-                i.definition_key, coalesce((
-                    select (m.payload::json -> 'previous' ->> 'version')::int from audit_entry m
-                    where m.tenant_id = e.tenant_id and m.stream_kind = 'instance' and m.stream_id = e.stream_id
-                      and m.type = 'FLOW_MIGRATED' and m.seq > e.seq
-                    order by m.seq limit 1
-                ), i.definition_version) as "definition_version!", i.entity_type, i.entity_id, i.requesters
-            from audit_entry e
-            join instance i on i.tenant_id = e.tenant_id and i.id = e.stream_id
-            join tenant n on n.id = e.tenant_id
-            where e.tenant_id = $1 and e.event_seq is not null
-              and (e.xid, e.pos) > ($2::bigint::text::xid8, $3::bigint)
-              and e.xid < $4::bigint::text::xid8
-            order by e.xid, e.pos
-            limit $5"#,
-            tenant.0,
-            start.xid,
-            start.pos,
-            horizon.xmin,
-            limit
-        )
-        .fetch_all(&mut *connection)
-        .await?;
+        let rows = entries(&mut connection, tenant, start, horizon.xmin, limit).await?;
         let entries: Vec<_> = rows
             .into_iter()
             .map(|row| (row.cursor(horizon.epoch), row.entry()))
@@ -178,4 +154,41 @@ impl Store {
         .await?;
         Ok(found)
     }
+}
+
+/// Entries that have events, after a place and before the oldest transaction that may still be under way.
+pub(super) async fn entries(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    start: FeedCursor,
+    horizon: i64,
+    limit: i64,
+) -> Result<Vec<EntryRow>, StoreError> {
+    let rows = sqlx::query_as!(
+        EntryRow,
+        r#"select e.xid::text::bigint as "xid!", e.pos, e.id, e.seq, e.type as kind, e.payload, e.event_seq as "event_seq!",
+            e.occurred_at as "at: Time", e.actor, e.traceparent, e.revision, e.stream_id, n.name as tenant,
+            i.definition_key, coalesce((
+                    select (m.payload::json -> 'previous' ->> 'version')::int from audit_entry m
+                    where m.tenant_id = e.tenant_id and m.stream_kind = 'instance' and m.stream_id = e.stream_id
+                      and m.type = 'FLOW_MIGRATED' and m.seq > e.seq
+                    order by m.seq limit 1
+                ), i.definition_version) as "definition_version!", i.entity_type, i.entity_id, i.requesters
+        from audit_entry e
+        join instance i on i.tenant_id = e.tenant_id and i.id = e.stream_id
+        join tenant n on n.id = e.tenant_id
+        where e.tenant_id = $1 and e.event_seq is not null
+          and (e.xid, e.pos) > ($2::bigint::text::xid8, $3::bigint)
+          and e.xid < $4::bigint::text::xid8
+        order by e.xid, e.pos
+        limit $5"#,
+        tenant.0,
+        start.xid,
+        start.pos,
+        horizon,
+        limit
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
 }

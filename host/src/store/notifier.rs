@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use sqlx::{Postgres, Transaction};
 use uuid::Uuid;
 
-use super::feed::{EntryRow, FeedCursor};
+use super::feed::{EntryRow, FeedCursor, entries};
 use super::pool::within;
 use super::subscriptions::Subscriber;
 use super::time::Time;
@@ -131,42 +131,6 @@ impl Store {
             subscribers,
         }))
     }
-}
-
-async fn entries(
-    transaction: &mut Transaction<'static, Postgres>,
-    tenant: TenantId,
-    start: FeedCursor,
-    horizon: i64,
-    limit: i64,
-) -> Result<Vec<EntryRow>, StoreError> {
-    let rows = sqlx::query_as!(
-        EntryRow,
-        r#"select e.xid::text::bigint as "xid!", e.pos, e.id, e.seq, e.type as kind, e.payload, e.event_seq as "event_seq!",
-            e.occurred_at as "at: Time", e.actor, e.traceparent, e.revision, e.stream_id, n.name as tenant,
-            i.definition_key, coalesce((
-                    select (m.payload::json -> 'previous' ->> 'version')::int from audit_entry m
-                    where m.tenant_id = e.tenant_id and m.stream_kind = 'instance' and m.stream_id = e.stream_id
-                      and m.type = 'FLOW_MIGRATED' and m.seq > e.seq
-                    order by m.seq limit 1
-                ), i.definition_version) as "definition_version!", i.entity_type, i.entity_id, i.requesters
-        from audit_entry e
-        join instance i on i.tenant_id = e.tenant_id and i.id = e.stream_id
-        join tenant n on n.id = e.tenant_id
-        where e.tenant_id = $1 and e.event_seq is not null
-          and (e.xid, e.pos) > ($2::bigint::text::xid8, $3::bigint)
-          and e.xid < $4::bigint::text::xid8
-        order by e.xid, e.pos
-        limit $5"#,
-        tenant.0,
-        start.xid,
-        start.pos,
-        horizon,
-        limit
-    )
-    .fetch_all(&mut **transaction)
-    .await?;
-    Ok(rows)
 }
 
 /// The lock keeps a subscription from being deleted between this look and its deliveries.
