@@ -65,16 +65,16 @@ impl Votes {
         }
         latencies.sort_unstable();
         let at = |quantile: usize| milliseconds(latencies[(latencies.len() - 1) * quantile / 100]);
-        let votes = u32::try_from(latencies.len())?;
+        let cast = u32::try_from(latencies.len())?;
         Ok(format!(
             "votes   {:>3} voters  {:>6.0}/s  p50 {:>7} ms  p95 {:>7} ms  p99 {:>7} ms  host {:>4} us  postgres {:>4} us",
             voters.len(),
-            f64::from(votes) / elapsed.as_secs_f64(),
+            f64::from(cast) / elapsed.as_secs_f64(),
             at(50),
             at(95),
             at(99),
-            (host / votes).as_micros(),
-            (database / votes).as_micros(),
+            (host / cast).as_micros(),
+            (database / cast).as_micros(),
         ))
     }
 
