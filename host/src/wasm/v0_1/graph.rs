@@ -8,12 +8,7 @@ use crate::domain::graph::{
 use crate::domain::json::Json;
 
 pub(in crate::wasm) fn graph(definition: types::Definition) -> Lifted<Graph> {
-    let data_schema = definition
-        .data_schema
-        .map(|schema| {
-            Json::parse(&schema).map_err(|error| format!("the data schema is no JSON: {error}"))
-        })
-        .transpose()?;
+    let data_schema = definition.data_schema.map(schema).transpose()?;
     Ok(Graph {
         initial: text("the initial state", definition.initial)?,
         initiators: texts("an initiator group", definition.initiators)?,
@@ -27,6 +22,17 @@ pub(in crate::wasm) fn graph(definition: types::Definition) -> Lifted<Graph> {
             })
         })?,
     })
+}
+
+/// A graph is kept as JSON, where `null` stands for no schema.
+fn schema(text: String) -> Lifted<Json> {
+    match Json::parse(&text) {
+        Ok(schema) if schema.as_str() == "null" => {
+            Err("the data schema is null: none at all says that any data will do".into())
+        }
+        Ok(schema) => Ok(schema),
+        Err(error) => Err(format!("the data schema is no JSON: {error}")),
+    }
 }
 
 fn state(state: types::State) -> Lifted<State> {
