@@ -22,6 +22,10 @@ pub(crate) fn run(data: &[u8]) {
     let Some(parts) = super::parts(data) else {
         return;
     };
+    // libFuzzer learns the secret from what it is compared with; whoever writes it themselves may be told it.
+    if parts.iter().any(|part| part.contains(SECRET)) {
+        return;
+    }
     let [file, variables, flags] = [0, 1, 2].map(|at| parts.get(at).copied().unwrap_or_default());
     let variables = variables.lines().take(LINES_MAX).filter_map(|line| {
         let (name, value) = line.split_once('=')?;
