@@ -163,7 +163,9 @@ impl Load {
     async fn accepted(&mut self, more: u64) {
         let mut accepted = self.shared.accepted.subscribe();
         let goal = *accepted.borrow() + more;
-        let waiting = tokio::time::timeout(PATIENCE, accepted.wait_for(|count| *count >= goal));
+        // What it gives holds a lock: kept, an actor and the look at the count below would wait for each other.
+        let enough = async { drop(accepted.wait_for(|count| *count >= goal).await) };
+        let waiting = tokio::time::timeout(PATIENCE, enough);
         tokio::select! {
             waited = waiting => {
                 let count = *self.shared.accepted.borrow();
