@@ -2,13 +2,14 @@
 //! was and how things stand.
 //!
 //! `crowds` sends the same command fifty times, `rivals` lets a decision meet every other command, `deadlines` lets it
-//! meet the clock, `joint` lets commands wait for one instance, and `linear` drives random commands and finds an order in
+//! meet the clock, `joint` lets commands wait for one instance, `memories` lets hosts remember what holds no more, and `linear` drives random commands and finds an order in
 //! which every answer was right.
 
 mod crowds;
 mod deadlines;
 mod joint;
 mod linear;
+mod memories;
 mod rivals;
 
 use std::sync::Arc;

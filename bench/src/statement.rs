@@ -319,6 +319,8 @@ fn parameters(shape: Shape) -> Vec<String> {
     // Why the new task was cancelled: it was not.
     values.push(shape.same("null"));
     values.push(shape.made(Made::EntryCommand));
+    // Nothing was remembered: the script reads.
+    values.extend([shape.same("null"), shape.same("null")]);
     values
 }
 

@@ -117,6 +117,7 @@ async fn furnish(world: &World) {
         select tenant_id, id, 'approver', now() - interval '1 hour' from person where id = 'reviewer';
         insert into attribute (tenant_id, instance_id, name, type, text_value)
         select tenant_id, id, 'title', 'text', 'A plan' from instance;
+        update instance set revision = revision + 1;
         insert into attribute_declaration
         select distinct tenant_id, 'title', definition_key, 'text' from instance;
         insert into webhook_delivery

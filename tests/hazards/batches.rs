@@ -124,3 +124,79 @@ async fn one_key_stands_for_one_effect() {
     assert_eq!(desk.count("select count(*) from decision").await, 10);
     assert_eq!(desk.count("select count(*) from idempotency_key").await, 10);
 }
+
+/// A host that remembers what somebody was names the count of what decides that. What it remembers of it is no part of
+/// the batch's: only the member that rests on it fails.
+#[tokio::test]
+async fn what_rests_on_an_old_standing_is_stale() {
+    let desk = Desk::new().await;
+    let tenant = "insert into tenant (id, name, created_at) overriding system value values (7, 'acme', now())";
+    let tenant = sqlx::raw_sql(tenant).execute(desk.database.admin_pool());
+    tenant.await.expect("a tenant");
+    let standing = async || {
+        let count = "select standing_changes from tenant";
+        let count = sqlx::query_scalar::<_, i64>(count).fetch_one(desk.database.admin_pool());
+        Some(count.await.expect("a count").cast_unsigned())
+    };
+    let (first, second) = (desk.claimed("first").await, desk.claimed("second").await);
+    let (third, fourth) = (desk.claimed("third").await, desk.claimed("fourth").await);
+    let old = standing().await;
+    let mut resting = desk.decide(&first, "GO");
+    resting.standing = old;
+    desk.apply(&[&resting]).await;
+
+    let kinds = [
+        "insert into role_permission values (7, 'user', 'more')",
+        "update role_permission set permission = 'other' where permission = 'more'",
+        "delete from role_permission where permission = 'other'",
+        "insert into membership values (7, 'rob', 'more', now())",
+        "update membership set valid_to = now() where group_id = 'more'",
+        "insert into absence values (7, gen_random_uuid(), 'ann', 'rob', null, now(), now() + interval '1 day', now(), 'ann')",
+        "update absence set ended_at = now()",
+    ];
+    for sql in kinds {
+        let before = standing().await;
+        sqlx::raw_sql(sql)
+            .execute(desk.database.admin_pool())
+            .await
+            .expect(sql);
+        assert!(standing().await > before, "{sql} counts");
+    }
+    let rows = desk.rows(second.instance.id).await;
+    let mut batch = [
+        keyed(desk.decide(&second, "GO"), "kept for nobody"),
+        desk.decide(&third, "GO"),
+        desk.decide(&fourth, "GO"),
+    ];
+    batch[0].standing = old;
+    batch[1].standing = standing().await;
+    let verdicts = desk.commit(&batch.each_ref()).await;
+    assert_eq!(
+        verdicts,
+        [Verdict::Stale, Verdict::Applied, Verdict::Applied]
+    );
+    assert_eq!(desk.rows(second.instance.id).await, rows);
+}
+
+/// A database that fell back behind a commit, and went another way from there: the revision is the same, the instance is not.
+#[tokio::test]
+async fn what_rests_on_a_lost_commit_is_stale() {
+    let desk = Desk::new().await;
+    let stored = desk.claimed("lost").await;
+    let release = Command::Release {
+        task: task_of(&stored.instance),
+    };
+    let lost = desk.change(Some(stored.clone()), "rob", &release);
+    let remembered = Desk::applied(lost);
+    desk.apply(&[&desk.change(Some(stored), "rob", &release)])
+        .await;
+    let task = task_of(&remembered.instance);
+    let mut next = desk.change(Some(remembered), "rob", &Command::Claim { task });
+    // No tenant, nothing counted.
+    next.standing = Some(0);
+    assert_eq!(desk.commit(&[&next]).await, [Verdict::Stale]);
+    let stands = desk.load(next.after.id).await;
+    let mut again = desk.change(Some(stands), "rob", &Command::Claim { task });
+    again.standing = Some(0);
+    desk.apply(&[&again]).await;
+}

@@ -1,5 +1,7 @@
 //! Changes for the commit statement, made by real turns whose flow logic is a few lines of this file.
 
+use std::sync::Arc;
+
 use jiff::Timestamp;
 use serde_json::Value;
 use sqlx::AssertSqlSafe;
@@ -151,7 +153,8 @@ impl Desk {
         Change {
             tenant: TENANT,
             command,
-            before,
+            before: before.map(Arc::new),
+            standing: None,
             after,
             entries,
             seals,

@@ -88,9 +88,10 @@ async fn a_database_that_was_never_analysed_is_asked_by_keys() {
                 .take(compared.len())
                 .cloned()
                 .collect();
-            // The tenant alone is no key: much that it has would be read.
+            // The tenant alone is no key but of its own row: much that it has would be read.
+            let is_narrow = compared.len() >= 2 || index == "tenant_pkey";
             assert!(
-                compared.len() >= 2 && compared == key,
+                is_narrow && compared == key,
                 "{name} finds rows by {index} where {condition}"
             );
         }

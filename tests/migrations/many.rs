@@ -168,7 +168,7 @@ async fn each_item_has_its_own_result() {
         .await
         .expect(200);
     // What the fourth version wants: no plan of the flow would give it.
-    let sql = "update instance set data = '{\"assign\":{\"offers\":[{\"groups\":[\"voters\"]}]},\"budget\":1}' where id = $1::uuid";
+    let sql = "update instance set revision = 2, data = '{\"assign\":{\"offers\":[{\"groups\":[\"voters\"]}]},\"budget\":1}' where id = $1::uuid";
     sqlx::query(sql)
         .bind(id(&fits))
         .execute(app.database.admin_pool())

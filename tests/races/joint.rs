@@ -319,6 +319,7 @@ async fn a_refusal_rests_on_what_stands() {
     // The two who waited are being committed together, when one comes whose standing cannot be read yet.
     within(held.waiting(0)).await;
     reached(2).await;
+    within(async { while count(&held.app.database, asleep).await == 0 {} }).await;
     let mut block = admin.begin().await.expect("a transaction");
     let lock = sqlx::raw_sql("lock table membership in access exclusive mode");
     lock.execute(&mut *block).await.expect("a lock");

@@ -11,6 +11,7 @@ pub(crate) mod program;
 pub(crate) mod proxy;
 pub(crate) mod raw;
 pub(crate) mod receiver;
+pub(crate) mod statements;
 
 /// A name that nothing else on a shared server has.
 #[expect(

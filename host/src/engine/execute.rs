@@ -10,8 +10,8 @@ use super::Engine;
 use super::entries::render;
 use super::error::Error;
 use super::ground::{Early, Ground};
+use super::joint::Turn;
 use super::observe::Observation;
-use super::queue::Turn;
 use super::request::{Idempotency, Identity, Rendered, Reply, Request};
 use super::turns::Directory;
 use super::writer::Fate;
@@ -47,6 +47,8 @@ pub(super) struct Run<'a> {
     held: bool,
     /// It was not committed together with others of its instance: it goes by itself.
     pub(super) alone: bool,
+    /// It was tried before: nothing is taken from memory any more.
+    pub(super) again: bool,
 }
 
 /// What a command comes to on what it starts from.
@@ -91,13 +93,16 @@ impl Engine {
             doubts: Vec::new(),
             held: false,
             alone: false,
+            again: false,
         };
         let mut pause = PAUSE_MIN;
         loop {
             tokio::time::timeout_at(deadline, self.line_up(&mut run))
                 .await
                 .map_err(|_| Error::Busy)?;
-            let mut failure = match self.attempt(&mut run, observation).await {
+            let attempt = self.attempt(&mut run, observation).await;
+            run.again = true;
+            let mut failure = match attempt {
                 Ok(Attempt::Finished(reply)) => return Ok(reply),
                 Ok(Attempt::Again) => None,
                 Err(error) => Some(error),
@@ -177,10 +182,18 @@ impl Engine {
         if let (Some(reply), Some(key)) = (reply, request.key()) {
             return replay(reply, key).map(Attempt::Finished);
         }
+        let remembered = ground.as_ref().ok().and_then(|ground| ground.remembered);
         let judged = match ground {
             Ok(ground) => self.judge(request, ground, observation).await,
             Err(error) => Err(error),
         };
+        // Without a commit, nothing else puts to the test what was remembered.
+        if let Some(remembered) = remembered
+            && !matches!(&judged, Ok(judged) if judged.change.is_some())
+            && !self.still_stands(run, remembered).await?
+        {
+            return Ok(Attempt::Again);
+        }
         match judged {
             Ok(Judged {
                 rendered,
@@ -209,7 +222,7 @@ impl Engine {
             let change = None;
             return Ok(Judged { rendered, change });
         }
-        let now = self.now_for(ground.stored.as_ref());
+        let now = self.now_for(ground.stored.as_deref());
         let context = Context {
             version: &ground.version,
             previous: ground.previous.as_deref(),
@@ -254,6 +267,7 @@ impl Engine {
             tenant: request.who.tenant,
             command: command_id,
             before: ground.stored,
+            standing: ground.remembered.map(|remembered| remembered.standing),
             after: turned.outcome.instance,
             entries,
             seals,

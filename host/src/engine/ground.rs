@@ -28,11 +28,51 @@ pub(super) struct Ground {
     pub(super) version: Arc<Version>,
     /// The version that a migration leaves.
     pub(super) previous: Option<Arc<Version>>,
-    pub(super) stored: Option<Stored>,
+    pub(super) stored: Option<Arc<Stored>>,
     /// How often the directory has changed so far.
     pub(super) directory: u64,
     /// The command is a signal that has counted already.
     pub(super) signalled: bool,
+    /// When it was not read but remembered: what has to be found for it to hold.
+    pub(super) remembered: Option<Remembered>,
+}
+
+/// By what one tells whether a memory still holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Remembered {
+    revision: u32,
+    /// Of the instance's last entry. A revision may be another one's, when the database lost a commit.
+    head: [u8; 32],
+    /// As of [`Loaded::standing`].
+    pub(super) standing: u64,
+}
+
+impl Remembered {
+    fn of(loaded: &Loaded, stored: &Stored) -> Remembered {
+        Remembered {
+            revision: stored.instance.revision,
+            head: stored.head.hash,
+            standing: loaded.standing,
+        }
+    }
+}
+
+/// What a command on an instance finds.
+struct Found {
+    /// But for the instance.
+    loaded: Loaded,
+    stored: Option<Arc<Stored>>,
+    remembered: Option<Remembered>,
+}
+
+impl Found {
+    fn read(mut loaded: Loaded) -> Found {
+        Found {
+            stored: loaded.found.take().map(Arc::new),
+            loaded,
+            remembered: None,
+        }
+    }
 }
 
 /// What was read of the caller before it was the command's turn.
@@ -74,7 +114,11 @@ impl Engine {
             signal: request.command.signal().map(str::to_owned),
             ..Wanted::of(who, instance, self.0.clock.now())
         };
-        Ok(self.0.loader.load(wanted).await??)
+        let who = wanted.who.clone();
+        let loaded = self.0.loader.load(wanted).await??;
+        let memory = &self.0.aftermath.memory;
+        memory.read(&who, instance, &loaded).await;
+        Ok(loaded)
     }
 
     /// Loads what the command starts from, and the reply that it may have got already. The ground is judged only
@@ -86,8 +130,12 @@ impl Engine {
         let Some(instance) = run.instance else {
             return self.ground_of_start(run.request).await;
         };
-        let loaded = self.loaded(run, instance).await?;
-        let ground = match loaded.found {
+        let Found {
+            loaded,
+            stored,
+            remembered,
+        } = self.found(run, instance).await?;
+        let ground = match stored {
             None => Err(Error::NotFound {
                 what: "instance",
                 id: instance.to_string(),
@@ -102,23 +150,27 @@ impl Engine {
                     stored: Some(stored),
                     directory: loaded.directory,
                     signalled: loaded.signalled,
+                    remembered,
                 })
             }
         };
         Ok((ground, loaded.reply))
     }
 
-    /// What stands, with the instance as it will be once what waits before this command is committed.
-    async fn loaded(&self, run: &mut Run<'_>, instance: InstanceId) -> Result<Loaded, Error> {
+    /// What stands, with the instance as it will be once what waits before this command is committed; and, where that
+    /// was not read but remembered, what has to be found for it to hold.
+    async fn found(&self, run: &mut Run<'_>, instance: InstanceId) -> Result<Found, Error> {
         let (request, early) = (run.request, run.early.take());
-        let Some(turn) = &mut run.turn else {
-            return self.load(request, instance).await;
-        };
-        if run.alone || !turn.admits(request, instance) {
+        if let Some(turn) = &mut run.turn
+            && (run.alone || !turn.admits(request, instance))
+        {
             self.flush(turn).await;
         }
-        let Some(ahead) = turn.ahead() else {
-            return self.load(request, instance).await;
+        let Some(ahead) = run.turn.as_ref().and_then(|turn| turn.ahead()) else {
+            return match self.recalled(run, instance).await {
+                Some(found) => Ok(found),
+                None => self.load(request, instance).await.map(Found::read),
+            };
         };
         let loaded = match early {
             Some(early) if early.since.elapsed() < EARLY_MAX => early.loaded,
@@ -126,10 +178,49 @@ impl Engine {
             _ if request.command.signal().is_some() => self.load(request, instance).await?,
             _ => self.load(request, NOTHING).await?,
         };
-        Ok(Loaded {
-            found: Some(ahead.clone()),
-            ..loaded
+        Ok(Found {
+            loaded,
+            stored: Some(ahead.clone()),
+            remembered: None,
         })
+    }
+
+    /// What is remembered, for a command that may rest on it: at its first attempt, and when a commit puts it to the test.
+    async fn recalled(&self, run: &Run<'_>, instance: InstanceId) -> Option<Found> {
+        let request = run.request;
+        // Whether a signal has counted, and whether a version has been retired, is not remembered.
+        let rests = !request.dry_run
+            && request.command.signal().is_none()
+            && !matches!(request.command, Command::Migrate { .. });
+        if run.again || !rests {
+            return None;
+        }
+        let memory = &self.0.aftermath.memory;
+        let who = request.who.principalship();
+        let (loaded, stored) = memory.recall(&who, instance).await?;
+        let remembered = Some(Remembered::of(&loaded, &stored));
+        Some(Found {
+            loaded,
+            stored: Some(stored),
+            remembered,
+        })
+    }
+
+    /// Whether what was remembered still stands, and the request has not been answered before.
+    pub(super) async fn still_stands(
+        &self,
+        run: &Run<'_>,
+        remembered: Remembered,
+    ) -> Result<bool, Error> {
+        let Some(instance) = run.instance else {
+            return Ok(false);
+        };
+        let loaded = self.load(run.request, instance).await?;
+        let stands = loaded
+            .found
+            .as_ref()
+            .is_some_and(|stored| Remembered::of(&loaded, stored) == remembered);
+        Ok(stands && loaded.reply.is_none())
     }
 
     async fn ground_of_start(
@@ -165,6 +256,7 @@ impl Engine {
                     stored: None,
                     directory: startable.directory,
                     signalled: false,
+                    remembered: None,
                 })
             }
             Err(error) => Err(error),

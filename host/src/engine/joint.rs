@@ -6,10 +6,12 @@
 //! wait for their turn, it leaves its change at the place and a task in the line, behind those that are there now,
 //! which commits what they add. So no change is left behind when callers go away.
 
+use std::sync::Arc;
+
 use tokio::sync::oneshot;
 
 use super::Engine;
-use super::queue::Turn;
+use super::queue;
 use super::request::Request;
 use super::writer::{Fate, Told};
 use crate::domain::ids::InstanceId;
@@ -22,6 +24,9 @@ const COMMANDS_MAX: usize = 32;
 /// What their audit entries may hold before no more are added, in bytes.
 const BYTES_MAX: usize = 1 << 20;
 
+/// A command's turn at a place.
+pub(super) type Turn<'a> = queue::Turn<'a, Place>;
+
 /// What stands at a place of the queue between two turns.
 #[derive(Default)]
 pub(super) struct Place {
@@ -33,7 +38,7 @@ pub(super) struct Place {
 struct Joint {
     change: Change,
     /// What the next one starts from.
-    ahead: Stored,
+    ahead: Arc<Stored>,
     /// All who wait: those whose effect is in the change, and those whose refusal rests on it.
     told: Vec<Told>,
     bytes: usize,
@@ -60,13 +65,13 @@ impl Place {
     }
 
     /// The instance as what waits leaves it.
-    pub(super) fn ahead(&self) -> Option<&Stored> {
+    pub(super) fn ahead(&self) -> Option<&Arc<Stored>> {
         self.joint.as_ref().map(|joint| &joint.ahead)
     }
 
     /// Adds a change, which was computed from what waits, if anything does. Whether it is the first.
     fn add(&mut self, change: Change) -> bool {
-        let ahead = change.leaves();
+        let ahead = Arc::new(change.leaves());
         let bytes = change.entries.iter().map(|entry| {
             let evidence = entry.draft.evidence.as_ref();
             entry.draft.payload.as_str().len() + evidence.map_or(0, |json| json.as_str().len())

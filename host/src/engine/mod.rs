@@ -20,6 +20,7 @@ mod ground;
 pub mod jobs;
 mod joint;
 mod loader;
+mod memory;
 pub mod migration;
 mod observe;
 pub mod perform;
@@ -83,7 +84,7 @@ struct Parts {
     sandbox: Sandbox,
     clock: Clock,
     seals: SealKeys,
-    queue: queue::Queue,
+    queue: queue::Queue<joint::Place>,
     loader: loader::Loader,
     writer: Writer,
     /// The commits and loads under way.

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::{Mutex, MutexGuard};
 
-use super::joint::Place;
 use crate::domain::ids::InstanceId;
 
 /// Places. Two instances may share one: they then wait for each other, and nothing else happens. So many that hundreds of
@@ -15,31 +14,32 @@ use crate::domain::ids::InstanceId;
 const PLACES: usize = 16_384;
 
 /// First come, first served, per instance.
-pub(super) struct Queue {
-    lines: Box<[Line]>,
+pub(super) struct Queue<P> {
+    lines: Box<[Line<P>]>,
 }
 
 #[derive(Default)]
-struct Line {
-    place: Mutex<Place>,
+struct Line<P> {
+    /// What stands there between two turns.
+    place: Mutex<P>,
     /// Commands that wait for their turn.
     waiting: AtomicUsize,
 }
 
 /// Somebody's turn at a place, until it is dropped.
-pub(super) struct Turn<'a> {
-    place: MutexGuard<'a, Place>,
+pub(super) struct Turn<'a, P> {
+    place: MutexGuard<'a, P>,
     waiting: &'a AtomicUsize,
 }
 
-impl Queue {
-    pub(super) fn new() -> Queue {
+impl<P: Default> Queue<P> {
+    pub(super) fn new() -> Queue<P> {
         Queue {
             lines: (0..PLACES).map(|_| Line::default()).collect(),
         }
     }
 
-    fn line(&self, instance: InstanceId) -> &Line {
+    fn line(&self, instance: InstanceId) -> &Line<P> {
         let (_, random) = instance.0.as_u64_pair();
         let line =
             usize::try_from(random % PLACES as u64).expect("fewer places than a usize counts");
@@ -47,7 +47,7 @@ impl Queue {
     }
 
     /// The turn, unless somebody has it or waits for it.
-    pub(super) fn at_once(&self, instance: InstanceId) -> Option<Turn<'_>> {
+    pub(super) fn at_once(&self, instance: InstanceId) -> Option<Turn<'_, P>> {
         let line = self.line(instance);
         Some(Turn {
             place: line.place.try_lock().ok()?,
@@ -61,13 +61,13 @@ impl Queue {
     }
 
     /// Waits until it is a command's turn.
-    pub(super) async fn turn(&self, instance: InstanceId) -> Turn<'_> {
+    pub(super) async fn turn(&self, instance: InstanceId) -> Turn<'_, P> {
         let _waits = Waits::at(&self.line(instance).waiting);
         self.turn_behind(instance).await
     }
 
     /// Waits until all have had their turn who wait for it now.
-    pub(super) async fn turn_behind(&self, instance: InstanceId) -> Turn<'_> {
+    pub(super) async fn turn_behind(&self, instance: InstanceId) -> Turn<'_, P> {
         let line = self.line(instance);
         Turn {
             place: line.place.lock().await,
@@ -76,23 +76,23 @@ impl Queue {
     }
 }
 
-impl Turn<'_> {
+impl<P> Turn<'_, P> {
     /// Whether commands wait for their turn.
     pub(super) fn is_awaited(&self) -> bool {
         self.waiting.load(Ordering::Relaxed) > 0
     }
 }
 
-impl Deref for Turn<'_> {
-    type Target = Place;
+impl<P> Deref for Turn<'_, P> {
+    type Target = P;
 
-    fn deref(&self) -> &Place {
+    fn deref(&self) -> &P {
         &self.place
     }
 }
 
-impl DerefMut for Turn<'_> {
-    fn deref_mut(&mut self) -> &mut Place {
+impl<P> DerefMut for Turn<'_, P> {
+    fn deref_mut(&mut self) -> &mut P {
         &mut self.place
     }
 }

@@ -12,6 +12,7 @@ use tokio_util::task::TaskTracker;
 
 use super::children::leaves_work;
 use super::combine::{Bounds, Combiner, Full, Work};
+use super::memory::Memory;
 use super::observe;
 use crate::domain::ids::{InstanceId, TaskId, TenantId};
 use crate::store::commit::{BATCH_MAX, Change, Verdict};
@@ -52,6 +53,7 @@ impl Default for WriterBounds {
 #[derive(Clone)]
 pub struct Aftermath {
     pub(super) tasks: Cache<(TenantId, TaskId), InstanceId>,
+    pub(super) memory: Memory,
     /// Told after each commit that left events for the relay.
     pub(super) wake: Arc<Notify>,
     /// Told after each commit that left jobs, for the worker of this process.
@@ -64,6 +66,7 @@ impl Default for Aftermath {
     fn default() -> Aftermath {
         Aftermath {
             tasks: Cache::new(TASKS_MAX),
+            memory: Memory::new(),
             wake: Arc::new(Notify::new()),
             work: Arc::new(Notify::new()),
             commits: watch::Sender::new(0),
@@ -78,8 +81,8 @@ impl Aftermath {
         self.commits.send_modify(|count| *count += 1);
     }
 
-    async fn applied(&self, change: &Change) {
-        if leaves_work(change) {
+    async fn applied(&self, change: Change) {
+        if leaves_work(&change) {
             self.work.notify_one();
         }
         observe::committed(&change.entries);
@@ -90,6 +93,10 @@ impl Aftermath {
                 self.tasks.insert(key, change.after.id).await;
             }
         }
+        if change.standing.is_some() {
+            self.memory.held();
+        }
+        self.memory.left(change.tenant, change.into_left()).await;
     }
 }
 
@@ -203,18 +210,20 @@ impl Work for Commits {
 
 impl Commits {
     async fn tell(&self, members: Vec<Member>, verdicts: Vec<Verdict>) {
-        for (member, verdict) in members.iter().zip(&verdicts) {
+        let mut waiting = Vec::with_capacity(members.len());
+        for (member, verdict) in members.into_iter().zip(&verdicts) {
             if *verdict == Verdict::Applied {
                 crate::fault::point("command.committed");
-                self.aftermath.applied(&member.change).await;
+                self.aftermath.applied(member.change).await;
             }
+            waiting.push(member.told);
         }
         if verdicts.contains(&Verdict::Applied) {
             self.aftermath.announce();
             crate::fault::point("command.announced");
         }
-        for (member, verdict) in members.into_iter().zip(verdicts) {
-            for told in member.told {
+        for (told, verdict) in waiting.into_iter().zip(verdicts) {
+            for told in told {
                 let _gone = told.send(Ok(verdict));
             }
         }

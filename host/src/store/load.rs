@@ -19,7 +19,7 @@ use crate::domain::instance::Instance;
 pub const PAST_MAX: i32 = 100;
 
 /// Who asks, as the token says.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Principalship {
     pub tenant: TenantId,
     pub subject: String,
@@ -96,6 +96,10 @@ pub struct Loaded {
     pub found: Option<Stored>,
     /// Counts the changes of the directory so far.
     pub directory: u64,
+    /// Counts these, and those of what anybody may do.
+    pub standing: u64,
+    /// The actor stays what they are until that count changes: no absence begins or ends for them of itself.
+    pub lasting: bool,
     /// The signal asked about has counted already.
     pub signalled: bool,
 }
@@ -213,6 +217,8 @@ impl Store {
                 ),
                 found,
                 directory: row.directory.cast_unsigned(),
+                standing: row.standing.cast_unsigned(),
+                lasting: row.lasting,
                 signalled: row.signalled,
             })
         });

@@ -39,6 +39,17 @@ select
         select a.seq from audit_stream a
         where a.tenant_id = q.tenant_id and a.stream_kind = 'directory' and a.stream_id = '00000000-0000-0000-0000-000000000000'
     ), 0) as "directory!",
+    -- Grows with that, and with every change of what anybody may do, whichever way it came about.
+    coalesce((
+        select a.seq from audit_stream a
+        where a.tenant_id = q.tenant_id and a.stream_kind = 'directory' and a.stream_id = '00000000-0000-0000-0000-000000000000'
+    ), 0) + coalesce((select t.standing_changes from tenant t where t.id = q.tenant_id), 0) as "standing!",
+    -- Nobody is, or will be, absent in whose place the subject stands: all above holds until that count changes.
+    (
+        select true from absence a
+        where a.tenant_id = q.tenant_id and a.substitute_id = q.subject and a.active_until > q.now and a.ended_at is null
+        limit 1
+    ) is null as "lasting!",
     coalesce((
         select true from signal g where g.tenant_id = q.tenant_id and g.instance_id = q.instance_id and g.signal_id = q.signal
     ), false) as "signalled!",

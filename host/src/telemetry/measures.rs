@@ -150,6 +150,10 @@ const MEASURES: &[Measure] = &[
         ITEMS,
         "Commands on one instance that were committed and answered together.",
     ),
+    counter(
+        "wrkflw_memories_total",
+        "Instances that were remembered when a command came, by whether the memory held.",
+    ),
     gauge(
         "wrkflw_round_waiting",
         "Commands left waiting when a statement began.",

@@ -4,11 +4,11 @@ with member as materialized (
     select * from unnest(
         $1::int[], $2::uuid[], $3::uuid[], $4::int[], $5::int[], $6::smallint[], $7::text[], $8::text[], $9::text[],
         $10::text[], $11::timestamptz[], $12::text[], $13::timestamptz[], $14::bigint[], $15::bytea[], $16::bigint[], $17::int[],
-        $18::timestamptz[], $19::text[], $20::text[], $21::text[], $22::int[]
+        $18::timestamptz[], $19::text[], $20::text[], $21::text[], $22::int[], $175::bigint[], $176::bytea[]
     ) with ordinality as m (
         tenant_id, id, command_id, revision_from, revision_to, lane, status, outcome, end_reason,
         ended_by, ended_at, data, updated_at, audit_seq, audit_head, event_seq, stays, suspended_at, suspended_by,
-        suspend_reason, early_signals, definition_version, member
+        suspend_reason, early_signals, definition_version, standing, head_from, member
     )
 ),
 keyed as materialized (
@@ -27,6 +27,12 @@ starting as materialized (
 locked as materialized (
     select m.* from instance i join member m on m.tenant_id = i.tenant_id and m.id = i.id
     where m.revision_from > 0 and i.revision = m.revision_from
+      -- What was remembered still holds: of the instance, whose head tells apart what a lost commit and another one left; of
+      -- the caller, the count as the load has it.
+      and (m.standing is null or i.audit_head = m.head_from and m.standing = coalesce((
+          select a.seq from audit_stream a
+          where a.tenant_id = m.tenant_id and a.stream_kind = 'directory' and a.stream_id = '00000000-0000-0000-0000-000000000000'
+      ), 0) + coalesce((select t.standing_changes from tenant t where t.id = m.tenant_id), 0))
     order by i.tenant_id, i.id
     for update of i
 ),

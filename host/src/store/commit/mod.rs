@@ -7,6 +7,7 @@ mod rows;
 mod statement;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -30,7 +31,12 @@ pub struct Change {
     /// The first command.
     pub command: CommandId,
     /// As loaded; none for a start.
-    pub before: Option<Stored>,
+    pub before: Option<Arc<Stored>>,
+    /// What [`Loaded::standing`] was when it was judged by what was remembered, not read for it: it is stale once that
+    /// has changed, or the instance is not at the end of the stream of `before`.
+    ///
+    /// [`Loaded::standing`]: crate::store::load::Loaded::standing
+    pub standing: Option<u64>,
     pub after: Instance,
     /// Numbered and hashed onto the stream of `before`.
     pub entries: Vec<Entry>,
@@ -48,6 +54,29 @@ pub struct Change {
 impl Change {
     /// What the database holds of the instance once this is applied.
     pub fn leaves(&self) -> Stored {
+        let mut instance = self.after.clone();
+        instance.sort();
+        Stored {
+            instance,
+            head: self.head(),
+            stays: self.stays(),
+        }
+    }
+
+    /// The same, with nothing copied.
+    pub fn into_left(self) -> Stored {
+        let (head, stays) = (self.head(), self.stays());
+        let mut instance = self.after;
+        instance.sort();
+        Stored {
+            instance,
+            head,
+            stays,
+        }
+    }
+
+    /// How many state instances there have been.
+    fn stays(&self) -> u32 {
         let before = self.before.as_ref();
         let known: BTreeSet<StateId> = before
             .iter()
@@ -56,13 +85,7 @@ impl Change {
             .collect();
         let entered = self.after.stays().filter(|stay| !known.contains(&stay.id));
         let entered = u32::try_from(entered.count()).expect("far fewer than a u32 counts");
-        let mut instance = self.after.clone();
-        instance.sort();
-        Stored {
-            instance,
-            head: self.head(),
-            stays: before.map_or(0, |stored| stored.stays) + entered,
-        }
+        before.map_or(0, |stored| stored.stays) + entered
     }
 
     /// The end of the audit stream behind it.
@@ -114,7 +137,7 @@ pub struct KeyedReply {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Applied,
-    /// The instance has moved on since it was loaded.
+    /// The instance, or what the change was judged by, has moved on since it was loaded.
     Stale,
     /// The idempotency key is another command's; or, for a start, the entity is in another running instance.
     Taken,

@@ -34,7 +34,8 @@ columns! {
         outcome: Option<String>, end_reason: Option<String>, ended_by: Option<String>, ended_at: Option<Time>,
         data: String, updated_at: Time, audit_seq: i64, audit_head: Vec<u8>, event_seq: i64, stays: i32,
         suspended_at: Option<Time>, suspended_by: Option<String>, suspend_reason: Option<String>,
-        early_signals: Option<String>, definition_version: i32,
+        early_signals: Option<String>, definition_version: i32, standing: Option<i64>,
+        head_from: Option<Vec<u8>>,
     }
     Replies {
         tenant: i32, member: i32, principal: String, key: String, fingerprint: Vec<u8>, status: i16,
@@ -189,6 +190,10 @@ impl Rows {
         rows.early_signals.push(filled(&after.early));
         rows.definition_version
             .push(after.definition.version.cast_signed());
+        rows.standing.push(change.standing.map(u64::cast_signed));
+        let from = before.filter(|_| change.standing.is_some());
+        rows.head_from
+            .push(from.map(|stored| stored.head.hash.to_vec()));
     }
 
     fn reply(&mut self, change: &Change, keyed: &KeyedReply) {

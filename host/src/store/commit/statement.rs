@@ -190,6 +190,8 @@ impl Store {
             &rows.signals.at as _,
             &rows.created.cancel_reason as _,
             &rows.audited.command as _,
+            &rows.members.standing as _,
+            &rows.members.head_from as _,
         )
         .fetch_all(&self.writer)
         .await?;
