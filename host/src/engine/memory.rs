@@ -12,6 +12,7 @@ use moka::future::Cache;
 use moka::policy::EvictionPolicy;
 
 use crate::domain::actor::Actor;
+use crate::domain::answer::AttributeValue;
 use crate::domain::ids::{InstanceId, TenantId};
 use crate::domain::instance::{Instance, StateInstance, Task};
 use crate::domain::json::Json;
@@ -174,10 +175,19 @@ fn bytes(stored: &Stored) -> usize {
         .map(|signal| ITEM_BYTES * 4 + text(&signal.input));
     INSTANCE_BYTES
         + text(data)
-        + attributes.len() * ITEM_BYTES * 2
+        + attributes.values().map(attribute).sum::<usize>()
         + requesters.len() * ITEM_BYTES
         + early.sum::<usize>()
         + stored.instance.stays().map(stay).sum::<usize>()
+}
+
+fn attribute(value: &AttributeValue) -> usize {
+    let text = match value {
+        AttributeValue::Text(text) | AttributeValue::Decimal(text) => text.len(),
+        AttributeValue::Bytes(bytes) => bytes.len(),
+        AttributeValue::Boolean(_) | AttributeValue::Float(_) | AttributeValue::Timestamp(_) => 0,
+    };
+    ITEM_BYTES * 2 + text
 }
 
 fn stay(stay: &StateInstance) -> usize {

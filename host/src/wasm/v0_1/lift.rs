@@ -144,7 +144,7 @@ fn attribute_value(place: &str, value: types::AttributeValue) -> Lifted<Attribut
         types::AttributeValue::Text(value) => AttributeValue::Text(text(place, value)?),
         types::AttributeValue::Boolean(truth) => AttributeValue::Boolean(truth),
         types::AttributeValue::Decimal(digits) if is_decimal(&digits) => {
-            AttributeValue::Decimal(digits)
+            AttributeValue::Decimal(unsigned_zero(digits))
         }
         types::AttributeValue::Decimal(other) => {
             return Err(format!(
@@ -176,6 +176,14 @@ fn is_decimal(digits: &str) -> bool {
         && all_digits(whole)
         && (whole == "0" || !whole.starts_with('0'))
         && fraction.is_none_or(all_digits)
+}
+
+/// A database knows one zero; what is remembered or recorded is what it gives back.
+fn unsigned_zero(digits: String) -> String {
+    match digits.strip_prefix('-') {
+        Some(zero) if !zero.contains(|digit| matches!(digit, '1'..='9')) => zero.to_owned(),
+        _ => digits,
+    }
 }
 
 /// Accepts one spelling only, so that what is stored compares as text does.
@@ -228,6 +236,17 @@ mod tests {
             "", "-", "01", "1.", ".5", "1e3", "+1", "1,5", "NaN", " 1", "٣", &long,
         ] {
             assert!(!is_decimal(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn zero_has_no_sign() {
+        let plain = ["0", "0.00", "-0.01", "-10", "10"];
+        for digits in plain {
+            assert_eq!(unsigned_zero(digits.to_owned()), digits);
+        }
+        for (signed, zero) in [("-0", "0"), ("-0.00", "0.00")] {
+            assert_eq!(unsigned_zero(signed.to_owned()), zero);
         }
     }
 
