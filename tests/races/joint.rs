@@ -11,6 +11,7 @@ use wrkflw::engine::{Engine, WriterBounds};
 use super::*;
 use crate::audit::commands::prove_all;
 use crate::hazards::wire::Wire;
+use crate::support::guests::errands;
 use crate::support::plug::{Plug, count, within};
 
 const VOTERS: usize = 20;
@@ -67,6 +68,37 @@ impl HeldUp {
             host,
             engine,
             instance,
+        }
+    }
+
+    /// A wait for so many payments.
+    async fn payments(count: usize) -> HeldUp {
+        let app = TestApp::empty().await;
+        let published = app.publish("errands", errands(), &json!({})).await;
+        published.expect(201);
+        let path = "/v1/definitions/errands/versions/1/activate";
+        app.post("admin", path, json!({})).await.expect(200);
+        let url = app.database.url().to_owned();
+        let (host, engine) = app.beside_bounded(&url, WriterBounds::default()).await;
+        let body = json!({
+            "definitionKey": "errands", "entityType": "errand", "entityId": "plug", "data": { "payments": count },
+        });
+        let instance = app.post("author", "/v1/instances", body).await.expect(201);
+        HeldUp {
+            app,
+            host,
+            engine,
+            instance,
+        }
+    }
+
+    /// The signal of this id, in a request of its own.
+    fn paid(&self, signal: &str, key: &str) -> Ask {
+        Ask {
+            bearer: format!("Bearer {}", self.host.token("author")),
+            key: key.into(),
+            path: format!("/v1/instances/{}/signals/PAID", id(&self.instance)),
+            body: json!({ "id": signal, "input": { "amount": 1 } }),
         }
     }
 
@@ -166,6 +198,32 @@ async fn a_refusal_rests_on_what_is_committed_with_it() {
     }
     assert_eq!(held.transactions().await, 2);
     assert_eq!(held.recorded("DECISION_RECORDED").await, 12);
+    prove_all(&held.app).await;
+}
+
+/// It counts once, and is answered alike: also when the first of it waits to be committed and ends the instance.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_signal_is_known_again_by_its_id() {
+    let held = HeldUp::payments(3).await;
+    let asks = [
+        ("p-1", "a"),
+        ("p-2", "b"),
+        ("p-3", "c"),
+        ("p-3", "d"),
+        ("p-2", "e"),
+        ("p-4", "f"),
+    ];
+    let asks = asks.map(|(signal, key)| held.paid(signal, key));
+    let mut answers = held.answers(asks.into()).await;
+    let late = answers.pop().expect("an answer");
+    late.problem(409, "instance_ended");
+    for (number, answer) in answers.into_iter().enumerate() {
+        let body = answer.expect(200);
+        let paid = (number + 1).min(3);
+        assert_eq!(body["instance"]["data"]["paid"], paid);
+        assert_eq!(body["events"] == json!([]), number > 2, "{body}");
+    }
+    assert_eq!(held.recorded("SIGNAL_RECEIVED").await, 3);
     prove_all(&held.app).await;
 }
 

@@ -51,7 +51,7 @@ impl Place {
     }
 
     /// Whether a command on this instance can be judged on what waits: it is about the same instance, and no part of
-    /// it has the same idempotency key.
+    /// it has the same idempotency key or is the same signal.
     pub(super) fn admits(&self, request: &Request<'_>, instance: InstanceId) -> bool {
         let Some(joint) = &self.joint else {
             return true;
@@ -61,7 +61,12 @@ impl Place {
             let mut replies = change.replies.iter();
             replies.any(|other| other.key == own.key && other.principal == request.who.subject)
         });
-        change.tenant == request.who.tenant && change.after.id == instance && !repeats
+        let counts = request.command.signal().is_some_and(|own| {
+            let mut signals = change.signals.iter();
+            signals.any(|(other, _)| other == own)
+        });
+        let is_same = change.tenant == request.who.tenant && change.after.id == instance;
+        is_same && !repeats && !counts
     }
 
     /// The instance as what waits leaves it.
