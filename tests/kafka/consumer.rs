@@ -64,7 +64,10 @@ impl Consumer {
         while !done(&self.received) {
             let message = tokio::time::timeout_at(deadline, self.inner.recv())
                 .await
-                .unwrap_or_else(|_| panic!("only {} records arrived", self.received.len()));
+                .unwrap_or_else(|_| {
+                    let (records, events) = (self.received.len(), distinct(&self.received));
+                    panic!("only {records} records of {events} events arrived")
+                });
             // A broker that is down is tried again by the client.
             let Ok(message) = message else { continue };
             let headers = message.headers().expect("headers");
