@@ -125,8 +125,8 @@ async fn one_key_stands_for_one_effect() {
     assert_eq!(desk.count("select count(*) from idempotency_key").await, 10);
 }
 
-/// A host that remembers what somebody was names the count of what decides that. What it remembers of it is no part of
-/// the batch's: only the member that rests on it fails.
+/// A change that rests on what somebody was names the count of all that decides that. Only the member that names an old
+/// one fails.
 #[tokio::test]
 async fn what_rests_on_an_old_standing_is_stale() {
     let desk = Desk::new().await;

@@ -18,6 +18,11 @@ async fn act(host: &Host, user: &str, task: &str, action: &str, body: Value) -> 
     host.send(user, "POST", &path, &[], Some(body)).await
 }
 
+/// The same, where nothing stands in the way.
+async fn done(host: &Host, user: &str, task: &str, action: &str, body: Value) -> Value {
+    act(host, user, task, action, body).await.expect(200)
+}
+
 fn approve() -> Value {
     json!({ "outcome": "APPROVE" })
 }
@@ -31,9 +36,7 @@ async fn run(app: &TestApp, sql: &'static str) {
 async fn is_remembered(app: &TestApp, statements: &Statements, entity: &str) -> bool {
     let task = task_of(&app.started(entity).await);
     statements.since_last();
-    act(&app.host(), "reviewer", &task, "claim", json!({}))
-        .await
-        .expect(200);
+    done(&app.host(), "reviewer", &task, "claim", json!({})).await;
     statements.since_last() == 1
 }
 
@@ -43,11 +46,9 @@ async fn another_host_was_faster() {
     let (here, there) = (app.host(), app.beside().await);
     let instance = app.started("doc-1").await;
     let task = task_of(&instance);
-    act(&here, "reviewer", &task, "claim", json!({}))
-        .await
-        .expect(200);
-    let decided = act(&there, "reviewer", &task, "decide", approve()).await;
-    let next = task_of(&decided.expect(200)["instance"]);
+    done(&here, "reviewer", &task, "claim", json!({})).await;
+    let decided = done(&there, "reviewer", &task, "decide", approve()).await;
+    let next = task_of(&decided["instance"]);
 
     // By what this host remembers, the first would do, and the second know no such task.
     let late = act(
@@ -63,25 +64,13 @@ async fn another_host_was_faster() {
         (&conflict["action"], &conflict["outcome"]),
         (&json!("decided"), &json!("APPROVE"))
     );
-    act(&there, "approver", &next, "claim", json!({}))
-        .await
-        .expect(200);
-    act(&there, "approver", &next, "release", json!({}))
-        .await
-        .expect(200);
-    act(&here, "approver", &next, "claim", json!({}))
-        .await
-        .expect(200);
-    act(&there, "approver", &next, "release", json!({}))
-        .await
-        .expect(200);
-    // It remembers its own claim, and that another comes too late for it.
-    act(&here, "approver", &next, "claim", json!({}))
-        .await
-        .expect(200);
-    act(&here, "approver", &next, "decide", approve())
-        .await
-        .expect(200);
+    done(&there, "approver", &next, "claim", json!({})).await;
+    done(&there, "approver", &next, "release", json!({})).await;
+    done(&here, "approver", &next, "claim", json!({})).await;
+    done(&there, "approver", &next, "release", json!({})).await;
+    // It remembers the task as claimed, and it is free.
+    done(&here, "approver", &next, "claim", json!({})).await;
+    done(&here, "approver", &next, "decide", approve()).await;
     assert_eq!(shown(&app, &instance).await["status"], "COMPLETED");
     prove_all(&app).await;
 }
@@ -144,9 +133,7 @@ async fn an_absence_begins_of_itself() {
         "not_a_candidate"
     );
     time.fetch_add(3_700_000, Ordering::SeqCst);
-    let claimed = act(&here, "approver", &task, "claim", json!({}))
-        .await
-        .expect(200);
+    let claimed = done(&here, "approver", &task, "claim", json!({})).await;
     assert_eq!(claimed["task"]["holding"]["onBehalfOf"], "reviewer");
     time.fetch_add(3_700_000, Ordering::SeqCst);
     let late = act(&here, "approver", &task, "decide", approve()).await;
@@ -166,19 +153,14 @@ async fn a_host_that_remembers_wrongly_reads_until_it_would_be_right() {
     assert!(is_remembered(&app, &statements, "second").await);
     for round in 0..100 {
         let task = task_of(&app.started(&format!("doc-{round}")).await);
-        act(&there, "reviewer", &task, "claim", json!({}))
-            .await
-            .expect(200);
-        let decided = act(&app.host(), "reviewer", &task, "decide", approve()).await;
-        decided.expect(200);
+        done(&there, "reviewer", &task, "claim", json!({})).await;
+        done(&app.host(), "reviewer", &task, "decide", approve()).await;
     }
     assert!(!is_remembered(&app, &statements, "third").await);
     // Each that it could have acted on raises its trust by one, and a mistake has cost it four.
     for round in 0..420 {
         let task = task_of(&app.started(&format!("own-{round}")).await);
-        act(&app.host(), "reviewer", &task, "claim", json!({}))
-            .await
-            .expect(200);
+        done(&app.host(), "reviewer", &task, "claim", json!({})).await;
     }
     assert!(is_remembered(&app, &statements, "fourth").await);
 }

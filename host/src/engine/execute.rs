@@ -20,7 +20,7 @@ use crate::domain::ids::{CommandId, InstanceId, TenantId};
 use crate::domain::turn::Context;
 use crate::store::StoreError;
 use crate::store::commit::{Change, KeyedReply, Verdict};
-use crate::store::load::{Stored, StoredReply};
+use crate::store::load::{Loaded, Stored, StoredReply};
 
 /// The first pause after a passing failure of the database; it doubles.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
@@ -49,6 +49,8 @@ pub(super) struct Run<'a> {
     pub(super) alone: bool,
     /// It was tried before: nothing is taken from memory any more.
     pub(super) again: bool,
+    /// Read in its turn, by an attempt whose memory did not hold.
+    pub(super) read: Option<Loaded>,
 }
 
 /// What a command comes to on what it starts from.
@@ -94,6 +96,7 @@ impl Engine {
             held: false,
             alone: false,
             again: false,
+            read: None,
         };
         let mut pause = PAUSE_MIN;
         loop {

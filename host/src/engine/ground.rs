@@ -167,6 +167,9 @@ impl Engine {
             self.flush(turn).await;
         }
         let Some(ahead) = run.turn.as_ref().and_then(|turn| turn.ahead()) else {
+            if let Some(loaded) = run.read.take() {
+                return Ok(Found::read(loaded));
+            }
             return match self.recalled(run, instance).await {
                 Some(found) => Ok(found),
                 None => self.load(request, instance).await.map(Found::read),
@@ -206,10 +209,11 @@ impl Engine {
         })
     }
 
-    /// Whether what was remembered still stands, and the request has not been answered before.
+    /// Whether what was remembered still stands, and the request has not been answered before. If not, what was found
+    /// instead is kept for the next attempt.
     pub(super) async fn still_stands(
         &self,
-        run: &Run<'_>,
+        run: &mut Run<'_>,
         remembered: Remembered,
     ) -> Result<bool, Error> {
         let Some(instance) = run.instance else {
@@ -220,7 +224,9 @@ impl Engine {
             .found
             .as_ref()
             .is_some_and(|stored| Remembered::of(&loaded, stored) == remembered);
-        Ok(stands && loaded.reply.is_none())
+        let stands = stands && loaded.reply.is_none();
+        run.read = Some(loaded).filter(|_| !stands);
+        Ok(stands)
     }
 
     async fn ground_of_start(

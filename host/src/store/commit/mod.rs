@@ -54,25 +54,13 @@ pub struct Change {
 impl Change {
     /// What the database holds of the instance once this is applied.
     pub fn leaves(&self) -> Stored {
-        let mut instance = self.after.clone();
-        instance.sort();
-        Stored {
-            instance,
-            head: self.head(),
-            stays: self.stays(),
-        }
+        stored(self.after.clone(), self.head(), self.stays())
     }
 
     /// The same, with nothing copied.
     pub fn into_left(self) -> Stored {
         let (head, stays) = (self.head(), self.stays());
-        let mut instance = self.after;
-        instance.sort();
-        Stored {
-            instance,
-            head,
-            stays,
-        }
+        stored(self.after, head, stays)
     }
 
     /// How many state instances there have been.
@@ -113,6 +101,16 @@ impl Change {
         self.replies.extend(next.replies);
         self.signals.extend(next.signals);
         self.done.extend(next.done);
+    }
+}
+
+/// As a load finds it.
+fn stored(mut instance: Instance, head: Head, stays: u32) -> Stored {
+    instance.sort();
+    Stored {
+        instance,
+        head,
+        stays,
     }
 }
 
