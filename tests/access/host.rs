@@ -15,6 +15,8 @@ use super::client::{Reply, ask};
 use crate::support::unique;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_wrkflw-under-test");
+/// How much of a host's log a failing test shows: its end.
+const LOG_SHOWN_BYTES: usize = 8 * 1024;
 /// A key that seals decisions.
 pub(super) const SEAL: &str = "k1:5ea15ea15ea15ea15ea15ea15ea15ea1";
 
@@ -150,5 +152,19 @@ impl Host {
             .lines()
             .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
         Some(line.parse().expect("a number"))
+    }
+}
+
+/// What a test that fails would otherwise lose.
+impl Drop for Host {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let log = fs::read_to_string(self.folder.0.join("log")).unwrap_or_default();
+            let from = log.len().saturating_sub(LOG_SHOWN_BYTES);
+            eprintln!(
+                "the host's log: …{}",
+                String::from_utf8_lossy(&log.as_bytes()[from..])
+            );
+        }
     }
 }

@@ -74,7 +74,7 @@ impl Key {
 fn permitted(parameters: &AlgorithmParameters) -> Option<&'static [Algorithm]> {
     match parameters {
         AlgorithmParameters::RSA(rsa) => RSA_MODULUS_BYTES
-            .contains(&decoded_length(&rsa.n)?)
+            .contains(&length_of_number(&rsa.n)?)
             .then_some(RSA),
         AlgorithmParameters::EllipticCurve(curve) => match curve.curve {
             EllipticCurve::P256 => Some(&[Algorithm::ES256]),
@@ -82,9 +82,10 @@ fn permitted(parameters: &AlgorithmParameters) -> Option<&'static [Algorithm]> {
             _ => None,
         },
         AlgorithmParameters::OctetKeyPair(pair) => {
-            // The verifier slices without looking, so the length is checked here.
+            // The verifier slices without looking, so the length is checked here. A zero octet at the beginning belongs
+            // to the key (RFC 8037, section 2): this is a string of octets and no number.
             let fits =
-                pair.curve == EllipticCurve::Ed25519 && decoded_length(&pair.x)? == ED25519_BYTES;
+                pair.curve == EllipticCurve::Ed25519 && octets(&pair.x)?.len() == ED25519_BYTES;
             fits.then_some(&[Algorithm::EdDSA])
         }
         _ => None,
@@ -106,10 +107,14 @@ fn verifies(jwk: &Jwk) -> bool {
     for_signatures && may_verify
 }
 
-/// Bytes without the leading zeros that some providers write.
-fn decoded_length(text: &str) -> Option<usize> {
-    let bytes = BASE64_URL_SAFE_NO_PAD.decode(text).ok()?;
-    Some(bytes.len() - bytes.iter().take_while(|byte| **byte == 0).count())
+/// The length of a number in octets, without the leading zeros that some providers write.
+fn length_of_number(text: &str) -> Option<usize> {
+    let octets = octets(text)?;
+    Some(octets.len() - octets.iter().take_while(|octet| **octet == 0).count())
+}
+
+fn octets(text: &str) -> Option<Vec<u8>> {
+    BASE64_URL_SAFE_NO_PAD.decode(text).ok()
 }
 
 /// The usable keys of a published set.
@@ -159,12 +164,16 @@ mod tests {
 
     use super::*;
 
-    fn octets(length: usize) -> String {
+    fn number(length: usize) -> String {
         BASE64_URL_SAFE_NO_PAD.encode(vec![0x5a; length])
     }
 
     fn rsa(id: &str) -> Value {
-        json!({"kty": "RSA", "kid": id, "n": octets(256), "e": "AQAB"})
+        json!({"kty": "RSA", "kid": id, "n": number(256), "e": "AQAB"})
+    }
+
+    fn ed25519(public: &[u8]) -> Value {
+        json!({"kty": "OKP", "kid": "k", "crv": "Ed25519", "x": BASE64_URL_SAFE_NO_PAD.encode(public)})
     }
 
     fn with(mut key: Value, name: &str, value: Value) -> Value {
@@ -179,12 +188,14 @@ mod tests {
     #[test]
     fn unusable_keys_are_left_out() {
         let unusable = [
-            json!({"kty": "oct", "kid": "k", "k": octets(32)}),
-            json!({"kty": "OKP", "kid": "k", "crv": "Ed25519", "x": octets(31)}),
-            json!({"kty": "EC", "kid": "k", "crv": "P-521", "x": octets(66), "y": octets(66)}),
-            json!({"kty": "EC", "kid": "k", "crv": "P-256", "alg": "ES384", "x": octets(32), "y": octets(32)}),
-            with(rsa("k"), "n", json!(octets(255))),
-            with(rsa("k"), "n", json!(octets(513))),
+            json!({"kty": "oct", "kid": "k", "k": number(32)}),
+            ed25519(&[0x5a; 31]),
+            ed25519(&[0x5a; 33]),
+            ed25519(&[&[0][..], &[0x5a; 32]].concat()),
+            json!({"kty": "EC", "kid": "k", "crv": "P-521", "x": number(66), "y": number(66)}),
+            json!({"kty": "EC", "kid": "k", "crv": "P-256", "alg": "ES384", "x": number(32), "y": number(32)}),
+            with(rsa("k"), "n", json!(number(255))),
+            with(rsa("k"), "n", json!(number(513))),
             with(rsa("k"), "alg", json!("HS256")),
             with(rsa("k"), "alg", json!("RSA-OAEP")),
             with(rsa("k"), "use", json!("enc")),

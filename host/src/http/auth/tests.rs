@@ -407,7 +407,12 @@ async fn a_changed_or_foreign_signature_is_refused() {
 
 #[tokio::test]
 async fn each_kind_of_public_key_verifies_its_own_tokens() {
-    let signers = [Signer::rsa("r"), Signer::es256("e"), Signer::ed25519("d")];
+    let signers = [
+        Signer::rsa("r"),
+        Signer::es256("e"),
+        Signer::ed25519("d"),
+        Signer::ed25519_beginning_with_zero("0d"),
+    ];
     let provider = Provider::start(&signers).await;
     let authenticator = provider.authenticator(&Hands::new());
     for signer in &signers {
@@ -417,7 +422,8 @@ async fn each_kind_of_public_key_verifies_its_own_tokens() {
             assert_eq!(
                 claims.map(|claims| claims.subject),
                 Ok("alice".to_owned()),
-                "{algorithm:?}"
+                "{} with {algorithm:?}",
+                signer.id
             );
         }
         let tampered = signer

@@ -19,7 +19,7 @@ use crate::clock;
 
 /// A signing key with its public half.
 pub(super) struct Signer {
-    id: String,
+    pub(super) id: String,
     key: EncodingKey,
     pub(super) algorithms: &'static [Algorithm],
     jwk: Value,
@@ -80,6 +80,14 @@ impl Signer {
             jwk: json!({"kty": "OKP", "crv": "Ed25519", "kid": id, "x": encoded(&public)}),
             public_forms: vec![public.to_vec()],
         }
+    }
+
+    /// One key of 256 is like this: the zero belongs to it.
+    pub(super) fn ed25519_beginning_with_zero(id: &str) -> Signer {
+        let mut signers = std::iter::repeat_with(|| Signer::ed25519(id));
+        signers
+            .find(|signer| signer.public_forms[0][0] == 0)
+            .unwrap()
     }
 
     /// The value of an `Authorization` header.
