@@ -168,8 +168,8 @@ async fn all_arrives_in_order_though_two_relays_share_the_work_and_one_leaves() 
         .await;
     first.stop().await;
     database.record_many(200, 5).await;
-    consumer.receive(3000).await;
     database.drained().await;
+    consumer.receive(3000).await;
     second.stop().await;
     consumer.assert_in_order();
 }

@@ -66,7 +66,10 @@ impl Consumer {
                 .await
                 .unwrap_or_else(|_| {
                     let (records, events) = (self.received.len(), distinct(&self.received));
-                    panic!("only {records} records of {events} events arrived")
+                    let sent = self.sent();
+                    panic!(
+                        "only {records} records of {events} events arrived; the topic has {sent}"
+                    )
                 });
             // A broker that is down is tried again by the client.
             let Ok(message) = message else { continue };
@@ -85,6 +88,23 @@ impl Consumer {
                     .collect(),
                 value: serde_json::from_slice(message.payload().expect("a value")).expect("JSON"),
             });
+        }
+    }
+
+    /// How many records the broker has, as far as it answers.
+    fn sent(&self) -> String {
+        let assignment = self.inner.assignment().expect("an assignment");
+        let counted = assignment.elements().into_iter().map(|partition| {
+            let (topic, number) = (partition.topic(), partition.partition());
+            self.inner
+                .fetch_watermarks(topic, number, Duration::from_secs(5))
+        });
+        match counted.collect::<Result<Vec<_>, _>>() {
+            Ok(marks) => format!(
+                "{}: {marks:?}",
+                marks.iter().map(|(_, end)| end).sum::<i64>()
+            ),
+            Err(error) => error.to_string(),
         }
     }
 
