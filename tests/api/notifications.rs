@@ -171,7 +171,9 @@ async fn notifications_are_read_once_and_by_their_recipients() {
 #[tokio::test]
 async fn a_notifier_that_dies_leaves_all_to_the_next() {
     let app = TestApp::start().await;
-    app.started("doc-1").await;
+    for document in ["doc-1", "doc-2", "doc-3"] {
+        app.started(document).await;
+    }
     let store = app.engine.store();
     store.ensure_notifier_cursors().await.expect("cursors");
     let taking = async {
@@ -200,7 +202,50 @@ async fn a_notifier_that_dies_leaves_all_to_the_next() {
     );
     drop(reading);
     let _working = notifier(&app.engine, settings(&[]));
-    told(&app, "reviewer", 1).await;
+    told(&app, "reviewer", 3).await;
+}
+
+/// The types of the entries that a notifier would tell of next, once there are any; it moves behind them.
+async fn untold(app: &TestApp) -> Vec<String> {
+    let reading = async {
+        loop {
+            let round = app.engine.clock().now();
+            match app.engine.store().read_untold(100, round).await {
+                Ok(Some(reading)) if !reading.untold.is_empty() => return reading,
+                // Transactions of other tests hold it back.
+                Ok(_) => tokio::task::yield_now().await,
+                Err(error) => panic!("{error}"),
+            }
+        }
+    };
+    let reading = tokio::time::timeout(PATIENCE, reading).await;
+    let reading = reading.expect("entries");
+    let types = reading.untold.iter().map(|untold| &untold.entry.kind);
+    let types = types.cloned().collect();
+    let moved = reading.finish(&[], &[], app.engine.clock().now()).await;
+    moved.expect("the cursor moves");
+    types
+}
+
+#[tokio::test]
+async fn what_tells_nobody_is_read_for_subscribers_alone() {
+    let app = TestApp::start().await;
+    let cursors = app.engine.store().ensure_notifier_cursors().await;
+    cursors.expect("cursors");
+    app.started("doc-1").await;
+    assert_eq!(untold(&app).await, ["TASK_CREATED"]);
+    let body = json!({ "url": "http://127.0.0.1:1/", "types": ["flow.*"] });
+    let made = app.post("admin", "/v1/subscriptions", body).await;
+    let made = made.expect(201);
+    app.started("doc-2").await;
+    let all = ["FLOW_STARTED", "STATE_ENTERED", "TASK_CREATED"];
+    assert_eq!(untold(&app).await, all, "and nothing of the time before");
+    let path = format!("/v1/subscriptions/{}", made["id"].as_str().expect("an id"));
+    let host = app.host();
+    let deleted = host.send("admin", "DELETE", &path, &[], None);
+    deleted.await.expect(204);
+    app.started("doc-3").await;
+    assert_eq!(untold(&app).await, ["TASK_CREATED"]);
 }
 
 #[tokio::test]

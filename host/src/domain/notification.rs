@@ -57,6 +57,20 @@ impl Kind {
     }
 }
 
+/// The types of entries that tell anybody anything. Where nobody subscribes, no others need to be read.
+pub const TELLING: [&str; 10] = [
+    "TASK_CREATED",
+    "TASK_REROUTED",
+    "TASK_REASSIGNED",
+    "TASK_DELEGATED",
+    "TASK_RESOLVED",
+    "TASK_REMINDED",
+    "TASK_ESCALATED",
+    "DECISION_RECORDED",
+    "FLOW_COMPLETED",
+    "FLOW_CANCELLED",
+];
+
 /// Who is told. A group is told once, for all who are in it when they look.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Recipient {

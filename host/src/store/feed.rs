@@ -130,7 +130,7 @@ impl Store {
             xid: 0,
             pos: 0,
         });
-        let rows = entries(&mut connection, tenant, start, horizon.xmin, limit).await?;
+        let rows = entries(&mut connection, tenant, start, horizon.xmin, None, limit).await?;
         let entries: Vec<_> = rows
             .into_iter()
             .map(|row| (row.cursor(horizon.epoch), row.entry()))
@@ -156,12 +156,14 @@ impl Store {
     }
 }
 
-/// Entries that have events, after a place and before the oldest transaction that may still be under way.
+/// Entries that have events, after a place and before the oldest transaction that may still be under way; all of them,
+/// or those of some types.
 pub(super) async fn entries(
     connection: &mut PgConnection,
     tenant: TenantId,
     start: FeedCursor,
     horizon: i64,
+    types: Option<&[&str]>,
     limit: i64,
 ) -> Result<Vec<EntryRow>, StoreError> {
     let rows = sqlx::query_as!(
@@ -180,13 +182,15 @@ pub(super) async fn entries(
         where e.tenant_id = $1 and e.event_seq is not null
           and (e.xid, e.pos) > ($2::bigint::text::xid8, $3::bigint)
           and e.xid < $4::bigint::text::xid8
+          and ($6::text[] is null or e.type = any($6))
         order by e.xid, e.pos
         limit $5"#,
         tenant.0,
         start.xid,
         start.pos,
         horizon,
-        limit
+        limit,
+        types as _
     )
     .fetch_all(connection)
     .await?;

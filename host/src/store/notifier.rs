@@ -15,7 +15,7 @@ use super::time::Time;
 use super::{Store, StoreError};
 use crate::domain::cloudevent::PublicEntry;
 use crate::domain::ids::{InstanceId, TenantId};
-use crate::domain::notification::Notification;
+use crate::domain::notification::{Notification, TELLING};
 use crate::domain::subscription::Patterns;
 
 /// A public entry that nobody was told of.
@@ -45,7 +45,7 @@ pub struct Reading {
     transaction: Transaction<'static, Postgres>,
     tenant: TenantId,
     end: FeedCursor,
-    /// In the feed's order.
+    /// In the feed's order; where nobody subscribes, only those that tell somebody something.
     pub untold: Vec<Untold>,
     /// The tenant's active subscriptions; none of them is deleted while the cursor is held.
     pub subscribers: Vec<Subscriber>,
@@ -114,10 +114,21 @@ impl Store {
                 0
             },
         };
-        let tenant = TenantId(cursor.tenant_id);
-        let rows = entries(&mut transaction, tenant, start, cursor.horizon, limit).await?;
+        let (tenant, horizon) = (TenantId(cursor.tenant_id), cursor.horizon);
         let subscribers = subscribers(&mut transaction, tenant).await?;
-        let end = rows.last().map_or(start, |last| last.cursor(start.epoch));
+        let types = subscribers.is_empty().then_some(&TELLING[..]);
+        let rows = entries(&mut transaction, tenant, start, horizon, types, limit).await?;
+        let end = match rows.last() {
+            Some(last) if i64::try_from(rows.len()).is_ok_and(|read| read >= limit) => {
+                last.cursor(start.epoch)
+            }
+            // There is no other up to here; those of the transaction at the horizon have positions beyond it.
+            _ => FeedCursor {
+                xid: horizon,
+                pos: 0,
+                ..start
+            },
+        };
         let untold = |mut row: EntryRow| Untold {
             seq: row.seq,
             requesters: std::mem::take(&mut row.requesters),

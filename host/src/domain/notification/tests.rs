@@ -1,6 +1,7 @@
 //! The table of who is told of what, and what makes a notification the same one.
 
 use super::*;
+use crate::domain::event_schema::EVENT_TYPES;
 use crate::domain::ids::VersionRef;
 use crate::domain::instance::Entity;
 
@@ -133,6 +134,17 @@ fn other_events_and_missing_members_are_told_to_nobody() {
         )
         .is_err()
     );
+}
+
+#[test]
+fn the_types_that_tell_are_all_of_them() {
+    let telling: Vec<&str> = EVENT_TYPES
+        .iter()
+        .map(|event_type| event_type.kind)
+        .filter(|kind| recipients(kind, &Value::Null, &[]).is_some())
+        .collect();
+    let (found, listed) = (BTreeSet::from_iter(telling), BTreeSet::from(TELLING));
+    assert_eq!(found, listed);
 }
 
 #[test]
