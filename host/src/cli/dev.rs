@@ -49,7 +49,7 @@ pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> R
         } else {
             Home::kept(&here)?
         };
-        let listener = host::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, args.port))).await?;
+        let listener = host::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, args.port)))?;
         let url = format!("http://{}", listener.local_addr()?);
         output.hint("starting: database, migrations, sample flow");
         let (server, database) = database(&args, &home).await?;

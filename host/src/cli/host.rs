@@ -75,8 +75,8 @@ pub(super) fn observe(settings: &Settings) -> Result<Telemetry> {
 }
 
 /// Takes the address, or says who might have it.
-pub(super) async fn listen(address: SocketAddr) -> Result<TcpListener> {
-    TcpListener::bind(address).await.map_err(|error| {
+pub(super) fn listen(address: SocketAddr) -> Result<TcpListener> {
+    http::server::listen(address).map_err(|error| {
         let next = "choose another with --port or --listen; port 0 takes any that is free";
         Failure::new(Exit::Failed, format!("cannot listen on {address}: {error}"))
             .next(next)

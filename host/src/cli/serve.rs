@@ -33,7 +33,7 @@ pub(super) fn run(args: ServeArgs, output: Output, environment: &Environment) ->
     block_on(async {
         // Heard from here on: whoever sees the address may send one at once.
         let mut stop = pin!(host::stop_signal()?);
-        let listener = host::listen(settings.listen).await?;
+        let listener = host::listen(settings.listen)?;
         let address = listener.local_addr().context("no address")?;
         let starting = Host::start(&settings, listener, environment.program.clone(), telemetry);
         let host = tokio::select! {

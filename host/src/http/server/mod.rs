@@ -10,18 +10,22 @@ mod farewell;
 mod stream;
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 /// Files that the process needs besides the connections of callers: databases, Kafka, webhooks, logs, guests.
 const OTHER_FILES: usize = 512;
+/// Connections that the system completes before they are accepted, as far as it lets us (`net.core.somaxconn`). One that
+/// finds no room tries again of itself, a second later: so a burst of callers has to fit. The library's own figure is 128.
+const UNACCEPTED_MAX: u32 = 4096;
 /// How long a new connection waits for an idle one to make room.
 const ROOM_WAIT: Duration = Duration::from_millis(50);
 /// How long nothing is accepted after the system refused to.
@@ -59,6 +63,19 @@ struct Shared {
     /// Asks idle connections to make room.
     crowded: Arc<Notify>,
     cancel: CancellationToken,
+}
+
+/// Takes an address to serve on; port 0 is any that is free. To be called on the runtime that will serve.
+pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
+    let socket = if address.is_ipv4() {
+        TcpSocket::new_v4()?
+    } else {
+        TcpSocket::new_v6()?
+    };
+    // Connections of the process before this one may linger.
+    socket.set_reuseaddr(true)?;
+    socket.bind(address)?;
+    socket.listen(UNACCEPTED_MAX)
 }
 
 /// Accepts connections until `cancel`, and ends when the last request has its answer.
@@ -162,4 +179,37 @@ fn affordable(wanted: usize) -> usize {
         "fewer connections are taken than connections_max says: raise the limit of open files (ulimit -n)"
     );
     affordable
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// More than the library would let wait; the callers' ends are files of this process.
+    const CROWD: usize = 500;
+
+    #[tokio::test]
+    async fn a_crowd_that_comes_at_once_is_let_in_at_once() {
+        let system = std::fs::read_to_string("/proc/sys/net/core/somaxconn");
+        let system: usize = system.expect("a limit").trim().parse().expect("a number");
+        let listener = listen("127.0.0.1:0".parse().expect("an address")).expect("a port");
+        let address = listener.local_addr().expect("an address");
+        // Nobody accepts meanwhile: whoever finds no room waits for ever.
+        let coming = (0..CROWD.min(system)).map(|_| TcpStream::connect(address));
+        let came = futures_util::future::join_all(coming);
+        let came = tokio::time::timeout(Duration::from_secs(10), came).await;
+        assert!(came.expect("all have room").iter().all(io::Result::is_ok));
+    }
+
+    #[tokio::test]
+    async fn an_address_is_taken_once() {
+        let listener = listen("[::1]:0".parse().expect("an address"));
+        let listener = listener.or_else(|_| listen("127.0.0.1:0".parse().expect("an address")));
+        let listener = listener.expect("a port");
+        let again = listen(listener.local_addr().expect("an address"));
+        assert_eq!(
+            again.err().map(|error| error.kind()),
+            Some(io::ErrorKind::AddrInUse)
+        );
+    }
 }
