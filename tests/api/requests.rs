@@ -31,6 +31,11 @@ async fn what_is_no_json_is_refused_by_its_pointer() {
         ("[1".into(), ""),
         ("nonsense".into(), ""),
         (with_data(r#"{"title":"a\u0000b"}"#), "/data/title"),
+        // A reader's own name for text that is JSON already: what was judged would not be what is stored.
+        (
+            with_data(r#"{"$serde_json::private::RawValue":"{\"title\":\"\"}"}"#),
+            "/data/$serde_json::private::RawValue",
+        ),
         (with_data(r#"{"title":"\ud800"}"#), "/data/title"),
         (with_data(r#"{"title":"a","title":"b"}"#), "/data/title"),
         (

@@ -3,7 +3,8 @@
 //! Flow logic must be fed the same bytes at replay as on the day, and the audit chain covers bytes.
 //! So JSON is brought into one form at the edge - members sorted by name, no white space, the text of
 //! numbers kept - and that text is stored, hashed and passed on. What PostgreSQL or another reader
-//! would refuse (NUL, lone surrogates, a member named twice) is refused here, by its pointer.
+//! would refuse or take for another thing (NUL, lone surrogates, a member named twice, a name that a reader keeps for
+//! itself) is refused here, by its pointer.
 
 mod canonical;
 mod members;
@@ -181,6 +182,16 @@ pub(in crate::domain) mod tests {
                 r#"{"b":[{"z":1,"c":2,"z":3}]}"#,
                 "/b/0/z",
                 "a member named twice",
+            ),
+            (
+                r#"{"b":[{"$serde_json::private::RawValue":"[1"}]}"#,
+                "/b/0/$serde_json::private::RawValue",
+                "a name that other readers take for a type of their own",
+            ),
+            (
+                r#"{"\u0024serde_json::private::Number":"1"}"#,
+                "/$serde_json::private::Number",
+                "a name that other readers take for a type of their own",
             ),
             (r#"{"a":01}"#, "/a", "a malformed number"),
             ("[1e999]", "/0", "a number too large to be read by others"),

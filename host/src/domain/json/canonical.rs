@@ -68,7 +68,7 @@ fn object(reader: &mut Reader<'_>, out: &mut String) -> Result<(), JsonError> {
     let mut members: Vec<Member<'_>> = Vec::new();
     let mut is_sorted = true;
     while !reader.closes(b'}', members.is_empty())? {
-        let name = reader.string()?;
+        let name = reader.name()?;
         if let Some(last) = members.last() {
             is_sorted &= last.name < name;
             out.push(',');

@@ -22,7 +22,7 @@ pub fn members(text: &str) -> Result<Vec<Member<'_>>, JsonError> {
     let mut members: Vec<Member<'_>> = Vec::new();
     let mut written = String::new();
     while !reader.closes(b'}', members.is_empty())? {
-        let name = reader.string()?;
+        let name = reader.name()?;
         reader.enter(Step::Name(name.clone()));
         reader.colon()?;
         reader.next();

@@ -42,7 +42,7 @@ fn object(reader: &mut Reader<'_>) -> Result<Node, JsonError> {
     reader.open()?;
     let mut members = BTreeMap::new();
     while !reader.closes(b'}', members.is_empty())? {
-        let name = reader.string()?;
+        let name = reader.name()?;
         reader.enter(Step::Name(name.clone()));
         let Entry::Vacant(member) = members.entry(name.into_owned()) else {
             return Err(reader.error("a member named twice"));

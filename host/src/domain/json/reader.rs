@@ -4,6 +4,10 @@ use std::borrow::Cow;
 
 use super::JsonError;
 
+/// How names begin that `serde_json` takes for types of its own, when it reads any value: text that is JSON already, numbers
+/// with all their digits. Their members would mean another thing to it than they say.
+const RESERVED: &str = "$serde_json::private::";
+
 /// One step of the way from the top to the value that is read.
 pub(super) enum Step<'a> {
     Index(usize),
@@ -89,6 +93,16 @@ impl<'a> Reader<'a> {
             self.expect(b',')?;
         }
         Ok(false)
+    }
+
+    /// The name of a member.
+    pub(super) fn name(&mut self) -> Result<Cow<'a, str>, JsonError> {
+        let name = self.string()?;
+        if name.starts_with(RESERVED) {
+            self.enter(Step::Name(name));
+            return Err(self.error("a name that other readers take for a type of their own"));
+        }
+        Ok(name)
     }
 
     pub(super) fn colon(&mut self) -> Result<(), JsonError> {
