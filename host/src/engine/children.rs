@@ -3,10 +3,12 @@
 //! A child's id is chosen by its parent, so that a second host that starts it again finds it. A parent that leaves the
 //! state while its child is being started is seen after the start, and the child is cancelled.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 use uuid::Uuid;
 
-use super::perform::{Unread, payload};
+use super::perform::{REST, Unread, payload};
 use super::request::{Identity, Request, Trace};
 use super::{Engine, Error};
 use crate::domain::command::{Command, Lineage};
@@ -22,6 +24,9 @@ use crate::store::load::Asked;
 const DEPTH_MAX: u32 = 8;
 /// What a cancelled child is told.
 const PARENT_LEFT: &str = "parent left the state";
+/// When it is looked again whether a start that is in another hand has come to its end. If that hand died, this goes
+/// on until its lease is over: waiting, not failing, so the pauses do not grow.
+const START_AWAITED: Duration = Duration::from_secs(1);
 /// The longest reason that a parent keeps, in bytes.
 const REASON_BYTES_MAX: usize = 2_000;
 
@@ -55,7 +60,7 @@ impl Engine {
         let id = child.id;
         let parent = match self.parent(job, state, id).await? {
             Parent::Waits(parent) => parent,
-            Parent::Rests => return self.put_off(job).await,
+            Parent::Rests => return self.put_off(job, REST).await,
             Parent::Gone => return Ok(()),
         };
         let is_started = self.0.store.knows_instance(job.tenant, id.0).await?;
@@ -82,8 +87,7 @@ impl Engine {
         let store = &self.0.store;
         // A start that ends between the two looks leaves a child, which the command finds.
         if !store.knows_instance(tenant, child.0).await? && store.has_job(tenant, child.0).await? {
-            let message = format!("child {child} may be about to start on another host");
-            return Err(Error::Unavailable(message));
+            return self.put_off(job, START_AWAITED).await;
         }
         self.act(tenant, cancel(child), Some(job.id)).await
     }
@@ -99,7 +103,7 @@ impl Engine {
             reason: None,
         };
         match self.act(job.tenant, command, Some(job.id)).await {
-            Err(Error::Rejected(Rejection::Suspended { .. })) => self.put_off(job).await,
+            Err(Error::Rejected(Rejection::Suspended { .. })) => self.put_off(job, REST).await,
             done => done,
         }
     }
@@ -169,9 +173,9 @@ impl Engine {
         }
     }
 
-    /// Looks at a job again in a while: what it is about rests.
-    pub(super) async fn put_off(&self, job: &Job) -> Result<(), Error> {
-        let until = self.0.clock.now() + super::perform::REST;
+    /// Looks at a job again after a pause: what it is about rests, or is in another hand. That is no failure.
+    pub(super) async fn put_off(&self, job: &Job, pause: Duration) -> Result<(), Error> {
+        let until = self.0.clock.now() + pause;
         Ok(self.0.store.put_off_job(job, until).await?)
     }
 }

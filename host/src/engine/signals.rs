@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::perform::{Unread, payload};
+use super::perform::{REST, Unread, payload};
 use super::request::{Done, Identity, Rendered, Reply, Request, Trace};
 use super::{Engine, Error};
 use crate::clock;
@@ -255,7 +255,7 @@ impl Engine {
             return Ok(None);
         };
         if let Status::Suspended { .. } = instance.status {
-            self.put_off(job).await?;
+            self.put_off(job, REST).await?;
             return Ok(None);
         }
         let since = (!stay.keep_early).then_some(stay.entered_at);
@@ -289,7 +289,7 @@ impl Engine {
                 if handed_over != job.id {
                     store.release_signal(job.tenant, kept, handed_over).await?;
                 }
-                self.put_off(job).await?;
+                self.put_off(job, REST).await?;
                 Ok(false)
             }
             Err(error) if is_refusal(&error) => {
