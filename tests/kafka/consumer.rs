@@ -13,6 +13,8 @@ pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 pub(crate) struct Consumer {
     inner: StreamConsumer,
     pub(crate) received: Vec<Received>,
+    /// Of the events received: some come more than once.
+    ids: HashSet<String>,
 }
 
 /// One record as it came.
@@ -24,8 +26,12 @@ pub(crate) struct Received {
 }
 
 impl Received {
+    /// In a header, or in the document of the structured mode.
     pub(crate) fn id(&self) -> &str {
-        &self.headers["ce_id"]
+        let header = self.headers.get("ce_id").map(String::as_str);
+        header
+            .or_else(|| self.value["id"].as_str())
+            .expect("every event has an id")
     }
 
     pub(crate) fn sequence(&self) -> u64 {
@@ -55,40 +61,57 @@ impl Consumer {
         Consumer {
             inner,
             received: Vec::new(),
+            ids: HashSet::new(),
         }
     }
 
     /// Receives until `done` says so of everything received.
     pub(crate) async fn receive_until(&mut self, done: impl Fn(&[Received]) -> bool) {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
         while !done(&self.received) {
-            let message = tokio::time::timeout_at(deadline, self.inner.recv())
-                .await
-                .unwrap_or_else(|_| {
-                    let (records, events) = (self.received.len(), distinct(&self.received));
-                    let sent = self.sent();
-                    panic!(
-                        "only {records} records of {events} events arrived; the topic has {sent}"
-                    )
-                });
-            // A broker that is down is tried again by the client.
-            let Ok(message) = message else { continue };
-            let headers = message.headers().expect("headers");
-            self.received.push(Received {
-                key: String::from_utf8(message.key().expect("a key").to_vec()).expect("text"),
-                headers: headers
-                    .iter()
-                    .map(|header| {
-                        let value = header.value.expect("a value").to_vec();
-                        (
-                            header.key.to_owned(),
-                            String::from_utf8(value).expect("text"),
-                        )
-                    })
-                    .collect(),
-                value: serde_json::from_slice(message.payload().expect("a value")).expect("JSON"),
-            });
+            self.receive_one().await;
         }
+    }
+
+    /// Receives until `count` different events have come.
+    pub(crate) async fn receive(&mut self, count: usize) {
+        while self.ids.len() < count {
+            self.receive_one().await;
+        }
+        assert_eq!(self.ids.len(), count);
+    }
+
+    /// Patience is for the next record, not for all of them: a machine may be slow, a record that exists must come.
+    async fn receive_one(&mut self) {
+        let arriving = async {
+            loop {
+                // A broker that is down is tried again by the client.
+                if let Ok(message) = self.inner.recv().await {
+                    return message;
+                }
+            }
+        };
+        let message = tokio::time::timeout(PATIENCE, arriving)
+            .await
+            .unwrap_or_else(|_| {
+                let (records, events) = (self.received.len(), self.ids.len());
+                let sent = self.sent();
+                panic!("only {records} records of {events} events arrived; the topic has {sent}")
+            });
+        let headers = message.headers().expect("headers");
+        let received = Received {
+            key: String::from_utf8(message.key().expect("a key").to_vec()).expect("text"),
+            headers: headers
+                .iter()
+                .map(|header| {
+                    let value = header.value.expect("a value").to_vec();
+                    let value = String::from_utf8(value).expect("text");
+                    (header.key.to_owned(), value)
+                })
+                .collect(),
+            value: serde_json::from_slice(message.payload().expect("a value")).expect("JSON"),
+        };
+        self.ids.insert(received.id().to_owned());
+        self.received.push(received);
     }
 
     /// How many records the broker has, as far as it answers.
@@ -106,13 +129,6 @@ impl Consumer {
             ),
             Err(error) => error.to_string(),
         }
-    }
-
-    /// Receives until `count` different events have come.
-    pub(crate) async fn receive(&mut self, count: usize) {
-        self.receive_until(|received| distinct(received) >= count)
-            .await;
-        assert_eq!(distinct(&self.received), count);
     }
 
     /// The sequence numbers of each instance in the order of arrival, repetitions left out as a consumer does.
@@ -137,14 +153,6 @@ impl Consumer {
             assert_eq!(sequence, expected, "instance {instance}");
         }
     }
-}
-
-fn distinct(received: &[Received]) -> usize {
-    received
-        .iter()
-        .map(Received::id)
-        .collect::<HashSet<_>>()
-        .len()
 }
 
 /// Waits until the topic exists.
