@@ -429,7 +429,10 @@ async fn a_late_commit_with_a_smaller_position_is_neither_skipped_nor_overtaken(
     while floor_of_lane(&database).await < late {
         database.record(0, busy, CLAIMED).await;
         database.drained().await;
-        assert!(begun.elapsed() < consumer::PATIENCE, "the floor never rose");
+        assert!(
+            begun.elapsed() < crate::support::length::PATIENCE,
+            "the floor never rose"
+        );
     }
     relay.stop().await;
 }

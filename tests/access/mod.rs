@@ -17,7 +17,4 @@ mod signer;
 mod statements;
 mod tenants;
 
-use std::time::Duration;
-
-/// How long anything may take on a busy machine before it counts as not happening.
-const PATIENCE: Duration = Duration::from_mins(1);
+use crate::support::length::PATIENCE;

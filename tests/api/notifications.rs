@@ -12,9 +12,7 @@ use wrkflw::webhook::Notifier;
 use wrkflw::webhook::settings::Settings;
 
 use super::*;
-
-/// Transactions of other tests on the same server hold the feed back for a moment, and no longer than this.
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::support::length::PATIENCE;
 
 /// A notifier that works until it is dropped.
 pub(crate) struct Working {

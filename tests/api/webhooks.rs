@@ -16,9 +16,9 @@ use wrkflw::webhook::settings::Settings;
 
 use super::notifications::{notifier, settings};
 use super::*;
+use crate::support::length::PATIENCE;
 use crate::support::receiver::{Received, Receiver};
 
-const PATIENCE: Duration = Duration::from_secs(20);
 const AT_ONCE: Duration = Duration::ZERO;
 
 async fn subscribe(app: &TestApp, url: &str, types: &[&str]) -> Value {

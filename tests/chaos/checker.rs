@@ -11,9 +11,10 @@ use sqlx::{AssertSqlSafe, Row as _};
 use tokio::time::Instant;
 
 use super::client::{Client, Order, Reply};
-use super::field::{Field, PATIENCE};
+use super::field::Field;
 use super::load::{KEY_PREFIX, Settled};
 use super::topic::{Record, records};
+use crate::support::length::PATIENCE;
 
 /// Of the accepted commands that nobody doubted, every so-manieth is sent again as well.
 const REPEATED_EVERY: usize = 7;

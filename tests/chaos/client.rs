@@ -9,6 +9,8 @@ use wrkflw::clock::Clock;
 use wrkflw::http::auth::{AuthSettings, Claims, Secret};
 use wrkflw::http::token;
 
+use crate::support::length::PATIENCE;
+
 /// Signs tokens here.
 pub(super) const SECRET: &str = "a secret of crashes, long enough for HS256";
 /// Everybody who acts. `admin` has the role of that name, all others are users.
@@ -18,7 +20,7 @@ pub(super) const PEOPLE: [&str; 14] = [
 ];
 /// Said of a request that was sent nowhere.
 pub(super) const DOWN: &str = "the host is down";
-/// How long a caller waits for an answer before it takes itself for cut off.
+/// How long a caller waits for the answer to a command before it takes itself for cut off.
 const ANSWER_MAX: Duration = Duration::from_secs(12);
 const TOKEN_LIFETIME: Duration = Duration::from_hours(12);
 
@@ -96,7 +98,6 @@ impl Client {
         };
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
-            .timeout_global(Some(ANSWER_MAX))
             .build();
         Client {
             agent: ureq::Agent::new_with_config(config),
@@ -113,24 +114,32 @@ impl Client {
             ("x-request-id", order.key.as_str()),
         ];
         let body = order.body.to_string();
-        self.send(
-            host,
-            (order.user, "POST", &order.path),
-            &headers,
-            body.as_bytes(),
-        )
+        let line = (order.user, "POST", order.path.as_str());
+        self.ask(host, line, &headers, body.as_bytes(), ANSWER_MAX)
     }
 
     pub(super) fn get(&self, host: usize, user: &str, path: &str) -> Result<Reply, String> {
-        self.send(host, (user, "GET", path), &[], &[])
+        self.ask(host, (user, "GET", path), &[], &[], ANSWER_MAX)
     }
 
+    /// Sends what may take long: a component is compiled at low priority, beside whatever else the machine does.
     pub(super) fn send(
+        &self,
+        host: usize,
+        line: (&str, &str, &str),
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Result<Reply, String> {
+        self.ask(host, line, headers, body, PATIENCE)
+    }
+
+    fn ask(
         &self,
         host: usize,
         (user, method, path): (&str, &str, &str),
         headers: &[(&str, &str)],
         body: &[u8],
+        patience: Duration,
     ) -> Result<Reply, String> {
         let url = self.urls.of(host).ok_or(DOWN)?;
         let mut request = ureq::http::Request::builder()
@@ -141,9 +150,9 @@ impl Client {
             request = request.header(*name, *value);
         }
         let answered = if body.is_empty() {
-            self.agent.run(request.body(()).expect("a request"))
+            self.run(request.body(()).expect("a request"), patience)
         } else {
-            self.agent.run(request.body(body).expect("a request"))
+            self.run(request.body(body).expect("a request"), patience)
         };
         let mut response = answered.map_err(|error| error.to_string())?;
         let text = response.body_mut().read_to_string();
@@ -152,5 +161,15 @@ impl Client {
             is_replay: response.headers().contains_key("idempotency-replayed"),
             text: text.map_err(|error| error.to_string())?,
         })
+    }
+
+    fn run(
+        &self,
+        request: ureq::http::Request<impl ureq::AsSendBody>,
+        patience: Duration,
+    ) -> Result<ureq::http::Response<ureq::Body>, ureq::Error> {
+        let configured = self.agent.configure_request(request);
+        let request = configured.timeout_global(Some(patience)).build();
+        self.agent.run(request)
     }
 }

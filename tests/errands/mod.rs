@@ -6,17 +6,13 @@ mod correlation;
 mod lost_hosts;
 mod signals;
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use wrkflw::domain::ids::InstanceId;
 
 use crate::audit;
 use crate::support::app::{Answer, TestApp};
 use crate::support::guests::errands;
-
-/// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+use crate::support::length::PATIENCE;
 
 /// A host on which errands are run.
 async fn field() -> TestApp {

@@ -17,9 +17,7 @@ use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 
 use crate::support::app::{Answer, Host, TestApp, task_of};
-
-/// Longer than anything that a test waits for.
-const PATIENCE: Duration = Duration::from_mins(1);
+use crate::support::length::PATIENCE;
 
 /// Runs statements as the superuser, behind the host's back.
 async fn sql(app: &TestApp, text: &str) {

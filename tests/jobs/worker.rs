@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use tokio::sync::{Mutex, Semaphore, mpsc};
@@ -14,9 +13,7 @@ use wrkflw::telemetry;
 
 use super::*;
 use crate::support::app::{TestApp, Timers};
-
-/// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+use crate::support::length::PATIENCE;
 
 /// Notes what it is asked, and answers as it is told to.
 struct StandIn {

@@ -14,9 +14,7 @@ use wrkflw::store::jobs::Job;
 
 use super::*;
 use crate::support::app::Timers;
-
-/// How long an operation may take on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(2);
+use crate::support::length::PATIENCE;
 
 fn all_over(version: u32) -> Value {
     let mut body = json!({ "definition": "committee", "from": 1, "version": version });

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::Duration;
 
 use jiff::Timestamp;
 use wrkflw::clock::Clock;
@@ -11,10 +10,7 @@ use wrkflw::engine::Engine;
 use super::*;
 use crate::audit::commands::prove_all;
 use crate::support::app::Timers;
-use crate::support::length::at_length;
-
-/// Longer than anything here takes on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(1);
+use crate::support::length::{PATIENCE, at_length};
 
 /// What a deadline does, what the decider is told when it came first, and what stands in the record then.
 struct Passing {

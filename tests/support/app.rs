@@ -29,11 +29,10 @@ use wrkflw::store::{PoolSizes, Store};
 use wrkflw::telemetry;
 use wrkflw::wasm::{Compiler, Sandbox, Settings};
 
+use super::length::PATIENCE;
 use super::postgres::{TestDatabase, database};
 
 pub(crate) const SECRET: &[u8] = b"a secret for tests, long enough for HS256";
-/// How long a request may go on: longer than a busy machine needs.
-const PATIENCE: Duration = Duration::from_secs(20);
 /// Connections of each host.
 const POOLS: PoolSizes = PoolSizes {
     writer: 4,

@@ -2,7 +2,6 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -18,8 +17,7 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// How long a message may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+use super::length::PATIENCE;
 
 /// One request.
 #[derive(Debug, Clone)]
