@@ -22,6 +22,9 @@ use database::{Database, record, topic_of};
 use crate::support::app::TestApp;
 use crate::support::kafka::{OwnBroker, create_topic, shared_address};
 
+/// What a relay without a broker may take to stop, on a busy machine: it waits three seconds for the broker and two for
+/// its client, where one that is not stopping waits ten and two.
+const STOPS_WITHIN: Duration = Duration::from_secs(9);
 const CLAIMED: &str = r#"{"owner":"reviewer","state":"s","task":"t","type":"TASK_CLAIMED"}"#;
 
 /// A relay at work.
@@ -222,11 +225,7 @@ async fn a_relay_without_a_broker_stops_at_once() {
     let relay = Running::start(database.outbox(), &nowhere);
     let asked = Instant::now();
     relay.stop().await;
-    assert!(
-        asked.elapsed() < Duration::from_secs(6),
-        "{:?}",
-        asked.elapsed()
-    );
+    assert!(asked.elapsed() < STOPS_WITHIN, "{:?}", asked.elapsed());
     assert_eq!(
         database.outbox().backlog().await.expect("a measure").events,
         1

@@ -12,6 +12,7 @@ use wrkflw::webhook::Notifier;
 use wrkflw::webhook::settings::Settings;
 
 use super::*;
+use crate::support::app::REQUEST_MAX;
 use crate::support::length::PATIENCE;
 
 /// A notifier that works until it is dropped.
@@ -250,7 +251,9 @@ async fn what_tells_nobody_is_read_for_subscribers_alone() {
 async fn two_notifiers_tell_everybody_once() {
     const INSTANCES: usize = 12;
     let app = TestApp::start().await;
-    let (_, other) = app.beside_with_engine(app.database.url(), PATIENCE).await;
+    let (_, other) = app
+        .beside_with_engine(app.database.url(), REQUEST_MAX)
+        .await;
     let _working = [
         notifier(&app.engine, settings(&[])),
         notifier(&other, settings(&[])),

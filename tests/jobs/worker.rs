@@ -12,7 +12,7 @@ use wrkflw::store::bulk::{Batch, Outcome};
 use wrkflw::telemetry;
 
 use super::*;
-use crate::support::app::{TestApp, Timers};
+use crate::support::app::{REQUEST_MAX, TestApp, Timers};
 use crate::support::length::PATIENCE;
 
 /// Notes what it is asked, and answers as it is told to.
@@ -222,7 +222,7 @@ async fn two_workers_do_each_job_once() {
     }
     let (_, engine) = stage
         .app
-        .beside_with_engine(stage.app.database.url(), PATIENCE)
+        .beside_with_engine(stage.app.database.url(), REQUEST_MAX)
         .await;
     let workers = [
         stage.timers(),

@@ -13,7 +13,7 @@ use wrkflw::store::bulk::{Batch, Outcome};
 use wrkflw::store::jobs::Job;
 
 use super::*;
-use crate::support::app::Timers;
+use crate::support::app::{REQUEST_MAX, Timers};
 use crate::support::length::PATIENCE;
 
 fn all_over(version: u32) -> Value {
@@ -107,7 +107,9 @@ async fn two_hosts_migrate_two_hundred_though_one_dies() {
         last_words: Semaphore::new(1),
     });
     let first = app.timers_with(dying);
-    let (_, second) = app.beside_with_engine(app.database.url(), PATIENCE).await;
+    let (_, second) = app
+        .beside_with_engine(app.database.url(), REQUEST_MAX)
+        .await;
     until(&app, &id, |now| now["done"] == 30).await;
     let committed = "select count(*) from audit_entry where type = 'FLOW_MIGRATED'";
     let unnoted = async {
