@@ -20,6 +20,7 @@ const EVENTS_OF_EACH: i32 = 10;
 const INSTANCES_AT_ONCE: i32 = 2_000;
 /// What the backlog may add to the memory of the relay.
 const GROWTH_BYTES_MAX: u64 = 96 << 20;
+
 /// Counts what comes, and that each instance's events come in order, whatever comes twice.
 struct Tally {
     inner: StreamConsumer,
