@@ -18,8 +18,8 @@ set -euo pipefail
 version=${KAFKA_VERSION:-4.1.0}
 cache=${XDG_CACHE_HOME:-$HOME/.cache}
 libs=${KAFKA_LIBS:-$cache/kafka-$version}
-start_seconds_max=180
-stop_seconds_max=90
+start_seconds_max=60
+stop_seconds_max=30
 port_tries_max=20
 java_opts=(-Xmx512m -XX:+UseSerialGC -XX:TieredStopAtLevel=1)
 

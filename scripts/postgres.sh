@@ -13,7 +13,7 @@
 # recovers.
 set -euo pipefail
 
-start_seconds_max=180
+start_seconds_max=60
 # The kernel's limit for a socket's path is 107 bytes, of which the file's own name takes 16.
 socket_folder_bytes_max=90
 

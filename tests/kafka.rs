@@ -21,7 +21,6 @@ use database::{Database, record, topic_of};
 
 use crate::support::app::TestApp;
 use crate::support::kafka::{OwnBroker, create_topic, shared_address};
-use crate::support::length::PATIENCE;
 
 const CLAIMED: &str = r#"{"owner":"reviewer","state":"s","task":"t","type":"TASK_CLAIMED"}"#;
 
@@ -430,7 +429,7 @@ async fn a_late_commit_with_a_smaller_position_is_neither_skipped_nor_overtaken(
     while floor_of_lane(&database).await < late {
         database.record(0, busy, CLAIMED).await;
         database.drained().await;
-        assert!(begun.elapsed() < PATIENCE, "the floor never rose");
+        assert!(begun.elapsed() < consumer::PATIENCE, "the floor never rose");
     }
     relay.stop().await;
 }

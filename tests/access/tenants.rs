@@ -11,12 +11,13 @@ use sqlx::AssertSqlSafe;
 use wrkflw::domain::ids::{TenantId, VersionRef};
 use wrkflw::sample::DOCUMENT_APPROVAL;
 
+use super::PATIENCE;
 use super::recorder::{Recorder, Replay, Statement};
 use super::statements;
 use crate::api::access::World;
 use crate::api::blurred;
 use crate::api::openapi::operations;
-use crate::support::app::{ADMIN, Host, REQUEST_MAX, TestApp, task_of};
+use crate::support::app::{ADMIN, Host, TestApp, task_of};
 
 /// Lists with each of their filters, and what no operation without parameters asks for.
 const FURTHER: &[&str] = &[
@@ -196,7 +197,7 @@ async fn another_tenant_reads_nothing_with_the_very_same_statements() {
         .await
         .expect("a tenant");
     let recorder = Recorder::start(app.database.url()).await;
-    let (host, engine) = app.beside_with_engine(recorder.url(), REQUEST_MAX).await;
+    let (host, engine) = app.beside_with_engine(recorder.url(), PATIENCE).await;
     let instance = app.started("doc-7").await;
     app.decided("reviewer", &instance, json!({ "outcome": "APPROVE" }))
         .await;

@@ -16,10 +16,9 @@ use wrkflw::webhook::settings::Settings;
 
 use super::notifications::{notifier, settings};
 use super::*;
-use crate::support::app::REQUEST_MAX;
-use crate::support::length::PATIENCE;
 use crate::support::receiver::{Received, Receiver};
 
+const PATIENCE: Duration = Duration::from_secs(20);
 const AT_ONCE: Duration = Duration::ZERO;
 
 async fn subscribe(app: &TestApp, url: &str, types: &[&str]) -> Value {
@@ -271,9 +270,7 @@ async fn two_notifiers_send_each_message_once() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
     let made = subscribe(&app, &hook.url, &["*"]).await;
-    let (_, other) = app
-        .beside_with_engine(app.database.url(), REQUEST_MAX)
-        .await;
+    let (_, other) = app.beside_with_engine(app.database.url(), PATIENCE).await;
     let working = [
         notifier(&app.engine, settings(&[])),
         notifier(&other, settings(&[])),

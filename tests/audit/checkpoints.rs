@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use sqlx::{AssertSqlSafe, Connection as _, PgConnection};
@@ -18,7 +18,9 @@ use wrkflw::store::verify::Which;
 
 use super::verify::{approved, behind};
 use crate::support::app::{TestApp, task_of};
-use crate::support::length::PATIENCE;
+
+/// How long entries may wait for transactions of other tests on the same server.
+const SETTLES_WITHIN: Duration = Duration::from_mins(1);
 
 pub(super) fn keys(named: &[(&str, u8)]) -> CheckpointKeys {
     let secret: Vec<_> = named
@@ -34,7 +36,7 @@ fn checkpointer(engine: &Engine, keys: &CheckpointKeys) -> Checkpointer {
 
 /// Signs until nothing is new.
 pub(super) async fn sign(engine: &Engine, keys: &CheckpointKeys) -> u32 {
-    let (checkpointer, deadline) = (checkpointer(engine, keys), Instant::now() + PATIENCE);
+    let (checkpointer, deadline) = (checkpointer(engine, keys), Instant::now() + SETTLES_WITHIN);
     let mut signed = 0;
     loop {
         match checkpointer.look().await.expect("a look") {
@@ -299,7 +301,7 @@ async fn a_tree_that_somebody_meddled_with_is_not_signed_over() {
         .await;
         app.started(&format!("doc-{}", wrkflw::clock::new_id()))
             .await;
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + SETTLES_WITHIN;
         let signer = checkpointer(&app.engine, &keys);
         loop {
             match signer.look().await {

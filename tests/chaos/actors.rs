@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 
 use super::client::{Order, PEOPLE};
 use super::dice::Dice;
+use super::field::PATIENCE;
 use super::load::Shared;
-use crate::support::length::PATIENCE;
 
 /// Beyond so many running instances few are begun.
 const RUNNING_MANY: usize = 30;

@@ -11,10 +11,9 @@ use sqlx::{AssertSqlSafe, Row as _};
 use tokio::time::Instant;
 
 use super::client::{Client, Order, Reply};
-use super::field::Field;
+use super::field::{Field, PATIENCE};
 use super::load::{KEY_PREFIX, Settled};
 use super::topic::{Record, records};
-use crate::support::length::PATIENCE;
 
 /// Of the accepted commands that nobody doubted, every so-manieth is sent again as well.
 const REPEATED_EVERY: usize = 7;

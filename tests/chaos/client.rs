@@ -9,7 +9,7 @@ use wrkflw::clock::Clock;
 use wrkflw::http::auth::{AuthSettings, Claims, Secret};
 use wrkflw::http::token;
 
-use crate::support::length::PATIENCE;
+use super::field::PATIENCE;
 
 /// Signs tokens here.
 pub(super) const SECRET: &str = "a secret of crashes, long enough for HS256";
@@ -20,7 +20,7 @@ pub(super) const PEOPLE: [&str; 14] = [
 ];
 /// Said of a request that was sent nowhere.
 pub(super) const DOWN: &str = "the host is down";
-/// How long a caller waits for the answer to a command before it takes itself for cut off.
+/// How long who acts waits for an answer before it takes itself for cut off.
 const ANSWER_MAX: Duration = Duration::from_secs(12);
 const TOKEN_LIFETIME: Duration = Duration::from_hours(12);
 

@@ -13,11 +13,12 @@ use wrkflw::store::Store;
 
 use super::client::{Client, SECRET, Urls};
 use crate::support::kafka::{OwnBroker, create_topic, shared_address};
-use crate::support::length::PATIENCE;
 use crate::support::own_postgres::OwnPostgres;
 use crate::support::program::{self, Running, last_words};
 use crate::support::proxy::{Proxy, Server};
 
+/// Longer than anything takes on a busy machine.
+pub(super) const PATIENCE: Duration = Duration::from_mins(2);
 /// The pause before a host is started again that did not come up.
 const RESTART_PAUSE: Duration = Duration::from_millis(200);
 /// Seals decisions here.

@@ -11,8 +11,7 @@ use tokio::task::JoinSet;
 use super::actors::Actor;
 use super::client::{Client, Order, Reply};
 use super::dice::Dice;
-use super::field::Field;
-use crate::support::length::PATIENCE;
+use super::field::{Field, PATIENCE};
 
 /// The pause of a caller who got no answer, or was asked to come later.
 pub(super) const PAUSE: Duration = Duration::from_millis(25);

@@ -13,11 +13,10 @@ use wrkflw::fault::POINTS;
 
 use super::client::{Order, Reply};
 use super::dice::Dice;
-use super::field::{Death, Field, Kafka};
+use super::field::{Death, Field, Kafka, PATIENCE};
 use super::load::{Settled, Shared};
 use super::{checker, setting};
 use crate::support::guests::{another, errands};
-use crate::support::length::PATIENCE;
 use crate::support::length::at_length;
 use crate::support::receiver::{Received, Receiver};
 

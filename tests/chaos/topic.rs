@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::support::length::PATIENCE;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::message::Headers as _;
 use rdkafka::{ClientConfig, Message as _, Offset, TopicPartitionList};
 use serde_json::Value;
+
+use super::field::PATIENCE;
 
 /// How long the broker may take to answer one question; it may just have been started.
 const ANSWER_MAX: Duration = Duration::from_secs(5);

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::support::app::{REQUEST_MAX, Timers, task_of};
+use crate::support::app::{Timers, task_of};
 
 fn child(entity: &str, data: Value) -> Value {
     json!({ "entity": entity, "data": data, "onEnd": "ENDED" })
@@ -22,9 +22,7 @@ async fn cancel(app: &TestApp, instance: &str) {
 #[tokio::test]
 async fn two_hosts_start_each_child_once_and_take_back_each_end_once() {
     let app = field().await;
-    let (_, engine) = app
-        .beside_with_engine(app.database.url(), REQUEST_MAX)
-        .await;
+    let (_, engine) = app.beside_with_engine(app.database.url(), PATIENCE).await;
     let timers = [
         app.timers(),
         Timers::start(&engine, std::sync::Arc::new(engine.clone())),

@@ -15,7 +15,7 @@ use wrkflw::store::bulk::{Batch, Outcome};
 use wrkflw::store::jobs::Job;
 
 use super::*;
-use crate::support::app::{REQUEST_MAX, Timers};
+use crate::support::app::Timers;
 
 /// A host that hangs with the first job in its hand.
 struct Hanging {
@@ -95,9 +95,7 @@ async fn another_host_does_what_a_killed_one_had_in_hand() {
 #[tokio::test]
 async fn a_job_that_two_hosts_do_at_once_is_done_once() {
     let app = field().await;
-    let (_, second) = app
-        .beside_with_engine(app.database.url(), REQUEST_MAX)
-        .await;
+    let (_, second) = app.beside_with_engine(app.database.url(), PATIENCE).await;
     let errand = begin(&app, "1", parent()).await;
     let both = async |job: &Job| {
         let (first, second) = tokio::join!(app.engine.job(job), second.job(job));

@@ -13,13 +13,15 @@ use super::*;
 use crate::kafka::consumer::partitions;
 use crate::kafka::database::{record_many, topic_of};
 use crate::support::kafka::{OwnBroker, create_topic};
-use crate::support::length::{PATIENCE, at_length};
+use crate::support::length::at_length;
 
 const EVENTS_OF_EACH: i32 = 10;
 /// What one statement writes.
 const INSTANCES_AT_ONCE: i32 = 2_000;
 /// What the backlog may add to the memory of the relay.
 const GROWTH_BYTES_MAX: u64 = 96 << 20;
+/// How long a record may let others wait.
+const SILENCE_MAX: Duration = Duration::from_mins(2);
 
 /// Counts what comes, and that each instance's events come in order, whatever comes twice.
 struct Tally {
@@ -54,7 +56,7 @@ impl Tally {
     /// Reads until so many different events have come.
     async fn read(&mut self, events: u64) {
         while self.count < events {
-            let message = tokio::time::timeout(PATIENCE, self.inner.recv())
+            let message = tokio::time::timeout(SILENCE_MAX, self.inner.recv())
                 .await
                 .unwrap_or_else(|_| panic!("only {} of {events} came", self.count))
                 .expect("a record");

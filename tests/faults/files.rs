@@ -8,7 +8,6 @@ use wrkflw::wasm::{Compiler, Sandbox, Settings};
 
 use super::program::{Folder, Program, command, run, serve};
 use super::*;
-use crate::support::app::{REQUEST_MAX, SECRET};
 
 const ARTIFACT_KEY: &str = "202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f";
 
@@ -16,7 +15,7 @@ const ARTIFACT_KEY: &str = "202122232425262728292a2b2c2d2e2f30313233343536373839
 async fn what_changes_under_a_running_host_is_read_at_its_next_start() {
     let (folder, app) = (Folder::new(), TestApp::start().await);
     let (file, secret) = (folder.0.join("wrkflw.toml"), folder.0.join("jwt.secret"));
-    let key = str::from_utf8(SECRET).expect("text");
+    let key = str::from_utf8(crate::support::app::SECRET).expect("text");
     fs::write(&secret, key).expect("our own folder");
     let artifacts = folder.0.join("artifacts");
     let settings = format!(
@@ -135,8 +134,7 @@ async fn a_folder_that_takes_no_file_costs_time_and_nothing_else() {
     fs::remove_dir_all(&artifacts).expect("our own folder");
     fs::write(&artifacts, "in the way").expect("our own folder");
     let (store, seals) = (app.engine.store().clone(), app.engine.seals().clone());
-    let engine =
-        wrkflw::engine::Engine::new(store, sandbox, Clock::System, seals, REQUEST_MAX).await;
+    let engine = wrkflw::engine::Engine::new(store, sandbox, Clock::System, seals, PATIENCE).await;
     let engine = engine.expect("an engine");
     let app = app.with_engine(engine);
     app.publish("document-approval", DOCUMENT_APPROVAL, &json!({}))

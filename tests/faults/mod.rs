@@ -17,7 +17,9 @@ use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
 
 use crate::support::app::{Answer, Host, TestApp, task_of};
-use crate::support::length::PATIENCE;
+
+/// Longer than anything that a test waits for.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Runs statements as the superuser, behind the host's back.
 async fn sql(app: &TestApp, text: &str) {

@@ -14,8 +14,7 @@ use wrkflw::store::{PoolSizes, Store, StoreError};
 use super::desk::{Desk, task_of};
 use super::wire::Wire;
 use crate::support::app::{Host, TestApp, task_of as task_in};
-use crate::support::length::PATIENCE;
-use crate::support::plug::{Plug, count, within};
+use crate::support::plug::{LONG, Plug, count, within};
 
 const ONE_WORKER: WriterBounds = WriterBounds {
     workers: 1,
@@ -285,7 +284,7 @@ async fn a_caller_who_goes_away_loses_the_answer_and_nothing_else() {
     claim.shutdown().await;
     assert!(!commits.has_changed().expect("an engine"));
     plug.pull().await;
-    let told = tokio::time::timeout(PATIENCE, commits.changed()).await;
+    let told = tokio::time::timeout(LONG, commits.changed()).await;
     told.expect("relay and streams are told")
         .expect("an engine");
     let path = format!("/v1/instances/{}", id_of(&instance));

@@ -7,7 +7,8 @@ use rdkafka::consumer::{BaseConsumer, Consumer as _, StreamConsumer};
 use rdkafka::message::Headers as _;
 use rdkafka::{ClientConfig, Message as _, Offset, TopicPartitionList};
 
-use crate::support::length::PATIENCE;
+/// Longer than anything that a test waits for.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(crate) struct Consumer {
     inner: StreamConsumer,

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use wrkflw::store::outbox::Outbox;
 use wrkflw::store::{PoolSizes, Store};
 
-use crate::support::length::PATIENCE;
+use super::consumer::PATIENCE;
 use crate::support::postgres::{TestDatabase, database};
 
 /// A migrated database with one tenant, `acme`.

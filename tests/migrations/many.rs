@@ -13,8 +13,10 @@ use wrkflw::store::bulk::{Batch, Outcome};
 use wrkflw::store::jobs::Job;
 
 use super::*;
-use crate::support::app::{REQUEST_MAX, Timers};
-use crate::support::length::PATIENCE;
+use crate::support::app::Timers;
+
+/// How long an operation may take on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(2);
 
 fn all_over(version: u32) -> Value {
     let mut body = json!({ "definition": "committee", "from": 1, "version": version });
@@ -107,9 +109,7 @@ async fn two_hosts_migrate_two_hundred_though_one_dies() {
         last_words: Semaphore::new(1),
     });
     let first = app.timers_with(dying);
-    let (_, second) = app
-        .beside_with_engine(app.database.url(), REQUEST_MAX)
-        .await;
+    let (_, second) = app.beside_with_engine(app.database.url(), PATIENCE).await;
     until(&app, &id, |now| now["done"] == 30).await;
     let committed = "select count(*) from audit_entry where type = 'FLOW_MIGRATED'";
     let unnoted = async {

@@ -32,8 +32,8 @@ use wrkflw::wasm::{Compiler, Sandbox, Settings};
 use super::postgres::{TestDatabase, database};
 
 pub(crate) const SECRET: &[u8] = b"a secret for tests, long enough for HS256";
-/// How long a request may go on: longer than a busy machine needs. How long a host holds what it has in hand follows.
-pub(crate) const REQUEST_MAX: Duration = Duration::from_secs(20);
+/// How long a request may go on: longer than a busy machine needs.
+const PATIENCE: Duration = Duration::from_secs(20);
 /// Connections of each host.
 const POOLS: PoolSizes = PoolSizes {
     writer: 4,
@@ -170,7 +170,7 @@ impl TestApp {
 
     async fn within(sandbox: Sandbox, database: TestDatabase, clock: Clock) -> TestApp {
         let store = Store::connect(database.url(), POOLS).expect("a URL");
-        let engine = Engine::new(store, sandbox, clock, seals(), REQUEST_MAX).await;
+        let engine = Engine::new(store, sandbox, clock, seals(), PATIENCE).await;
         let engine = engine.expect("an engine");
         let auth = AuthSettings {
             hs256_secret: Some(Secret::new(SECRET)),

@@ -1,11 +1,4 @@
-//! How long a test goes on: as on every day, or as `make soak` asks with `WRKFLW_SOAK` in the environment. And how long
-//! it waits for what must come.
-
-use std::time::Duration;
-
-/// Longer than anything takes on a busy machine, compilations of low priority included: what has not come by then does
-/// not come.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(2);
+//! How long a test goes on: as on every day, or as `make soak` asks with `WRKFLW_SOAK` in the environment.
 
 /// So many on every day, so many in the long run.
 #[expect(

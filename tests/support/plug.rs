@@ -1,7 +1,10 @@
 //! Makes a statement wait, so that a host's one worker is busy and what comes meanwhile makes the next batch.
 
-use super::length::PATIENCE;
+use std::time::Duration;
+
 use super::postgres::TestDatabase;
+
+pub(crate) const LONG: Duration = Duration::from_mins(1);
 
 /// What each statement waits for that changes an instance whose entity is called `plug` something.
 pub(crate) struct Plug<'a>(&'a TestDatabase);
@@ -43,5 +46,5 @@ pub(crate) async fn count(database: &TestDatabase, sql: &'static str) -> i64 {
 }
 
 pub(crate) async fn within<T>(work: impl Future<Output = T>) -> T {
-    tokio::time::timeout(PATIENCE, work).await.expect("in time")
+    tokio::time::timeout(LONG, work).await.expect("in time")
 }

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Bytes;
@@ -17,7 +18,8 @@ use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-use super::length::PATIENCE;
+/// How long a message may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// One request.
 #[derive(Debug, Clone)]

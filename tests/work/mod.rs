@@ -16,6 +16,7 @@ mod votes;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
@@ -25,7 +26,6 @@ use wrkflw::engine::Engine;
 use crate::audit::commands::prove_all;
 use crate::support::app::TestApp;
 use crate::support::guests::committee;
-use crate::support::length::PATIENCE;
 
 /// A host on which committees vote.
 async fn chambers() -> TestApp {
@@ -40,6 +40,9 @@ async fn offer(app: &TestApp, key: &str, component: &[u8], config: Value) {
     let path = format!("/v1/definitions/{key}/versions/1/activate");
     app.post("admin", &path, json!({})).await.expect(200);
 }
+
+/// Longer than anything here takes on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(1);
 
 /// The time of a host, which stands until it is moved.
 struct Time(Arc<AtomicI64>);

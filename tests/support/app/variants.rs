@@ -10,13 +10,13 @@ use wrkflw::http::router;
 use wrkflw::store::{PoolSizes, Store};
 
 use super::{
-    Host, POOLS, REQUEST_MAX, TestApp, application, engine, sandbox, sealing_engine, service,
+    Host, PATIENCE, POOLS, TestApp, application, engine, sandbox, sealing_engine, service,
 };
 
 impl TestApp {
     /// A second host on the same database.
     pub(crate) async fn beside(&self) -> Host {
-        self.beside_at(self.database.url(), REQUEST_MAX).await
+        self.beside_at(self.database.url(), PATIENCE).await
     }
 
     /// A second host that finds the same database at another address, or gives a request another time.
@@ -27,7 +27,7 @@ impl TestApp {
     /// A second host that seals decisions with other keys.
     pub(crate) async fn beside_sealing(&self, seals: SealKeys) -> (Host, Engine) {
         let store = Store::connect(self.database.url(), POOLS).expect("a URL");
-        let engine = sealing_engine(store, REQUEST_MAX, seals).await;
+        let engine = sealing_engine(store, PATIENCE, seals).await;
         (self.serving(&engine), engine)
     }
 
@@ -47,8 +47,7 @@ impl TestApp {
         };
         let store = Store::connect(url, sizes).expect("a URL");
         let (sandbox, seals) = (sandbox().await, self.engine.seals().clone());
-        let engine =
-            Engine::bounded(store, sandbox, Clock::System, seals, REQUEST_MAX, bounds).await;
+        let engine = Engine::bounded(store, sandbox, Clock::System, seals, PATIENCE, bounds).await;
         let engine = engine.expect("an engine");
         (self.serving(&engine), engine)
     }
@@ -57,7 +56,7 @@ impl TestApp {
     pub(crate) async fn beside_at_time(&self, clock: Clock) -> (Host, Engine) {
         let store = Store::connect(self.database.url(), POOLS).expect("a URL");
         let (sandbox, seals) = (sandbox().await, self.engine.seals().clone());
-        let engine = Engine::new(store, sandbox, clock, seals, REQUEST_MAX).await;
+        let engine = Engine::new(store, sandbox, clock, seals, PATIENCE).await;
         let engine = engine.expect("an engine");
         (self.serving(&engine), engine)
     }
@@ -74,7 +73,7 @@ impl TestApp {
     pub(crate) async fn engine_with_clock(&self, clock: Clock) -> Engine {
         let seals = self.engine.seals().clone();
         let (store, sandbox) = (self.engine.store().clone(), sandbox().await);
-        let engine = Engine::new(store, sandbox, clock, seals, REQUEST_MAX).await;
+        let engine = Engine::new(store, sandbox, clock, seals, PATIENCE).await;
         engine.expect("an engine")
     }
 
