@@ -1,13 +1,15 @@
-//! Places between two effects at which a test may have this process die, as a power cut would: each of them is walked,
-//! and afterwards nothing may be missing, doubled or half done.
+//! What a process that tests run does besides: it dies at a named place between two effects, as in a power cut, and it
+//! checks invariants that cost too much to check always.
 //!
-//! Only builds with debug assertions can be told to die; in a release [`point`] is nothing, and the variable is one that
-//! nobody knows. A place stands in the code as one line and in [`POINTS`] as one name; a test compares the two.
+//! The code is the same in every build. Only a process that calls [`under_test`] first does either, and the program
+//! `wrkflw` never does. A place stands in the code as one line and in [`POINTS`] as one name; a test compares the two.
 
-use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The variable that names the point to die at, as `name` or as `name:n` for the nth passing.
-pub const VARIABLE: &str = "WRKFLW_FAULT_POINT";
+/// The variable by which a test names the point to die at, as `name` or as `name:n` for the nth passing. The program
+/// under test reads it; the settings know nothing of it.
+pub const VARIABLE: &str = "FAULT_POINT";
 
 /// Every place, in the order in which work passes them.
 pub const POINTS: [&str; 29] = [
@@ -79,22 +81,32 @@ mod armed {
     }
 }
 
-/// Chooses the point at which this process dies, if the environment names one and this build can. A release leaves
-/// the variable where it is, to be refused like any other that nobody knows.
-pub fn arm(variables: &mut BTreeMap<String, String>) -> Result<(), String> {
-    if !cfg!(debug_assertions) {
-        return Ok(());
-    }
-    match variables.remove(VARIABLE) {
-        Some(text) => armed::arm(&text),
-        None => Ok(()),
-    }
+/// Whether this process was started by a test.
+static UNDER_TEST: AtomicBool = AtomicBool::new(false);
+
+/// Makes this a process under test: invariants are checked from now on.
+pub fn under_test() {
+    UNDER_TEST.store(true, Ordering::Relaxed);
+}
+
+/// Chooses the point at which this process dies.
+pub fn arm(point: &str) -> Result<(), String> {
+    armed::arm(point)
 }
 
 /// Passes a place between two effects.
 #[inline]
 pub fn point(name: &'static str) {
-    if cfg!(debug_assertions) {
+    if UNDER_TEST.load(Ordering::Relaxed) {
         armed::pass(name);
+    }
+}
+
+/// Ends a process under test in which this does not hold; asks nothing in any other.
+#[inline]
+#[track_caller]
+pub fn invariant(holds: impl FnOnce() -> bool, what: fmt::Arguments<'_>) {
+    if cfg!(test) || UNDER_TEST.load(Ordering::Relaxed) {
+        assert!(holds(), "{what}");
     }
 }

@@ -8,7 +8,7 @@
 //!
 //! | module | what it is | may use |
 //! |---|---|---|
-//! | [`domain`] | the pure core: instances, graphs, turns, events, audit chain | nothing |
+//! | [`domain`] | the pure core: instances, graphs, turns, events, audit chain | fault |
 //! | [`store`] | PostgreSQL; alone names `sqlx` | domain |
 //! | [`wasm`] | the sandbox; alone names `wasmtime` | domain |
 //! | [`outbox`] | the relay to Kafka; alone names `rdkafka` | domain, store |
@@ -18,7 +18,7 @@
 //! | [`diagram`], [`asyncapi`] | drawings and documents | domain |
 //! | [`cli`], [`config`], [`roles`] | the program: commands, settings, what roles permit | all |
 //! | [`clock`], [`telemetry`] | time, ids and random bytes; logs and metrics | clock |
-//! | [`fault`] | places at which a test build may be told to die | nothing |
+//! | [`fault`] | what a process under test does besides: dies where it is told to, checks invariants | nothing |
 //! | [`sample`] | the component of the sample flow, made by the build | nothing |
 //!
 //! # The way of a command

@@ -36,6 +36,7 @@ pub(crate) async fn database<E: Display>(
 ) -> TestDatabase {
     static TEMPLATE: OnceCell<String> = OnceCell::const_new();
 
+    wrkflw::fault::under_test();
     let template = TEMPLATE.get_or_init(async || template(migrate).await).await;
     let name = format!("wrkflw_test_{}", super::unique());
     let mut server = connect().await;

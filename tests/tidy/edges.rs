@@ -15,9 +15,9 @@ const EDGES: [(&str, &[&str]); 16] = [
         ],
     ),
     ("diagram", &["domain"]),
-    ("domain", &[]),
+    ("domain", &["fault"]),
     ("engine", &["clock", "domain", "fault", "store", "wasm"]),
-    // Lines that are nothing in a release.
+    // Lines that are nothing but in a process that tests run.
     ("fault", &[]),
     (
         "http",
@@ -27,6 +27,7 @@ const EDGES: [(&str, &[&str]); 16] = [
             "diagram",
             "domain",
             "engine",
+            "fault",
             "store",
             "telemetry",
         ],

@@ -112,11 +112,8 @@ pub fn command() -> clap::Command {
 
 /// Runs the command that the arguments name.
 pub fn main() -> ExitCode {
-    let mut variables = variables();
+    let variables = variables();
     let fallback = Output::new(Format::Table, false, variables.no_colour);
-    if let Err(error) = crate::fault::arm(&mut variables.ours) {
-        return finish(fallback, Err(SettingsError(error).into()));
-    }
     let sources = Sources {
         arguments: std::env::args_os().collect(),
         variables: variables.ours,

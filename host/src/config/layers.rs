@@ -63,7 +63,7 @@ pub fn matches_reading(
 ) -> Result<ArgMatches, LayerError> {
     let mut values = of_variables(&command, &sources.variables, read)?;
     let matches = command.clone().try_get_matches_from(&sources.arguments)?;
-    let Some(chosen) = taking_settings(&matches) else {
+    let Some(chosen) = taking_settings(&command, &matches) else {
         return Ok(matches);
     };
     for (name, of_file) in of_file(chosen.get_one(FILE_ARGUMENT).map(PathBuf::as_path), read)? {
@@ -72,12 +72,19 @@ pub fn matches_reading(
     Ok(with_defaults(command, &values).try_get_matches_from(&sources.arguments)?)
 }
 
-/// The chosen command, if it takes settings.
-fn taking_settings(matches: &ArgMatches) -> Option<&ArgMatches> {
-    match matches.try_get_one::<PathBuf>(FILE_ARGUMENT) {
-        Ok(_) => Some(matches),
-        Err(_) => taking_settings(matches.subcommand()?.1),
+/// What the chosen command matched, if it takes settings. The command is asked what arguments it has: matches say so in
+/// builds with debug assertions only.
+fn taking_settings<'a>(command: &Command, matches: &'a ArgMatches) -> Option<&'a ArgMatches> {
+    if takes_settings(command) {
+        return Some(matches);
     }
+    let (name, matches) = matches.subcommand()?;
+    taking_settings(command.find_subcommand(name)?, matches)
+}
+
+fn takes_settings(command: &Command) -> bool {
+    let mut arguments = command.get_arguments();
+    arguments.any(|argument| argument.get_id() == FILE_ARGUMENT)
 }
 
 type Values = BTreeMap<String, Vec<String>>;
@@ -219,10 +226,7 @@ fn with_defaults(command: Command, values: &Values) -> Command {
     let command = names.into_iter().fold(command, |command, name| {
         command.mut_subcommand(name, |sub| with_defaults(sub, values))
     });
-    if !command
-        .get_arguments()
-        .any(|arg| arg.get_id() == FILE_ARGUMENT)
-    {
+    if !takes_settings(&command) {
         return command;
     }
     command.mut_args(|arg| match values.get(arg.get_id().as_str()) {

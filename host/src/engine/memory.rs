@@ -16,6 +16,7 @@ use crate::domain::answer::AttributeValue;
 use crate::domain::ids::{InstanceId, TenantId};
 use crate::domain::instance::{Instance, StateInstance, Task};
 use crate::domain::json::Json;
+use crate::fault;
 use crate::store::load::{Loaded, PAST_MAX, Principalship, Stored};
 
 /// What remembered instances may take, about.
@@ -109,11 +110,13 @@ impl Memory {
         if let Some(known) = self.instances.get(&key).await {
             let found = loaded.found.as_ref();
             let held = found.is_some_and(|found| *found == *known);
-            debug_assert!(
-                held || found.is_none_or(|found| {
-                    (found.instance.revision, &found.head) != (known.instance.revision, &known.head)
-                }),
-                "one revision is one content: {known:?} was left, {found:?} is read"
+            fault::invariant(
+                || {
+                    held || found.is_none_or(|found| {
+                        (found.instance.revision, &found.head) != (known.instance.revision, &known.head)
+                    })
+                },
+                format_args!("one revision is one content: {known:?} was left, {found:?} is read"),
             );
             self.learn(held);
             if !held {

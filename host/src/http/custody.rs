@@ -252,6 +252,6 @@ fn line(record: &CustodyRecord) -> String {
         seal.map_or("missing", |seal| seal.standing.name())
             .to_owned(),
     ];
-    debug_assert_eq!(cells.len(), COLUMNS.len());
+    assert_eq!(cells.len(), COLUMNS.len());
     csv::record(cells.iter().map(String::as_str))
 }

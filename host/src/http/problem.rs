@@ -10,6 +10,7 @@ use crate::domain::answer::Violation;
 use crate::domain::rejection::Rejection;
 use crate::engine::Error;
 use crate::engine::error::LogicError;
+use crate::fault;
 use crate::store::StoreError;
 use crate::store::error::Outage;
 
@@ -158,7 +159,10 @@ impl Problem {
     /// A problem of this code, which stands in [`CODES`].
     pub fn new(code: &str, detail: impl Into<String>) -> Problem {
         let known = CODES.iter().find(|(known, ..)| *known == code);
-        debug_assert!(known.is_some(), "{code} is not in the list");
+        fault::invariant(
+            || known.is_some(),
+            format_args!("{code} is not in the list"),
+        );
         let (code, status, title) =
             known
                 .copied()

@@ -178,7 +178,7 @@ impl Store {
         &self,
         wanted: &[&Wanted],
     ) -> Result<Vec<Result<Loaded, StoreError>>, StoreError> {
-        debug_assert!(wanted.len() <= LOAD_MAX);
+        assert!(wanted.len() <= LOAD_MAX);
         let columns = Columns::of(wanted);
         let mut rows = sqlx::query_file!(
             "src/store/load.sql",

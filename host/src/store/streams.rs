@@ -118,6 +118,6 @@ pub(super) async fn append(
     )
     .execute(connection)
     .await?;
-    debug_assert_eq!(updated.rows_affected(), 1);
+    assert_eq!(updated.rows_affected(), 1);
     Ok(())
 }

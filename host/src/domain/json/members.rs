@@ -58,7 +58,7 @@ impl Json {
         text.push('{');
         let mut last = None;
         for (name, value) in members {
-            debug_assert!(last < Some(name), "sorted by name");
+            assert!(last < Some(name), "sorted by name");
             text.push_str(if last.is_some() { "," } else { "" });
             write_string(&mut text, name).expect("writing to a string");
             text.push(':');

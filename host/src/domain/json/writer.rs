@@ -14,6 +14,7 @@ use serde::ser::{self, Serialize};
 use super::COMPOSED_DEPTH_MAX;
 use super::node::{is_plain, write_string};
 use super::reader::Reader;
+use crate::fault;
 
 /// Most of what a command writes fits without growing.
 const CAPACITY: usize = 2048;
@@ -92,9 +93,9 @@ struct Writer {
 impl Writer {
     fn string(&mut self, text: &str) -> Result<(), Unfit> {
         if self.is_raw {
-            debug_assert_eq!(
-                super::Json::stored(text).map(|json| json.to_string()),
-                Ok(text.to_owned())
+            fault::invariant(
+                || super::Json::stored(text).is_ok_and(|json| json.as_str() == text),
+                format_args!("raw text is canonical: {text}"),
             );
             self.out.push_str(text);
             return Ok(());
@@ -161,7 +162,7 @@ impl Items<'_> {
         name: &'static str,
         value: &(impl Serialize + ?Sized),
     ) -> Result<(), Unfit> {
-        debug_assert!(is_plain(name));
+        fault::invariant(|| is_plain(name), format_args!("{name} needs no escapes"));
         let start = self.next();
         let out = &mut self.writer.out;
         out.push('"');

@@ -322,7 +322,7 @@ impl<'a> Turn<'a> {
 
     /// What the turn came to, once there is no question left.
     pub fn finish(self) -> Outcome {
-        debug_assert!(matches!(self.phase, Phase::Settle) && self.entering.is_empty());
+        assert!(matches!(self.phase, Phase::Settle) && self.entering.is_empty());
         Outcome {
             instance: self.instance,
             events: self.events,

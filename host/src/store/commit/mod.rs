@@ -91,7 +91,7 @@ impl Change {
 
     /// Makes one change of this one and the next, which was computed from what this one leaves.
     pub fn join(&mut self, next: Change) {
-        debug_assert_eq!(
+        assert_eq!(
             next.before.as_ref().map(|before| before.instance.revision),
             Some(self.after.revision)
         );

@@ -12,7 +12,7 @@ impl Store {
     /// fails and nothing is written. A connection that broke says nothing of any member.
     #[expect(clippy::too_many_lines, reason = "one statement, one parameter a line")]
     pub async fn commit(&self, changes: &[&Change]) -> Result<Vec<Verdict>, StoreError> {
-        debug_assert!(changes.len() <= BATCH_MAX);
+        assert!(changes.len() <= BATCH_MAX);
         let rows = Rows::of(changes);
         let verdicts = sqlx::query_file!(
             "src/store/commit/commit.sql",

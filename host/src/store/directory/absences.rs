@@ -180,7 +180,7 @@ impl Store {
             )
             .execute(change.connection())
             .await?;
-            debug_assert_eq!(updated.rows_affected(), 1);
+            assert_eq!(updated.rows_affected(), 1);
             change.recheck(&[(Whose::User(person), at)]).await?;
             let payload = serde_json::json!({ "absence": id, "person": person });
             change.finish("ABSENCE_ENDED", &payload).await?;

@@ -21,7 +21,7 @@ impl Change<'_> {
         whose: &[(Whose<'_>, Timestamp)],
     ) -> Result<(), StoreError> {
         let ids = [self.note.id, self.note.command.0];
-        debug_assert!(whose.len() <= ids.len());
+        assert!(whose.len() <= ids.len());
         for (id, (whose, due)) in ids.into_iter().zip(whose) {
             let (kind, principal) = match whose {
                 Whose::User(id) => ("user", id),
