@@ -5,6 +5,10 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what the process is told before the program has read anything"
+)]
 fn main() -> ExitCode {
     if std::env::args_os()
         .nth(1)

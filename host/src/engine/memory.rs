@@ -113,7 +113,8 @@ impl Memory {
             fault::invariant(
                 || {
                     held || found.is_none_or(|found| {
-                        (found.instance.revision, &found.head) != (known.instance.revision, &known.head)
+                        (found.instance.revision, &found.head)
+                            != (known.instance.revision, &known.head)
                     })
                 },
                 format_args!("one revision is one content: {known:?} was left, {found:?} is read"),
