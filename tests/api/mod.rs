@@ -27,6 +27,7 @@ mod owners;
 mod people;
 mod preconditions;
 mod problems;
+mod refusals;
 mod requests;
 mod searches;
 mod self_approval;

@@ -53,7 +53,7 @@ impl Visit for Fields {
     }
 }
 
-fn collect_lines() {
+pub(super) fn collect_lines() {
     static COLLECTING: OnceLock<()> = OnceLock::new();
     COLLECTING.get_or_init(|| {
         let subscriber = tracing_subscriber::registry().with(Collector);
@@ -61,16 +61,22 @@ fn collect_lines() {
     });
 }
 
-/// The only line of the request; it has all that is known of every command.
+/// The only line of the request.
 #[track_caller]
-fn line(request_id: &str) -> serde_json::Map<String, Value> {
+pub(super) fn only_line(request_id: &str) -> serde_json::Map<String, Value> {
     let lines = LINES.lock().expect("no test panics here");
     let found: Vec<_> = lines
         .iter()
         .filter(|line| line["requestId"] == request_id)
         .collect();
     assert_eq!(found.len(), 1, "{request_id}: {found:?}");
-    let line = found[0].clone();
+    found[0].clone()
+}
+
+/// The only line of a command; it has all that is known of every command.
+#[track_caller]
+fn line(request_id: &str) -> serde_json::Map<String, Value> {
+    let line = only_line(request_id);
     for field in [
         "action", "actor", "outcome", "traceId", "from", "to", "tenant",
     ] {
@@ -81,7 +87,7 @@ fn line(request_id: &str) -> serde_json::Map<String, Value> {
 }
 
 /// The value of a metric with exactly these labels.
-async fn metric(app: &TestApp, name: &str, labels: &[(&str, &str)]) -> u64 {
+pub(super) async fn metric(app: &TestApp, name: &str, labels: &[(&str, &str)]) -> u64 {
     let text = app.get("", "/metrics").await.text;
     let labels: Vec<_> = labels
         .iter()

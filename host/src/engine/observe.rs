@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use super::Engine;
 use super::error::Error;
-use super::request::{Reply, Request};
+use super::request::{Reply, Request, Trace};
 use super::turns::Turned;
 use crate::clock;
 use crate::domain::audit::Entry;
@@ -30,8 +30,7 @@ pub(super) struct Observation {
     action: &'static str,
     actor: String,
     tenant: String,
-    request_id: Option<String>,
-    trace_id: Option<String>,
+    trace: Trace,
     definition: Option<VersionRef>,
     asked_definition: Option<String>,
     instance: Option<String>,
@@ -64,13 +63,7 @@ impl Observation {
             action: request.command.action(),
             actor: request.who.subject.clone(),
             tenant: request.who.tenant_name.clone(),
-            request_id: request.trace.request_id.clone(),
-            trace_id: request
-                .trace
-                .traceparent
-                .as_deref()
-                .and_then(|text| text.split('-').nth(1))
-                .map(str::to_owned),
+            trace: request.trace.clone(),
             definition: None,
             asked_definition: asked,
             instance: None,
@@ -119,6 +112,7 @@ impl Observation {
 
     fn report(&mut self, outcome: &'static str, replayed: bool, error: Option<String>) {
         self.reported = true;
+        self.trace.tell();
         // A key that is not a definition of ours is the caller's text: as a label it would have no bound.
         let definition = self
             .definition
@@ -146,8 +140,8 @@ impl Observation {
             outcome,
             replayed,
             dryRun = self.dry_run,
-            requestId = self.request_id,
-            traceId = self.trace_id,
+            requestId = self.trace.request_id,
+            traceId = self.trace.id(),
             error,
             "{} {outcome}",
             self.action

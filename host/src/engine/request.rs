@@ -1,5 +1,8 @@
 //! What goes into a command and comes out of it: who asks for what, under which conditions, and the reply.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use uuid::Uuid;
 
 use crate::domain::actor::{Actor, HOST};
@@ -57,6 +60,32 @@ pub struct Trace {
     pub request_id: Option<String>,
     /// W3C trace context, carried into the events.
     pub traceparent: Option<String>,
+    /// Whether the log has had its line of this request; all clones know it.
+    told: Arc<AtomicBool>,
+}
+
+impl Trace {
+    pub fn new(request_id: String, traceparent: String) -> Trace {
+        Trace {
+            request_id: Some(request_id),
+            traceparent: Some(traceparent),
+            told: Arc::default(),
+        }
+    }
+
+    /// The id of the trace, without that of the span.
+    pub fn id(&self) -> Option<&str> {
+        self.traceparent.as_deref()?.split('-').nth(1)
+    }
+
+    /// The log has had its line.
+    pub fn tell(&self) {
+        self.told.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_told(&self) -> bool {
+        self.told.load(Ordering::Relaxed)
+    }
 }
 
 /// A command with its circumstances.

@@ -7,6 +7,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::observe::Change;
 use super::problem::Problem;
 use crate::clock;
 use crate::engine::Trace;
@@ -34,10 +35,8 @@ pub(super) async fn surround<F: Future<Output = Response>>(
             .get("traceparent")
             .and_then(|value| value.to_str().ok()),
     );
-    let trace = Trace {
-        request_id: Some(request_id.clone()),
-        traceparent: Some(traceparent),
-    };
+    let trace = Trace::new(request_id.clone(), traceparent);
+    let change = Change::begin(&request, &trace);
     request.extensions_mut().insert(trace);
     let response = if size > HEADER_BYTES_MAX {
         Problem::new(
@@ -48,6 +47,9 @@ pub(super) async fn surround<F: Future<Output = Response>>(
     } else {
         next(request).await
     };
+    if let Some(change) = change {
+        change.end(&response);
+    }
     let mut response = described(response, &path, &request_id);
     if let Ok(value) = HeaderValue::from_str(&request_id) {
         response.headers_mut().insert("x-request-id", value);

@@ -26,6 +26,7 @@ mod instances;
 mod layers;
 mod migrations;
 mod notifications;
+mod observe;
 pub mod openapi;
 mod operations;
 pub mod pace;
