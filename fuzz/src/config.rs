@@ -9,7 +9,7 @@ use clap::builder::Resettable;
 use clap::{Arg, Args as _, Command, FromArgMatches as _};
 use wrkflw::config::Settings;
 use wrkflw::config::layers::{
-    DEFAULT_FILE, FILE_ARGUMENT, LayerError, PREFIX, Sources, matches_reading,
+    DEFAULT_FILE, FILE_ARGUMENT, LayerError, PREFIX, Sources, told_reading,
 };
 
 /// What every other file holds that a setting names.
@@ -74,8 +74,8 @@ fn read(sources: &Sources, file: &str) -> Result<String, String> {
             format!("{SECRET}\n")
         })
     };
-    let refusal = match matches_reading(command(), sources, &reader) {
-        Ok(matches) => match Settings::from_arg_matches(&matches) {
+    let refusal = match told_reading(command(), sources, &reader) {
+        Ok(told) => match Settings::from_arg_matches(&told.matches) {
             Ok(settings) => return Ok(typed(&settings)),
             Err(error) => error.to_string(),
         },

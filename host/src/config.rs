@@ -19,7 +19,7 @@ pub mod template;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-use clap::builder::Resettable;
+use clap::builder::{RangedU64ValueParser, Resettable};
 use clap::{Args, FromArgMatches as _, ValueEnum};
 
 use crate::domain::cloudevent::Naming;
@@ -107,7 +107,7 @@ pub struct Settings {
     #[arg(long, env = "WRKFLW_KAFKA_TOPIC", default_value = "wrkflw.events")]
     pub kafka_topic: String,
     /// Partitions of the topic, if the relay has to create it
-    #[arg(long, env = "WRKFLW_KAFKA_PARTITIONS", default_value_t = 3)]
+    #[arg(long, env = "WRKFLW_KAFKA_PARTITIONS", default_value_t = 3, value_parser = between::<u16>(1, 10_000))]
     pub kafka_partitions: u16,
     /// How an event becomes a record
     #[arg(long, env = "WRKFLW_KAFKA_MODE", value_enum, default_value_t = KafkaMode::Binary)]
@@ -135,15 +135,15 @@ pub struct Settings {
     pub connections: ConnectionArgs,
 
     /// How long a request may go on, in seconds
-    #[arg(long, env = "WRKFLW_REQUEST_SECONDS_MAX", default_value_t = 10)]
+    #[arg(long, env = "WRKFLW_REQUEST_SECONDS_MAX", default_value_t = 10, value_parser = between::<u64>(1, SECONDS_MAX))]
     pub request_seconds_max: u64,
     #[command(flatten)]
     pub admission: AdmissionArgs,
     /// How long a host that is asked to stop works on and says at /readyz that it is not ready, in seconds: what a load balancer needs to notice
-    #[arg(long, env = "WRKFLW_DRAIN_NOTICE_SECONDS", default_value_t = 0)]
+    #[arg(long, env = "WRKFLW_DRAIN_NOTICE_SECONDS", default_value_t = 0, value_parser = between::<u64>(0, SECONDS_MAX))]
     pub drain_notice_seconds: u64,
     /// How long a shutdown waits for requests under way, in seconds
-    #[arg(long, env = "WRKFLW_DRAIN_SECONDS_MAX", default_value_t = 20)]
+    #[arg(long, env = "WRKFLW_DRAIN_SECONDS_MAX", default_value_t = 20, value_parser = between::<u64>(0, SECONDS_MAX))]
     pub drain_seconds_max: u64,
 
     /// Which log lines are written: a level, or directives as `wrkflw=debug,sqlx=warn`
@@ -172,6 +172,16 @@ pub const SECRETS: [&str; 6] = [
     "artifact_key",
     "kafka_properties",
 ];
+
+/// A number of seconds that is still a wait, and no mistake for another unit.
+const SECONDS_MAX: u64 = 3_600;
+const DAY_SECONDS: u64 = 24 * 3_600;
+
+/// A number from `least` to `most`. Every number has both: one that is too small serves nobody, and one that is too large
+/// is bounded by the machine, at a worse moment.
+fn between<T: TryFrom<u64>>(least: u64, most: u64) -> RangedU64ValueParser<T> {
+    RangedU64ValueParser::new().range(least..=most)
+}
 
 /// Says how to set what is missing.
 fn missing(name: &str, why: &str) -> SettingsError {

@@ -68,12 +68,25 @@ pub(super) struct Host {
 impl Host {
     /// Serves the API from the database at `url`; `settings` are further lines of the file.
     pub(super) async fn start(url: &str, settings: &[(&str, &str)]) -> Host {
+        Host::start_by(url, settings, "wrkflw.toml", "serve --output json").await
+    }
+
+    /// The same with the settings in a file of this name, started by these words.
+    pub(super) async fn start_by(
+        url: &str,
+        settings: &[(&str, &str)],
+        file: &str,
+        line: &str,
+    ) -> Host {
         let folder = Folder::new();
-        let mut text = format!(
-            "database_url = {url:?}\nlisten = \"127.0.0.1:0\"\nwriter_connections = 3\nreader_connections = 3\n"
-        );
+        let mut text = format!("database_url = {url:?}\nlisten = \"127.0.0.1:0\"\n");
         let own = |name: &str| settings.iter().any(|(set, _)| *set == name);
-        for (name, value) in [("seal_keys", SEAL), ("roles", "api")] {
+        for (name, value) in [
+            ("seal_keys", SEAL),
+            ("roles", "api"),
+            ("writer_connections", "3"),
+            ("reader_connections", "3"),
+        ] {
             if !own(name) && !own(&format!("{name}_file")) {
                 writeln!(text, "{name} = {value:?}").expect("a String takes every write");
             }
@@ -84,9 +97,9 @@ impl Host {
         if own("database_url_file") {
             text = text.split_once('\n').expect("lines").1.to_owned();
         }
-        folder.file("wrkflw.toml", &text);
+        folder.file(file, &text);
         let log = fs::File::create(folder.0.join("log")).expect("our own folder");
-        let mut child = program(&folder.0, "serve --output json")
+        let mut child = program(&folder.0, line)
             .stdout(Stdio::piped())
             .stderr(log)
             .spawn()

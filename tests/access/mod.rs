@@ -13,6 +13,7 @@ mod matrix;
 mod provider;
 mod recorder;
 mod secrets;
+mod settings;
 mod signer;
 mod statements;
 mod tenants;

@@ -36,6 +36,27 @@ const BANNED: [(&str, &str); 11] = [
     ("temporary ", "fix"),
 ];
 
+/// Code that a release leaves out would be code that tests alone run.
+fn builds(tree: &Tree) -> Vec<Finding> {
+    let word = format!("debug_{}", "assert");
+    let mut findings = Vec::new();
+    for file in ["host/src/", "guest-sdk/src/"]
+        .iter()
+        .flat_map(|folder| tree.files(folder, ".rs"))
+    {
+        for (number, line) in file.text.lines().enumerate() {
+            if line.contains(&word) {
+                let what = format!(
+                    "line {}: every build does the same; see `fault::invariant`",
+                    number + 1
+                );
+                findings.push(file.finding("build", what));
+            }
+        }
+    }
+    findings
+}
+
 fn lengths(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in SOURCES.iter().flat_map(|folder| tree.files(folder, ".rs")) {
@@ -91,6 +112,11 @@ fn words(tree: &Tree) -> Vec<Finding> {
 }
 
 #[test]
+fn every_build_runs_the_same_code() {
+    assert_tidy(&builds(&Tree::read()));
+}
+
+#[test]
 fn files_are_short() {
     assert_tidy(&lengths(&Tree::read()));
 }
@@ -130,6 +156,9 @@ fn the_rules_can_be_broken() {
             &format!("-- {}{}: an index", "TO", "DO"),
         ),
     ]);
+    let differing = format!("//! Good.\nfn f() {{ debug_{}!(true) }}\n", "assert");
+    let builds = builds(&fake(&[("host/src/differs.rs", &differing)]));
+    assert_eq!(rules(&builds), ["host/src/differs.rs: build"]);
     assert_eq!(rules(&lengths(&tree)), ["host/src/long.rs: length"]);
     assert_eq!(
         rules(&introductions(&tree)),

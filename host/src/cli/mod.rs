@@ -29,12 +29,12 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result};
-use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 
 use self::failure::{Exit, Failure};
 use self::output::{Format, Output};
 use crate::config::SettingsError;
-use crate::config::layers::{self, LayerError, PREFIX, Sources};
+use crate::config::layers::{self, LayerError, PREFIX, Sources, Told};
 
 /// A workflow engine for work that people decide.
 #[derive(Debug, Parser)]
@@ -118,16 +118,19 @@ pub fn main() -> ExitCode {
         arguments: std::env::args_os().collect(),
         variables: variables.ours,
     };
-    let matches = match layers::matches(command(), &sources) {
-        Ok(matches) => matches,
+    let told = match layers::told(command(), &sources) {
+        Ok(told) => told,
         Err(LayerError::Clap(error)) => error.exit(),
         Err(LayerError::Settings(error)) => return finish(fallback, Err(error.into())),
     };
-    let cli = match Cli::from_arg_matches(&matches) {
+    let cli = match Cli::from_arg_matches(&told.matches) {
         Ok(cli) => cli,
         Err(error) => error.exit(),
     };
     let output = Output::new(cli.output, cli.quiet, variables.no_colour);
+    told.unknown
+        .iter()
+        .for_each(|unknown| Output::warn(unknown));
     let program = std::env::current_exe().context("cannot tell where this program is");
     let result = program.and_then(|program| {
         let in_path = variables.path.iter().any(|folder| {
@@ -142,17 +145,12 @@ pub fn main() -> ExitCode {
             in_path,
             under_cargo: variables.under_cargo,
         };
-        run(cli.command, &matches, output, &environment)
+        run(cli.command, &told, output, &environment)
     });
     finish(output, result)
 }
 
-fn run(
-    command: Command,
-    matches: &ArgMatches,
-    output: Output,
-    environment: &Environment,
-) -> Result<()> {
+fn run(command: Command, told: &Told, output: Output, environment: &Environment) -> Result<()> {
     match command {
         Command::Dev(args) => dev::run(args, output, environment),
         Command::Serve(args) => serve::run(*args, output, environment),
@@ -165,7 +163,7 @@ fn run(
         Command::Audit(command) => audit::run(command, output, environment),
         Command::Token(args) => token::run(&args, output, environment),
         Command::Plugin(command) => plugin::run(command, output, environment),
-        Command::Config(command) => settings::run(&command, matches, output),
+        Command::Config(command) => settings::run(&command, told, output),
     }
 }
 

@@ -110,6 +110,11 @@ impl Output {
         }
     }
 
+    /// What is done all the same, though it may not be what was meant.
+    pub(super) fn warn(text: &str) {
+        drop(writeln!(io::stderr(), "warning: {text}"));
+    }
+
     pub(super) fn failure(self, error: &anyhow::Error) {
         let problem = error
             .downcast_ref::<Failure>()

@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::secrets::Hidden;
+use super::{DAY_SECONDS, SECONDS_MAX, between};
 use crate::http::auth::{AuthSettings, KeyAges, Secret};
 
 /// What tokens must be like.
@@ -18,13 +19,13 @@ pub struct AuthArgs {
     #[arg(long, env = "WRKFLW_JWKS_URL", value_name = "URL")]
     pub jwks_url: Option<String>,
     /// After how many seconds the key set is fetched anew
-    #[arg(long, env = "WRKFLW_JWKS_FRESH_SECONDS", value_name = "SECONDS", default_value_t = KeyAges::default().fresh.as_secs())]
+    #[arg(long, env = "WRKFLW_JWKS_FRESH_SECONDS", value_name = "SECONDS", default_value_t = KeyAges::default().fresh.as_secs(), value_parser = between::<u64>(1, DAY_SECONDS))]
     pub jwks_fresh_seconds: u64,
     /// For how many seconds keys serve while the provider cannot be asked; a withdrawn key lives no longer than that
-    #[arg(long, env = "WRKFLW_JWKS_KEPT_SECONDS", value_name = "SECONDS", default_value_t = KeyAges::default().kept_max.as_secs())]
+    #[arg(long, env = "WRKFLW_JWKS_KEPT_SECONDS", value_name = "SECONDS", default_value_t = KeyAges::default().kept_max.as_secs(), value_parser = between::<u64>(0, 30 * DAY_SECONDS))]
     pub jwks_kept_seconds: u64,
     /// The fewest seconds between two questions to the provider, whatever keys tokens name
-    #[arg(long, env = "WRKFLW_JWKS_INTERVAL_SECONDS", value_name = "SECONDS", default_value_t = KeyAges::default().interval_min.as_secs())]
+    #[arg(long, env = "WRKFLW_JWKS_INTERVAL_SECONDS", value_name = "SECONDS", default_value_t = KeyAges::default().interval_min.as_secs(), value_parser = between::<u64>(1, SECONDS_MAX))]
     pub jwks_interval_seconds: u64,
     /// The only issuer (`iss`) whose tokens are accepted
     #[arg(long, env = "WRKFLW_JWT_ISSUER")]
@@ -42,7 +43,7 @@ pub struct AuthArgs {
     #[arg(long, env = "WRKFLW_JWT_DEFAULT_TENANT", value_name = "NAME")]
     pub jwt_default_tenant: Option<String>,
     /// By how many seconds the clocks of issuer and host may differ
-    #[arg(long, env = "WRKFLW_JWT_LEEWAY_SECONDS", default_value_t = 30)]
+    #[arg(long, env = "WRKFLW_JWT_LEEWAY_SECONDS", default_value_t = 30, value_parser = between::<u64>(0, SECONDS_MAX))]
     pub jwt_leeway_seconds: u64,
 }
 

@@ -3,7 +3,7 @@
 use clap::Args;
 
 use super::secrets::Hidden;
-use super::{SettingsError, missing};
+use super::{SettingsError, between, missing};
 use crate::engine::WriterBounds;
 use crate::store::PoolSizes;
 
@@ -28,16 +28,16 @@ pub struct DatabaseArgs {
     )]
     pub tenants: Vec<String>,
     /// Database connections for commands
-    #[arg(long, env = "WRKFLW_WRITER_CONNECTIONS", default_value_t = PoolSizes::default().writer)]
+    #[arg(long, env = "WRKFLW_WRITER_CONNECTIONS", default_value_t = PoolSizes::default().writer, value_parser = between::<u32>(1, 1_000))]
     pub writer_connections: u32,
     /// Batches of commits under way at a time. More of them are smaller and cost the database more
-    #[arg(long, env = "WRKFLW_COMMIT_WORKERS", default_value_t = WriterBounds::default().workers)]
+    #[arg(long, env = "WRKFLW_COMMIT_WORKERS", default_value_t = WriterBounds::default().workers, value_parser = between::<usize>(1, 1_000))]
     pub commit_workers: usize,
     /// Commands that may wait for a batch; the next is answered with 503
-    #[arg(long, env = "WRKFLW_COMMITS_WAITING_MAX", default_value_t = WriterBounds::default().waiting)]
+    #[arg(long, env = "WRKFLW_COMMITS_WAITING_MAX", default_value_t = WriterBounds::default().waiting, value_parser = between::<usize>(1, 1_000_000))]
     pub commits_waiting_max: usize,
     /// Database connections for queries
-    #[arg(long, env = "WRKFLW_READER_CONNECTIONS", default_value_t = PoolSizes::default().reader)]
+    #[arg(long, env = "WRKFLW_READER_CONNECTIONS", default_value_t = PoolSizes::default().reader, value_parser = between::<u32>(1, 1_000))]
     pub reader_connections: u32,
 }
 

@@ -1,7 +1,8 @@
 //! Flags, variables and the file, laid over each other: what the file says becomes clap's default, so that
 //! clap's own order (flag, then variable, then default) is the order of the layers.
 //!
-//! Names that nobody knows are refused with the nearest known one: a misspelt setting must not pass for a default.
+//! A key of the file that nobody knows is refused with the nearest known one: a misspelt setting must not pass for a
+//! default. A variable that nobody knows is warned of, since others than operators set variables too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -50,26 +51,47 @@ impl From<SettingsError> for LayerError {
 /// How a file that a source names is read.
 pub type Reader<'a> = &'a dyn Fn(&Path) -> io::Result<String>;
 
+/// What a command is told, and by which source.
+#[derive(Debug)]
+pub struct Told {
+    pub matches: ArgMatches,
+    /// Where the values come from that are neither arguments, variables nor defaults: the variable or the file.
+    pub origins: BTreeMap<String, String>,
+    /// Variables that begin like ours and that nobody knows, each with what may have been meant.
+    pub unknown: Vec<String>,
+}
+
 /// What `command` is told by all its sources.
-pub fn matches(command: Command, sources: &Sources) -> Result<ArgMatches, LayerError> {
-    matches_reading(command, sources, &|path| std::fs::read_to_string(path))
+pub fn told(command: Command, sources: &Sources) -> Result<Told, LayerError> {
+    told_reading(command, sources, &|path| std::fs::read_to_string(path))
 }
 
 /// The same, with files from elsewhere than the disk.
-pub fn matches_reading(
+pub fn told_reading(
     command: Command,
     sources: &Sources,
     read: Reader<'_>,
-) -> Result<ArgMatches, LayerError> {
-    let mut values = of_variables(&command, &sources.variables, read)?;
+) -> Result<Told, LayerError> {
+    let (mut values, unknown) = of_variables(&command, &sources.variables, read)?;
     let matches = command.clone().try_get_matches_from(&sources.arguments)?;
     let Some(chosen) = taking_settings(&command, &matches) else {
-        return Ok(matches);
+        return Ok(Told {
+            matches,
+            origins: BTreeMap::new(),
+            unknown,
+        });
     };
     for (name, of_file) in of_file(chosen.get_one(FILE_ARGUMENT).map(PathBuf::as_path), read)? {
         values.entry(name).or_insert(of_file);
     }
-    Ok(with_defaults(command, &values).try_get_matches_from(&sources.arguments)?)
+    Ok(Told {
+        matches: with_defaults(command, &values).try_get_matches_from(&sources.arguments)?,
+        origins: values
+            .into_iter()
+            .map(|(name, value)| (name, value.origin))
+            .collect(),
+        unknown,
+    })
 }
 
 /// What the chosen command matched, if it takes settings. The command is asked what arguments it has: matches say so in
@@ -87,14 +109,21 @@ fn takes_settings(command: &Command) -> bool {
     arguments.any(|argument| argument.get_id() == FILE_ARGUMENT)
 }
 
-type Values = BTreeMap<String, Vec<String>>;
+/// What a file says of a setting.
+struct Value {
+    texts: Vec<String>,
+    /// The variable that names the file, or the settings file.
+    origin: String,
+}
 
-/// Refuses unknown variables, and reads the files that `..._FILE` name.
+type Values = BTreeMap<String, Value>;
+
+/// Reads the files that `..._FILE` name, and tells which variables nobody knows.
 fn of_variables(
     command: &Command,
     variables: &BTreeMap<String, String>,
     read: Reader<'_>,
-) -> Result<Values, SettingsError> {
+) -> Result<(Values, Vec<String>), SettingsError> {
     let mut known = BTreeSet::new();
     collect(command, &mut known);
     let files: BTreeMap<String, &str> = SECRETS
@@ -102,14 +131,14 @@ fn of_variables(
         .map(|name| (format!("{PREFIX}{}_FILE", name.to_uppercase()), *name))
         .collect();
     known.extend(files.keys().cloned());
-    let mut values = Values::new();
+    let (mut values, mut strangers) = (Values::new(), Vec::new());
     for (variable, value) in variables {
         if !known.contains(variable) {
-            return Err(unknown(
-                "the variable",
-                variable,
-                known.iter().map(String::as_str),
-            ));
+            if !is_of_a_service(variable, value) {
+                let known = known.iter().map(String::as_str);
+                strangers.push(unknown("the variable", variable, known).0);
+            }
+            continue;
         }
         let Some(name) = files.get(variable) else {
             continue;
@@ -120,12 +149,43 @@ fn of_variables(
                 "{plain} and {variable} are both set: unset one of them"
             )));
         }
-        values.insert(
-            (*name).to_owned(),
-            vec![content(variable, Path::new(value), read)?],
-        );
+        let value = Value {
+            texts: vec![content(variable, Path::new(value), read)?],
+            origin: variable.clone(),
+        };
+        values.insert((*name).to_owned(), value);
     }
-    Ok(values)
+    Ok((values, strangers))
+}
+
+/// Whether this is one of the variables that Kubernetes puts into each pod for each Service, here one whose name begins
+/// with `wrkflw`: `..._SERVICE_HOST`, `..._SERVICE_PORT`, `..._SERVICE_PORT_HTTP`, `..._PORT` with an address in it, and
+/// `..._PORT_8080_TCP`, also with `_PROTO`, `_PORT` or `_ADDR` behind.
+fn is_of_a_service(variable: &str, value: &str) -> bool {
+    const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
+    let is_address = |value: &str| {
+        let protocol = value.split_once("://").map(|(protocol, _)| protocol);
+        protocol.is_some_and(|name| {
+            PROTOCOLS
+                .iter()
+                .any(|known| known.eq_ignore_ascii_case(name))
+        })
+    };
+    let is_port = |rest: &str| {
+        let mut words = rest.split('_');
+        let is_number = |word: &str| word.parse::<u16>().is_ok();
+        words.next().is_some_and(is_number)
+            && words.next().is_some_and(|word| PROTOCOLS.contains(&word))
+            && matches!(words.next(), None | Some("PROTO" | "PORT" | "ADDR"))
+            && words.next().is_none()
+    };
+    variable.ends_with("_SERVICE_HOST")
+        || variable.ends_with("_SERVICE_PORT")
+        || variable.contains("_SERVICE_PORT_")
+        || (variable.ends_with("_PORT") && is_address(value))
+        || variable
+            .match_indices("_PORT_")
+            .any(|(at, word)| is_port(&variable[at + word.len()..]))
 }
 
 fn collect(command: &Command, known: &mut BTreeSet<String>) {
@@ -176,12 +236,15 @@ fn of_file(named: Option<&Path>, read: Reader<'_>) -> Result<Values, SettingsErr
         let texts = texts(&value).ok_or_else(|| {
             SettingsError(format!("{shown}: {key} is neither a text, number nor list"))
         })?;
-        match (secret, texts.first()) {
+        let (name, texts) = match (secret, texts.first()) {
             (Some(name), Some(file)) => {
-                values.insert(name.to_owned(), vec![content(&key, Path::new(file), read)?])
+                let text = content(&key, Path::new(file), read)?;
+                (name.to_owned(), vec![text])
             }
-            _ => values.insert(key, texts),
+            _ => (key, texts),
         };
+        let origin = shown.to_string();
+        values.insert(name, Value { texts, origin });
     }
     Ok(values)
 }
@@ -230,7 +293,7 @@ fn with_defaults(command: Command, values: &Values) -> Command {
         return command;
     }
     command.mut_args(|arg| match values.get(arg.get_id().as_str()) {
-        Some(values) => arg.default_values(values.clone()),
+        Some(value) => arg.default_values(value.texts.clone()),
         None => arg,
     })
 }
@@ -273,7 +336,7 @@ mod tests {
             )
             .mut_args(|arg| arg.env(clap::builder::Resettable::Reset))
             .mut_arg("kafka_topic", |arg| arg.env("WRKFLW_KAFKA_TOPIC"));
-        let result = matches(
+        let result = told(
             command,
             &Sources {
                 arguments,
@@ -282,8 +345,9 @@ mod tests {
         );
         std::fs::remove_dir_all(&folder).expect("our folder");
         match result {
-            Ok(matches) => {
-                Ok(Settings::from_arg_matches(&matches).expect("matches of the settings"))
+            Ok(told) if !told.unknown.is_empty() => Err(told.unknown.join("; ")),
+            Ok(told) => {
+                Ok(Settings::from_arg_matches(&told.matches).expect("matches of the settings"))
             }
             Err(LayerError::Settings(error)) => Err(error.0),
             Err(LayerError::Clap(error)) => Err(error.to_string()),
@@ -311,6 +375,87 @@ mod tests {
             error.contains("did you mean WRKFLW_KAFKA_TOPIC?"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn variables_of_services_are_passed_over() {
+        for (variable, value) in [
+            ("WRKFLW_SERVICE_HOST", "10.0.0.11"),
+            ("WRKFLW_SERVICE_PORT", "8080"),
+            ("WRKFLW_SERVICE_PORT_HTTP", "8080"),
+            ("WRKFLW_PORT", "tcp://10.0.0.11:8080"),
+            ("WRKFLW_PORT_8080_TCP", "tcp://10.0.0.11:8080"),
+            ("WRKFLW_PORT_8080_TCP_PROTO", "tcp"),
+            ("WRKFLW_PORT_8080_TCP_PORT", "8080"),
+            ("WRKFLW_PORT_8080_TCP_ADDR", "10.0.0.11"),
+            ("WRKFLW_API_PORT_53_UDP_ADDR", "10.0.0.11"),
+            ("WRKFLW_API_PORT", "udp://10.0.0.11:53"),
+        ] {
+            read(&[], &[(variable, value)], "").expect(variable);
+        }
+        for (variable, value) in [
+            ("WRKFLW_PORT", "8080"),
+            ("WRKFLW_PORT_HTTP", "8080"),
+            ("WRKFLW_PORT_8080_TCP_NAME", "x"),
+            ("WRKFLW_HOST", "10.0.0.11"),
+        ] {
+            read(&[], &[(variable, value)], "").expect_err(variable);
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_named_and_cannot_be_read_is_an_error() {
+        let command = Settings::augment_args(Command::new("serve"))
+            .arg(
+                clap::Arg::new(FILE_ARGUMENT)
+                    .long("config")
+                    .value_parser(clap::value_parser!(PathBuf)),
+            )
+            .mut_args(|arg| arg.env(clap::builder::Resettable::Reset));
+        let sources = Sources {
+            arguments: ["serve", "--config", "/nowhere"].map(Into::into).to_vec(),
+            variables: BTreeMap::new(),
+        };
+        match told(command, &sources) {
+            Err(LayerError::Settings(error)) => assert!(error.0.contains("/nowhere"), "{error}"),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn each_number_is_bounded_on_both_sides() {
+        let settings = Settings::augment_args(Command::new("settings"));
+        let accepts = |flag: &str, value: &str| read(&[flag, value], &[], "").is_ok();
+        let mut numbers = 0;
+        for argument in settings.get_arguments() {
+            let flag = format!("--{}", argument.get_long().expect("each has a flag"));
+            let default = argument
+                .get_default_values()
+                .first()
+                .and_then(|text| text.to_str());
+            let is_number = default.is_some_and(|text| text.parse::<u64>().is_ok())
+                || (accepts(&flag, "20000000") && !accepts(&flag, "many"));
+            if !is_number {
+                continue;
+            }
+            numbers += 1;
+            let most = u64::MAX.to_string();
+            assert!(!accepts(&flag, &most), "{flag} takes {most}");
+            // Nothing at all is a wish that can be served, and so stands here.
+            let takes_none = [
+                "--requests-waiting-max",
+                "--drain-notice-seconds",
+                "--drain-seconds-max",
+                "--jwks-kept-seconds",
+                "--jwt-leeway-seconds",
+            ];
+            assert_eq!(
+                accepts(&flag, "0"),
+                takes_none.contains(&&*flag),
+                "{flag} and 0"
+            );
+        }
+        assert!(numbers > 25, "{numbers}");
     }
 
     #[test]

@@ -15,6 +15,9 @@ pub enum StoreError {
         id: String,
         detail: String,
     },
+    /// The URL is one of something else; it may hold a password, so it is not shown.
+    #[error("database_url is no URL of PostgreSQL: it begins with postgres:// or postgresql://")]
+    NoPostgres,
     #[error("migration: {0}")]
     Migration(#[from] sqlx::migrate::MigrateError),
     /// The failure of a statement that carried several requests.
@@ -121,7 +124,9 @@ impl StoreError {
                     | sqlx::Error::Tls(_)
                     | sqlx::Error::Protocol(_)
             ),
-            StoreError::Inconsistent { .. } | StoreError::Migration(_) => false,
+            StoreError::Inconsistent { .. } | StoreError::NoPostgres | StoreError::Migration(_) => {
+                false
+            }
         }
     }
 
@@ -131,7 +136,9 @@ impl StoreError {
             StoreError::Database(error) => error,
             StoreError::Shared(error) => return error.outage(),
             StoreError::Lost => return Some(Outage::Unreachable),
-            StoreError::Inconsistent { .. } | StoreError::Migration(_) => return None,
+            StoreError::Inconsistent { .. } | StoreError::NoPostgres | StoreError::Migration(_) => {
+                return None;
+            }
         };
         match error {
             sqlx::Error::Database(error) => outage_of(&error.code()?),
@@ -163,6 +170,7 @@ impl StoreError {
             StoreError::Shared(error) => error.has_code(wanted),
             StoreError::Database(_)
             | StoreError::Inconsistent { .. }
+            | StoreError::NoPostgres
             | StoreError::Migration(_)
             | StoreError::Lost => false,
         }

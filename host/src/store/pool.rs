@@ -12,6 +12,7 @@
 //! one when its connection comes back. The rows of a statement are collected before the first is handed on.
 
 mod kept;
+mod refusal;
 
 use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -30,6 +31,7 @@ use sqlx::{
 use tokio::time::{Instant, timeout};
 
 use self::kept::{Kept, Lease};
+use self::refusal::Refusal;
 use super::renewal::Renewal;
 
 /// How long a caller waits for a free connection.
@@ -51,6 +53,7 @@ pub(super) struct Pool {
     kept: Kept,
     doubt: Doubt,
     renewal: Renewal,
+    refusal: Refusal,
 }
 
 /// When a server was last found silent, if ever: what has been idle since before may be lost as well.
@@ -90,6 +93,7 @@ impl Pool {
     ) -> Pool {
         let (doubt, renewal) = (Doubt::default(), renewal.clone());
         let (of_idle, of_old) = (doubt.clone(), renewal.clone());
+        let refusal = Refusal::new(options.clone());
         let inner = PgPoolOptions::new()
             .max_connections(size)
             .acquire_timeout(ACQUIRE_MAX)
@@ -125,6 +129,7 @@ impl Pool {
             kept: Kept::default(),
             doubt,
             renewal,
+            refusal,
         }
     }
 
@@ -173,7 +178,12 @@ impl Pool {
                     }
                 }
                 // Making a connection takes 30 kB of state, which every statement would carry along.
-                Err(_waiting) => return Box::pin(self.inner.acquire()).await.map(Lease::new),
+                Err(_waiting) => {
+                    return match Box::pin(self.inner.acquire()).await {
+                        Ok(connection) => Ok(Lease::new(connection)),
+                        Err(error) => Err(Box::pin(self.refusal.explain(error)).await),
+                    };
+                }
             }
         }
     }

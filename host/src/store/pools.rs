@@ -55,6 +55,14 @@ impl Default for PoolSizes {
     }
 }
 
+/// Where a URL leads. The library takes any scheme for its own.
+fn options(url: &str) -> Result<PgConnectOptions, StoreError> {
+    match url.split_once("://") {
+        Some(("postgres" | "postgresql", _)) => Ok(PgConnectOptions::from_str(url)?),
+        _ => Err(StoreError::NoPostgres),
+    }
+}
+
 /// The pools. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Store {
@@ -69,7 +77,7 @@ impl Store {
     /// Opens the pools. No connection is made before it is needed.
     pub fn connect(url: &str, sizes: PoolSizes) -> Result<Store, StoreError> {
         // Compiling a statement of a millisecond costs more than it saves.
-        let options = PgConnectOptions::from_str(url)?
+        let options = options(url)?
             .application_name("wrkflw")
             .options([("jit", "off")]);
         // The array form of the commit is planned once: planning it anew for each call halves its throughput. All
@@ -100,7 +108,7 @@ impl Store {
 
     /// Brings the schema up to date. Runs as the login itself, who must be able to create roles.
     pub async fn migrate(url: &str) -> Result<(), StoreError> {
-        let mut connection = PgConnection::connect(url).await?;
+        let mut connection = PgConnection::connect_with(&options(url)?).await?;
         MIGRATIONS.run(&mut connection).await?;
         connection.close().await?;
         Ok(())

@@ -15,6 +15,10 @@ pub const DEADLINE_MS_CEILING: u64 = 2_000;
 pub const COMPONENT_BYTES_CEILING: usize = 64 << 20;
 /// The largest input or output that any setting may allow.
 pub const MESSAGE_BYTES_CEILING: usize = 4 << 20;
+/// The longest that any setting may let a call wait for its turn.
+pub const QUEUE_MS_CEILING: u64 = 60_000;
+/// The most table entries that any setting may grant one call.
+pub const TABLE_ELEMENTS_CEILING: usize = 1_000_000;
 /// The most calls at once: each reserves address space in the pool.
 pub const CONCURRENCY_CEILING: usize = 256;
 
@@ -140,7 +144,7 @@ impl Settings {
         within("fuel_assign", self.fuel_assign, FUEL_CEILING)?;
         within("fuel_describe", self.fuel_describe, FUEL_CEILING)?;
         within("deadline_ms", self.deadline_ms, DEADLINE_MS_CEILING)?;
-        within("queue_ms_max", self.queue_ms_max, 60_000)?;
+        within("queue_ms_max", self.queue_ms_max, QUEUE_MS_CEILING)?;
         let compile = &self.compile;
         within("compile.memory_bytes", compile.memory_bytes, 16 << 30)?;
         within("compile.cpu_seconds", compile.cpu_seconds, 600)?;
@@ -151,7 +155,11 @@ impl Settings {
                 self.memory_bytes_max,
                 MEMORY_BYTES_CEILING,
             ),
-            ("table_elements_max", self.table_elements_max, 1_000_000),
+            (
+                "table_elements_max",
+                self.table_elements_max,
+                TABLE_ELEMENTS_CEILING,
+            ),
             (
                 "input_bytes_max",
                 self.input_bytes_max,

@@ -1,0 +1,101 @@
+//! Settings as operators give them: in a file that is named, and with every number at its least.
+
+use serde_json::json;
+use wrkflw::clock::Clock;
+use wrkflw::http::auth::{AuthSettings, Claims, Secret};
+use wrkflw::http::token;
+
+use super::PATIENCE;
+use super::client::{Reply, ask};
+use super::host::Host;
+use crate::support::app::{SECRET, TestApp, task_of};
+
+fn secret() -> &'static str {
+    str::from_utf8(SECRET).expect("text")
+}
+
+/// A token of this user and issuer.
+fn token(subject: &str, issuer: Option<&str>) -> String {
+    let auth = AuthSettings {
+        hs256_secret: Some(Secret::new(SECRET)),
+        issuer: issuer.map(str::to_owned),
+        ..AuthSettings::default()
+    };
+    let claims = Claims {
+        subject: subject.to_owned(),
+        tenant: "default".to_owned(),
+        roles: vec!["user".to_owned()],
+    };
+    let token = token::mint(&auth, &claims, PATIENCE, Clock::System.now());
+    format!("Bearer {}", token.expect("a token"))
+}
+
+async fn send(host: &Host, line: &str, token: &str, body: &str) -> Reply {
+    let headers = [
+        ("authorization", token),
+        ("content-type", "application/json"),
+    ];
+    ask(host.address, line, &headers, body).await
+}
+
+#[tokio::test]
+async fn a_host_judges_tokens_by_the_file_that_is_named() {
+    let app = TestApp::start().await;
+    let settings = [
+        ("jwt_secret", secret()),
+        ("jwt_issuer", "https://ours.example"),
+    ];
+    let line = "serve --output json --config named.toml";
+    let host = Host::start_by(app.database.url(), &settings, "named.toml", line).await;
+    let ours = token("author", Some("https://ours.example"));
+    let theirs = token("author", Some("https://theirs.example"));
+    let line = "GET /v1/instances";
+    assert_eq!(send(&host, line, &ours, "").await.status, 200);
+    assert_eq!(send(&host, line, &theirs, "").await.status, 401);
+    assert_eq!(
+        send(&host, line, &token("author", None), "").await.status,
+        401
+    );
+}
+
+#[tokio::test]
+async fn a_host_with_every_number_at_its_least_serves() {
+    let app = TestApp::start().await;
+    let settings = [
+        ("jwt_secret", secret()),
+        ("writer_connections", "1"),
+        ("reader_connections", "1"),
+        ("commit_workers", "1"),
+        ("commits_waiting_max", "1"),
+        ("connections_max", "1"),
+        ("requests_in_flight_max", "1"),
+        ("requests_waiting_max", "0"),
+        ("guest_concurrency", "1"),
+        ("guest_memory_bytes_max", "2097152"),
+        ("guest_table_elements_max", "100"),
+        ("guest_input_bytes_max", "16384"),
+        ("guest_output_bytes_max", "16384"),
+        ("code_cache_bytes_max", "16777216"),
+        ("fuel_guard", "1000000"),
+        ("fuel_transition", "1000000"),
+        ("fuel_assign", "1000000"),
+        ("kafka_partitions", "1"),
+        ("drain_seconds_max", "0"),
+    ];
+    let host = Host::start(app.database.url(), &settings).await;
+    let start = json!({
+        "definitionKey": "document-approval", "entityType": "document", "entityId": "least", "data": { "title": "A plan" },
+    });
+    let author = token("author", None);
+    let started = send(&host, "POST /v1/instances", &author, &start.to_string()).await;
+    assert_eq!(started.status, 201, "{}", started.text);
+    let task = task_of(&started.json());
+    let reviewer = token("reviewer", None);
+    for (command, body) in [("claim", ""), ("decide", r#"{"outcome":"APPROVE"}"#)] {
+        let line = format!("POST /v1/tasks/{task}/{command}");
+        let done = send(&host, &line, &reviewer, body).await;
+        assert_eq!(done.status, 200, "{command}: {}", done.text);
+    }
+    let listed = send(&host, "GET /v1/tasks", &reviewer, "").await;
+    assert_eq!(listed.status, 200, "{}", listed.text);
+}
