@@ -15,6 +15,7 @@ mod sandbox;
 mod seal;
 mod secrets;
 pub mod template;
+mod texts;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -89,7 +90,8 @@ pub struct Settings {
         long,
         env = "WRKFLW_PUBLIC_URL",
         value_name = "URL",
-        default_value = "http://localhost:8080"
+        default_value = "http://localhost:8080",
+        value_parser = texts::web_url
     )]
     pub public_url: String,
 
@@ -101,10 +103,10 @@ pub struct Settings {
     pub checkpoint: CheckpointArgs,
 
     /// Kafka brokers, `host:port` and separated by commas
-    #[arg(long, env = "WRKFLW_KAFKA_BROKERS", value_name = "HOSTS")]
+    #[arg(long, env = "WRKFLW_KAFKA_BROKERS", value_name = "HOSTS", value_parser = texts::present)]
     pub kafka_brokers: Option<String>,
     /// The topic of all events
-    #[arg(long, env = "WRKFLW_KAFKA_TOPIC", default_value = "wrkflw.events")]
+    #[arg(long, env = "WRKFLW_KAFKA_TOPIC", default_value = "wrkflw.events", value_parser = texts::topic)]
     pub kafka_topic: String,
     /// Partitions of the topic, if the relay has to create it
     #[arg(long, env = "WRKFLW_KAFKA_PARTITIONS", default_value_t = 3, value_parser = between::<u16>(1, 10_000))]
@@ -121,7 +123,7 @@ pub struct Settings {
     )]
     pub kafka_properties: Vec<Hidden>,
     /// Before every event type
-    #[arg(long, env = "WRKFLW_EVENT_PREFIX", default_value = "dev.wrkflw")]
+    #[arg(long, env = "WRKFLW_EVENT_PREFIX", default_value = "dev.wrkflw", value_parser = texts::prefix)]
     pub event_prefix: String,
 
     /// Whether webhooks may lead into the own network, and there without TLS: anybody who may subscribe reaches what this host reaches

@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::Args;
 
 use super::secrets::Hidden;
+use super::texts::present;
 use super::{DAY_SECONDS, SECONDS_MAX, between};
 use crate::http::auth::{AuthSettings, KeyAges, Secret};
 
@@ -28,19 +29,19 @@ pub struct AuthArgs {
     #[arg(long, env = "WRKFLW_JWKS_INTERVAL_SECONDS", value_name = "SECONDS", default_value_t = KeyAges::default().interval_min.as_secs(), value_parser = between::<u64>(1, SECONDS_MAX))]
     pub jwks_interval_seconds: u64,
     /// The only issuer (`iss`) whose tokens are accepted
-    #[arg(long, env = "WRKFLW_JWT_ISSUER")]
+    #[arg(long, env = "WRKFLW_JWT_ISSUER", value_parser = present)]
     pub jwt_issuer: Option<String>,
     /// What a token's `aud` must be or contain
-    #[arg(long, env = "WRKFLW_JWT_AUDIENCE")]
+    #[arg(long, env = "WRKFLW_JWT_AUDIENCE", value_parser = present)]
     pub jwt_audience: Option<String>,
     /// The claim that names the tenant
-    #[arg(long, env = "WRKFLW_JWT_TENANT_CLAIM", default_value = "tenant")]
+    #[arg(long, env = "WRKFLW_JWT_TENANT_CLAIM", default_value = "tenant", value_parser = present)]
     pub jwt_tenant_claim: String,
     /// The claim that lists the roles
-    #[arg(long, env = "WRKFLW_JWT_ROLES_CLAIM", default_value = "roles")]
+    #[arg(long, env = "WRKFLW_JWT_ROLES_CLAIM", default_value = "roles", value_parser = present)]
     pub jwt_roles_claim: String,
     /// The tenant of tokens that name none, where a host serves a single tenant. Unset, such tokens are refused
-    #[arg(long, env = "WRKFLW_JWT_DEFAULT_TENANT", value_name = "NAME")]
+    #[arg(long, env = "WRKFLW_JWT_DEFAULT_TENANT", value_name = "NAME", value_parser = present)]
     pub jwt_default_tenant: Option<String>,
     /// By how many seconds the clocks of issuer and host may differ
     #[arg(long, env = "WRKFLW_JWT_LEEWAY_SECONDS", default_value_t = 30, value_parser = between::<u64>(0, SECONDS_MAX))]

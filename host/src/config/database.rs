@@ -3,6 +3,7 @@
 use clap::Args;
 
 use super::secrets::Hidden;
+use super::texts::present;
 use super::{SettingsError, between, missing};
 use crate::engine::WriterBounds;
 use crate::store::PoolSizes;
@@ -24,7 +25,8 @@ pub struct DatabaseArgs {
         long,
         env = "WRKFLW_TENANTS",
         value_delimiter = ',',
-        default_value = "default"
+        default_value = "default",
+        value_parser = present
     )]
     pub tenants: Vec<String>,
     /// Database connections for commands

@@ -1,0 +1,84 @@
+//! Texts that have a form: a wrong one would be found by the first command, or by the first consumer.
+
+use url::Url;
+
+/// The longest name that Kafka gives a topic.
+const TOPIC_BYTES_MAX: usize = 249;
+/// The longest prefix of event types.
+const PREFIX_BYTES_MAX: usize = 100;
+
+/// A text that says something.
+pub(super) fn present(text: &str) -> Result<String, String> {
+    match text.trim() {
+        "" => Err("it is empty".to_owned()),
+        _ => Ok(text.to_owned()),
+    }
+}
+
+/// Where others find this host.
+pub(super) fn web_url(text: &str) -> Result<String, String> {
+    let url = Url::parse(text).map_err(|error| error.to_string())?;
+    let is_web = matches!(url.scheme(), "http" | "https");
+    if is_web && url.query().is_none() && url.fragment().is_none() {
+        Ok(text.to_owned())
+    } else {
+        Err("write http:// or https://, a host and perhaps a path".to_owned())
+    }
+}
+
+/// A topic of Kafka.
+pub(super) fn topic(text: &str) -> Result<String, String> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-".contains(&byte);
+    let fits = (1..=TOPIC_BYTES_MAX).contains(&text.len()) && !matches!(text, "." | "..");
+    if fits && text.bytes().all(is_plain) {
+        Ok(text.to_owned())
+    } else {
+        Err(format!(
+            "a topic has 1 to {TOPIC_BYTES_MAX} letters, digits, dots, underscores and hyphens"
+        ))
+    }
+}
+
+/// What stands before the types of events, such as `com.example`.
+pub(super) fn prefix(text: &str) -> Result<String, String> {
+    let is_word = |word: &str| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+        !word.is_empty() && word.bytes().all(is_plain)
+    };
+    if text.len() <= PREFIX_BYTES_MAX && text.split('.').all(is_word) {
+        Ok(text.to_owned())
+    } else {
+        Err(format!(
+            "write words of letters, digits, underscores and hyphens with dots between them, {PREFIX_BYTES_MAX} bytes at the most"
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_have_their_forms() {
+        for (good, bad) in [
+            (present("tenant"), present(" ")),
+            (
+                web_url("https://flows.example/wrkflw"),
+                web_url("flows.example"),
+            ),
+            (
+                web_url("http://localhost:8080"),
+                web_url("ftp://flows.example"),
+            ),
+            (web_url("http://[::1]:8080"), web_url("http://x?y=1")),
+            (topic("wrkflw.events"), topic("")),
+            (topic("A_1-b"), topic("events/of ours")),
+            (topic(&"x".repeat(249)), topic(&"x".repeat(250))),
+            (prefix("dev.wrkflw"), prefix("")),
+            (prefix("com.my-company"), prefix("dev..wrkflw")),
+        ] {
+            good.expect("a good one");
+            bad.expect_err("a bad one");
+        }
+    }
+}
