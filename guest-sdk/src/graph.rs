@@ -11,13 +11,49 @@ use crate::bindings::wrkflw::flow::types::{
 };
 use crate::{AttributeType, FiredBy, Reason, States, Triggers};
 
-/// A graph in the making. What is said about a state follows the state: [`on`](Self::on),
-/// [`by`](Self::by), [`needs`](Self::needs), [`join`](Self::join).
+/// A graph in the making. What is said about a state follows the state: [`join`](Self::join), then its ways
+/// [`on`](Self::on). What is said about a way follows the way: [`by`](Self::by), [`needs`](Self::needs). Anything
+/// else does not compile; the third parameter is what was drawn last.
+///
+/// A graph that ends with a terminal state is done; any other is after [`done`](Self::done).
 #[derive(Clone, Debug)]
-pub struct Graph<S, T> {
+pub struct Graph<S, T, Last = drawing::End> {
     definition: Definition,
     drawing: (String, FiredBy),
-    names: PhantomData<(S, T)>,
+    names: PhantomData<(S, T, Last)>,
+}
+
+/// What was drawn last, and so what may be said now.
+pub mod drawing {
+    /// Nothing yet: a state comes first.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Nothing {}
+    /// A state that is left by ways.
+    #[derive(Clone, Copy, Debug)]
+    pub enum State {}
+    /// A way out of a state.
+    #[derive(Clone, Copy, Debug)]
+    pub enum Way {}
+    /// A state in which instances end.
+    #[derive(Clone, Copy, Debug)]
+    pub enum End {}
+
+    /// A way may follow.
+    pub trait Left: sealed::Sealed {}
+    impl Left for State {}
+    impl Left for Way {}
+
+    /// A state, of which more may be said.
+    pub trait Entered: sealed::Sealed {}
+    impl Entered for State {}
+    impl Entered for End {}
+
+    mod sealed {
+        pub trait Sealed {}
+        impl Sealed for super::State {}
+        impl Sealed for super::Way {}
+        impl Sealed for super::End {}
+    }
 }
 
 /// Where a trigger leads: one state, or an array of states to choose from.
@@ -43,7 +79,7 @@ impl<S: States, const N: usize> Targets<S> for [S; N] {
     }
 }
 
-impl<S: States, T: Triggers> Graph<S, T> {
+impl<S: States, T: Triggers> Graph<S, T, drawing::Nothing> {
     /// A graph whose instances begin in this state.
     pub fn start(initial: S) -> Self {
         let definition = Definition {
@@ -60,7 +96,9 @@ impl<S: States, T: Triggers> Graph<S, T> {
             names: PhantomData,
         }
     }
+}
 
+impl<S: States, T: Triggers, Last> Graph<S, T, Last> {
     /// Only members of this group may start an instance; said again, of one more group.
     pub fn started_by(mut self, group: &str) -> Self {
         self.definition.initiators.push(group.into());
@@ -84,12 +122,12 @@ impl<S: States, T: Triggers> Graph<S, T> {
     }
 
     /// People work here: [`Flow::assign`](crate::Flow::assign) says who. Left by decisions.
-    pub fn task(self, state: S, title: &str) -> Self {
+    pub fn task(self, state: S, title: &str) -> Graph<S, T, drawing::State> {
         self.state(state, title, StateKind::Task, FiredBy::DECISION)
     }
 
     /// The initiator works here, on their own request. Left by decisions.
-    pub fn own_work(self, state: S, title: &str) -> Self {
+    pub fn own_work(self, state: S, title: &str) -> Graph<S, T, drawing::State> {
         let mut graph = self.task(state, title);
         graph.change_state(|state| state.own_work = true);
         graph
@@ -97,24 +135,24 @@ impl<S: States, T: Triggers> Graph<S, T> {
 
     /// A service works here: [`Flow::call`](crate::Flow::call) says which. Left by its reply; the
     /// way on failure is `.on(…).by(FiredBy::FAILURE)`.
-    pub fn service(self, state: S, title: &str) -> Self {
+    pub fn service(self, state: S, title: &str) -> Graph<S, T, drawing::State> {
         self.state(state, title, StateKind::Service, FiredBy::REPLY)
     }
 
     /// Nobody works here: [`Flow::transition`](crate::Flow::transition) is asked at once where to
     /// go. It has one trigger, fired by entry.
-    pub fn router(self, state: S, title: &str) -> Self {
+    pub fn router(self, state: S, title: &str) -> Graph<S, T, drawing::State> {
         self.state(state, title, StateKind::Router, FiredBy::ENTRY)
     }
 
     /// Something has to happen elsewhere: [`Flow::wait`](crate::Flow::wait) says what. Left by
-    /// signals, unless [`by`](Self::by) says otherwise.
-    pub fn wait(self, state: S, title: &str) -> Self {
+    /// signals, unless [`by`](Graph::by) says otherwise.
+    pub fn wait(self, state: S, title: &str) -> Graph<S, T, drawing::State> {
         self.state(state, title, StateKind::Wait, FiredBy::SIGNAL)
     }
 
     /// The instance ends here, with this outcome.
-    pub fn terminal(self, state: S, outcome: &str) -> Self {
+    pub fn terminal(self, state: S, outcome: &str) -> Graph<S, T> {
         self.state(
             state,
             outcome,
@@ -123,14 +161,23 @@ impl<S: States, T: Triggers> Graph<S, T> {
         )
     }
 
+    /// The graph, where what was drawn last is no terminal state.
+    pub fn done(self) -> Graph<S, T> {
+        self.drawn_on()
+    }
+}
+
+impl<S: States, T: Triggers, Last: drawing::Entered> Graph<S, T, Last> {
     /// The state begins only when every branch of the fork around it has arrived or ended.
     pub fn join(mut self) -> Self {
         self.change_state(|state| state.join = true);
         self
     }
+}
 
+impl<S: States, T: Triggers, Last: drawing::Left> Graph<S, T, Last> {
     /// A way out of the state: where this trigger leads, or may lead.
-    pub fn on(mut self, trigger: T, targets: impl Targets<S>) -> Self {
+    pub fn on(mut self, trigger: T, targets: impl Targets<S>) -> Graph<S, T, drawing::Way> {
         let (source, by) = self.drawing.clone();
         let trigger = trigger.name().into();
         self.definition.transitions.push(Transition {
@@ -140,15 +187,17 @@ impl<S: States, T: Triggers> Graph<S, T> {
             by,
             permission: None,
         });
-        self
+        self.drawn_on()
     }
 
     /// A way out that a signal takes, beside what the kind of state suggests: a withdrawal, say. Who may
     /// send it is for [`Flow::guard`](crate::Flow::guard) to say.
-    pub fn on_signal(self, trigger: T, targets: impl Targets<S>) -> Self {
+    pub fn on_signal(self, trigger: T, targets: impl Targets<S>) -> Graph<S, T, drawing::Way> {
         self.on(trigger, targets).by(FiredBy::SIGNAL)
     }
+}
 
+impl<S: States, T: Triggers> Graph<S, T, drawing::Way> {
     /// What may fire the trigger just given, instead of what the kind of state suggests:
     /// `.by(FiredBy::DECISION | FiredBy::DEADLINE)`.
     pub fn by(mut self, sources: FiredBy) -> Self {
@@ -162,7 +211,21 @@ impl<S: States, T: Triggers> Graph<S, T> {
         self
     }
 
-    fn state(mut self, state: S, title: &str, kind: StateKind, by: FiredBy) -> Self {
+    fn change_transition(&mut self, change: impl FnOnce(&mut Transition)) {
+        if let Some(transition) = self.definition.transitions.last_mut() {
+            change(transition);
+        }
+    }
+}
+
+impl<S: States, T: Triggers, Last> Graph<S, T, Last> {
+    fn state<Next>(
+        mut self,
+        state: S,
+        title: &str,
+        kind: StateKind,
+        by: FiredBy,
+    ) -> Graph<S, T, Next> {
         let name: String = state.name().into();
         self.drawing = (name.clone(), by);
         self.definition.states.push(State {
@@ -172,18 +235,20 @@ impl<S: States, T: Triggers> Graph<S, T> {
             join: false,
             own_work: false,
         });
-        self
+        self.drawn_on()
+    }
+
+    fn drawn_on<Next>(self) -> Graph<S, T, Next> {
+        Graph {
+            definition: self.definition,
+            drawing: self.drawing,
+            names: PhantomData,
+        }
     }
 
     fn change_state(&mut self, change: impl FnOnce(&mut State)) {
         if let Some(state) = self.definition.states.last_mut() {
             change(state);
-        }
-    }
-
-    fn change_transition(&mut self, change: impl FnOnce(&mut Transition)) {
-        if let Some(transition) = self.definition.transitions.last_mut() {
-            change(transition);
         }
     }
 

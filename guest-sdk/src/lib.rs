@@ -98,7 +98,7 @@ pub use config::NoConfig;
 pub use decimal::Decimal;
 pub use facts::{Event, Facts};
 pub use flow::Flow;
-pub use graph::{Graph, Targets};
+pub use graph::{Graph, Targets, drawing};
 pub use moment::Moment;
 pub use names::{Names, States, Triggers};
 pub use plan::Plan;

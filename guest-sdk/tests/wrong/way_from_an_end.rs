@@ -1,0 +1,18 @@
+use wrkflw_guest::Graph;
+
+wrkflw_guest::states! { enum State { Draft, Review, Done } }
+wrkflw_guest::triggers! { enum Trigger { Approve } }
+
+fn graph() -> Graph<State, Trigger> {
+    Graph::start(State::Draft)
+        .task(State::Draft, "Write")
+        .on(Trigger::Approve, State::Review)
+        .task(State::Review, "Review")
+        .terminal(State::Done, "DONE")
+        .on(Trigger::Approve, State::Review)
+        .terminal(State::Done, "DONE")
+}
+
+fn main() {
+    graph();
+}
