@@ -39,8 +39,9 @@ impl Assignment {
         Self::new([Offer::new("").to_manager_of(user)])
     }
 
-    /// One task, for the person whom the data names, such as `managerId`; where it names nobody, for
-    /// whoever manages the other one.
+    /// One task, for the person whom the data names; where it names nobody, for whoever manages the
+    /// other one. Data is the word of whoever wrote it: a requester who names who approves has chosen
+    /// their own approver.
     pub fn to_user_or_manager_of(user: Option<&str>, managed: &str) -> Self {
         match user.map(str::trim).filter(|user| !user.is_empty()) {
             Some(user) => Self::to_user(user),

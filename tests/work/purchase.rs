@@ -120,21 +120,19 @@ async fn a_manager_then_two_of_finance_approve() {
 }
 
 #[tokio::test]
-async fn the_manager_is_whom_the_data_names() {
+async fn a_requester_does_not_choose_who_approves() {
     let (app, _) = company().await;
-    let instance = purchase(&app, json!(10), json!({ "managerId": "mia" })).await;
-    assert_eq!(
-        tasks(&instance)[0]["candidates"],
-        json!([{ "type": "user", "id": "mia" }])
-    );
-    let path = format!("/v1/tasks/{}/claim", id(&tasks(&instance)[0]));
-    assert_eq!(app.post("meg", &path, json!({})).await.status, 403);
-    let ended = follow(&app, &instance, &[("mia", reject())]).await;
-    assert_eq!(ended["outcome"], "REJECTED");
-    // A requester who is named as their own manager is nobody's.
-    let own = purchase(&app, json!(20), json!({ "managerId": "ann" })).await;
-    let path = format!("/v1/tasks/{}/claim", id(&tasks(&own)[0]));
-    assert_eq!(app.post("ann", &path, json!({})).await.status, 403);
+    for (amount, named) in [(10, "mia"), (20, "ann"), (30, "fay")] {
+        let instance = purchase(&app, json!(amount), json!({ "managerId": named })).await;
+        assert_eq!(
+            tasks(&instance)[0]["candidates"],
+            json!([{ "type": "user", "id": "meg" }])
+        );
+        let path = format!("/v1/tasks/{}/claim", id(&tasks(&instance)[0]));
+        assert_eq!(app.post(named, &path, json!({})).await.status, 403);
+        let ended = follow(&app, &instance, &[("meg", reject())]).await;
+        assert_eq!(ended["outcome"], "REJECTED");
+    }
     prove_all(&app).await;
 }
 

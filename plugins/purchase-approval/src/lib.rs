@@ -34,7 +34,6 @@ pub struct Purchase {
     amount: Decimal,
     currency: String,
     supplier: String,
-    manager_id: Option<String>,
 }
 
 pub struct PurchaseApproval;
@@ -107,7 +106,7 @@ impl Flow for PurchaseApproval {
     }
 
     fn assign(facts: &Facts<Self>, state: State) -> Assignment {
-        let (config, data) = (&facts.config, &facts.data);
+        let config = &facts.config;
         let before = [facts.deciders(Manager), facts.deciders(Finance)].concat();
         let assignment = match state {
             Finance => Assignment::any_of(&config.finance, config.finance_needed)
@@ -115,7 +114,7 @@ impl Flow for PurchaseApproval {
                 .without(before)
                 .each(|offer| offer.form(include_str!("finance.form.json"))),
             Cfo => Assignment::to_group(&config.cfo_group).exclude(before),
-            _ => Assignment::to_user_or_manager_of(data.manager_id.as_deref(), facts.initiator()),
+            _ => Assignment::to_manager_of(facts.initiator()),
         };
         assignment
             .fallback(&config.fallback_group)

@@ -20,7 +20,7 @@ fn purchase(amount: &str) -> String {
     format!(r#"{{ "amount": {amount}, "currency": "EUR", "supplier": "Desks Ltd" }}"#)
 }
 
-/// With this manager named.
+/// With this manager named, which counts for nothing.
 fn managed_by(manager: &str) -> Value {
     json!({ "amount": 10, "currency": "EUR", "supplier": "Desks Ltd", "managerId": manager })
 }
@@ -97,10 +97,10 @@ fn the_cfo_decides_above_the_limit_exactly() {
 }
 
 #[test]
-fn the_manager_is_the_one_whom_the_data_names() {
+fn the_manager_is_the_one_whom_the_directory_names() {
     company()
         .when(start("ann", managed_by("mia")))
-        .offers_to_user("mia");
+        .offers_to_manager_of("ann");
     company()
         .when(start("ann", purchase("10")))
         .offers_to_manager_of("ann");
@@ -111,8 +111,9 @@ fn the_manager_is_the_one_whom_the_data_names() {
 
 #[test]
 fn nobody_approves_twice_nor_for_themselves() {
-    let mut flow = company();
-    let asked = flow.follow([start("fay", managed_by("finn")), approve("finn")]);
+    let flow = company();
+    let mut flow = flow.managed("fay", "finn");
+    let asked = flow.follow([start("fay", purchase("10")), approve("finn")]);
     assert_eq!(asked.assignment().offers.len(), 3);
     flow.when(approve("fay")).denied("requester");
     flow.when(approve("finn")).denied("not_candidate");
