@@ -210,7 +210,6 @@ pub(crate) fn script(instances: u32, members: u32) -> String {
             shape.same("'reviewer'"),
             shape.same("'{\"user\"}'"),
             shape.same("null"),
-            "100".into(),
             shape.same("now()"),
             shape.same("null"),
         ],

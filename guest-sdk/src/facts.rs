@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::bindings::wrkflw::flow::types as wire;
 use crate::{
-    Actor, AttributeValue, ChildStatus, Decision, EventSource, Flow, Instance, Moment, Names,
-    PastState, Reason, StateInstance, Task, Triggers, Violation, json,
+    Actor, AttributeValue, ChildStatus, Decider, Decision, EventSource, Flow, Instance, Moment,
+    Names, Omitted, PastState, Reason, StateInstance, Task, Triggers, Violation, json,
 };
 
 /// What is known about an instance at one moment.
@@ -31,8 +31,13 @@ pub struct Facts<F: Flow> {
     pub active: Vec<StateInstance>,
     /// Joins that some branches have reached and others not yet.
     pub waiting: Vec<StateInstance>,
-    /// States already left, oldest first; the newest 100 of them.
+    /// States already left, oldest first: the newest of them, without very long texts.
     pub past: Vec<PastState>,
+    /// Every decision ever made, in states left and then in active ones; never cut. [`deciders`](Self::deciders) looks
+    /// into it.
+    pub deciders: Vec<Decider>,
+    /// What was left out of [`past`](Self::past). A rule that rests on it should say what happens then.
+    pub omitted: Omitted,
 }
 
 /// What happened to a state, or is proposed to.
@@ -61,6 +66,8 @@ impl<F: Flow> Facts<F> {
             active,
             waiting,
             past,
+            deciders,
+            omitted,
         } = snapshot;
         let now = Moment::parse(&now)
             .ok_or_else(|| vec![Violation::new("", "now", format!("{now:?} is no time."))])?;
@@ -74,6 +81,8 @@ impl<F: Flow> Facts<F> {
             active,
             waiting,
             past,
+            deciders,
+            omitted,
         })
     }
 
@@ -102,7 +111,7 @@ impl<F: Flow> Facts<F> {
         self.active.iter().find(|stay| stay.name == state.name())
     }
 
-    /// The stays in a state that have ended, oldest first.
+    /// The stays in a state that have ended, oldest first: those among [`past`](Self::past).
     pub fn past_stays(&self, state: F::State) -> impl DoubleEndedIterator<Item = &PastState> {
         self.past
             .iter()
@@ -110,16 +119,12 @@ impl<F: Flow> Facts<F> {
     }
 
     /// Everybody who has ever decided in this state, or for whom somebody has, oldest first:
-    /// `exclude` them for four eyes.
+    /// `exclude` them for four eyes. However long ago that was, and however much has been written since.
     pub fn deciders(&self, state: F::State) -> Vec<&str> {
-        let past = self.past_stays(state).flat_map(PastState::decisions);
-        let present = self
-            .active
+        self.deciders
             .iter()
-            .filter(move |stay| stay.name == state.name())
-            .flat_map(StateInstance::decisions);
-        past.chain(present)
-            .flat_map(|decision| [Some(&decision.actor), decision.on_behalf_of.as_ref()])
+            .filter(|decider| decider.state == state.name())
+            .flat_map(|decider| [Some(&decider.actor), decider.on_behalf_of.as_ref()])
             .flatten()
             .map(String::as_str)
             .collect()

@@ -109,9 +109,9 @@ pub use verdict::{allow, deny, invalid};
 // What the contract says, as it says it.
 pub use bindings::wrkflw::flow::types::{
     Actor, AssignCause, Assignment, Attribute, AttributeType, AttributeValue, Child, ChildStatus,
-    Deadline, Decision, Due, EventSource, FiredBy, Instance, Offer, Overdue, OverdueAction,
-    PastState, Principal, PublishedEvent, Reason, ServiceCall, StateInstance, Task, TaskDecision,
-    TaskStatus, Verdict, Violation, Waiting, WorkingTime,
+    Deadline, Decider, Decision, Due, EventSource, FiredBy, Instance, Offer, Omitted, Overdue,
+    OverdueAction, PastState, Principal, PublishedEvent, Reason, ServiceCall, StateInstance, Task,
+    TaskDecision, TaskStatus, Verdict, Violation, Waiting, WorkingTime,
 };
 
 /// What the macros expand to; no part of the surface.

@@ -125,3 +125,16 @@ async fn a_dry_run_is_judged_and_writes_nothing() {
     let refused = app.put("admin", &misspelt, by("approver")).await;
     refused.problem(400, "malformed_request");
 }
+
+#[tokio::test]
+async fn nobody_has_a_name_of_the_hosts_own() {
+    let app = TestApp::start().await;
+    let name = json!({ "name": "The host" });
+    let put = app.put("admin", "/v1/people/wrkflw:host", name).await;
+    let problem = put.problem(422, "invalid_request");
+    assert_eq!(problem["errors"][0]["pointer"], "/id", "{problem}");
+    let manager = json!({ "manager": "wrkflw:host" });
+    let put = app.put("admin", "/v1/people/author/manager", manager).await;
+    let problem = put.problem(422, "invalid_request");
+    assert_eq!(problem["errors"][0]["pointer"], "/manager", "{problem}");
+}

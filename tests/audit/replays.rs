@@ -1,5 +1,6 @@
 //! Verification runs recorded commands again: what nobody changed gives the same, and what differs is named.
 
+use serde_json::json;
 use wrkflw::domain::json::Json;
 use wrkflw::engine::checkpoint::keys::CheckpointKeys;
 use wrkflw::engine::replay::{Replayer, Source};
@@ -9,7 +10,7 @@ use wrkflw::wasm::{Compiler, Sandbox, Settings};
 
 use super::replay::replayer;
 use super::stream::entries;
-use super::verify::{approved, behind, brief, forged};
+use super::verify::{approved, behind, brief, forged, id};
 use crate::support::app::TestApp;
 
 async fn verify(app: &TestApp, replayer: &Replayer) -> (Tally, Vec<Finding>) {
@@ -45,6 +46,34 @@ async fn what_was_recorded_comes_to_the_same_again() {
     let (tally, findings) = verify(&app, &other).await;
     assert_eq!(findings, []);
     assert_eq!((tally.commands, tally.other_profiles), (10, 10));
+}
+
+/// More states than flow logic is told of, and more than a few commands in a batch.
+#[tokio::test]
+async fn a_long_history_comes_to_the_same_again() {
+    let app = TestApp::start().await;
+    let mut instance = app.started("doc-1").await;
+    for round in 0..52 {
+        let comment = format!("round {round}: {}", "too long ".repeat(200));
+        let rejection = json!({ "outcome": "REJECT", "comment": comment });
+        instance = app.decided("reviewer", &instance, rejection).await;
+        let submission = json!({ "outcome": "SUBMIT" });
+        instance = app.decided("author", &instance, submission).await;
+    }
+    let path = format!("/v1/instances/{}/actions", id(&instance));
+    let explained = app.get("reviewer", &path).await.expect(200);
+    let omitted = &explained["omitted"];
+    assert_eq!(
+        (&omitted["states"], &omitted["actions"]),
+        (&json!(4), &json!(0))
+    );
+    let path = format!("/v1/instances/{}/history", id(&instance));
+    let history = app.get("admin", &path).await.expect(200);
+    let stays = history["data"].as_array().expect("stays");
+    assert_eq!(stays.len(), 105, "people are shown all of them");
+    let (tally, findings) = verify(&app, &replayer(&app.engine)).await;
+    assert_eq!(findings, []);
+    assert_eq!(tally.commands, 1 + 4 * 52);
 }
 
 /// Chain, heads and rows made anew by somebody who lacks nothing but the seal's key: the flow itself tells.

@@ -85,12 +85,12 @@ async fn a_guest_with_fuel_left_ends_at_the_deadline() {
 
 #[tokio::test]
 async fn facts_too_large_for_a_guest_are_not_handed_over() {
-    let data = format!(r#"{{"text":"{}"}}"#, "x".repeat(300 << 10));
+    let data = format!(r#"{{"text":"{}"}}"#, "x".repeat(1_100 << 10));
     let question = Question::Assign("Work".into(), AssignCause::Entered);
     let error = ask_about(&sandbox(), &instance(&data), question).await;
     let cause = error.expect_err("too large").cause;
     assert!(
-        matches!(cause, Cause::InputTooLarge { bytes, .. } if bytes > 300 << 10),
+        matches!(cause, Cause::InputTooLarge { bytes, .. } if bytes > 1_100 << 10),
         "{cause}"
     );
     assert_eq!(cause.code(), "logic_fault");

@@ -144,6 +144,10 @@ async fn the_newest_hundred_states_left_are_told() {
         })
         .collect();
     let echo = echo(&instance, wanting("echo", "guard")).await;
+    assert!(
+        echo.contains("omitted: Omitted { texts: 0, states: 50 }"),
+        "{echo}"
+    );
     assert!(!echo.contains(r#""S49""#) && echo.contains(r#""S50""#));
     assert!(echo.find(r#""S50""#) < echo.find(r#""S149""#));
 }
@@ -188,5 +192,98 @@ async fn tasks_are_told_with_their_owner_and_decision() {
         r#"Decimal("1999.90")"#,
     ] {
         assert!(echo.contains(expected), "{expected} is missing in {echo}");
+    }
+}
+
+/// As much as an instance may come to, near enough: a crowd that votes at length, a long history, large settings.
+fn crowded() -> Instance {
+    let at = "2026-11-20T11:00:00Z".parse().expect("instant");
+    let decided = |number: u128, said: usize| {
+        let owner = format!("a-person-of-the-crowd-{number}");
+        let decision = Decision {
+            outcome: "APPROVE".into(),
+            actor: owner.clone(),
+            on_behalf_of: None,
+            comment: Some("c".repeat(said)),
+            input: json(r#"{"costCentre":"4711"}"#),
+            decided_at: at,
+        };
+        Task {
+            id: wrkflw::domain::ids::TaskId(Uuid::from_u128(number)),
+            label: owner.clone(),
+            candidates: vec![Principal::User(owner.clone()); 4],
+            form: None,
+            created_at: at,
+            due_at: None,
+            deadlines: vec![],
+            status: TaskStatus::Completed {
+                owner,
+                claimed_at: at,
+                decision,
+            },
+        }
+    };
+    let mut data = instance(&format!(
+        r#"{{"amount":7,"currency":"EUR","supplier":"S","purpose":"{}"}}"#,
+        "x".repeat(65_000)
+    ));
+    let mut finance = stay(1, (0..200).map(|number| decided(number, 600)).collect());
+    finance.name = "Finance".into();
+    (finance.needed, finance.tasks[0].status) = (200, TaskStatus::Pending);
+    data.active = vec![finance];
+    data.past = (1_000..1_100)
+        .map(|number| PastState {
+            state: stay(
+                number,
+                (0..3)
+                    .map(|task| decided(number * 10 + task, 200))
+                    .collect(),
+            ),
+            left_at: at,
+            left_by: "APPROVE".into(),
+            actor: None,
+        })
+        .collect();
+    data
+}
+
+#[tokio::test]
+async fn the_largest_facts_are_within_the_budget_of_a_flow() {
+    let component = guests::purchase_approval();
+    let person = |number| format!(r#""{}-{number}""#, "p".repeat(400));
+    let people: Vec<_> = (0..150).map(person).collect();
+    let config = json(&format!(r#"{{"finance":[{}]}}"#, people.join(",")));
+    let instance = crowded();
+    let facts = Facts {
+        now: NOW.parse().expect("instant"),
+        tenant: "acme",
+        config: &config,
+        instance: &instance,
+    };
+    let stay = &instance.active[0];
+    let source = Source::Task {
+        task: stay.tasks[0].id.to_string(),
+        actor: actor("a-person-of-the-crowd-0"),
+        comment: Some("c".repeat(16 << 10)),
+    };
+    let decision = Occurrence {
+        state_instance: Some(stay.id.to_string()),
+        ..occurrence(
+            "APPROVE",
+            source,
+            &format!(r#"{{"costCentre":"{}"}}"#, "4".repeat(65_000)),
+        )
+    };
+    for question in [
+        Question::Guard(decision.clone()),
+        Question::Transition(decision),
+        Question::Assign("Finance".into(), AssignCause::Entered),
+    ] {
+        let fetch = async || Ok::<_, Infallible>(component.to_vec());
+        let asked = sandbox()
+            .ask(&pinned(component), facts, &question, fetch)
+            .await;
+        let answered = asked.unwrap_or_else(|error| panic!("{}: {error}", question.function()));
+        assert!(answered.fuel > 0);
     }
 }

@@ -9,6 +9,7 @@ mod jumps;
 mod late;
 mod notices;
 mod order;
+mod padding;
 mod purchase;
 mod questions;
 mod unassignable;

@@ -11,8 +11,8 @@ use crate::bindings::exports::wrkflw::flow::logic::Guest;
 use crate::bindings::wrkflw::flow::types::{Definition, Event, Plan, StateKind};
 use crate::export::Logic;
 use crate::{
-    AssignCause, ChildStatus, Decision, EventSource, Flow, PastState, StateInstance, TaskDecision,
-    TaskStatus, Waiting, json,
+    AssignCause, ChildStatus, Decider, Decision, EventSource, Flow, PastState, StateInstance,
+    TaskDecision, TaskStatus, Waiting, json,
 };
 
 /// Routers that one event may pass.
@@ -35,6 +35,14 @@ impl<F: Flow> Scenario<F> {
                 actor,
                 comment,
             }) => {
+                self.snapshot.deciders.push(Decider {
+                    state: stay.name.clone(),
+                    state_instance: stay.id.clone(),
+                    outcome: event.trigger.clone(),
+                    actor: actor.id.clone(),
+                    on_behalf_of: actor.on_behalf_of.clone(),
+                    decided_at: self.snapshot.now.clone(),
+                });
                 for task in stay.tasks.iter_mut().filter(|one| &one.id == task) {
                     task.status = TaskStatus::Completed;
                     task.owner = Some(actor.id.clone());
@@ -46,6 +54,7 @@ impl<F: Flow> Scenario<F> {
                         on_behalf_of: actor.on_behalf_of.clone(),
                         comment: comment.clone(),
                         input: event.input.clone(),
+                        omitted: false,
                         decided_at: self.snapshot.now.clone(),
                     });
                 }
@@ -130,8 +139,11 @@ impl<F: Flow> Scenario<F> {
     fn leave(&mut self, id: &str, event: &Event) -> Option<PastState> {
         let at = self.snapshot.active.iter().position(|stay| stay.id == id)?;
         let mut stay = self.snapshot.active.remove(at);
-        for task in stay.tasks.iter_mut().filter(|task| task.is_open()) {
-            task.status = TaskStatus::Cancelled;
+        for task in &mut stay.tasks {
+            task.candidates.clear();
+            if task.is_open() {
+                task.status = TaskStatus::Cancelled;
+            }
         }
         let actor = match &event.source {
             EventSource::Task(decision) => Some(decision.actor.id.clone()),

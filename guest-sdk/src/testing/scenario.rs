@@ -13,7 +13,7 @@ use super::time::Pending;
 use crate::bindings::exports::wrkflw::flow::logic::Guest;
 use crate::bindings::wrkflw::flow::types::{Definition, Event, EventSource, Snapshot};
 use crate::export::Logic;
-use crate::{Actor, Facts, Flow, Instance, Names, StateInstance, Violation, json};
+use crate::{Actor, Facts, Flow, Instance, Names, Omitted, StateInstance, Violation, json};
 
 /// A test of a flow, from the facts given to the last event.
 pub struct Scenario<F: Flow> {
@@ -73,6 +73,11 @@ pub fn given<F: Flow>() -> Scenario<F> {
         active: vec![],
         waiting: vec![],
         past: vec![],
+        deciders: vec![],
+        omitted: Omitted {
+            texts: 0,
+            states: 0,
+        },
     };
     Scenario {
         snapshot,

@@ -37,6 +37,11 @@ pub struct StandIn {
 /// The id under which the host itself acts; no person has it.
 pub const HOST: &str = "wrkflw:host";
 
+/// Whether the id is kept for the host: no token has it, and nothing is given to it.
+pub fn is_reserved(id: &str) -> bool {
+    id.starts_with("wrkflw:")
+}
+
 impl Actor {
     /// The host itself.
     pub fn host() -> Actor {

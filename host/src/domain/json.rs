@@ -90,6 +90,10 @@ impl Json {
         &self.0
     }
 
+    pub fn is_object(&self) -> bool {
+        self.0.starts_with('{')
+    }
+
     /// The text as a tree.
     pub fn node(&self) -> Node {
         parse::parse(&self.0, COMPOSED_DEPTH_MAX).expect("canonical text parses")

@@ -32,6 +32,7 @@ pub mod refusal;
 pub mod rejection;
 pub mod schema;
 pub mod search;
+pub mod shown;
 pub mod standing;
 pub mod subscription;
 pub mod turn;

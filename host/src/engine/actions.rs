@@ -18,11 +18,12 @@ use crate::domain::ids::{InstanceId, TaskId, VersionRef};
 use crate::domain::instance::{Entity, Instance, StateInstance};
 use crate::domain::json::Json;
 use crate::domain::rejection::Rejection;
+use crate::domain::shown::{Omitted, Shown};
 use crate::domain::turn::Context;
 use crate::domain::version::Version;
 use crate::store::load::Asked;
 
-/// The most commands that one answer tries. An instance with more open tasks is cut there.
+/// The most commands that one answer tries. An instance with more open tasks is cut there, and the answer says so.
 const ACTIONS_MAX: usize = 800;
 
 /// One thing that might be done.
@@ -51,6 +52,17 @@ pub struct Action {
     pub refusal: Option<Refusal>,
 }
 
+/// All that is open to an actor, and what it does not tell.
+pub struct Explained {
+    /// Of the instance.
+    pub revision: u32,
+    pub actions: Vec<Action>,
+    /// Actions that were not tried, for there are too many.
+    pub untried: usize,
+    /// What flow logic was not told.
+    pub omitted: Omitted,
+}
+
 /// Why an action is not open to this actor.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct Refusal {
@@ -60,11 +72,7 @@ pub struct Refusal {
 
 impl Engine {
     /// All actions on the instance, allowed and refused.
-    pub async fn actions(
-        &self,
-        who: &Identity,
-        id: InstanceId,
-    ) -> Result<(Vec<Action>, u32), Error> {
+    pub async fn actions(&self, who: &Identity, id: InstanceId) -> Result<Explained, Error> {
         let loaded = {
             let asked = Asked::at(self.0.clock.now());
             self.0.store.load(&who.principalship(), id, asked).await?
@@ -74,8 +82,15 @@ impl Engine {
             id: id.to_string(),
         })?;
         let revision = stored.instance.revision;
+        let omitted = Shown::of(&stored.instance).omitted;
         let explained = self.explain_all(who, &loaded.actor, loaded.directory, &stored.instance);
-        Ok((explained.await?, revision))
+        let (actions, untried) = explained.await?;
+        Ok(Explained {
+            revision,
+            actions,
+            untried,
+            omitted,
+        })
     }
 
     /// All actions on the instance as it stands here, whether or not it is the one that is kept.
@@ -87,8 +102,8 @@ impl Engine {
         let asked = Asked::at(self.0.clock.now());
         let store = &self.0.store;
         let loaded = store.load(&who.principalship(), instance.id, asked).await?;
-        self.explain_all(who, &loaded.actor, loaded.directory, instance)
-            .await
+        let explained = self.explain_all(who, &loaded.actor, loaded.directory, instance);
+        Ok(explained.await?.0)
     }
 
     async fn explain_all(
@@ -97,7 +112,7 @@ impl Engine {
         actor: &Actor,
         directory: u64,
         instance: &Instance,
-    ) -> Result<Vec<Action>, Error> {
+    ) -> Result<(Vec<Action>, usize), Error> {
         let version = self.version(who.tenant, &instance.definition).await?;
         let now = self.0.clock.now().max(instance.updated_at);
         let context = Context {
@@ -115,6 +130,7 @@ impl Engine {
         let mut actions = Vec::new();
         let mut commands = of_tasks(&version, instance);
         commands.extend(signals(&version, instance));
+        let untried = commands.len().saturating_sub(ACTIONS_MAX);
         commands.truncate(ACTIONS_MAX);
         commands.extend(of_the_whole(instance).map(|command| (command, None)));
         for (command, state) in commands {
@@ -124,7 +140,7 @@ impl Engine {
             );
         }
         actions.push(self.explain_restart(who, context, instance).await?);
-        Ok(actions)
+        Ok((actions, untried))
     }
 
     /// Of a restart, too, the answer is that of the command: a start under the version that is active now.

@@ -17,7 +17,7 @@ use super::writer::{Fate, Told};
 use crate::domain::ids::InstanceId;
 use crate::store::StoreError;
 use crate::store::commit::{Change, Verdict};
-use crate::store::load::{PAST_MAX, Stored};
+use crate::store::load::Stored;
 
 /// Commands that are answered together.
 const COMMANDS_MAX: usize = 32;
@@ -101,17 +101,7 @@ impl Place {
 impl Joint {
     /// Whether it is to be committed before anything is added.
     fn is_full(&self) -> bool {
-        self.told.len() >= COMMANDS_MAX || self.bytes >= BYTES_MAX || !self.shows_all()
-    }
-
-    /// Whether what it leaves is what would be read: that lacks the oldest stays of an instance that has had many.
-    fn shows_all(&self) -> bool {
-        let before = self.change.before.as_ref();
-        self.ahead.stays <= PAST_MAX.cast_unsigned()
-            || before.is_some_and(|before| {
-                before.stays == self.ahead.stays
-                    && before.instance.past.len() == self.ahead.instance.past.len()
-            })
+        self.told.len() >= COMMANDS_MAX || self.bytes >= BYTES_MAX
     }
 }
 

@@ -17,7 +17,7 @@ use crate::domain::ids::{InstanceId, TenantId};
 use crate::domain::instance::{Instance, StateInstance, Task};
 use crate::domain::json::Json;
 use crate::fault;
-use crate::store::load::{Loaded, PAST_MAX, Principalship, Stored};
+use crate::store::load::{Loaded, Principalship, Stored};
 
 /// What remembered instances may take, about.
 const INSTANCE_BYTES_MAX: u64 = 32 << 20;
@@ -138,11 +138,11 @@ impl Memory {
         }
     }
 
-    /// What a commit left. What has ended is not asked for again, and of a long history a load shows a part.
+    /// What a commit left. What has ended is not asked for again.
     pub(super) async fn left(&self, tenant: TenantId, stored: Stored) {
         let key = (tenant, stored.instance.id);
         let ended = stored.instance.status.ended_at().is_some();
-        if ended || stored.stays > PAST_MAX.cast_unsigned() {
+        if ended {
             self.instances.invalidate(&key).await;
         } else {
             self.instances.insert(key, Arc::new(stored)).await;

@@ -15,9 +15,10 @@ use crate::domain::ids::TenantId;
 use crate::domain::instance::Instance;
 use crate::domain::json::Json;
 use crate::domain::lookup::{Findings, Lookup};
+use crate::domain::rejection::Rejection;
 use crate::domain::turn::{Ask, Context, Fault, Outcome, Turn, TurnError};
 use crate::domain::version::Version;
-use crate::wasm::{GuestError, Pinned};
+use crate::wasm::{Cause, GuestError, Pinned};
 
 /// The directory that a turn asks.
 #[derive(Clone, Copy)]
@@ -142,6 +143,10 @@ fn refused(version: &Version, error: TurnError) -> Error {
 }
 
 fn misbehaved(error: GuestError) -> Error {
+    // Its author did nothing wrong: there is more to be told than fits.
+    if let Cause::InputTooLarge { .. } = error.cause {
+        return Rejection::not_now("limit_reached", error.cause.to_string()).into();
+    }
     if error.cause.is_guests_fault() {
         let message = error.cause.to_string();
         let code = error.code();

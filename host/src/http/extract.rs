@@ -13,6 +13,7 @@ use utoipa::IntoParams;
 use super::problem::Problem;
 use super::{App, pace};
 use crate::domain::json::Json;
+use crate::domain::shown::DATA_BYTES_MAX;
 use crate::engine::{Idempotency, Identity, Trace};
 
 /// The largest JSON body, in bytes.
@@ -106,7 +107,7 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<Body<T>, Problem> {
         )
     })?;
     // An array would do for a struct, field by field, and an unknown field could hide in none of them.
-    if !canonical.as_str().starts_with('{') {
+    if !canonical.is_object() {
         let detail = "the body is a JSON object";
         return Err(Problem::new("invalid_request", detail).at("", "malformed", detail));
     }
@@ -305,11 +306,13 @@ fn has_nul(encoded: &str) -> bool {
 
 /// Refuses a document that is no object, or larger than flow logic can be shown.
 pub fn check_document(pointer: &str, document: &Json) -> Result<(), Problem> {
-    const BYTES_MAX: usize = 64 * 1024;
-    let (code, detail) = if !document.as_str().starts_with('{') {
+    let (code, detail) = if !document.is_object() {
         ("malformed", "a JSON object".to_owned())
-    } else if document.as_str().len() > BYTES_MAX {
-        ("too_long", format!("at most {BYTES_MAX} bytes of JSON"))
+    } else if document.as_str().len() > DATA_BYTES_MAX {
+        (
+            "too_long",
+            format!("at most {DATA_BYTES_MAX} bytes of JSON"),
+        )
     } else {
         return Ok(());
     };

@@ -244,6 +244,18 @@ pub(super) struct Actions {
     /// The instance's revision that this was true at.
     pub revision: u32,
     pub actions: Vec<Action>,
+    pub omitted: Omissions,
+}
+
+/// How much is missing, of an instance that has had or has very much; all zero as a rule.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Omissions {
+    /// Decisions in states left whose comment and input flow logic was not told.
+    pub texts: usize,
+    /// States left that it was not told of. Who decided in them it was.
+    pub states: usize,
+    /// Actions that this answer does not have.
+    pub actions: usize,
 }
 
 /// Explains every action: those open to the caller, and for each refused one the guard's own reason.
@@ -254,8 +266,17 @@ pub(super) async fn actions(
     Path(id): Path<Uuid>,
 ) -> Result<axum::Json<Actions>, Problem> {
     app.engine.permit(&who, "instance:read").await?;
-    let (actions, revision) = app.engine.actions(&who, InstanceId(id)).await?;
-    Ok(axum::Json(Actions { revision, actions }))
+    let explained = app.engine.actions(&who, InstanceId(id)).await?;
+    let omitted = Omissions {
+        texts: explained.omitted.texts,
+        states: explained.omitted.states,
+        actions: explained.untried,
+    };
+    Ok(axum::Json(Actions {
+        revision: explained.revision,
+        actions: explained.actions,
+        omitted,
+    }))
 }
 
 /// The diagram of the definition with the path that the instance took.

@@ -18,11 +18,9 @@ use crate::domain::command::Command;
 use crate::domain::ids::TaskId;
 use crate::domain::json::Json;
 use crate::domain::moment;
+use crate::domain::shown::COMMENT_BYTES_MAX;
 use crate::engine::Error;
 use crate::store::tasks::{TaskFilter, TaskSummary, View};
-
-/// The longest comment of a decision, in bytes.
-pub(super) const COMMENT_BYTES_MAX: usize = 16 * 1024;
 
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]

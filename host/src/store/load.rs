@@ -15,9 +15,6 @@ use crate::domain::audit::Head;
 use crate::domain::ids::{InstanceId, TenantId};
 use crate::domain::instance::Instance;
 
-/// The newest stays already left that flow logic is shown.
-pub const PAST_MAX: i32 = 100;
-
 /// Who asks, as the token says.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Principalship {
@@ -187,7 +184,6 @@ impl Store {
             &columns.subject as _,
             &columns.roles as _,
             &columns.key as _,
-            PAST_MAX,
             &columns.now as _,
             &columns.signal as _,
         )

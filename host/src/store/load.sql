@@ -1,5 +1,5 @@
 -- A row for each of several commands. $1 tenants, $2 instances, $3 subjects, $4 roles as the text of arrays, $5 idempotency
--- keys, $6 newest stays already left, $7 moments, $8 signals
+-- keys, $6 moments, $7 signals
 select
     q.number as "number!",
     array(
@@ -61,7 +61,6 @@ select
     coalesce((
         select json_agg(s order by s.ordinal) from state_instance s
         where s.tenant_id = q.tenant_id and s.instance_id = q.instance_id
-          and (s.left_at is null or s.ordinal >= i.stays - $6::int)
     ), '[]') as "stays!: Column<Vec<StayRow>>",
     coalesce((
         select json_agg(json_build_object(
@@ -83,7 +82,7 @@ select
         )) from attribute a
         where a.tenant_id = q.tenant_id and a.instance_id = q.instance_id
     ), '[]') as "attributes!: Column<Vec<AttributeRow>>"
-from unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::text[], $7::timestamptz[], $8::text[]) with ordinality
+from unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::text[]) with ordinality
     as q (tenant_id, instance_id, subject, roles, key, now, signal, number)
 left join instance i on i.tenant_id = q.tenant_id and i.id = q.instance_id
 left join idempotency_key k on k.tenant_id = q.tenant_id and k.principal = q.subject and k.key = q.key

@@ -22,6 +22,7 @@ use crate::domain::graph::Graph;
 use crate::domain::ids::Digest;
 use crate::domain::json::Json;
 use crate::domain::question::{Answer, Facts, Question};
+use crate::domain::shown::CONFIG_BYTES_MAX;
 
 const MESSAGE_CHARS_MAX: usize = 600;
 
@@ -177,6 +178,10 @@ impl Sandbox {
     }
 
     async fn describe(&self, ready: &Arc<Ready>, config: &Json) -> Result<Graph, AdmitError> {
+        if config.as_str().len() > CONFIG_BYTES_MAX {
+            let message = format!("the config is longer than {CONFIG_BYTES_MAX} bytes");
+            return Err(rejected("config_too_large", "", &message));
+        }
         let call = Arc::new(Call::Describe(config.to_string()));
         let first = self.0.caller.run(ready, &call).await;
         let first = first.said.map_err(refused)?;

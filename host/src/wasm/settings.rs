@@ -5,6 +5,8 @@
 
 use std::path::PathBuf;
 
+use crate::domain::shown::FACTS_BYTES_MAX;
+
 /// The most memory that any setting may grant one call.
 pub const MEMORY_BYTES_CEILING: usize = 256 << 20;
 /// The most fuel that any setting may grant one call.
@@ -107,7 +109,7 @@ impl Settings {
             queue_ms_max: 2_000,
             memory_bytes_max: 64 << 20,
             table_elements_max: 20_000,
-            input_bytes_max: 256 << 10,
+            input_bytes_max: FACTS_BYTES_MAX,
             output_bytes_max: 256 << 10,
             component_bytes_max: 24 << 20,
             concurrency: (4 * cores).min(CONCURRENCY_CEILING),
@@ -179,6 +181,12 @@ impl Settings {
         ];
         for (name, value, ceiling) in sizes {
             within(name, value as u64, ceiling as u64)?;
+        }
+        if self.input_bytes_max < FACTS_BYTES_MAX {
+            return Err(format!(
+                "input_bytes_max is {}, but an instance may grow until its logic is told {FACTS_BYTES_MAX} bytes",
+                self.input_bytes_max
+            ));
         }
         if self.artifact_dir.is_some() && self.artifact_key == [0; 32] {
             return Err("artifact_key must be a secret when artifact_dir is set".into());

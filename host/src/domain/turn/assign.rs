@@ -217,7 +217,7 @@ impl Turn<'_> {
             return refuse(format!("{state} excludes more than {EXCLUDED_MAX} people"));
         }
         for id in assignment.exclude.iter().chain(&assignment.fallback) {
-            fault::name(ASSIGN, "an excluded person or fallback group", id)?;
+            fault::principal(ASSIGN, "an excluded person or fallback group", id)?;
         }
         Ok(())
     }
@@ -239,10 +239,10 @@ impl Turn<'_> {
         }
         for candidate in &offer.candidates {
             let (Principal::User(id) | Principal::Group(id) | Principal::ManagerOf(id)) = candidate;
-            fault::name(ASSIGN, "a candidate", id)?;
+            fault::principal(ASSIGN, "a candidate", id)?;
         }
         if let Some(owner) = &offer.owner {
-            fault::name(ASSIGN, "an owner", owner)?;
+            fault::principal(ASSIGN, "an owner", owner)?;
             if exclude.contains(owner) || (!own_work && self.instance.requesters.contains(owner)) {
                 return refuse(format!(
                     "{state} is given to {}, who must not decide there",

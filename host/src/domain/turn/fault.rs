@@ -1,5 +1,6 @@
 //! Answers that the host does not accept, and the bounds on the text in them.
 
+use crate::domain::actor::is_reserved;
 use crate::domain::answer::{Reason, Verdict, Violation};
 use crate::domain::rejection::Rejection;
 
@@ -66,6 +67,16 @@ pub(super) fn name(function: &'static str, what: &str, name: &str) -> Result<(),
         return Err(Fault::new(function, format!("{what} is empty")));
     }
     text(function, what, name, NAME_BYTES_MAX)
+}
+
+/// The same for somebody whom work is given to or kept from: never a name that the host acts under itself.
+pub(super) fn principal(function: &'static str, what: &str, id: &str) -> Result<(), Fault> {
+    name(function, what, id)?;
+    if is_reserved(id) {
+        let message = format!("{what} is {}, a name of the host's own", id.escape_debug());
+        return Err(Fault::new(function, message));
+    }
+    Ok(())
 }
 
 pub(super) fn reason(function: &'static str, reason: Reason) -> Result<Reason, Fault> {

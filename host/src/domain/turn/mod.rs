@@ -42,6 +42,7 @@ use super::instance::{Instance, StateInstance};
 use super::json::Json;
 use super::lookup::Lookup;
 use super::question::{Answer, AssignCause, Facts, Occurrence, Question, Source};
+use super::shown;
 use super::version::Version;
 
 use assign::Looking;
@@ -99,6 +100,8 @@ pub struct Turn<'a> {
     router_steps: u32,
     /// What is judged now is a signal that was kept: nobody waits for an answer.
     is_early: bool,
+    /// It may add to what flow logic has to be shown.
+    adds: bool,
 }
 
 /// What the turn is about to ask.
@@ -171,6 +174,12 @@ impl<'a> Turn<'a> {
         command: &Command,
         ids: &'a mut (dyn FnMut() -> Uuid + Send),
     ) -> Result<Turn<'a>, TurnError> {
+        if matches!(
+            command,
+            Command::Start { .. } | Command::Decide { .. } | Command::Signal { .. }
+        ) {
+            shown::check_actor(context.actor)?;
+        }
         match instance {
             Some(instance) => Turn::resume(context, instance, command, ids),
             None => Turn::start(context, command, ids),
@@ -197,6 +206,7 @@ impl<'a> Turn<'a> {
             migration: None,
             router_steps: 0,
             is_early: false,
+            adds: adds(command),
         };
         operation::not_suspended(&turn.instance, command)?;
         match command {
@@ -254,6 +264,9 @@ impl<'a> Turn<'a> {
                 self.review(doubt);
             } else {
                 self.somebody_left()?;
+                if self.adds && self.instance.status.ended_at().is_none() {
+                    shown::check(&self.instance)?;
+                }
                 return Ok(None);
             }
         }
@@ -420,6 +433,21 @@ impl<'a> Turn<'a> {
         self.doubt_after(&event);
         self.events.push(event);
     }
+}
+
+/// Whether the command may add to what flow logic has to be shown. What gives work back, stops it or ends it does not,
+/// and is never refused for its size.
+fn adds(command: &Command) -> bool {
+    !matches!(
+        command,
+        Command::Release { .. }
+            | Command::Resolve { .. }
+            | Command::Reset { .. }
+            | Command::Cancel { .. }
+            | Command::Suspend { .. }
+            | Command::Resume { .. }
+            | Command::Recheck { .. }
+    )
 }
 
 #[cfg(test)]

@@ -14,10 +14,9 @@ use crate::domain::json::Json;
 use crate::domain::question::{Occurrence, Source};
 use crate::domain::rejection::Rejection;
 use crate::domain::search::is_decimal;
+use crate::domain::shown::{self, DATA_BYTES_MAX};
 
 const TRANSITION: &str = "transition";
-/// The largest data of an instance, in bytes of canonical JSON.
-const DATA_BYTES_MAX: usize = 64 * 1024;
 /// The largest data of an event that a plan publishes.
 const PUBLISHED_BYTES_MAX: usize = 64 * 1024;
 const PUBLISHED_MAX: usize = 32;
@@ -32,19 +31,35 @@ impl Turn<'_> {
         plan: Result<Plan, Reason>,
     ) -> Result<(), TurnError> {
         let is_early = std::mem::take(&mut self.is_early);
+        let by_itself = matches!(occurrence.source, Source::Deadline | Source::Child { .. });
+        // Somebody waits for the answer.
+        let is_asked = !by_itself && !is_early;
         let plan = match plan {
             Ok(plan) => plan,
             Err(reason) => {
                 let reason = fault::reason(TRANSITION, reason)?;
-                let nobody_asked =
-                    matches!(occurrence.source, Source::Deadline | Source::Child { .. });
-                if nobody_asked || is_early {
-                    self.refuse(moving.state, occurrence.trigger.clone(), reason);
-                    return Ok(());
+                if is_asked {
+                    return Err(Rejection::Refused(reason).into());
                 }
-                return Err(Rejection::Refused(reason).into());
+                self.refuse(moving.state, occurrence.trigger.clone(), reason);
+                return Ok(());
             }
         };
+        // What follows by itself on a state that was let in is let in too.
+        let entered = plan.enter.as_ref().map_or(0, Vec::len);
+        if !matches!(occurrence.source, Source::Entry)
+            && let Err(full) = shown::check_stays(&self.instance, entered)
+        {
+            if is_asked {
+                return Err(full.into());
+            }
+            let reason = Reason {
+                code: full.code().to_owned(),
+                message: full.to_string(),
+            };
+            self.refuse(moving.state, occurrence.trigger.clone(), reason);
+            return Ok(());
+        }
         let cancel = self.check_cancel(&moving, &plan)?;
         self.check_enter(occurrence, &moving, &plan, &cancel)?;
         let effects = self.check_effects(&plan)?;
@@ -265,6 +280,9 @@ impl Turn<'_> {
         let patch = Json::parse(patch)
             .map_err(|error| Fault::new(TRANSITION, format!("the data patch has {error}")))?;
         let data = self.instance.data.merged(&patch);
+        if !data.is_object() {
+            return Err(Fault::new(TRANSITION, "the data becomes no JSON object"));
+        }
         if data.as_str().len() > DATA_BYTES_MAX {
             return Err(Fault::new(
                 TRANSITION,

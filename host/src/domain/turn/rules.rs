@@ -13,6 +13,7 @@ use crate::domain::json::Json;
 use crate::domain::question::{Occurrence, Source};
 use crate::domain::rejection::{Rejection, Winner};
 use crate::domain::schema::Schema;
+use crate::domain::shown;
 
 pub(super) fn may_start(context: Context<'_>, data: &Json) -> Result<(), Rejection> {
     let initiators = &context.version.graph.initiators;
@@ -60,6 +61,8 @@ pub(super) fn may_decide(
     };
     deciding.on_behalf_of = place.acting_for(task, "decide")?;
     may_trigger(context, stay, &deciding.outcome)?;
+    let comment = deciding.comment.as_deref();
+    shown::check_decision(instance, comment, deciding.input.as_str())?;
     if let Some(form) = &task.form {
         let schema = Schema::compile(form).expect("forms are compiled when they are offered");
         satisfies(&schema, "/input", &deciding.input)?;

@@ -86,6 +86,7 @@ impl<'a> Turn<'a> {
             migration: None,
             router_steps: 0,
             is_early: false,
+            adds: true,
         })
     }
 }

@@ -10,6 +10,7 @@ mod escalations;
 mod forks;
 mod hands;
 mod ladder;
+mod limits;
 mod migration;
 mod model;
 mod operation;

@@ -17,12 +17,11 @@ use crate::domain::instance::{ChildInstance, Entity, StateInstance};
 use crate::domain::json::Json;
 use crate::domain::lookup::{Findings, Lookup};
 use crate::domain::question::Source;
+use crate::domain::shown::DATA_BYTES_MAX;
 
 const WAIT: &str = "wait";
 /// How many instances one stay may start.
 const CHILDREN_MAX: usize = 20;
-/// The largest data that a child starts with, in bytes of canonical JSON.
-const DATA_BYTES_MAX: usize = 64 * 1024;
 /// The longest type or id of an entity, as for starts from outside.
 const ENTITY_CHARS_MAX: usize = 200;
 
@@ -192,6 +191,9 @@ fn data_of(text: &str) -> Result<Json, Fault> {
     if data.as_str().len() > DATA_BYTES_MAX {
         let message = format!("the data of a child is longer than {DATA_BYTES_MAX} bytes");
         return Err(Fault::new(WAIT, message));
+    }
+    if !data.is_object() {
+        return Err(Fault::new(WAIT, "the data of a child is no JSON object"));
     }
     Ok(data)
 }

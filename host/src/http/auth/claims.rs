@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use super::error::AuthError;
 use super::settings::AuthSettings;
+use crate::domain::actor::is_reserved;
 
 pub const SUBJECT_CHARS_MAX: usize = 200;
 pub const TENANT_CHARS_MAX: usize = 64;
@@ -58,7 +59,7 @@ impl Claims {
             (
                 "sub",
                 // The host acts under such names itself.
-                is_name(&self.subject, SUBJECT_CHARS_MAX) && !self.subject.starts_with("wrkflw:"),
+                is_name(&self.subject, SUBJECT_CHARS_MAX) && !is_reserved(&self.subject),
             ),
             (
                 &settings.tenant_claim,

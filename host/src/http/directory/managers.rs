@@ -4,11 +4,11 @@ use axum::extract::State;
 use serde::Deserialize;
 use utoipa::ToSchema;
 
-use super::{Told, find_person, run_of, settle};
+use super::{Told, check_person, find_person, run_of, settle};
 use crate::domain::standing::directory::Change;
 use crate::engine::Identity;
 use crate::http::App;
-use crate::http::extract::{Body, Caller, DryRun, Path, Query, check_name};
+use crate::http::extract::{Body, Caller, DryRun, Path, Query};
 use crate::http::problem::Problem;
 use crate::store::directory::people::Person;
 
@@ -53,7 +53,7 @@ async fn change(
 ) -> Result<axum::Json<Told<Person>>, Problem> {
     app.engine.permit(who, "directory:write").await?;
     if let Some(manager) = &manager {
-        check_name("/manager", manager)?;
+        check_person("/manager", manager)?;
     }
     let note = app.engine.note(&who.subject);
     let put = app

@@ -11,6 +11,7 @@ use utoipa::ToSchema;
 use super::App;
 use super::extract::{Body, Caller, DryRun, Path, Query, check_name};
 use super::problem::Problem;
+use crate::domain::actor::is_reserved;
 use crate::domain::standing::directory::Change;
 use crate::engine::{Error, Identity, Preview};
 use crate::store::directory::people::{Group, Person};
@@ -42,6 +43,17 @@ pub(super) async fn person(
     read_person(&app, &who, &id).await
 }
 
+/// An id of a person: none that the host acts under.
+fn check_person(pointer: &str, id: &str) -> Result<(), Problem> {
+    check_name(pointer, id)?;
+    if !is_reserved(id) {
+        return Ok(());
+    }
+    let detail = "names that begin with wrkflw: are the host's own";
+    let problem = Problem::new("invalid_request", format!("{pointer}: {detail}"));
+    Err(problem.at(pointer, "malformed", detail.to_owned()))
+}
+
 async fn read_person(app: &App, who: &Identity, id: &str) -> Result<axum::Json<Person>, Problem> {
     find_person(app, who, id).await.map(axum::Json)
 }
@@ -61,7 +73,7 @@ pub(super) async fn put_person(
     Body { value, .. }: Body<NameBody>,
 ) -> Result<axum::Json<Person>, Problem> {
     app.engine.permit(&who, "directory:write").await?;
-    check_name("/id", &id)?;
+    check_person("/id", &id)?;
     check_name("/name", &value.name)?;
     app.engine
         .store()

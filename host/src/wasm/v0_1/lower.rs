@@ -9,43 +9,43 @@ use crate::domain::instance::{
     ChildInstance, Decision, Instance, PastState, StateInstance, Task, TaskStatus,
 };
 use crate::domain::question::{AssignCause, Facts, Occurrence, Source};
-
-/// The newest states left that a guest is told of.
-const PAST_MAX: usize = 100;
-/// What people wrote in them, in bytes: older states are left out beyond it, so that a long history
-/// never grows too large to be asked about.
-const PAST_BYTES_MAX: usize = 64 << 10;
+use crate::domain::shown::{Decider, Omitted, Shown, deciders};
 
 /// The snapshot of these facts.
 pub(in crate::wasm) fn snapshot(facts: &Facts<'_>) -> types::Snapshot {
     let instance = facts.instance;
+    let shown = Shown::of(instance);
+    let past = shown.past.iter().map(|past| past_state(past, &shown));
     types::Snapshot {
         now: timestamp(facts.now),
         config: facts.config.to_string(),
         instance: envelope(facts.tenant, instance),
         active: instance.active.iter().map(state_instance).collect(),
         waiting: instance.waiting.iter().map(state_instance).collect(),
-        past: told(&instance.past).iter().map(past_state).collect(),
+        past: past.collect(),
+        deciders: deciders(instance).map(decider).collect(),
+        omitted: omitted(shown.omitted),
     }
 }
 
-/// The newest states that fit.
-fn told(past: &[PastState]) -> &[PastState] {
-    let written = |past: &PastState| -> usize {
-        let decisions = past.state.tasks.iter().filter_map(Task::decision);
-        decisions
-            .map(|decision| {
-                decision.input.as_str().len() + decision.comment.as_ref().map_or(0, String::len)
-            })
-            .sum()
-    };
-    let mut bytes = 0;
-    let fits = |past: &&PastState| {
-        bytes += written(past);
-        bytes <= PAST_BYTES_MAX
-    };
-    let count = past.iter().rev().take(PAST_MAX).take_while(fits).count();
-    &past[past.len() - count..]
+fn decider(decider: Decider<'_>) -> types::Decider {
+    let Decider { stay, decision } = decider;
+    types::Decider {
+        state: stay.name.clone(),
+        state_instance: stay.id.to_string(),
+        outcome: decision.outcome.clone(),
+        actor: decision.actor.clone(),
+        on_behalf_of: decision.on_behalf_of.clone(),
+        decided_at: timestamp(decision.decided_at),
+    }
+}
+
+fn omitted(omitted: Omitted) -> types::Omitted {
+    let count = |count| u32::try_from(count).unwrap_or(u32::MAX);
+    types::Omitted {
+        texts: count(omitted.texts),
+        states: count(omitted.states),
+    }
 }
 
 /// The event of this occurrence.
@@ -133,8 +133,16 @@ pub(in crate::wasm) fn cause(cause: &AssignCause) -> types::AssignCause {
     }
 }
 
-fn past_state(past: &PastState) -> types::PastState {
+/// Whom its work was offered to is over; what is said at length may be left out.
+fn past_state(past: &PastState, shown: &Shown<'_>) -> types::PastState {
     let state = &past.state;
+    let tasks = state.tasks.iter().map(|known| types::Task {
+        candidates: Vec::new(),
+        decision: known
+            .decision()
+            .map(|made| decision(made, shown.tells(known.id))),
+        ..untold(known)
+    });
     types::PastState {
         id: state.id.to_string(),
         name: state.name.clone(),
@@ -143,11 +151,20 @@ fn past_state(past: &PastState) -> types::PastState {
         left_by: past.left_by.clone(),
         actor: past.actor.clone(),
         predecessors: state.predecessors.iter().map(ToString::to_string).collect(),
-        tasks: state.tasks.iter().map(task).collect(),
+        tasks: tasks.collect(),
     }
 }
 
 fn task(task: &Task) -> types::Task {
+    types::Task {
+        candidates: task.candidates.iter().map(principal).collect(),
+        decision: task.decision().map(|made| decision(made, true)),
+        ..untold(task)
+    }
+}
+
+/// Without candidates and decision.
+fn untold(task: &Task) -> types::Task {
     let (status, claimed_at) = match &task.status {
         TaskStatus::Pending => (types::TaskStatus::Pending, None),
         TaskStatus::Claimed { claimed_at, .. } => (types::TaskStatus::Claimed, Some(*claimed_at)),
@@ -160,12 +177,12 @@ fn task(task: &Task) -> types::Task {
         id: task.id.to_string(),
         label: task.label.clone(),
         status,
-        candidates: task.candidates.iter().map(principal).collect(),
+        candidates: Vec::new(),
         owner: task.owner().map(str::to_owned),
         created_at: timestamp(task.created_at),
         claimed_at: claimed_at.map(timestamp),
         due_at: task.due_at.map(timestamp),
-        decision: task.decision().map(decision),
+        decision: None,
     }
 }
 
@@ -177,13 +194,18 @@ fn principal(principal: &Principal) -> types::Principal {
     }
 }
 
-fn decision(decision: &Decision) -> types::Decision {
+fn decision(decision: &Decision, is_told: bool) -> types::Decision {
     types::Decision {
         outcome: decision.outcome.clone(),
         actor: decision.actor.clone(),
         on_behalf_of: decision.on_behalf_of.clone(),
-        comment: decision.comment.clone(),
-        input: decision.input.to_string(),
+        comment: decision.comment.clone().filter(|_| is_told),
+        input: if is_told {
+            decision.input.to_string()
+        } else {
+            "{}".to_owned()
+        },
+        omitted: !is_told,
         decided_at: timestamp(decision.decided_at),
     }
 }
@@ -221,74 +243,4 @@ fn actor(actor: &Actor) -> types::Actor {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::ids::{StateId, TaskId};
-    use crate::domain::json::Json;
-
-    /// A stay whose decision has a comment of this length.
-    fn left(comment: usize) -> PastState {
-        let at = Timestamp::UNIX_EPOCH;
-        let decision = Decision {
-            outcome: "GO".into(),
-            actor: "ann".into(),
-            on_behalf_of: None,
-            comment: Some("x".repeat(comment)),
-            input: Json::empty(),
-            decided_at: at,
-        };
-        let task = Task {
-            id: TaskId(uuid::Uuid::nil()),
-            label: String::new(),
-            candidates: vec![],
-            form: None,
-            created_at: at,
-            due_at: None,
-            deadlines: vec![],
-            status: TaskStatus::Completed {
-                owner: "ann".into(),
-                claimed_at: at,
-                decision,
-            },
-        };
-        let state = StateInstance {
-            id: StateId(uuid::Uuid::nil()),
-            name: "Work".into(),
-            entered_at: at,
-            due_at: None,
-            predecessors: vec![],
-            entered_by: None,
-            caller: None,
-            needed: 1,
-            exclude: vec![],
-            fallback: None,
-            priority: 0,
-            tasks: vec![task],
-            forks: vec![],
-            choices: 0,
-            deadlines: vec![],
-            correlation: None,
-            keep_early: false,
-            children: vec![],
-            unassignable_since: None,
-        };
-        PastState {
-            state,
-            left_at: at,
-            left_by: "GO".into(),
-            actor: None,
-        }
-    }
-
-    #[test]
-    fn a_long_history_is_told_from_its_newest_end() {
-        let count = |comment: usize| told(&vec![left(comment); 150]).len();
-        assert_eq!(count(10), 100);
-        assert_eq!(
-            count(16 << 10),
-            3,
-            "a comment of 16 KiB, and its input of two bytes"
-        );
-        assert_eq!(count(65 << 10), 0);
-    }
-}
+mod tests;

@@ -240,6 +240,11 @@ fn children_that_could_not_be_are_the_flows_fault() {
             with(&|child| child.data.clone_from(&large)),
             "longer than 65536 bytes",
         ),
+        (
+            "Wait",
+            with(&|child| child.data = "[]".into()),
+            "the data of a child is no JSON object",
+        ),
         ("Wait", ends("PAID"), "declared for no child"),
         ("Wait", ends("NO"), "declared for no child"),
     ]);
