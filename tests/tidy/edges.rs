@@ -71,10 +71,13 @@ const CONFINED: [(&str, &str); 4] = [
 ];
 
 /// Crates that the domain may name: pure ones.
-const OF_THE_DOMAIN: [&str; 9] = [
+const OF_THE_DOMAIN: [&str; 12] = [
     "base64",
     "jiff",
     "jsonschema",
+    "jsonschema_regex",
+    "regex_automata",
+    "regex_syntax",
     "serde",
     "serde_json",
     "sha2",

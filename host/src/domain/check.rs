@@ -143,7 +143,7 @@ fn data_schema(graph: &Graph, problems: &mut Vec<Problem>) {
     let Some(schema) = &graph.data_schema else {
         return;
     };
-    if let Err(error) = Schema::compile(schema) {
+    if let Err(error) = Schema::admit(schema) {
         problems.push(Problem::new(
             "schema_invalid",
             format!("/dataSchema{}", error.pointer),

@@ -1,13 +1,18 @@
 //! JSON Schema 2020-12 for an instance's data and a task's form.
 //!
 //! Schemas come from components, so they are not trusted: nothing is fetched, patterns run in linear
-//! time, and a schema whose references would multiply its work is refused before it is compiled.
+//! time, and a schema whose references would multiply its work is refused before it is compiled. What the
+//! worst document costs is known beforehand ([`cost`]): too much is refused where the schema is published or offered.
 //! A violation names the field by its JSON Pointer, never the value: data may be confidential.
 
 mod bounds;
+mod cost;
+mod kept;
+mod pattern;
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
@@ -15,19 +20,47 @@ use serde_json::Value;
 
 use super::answer::Violation;
 use super::json::Json;
+use cost::Cost;
 
-pub use bounds::{NESTING_MAX, PATTERNS_MAX, SCHEMA_BYTES_MAX, SUBSCHEMAS_MAX};
+pub use bounds::{ENUM_VALUES_MAX, NESTING_MAX, SCHEMA_BYTES_MAX, SUBSCHEMAS_MAX};
+pub use kept::Kept;
+pub use pattern::{PATTERN_BYTES_MAX, PATTERN_TEXT_MAX, PATTERNS_BYTES_MAX, PATTERNS_MAX};
 
 /// Violations reported at once.
 pub const VIOLATIONS_MAX: usize = 50;
 /// Characters of a violation's message.
 pub const MESSAGE_CHARS_MAX: usize = 300;
-/// Bytes that one compiled pattern may take, and again the cache it matches with.
-pub const PATTERN_BYTES_MAX: usize = 256 * 1024;
+/// Bytes of the largest document that is held against a schema.
+pub const DOCUMENT_BYTES_MAX: usize = 64 * 1024;
+/// How long it may take to tell whether a document satisfies a schema.
+pub const JUDGING_MAX: Duration = Duration::from_millis(100);
+/// How long it may take to list what a document violates. When that could take longer, it is told in one sentence.
+pub const LISTING_MAX: Duration = Duration::from_millis(20);
+
+/// Work that takes no longer is done where it comes up.
+pub const QUICK_MAX: Duration = Duration::from_millis(1);
+/// How long it may take to compile a schema.
+pub const MAKING_MAX: Duration = Duration::from_millis(50);
+/// A schema of so many bytes without patterns is compiled in no time.
+const PLAIN_BYTES_MAX: usize = 2 * 1024;
+
+/// How long it takes at the most to compile this.
+pub fn making(document: &str) -> Duration {
+    if document.len() <= PLAIN_BYTES_MAX && !document.contains("pattern") {
+        Duration::ZERO
+    } else {
+        MAKING_MAX
+    }
+}
 
 /// A compiled schema. Cheap to clone.
 #[derive(Clone)]
-pub struct Schema(Arc<Validator>);
+pub struct Schema {
+    validator: Arc<Validator>,
+    cost: Cost,
+    /// It was held against the bounds for new ones.
+    admitted: bool,
+}
 
 /// Why a document is no schema that the host will use.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -39,9 +72,33 @@ pub struct SchemaError {
 }
 
 impl Schema {
-    /// Checks and compiles `document`.
+    /// Compiles what was taken before, under the bounds of its time.
     pub fn compile(document: &Json) -> Result<Schema, SchemaError> {
-        bounds::check(document)?;
+        let cost = bounds::check(document, false)?;
+        Schema::built(document, cost, false)
+    }
+
+    /// Checks and compiles what is to be published or offered. Refuses also what could take longer than
+    /// [`JUDGING_MAX`], and says what it would take.
+    pub fn admit(document: &Json) -> Result<Schema, SchemaError> {
+        let cost = bounds::check(document, true)?;
+        let worst = cost.judging(DOCUMENT_BYTES_MAX);
+        if worst > JUDGING_MAX {
+            return Err(SchemaError {
+                pointer: String::new(),
+                detail: format!(
+                    "checking the worst document of {DOCUMENT_BYTES_MAX} bytes could take {}, and at most {} \
+                     ms are allowed; use plainer patterns, shorter enumerations, and fewer alternatives for \
+                     what may come often",
+                    shown(worst),
+                    JUDGING_MAX.as_millis()
+                ),
+            });
+        }
+        Schema::built(document, cost, true)
+    }
+
+    fn built(document: &Json, cost: Cost, admitted: bool) -> Result<Schema, SchemaError> {
         let mut value = document.value();
         if let Value::Object(members) = &mut value {
             // All references are local, so an id would only shift what they are read against.
@@ -49,31 +106,103 @@ impl Schema {
         }
         let patterns = PatternOptions::regex()
             .size_limit(PATTERN_BYTES_MAX)
-            .dfa_size_limit(PATTERN_BYTES_MAX);
+            .dfa_size_limit(pattern::TABLE_BYTES_MAX);
         jsonschema::options()
             .with_draft(Draft::Draft202012)
             .with_pattern_options(patterns)
             .should_validate_formats(true)
             .offline()
             .build(&value)
-            .map(|validator| Schema(Arc::new(validator)))
+            .map(|validator| Schema {
+                validator: Arc::new(validator),
+                cost,
+                admitted,
+            })
             .map_err(|error| SchemaError {
                 pointer: error.instance_path().as_str().to_owned(),
                 detail: shortened(&error.to_string()),
             })
     }
 
-    /// What in `data` is against the schema, in the schema's order; at most [`VIOLATIONS_MAX`].
-    pub fn violations(&self, data: &Json) -> Vec<Violation> {
-        let value = data.value();
-        if self.0.is_valid(&value) {
-            return Vec::new();
+    /// Whether it came through [`Schema::admit`].
+    pub fn is_admitted(&self) -> bool {
+        self.admitted
+    }
+
+    /// How long it takes at the most to tell whether a document of so many bytes satisfies the schema.
+    pub fn judging(&self, bytes: usize) -> Duration {
+        let judging = self.cost.judging(bytes);
+        if judging > JUDGING_MAX {
+            // It is not begun.
+            return Duration::ZERO;
         }
-        self.0
-            .iter_errors(&value)
-            .flat_map(|error| violations_of(&error))
-            .take(VIOLATIONS_MAX)
-            .collect()
+        judging
+    }
+
+    /// How long [`Schema::violations`] takes at the most. Where only a list of what is wrong would take long, this looks
+    /// whether something is.
+    pub fn effort(&self, data: &Json) -> Duration {
+        let bytes = data.as_str().len();
+        let (judging, listing) = (self.judging(bytes), self.cost.listing(bytes));
+        if listing > LISTING_MAX {
+            return judging;
+        }
+        let is_quick = judging <= QUICK_MAX && judging > Duration::ZERO;
+        if is_quick && listing > QUICK_MAX && self.validator.is_valid(&data.value()) {
+            return judging;
+        }
+        judging + listing
+    }
+
+    /// What in `data` is against the schema, in the schema's order; at most [`VIOLATIONS_MAX`]. What would take too long
+    /// is not begun, and is a violation itself.
+    pub fn violations(&self, data: &Json) -> Vec<Violation> {
+        self.told(data, |value| {
+            let errors = self.validator.iter_errors(value);
+            errors
+                .flat_map(|error| violations_of(&error))
+                .take(VIOLATIONS_MAX)
+                .collect()
+        })
+    }
+
+    /// The first of them, for those who tell no others: the rest is not looked for.
+    pub fn first_violation(&self, data: &Json) -> Option<Violation> {
+        let first = |value: &Value| {
+            let error = self.validator.validate(value).err();
+            error.iter().flat_map(violations_of).take(1).collect()
+        };
+        self.told(data, first).into_iter().next()
+    }
+
+    /// Nothing for a document that satisfies the schema; else what `tell` says.
+    fn told(&self, data: &Json, tell: impl FnOnce(&Value) -> Vec<Violation>) -> Vec<Violation> {
+        let bytes = data.as_str().len();
+        if self.cost.judging(bytes) > JUDGING_MAX {
+            let message = format!(
+                "with {bytes} bytes this takes too long to check against its schema; shorten it"
+            );
+            return vec![violation(String::new(), "too_costly", &message)];
+        }
+        let value = data.value();
+        if self.validator.is_valid(&value) {
+            Vec::new()
+        } else if self.cost.listing(bytes) > LISTING_MAX {
+            let message = "this does not satisfy its schema, and is too long to tell in what";
+            vec![violation(String::new(), "schema", message)]
+        } else {
+            tell(&value)
+        }
+    }
+}
+
+/// A time as people say it.
+fn shown(time: Duration) -> String {
+    const LONG: Duration = Duration::from_secs(60);
+    if time > LONG {
+        "more than a minute".to_owned()
+    } else {
+        format!("{} ms", time.as_millis())
     }
 }
 

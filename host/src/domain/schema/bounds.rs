@@ -3,13 +3,15 @@
 //! Two lines of schema can cost more than a machine has: definitions that refer to each other twice
 //! double the work at each step, and one that leads back to itself may never end. So references stay
 //! within the document, lead to no place that contains them, and the schema with every reference
-//! written out has a bounded size. Validation then takes time in proportion to schema times data.
+//! written out has a bounded size. What validation then takes is told by [`super::cost`].
 
 use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
 use super::SchemaError;
+use super::cost::{Cost, OfPatterns, Part, Price};
+use super::pattern::{PATTERNS_MAX, Patterns};
 use crate::domain::json::Json;
 
 /// Bytes of a schema's text.
@@ -18,39 +20,45 @@ pub const SCHEMA_BYTES_MAX: usize = 64 * 1024;
 pub const SUBSCHEMAS_MAX: u64 = 5_000;
 /// Subschemas within each other, with every reference written out.
 pub const NESTING_MAX: usize = 100;
-/// Regular expressions in one schema.
-pub const PATTERNS_MAX: usize = 100;
+/// Values of one `enum`: comparing them with each other takes the square of their number.
+pub const ENUM_VALUES_MAX: usize = 2_000;
 
 const DIALECT: &str = "https://json-schema.org/draft/2020-12/schema";
 /// Keywords whose value is a schema.
-const ONE: [&str; 12] = [
-    "additionalProperties",
-    "contains",
-    "contentSchema",
-    "else",
-    "if",
-    "items",
-    "not",
-    "propertyNames",
-    "then",
-    "unevaluatedItems",
-    "unevaluatedProperties",
-    "additionalItems",
+const ONE: [(&str, Part); 12] = [
+    ("additionalItems", Part::Items),
+    ("additionalProperties", Part::Members),
+    ("contains", Part::Sought),
+    ("contentSchema", Part::Definition),
+    ("else", Part::Same),
+    ("if", Part::Condition),
+    ("items", Part::Items),
+    ("not", Part::Condition),
+    ("propertyNames", Part::Members),
+    ("then", Part::Same),
+    ("unevaluatedItems", Part::Sought),
+    ("unevaluatedProperties", Part::RestOfMembers),
 ];
 /// Keywords whose value is a list of schemas.
-const MANY: [&str; 4] = ["allOf", "anyOf", "oneOf", "prefixItems"];
+const MANY: [(&str, Part); 4] = [
+    ("allOf", Part::Same),
+    ("anyOf", Part::Branch),
+    ("oneOf", Part::Branch),
+    ("prefixItems", Part::One(1)),
+];
 /// Keywords whose value's members are schemas.
-const NAMED: [&str; 6] = [
-    "$defs",
-    "definitions",
-    "dependencies",
-    "dependentSchemas",
-    "patternProperties",
-    "properties",
+const NAMED: [(&str, Part); 6] = [
+    ("$defs", Part::Definition),
+    ("definitions", Part::Definition),
+    ("dependencies", Part::Same),
+    ("dependentSchemas", Part::Same),
+    ("patternProperties", Part::Members),
+    ("properties", Part::One(4)),
 ];
 
-/// Refuses a document that is no schema of the dialect, or costs too much.
-pub(super) fn check(document: &Json) -> Result<(), SchemaError> {
+/// Refuses a document that is no schema of the dialect, or too large; else what it costs to hold documents against it.
+/// One that is `new` keeps also the bounds that came after others had been taken.
+pub(super) fn check(document: &Json, new: bool) -> Result<Cost, SchemaError> {
     let bytes = document.as_str().len();
     if bytes > SCHEMA_BYTES_MAX {
         return Err(error(
@@ -63,9 +71,10 @@ pub(super) fn check(document: &Json) -> Result<(), SchemaError> {
         root: &root,
         sizes: BTreeMap::new(),
         depth: 0,
-        patterns: 0,
+        patterns: Patterns::default(),
+        new,
     };
-    walk.size(String::new(), &root).map(drop)
+    Ok(walk.size(String::new(), &root)?.cost)
 }
 
 /// What a schema comes to when its references are written out.
@@ -73,12 +82,14 @@ pub(super) fn check(document: &Json) -> Result<(), SchemaError> {
 struct Size {
     subschemas: u64,
     nesting: usize,
+    cost: Cost,
 }
 
 impl Size {
     const LEAF: Size = Size {
         subschemas: 1,
         nesting: 1,
+        cost: Cost::PLAIN,
     };
 
     fn hold(&mut self, below: Size) {
@@ -93,7 +104,8 @@ struct Walk<'a> {
     sizes: BTreeMap<String, Option<Size>>,
     /// Places being walked.
     depth: usize,
-    patterns: usize,
+    patterns: Patterns,
+    new: bool,
 }
 
 impl<'a> Walk<'a> {
@@ -127,18 +139,24 @@ impl<'a> Walk<'a> {
         members: &'a Map<String, Value>,
     ) -> Result<Size, SchemaError> {
         self.keywords(pointer, members)?;
+        let patterns = self.patterns(pointer, members)?;
         let mut parts = subschemas(pointer, members);
         if let Some(reference) = members.get("$ref") {
-            parts.push(self.referred(pointer, reference)?);
+            let (target, schema) = self.referred(pointer, reference)?;
+            parts.push((Part::Reference, target, schema));
         }
         let mut size = Size::LEAF;
-        for (below, subschema) in parts {
+        let mut costs = Vec::with_capacity(parts.len());
+        for (part, below, subschema) in parts {
             // The way down is bounded before it is taken: it is this thread's stack.
             if self.depth > NESTING_MAX {
                 return Err(too_deep(pointer));
             }
-            size.hold(self.size(below, subschema)?);
+            let below = self.size(below, subschema)?;
+            size.hold(below);
+            costs.push((part, below.cost));
         }
+        size.cost = Cost::of(members, patterns, &costs);
         if size.nesting > NESTING_MAX {
             return Err(too_deep(pointer));
         }
@@ -176,15 +194,54 @@ impl<'a> Walk<'a> {
                 ));
             }
         }
-        let named = members.get("patternProperties").and_then(Value::as_object);
-        self.patterns += usize::from(members.contains_key("pattern")) + named.map_or(0, Map::len);
-        if self.patterns > PATTERNS_MAX {
+        let values = members.get("enum").and_then(Value::as_array);
+        if self.new && values.is_some_and(|values| values.len() > ENUM_VALUES_MAX) {
+            return Err(error(
+                &format!("{pointer}/enum"),
+                format!("at most {ENUM_VALUES_MAX} values; keep longer lists outside the schema"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Prices the patterns of one schema object.
+    fn patterns(
+        &mut self,
+        pointer: &str,
+        members: &Map<String, Value>,
+    ) -> Result<OfPatterns, SchemaError> {
+        let text = members.get("pattern").and_then(Value::as_str);
+        let names = members.get("patternProperties").and_then(Value::as_object);
+        let names = || names.into_iter().flat_map(Map::keys);
+        let count = usize::from(text.is_some()) + names().count();
+        if self.patterns.are_too_many(count) {
             return Err(error(
                 pointer,
                 format!("the schema has more than {PATTERNS_MAX} patterns; use fewer"),
             ));
         }
-        Ok(())
+        let mut prices = OfPatterns::default();
+        if let Some(text) = text {
+            prices.text = self.pattern(&format!("{pointer}/pattern"), text)?;
+        }
+        for name in names() {
+            let place = super::member(&format!("{pointer}/patternProperties"), name);
+            prices.names = prices.names.and(self.pattern(&place, name)?);
+        }
+        Ok(prices)
+    }
+
+    fn pattern(&mut self, place: &str, pattern: &str) -> Result<Price, SchemaError> {
+        let price = match self.patterns.take(pattern) {
+            Ok(price) => price,
+            Err(detail) if self.new => return Err(error(place, detail)),
+            // What was taken before is not refused for how this reads it.
+            Err(_) => Price::UNKNOWN,
+        };
+        match self.patterns.excess() {
+            Some(detail) if self.new => Err(error(place, detail)),
+            _ => Ok(price),
+        }
     }
 
     fn referred(
@@ -214,19 +271,31 @@ impl<'a> Walk<'a> {
     }
 }
 
-fn subschemas<'a>(pointer: &str, members: &'a Map<String, Value>) -> Vec<(String, &'a Value)> {
+fn subschemas<'a>(
+    pointer: &str,
+    members: &'a Map<String, Value>,
+) -> Vec<(Part, String, &'a Value)> {
     let mut found = Vec::new();
     for (keyword, value) in members {
-        let keyword = keyword.as_str();
-        if ONE.contains(&keyword) {
-            found.push((format!("{pointer}/{keyword}"), value));
-        } else if MANY.contains(&keyword) {
+        let part = |of: &[(&str, Part)]| {
+            let known = of.iter().find(|(known, _)| known == keyword);
+            known.map(|(_, part)| *part)
+        };
+        if let Some(part) = part(&ONE) {
+            found.push((part, format!("{pointer}/{keyword}"), value));
+        } else if let Some(part) = part(&MANY) {
             for (index, item) in value.as_array().into_iter().flatten().enumerate() {
-                found.push((format!("{pointer}/{keyword}/{index}"), item));
+                found.push((part, format!("{pointer}/{keyword}/{index}"), item));
             }
-        } else if NAMED.contains(&keyword) {
+        } else if let Some(part) = part(&NAMED) {
             for (name, item) in value.as_object().into_iter().flatten() {
-                found.push((super::member(&format!("{pointer}/{keyword}"), name), item));
+                let place = super::member(&format!("{pointer}/{keyword}"), name);
+                let part = match part {
+                    // A name comes with quotes, a colon and a comma.
+                    Part::One(around) => Part::One(around + name.len() as u64),
+                    part => part,
+                };
+                found.push((part, place, item));
             }
         }
     }
