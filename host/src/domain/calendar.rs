@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::civil::{Date, Weekday};
 use jiff::tz::{Offset, TimeZone};
-use jiff::{SignedDuration, Timestamp};
+use jiff::{SignedDuration, Span, Timestamp};
 use serde::{Serialize, Serializer};
 
 use super::answer::Violation;
@@ -91,6 +91,18 @@ impl Week {
             Weekday::Sunday => &self.sunday,
         }
     }
+
+    /// The working time of a week.
+    fn length(&self) -> SignedDuration {
+        let days = Weekday::Monday.cycle_forward().take(7);
+        days.map(|day| length(self.day(day))).sum()
+    }
+}
+
+/// The working time of a day, which has as many hours as any: between two transitions there is no other.
+fn length(day: &[Hours]) -> SignedDuration {
+    let minutes = day.iter().map(|hours| i64::from(hours.to.0 - hours.from.0));
+    SignedDuration::from_mins(minutes.sum())
 }
 
 impl Calendar {
@@ -140,9 +152,21 @@ impl Calendar {
         offset: Offset,
         mut left: SignedDuration,
     ) -> Passed {
-        let mut date = offset.to_datetime(begin).date();
+        let first = offset.to_datetime(begin).date();
         let last = offset.to_datetime(until).date();
+        let mut date = first;
         loop {
+            if first < date && date < last {
+                let (days, worked) = self.whole_days(date, last, left);
+                if worked < left {
+                    left -= worked;
+                    match date.checked_add(Span::new().days(days)) {
+                        Ok(next) => date = next,
+                        Err(_) => return Passed::Left(left),
+                    }
+                    continue;
+                }
+            }
             for hours in self.hours_of(date) {
                 let (Some(from), Some(to)) = (
                     moment(date, hours.from, offset),
@@ -161,6 +185,26 @@ impl Calendar {
                 Ok(next) if next <= last => date = next,
                 _ => return Passed::Left(left),
             }
+        }
+    }
+
+    /// How many days from this one on pass whole, all before `last`, and what is worked on them: as many weeks like any
+    /// other as leave something of `left`, else this day. So twenty years take no longer than the days that differ.
+    fn whole_days(&self, date: Date, last: Date, left: SignedDuration) -> (i64, SignedDuration) {
+        let holiday = self.holidays.range(date..).next();
+        let exception = self.exceptions.range(date..).next().map(|(day, _)| day);
+        let end = holiday
+            .into_iter()
+            .chain(exception)
+            .fold(last, |end, day| end.min(*day));
+        let days = date.until(end).map_or(0, |span| i64::from(span.get_days()));
+        let week = self.hours.length();
+        // Something is left after them: the moment itself is looked for day by day.
+        let enough = (left.as_secs() - 1).checked_div(week.as_secs());
+        let weeks = (days / 7).min(enough.unwrap_or(i64::MAX));
+        match i32::try_from(weeks) {
+            Ok(weeks @ 1..) => (i64::from(weeks) * 7, week * weeks),
+            _ => (1, length(self.hours_of(date))),
         }
     }
 

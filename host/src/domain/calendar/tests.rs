@@ -284,6 +284,47 @@ fn a_day_is_a_holiday_or_an_exception() {
     assert_eq!(violations[0].field, "/exceptions/2026-12-24");
 }
 
+/// Weeks that are alike pass at once, and come to the same as day after day.
+#[test]
+fn years_are_the_sum_of_their_hours() {
+    let days = |first: &str, count: i64| {
+        let first: Date = first.parse().expect("a day");
+        (0..count).map(move |number| {
+            first
+                .checked_add(Span::new().days(number * 5))
+                .expect("a day")
+        })
+    };
+    let holidays: Vec<_> = days("2026-01-01", 900).collect();
+    let short: Vec<_> = (0..24)
+        .map(|hour| json!({ "from": format!("{hour:02}:00"), "to": format!("{hour:02}:30") }))
+        .collect();
+    let exceptions: serde_json::Map<_, _> = days("2026-01-03", 900)
+        .map(|day| (day.to_string(), json!(short)))
+        .collect();
+    let crafted = office(
+        "Europe/Berlin",
+        json!({ "holidays": holidays, "exceptions": exceptions }),
+    );
+    let plain = office("America/New_York", json!({ "holidays": ["2031-07-04"] }));
+    let start = at("2026-01-02T13:17Z");
+    for calendar in [&crafted, &plain] {
+        let (step, steps) = (3 * 3_600, 6_000);
+        let mut slowly = start;
+        for _ in 0..steps {
+            slowly = calendar.after(slowly, step).expect("within twenty years");
+        }
+        assert_eq!(calendar.after(start, step * steps), Some(slowly));
+        assert!(slowly > at("2033-01-01T00:00Z"), "{slowly}");
+    }
+    // As many as one assignment may have. Each looked at every interval of every day, which took minutes here.
+    let begun = std::time::Instant::now();
+    for deadline in 0..400 {
+        assert!(crafted.after(start, 90_000_000 + deadline).is_some());
+    }
+    assert!(begun.elapsed().as_secs() < 40, "{:?}", begun.elapsed());
+}
+
 /// The plain meaning, minute by minute: what the wall clock shows decides whether the minute counts.
 fn minute_by_minute(calendar: &Calendar, start: Timestamp, minutes: u32) -> Option<Timestamp> {
     let mut left = minutes;
@@ -342,12 +383,17 @@ proptest! {
         days in prop::array::uniform7(intervals()),
         start in starts(),
         holiday in -3i64..4,
-        minutes in 0u32..4000,
+        exception in -20i64..60,
+        minutes in prop_oneof![3 => 0u32..4_000, 1 => 4_000u32..60_000],
     ) {
         let names = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
         let hours: serde_json::Map<_, _> = names.map(str::to_owned).into_iter().zip(days).collect();
         let free = (start + SignedDuration::from_hours(24 * holiday)).to_zoned(TimeZone::UTC).date();
-        let settings = json!({ "timeZone": zone, "hours": hours, "holidays": [free.to_string()] });
+        let special = (start + SignedDuration::from_hours(24 * exception)).to_zoned(TimeZone::UTC).date();
+        let exceptions = json!({ special.to_string(): [{ "from": "11:00", "to": "11:30" }] });
+        let settings = json!({
+            "timeZone": zone, "hours": hours, "holidays": [free.to_string()], "exceptions": exceptions,
+        });
         let Ok(calendar) = Calendar::parse(&Json::of(&settings)) else {
             return Ok(());
         };
