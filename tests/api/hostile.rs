@@ -5,6 +5,7 @@
 //! `docs/sandbox.md` lists the cases.
 
 mod bombs;
+mod costs;
 mod neighbours;
 mod raw;
 mod uploads;

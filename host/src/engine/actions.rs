@@ -134,6 +134,8 @@ impl Engine {
         commands.truncate(ACTIONS_MAX);
         commands.extend(of_the_whole(instance).map(|command| (command, None)));
         for (command, state) in commands {
+            // Many of them never wait for anything: others have their turn between two.
+            tokio::task::yield_now().await;
             actions.push(
                 self.explain(directory, context, instance, command, state)
                     .await?,

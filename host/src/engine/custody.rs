@@ -7,13 +7,13 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::Engine;
+use super::error::Error;
 use super::request::Identity;
 use super::seal::Verdict;
 use crate::domain::audit::{Head, Stream, StreamKind};
 use crate::domain::event::Event;
 use crate::domain::ids::{InstanceId, TaskId, TenantId, hex};
 use crate::domain::instance::{Decision, Entity};
-use crate::store::StoreError;
 use crate::store::custody::{CustodyCursor, CustodyQuestion, CustodyRow, LinkRow};
 
 /// One decision, as its entry in the audit tells it.
@@ -106,10 +106,16 @@ impl Engine {
         &self,
         who: &Identity,
         question: &CustodyQuestion,
-    ) -> Result<Vec<(CustodyCursor, CustodyRecord)>, StoreError> {
+    ) -> Result<Vec<(CustodyCursor, CustodyRecord)>, Error> {
         let rows = self.store().custody(who.tenant, question).await?;
-        let record = |row: CustodyRow| (row.cursor(), self.record(who, &question.entity, row));
-        Ok(rows.into_iter().map(record).collect())
+        let (engine, who, entity) = (self.clone(), who.clone(), question.entity.clone());
+        // Each row has evidence, which may be as large as what flow logic is shown.
+        let tenant = who.tenant;
+        let records = move || {
+            let record = |row: CustodyRow| (row.cursor(), engine.record(&who, &entity, row));
+            rows.into_iter().map(record).collect()
+        };
+        self.offload().run(tenant, records).await
     }
 
     fn record(&self, who: &Identity, entity: &Entity, row: CustodyRow) -> CustodyRecord {

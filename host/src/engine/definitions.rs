@@ -5,12 +5,13 @@ use utoipa::ToSchema;
 
 use super::Engine;
 use super::error::Error;
+use super::offload::Offload;
 use super::request::Identity;
 use crate::clock;
 use crate::domain::audit::sha256;
 use crate::domain::check::{self, Problem};
 use crate::domain::graph::Graph;
-use crate::domain::ids::{CommandId, VersionRef};
+use crate::domain::ids::{CommandId, TenantId, VersionRef};
 use crate::domain::json::Json;
 use crate::store::definitions::{NewVersion, Standing};
 use crate::store::streams::Note;
@@ -43,6 +44,7 @@ pub struct Activation {
 /// The one checker, for the server and the command line: everything that keeps a component from being published.
 pub async fn check_component(
     sandbox: &Sandbox,
+    (offload, tenant): (&Offload, TenantId),
     bytes: &[u8],
     config: &Json,
 ) -> Result<Admission, Error> {
@@ -53,7 +55,9 @@ pub async fn check_component(
             AdmitError::Rejected(problems) => Error::Unpublishable(problems),
             AdmitError::Unavailable(cause) => Error::Unavailable(cause.to_string()),
         })?;
-    let mut problems = check::check(&admission.graph);
+    let graph = admission.graph.clone();
+    let checked = offload.run(tenant, move || check::check(&graph));
+    let mut problems = checked.await?;
     problems.extend(check::unsupported(&admission.graph));
     if problems.is_empty() {
         Ok(admission)
@@ -82,7 +86,13 @@ impl Engine {
                 message,
             )]));
         }
-        let admission = check_component(&self.0.sandbox, bytes, config).await?;
+        let admission = check_component(
+            &self.0.sandbox,
+            (&self.0.offload, who.tenant),
+            bytes,
+            config,
+        )
+        .await?;
         let new = NewVersion {
             key,
             digest: admission.digest,

@@ -23,6 +23,7 @@ mod loader;
 mod memory;
 pub mod migration;
 mod observe;
+pub mod offload;
 pub mod perform;
 mod queue;
 mod rechecks;
@@ -85,6 +86,7 @@ struct Parts {
     clock: Clock,
     seals: SealKeys,
     queue: queue::Queue<joint::Place>,
+    offload: offload::Offload,
     loader: loader::Loader,
     writer: Writer,
     /// The commits and loads under way.
@@ -139,6 +141,7 @@ impl Engine {
             clock,
             seals,
             queue: queue::Queue::new(),
+            offload: offload::Offload::default(),
             versions: Cache::new(VERSIONS_MAX),
             lookups: Cache::builder()
                 .weigher(|(_, _, lookup): &(_, _, Lookup), found: &Arc<Findings>| {
@@ -162,6 +165,11 @@ impl Engine {
 
     pub fn sandbox(&self) -> &Sandbox {
         &self.0.sandbox
+    }
+
+    /// Where work goes that may take long.
+    pub fn offload(&self) -> &offload::Offload {
+        &self.0.offload
     }
 
     /// Wakes the relay of this process.

@@ -63,13 +63,24 @@ impl Engine {
             digest: version.component,
         };
         let refused = |error| refused(version, error);
-        let mut turn = Turn::begin(context, before, command, &mut ids).map_err(refused)?;
+        let (offload, tenant) = (&self.0.offload, ground.tenant);
+        let effort = Turn::beginning(context, before.as_ref(), command);
+        let begin = || Turn::begin(context, before, command, &mut ids);
+        let mut turn = offload
+            .in_place(tenant, effort, begin)
+            .await?
+            .map_err(refused)?;
         while let Some(ask) = turn.ask().map_err(refused)? {
             let question = match ask {
                 Ask::Logic(question) => question,
                 Ask::Directory(lookup) => {
                     let findings = self.look_up(ground, &lookup).await?;
-                    turn.found(&findings).map_err(refused)?;
+                    let effort = turn.finding(&findings);
+                    let found = || turn.found(&findings);
+                    offload
+                        .in_place(tenant, effort, found)
+                        .await?
+                        .map_err(refused)?;
                     lookups.push((lookup, Findings::clone(&findings)));
                     continue;
                 }
@@ -94,7 +105,12 @@ impl Engine {
                 fuel: evaluated.fuel,
                 micros: u64::try_from(evaluated.duration.as_micros()).unwrap_or(u64::MAX),
             });
-            turn.answer(evaluated.answer).map_err(refused)?;
+            let effort = turn.answering(&evaluated.answer);
+            let answer = || turn.answer(evaluated.answer);
+            offload
+                .in_place(tenant, effort, answer)
+                .await?
+                .map_err(refused)?;
         }
         let outcome = turn.finish();
         Ok(Turned {

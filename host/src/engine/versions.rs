@@ -6,7 +6,7 @@ use super::Engine;
 use super::error::Error;
 use crate::domain::command::Command;
 use crate::domain::ids::{TenantId, VersionRef};
-use crate::domain::schema::Schema;
+use crate::domain::schema::{self, Schema};
 use crate::domain::version::Version;
 use crate::store::StoreError;
 use crate::store::load::Stored;
@@ -44,35 +44,52 @@ impl Engine {
         tenant: TenantId,
         reference: &VersionRef,
     ) -> Result<Arc<Version>, Error> {
-        let parts = &self.0;
         let key = (tenant, reference.clone());
-        if let Some(version) = parts.versions.get(&key).await {
+        if let Some(version) = self.0.versions.get(&key).await {
             return Ok(version);
         }
+        let load = self.load_version(tenant, reference);
+        match self.0.versions.try_get_with(key, load).await {
+            Ok(version) => Ok(version),
+            // Others who wait for it have the same failure; each tells its own.
+            Err(shared) => match Arc::try_unwrap(shared) {
+                Ok(error) => Err(error),
+                Err(_) => self.load_version(tenant, reference).await,
+            },
+        }
+    }
+
+    /// The version as it is stored, made ready.
+    async fn load_version(
+        &self,
+        tenant: TenantId,
+        reference: &VersionRef,
+    ) -> Result<Arc<Version>, Error> {
+        let parts = &self.0;
         let found = parts.store.definition_version(tenant, reference).await?;
         let row = found.ok_or_else(|| Error::NotFound {
             what: "definition version",
             id: reference.to_string(),
         })?;
-        let schema = row
-            .graph
-            .data_schema
-            .as_ref()
-            .map(Schema::compile)
-            .transpose();
-        let schema = schema.map_err(|error| StoreError::Inconsistent {
-            table: "definition_version",
-            id: reference.to_string(),
-            detail: error.to_string(),
-        })?;
-        let version = Arc::new(Version {
+        let schema = match &row.graph.data_schema {
+            Some(document) => {
+                let effort = schema::making(document.as_str());
+                let compile = || Schema::compile(document);
+                let compiled = parts.offload.in_place(tenant, effort, compile).await?;
+                Some(compiled.map_err(|error| StoreError::Inconsistent {
+                    table: "definition_version",
+                    id: reference.to_string(),
+                    detail: error.to_string(),
+                })?)
+            }
+            None => None,
+        };
+        Ok(Arc::new(Version {
             reference: reference.clone(),
             component: row.digest,
             config: row.config,
             graph: row.graph,
             schema,
-        });
-        parts.versions.insert(key, version.clone()).await;
-        Ok(version)
+        }))
     }
 }

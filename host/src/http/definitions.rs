@@ -288,5 +288,6 @@ pub(super) async fn diagram(
         .engine
         .version(who.tenant, &VersionRef { key, version })
         .await?;
-    Ok(svg(crate::diagram::svg(&version.graph, None)))
+    let draw = move || crate::diagram::svg(&version.graph, None);
+    Ok(svg(app.engine.offload().run(who.tenant, draw).await?))
 }

@@ -12,12 +12,15 @@ use utoipa::IntoParams;
 
 use super::problem::Problem;
 use super::{App, pace};
+use crate::domain::ids::TenantId;
 use crate::domain::json::Json;
 use crate::domain::shown::DATA_BYTES_MAX;
 use crate::engine::{Idempotency, Identity, Trace};
 
 /// The largest JSON body, in bytes.
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
+/// A body that is parsed where it came in; more takes longer than a thread of all should be kept.
+const INLINE_BYTES_MAX: usize = 32 * 1024;
 /// The longest idempotency key.
 const KEY_CHARS_MAX: usize = 255;
 /// Digits of a revision in `If-Match`.
@@ -34,7 +37,9 @@ impl FromRequestParts<App> for Caller {
             .headers
             .get(header::AUTHORIZATION)
             .map(|value| value.to_str().unwrap_or("\u{fffd}"));
-        app.identify(authorization).await.map(Caller)
+        let who = app.identify(authorization).await?;
+        parts.extensions.insert(who.tenant);
+        Ok(Caller(who))
     }
 }
 
@@ -44,7 +49,7 @@ pub struct Body<T> {
     pub canonical: Json,
 }
 
-impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
+impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Body<T> {
     type Rejection = Problem;
 
     async fn from_request(request: Request, app: &App) -> Result<Body<T>, Problem> {
@@ -52,6 +57,9 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
             .headers()
             .get(header::CONTENT_TYPE)
             .is_some_and(|value| value.to_str().is_ok_and(is_json));
+        // Known where the route asked who calls before it read the body, as all do.
+        let tenant = request.extensions().get::<TenantId>().copied();
+        let tenant = tenant.unwrap_or(TenantId(0));
         // A body that says how large it is need not come first.
         if request.body().size_hint().lower() > BODY_BYTES_MAX as u64 {
             return Err(too_large());
@@ -66,10 +74,19 @@ impl<T: DeserializeOwned> FromRequest<App> for Body<T> {
                 "send the body as application/json",
             ));
         }
-        let text = str::from_utf8(&bytes)
-            .map_err(|_| Problem::new("malformed_json", "the body is not UTF-8"))?;
-        parse(text)
+        if bytes.len() <= INLINE_BYTES_MAX {
+            return read(&bytes);
+        }
+        app.engine
+            .offload()
+            .run(tenant, move || read(&bytes))
+            .await?
     }
+}
+
+fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<Body<T>, Problem> {
+    let text = str::from_utf8(bytes);
+    parse(text.map_err(|_| Problem::new("malformed_json", "the body is not UTF-8"))?)
 }
 
 /// Why a body could not be read to its end.

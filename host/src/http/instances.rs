@@ -1,5 +1,7 @@
 //! Instances: start, list, read, explain.
 
+use std::collections::HashMap;
+
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -292,21 +294,17 @@ pub(super) async fn diagram(
         .engine
         .version(who.tenant, &stored.instance.definition)
         .await?;
-    Ok(svg(crate::diagram::svg(
-        &version.graph,
-        Some(&taken(&stored.instance)),
-    )))
+    let draw = move || crate::diagram::svg(&version.graph, Some(&taken(&stored.instance)));
+    Ok(svg(app.engine.offload().run(who.tenant, draw).await?))
 }
 
 /// The edges that the instance went along, in the order of the stays that they led to.
 fn taken(instance: &Instance) -> Taken {
     let mut taken = Taken::default();
+    let stays: HashMap<_, _> = instance.stays().map(|stay| (stay.id, stay)).collect();
     for stay in instance.stays() {
         *taken.visits.entry(stay.name.clone()).or_default() += 1;
-        let source = stay
-            .predecessors
-            .first()
-            .and_then(|id| instance.stays().find(|before| before.id == *id));
+        let source = stay.predecessors.first().and_then(|id| stays.get(id));
         if let (Some(source), Some(trigger)) = (source, &stay.entered_by) {
             let (source, trigger, target) =
                 (source.name.clone(), trigger.clone(), stay.name.clone());

@@ -50,6 +50,8 @@ impl Store {
             let wrong =
                 |error: &dyn std::fmt::Display| StoreError::inconsistent("audit_entry", id, error);
             for row in &rows {
+                // An entry may be large: others have their turn between two.
+                tokio::task::yield_now().await;
                 if row.at.0 > at {
                     return Ok(instance.map_or(Past::NotBegun, Past::of));
                 }

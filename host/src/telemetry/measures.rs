@@ -212,6 +212,14 @@ const MEASURES: &[Measure] = &[
         "wrkflw_requests_refused_total",
         "Requests refused because too many were in hand, by reason.",
     ),
+    counter(
+        "wrkflw_offloaded_total",
+        "Pieces of the host's own work that could take long and went to threads of low priority.",
+    ),
+    counter(
+        "wrkflw_offload_refused_total",
+        "Requests refused because such work of their tenant had to wait too long, by reason.",
+    ),
     gauge("wrkflw_requests_in_flight", "Requests that are worked on."),
     gauge("wrkflw_requests_waiting", "Requests that wait for a place."),
     counter(

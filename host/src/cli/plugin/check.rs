@@ -12,10 +12,14 @@ use super::super::output::{Column, Output};
 use super::super::{Environment, block_on};
 use super::project::Project;
 use crate::domain::check::Problem;
+use crate::domain::ids::TenantId;
 use crate::domain::json::Json;
+use crate::engine::offload::Offload;
 use crate::engine::{Error, check_component};
 use crate::wasm::{Compiler, Sandbox, Settings};
 
+/// Here is no tenant.
+const NOBODY: TenantId = TenantId(0);
 const ADMITTED: &[Column] = &[
     ("file", "/path"),
     ("digest", "/digest"),
@@ -45,7 +49,7 @@ pub(super) fn run(
     let admission = block_on(async {
         let sandbox = Sandbox::new(Settings::new(Compiler::Child(program)))
             .map_err(|error| anyhow!(error))?;
-        check_component(&sandbox, &bytes, &config)
+        check_component(&sandbox, (&Offload::default(), NOBODY), &bytes, &config)
             .await
             .map_err(refusal)
     })?;

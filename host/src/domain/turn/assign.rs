@@ -1,10 +1,9 @@
 //! From an assignment to tasks.
 
-use super::deadline;
 use super::fault::{self, Fault, TurnError};
 use super::hands::Giving;
 use super::ladder::{Cause, Doubt};
-use super::{Phase, Turn};
+use super::{Phase, Turn, deadline, effort};
 use crate::domain::answer::{Assignment, Offer, Principal, Waiting};
 use crate::domain::event::Event;
 use crate::domain::ids::{StateId, TaskId};
@@ -12,7 +11,6 @@ use crate::domain::instance::{Holding, StateInstance, Task, TaskStatus};
 use crate::domain::json::Json;
 use crate::domain::lookup::{Findings, Lookup};
 use crate::domain::question::AssignCause;
-use crate::domain::schema::Schema;
 
 const ASSIGN: &str = "assign";
 /// How many tasks one stay may have.
@@ -78,6 +76,15 @@ impl Turn<'_> {
     ) -> Result<(), Fault> {
         let own_work = self.is_own_work(&stay.name);
         Self::check_assignment(stay, cause, assignment)?;
+        let working = deadline::of(assignment).flat_map(deadline::calendars);
+        if working.count() > deadline::WORKING_MAX {
+            let message = format!(
+                "{} counts more than {} deadlines in working time",
+                stay.name,
+                deadline::WORKING_MAX
+            );
+            return Err(Fault::new(ASSIGN, message));
+        }
         for deadlines in deadline::of(assignment) {
             deadline::check(ASSIGN, &self.context.version.graph, &stay.name, deadlines)?;
         }
@@ -313,7 +320,7 @@ fn check_form(form: &str) -> Result<Json, Fault> {
     }
     let form =
         Json::parse(form).map_err(|error| Fault::new(ASSIGN, format!("a form has {error}")))?;
-    Schema::compile(&form)
+    effort::offered_form(&form)
         .map_err(|error| Fault::new(ASSIGN, format!("a form is no JSON Schema: {error}")))?;
     Ok(form)
 }

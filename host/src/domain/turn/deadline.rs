@@ -6,10 +6,9 @@
 use jiff::{SignedDuration, Timestamp};
 
 use super::fault::Fault;
-use super::{Moving, Phase, Turn};
+use super::{Moving, Phase, Turn, effort};
 use crate::domain::answer::{Assignment, Deadline, Due, OverdueAction, Principal};
 use crate::domain::apply::next_due;
-use crate::domain::calendar::Calendar;
 use crate::domain::event::Event;
 use crate::domain::graph::{FiredBy, Graph};
 use crate::domain::ids::{DeadlineId, StateId, TaskId};
@@ -20,6 +19,8 @@ use crate::domain::question::{AssignCause, Occurrence, Source};
 
 /// Deadlines of one stay or one task.
 const DEADLINES_MAX: usize = 16;
+/// Deadlines of one assignment that count working time. Each may lie twenty years ahead.
+pub(super) const WORKING_MAX: usize = 400;
 /// The shortest pause between two repetitions, in seconds.
 const REPEAT_MIN: u32 = 60;
 /// Why a task was cancelled whose work went to others.
@@ -321,8 +322,8 @@ fn due(when: &Due, now: Timestamp, findings: &Findings) -> Result<Timestamp, Str
             let settings = findings.calendars.get(calendar).ok_or_else(|| {
                 format!("there is no calendar {calendar:?}; the tenant must set it up first")
             })?;
-            let parsed = Calendar::parse(settings)
-                .map_err(|_| format!("the calendar {calendar:?} cannot be read"))?;
+            let parsed = effort::calendar(settings)
+                .ok_or_else(|| format!("the calendar {calendar:?} cannot be read"))?;
             let at = parsed.after(now, *seconds);
             at.ok_or_else(|| {
                 format!("the calendar {calendar:?} never has {seconds} working seconds")

@@ -11,6 +11,7 @@
 mod able;
 mod assign;
 mod deadline;
+mod effort;
 mod fault;
 mod fork;
 mod hands;

@@ -289,14 +289,8 @@ impl Turn<'_> {
                 format!("the data grows beyond {DATA_BYTES_MAX} bytes"),
             ));
         }
-        let violations = self
-            .context
-            .version
-            .schema
-            .as_ref()
-            .map(|schema| schema.violations(&data))
-            .unwrap_or_default();
-        match violations.first() {
+        let schema = self.context.version.schema.as_ref();
+        match schema.and_then(|schema| schema.first_violation(&data)) {
             Some(first) => {
                 let message = format!(
                     "the data no longer satisfies the flow's own schema: {} at {}",

@@ -3,7 +3,7 @@
 //! Who may work in a stay, and for whom, stands in `standing`; how tasks change hands in `hands`.
 
 use super::standing::Place;
-use super::{After, Context, Deciding, Moving, Phase};
+use super::{After, Context, Deciding, Moving, Phase, effort};
 use crate::domain::actor::Actor;
 use crate::domain::answer::Violation;
 use crate::domain::graph::FiredBy;
@@ -64,7 +64,7 @@ pub(super) fn may_decide(
     let comment = deciding.comment.as_deref();
     shown::check_decision(instance, comment, deciding.input.as_str())?;
     if let Some(form) = &task.form {
-        let schema = Schema::compile(form).expect("forms are compiled when they are offered");
+        let schema = effort::form(form).expect("forms are compiled when they are offered");
         satisfies(&schema, "/input", &deciding.input)?;
     }
     let occurrence = Occurrence {

@@ -47,7 +47,8 @@ impl Guest for Hostile {
         Ok(match wanted.behaviour.as_str() {
             "broken_graph" => broken(definition()),
             "changing" => titled(definition(), CALLS.fetch_add(1, Ordering::Relaxed)),
-            _ => definition(),
+            "tangled" => tangled(definition()),
+            _ => schooled(definition(), &config),
         })
     }
 
@@ -102,7 +103,10 @@ impl Guest for Hostile {
             label: "work".into(),
             candidates: vec![candidate],
             owner,
-            form: (behaviour == "broken_form").then(|| r#"{"type": 7}"#.into()),
+            form: match behaviour {
+                "broken_form" => Some(r#"{"type": 7}"#.into()),
+                _ => text(&facts.config, "form"),
+            },
             deadlines: vec![],
         };
         Assignment {
@@ -274,6 +278,52 @@ fn titled(mut graph: Definition, calls: u32) -> Definition {
     for state in &mut graph.states {
         state.title = format!("{} {calls}", state.title);
     }
+    graph
+}
+
+/// The graph with the schema that the config gives.
+fn schooled(mut graph: Definition, config: &str) -> Definition {
+    if let Some(schema) = text(config, "schema") {
+        graph.data_schema = Some(schema);
+    }
+    graph
+}
+
+/// The graph with many states and ways between them, each also to the far end.
+fn tangled(mut graph: Definition) -> Definition {
+    const STATES: usize = 50;
+    for number in 0..STATES {
+        let name = format!("S{number}");
+        graph.states.push(State {
+            title: name.clone(),
+            name,
+            kind: StateKind::Task,
+            join: false,
+            own_work: false,
+        });
+    }
+    graph.transitions[0].targets.push("S0".into());
+    let names: Vec<String> = (0..STATES).map(|number| format!("S{number}")).collect();
+    for (number, name) in names.iter().enumerate() {
+        let ahead = names.iter().skip(number + 1).step_by(2).take(4);
+        let mut targets: Vec<String> = ahead.cloned().collect();
+        targets.push("Done".into());
+        graph.transitions.push(Transition {
+            source: name.clone(),
+            trigger: "GO".into(),
+            targets,
+            by: FiredBy::DECISION,
+            permission: None,
+        });
+    }
+    graph.transitions[1..]
+        .iter_mut()
+        .zip(names.iter().skip(1))
+        .for_each(|(way, next)| {
+            if !way.targets.contains(next) {
+                way.targets.push(next.clone());
+            }
+        });
     graph
 }
 

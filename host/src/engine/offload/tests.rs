@@ -1,0 +1,75 @@
+//! Places for long work: few, fair by tenant, given back.
+
+use std::sync::mpsc;
+
+use super::*;
+
+fn tenant(number: i32) -> TenantId {
+    TenantId(number)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn one_tenant_has_one_place_and_another_is_begun_at_once() {
+    let offload = Offload::new(2);
+    let (go, going) = mpsc::channel::<()>();
+    let first = offload.run(tenant(1), move || going.recv().is_ok());
+    let second = offload.run(tenant(1), || true);
+    tokio::pin!(first, second);
+    tokio::select! {
+        biased;
+        _ = &mut first => panic!("it waits to be let go"),
+        _ = &mut second => panic!("its tenant has its place"),
+        other = offload.run(tenant(2), || 7) => assert_eq!(other.expect("a place"), 7),
+    }
+    go.send(()).expect("it waits");
+    assert!(first.await.expect("a place"));
+    assert!(second.await.expect("the place of the first"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn the_thread_goes_on_with_others_while_work_borrows() {
+    let offload = Offload::new(2);
+    let (go, going) = mpsc::channel();
+    let words = vec!["borrowed".to_owned()];
+    let long = Duration::from_secs(1);
+    // The only thread of this runtime is to run this while the work below has not ended.
+    let other = tokio::spawn(async move { go.send(()).is_ok() });
+    let borrowed = &words;
+    let work = move || (going.recv().is_ok(), borrowed.len());
+    let done = offload.in_place(tenant(1), long, work).await;
+    assert_eq!(done.expect("a place"), (true, 1));
+    assert!(other.await.expect("it ran"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_line_has_an_end_and_a_panic_gives_its_place_back() {
+    let offload = Offload::new(1);
+    let (go, going) = mpsc::channel::<()>();
+    let held = tokio::spawn({
+        let offload = offload.clone();
+        async move { offload.run(tenant(1), move || going.recv().is_ok()).await }
+    });
+    while offload.0.places.available_permits() > 0 {
+        tokio::task::yield_now().await;
+    }
+    let mut waiting = Vec::new();
+    for _ in 0..WAITING_MAX {
+        let offload = offload.clone();
+        waiting.push(tokio::spawn(async move {
+            offload.run(tenant(1), || panic!("as it happens")).await
+        }));
+    }
+    let line = offload.line(tenant(1));
+    while line.waiting.available_permits() > 0 {
+        tokio::task::yield_now().await;
+    }
+    let more = offload.run(tenant(1), || ()).await;
+    assert!(matches!(more, Err(Error::Busy)), "{more:?}");
+    go.send(()).expect("it waits");
+    assert!(held.await.expect("no panic").expect("a place"));
+    for waiting in waiting {
+        let ended: Result<Result<(), Error>, _> = waiting.await;
+        assert!(ended.expect_err("it panicked").is_panic());
+    }
+    assert_eq!(offload.0.places.available_permits(), 1);
+}

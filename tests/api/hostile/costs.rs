@@ -1,0 +1,220 @@
+//! What flows and callers may have the host itself compute: refused where the worst case takes long, and at its dearest
+//! done away from the threads that answer others.
+
+use std::future::Future;
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+use wrkflw::domain::json::Json;
+use wrkflw::domain::schema::Schema;
+
+use super::*;
+
+/// Callers at once, each again and again.
+const ATTACKERS: usize = 4;
+/// How often a neighbour asks meanwhile.
+const ASKED: usize = 25;
+const TRIALS: usize = 3;
+/// The longest that the neighbour's wait may be. On the threads of all, one of these documents alone held up an
+/// unoptimised build for many seconds.
+const LIVE_MAX: Duration = Duration::from_millis(700);
+const DECIDED_MAX: Duration = Duration::from_millis(2_000);
+
+/// Patterns whose automata explode, each a little longer than the one before.
+fn exploding(count: usize, length: usize) -> Value {
+    let pattern = |number| json!({ "pattern": format!("a[ab]{{{}}}c", length + number) });
+    json!({ "type": "object", "properties": { "text": { "allOf": (0..count).map(pattern).collect::<Vec<_>>() } } })
+}
+
+/// The dearest of them that is admitted.
+fn dearest() -> String {
+    let fits = |length: &usize| Schema::admit(&Json::of(&exploding(1, *length))).is_ok();
+    let longest = (1..2_000).take_while(fits).last().expect("some fit");
+    exploding(1, longest).to_string()
+}
+
+/// A text on which no table of states is ever complete.
+fn text() -> String {
+    let mut state = 12_345_u64;
+    let mut letter = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        if state.is_multiple_of(2) { 'a' } else { 'b' }
+    };
+    (0..60_000).map(|_| letter()).collect()
+}
+
+/// Publishes the hostile guest with this config, and activates it.
+async fn hostile_with(app: &TestApp, config: Value) {
+    let published = app.publish("hostile", guests::hostile(), &config).await;
+    let version = &published.expect(201)["version"];
+    let path = format!("/v1/definitions/hostile/versions/{version}/activate");
+    app.post("admin", &path, json!({})).await.expect(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schema_whose_worst_document_takes_long_is_refused_at_publishing() {
+    let app = TestApp::empty().await;
+    for attack in [
+        exploding(10, 1_500),
+        exploding(100, 1_500),
+        json!({ "items": { "enum": (0..2_000).map(|n| json!([n])).collect::<Vec<_>>() } }),
+    ] {
+        let config = json!({ "schema": attack.to_string() });
+        let answer = app.publish("hostile", guests::hostile(), &config).await;
+        assert_eq!(answer.status, 422, "{}", answer.text);
+        assert!(answer.text.contains("schema_invalid"), "{}", answer.text);
+        is_tame(&answer.text);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_whose_worst_input_takes_long_is_not_offered() {
+    let app = TestApp::empty().await;
+    let form = exploding(10, 1_500).to_string();
+    hostile_with(&app, json!({ "form": form })).await;
+    let before = stored(&app).await;
+    let body = hostile_start("t-1", json!({}));
+    let answer = app.post("author", "/v1/instances", body).await;
+    let problem = answer.problem(502, FAULT);
+    let detail = problem["detail"].as_str().expect("a detail");
+    assert!(
+        detail.contains("a form is no JSON Schema") && detail.contains("could take"),
+        "{detail}"
+    );
+    assert_eq!(stored(&app).await, before);
+}
+
+/// The longest that one of these took.
+async fn longest<F: Future<Output = ()>>(mut ask: impl FnMut() -> F) -> Duration {
+    let mut longest = Duration::ZERO;
+    for _ in 0..ASKED {
+        let begun = Instant::now();
+        ask().await;
+        longest = longest.max(begun.elapsed());
+    }
+    longest
+}
+
+/// Sends the request again and again from several callers, and meanwhile asks `/livez` and for a neighbour's decision.
+async fn holds_up_nobody(
+    app: &TestApp,
+    what: &str,
+    (method, path, body): (&'static str, String, Option<Value>),
+) {
+    let start = app
+        .post("author", "/v1/instances", approval_start(what))
+        .await
+        .expect(201);
+    let desk = format!(
+        "/v1/tasks/{}/decide?dryRun=true",
+        claimed(app, "reviewer", &start).await
+    );
+    let mut told = Vec::new();
+    for _ in 0..TRIALS {
+        let mut attackers = JoinSet::new();
+        for _ in 0..ATTACKERS {
+            let (host, path, body) = (app.host(), path.clone(), body.clone());
+            attackers.spawn(async move {
+                // One tenant's work is done one after the other: who waits for it too long is told so.
+                loop {
+                    let answer = host
+                        .send("reviewer", method, &path, &[], body.clone())
+                        .await;
+                    assert!([200, 422, 503].contains(&answer.status), "{}", answer.text);
+                }
+            });
+        }
+        let (host, neighbour) = (app.host(), app.host());
+        let live = tokio::spawn(longest(move || {
+            let host = host.clone();
+            async move {
+                host.send("author", "GET", "/livez", &[], None)
+                    .await
+                    .expect(200);
+            }
+        }));
+        let decided = tokio::spawn({
+            let desk = desk.clone();
+            longest(move || {
+                let (host, desk) = (neighbour.clone(), desk.clone());
+                async move {
+                    let approve = Some(json!({ "outcome": "APPROVE" }));
+                    host.send("reviewer", "POST", &desk, &[], approve)
+                        .await
+                        .expect(200);
+                }
+            })
+        });
+        let took = (
+            live.await.expect("answers"),
+            decided.await.expect("answers"),
+        );
+        while let Some(ended) = attackers.try_join_next() {
+            ended.expect("every attack has an answer");
+        }
+        bombs::print(&format!(
+            "{what}: /livez {:?}, a decision {:?} at the longest",
+            took.0, took.1
+        ));
+        if took.0 < LIVE_MAX && took.1 < DECIDED_MAX {
+            return;
+        }
+        told.push(took);
+    }
+    panic!("{what} held others up in each of {TRIALS} trials: {told:?}");
+}
+
+fn dry_start(data: Value) -> (&'static str, String, Option<Value>) {
+    (
+        "POST",
+        "/v1/instances?dryRun=true".to_owned(),
+        Some(hostile_start("t-1", data)),
+    )
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn documents_at_the_limit_of_their_schema_hold_up_nobody() {
+    let app = TestApp::empty().await;
+    app.with_approval().await;
+    hostile_with(&app, json!({ "schema": dearest() })).await;
+    holds_up_nobody(&app, "data", dry_start(json!({ "text": text() }))).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn input_at_the_limit_of_its_form_holds_up_nobody() {
+    let app = TestApp::empty().await;
+    app.with_approval().await;
+    hostile_with(&app, json!({ "form": dearest() })).await;
+    let body = hostile_start("t-1", json!({}));
+    let instance = app.post("author", "/v1/instances", body).await.expect(201);
+    let task = claimed(&app, "reviewer", &instance).await;
+    let decide = json!({ "outcome": "GO", "input": { "text": text() } });
+    let path = format!("/v1/tasks/{task}/decide?dryRun=true");
+    holds_up_nobody(&app, "input", ("POST", path, Some(decide))).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn bodies_and_drawings_at_their_limits_hold_up_nobody() {
+    let app = TestApp::empty().await;
+    app.with_approval().await;
+    let config = json!({ "behaviour": "tangled", "function": "describe" });
+    let published = app.publish("hostile", guests::hostile(), &config).await;
+    let version = published.expect(201)["version"].clone();
+    let path = format!("/v1/definitions/hostile/versions/{version}/diagram.svg");
+    let drawing = app.get("author", &path).await;
+    assert!(
+        drawing.text.contains("<path"),
+        "it is drawn, not told in words"
+    );
+    holds_up_nobody(&app, "drawing", ("GET", path, None)).await;
+    // As many members as a body may have, none in its order.
+    let members: Vec<_> = (0..14_000)
+        .rev()
+        .map(|number| (format!("{number:05}x"), json!([0])))
+        .collect();
+    let members: serde_json::Map<_, _> = members.into_iter().collect();
+    let large = dry_start(Value::Object(members));
+    holds_up_nobody(&app, "body", large).await;
+}
