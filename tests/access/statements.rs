@@ -76,8 +76,8 @@ const ACROSS: &[(&str, &str)] = &[
         "a worker takes the operation that waited longest",
     ),
     (
-        "with due as ( select tenant_id, subscription_id",
-        "a worker takes what is due",
+        "with recursive line as ( ( select tenant_id, subscription_id from webhook_delivery",
+        "a worker looks where anything is due",
     ),
     (
         "with ready as ( select j.tenant_id, j.id from job j",

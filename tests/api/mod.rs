@@ -32,6 +32,7 @@ mod requests;
 mod searches;
 mod self_approval;
 mod standing;
+mod subscriptions;
 mod substitutes;
 mod webhooks;
 

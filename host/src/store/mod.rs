@@ -33,6 +33,7 @@ pub mod purge;
 pub mod rechecks;
 mod renewal;
 pub mod signals;
+pub mod snapshot;
 pub mod starts;
 pub mod streams;
 pub mod subscriptions;

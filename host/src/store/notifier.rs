@@ -10,7 +10,7 @@ use uuid::Uuid;
 
 use super::feed::{EntryRow, FeedCursor, entries};
 use super::pool::within;
-use super::subscriptions::Subscriber;
+use super::subscriptions::{Since, Subscriber};
 use super::time::Time;
 use super::{Store, StoreError};
 use crate::domain::cloudevent::PublicEntry;
@@ -21,6 +21,8 @@ use crate::domain::subscription::Patterns;
 /// A public entry that nobody was told of.
 #[derive(Debug)]
 pub struct Untold {
+    /// The transaction that wrote it.
+    pub xid: i64,
     /// Its place in the stream of its instance.
     pub seq: i64,
     pub entry: PublicEntry,
@@ -37,6 +39,8 @@ pub struct Delivery {
     pub notifies: bool,
     pub instance: InstanceId,
     pub seq: i64,
+    /// That the instance had at that event.
+    pub version: u32,
 }
 
 /// A tenant's cursor, held until [`Reading::finish`]; dropping it leaves all to the next notifier.
@@ -49,6 +53,16 @@ pub struct Reading {
     pub untold: Vec<Untold>,
     /// The tenant's active subscriptions; none of them is deleted while the cursor is held.
     pub subscribers: Vec<Subscriber>,
+}
+
+impl Untold {
+    /// Whether it happened after that.
+    pub fn is_after(&self, since: &Since) -> bool {
+        match since {
+            Since::Snapshot(snapshot) => !snapshot.saw(self.xid),
+            Since::Moment(moment) => *moment <= self.entry.occurred_at,
+        }
+    }
 }
 
 impl Store {
@@ -115,7 +129,7 @@ impl Store {
             },
         };
         let (tenant, horizon) = (TenantId(cursor.tenant_id), cursor.horizon);
-        let subscribers = subscribers(&mut transaction, tenant).await?;
+        let subscribers = subscribers(&mut transaction, tenant, cursor.current).await?;
         let types = subscribers.is_empty().then_some(&TELLING[..]);
         let rows = entries(&mut transaction, tenant, start, horizon, types, limit).await?;
         let end = match rows.last() {
@@ -130,6 +144,7 @@ impl Store {
             },
         };
         let untold = |mut row: EntryRow| Untold {
+            xid: row.xid,
             seq: row.seq,
             requesters: std::mem::take(&mut row.requesters),
             entry: row.entry(),
@@ -148,21 +163,29 @@ impl Store {
 async fn subscribers(
     transaction: &mut Transaction<'static, Postgres>,
     tenant: TenantId,
+    epoch: i32,
 ) -> Result<Vec<Subscriber>, StoreError> {
     let rows = sqlx::query!(
-        r#"select id, types, definition_key, created_at as "created_at: Time" from subscription
-        where tenant_id = $1 and active order by id for key share"#,
+        r#"select id, types, definition_key, created_at as "created_at: Time", since_epoch, since_snapshot::text as since_snapshot
+        from subscription where tenant_id = $1 and active order by id for key share"#,
         tenant.0
     )
     .fetch_all(&mut **transaction)
     .await?;
-    let subscriber = rows.into_iter().map(|row| Subscriber {
-        id: row.id,
-        types: Patterns::stored(row.types),
-        definition: row.definition_key,
-        since: row.created_at.0,
+    let subscribers = rows.into_iter().map(|row| {
+        // In a restored database transactions count from anew, so what was seen before says nothing.
+        let snapshot = row
+            .since_snapshot
+            .filter(|_| row.since_epoch == Some(epoch))
+            .and_then(|text| text.parse().ok());
+        Subscriber {
+            id: row.id,
+            types: Patterns::stored(row.types),
+            definition: row.definition_key,
+            since: snapshot.map_or(Since::Moment(row.created_at.0), Since::Snapshot),
+        }
     });
-    Ok(subscriber.collect())
+    Ok(subscribers.collect())
 }
 
 impl Reading {
@@ -263,10 +286,13 @@ impl Reading {
         );
         let notifies: Vec<bool> = deliveries.iter().map(|one| one.notifies).collect();
         let seqs: Vec<i64> = deliveries.iter().map(|one| one.seq).collect();
+        let version = |one: &Delivery| one.version.cast_signed();
+        let versions: Vec<i32> = deliveries.iter().map(version).collect();
         sqlx::query!(
             "insert into webhook_delivery (
-                 tenant_id, subscription_id, message_id, instance_id, notifies, seq, created_at, due_at)
-             select $1, d.*, $7, $7 from unnest($2::uuid[], $3::uuid[], $4::uuid[], $5::boolean[], $6::bigint[]) d
+                 tenant_id, subscription_id, message_id, instance_id, notifies, seq, definition_version, created_at, due_at)
+             select $1, d.*, $8, $8
+             from unnest($2::uuid[], $3::uuid[], $4::uuid[], $5::boolean[], $6::bigint[], $7::int[]) d
              on conflict do nothing",
             self.tenant.0,
             &subscriptions,
@@ -274,6 +300,7 @@ impl Reading {
             &instances,
             &notifies,
             &seqs,
+            &versions,
             Time(at) as _
         )
         .execute(&mut *self.transaction)

@@ -9,6 +9,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::pool::transacted;
+use super::snapshot::Snapshot;
 use super::streams::{Note, append};
 use super::time::Time;
 use super::{Store, StoreError};
@@ -26,7 +27,16 @@ pub struct Subscriber {
     pub types: Patterns,
     pub definition: Option<String>,
     /// Earlier events are not its business.
-    pub since: Timestamp,
+    pub since: Since,
+}
+
+/// When a subscription was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Since {
+    /// By what had been committed then.
+    Snapshot(Snapshot),
+    /// By a host's clock: of subscriptions without the other, or from before the database was restored.
+    Moment(Timestamp),
 }
 
 /// A subscription to be made.
@@ -90,8 +100,9 @@ impl Store {
             return Ok(false);
         }
         sqlx::query!(
-            "insert into subscription (tenant_id, id, url, types, definition_key, secret, active, created_at, created_by)
-             values ($1, $2, $3, $4, $5, $6, true, $7, $8)",
+            "insert into subscription (
+                 tenant_id, id, url, types, definition_key, secret, active, created_at, created_by, since_epoch, since_snapshot)
+             values ($1, $2, $3, $4, $5, $6, true, $7, $8, (select epoch from feed_epoch), pg_current_snapshot())",
             tenant.0,
             new.id,
             new.url,

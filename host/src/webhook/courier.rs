@@ -1,8 +1,7 @@
 //! Claims deliveries that are due, posts them, and writes down what became of each.
 //!
-//! A receiver that hangs holds its own places only: a subscription has a few at once, whatever waits for it.
+//! A receiver that hangs holds its own places only: how they are shared stands in [`super::places`].
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,23 +9,21 @@ use jiff::Timestamp;
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use uuid::Uuid;
 
 use super::message::Message;
+use super::places::{Places, SUBSCRIPTION_MAX};
 use super::post::{Post, PostError};
 use super::settings::Settings;
 use crate::clock::{self, Clock};
 use crate::domain::cloudevent::Naming;
 use crate::domain::subscription::target;
-use crate::store::Store;
-use crate::store::deliveries::{Claimed, Refusal, Settlement};
+use crate::store::deliveries::{Claimed, Line, Refusal, Settlement};
+use crate::store::{Store, StoreError};
 
-/// Posts at once, of one process.
-const POSTS_MAX: usize = 32;
-/// From so many posts at once on, nothing more is claimed for a subscription.
-const BUSY_FROM: usize = 4;
-/// Deliveries claimed at once.
-const CLAIM_MAX: usize = 4;
+/// Subscriptions that are looked at in one statement, and how often in a row: then posts are waited for, and the next
+/// look goes on behind them.
+const LINES_MAX: i64 = 256;
+const LOOKS_MAX: usize = 8;
 /// How long a claim holds beyond the time that a post may take.
 const LEASE_MARGIN: Duration = Duration::from_secs(20);
 /// How often it looks for what became due.
@@ -51,26 +48,25 @@ impl Courier {
     pub(super) async fn run(self) {
         let courier = Arc::new(self);
         let mut posts = JoinSet::new();
-        let mut busy: BTreeMap<Uuid, usize> = BTreeMap::new();
+        let (mut places, mut after) = (Places::default(), Line::FIRST);
         while !courier.cancel.is_cancelled() {
-            for claimed in courier.claim(&busy, POSTS_MAX - posts.len()).await {
+            for claimed in courier.claim(&mut places, &mut after).await {
                 crate::fault::point("webhook.claimed");
-                *busy.entry(claimed.subscription).or_default() += 1;
                 let courier = Arc::clone(&courier);
-                let subscription = claimed.subscription;
+                let line = line_of(&claimed);
                 posts.spawn(async move {
                     courier.deliver(claimed).await;
-                    subscription
+                    line
                 });
             }
             tokio::select! {
                 () = courier.cancel.cancelled() => {}
                 Some(done) = posts.join_next() => match done {
-                    Ok(subscription) => free(&mut busy, subscription),
+                    Ok(line) => places.free(line),
                     // A panic: the lease brings the delivery back, and the places are counted anew.
                     Err(error) => {
                         tracing::error!(%error, "a delivery ended unexpectedly");
-                        busy.clear();
+                        places = Places::default();
                     }
                 },
                 () = courier.wake.notified() => {}
@@ -80,32 +76,60 @@ impl Courier {
         posts.join_all().await;
     }
 
-    /// As many as there are places for, a few of each subscription.
-    async fn claim(&self, busy: &BTreeMap<Uuid, usize>, mut free: usize) -> Vec<Claimed> {
-        let mut claimed: Vec<Claimed> = Vec::new();
-        while free > 0 {
-            let mut counts = busy.clone();
-            for one in &claimed {
-                *counts.entry(one.subscription).or_default() += 1;
+    /// As many as there are places for, which are taken by then. Looks along the lines from where it ended before, so
+    /// that each has its turn.
+    async fn claim(&self, places: &mut Places, after: &mut Line) -> Vec<Claimed> {
+        let mut claimed = Vec::new();
+        // Whether there is nothing before the first look.
+        let mut whole = *after == Line::FIRST;
+        for _ in 0..LOOKS_MAX {
+            if !places.are_free() {
+                break;
             }
-            counts.retain(|_, count| *count >= BUSY_FROM);
-            let full: Vec<Uuid> = counts.into_keys().collect();
-            let now = self.clock.now();
-            let lease = now + self.settings.timeout + LEASE_MARGIN;
-            let limit = i64::try_from(free.min(CLAIM_MAX)).unwrap_or(1);
-            match self.store.claim_deliveries(now, lease, limit, &full).await {
-                Ok(found) if found.is_empty() => break,
-                Ok(found) => {
-                    free -= found.len().min(free);
-                    claimed.extend(found);
-                }
+            match self.look(places, after).await {
+                Ok(found) => claimed.extend(found),
                 Err(error) => {
                     tracing::warn!(%error, "deliveries wait");
                     break;
                 }
             }
+            if *after == Line::FIRST {
+                if whole {
+                    break;
+                }
+                whole = true;
+            }
         }
         claimed
+    }
+
+    /// Claims from the next lines, and goes behind them; behind the last ones, to the beginning.
+    async fn look(
+        &self,
+        places: &mut Places,
+        after: &mut Line,
+    ) -> Result<Vec<Claimed>, StoreError> {
+        let (now, count_max) = (
+            self.clock.now(),
+            i64::try_from(SUBSCRIPTION_MAX).unwrap_or(1),
+        );
+        let lines = self
+            .store
+            .delivery_lines(now, *after, LINES_MAX, count_max)
+            .await?;
+        let more = i64::try_from(lines.len()).is_ok_and(|found| found >= LINES_MAX);
+        let last = lines.last().filter(|_| more);
+        *after = last.map_or(Line::FIRST, |(line, _)| *line);
+        let shares = places.share(&lines);
+        if shares.is_empty() {
+            return Ok(Vec::new());
+        }
+        let lease = now + self.settings.timeout + LEASE_MARGIN;
+        let claimed = self.store.claim_deliveries(now, lease, &shares).await?;
+        for one in &claimed {
+            places.take(line_of(one), 1);
+        }
+        Ok(claimed)
     }
 
     async fn deliver(&self, claimed: Claimed) {
@@ -167,11 +191,11 @@ impl Courier {
     }
 }
 
-fn free(busy: &mut BTreeMap<Uuid, usize>, subscription: Uuid) {
-    if let Some(count) = busy.get_mut(&subscription) {
-        *count = count.saturating_sub(1);
+fn line_of(claimed: &Claimed) -> Line {
+    Line {
+        tenant: claimed.tenant,
+        subscription: claimed.subscription,
     }
-    busy.retain(|_, count| *count > 0);
 }
 
 fn refusal(status: Option<u16>, error: &str) -> Refusal {
@@ -208,16 +232,5 @@ mod tests {
             kept.starts_with("abx") && kept.len() == ERROR_CHARS_MAX,
             "{kept}"
         );
-    }
-
-    #[test]
-    fn places_are_given_back() {
-        let one = Uuid::from_u128(1);
-        let mut busy = BTreeMap::from([(one, 2)]);
-        free(&mut busy, one);
-        assert_eq!(busy[&one], 1);
-        free(&mut busy, one);
-        free(&mut busy, one);
-        assert!(busy.is_empty());
     }
 }

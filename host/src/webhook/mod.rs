@@ -5,10 +5,12 @@
 //! leads. A receiver that is down is no error: its deliveries wait, and in the end are kept as dead. No command
 //! waits for anything here.
 //!
-//! Reading order: [`settings`], `scribe`, `courier` (the loops), `message` (what is sent), `post` (how).
+//! Reading order: [`settings`], `scribe`, `courier` (the loops), `places` (who is posted to), `message` (what is sent),
+//! `post` (how).
 
 mod courier;
 mod message;
+mod places;
 mod post;
 mod scribe;
 pub mod settings;

@@ -120,6 +120,7 @@ fn of_event<'a>(
         notifies: false,
         instance: untold.entry.instance,
         seq: untold.seq,
+        version: untold.entry.definition.version,
     })
 }
 
@@ -134,6 +135,7 @@ fn of_notification<'a>(
         notifies: true,
         instance: untold.entry.instance,
         seq: untold.seq,
+        version: untold.entry.definition.version,
     })
 }
 
@@ -148,6 +150,6 @@ fn wanting<'a>(
         let definition = subscriber.definition.as_ref();
         subscriber.types.matches(&suffix)
             && definition.is_none_or(|key| *key == entry.definition.key)
-            && subscriber.since <= entry.occurred_at
+            && untold.is_after(&subscriber.since)
     })
 }

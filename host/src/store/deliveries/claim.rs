@@ -1,4 +1,5 @@
-//! Taking deliveries to work on: one statement leases them and reads all that their messages are made of.
+//! Taking deliveries to work on. First it is looked where something is due, by tenant and subscription: whoever has
+//! places shares them out. Then one statement leases that many of each, and reads all that their messages are made of.
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -62,31 +63,105 @@ struct ClaimRow {
     due_at: Option<Time>,
 }
 
+/// The deliveries to one subscription.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Line {
+    pub tenant: TenantId,
+    pub subscription: Uuid,
+}
+
+impl Line {
+    /// Before all of them.
+    pub const FIRST: Line = Line {
+        tenant: TenantId(i32::MIN),
+        subscription: Uuid::nil(),
+    };
+}
+
 impl Store {
-    /// Takes up to `limit` deliveries that are due, until `lease_until`; none of the subscriptions that are `busy`.
+    /// The next lines after this one that have anything pending, and how much of it is due and not leased, counted up to
+    /// `count_max`. In their order, at most `limit`.
+    pub async fn delivery_lines(
+        &self,
+        now: Timestamp,
+        after: Line,
+        limit: i64,
+        count_max: i64,
+    ) -> Result<Vec<(Line, usize)>, StoreError> {
+        // Line by line along the index: what it costs does not grow with what waits in each.
+        let rows = sqlx::query!(
+            r#"with recursive line as (
+                (
+                    select tenant_id, subscription_id from webhook_delivery
+                    where state = 'pending' and (tenant_id, subscription_id) > ($2::int, $3::uuid)
+                    order by tenant_id, subscription_id limit 1
+                )
+                union all
+                select n.tenant_id, n.subscription_id from line l cross join lateral (
+                    select tenant_id, subscription_id from webhook_delivery
+                    where state = 'pending' and (tenant_id, subscription_id) > (l.tenant_id, l.subscription_id)
+                    order by tenant_id, subscription_id limit 1
+                ) n
+            )
+            select l.tenant_id as "tenant_id!", l.subscription_id as "subscription_id!", (
+                select count(*) from (
+                    select from webhook_delivery d
+                    where d.tenant_id = l.tenant_id and d.subscription_id = l.subscription_id and d.state = 'pending'
+                      and d.due_at <= $1 and (d.lease_until is null or d.lease_until <= $1)
+                    limit $5
+                ) due
+            ) as "due!"
+            from line l limit $4"#,
+            Time(now) as _,
+            after.tenant.0,
+            after.subscription,
+            limit,
+            count_max
+        )
+        .fetch_all(&self.writer)
+        .await?;
+        let line = rows.into_iter().map(|row| {
+            let line = Line {
+                tenant: TenantId(row.tenant_id),
+                subscription: row.subscription_id,
+            };
+            (line, usize::try_from(row.due).unwrap_or(0))
+        });
+        Ok(line.collect())
+    }
+
+    /// Takes so many deliveries of each line that are due, until `lease_until`.
     pub async fn claim_deliveries(
         &self,
         now: Timestamp,
         lease_until: Timestamp,
-        limit: i64,
-        busy: &[Uuid],
+        shares: &[(Line, usize)],
     ) -> Result<Vec<Claimed>, StoreError> {
+        let tenants: Vec<i32> = shares.iter().map(|(line, _)| line.tenant.0).collect();
+        let subscriptions: Vec<Uuid> = shares.iter().map(|(line, _)| line.subscription).collect();
+        let count = |(_, count): &(Line, usize)| i64::try_from(*count).unwrap_or(i64::MAX);
+        let counts: Vec<i64> = shares.iter().map(count).collect();
         let rows = sqlx::query_as!(
             ClaimRow,
             r#"with due as (
-                select tenant_id, subscription_id, message_id from webhook_delivery
-                where state = 'pending' and due_at <= $1 and (lease_until is null or lease_until <= $1)
-                  and subscription_id <> all($4::uuid[])
-                order by due_at limit $3 for update skip locked
+                select d.tenant_id, d.subscription_id, d.message_id
+                from unnest($3::int[], $4::uuid[], $5::bigint[]) s (tenant_id, subscription_id, count)
+                cross join lateral (
+                    select w.tenant_id, w.subscription_id, w.message_id from webhook_delivery w
+                    where w.tenant_id = s.tenant_id and w.subscription_id = s.subscription_id and w.state = 'pending'
+                      and w.due_at <= $1 and (w.lease_until is null or w.lease_until <= $1)
+                    order by w.due_at limit s.count for update skip locked
+                ) d
             ), claimed as (
                 update webhook_delivery d set lease_until = $2 from due
                 where d.tenant_id = due.tenant_id and d.subscription_id = due.subscription_id and d.message_id = due.message_id
-                returning d.tenant_id, d.subscription_id, d.message_id, d.notifies, d.instance_id, d.seq, d.attempts
+                returning d.tenant_id, d.subscription_id, d.message_id, d.notifies, d.instance_id, d.seq, d.attempts,
+                    d.definition_version
             )
             select c.tenant_id, c.subscription_id, c.message_id, c.attempts, s.url, s.secret, s.active,
                 e.xid::text::bigint as "xid!", e.pos, e.id, e.seq, e.type as entry_kind, e.payload,
                 e.event_seq as "event_seq!", e.occurred_at as "at: Time", e.actor, e.traceparent, e.revision, e.stream_id,
-                t.name as tenant, i.definition_key, i.definition_version, i.entity_type, i.entity_id, i.requesters,
+                t.name as tenant, i.definition_key, coalesce(c.definition_version, i.definition_version) as "definition_version!", i.entity_type, i.entity_id, i.requesters,
                 n.kind as "kind?", n.recipient_kind as "recipient_kind?", n.recipient as "recipient?", n.state_id,
                 n.task_id, n.due_at as "due_at: Time"
             from claimed c
@@ -98,8 +173,9 @@ impl Store {
             left join notification n on c.notifies and n.tenant_id = c.tenant_id and n.id = c.message_id"#,
             Time(now) as _,
             Time(lease_until) as _,
-            limit,
-            busy
+            &tenants,
+            &subscriptions,
+            &counts
         )
         .fetch_all(&self.writer)
         .await?;

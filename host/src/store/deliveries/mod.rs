@@ -14,7 +14,7 @@ use super::pool::transacted;
 use super::time::Time;
 use super::{Store, StoreError};
 use crate::domain::ids::TenantId;
-pub use claim::Claimed;
+pub use claim::{Claimed, Line};
 
 /// Deliveries given up in a row after which a subscription is disabled.
 pub const FAILURES_MAX: i32 = 20;

@@ -1,0 +1,55 @@
+//! What a transaction saw of others, as PostgreSQL writes it down: `xmin:xmax:xid,xid`. It tells before from after where
+//! clocks would not.
+
+use std::str::FromStr;
+
+/// A `pg_snapshot`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    /// All before it were over.
+    min: i64,
+    /// None from here on had begun.
+    max: i64,
+    /// Those between that were under way.
+    under_way: Vec<i64>,
+}
+
+impl Snapshot {
+    /// Whether this transaction was over when the snapshot was taken.
+    pub fn saw(&self, transaction: i64) -> bool {
+        transaction < self.min || (transaction < self.max && !self.under_way.contains(&transaction))
+    }
+}
+
+impl FromStr for Snapshot {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Snapshot, ()> {
+        let number = |text: &str| text.parse::<i64>().map_err(drop);
+        let (min, rest) = text.split_once(':').ok_or(())?;
+        let (max, under_way) = rest.split_once(':').ok_or(())?;
+        let under_way = under_way.split(',').filter(|text| !text.is_empty());
+        Ok(Snapshot {
+            min: number(min)?,
+            max: number(max)?,
+            under_way: under_way.map(number).collect::<Result<_, ()>>()?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_under_way_was_not_seen() {
+        let snapshot: Snapshot = "10:20:12,15".parse().expect("a snapshot");
+        let seen: Vec<_> = (8..22).filter(|number| snapshot.saw(*number)).collect();
+        assert_eq!(seen, [8, 9, 10, 11, 13, 14, 16, 17, 18, 19]);
+        let quiet: Snapshot = "7:7:".parse().expect("a snapshot");
+        assert!(quiet.saw(6) && !quiet.saw(7));
+        for damaged in ["", "1", "1:2", "a:2:", "1:2:x", "1:2:3,,x"] {
+            assert!(damaged.parse::<Snapshot>().is_err(), "{damaged}");
+        }
+    }
+}

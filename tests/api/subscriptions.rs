@@ -1,0 +1,75 @@
+//! What subscribers are sent while things change: from when on, and as it was.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+use std::time::Duration;
+
+use wrkflw::clock::Clock;
+use wrkflw::sample::DOCUMENT_APPROVAL;
+
+use super::notifications::{notifier, settings};
+use super::webhooks::{deliveries, subscribe, waiting};
+use super::*;
+use crate::support::receiver::Receiver;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// By no host's clock: those that wrote the events may be hours behind the one that took the subscription, or ahead.
+#[tokio::test]
+async fn what_comes_after_a_subscription_is_sent_whatever_clocks_say() {
+    const HOUR: i64 = 3_600_000;
+    let app = TestApp::start().await;
+    let mut hook = Receiver::start().await;
+    let now = app.engine.clock().now().as_millisecond();
+    let at = async |milliseconds| {
+        let clock = Clock::Manual(Arc::new(AtomicI64::new(milliseconds)));
+        app.beside_with_clock(clock).await
+    };
+    let start = async |host: &Host, entity: &str| {
+        let body = Some(approval_start(entity));
+        let answer = host.send("author", "POST", "/v1/instances", &[], body);
+        answer.await.expect(201)["id"].clone()
+    };
+    let (behind, ahead) = (at(now - HOUR).await, at(now + HOUR).await);
+    start(&ahead, "doc-1").await;
+    let made = subscribe(&app, &hook.url, &["task.created"]).await;
+    let second = start(&behind, "doc-2").await;
+    let _working = notifier(&app.engine, settings(&[]));
+    assert_eq!(hook.next().await.body["subject"], second);
+    waiting(&app, &made, "pending", 0).await;
+    assert!(hook.rest().is_empty(), "what was before is not sent");
+}
+
+#[tokio::test]
+async fn a_body_names_the_version_that_its_event_was_of() {
+    let app = TestApp::start().await;
+    let mut hook = Receiver::start().await;
+    hook.answers(&[500]);
+    let made = subscribe(&app, &hook.url, &["task.created"]).await;
+    let _working = notifier(&app.engine, settings(&[Duration::from_hours(1)]));
+    let started = app.started("doc-1").await;
+    let first = hook.next().await;
+    assert_eq!(first.body["data"]["definition"]["version"], 1);
+    waiting(&app, &made, "pending", 1).await;
+    let config = json!({ "rejectionNeedsComment": false });
+    let published = app.publish("document-approval", DOCUMENT_APPROVAL, &config);
+    let version = published.await.expect(201)["version"].clone();
+    let path = format!(
+        "/v1/instances/{}/migrate",
+        started["id"].as_str().expect("an id")
+    );
+    let migrated = app
+        .post("admin", &path, json!({ "version": version }))
+        .await;
+    assert_eq!(migrated.expect(200)["instance"]["definitionVersion"], 2);
+    let refused = async {
+        while deliveries(&app, &made, "").await[0]["attempts"] != 1 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, refused)
+        .await
+        .expect("a refusal");
+    sql(&app, "update webhook_delivery set due_at = created_at").await;
+    assert_eq!(hook.next().await.body, first.body);
+}
