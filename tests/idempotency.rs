@@ -52,6 +52,57 @@ async fn a_repeat_gets_the_stored_reply() {
     );
 }
 
+/// Repeats a request as this person, with these roles.
+async fn repeat(host: &Host, person: &str, roles: &[&str], path: &str, body: &Value) -> Answer {
+    let token = format!("Bearer {}", host.token_of(person, "default", roles));
+    let headers = [KEY, ("authorization", token.as_str())];
+    host.send("", "POST", path, &headers, Some(body.clone()))
+        .await
+}
+
+#[tokio::test]
+async fn a_reply_is_shown_to_those_alone_who_may_still_have_it() {
+    let app = TestApp::start().await;
+    let host = app.host();
+    let first = start(&host, "doc-1").await;
+    let task = task_of(&first.body);
+    let claim = format!("/v1/tasks/{task}/claim");
+    let many = json!({ "action": "release", "tasks": [task] });
+    for (path, body) in [
+        (claim.as_str(), json!({})),
+        ("/v1/tasks/bulk", many.clone()),
+    ] {
+        repeat(&host, "reviewer", &["user"], path, &body)
+            .await
+            .expect(200);
+    }
+    let start = start_body("doc-1");
+    let begin = "/v1/instances";
+    for (person, path, body) in [("author", begin, &start), ("reviewer", &claim, &json!({}))] {
+        let known = repeat(&host, person, &["user"], path, body).await;
+        assert_eq!(known.headers["idempotency-replayed"], "true");
+        // The roles are gone, by the token; and the refusal tells nothing of what there was.
+        let answer = repeat(&host, person, &["nobody"], path, body).await;
+        assert!(!answer.text.contains("\"states\""), "{}", answer.text);
+        answer.problem(403, "permission_missing");
+    }
+    let one = async |roles: &[&str]| {
+        let many = repeat(&host, "reviewer", roles, "/v1/tasks/bulk", &many);
+        many.await
+    };
+    let known = one(&["user"]).await.expect(200);
+    assert_eq!(known["results"][0]["replayed"], true);
+    one(&["nobody"]).await.problem(403, "permission_missing");
+    // By the tenant's table, as well.
+    sqlx::query("delete from role_permission where permission = 'instance:start'")
+        .execute(app.database.admin_pool())
+        .await
+        .expect("fewer permissions");
+    repeat(&host, "author", &["user"], begin, &start)
+        .await
+        .problem(403, "permission_missing");
+}
+
 #[tokio::test]
 async fn a_key_stands_for_one_request() {
     let app = TestApp::start().await;

@@ -323,3 +323,63 @@ async fn what_is_too_much_is_refused_by_its_name() {
     );
     assert_eq!(host.ask("GET /readyz", &[], "").await.status, 200);
 }
+
+/// Byte by byte, since no client library would send most of it.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_could_be_read_in_two_ways_is_refused() {
+    let app = TestApp::empty().await;
+    let host = impatient(&app, &[]).await;
+    let bearer = bearer(&app);
+    let get = |headers: &str| {
+        format!(
+            "GET /v1/instances HTTP/1.1\r\nconnection: close\r\nauthorization: {bearer}\r\n{headers}\r\n"
+        )
+    };
+    let old = "GET /livez HTTP/1.0\r\n\r\n".to_owned();
+    let chunks = "2\r\n{}\r\n0\r\n\r\n";
+    let coded = post(&bearer, "transfer-encoding: gzip, chunked\r\n", chunks);
+    let twice = "transfer-encoding: chunked\r\ntransfer-encoding: chunked\r\n";
+    let gzip = "content-length: 2\r\ncontent-encoding: gzip\r\n";
+    for TooMuch(name, text, status, code) in [
+        TooMuch("one host", get("host: a\r\n"), 200, ""),
+        TooMuch("no host in HTTP/1.0", old, 200, ""),
+        TooMuch("no host", get(""), 400, "malformed_request"),
+        TooMuch(
+            "two hosts",
+            get("host: a\r\nhost: b\r\n"),
+            400,
+            "malformed_request",
+        ),
+        TooMuch(
+            "no such host",
+            get("host: a@b\r\n"),
+            400,
+            "malformed_request",
+        ),
+        TooMuch(
+            "two tokens",
+            get(&format!("host: a\r\nauthorization: {bearer}\r\n")),
+            400,
+            "malformed_request",
+        ),
+        TooMuch(
+            "a packed body",
+            post(&bearer, gzip, "{}"),
+            415,
+            "unsupported_encoding",
+        ),
+        TooMuch("a packed transfer", coded, 415, "unsupported_encoding"),
+        TooMuch(
+            "two transfers",
+            post(&bearer, twice, chunks),
+            400,
+            "malformed_request",
+        ),
+    ] {
+        let received = exchange(host.address, text.as_bytes()).await;
+        let reply = Reply::parse(&received);
+        let reply = reply.unwrap_or_else(|| panic!("{name}: no answer in {received:?}"));
+        let met = (reply.status, reply.code());
+        assert_eq!(met, (status, code.to_owned()), "{name}: {}", reply.text);
+    }
+}

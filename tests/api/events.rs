@@ -245,19 +245,30 @@ async fn events_say_what_consumers_rely_on() {
 }
 
 /// Events as they come in.
-struct Stream {
+pub(super) struct Stream {
     body: BodyDataStream,
     text: String,
 }
 
 impl Stream {
     async fn open(app: &TestApp, last_event_id: Option<&str>) -> Stream {
-        let mut request = app.host().request("author", "GET", "/v1/events/stream");
+        let host = app.host();
+        let token = format!("Bearer {}", host.token("author"));
+        Stream::of(&host, &token, last_event_id).await
+    }
+
+    /// The stream of whoever this `Authorization` header is of.
+    pub(super) async fn of(
+        host: &Host,
+        authorization: &str,
+        last_event_id: Option<&str>,
+    ) -> Stream {
+        let request = host.request("", "GET", "/v1/events/stream");
+        let mut request = request.header("authorization", authorization);
         if let Some(id) = last_event_id {
             request = request.header("last-event-id", id);
         }
-        let response = app
-            .host()
+        let response = host
             .open(request.body(Body::empty()).expect("a request"))
             .await;
         assert_eq!(response.status(), 200);
@@ -270,7 +281,22 @@ impl Stream {
     }
 
     /// The next event with its id; comments are passed over.
-    async fn next(&mut self) -> (String, Value) {
+    pub(super) async fn next(&mut self) -> (String, Value) {
+        let next = self.next_if_any().await;
+        next.expect("the stream goes on")
+    }
+
+    /// What comes until the host ends the stream.
+    pub(super) async fn rest(&mut self) -> Vec<Value> {
+        let mut rest = Vec::new();
+        while let Some((_, event)) = self.next_if_any().await {
+            rest.push(event);
+        }
+        rest
+    }
+
+    /// The next event; nothing when the stream ends.
+    async fn next_if_any(&mut self) -> Option<(String, Value)> {
         let reading = async {
             loop {
                 while let Some((block, rest)) = self.text.split_once("\n\n") {
@@ -283,15 +309,11 @@ impl Stream {
                             .map(str::trim)
                     };
                     if let (Some(id), Some(data)) = (line("id:"), line("data:")) {
-                        return (id.to_owned(), serde_json::from_str(data).expect("JSON"));
+                        let event = serde_json::from_str(data).expect("JSON");
+                        return Some((id.to_owned(), event));
                     }
                 }
-                let bytes = self
-                    .body
-                    .next()
-                    .await
-                    .expect("the stream goes on")
-                    .expect("bytes");
+                let bytes = self.body.next().await?.expect("bytes");
                 self.text += str::from_utf8(&bytes).expect("text");
             }
         };

@@ -6,7 +6,7 @@
 
 mod bombs;
 mod costs;
-mod neighbours;
+pub(super) mod neighbours;
 mod raw;
 mod uploads;
 

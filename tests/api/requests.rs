@@ -240,6 +240,7 @@ async fn a_body_is_sent_as_json() {
         "text/plain",
         "application/xml",
         "text/json-ish",
+        "application/json, application/a+json",
         "application/x-www-form-urlencoded",
         "",
         "json",

@@ -84,6 +84,7 @@ async fn a_token_is_judged_by_the_clock_of_the_moment() {
     ] {
         time.fetch_add(jump, Ordering::SeqCst);
         let request = Request::get("/v1/instances")
+            .header("host", "localhost")
             .header("authorization", format!("Bearer {token}"))
             .body(Body::empty())
             .expect("a request");

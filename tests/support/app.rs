@@ -363,7 +363,10 @@ impl Host {
         method: &str,
         path: &str,
     ) -> axum::http::request::Builder {
-        let request = Request::builder().method(method).uri(path);
+        let request = Request::builder()
+            .method(method)
+            .uri(path)
+            .header("host", "localhost");
         if user.is_empty() {
             request
         } else {

@@ -15,7 +15,9 @@ mod tests;
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use jsonwebtoken::{Algorithm, Header, Validation};
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 pub use claims::{Claims, ROLE_CHARS_MAX, ROLES_MAX, SUBJECT_CHARS_MAX, TENANT_CHARS_MAX};
@@ -24,6 +26,7 @@ pub(in crate::http) use settings::checked_secret;
 pub use settings::{AuthSettings, KeyAges, LEEWAY_MAX, SECRET_BYTES_MIN, Secret};
 
 use crate::clock::Clock;
+use crate::domain::json::Json;
 use accepted::{Accepted, Memory};
 use jwks::Jwks;
 use keys::{Key, KeySet};
@@ -78,6 +81,15 @@ impl Authenticator {
 
     /// Checks the value of an `Authorization` header.
     pub async fn authenticate(&self, authorization: Option<&str>) -> Result<Claims, AuthError> {
+        let (claims, _) = self.admit(authorization).await?;
+        Ok(claims)
+    }
+
+    /// The same, with the moment from which on the token is refused.
+    pub async fn admit(
+        &self,
+        authorization: Option<&str>,
+    ) -> Result<(Claims, Timestamp), AuthError> {
         let token = bearer(authorization)?;
         let name = Memory::name(token);
         if let Some(known) = self.memory.find(&name).await {
@@ -85,7 +97,10 @@ impl Authenticator {
             if Arc::ptr_eq(&key, &known.key) {
                 let now = self.clock.now();
                 known.validity.check(self.settings.leeway, now)?;
-                return Ok(known.claims.clone());
+                return Ok((
+                    known.claims.clone(),
+                    known.validity.ends(self.settings.leeway),
+                ));
             }
         }
         let header = jsonwebtoken::decode_header(token).map_err(|_| AuthError::Malformed)?;
@@ -104,7 +119,12 @@ impl Authenticator {
             claims: claims.clone(),
         };
         self.memory.keep(name, accepted).await;
-        Ok(claims)
+        Ok((claims, validity.ends(self.settings.leeway)))
+    }
+
+    /// Whether a token that is good until `until` is so no longer, by this host's clock.
+    pub fn is_over(&self, until: Timestamp) -> bool {
+        self.clock.now() >= until
     }
 
     async fn key(&self, id: Option<&str>, algorithm: Algorithm) -> Result<Arc<Key>, AuthError> {
@@ -140,7 +160,15 @@ fn verified(token: &str, header: &Header, key: &Key) -> Result<Map<String, Value
     signature_alone.required_spec_claims.clear();
     signature_alone.validate_exp = false;
     signature_alone.validate_aud = false;
-    jsonwebtoken::decode(token, &key.decoding, &signature_alone)
+    let content: Box<RawValue> = jsonwebtoken::decode(token, &key.decoding, &signature_alone)
         .map(|token| token.claims)
-        .map_err(|_| AuthError::Untrusted)
+        .map_err(|_| AuthError::Untrusted)?;
+    // Strictly: of a claim that is there twice, some programs read the first and some the last.
+    let content = Json::parse(content.get()).map_err(|error| match error.pointer.get(1..) {
+        Some(claim) if !claim.is_empty() => AuthError::Claim {
+            claim: claim.to_owned(),
+        },
+        _ => AuthError::Malformed,
+    })?;
+    serde_json::from_str(content.as_str()).map_err(|_| AuthError::Malformed)
 }

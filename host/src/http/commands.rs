@@ -67,9 +67,26 @@ pub async fn run(
         render: &render,
     };
     match app.engine.execute(request).await {
-        Ok(reply) => Ok(respond(reply)),
+        Ok(reply) => {
+            seen_again(app, who, permission, &reply).await?;
+            Ok(respond(reply))
+        }
         Err(error) => Err(permission_first(app, who, permission, error).await.into()),
     }
+}
+
+/// Whether the caller may be shown this reply: one from the store was made for who they were then, and what they were
+/// allowed since may be gone. A fresh one has been judged.
+async fn seen_again(
+    app: &App,
+    who: &Identity,
+    permission: &'static str,
+    reply: &Reply,
+) -> Result<(), Error> {
+    if reply.replayed {
+        app.engine.permit(who, permission).await?;
+    }
+    Ok(())
 }
 
 /// What the caller is told of an error. Whoever lacks the permission learns that alone, and not what there is: the engine

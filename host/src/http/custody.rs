@@ -13,7 +13,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::extract::{Caller, Path, Query, check_name};
+use super::extract::{Listener, Path, Query, check_name};
 use super::page::{LIMIT_MAX, Page, decode, encode, limit};
 use super::problem::Problem;
 use super::{App, csv};
@@ -24,6 +24,8 @@ use crate::store::custody::{CustodyCursor, CustodyQuestion};
 
 /// Pages that one file has at the most.
 const PAGES_MAX: u32 = 10_000;
+/// What whoever exports must have.
+const PERMISSION: &str = "audit:read";
 /// The columns of the file.
 const COLUMNS: [&str; 22] = [
     "decided_at",
@@ -81,14 +83,14 @@ pub(super) struct CustodyQuery {
     responses((status = 200, content((Page<CustodyRecord> = "application/json"), (String = "text/csv")))))]
 pub(super) async fn of_entity(
     State(app): State<App>,
-    Caller(who): Caller,
+    caller: Listener,
     Path((kind, id)): Path<(String, String)>,
     Query(query): Query<CustodyQuery>,
 ) -> Result<Response, Problem> {
-    app.engine.permit(&who, "audit:read").await?;
+    app.engine.permit(&caller.who, PERMISSION).await?;
     check_name("/type", &kind)?;
     check_name("/id", &id)?;
-    export(app, who, (Entity { kind, id }, None), query).await
+    export(app, caller, (Entity { kind, id }, None), query).await
 }
 
 /// Exports every decision of an instance, oldest first, with its audit entry and signature.
@@ -96,23 +98,27 @@ pub(super) async fn of_entity(
     responses((status = 200, content((Page<CustodyRecord> = "application/json"), (String = "text/csv")))))]
 pub(super) async fn of_instance(
     State(app): State<App>,
-    Caller(who): Caller,
+    caller: Listener,
     Path(id): Path<Uuid>,
     Query(query): Query<CustodyQuery>,
 ) -> Result<Response, Problem> {
-    app.engine.permit(&who, "audit:read").await?;
+    app.engine.permit(&caller.who, PERMISSION).await?;
     let instance = InstanceId(id);
-    let entity = app.engine.store().entity_of(who.tenant, instance).await?;
+    let entity = app
+        .engine
+        .store()
+        .entity_of(caller.who.tenant, instance)
+        .await?;
     let entity = entity.ok_or_else(|| Error::NotFound {
         what: "instance",
         id: id.to_string(),
     })?;
-    export(app, who, (entity, Some(instance)), query).await
+    export(app, caller, (entity, Some(instance)), query).await
 }
 
 async fn export(
     app: App,
-    who: Identity,
+    caller: Listener,
     (entity, instance): (Entity, Option<InstanceId>),
     query: CustodyQuery,
 ) -> Result<Response, Problem> {
@@ -129,9 +135,9 @@ async fn export(
         after: decode(query.after.as_deref())?,
         limit: i64::from(limit) + 1,
     };
-    let first = Part::read(&app, &who, &question, limit).await?;
+    let first = Part::read(&app, &caller.who, &question, limit).await?;
     if whole {
-        return Ok(file(app, who, question, first));
+        return Ok(file(app, caller, question, first));
     }
     let page = Page {
         data: first.records,
@@ -167,16 +173,16 @@ impl Part {
 /// The rest of a file that is being written.
 struct Rest {
     app: App,
-    who: Identity,
+    caller: Listener,
     question: CustodyQuestion,
     part: Option<Part>,
     pages: u32,
 }
 
-fn file(app: App, who: Identity, question: CustodyQuestion, first: Part) -> Response {
+fn file(app: App, caller: Listener, question: CustodyQuestion, first: Part) -> Response {
     let rest = Rest {
         app,
-        who,
+        caller,
         question,
         part: Some(first),
         pages: 0,
@@ -201,7 +207,10 @@ fn file(app: App, who: Identity, question: CustodyQuestion, first: Part) -> Resp
                 ));
             }
             rest.question.after = Some(last);
-            let next = Part::read(&rest.app, &rest.who, &rest.question, LIMIT_MAX).await;
+            // A file may be read slowly: each page of it is for whoever may have it then.
+            let may_still = rest.caller.may_still(&rest.app, PERMISSION).await;
+            may_still.map_err(|problem| std::io::Error::other(problem.detail))?;
+            let next = Part::read(&rest.app, &rest.caller.who, &rest.question, LIMIT_MAX).await;
             rest.part = Some(next.map_err(|error| {
                 tracing::error!(%error, "an export of custody breaks off");
                 std::io::Error::other(error)

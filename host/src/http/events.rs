@@ -1,20 +1,26 @@
-//! Events without Kafka: pages of the feed, and a stream of it.
+//! Events without Kafka: pages of the feed, and streams of it.
+//!
+//! All streams of a host have one reader (`live`), which keeps the newest events of each tenant (`tail`); a `reader` is
+//! one stream; `places` bounds how many there are.
+
+mod live;
+mod places;
+mod reader;
+mod tail;
 
 use std::convert::Infallible;
-use std::time::Duration;
 
+use axum::body::Body;
 use axum::extract::State;
-use axum::http::HeaderMap;
-use axum::response::sse::{Event, KeepAlive, Sse};
+use axum::http::{HeaderMap, HeaderName, header};
 use axum::response::{IntoResponse, Response};
-use futures_util::Stream;
 use serde::{Deserialize, Serialize};
-use tokio::sync::mpsc;
-use tokio_stream::wrappers::ReceiverStream;
 use utoipa::{IntoParams, ToSchema};
 
+use self::places::{Full, HOST_MAX, PERSON_MAX, TENANT_MAX};
+use self::reader::Reader;
 use super::App;
-use super::extract::{Caller, Query};
+use super::extract::{Caller, Listener, Query};
 use super::page::{Next, decode, encode, limit};
 use super::problem::Problem;
 use crate::domain::cloudevent::CloudEvent;
@@ -22,18 +28,12 @@ use crate::domain::ids::TenantId;
 use crate::domain::json::Json;
 use crate::store::feed::{FeedCursor, FeedPage};
 
-/// How often a stream looks for what other hosts committed.
-const POLL: Duration = Duration::from_millis(500);
-/// Streams at once. Each reads from the database twice a second when nothing wakes it.
-const STREAMS_MAX: usize = 500;
+pub(super) use self::live::Streams;
+
+/// What whoever reads events must have.
+const PERMISSION: &str = "event:read";
 /// When a reader may ask again who came when all streams were taken.
 const RETRY_AFTER_SECONDS: u32 = 10;
-/// Events that a slow reader may have waiting.
-const STREAM_BUFFER: usize = 256;
-/// Events read at once for a stream.
-const STREAM_BATCH: i64 = 100;
-/// A comment keeps intermediaries from closing a silent stream.
-const HEARTBEAT: Duration = Duration::from_secs(15);
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
@@ -78,7 +78,7 @@ pub(super) async fn list(
     Caller(who): Caller,
     Query(query): Query<EventQuery>,
 ) -> Result<axum::Json<Events>, Problem> {
-    app.engine.permit(&who, "event:read").await?;
+    app.engine.permit(&who, PERMISSION).await?;
     let limit = limit(query.limit)?;
     let after = decode(query.after.as_deref())?;
     let page = read(&app, who.tenant, after, limit.into()).await?;
@@ -112,72 +112,60 @@ async fn read(
 }
 
 /// Streams events as they are committed (server-sent events). `Last-Event-ID` resumes where a stream broke off.
+///
+/// A stream ends when its token does, and when its caller lost the permission.
 #[utoipa::path(get, path = "/v1/events/stream", tag = "events", params(StreamQuery),
     responses((status = 200, content_type = "text/event-stream", body = StreamedEvent)))]
 pub(super) async fn stream(
     State(app): State<App>,
-    Caller(who): Caller,
+    caller: Listener,
     Query(query): Query<StreamQuery>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    app.engine.permit(&who, "event:read").await?;
+    let who = &caller.who;
+    app.engine.permit(who, PERMISSION).await?;
     let last = headers
         .get("last-event-id")
         .and_then(|value| value.to_str().ok());
     let after = decode(last.or(query.after.as_deref()))?;
+    let place = app.streams.places.take(who.tenant, &who.subject);
+    let place = place.map_err(full)?;
     // The first read is made before the answer, so that a bad cursor is a problem and no broken stream.
-    let first = read(&app, who.tenant, after, STREAM_BATCH).await?;
-    let (sender, receiver) = mpsc::channel(STREAM_BUFFER);
-    let tracker = app.tracker.clone();
-    if tracker.len() >= STREAMS_MAX {
-        let detail = format!("this host streams to {STREAMS_MAX} readers already");
-        let retry_after = Some(RETRY_AFTER_SECONDS);
-        return Err(Problem {
-            retry_after,
-            ..Problem::new("unavailable", detail)
-        });
-    }
-    tracker.spawn(pump(app, who.tenant, first, sender));
-    let events = Sse::new(boxed(receiver)).keep_alive(KeepAlive::new().interval(HEARTBEAT));
-    Ok(([("x-accel-buffering", "no")], events).into_response())
+    let first = read(&app, who.tenant, after, live::BATCH).await?;
+    let start = after.unwrap_or(FeedCursor {
+        epoch: first.epoch,
+        xid: 0,
+        pos: 0,
+    });
+    let reader = Reader::new(app, caller, place, start, &first);
+    let events = futures_util::stream::unfold(reader, async |mut reader| {
+        let event = reader.next().await?;
+        Some((Ok::<_, Infallible>(event), reader))
+    });
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    Ok((headers, Body::from_stream(events)).into_response())
 }
 
-fn boxed(receiver: mpsc::Receiver<Event>) -> impl Stream<Item = Result<Event, Infallible>> {
-    use futures_util::StreamExt as _;
-    ReceiverStream::new(receiver).map(Ok)
-}
-
-/// Reads on for as long as somebody listens.
-async fn pump(app: App, tenant: TenantId, mut page: FeedPage, sender: mpsc::Sender<Event>) {
-    let mut commits = app.engine.commits();
-    loop {
-        commits.borrow_and_update();
-        for (cursor, entry) in &page.entries {
-            let Ok(event) = CloudEvent::of(entry, &app.naming) else {
-                continue;
-            };
-            let event = Event::default()
-                .id(encode(&cursor.to_string()))
-                .data(event.structured().as_str());
-            tokio::select! {
-                sent = sender.send(event) => if sent.is_err() { return },
-                () = app.cancel.cancelled() => return,
-            }
-        }
-        if page.entries.len() < usize::try_from(STREAM_BATCH).unwrap_or(usize::MAX) {
-            tokio::select! {
-                () = sender.closed() => return,
-                () = app.cancel.cancelled() => return,
-                _ = commits.changed() => {}
-                () = tokio::time::sleep(POLL) => {}
-            }
-        }
-        page = match read(&app, tenant, Some(page.end), STREAM_BATCH).await {
-            Ok(page) => page,
-            Err(problem) => {
-                tracing::warn!(problem.detail, "an event stream ends");
-                return;
-            }
-        };
+fn full(full: Full) -> Problem {
+    let (code, detail) = match full {
+        Full::Person => (
+            "too_many_streams",
+            format!("{PERSON_MAX} event streams are open in your name already"),
+        ),
+        Full::Tenant => (
+            "too_many_streams",
+            format!("{TENANT_MAX} event streams of your tenant are open already"),
+        ),
+        Full::Host => (
+            "unavailable",
+            format!("this host streams to {HOST_MAX} readers already"),
+        ),
+    };
+    Problem {
+        retry_after: Some(RETRY_AFTER_SECONDS),
+        ..Problem::new(code, detail)
     }
 }

@@ -5,6 +5,7 @@ use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, Path as AxumPath, Request};
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
+use jiff::Timestamp;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest as _, Sha256};
@@ -33,13 +34,49 @@ impl FromRequestParts<App> for Caller {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Caller, Problem> {
-        let authorization = parts
-            .headers
-            .get(header::AUTHORIZATION)
-            .map(|value| value.to_str().unwrap_or("\u{fffd}"));
-        let who = app.identify(authorization).await?;
+        let (who, _) = app.identify(authorization(&parts.headers)).await?;
         parts.extensions.insert(who.tenant);
         Ok(Caller(who))
+    }
+}
+
+fn authorization(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?;
+    Some(value.to_str().unwrap_or("\u{fffd}"))
+}
+
+/// Who asks for an answer that goes on, by what they are known, and from when on no longer.
+pub struct Listener {
+    pub who: Identity,
+    pub authorization: String,
+    pub until: Timestamp,
+}
+
+impl Listener {
+    /// Whether the token is still good, and still permits this.
+    pub async fn may_still(&mut self, app: &App, permission: &'static str) -> Result<(), Problem> {
+        self.is_still_known(app).await?;
+        Ok(app.engine.permit(&self.who, permission).await?)
+    }
+
+    /// Whether the token is still good: its time may be over, or its key withdrawn.
+    pub async fn is_still_known(&mut self, app: &App) -> Result<(), Problem> {
+        (_, self.until) = app.identify(Some(&self.authorization)).await?;
+        Ok(())
+    }
+}
+
+impl FromRequestParts<App> for Listener {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Listener, Problem> {
+        let authorization = authorization(&parts.headers);
+        let (who, until) = app.identify(authorization).await?;
+        Ok(Listener {
+            who,
+            authorization: authorization.unwrap_or_default().to_owned(),
+            until,
+        })
     }
 }
 
@@ -110,6 +147,8 @@ fn is_json(content_type: &str) -> bool {
     let essence = content_type.split(';').next().unwrap_or_default();
     let essence = essence.trim().to_ascii_lowercase();
     match essence.strip_prefix("application/") {
+        // Of a list of types, this is none.
+        Some(subtype) if subtype.contains([',', ' ']) => false,
         Some(subtype) => subtype == "json" || subtype.ends_with("+json"),
         None => false,
     }
@@ -262,15 +301,20 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     let Some(value) = text(headers, "idempotency-key")? else {
         return Ok(None);
     };
-    let key = value.trim();
-    let key = key
+    let value = value.trim();
+    let quoted = value
         .strip_prefix('"')
-        .and_then(|key| key.strip_suffix('"'))
-        .unwrap_or(key);
+        .and_then(|key| key.strip_suffix('"'));
+    let key = quoted.unwrap_or(value);
     let is_plain = |c: u8| (b' '..=b'~').contains(&c) && c != b'"';
     if !(1..=KEY_CHARS_MAX).contains(&key.len()) || !key.bytes().all(is_plain) {
         let detail =
             format!("an Idempotency-Key has 1 to {KEY_CHARS_MAX} characters, none of them a quote");
+        return Err(Problem::new("malformed_request", detail));
+    }
+    // Two headers, joined on the way, look like this.
+    if quoted.is_none() && key.contains(',') {
+        let detail = "an Idempotency-Key with a comma in it stands in quotes";
         return Err(Problem::new("malformed_request", detail));
     }
     Ok(Some(key.to_owned()))

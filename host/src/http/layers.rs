@@ -1,4 +1,5 @@
-//! What surrounds every request: its id, its trace context, a bound on its headers, and the rendering of problems.
+//! What surrounds every request: its id, its trace context, what its head must not say, the rendering of problems, and the
+//! headers that every answer has.
 
 use std::any::Any;
 
@@ -7,6 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
+use super::head;
 use super::observe::Change;
 use super::problem::Problem;
 use crate::clock;
@@ -44,6 +46,8 @@ pub(super) async fn surround<F: Future<Output = Response>>(
             format!("headers have at most {HEADER_BYTES_MAX} bytes together"),
         )
         .into_response()
+    } else if let Err(problem) = head::check(&request) {
+        problem.into_response()
     } else {
         next(request).await
     };
@@ -51,10 +55,23 @@ pub(super) async fn surround<F: Future<Output = Response>>(
         change.end(&response);
     }
     let mut response = described(response, &path, &request_id);
+    let headers = response.headers_mut();
     if let Ok(value) = HeaderValue::from_str(&request_id) {
-        response.headers_mut().insert("x-request-id", value);
+        headers.insert("x-request-id", value);
     }
+    guard(headers, &path);
     response
+}
+
+/// No answer is taken for another type than it says. What the API says is for who asked, at that time, and kept by
+/// nobody on the way: the next who asks may be somebody else, or may ask no more.
+fn guard(headers: &mut HeaderMap, path: &str) {
+    const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+    const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+    headers.insert(header::X_CONTENT_TYPE_OPTIONS, NOSNIFF);
+    if path.starts_with("/v1/") {
+        headers.insert(header::CACHE_CONTROL, NO_STORE);
+    }
 }
 
 /// Refuses query parameters where none are known. A misspelt or misplaced one, such as `dryRun` on what cannot be

@@ -20,6 +20,7 @@ mod edge;
 mod entities;
 mod events;
 pub mod extract;
+mod head;
 pub mod health;
 mod instance_commands;
 mod instances;
@@ -50,6 +51,7 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Router, middleware};
+use jiff::Timestamp;
 use moka::future::Cache;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -59,6 +61,7 @@ use utoipa_axum::routes;
 use self::admission::Admission;
 use self::auth::Authenticator;
 use self::edge::Edge;
+use self::events::Streams;
 use self::pace::Pace;
 use self::problem::Problem;
 use crate::domain::cloudevent::Naming;
@@ -94,8 +97,10 @@ pub struct Shared {
     pub cancel: CancellationToken,
     /// How many requests are worked on at once.
     pub admission: Admission,
-    /// Counts the streams that a shutdown waits for.
+    /// Counts what a shutdown waits for besides requests.
     pub tracker: TaskTracker,
+    /// The event streams of this host.
+    streams: Arc<Streams>,
     tenants: Cache<String, TenantId>,
 }
 
@@ -129,6 +134,7 @@ impl App {
             cancel,
             admission: Admission::default(),
             tracker,
+            streams: Arc::default(),
             tenants,
         }))
     }
@@ -162,11 +168,14 @@ impl App {
         self.with(|app| app.draining = draining)
     }
 
-    /// Who a bearer token stands for.
-    async fn identify(&self, authorization: Option<&str>) -> Result<Identity, Problem> {
-        let claims = self
+    /// Who a bearer token stands for, and from when on it stands for nobody.
+    async fn identify(
+        &self,
+        authorization: Option<&str>,
+    ) -> Result<(Identity, Timestamp), Problem> {
+        let (claims, until) = self
             .auth
-            .authenticate(authorization)
+            .admit(authorization)
             .await
             .map_err(|error| Problem {
                 challenge: error.www_authenticate(),
@@ -187,12 +196,13 @@ impl App {
             self.tenants.insert(claims.tenant.clone(), tenant).await;
             tenant
         };
-        Ok(Identity {
+        let who = Identity {
             tenant,
             tenant_name: claims.tenant,
             subject: claims.subject,
             roles: claims.roles,
-        })
+        };
+        Ok((who, until))
     }
 }
 

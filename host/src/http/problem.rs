@@ -124,6 +124,11 @@ pub const CODES: &[(&str, u16, &str)] = &[
         415,
         "The media type is not supported",
     ),
+    (
+        "unsupported_encoding",
+        415,
+        "The body is encoded in a way that is not undone",
+    ),
     ("invalid_request", 422, "The request has invalid fields"),
     ("invalid_input", 422, "The flow needs other input"),
     ("nobody_left", 422, "Nobody could do what is left"),
@@ -134,6 +139,11 @@ pub const CODES: &[(&str, u16, &str)] = &[
         "The idempotency key stands for another request",
     ),
     ("unpublishable", 422, "The version cannot be published"),
+    (
+        "too_many_streams",
+        429,
+        "There are as many event streams as there may be",
+    ),
     ("headers_too_large", 431, "The headers are too large"),
     ("internal", 500, "Something failed here"),
     (

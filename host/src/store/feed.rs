@@ -54,6 +54,11 @@ pub struct FeedPage {
     pub epoch: i32,
     /// Where a reader stands who has read all there is now.
     pub end: FeedCursor,
+    /// Behind all that could be shown now, whether it fitted the page or not. What comes later stands behind it.
+    pub horizon: FeedCursor,
+    /// Counts the changes of who may do what in the tenant. A change that was committed before an entry of the page is
+    /// counted.
+    pub standing: i64,
 }
 
 /// A public entry as the queries of this folder read it.
@@ -121,7 +126,10 @@ impl Store {
     ) -> Result<FeedPage, StoreError> {
         let mut connection = self.reading(tenant).await?;
         let horizon = sqlx::query!(
-            r#"select epoch, pg_snapshot_xmin(pg_current_snapshot())::text::bigint as "xmin!" from feed_epoch"#
+            r#"select epoch, pg_snapshot_xmin(pg_current_snapshot())::text::bigint as "xmin!",
+                coalesce((select standing_changes from tenant where id = $1), 0) as "standing!"
+            from feed_epoch"#,
+            tenant.0
         )
         .fetch_one(&mut *connection)
         .await?;
@@ -140,6 +148,12 @@ impl Store {
             entries,
             epoch: horizon.epoch,
             end,
+            horizon: FeedCursor {
+                epoch: horizon.epoch,
+                xid: horizon.xmin,
+                pos: 0,
+            },
+            standing: horizon.standing,
         })
     }
 

@@ -63,7 +63,7 @@ async fn neighbours(app: &TestApp, slice: &str) -> Vec<Duration> {
         .concat()
 }
 
-fn percentile(took: &[Duration], percent: usize) -> Duration {
+pub(in crate::api) fn percentile(took: &[Duration], percent: usize) -> Duration {
     let mut took = took.to_vec();
     took.sort();
     took[(took.len() - 1) * percent / 100]

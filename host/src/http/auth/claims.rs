@@ -118,6 +118,13 @@ impl Validity {
         })
     }
 
+    /// From when on it is over.
+    pub(super) fn ends(self, leeway: Duration) -> Timestamp {
+        let leeway = SignedDuration::try_from(leeway).unwrap_or(SignedDuration::MAX);
+        // Further than any clock goes, where the sum is not a moment.
+        Timestamp::from_duration(self.expires.saturating_add(leeway)).unwrap_or(Timestamp::MAX)
+    }
+
     /// Whether it is now.
     pub(super) fn check(self, leeway: Duration, now: Timestamp) -> Result<(), AuthError> {
         let leeway = SignedDuration::try_from(leeway).unwrap_or(SignedDuration::MAX);

@@ -1,5 +1,6 @@
 //! Tokens as honest callers and as forgers send them.
 
+mod doubled;
 mod provider;
 mod rotation;
 

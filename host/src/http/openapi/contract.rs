@@ -19,7 +19,8 @@ const NAME_CHARS_MAX: usize = 200;
 const KEY: &str = "^[a-z][a-z0-9-]{0,63}$";
 /// A revision in quotes, or any.
 const IF_MATCH: &str = "^(\\*|\"[0-9]{1,10}\")$";
-const IDEMPOTENCY_KEY: &str = "^(\"[ !#-~]{1,255}\"|[!#-~]|[!#-~][ !#-~]{0,253}[!#-~])$";
+const IDEMPOTENCY_KEY: &str =
+    "^(\"[ !#-~]{1,255}\"|[!#-+\\--~]|[!#-+\\--~][ !#-+\\--~]{0,253}[!#-+\\--~])$";
 /// Some character that can be seen.
 const REASON: &str = "^[^\\u0000]*\\S[^\\u0000]*$";
 /// Fields of bodies that hold such a name.
@@ -229,6 +230,9 @@ fn statuses(path: &str, method: &str, operation: &Value) -> BTreeSet<u16> {
     if path.starts_with("/v1/events") {
         statuses.insert(410);
     }
+    if path == "/v1/events/stream" {
+        statuses.insert(429);
+    }
     statuses
 }
 
@@ -249,7 +253,7 @@ fn problems() -> Value {
         match status {
             401 => headers["WWW-Authenticate"] = header("WWW-Authenticate"),
             405 => headers["Allow"] = header("Allow"),
-            503 => headers["Retry-After"] = header("Retry-After"),
+            429 | 503 => headers["Retry-After"] = header("Retry-After"),
             _ => {}
         }
         let schema = json!({ "allOf": [

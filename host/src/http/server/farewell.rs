@@ -27,7 +27,7 @@ fn farewell(code: &str, detail: &str) -> Vec<u8> {
         .map_or_else(String::new, |seconds| format!("retry-after: {seconds}\r\n"));
     let body = serde_json::to_vec(&problem).expect("a problem is JSON");
     let mut text = format!(
-        "HTTP/1.1 {} {reason}\r\nconnection: close\r\n{retry}content-type: application/problem+json\r\ncontent-length: {}\r\n\r\n",
+        "HTTP/1.1 {} {reason}\r\nconnection: close\r\n{retry}content-type: application/problem+json\r\nx-content-type-options: nosniff\r\ncache-control: no-store\r\ncontent-length: {}\r\n\r\n",
         problem.status,
         body.len()
     )

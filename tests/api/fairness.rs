@@ -1,0 +1,230 @@
+//! What one tenant's receivers and readers cost another one: the same waits, timed with and without them.
+//!
+//! The machine may be busy with other things, so ratios within one run are judged, with room for noise.
+
+use std::time::{Duration, Instant};
+
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use wrkflw::domain::ids::VersionRef;
+use wrkflw::domain::json::Json;
+use wrkflw::engine::Identity;
+use wrkflw::sample::DOCUMENT_APPROVAL;
+
+use super::events::Stream;
+use super::hostile::neighbours::percentile;
+use super::notifications::{notifier, settings};
+use super::*;
+use crate::support::app::ADMIN;
+use crate::support::receiver::Receiver;
+
+/// How much longer the slowest may take.
+const RATIO_MAX: f64 = 3.0;
+/// What is no matter: a turn of the loops that look for work.
+const NOISE: Duration = Duration::from_millis(750);
+const PATIENCE: Duration = Duration::from_mins(1);
+const TRIALS: usize = 3;
+
+/// Another tenant of the same host.
+struct Neighbour {
+    host: Host,
+    admin: String,
+}
+
+impl Neighbour {
+    async fn of(app: &TestApp) -> Neighbour {
+        let (store, now) = (app.engine.store(), app.engine.clock().now());
+        let roles = BTreeMap::from([("admin", ADMIN)]);
+        let tenant = store.ensure_tenant("neighbour", &roles, now).await;
+        let who = Identity {
+            tenant: tenant.expect("a tenant"),
+            tenant_name: "neighbour".to_owned(),
+            subject: "admin".to_owned(),
+            roles: vec!["admin".to_owned()],
+        };
+        let (key, config) = ("document-approval", Json::empty());
+        let published = app.engine.publish(&who, key, DOCUMENT_APPROVAL, &config);
+        published.await.expect("a version");
+        let version = VersionRef {
+            key: key.to_owned(),
+            version: 1,
+        };
+        let active = app.engine.activate(&who, &version).await;
+        active.expect("an active version");
+        let host = app.host();
+        let admin = bearer(&host, "admin", "neighbour", &["admin"]).1;
+        let neighbour = Neighbour { host, admin };
+        neighbour
+            .send("PUT", "/v1/people/admin", json!({ "name": "admin" }))
+            .await
+            .expect(200);
+        for group in ["authors", "reviewers", "approvers"] {
+            let path = format!("/v1/groups/{group}");
+            neighbour
+                .send("PUT", &path, json!({ "name": group }))
+                .await
+                .expect(200);
+            let path = format!("{path}/members/admin");
+            neighbour.send("PUT", &path, json!({})).await.expect(200);
+        }
+        neighbour
+    }
+
+    async fn send(&self, method: &str, path: &str, body: Value) -> Answer {
+        let headers = [("authorization", self.admin.as_str())];
+        let body = (method != "GET").then_some(body);
+        self.host.send("", method, path, &headers, body).await
+    }
+
+    async fn start(&self, entity: &str) -> Value {
+        let started = self.send("POST", "/v1/instances", approval_start(entity));
+        started.await.expect(201)
+    }
+}
+
+/// What was unfair, if anything.
+fn unfair(what: &str, quiet: &[Duration], attacked: &[Duration]) -> Option<String> {
+    let found = [50, 99].map(|percent| {
+        let (quiet, attacked) = (percentile(quiet, percent), percentile(attacked, percent));
+        let fair = attacked <= quiet.mul_f64(RATIO_MAX) + NOISE;
+        let told =
+            format!("{what}, p{percent}: {quiet:?} without the others, {attacked:?} beside them");
+        (!fair).then_some(told)
+    });
+    found.into_iter().flatten().next()
+}
+
+/// One of a few trials is fair. Transactions of other tests on the same server hold all events back for a moment: what
+/// slows a trial from outside is no merit of the attack, which slows every one.
+async fn assert_fair(mut trial: impl AsyncFnMut(usize) -> Option<String>) {
+    let mut told = Vec::new();
+    for number in 0..TRIALS {
+        match trial(number).await {
+            None => return,
+            Some(unfair) => told.push(unfair),
+        }
+    }
+    panic!("{told:#?}");
+}
+
+/// Accepts every connection, says nothing, and counts.
+async fn hanging() -> (String, watch::Receiver<usize>, JoinSet<()>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let url = format!("http://{}/", listener.local_addr().expect("an address"));
+    let (sender, count) = watch::channel(0);
+    let mut accepting = JoinSet::new();
+    accepting.spawn(async move {
+        let mut held = Vec::new();
+        while let Ok((socket, _)) = listener.accept().await {
+            held.push(socket);
+            sender.send_replace(held.len());
+        }
+    });
+    (url, count, accepting)
+}
+
+/// How long each of some deliveries takes, from the command to the receiver.
+async fn delivered(neighbour: &Neighbour, hook: &mut Receiver, name: &str) -> Vec<Duration> {
+    let mut took = Vec::new();
+    for number in 0..6 {
+        let begun = Instant::now();
+        neighbour.start(&format!("{name}-{number}")).await;
+        hook.next().await;
+        took.push(begun.elapsed());
+    }
+    took
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn receivers_that_hang_hold_up_no_other_tenant() {
+    const HANGING: usize = 8;
+    let app = TestApp::start().await;
+    let neighbour = Neighbour::of(&app).await;
+    let mut hook = Receiver::start().await;
+    let body = json!({ "url": hook.url, "types": ["task.created"] });
+    neighbour
+        .send("POST", "/v1/subscriptions", body)
+        .await
+        .expect(201);
+    let _working = notifier(&app.engine, settings(&[Duration::ZERO; 20]));
+    let quiet = delivered(&neighbour, &mut hook, "quiet").await;
+
+    let (url, mut count, _accepting) = hanging().await;
+    for _ in 0..HANGING {
+        let body = json!({ "url": url, "types": ["*"] });
+        app.post("admin", "/v1/subscriptions", body)
+            .await
+            .expect(201);
+    }
+    let mut own = Receiver::start().await;
+    let body = json!({ "url": own.url, "types": ["task.created"] });
+    app.post("admin", "/v1/subscriptions", body)
+        .await
+        .expect(201);
+    for number in 0..30 {
+        app.started(&format!("doc-{number}")).await;
+    }
+    let all_hang = count.wait_for(|count| *count >= HANGING);
+    let all_hang = tokio::time::timeout(PATIENCE, all_hang).await;
+    drop(all_hang.expect("an attack").expect("a listener"));
+    assert_fair(async |trial| {
+        let attacked = delivered(&neighbour, &mut hook, &format!("attacked-{trial}")).await;
+        unfair("webhooks", &quiet, &attacked)
+    })
+    .await;
+    // Nor their neighbours in the same tenant.
+    for _ in 0..30 {
+        own.next().await;
+    }
+}
+
+/// What the neighbour waits for while the others go on: an event in its stream, and a list.
+async fn served(
+    app: &TestApp,
+    neighbour: &Neighbour,
+    stream: &mut Stream,
+    name: &str,
+) -> (Vec<Duration>, Vec<Duration>) {
+    let (mut told, mut listed) = (Vec::new(), Vec::new());
+    for number in 0..12 {
+        app.started(&format!("{name}-{number}")).await;
+        let begun = Instant::now();
+        let started = neighbour.start(&format!("{name}-{number}")).await;
+        for event in started["events"].as_array().expect("events") {
+            assert_eq!(&stream.next().await.1, event);
+        }
+        told.push(begun.elapsed());
+        let begun = Instant::now();
+        let list = neighbour.send("GET", "/v1/instances", Value::Null).await;
+        list.expect(200);
+        listed.push(begun.elapsed());
+    }
+    (told, listed)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_that_nobody_reads_hold_up_no_other_tenant() {
+    const STREAMS: usize = 200;
+    let app = TestApp::start().await;
+    app.started("doc").await;
+    let neighbour = Neighbour::of(&app).await;
+    let mut stream = Stream::of(&neighbour.host, &neighbour.admin, None).await;
+    served(&app, &neighbour, &mut stream, "warm").await;
+    let quiet = served(&app, &neighbour, &mut stream, "quiet").await;
+    let host = app.host();
+    let mut unread = Vec::new();
+    for number in 0..STREAMS {
+        let (_, person) = bearer(&host, &format!("p-{}", number / 20), "default", &["user"]);
+        unread.push(Stream::of(&host, &person, None).await);
+    }
+    assert_fair(async |trial| {
+        let name = format!("attacked-{trial}");
+        let attacked = served(&app, &neighbour, &mut stream, &name).await;
+        unfair("streams", &quiet.0, &attacked.0).or_else(|| unfair("lists", &quiet.1, &attacked.1))
+    })
+    .await;
+    for mut one in unread {
+        one.next().await;
+    }
+}

@@ -1,0 +1,100 @@
+//! The heads of requests and of answers: what is refused because it could be read in two ways, and what every answer has.
+
+use super::*;
+
+#[tokio::test]
+async fn what_could_be_read_in_two_ways_is_refused() {
+    let app = TestApp::start().await;
+    let host = app.host();
+    let before = rows(&app).await;
+    let (_, author) = bearer(&host, "author", "default", &["user"]);
+    let (_, admin) = bearer(&host, "admin", "default", &["admin"]);
+    let start = async |headers: &[(&str, &str)]| {
+        let body = Some(approval_start("doc-1"));
+        host.send("", "POST", "/v1/instances", headers, body).await
+    };
+    let known = ("authorization", author.as_str());
+    for doubled in [
+        [known, ("authorization", &admin)],
+        [known, known],
+        [("idempotency-key", "a"), ("idempotency-key", "b")],
+        [("if-match", "\"1\""), ("if-match", "*")],
+        [("content-type", "text/plain"), ("x", "y")],
+        [("host", "elsewhere"), ("x", "y")],
+        [("last-event-id", "a"), ("last-event-id", "b")],
+    ] {
+        let mut headers = doubled.to_vec();
+        if doubled[0].0 != "authorization" {
+            headers.push(known);
+        }
+        let problem = start(&headers).await.problem(400, "malformed_request");
+        let detail = problem["detail"].as_str().expect("a detail");
+        assert!(detail.contains(doubled[0].0), "{doubled:?}: {detail}");
+    }
+    // As proxies join them.
+    for (joined, status, code) in [
+        (("idempotency-key", "a, b"), 400, "malformed_request"),
+        (
+            ("idempotency-key", "\"a\", \"b\""),
+            400,
+            "malformed_request",
+        ),
+        (("if-match", "\"1\", \"2\""), 400, "malformed_request"),
+        (
+            ("content-encoding", "identity, gzip"),
+            415,
+            "unsupported_encoding",
+        ),
+        (("content-encoding", "gzip"), 415, "unsupported_encoding"),
+    ] {
+        start(&[known, joined]).await.problem(status, code);
+    }
+    let both = format!("{author}, {admin}");
+    start(&[("authorization", &both)])
+        .await
+        .problem(401, "token_malformed");
+    assert_eq!(rows(&app).await, before);
+    // A comma in quotes is part of the key.
+    start(&[known, ("idempotency-key", "\"a, b\"")])
+        .await
+        .expect(201);
+}
+
+#[tokio::test]
+async fn answers_are_taken_for_what_they_are_and_kept_by_nobody() {
+    let app = TestApp::start().await;
+    let started = app.started("doc-1").await;
+    let id = started["id"].as_str().expect("an id");
+    for (path, status) in [
+        (format!("/v1/instances/{id}"), 200),
+        (format!("/v1/instances/{id}/diagram.svg"), 200),
+        ("/v1/events".to_owned(), 200),
+        ("/v1/instances?limit=0".to_owned(), 400),
+        ("/v1/nothing".to_owned(), 404),
+        ("/openapi.json".to_owned(), 200),
+        ("/livez".to_owned(), 200),
+        ("/docs".to_owned(), 200),
+    ] {
+        let answer = app.get("author", &path).await;
+        assert_eq!(answer.status, status, "{path}: {}", answer.text);
+        assert_eq!(
+            answer.headers["x-content-type-options"], "nosniff",
+            "{path}"
+        );
+        let kept = answer.headers.get("cache-control");
+        let is_data = path.starts_with("/v1/");
+        assert_eq!(
+            kept.is_some_and(|kept| kept == "no-store"),
+            is_data,
+            "{path}"
+        );
+    }
+    let stream = app.host().request("author", "GET", "/v1/events/stream");
+    let stream = stream.body(Body::empty()).expect("a request");
+    let headers = app.host().open(stream).await.headers().clone();
+    assert_eq!(headers["cache-control"], "no-store");
+    assert_eq!(headers["x-content-type-options"], "nosniff");
+    let outsider = app.get("", "/v1/instances").await;
+    assert_eq!(outsider.headers["cache-control"], "no-store");
+    outsider.problem(401, "token_missing");
+}

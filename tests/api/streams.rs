@@ -1,0 +1,205 @@
+//! Event streams that stay open: when they end, how many there may be, and what they cost.
+
+use std::time::Duration;
+
+use futures_util::StreamExt as _;
+use tokio::task::JoinSet;
+use wrkflw::clock::Clock;
+use wrkflw::http::auth::{AuthSettings, Secret};
+
+use super::events::Stream;
+use super::problems::signed;
+use super::*;
+use crate::support::app::SECRET;
+use crate::support::statements::Statements;
+
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// An `Authorization` header of somebody who may do what users may.
+fn of(host: &Host, person: &str) -> String {
+    bearer(host, person, "default", &["user"]).1
+}
+
+/// A stream from the first event on, past those that are there.
+async fn past(host: &Host, authorization: &str, events: usize) -> Stream {
+    let mut stream = Stream::of(host, authorization, None).await;
+    for _ in 0..events {
+        stream.next().await;
+    }
+    stream
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_its_token() {
+    let app = TestApp::start().await;
+    let first = app.started("doc-1").await["events"].clone();
+    let first = first.as_array().expect("events").len();
+    let exact = AuthSettings {
+        hs256_secret: Some(Secret::new(SECRET)),
+        leeway: Duration::ZERO,
+        ..AuthSettings::default()
+    };
+    let host = app.guarded_by(&exact);
+    let expires = Clock::System.now().as_second() + 2;
+    let claims = json!({ "sub": "author", "tenant": "default", "roles": ["user"], "exp": expires });
+    let token = signed(&claims, SECRET);
+    let mut stream = past(&host, &token, first).await;
+    // From here on the same token opens nothing.
+    let over = async {
+        while host
+            .send("", "GET", "/v1/events", &[("authorization", &token)], None)
+            .await
+            .status
+            != 401
+        {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(PATIENCE, over).await.expect("its end");
+    app.started("doc-2").await;
+    let late = stream.rest().await;
+    assert_eq!(late, [Value::Null; 0], "sent after the token had expired");
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_its_permission_goes() {
+    let app = TestApp::start().await;
+    let first = app.started("doc-1").await["events"].clone();
+    let first = first.as_array().expect("events").len();
+    grant(&app, "listener", &["event:read"]).await;
+    let host = app.host();
+    let (_, listener) = bearer(&host, "author", "default", &["listener"]);
+    let mut stream = past(&host, &listener, first).await;
+    // What changes of others' standing ends nothing.
+    grant(&app, "another", &["event:read"]).await;
+    let second = app.started("doc-2").await["events"].clone();
+    for expected in second.as_array().expect("events") {
+        assert_eq!(&stream.next().await.1, expected);
+    }
+    sql(&app, "delete from role_permission where role = 'listener'").await;
+    app.started("doc-3").await;
+    let late = stream.rest().await;
+    assert_eq!(late, [Value::Null; 0], "sent after the permission had gone");
+}
+
+#[tokio::test]
+async fn a_stream_that_has_much_to_read_ends_all_the_same() {
+    const MANY: usize = 2_000;
+    let app = TestApp::start().await;
+    app.started("doc-1").await;
+    let entries = "insert into audit_entry
+        (tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, actor, payload, evidence, salt, occurred_at, hash, event_seq)
+        select tenant_id, stream_kind, stream_id, 1000 + n, gen_random_uuid(), type, revision, command_id, actor, payload, evidence, salt,
+            occurred_at, hash, 1000 + n
+        from audit_entry, generate_series(1, 2000) n where stream_kind = 'instance' and seq = 1";
+    sql(&app, entries).await;
+    grant(&app, "listener", &["event:read"]).await;
+    let host = app.host();
+    let (_, listener) = bearer(&host, "author", "default", &["listener"]);
+    let mut stream = past(&host, &listener, 1).await;
+    sql(&app, "delete from role_permission where role = 'listener'").await;
+    // Some had been read for it before.
+    let late = stream.rest().await.len();
+    assert!(late < MANY / 2, "{late} events more");
+}
+
+#[tokio::test]
+async fn a_person_has_so_many_streams() {
+    const MAX: usize = 20;
+    let app = TestApp::start().await;
+    app.started("doc-1").await;
+    let host = app.host();
+    let author = of(&host, "author");
+    let mut open = Vec::new();
+    for _ in 0..MAX {
+        open.push(past(&host, &author, 1).await);
+    }
+    let headers = [("authorization", author.as_str())];
+    let path = "/v1/events/stream";
+    let refused = host.send("", "GET", path, &headers, None).await;
+    assert_eq!(refused.headers["retry-after"], "10");
+    refused.problem(429, "too_many_streams");
+    past(&host, &of(&host, "reviewer"), 1).await;
+    open.pop();
+    past(&host, &author, 1).await;
+}
+
+/// However many listen, and whether they read what they are sent or not.
+#[tokio::test]
+async fn streams_read_the_database_once_for_all() {
+    const LISTENERS: usize = 60;
+    const COMMITS: usize = 5;
+    let app = TestApp::start().await;
+    let first = app.started("doc-0").await["events"].clone();
+    let first = first.as_array().expect("events").len();
+    let host = app.host();
+    // Half of them read, and half do not.
+    let (mut reading, mut unread) = (JoinSet::new(), Vec::new());
+    for number in 0..LISTENERS {
+        let mut stream = past(&host, &of(&host, &format!("p-{number}")), first).await;
+        if number % 2 == 0 {
+            unread.push(stream);
+            continue;
+        }
+        reading.spawn(async move {
+            for _ in 0..COMMITS * first {
+                stream.next().await;
+            }
+        });
+    }
+    // Those that read go on to wait.
+    let mut another = past(&host, &of(&host, "author"), first).await;
+    let statements = Statements::count();
+    for number in 0..COMMITS {
+        app.started(&format!("doc-{}", number + 1)).await;
+        for _ in 0..first {
+            another.next().await;
+        }
+    }
+    reading.join_all().await;
+    let sent = statements.since_last();
+    // The commits themselves, and a few reads for each. One read for each stream and commit would be 900 statements.
+    assert!((COMMITS..200).contains(&sent), "{sent} statements");
+    // Whoever did not read finds everything when they do.
+    for stream in &mut unread {
+        for _ in 0..COMMITS * first {
+            stream.next().await;
+        }
+    }
+}
+
+/// A file is read as slowly as its reader likes.
+#[tokio::test]
+async fn a_long_file_breaks_off_when_its_permission_goes() {
+    let app = TestApp::start().await;
+    let instance = app.started("doc-1").await;
+    let rejected = json!({ "outcome": "REJECT", "comment": "too dear" });
+    app.decided("reviewer", &instance, rejected).await;
+    let copies = "insert into audit_entry (tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, actor, task_id, payload,
+            salt, occurred_at, hash)
+        select tenant_id, stream_kind, stream_id, 1000 + n, gen_random_uuid(), type, revision, command_id, actor, task_id, payload, salt,
+            occurred_at + n * interval '1 ms', hash
+        from audit_entry, generate_series(1, 2000) n where type = 'DECISION_RECORDED'";
+    sql(&app, copies).await;
+    grant(&app, "auditor", &["audit:read"]).await;
+    let host = app.host();
+    let (name, auditor) = bearer(&host, "author", "default", &["auditor"]);
+    let path = "/v1/entities/document/doc-1/custody?format=csv";
+    let request = host.request("", "GET", path).header(name, auditor);
+    let response = host.open(request.body(Body::empty()).expect("a request"));
+    let mut file = response.await.into_body().into_data_stream();
+    let first = file.next().await.expect("a page").expect("bytes");
+    assert!(first.starts_with(b"decided_at"), "{first:?}");
+    sql(&app, "delete from role_permission where role = 'auditor'").await;
+    let mut pages = 1;
+    while file
+        .next()
+        .await
+        .expect("no end as if it were whole")
+        .is_ok()
+    {
+        pages += 1;
+    }
+    // One was read ahead.
+    assert!(pages <= 2, "{pages} pages");
+}
