@@ -51,6 +51,7 @@ const GRANTS: [(&str, &str, &[&str]); 5] = [
             "job",
             "recheck",
             "role_permission",
+            "signal",
             "signal_inbox",
             "subscription",
             "task_candidate",

@@ -314,12 +314,14 @@ fn parameters(shape: Shape) -> Vec<String> {
     }
     values.extend(std::iter::repeat_n(none.clone(), no_attributes));
     values.extend(audited(shape));
-    values.extend(std::iter::repeat_n(none, no_jobs_and_no_signal));
+    values.extend(std::iter::repeat_n(none.clone(), no_jobs_and_no_signal));
     // Why the new task was cancelled: it was not.
     values.push(shape.same("null"));
     values.push(shape.made(Made::EntryCommand));
     // Nothing was remembered: the script reads.
     values.extend([shape.same("null"), shape.same("null")]);
+    // What signals say, and by which entry.
+    values.extend([none.clone(), none]);
     values
 }
 

@@ -59,6 +59,10 @@ const ACROSS: &[(&str, &str)] = &[
         "the sweep forgets what is old",
     ),
     (
+        "delete from signal where ctid",
+        "the sweep forgets what is old",
+    ),
+    (
         "delete from webhook_delivery d using ( select tenant_id, subscription_id, message_id from webhook_delivery where state = 'dead'",
         "the sweep forgets what is old",
     ),

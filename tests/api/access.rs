@@ -64,6 +64,8 @@ impl World {
             .replace("{name}", "office")
             .replace("{key}", "document-approval");
         let path = path.replace("{version}", "1").replace("{person}", "author");
+        // No signal has this id, and no flow this trigger.
+        let path = path.replace("{signal}", &self.instance);
         path.replace("{absence}", &self.instance)
     }
 
@@ -97,7 +99,7 @@ impl World {
         Some(match (last, operation.method.as_str()) {
             ("instances", _) => approval_start("doc-2"),
             ("subscriptions", _) => json!({ "url": "http://127.0.0.1:9/", "types": ["*"] }),
-            ("{trigger}", _) if !operation.path.contains("{id}") => {
+            ("{signal}", _) => {
                 json!({ "correlation": "order 7", "id": "p-1" })
             }
             ("decide", _) => json!({ "outcome": "APPROVE" }),
@@ -214,7 +216,7 @@ async fn another_tenant_sees_nothing() {
             continue;
         }
         let answer = match operation.path.as_str() {
-            "/v1/definitions/{key}/versions" | "/v1/subscriptions" | "/v1/signals/{trigger}"
+            "/v1/definitions/{key}/versions" | "/v1/subscriptions" | "/v1/signals/{signal}"
                 if operation.method == "post" =>
             {
                 continue;

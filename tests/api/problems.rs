@@ -25,6 +25,7 @@ use wrkflw::sample::DOCUMENT_APPROVAL;
 
 use super::*;
 use crate::support::app::SECRET;
+use crate::support::guests::errands;
 
 /// The path that was asked, and what came back.
 type Asked = (String, Answer);
@@ -379,6 +380,21 @@ async fn of_dead_letters(app: &TestApp) -> Asked {
     ask(app, "admin", "POST", &path, &[], Some(body)).await
 }
 
+async fn of_signals(app: &TestApp) -> Asked {
+    app.publish("errands", errands(), &json!({}))
+        .await
+        .expect(201);
+    let path = "/v1/definitions/errands/versions/1/activate";
+    app.post("admin", path, json!({})).await.expect(200);
+    let body = |amount: u32| {
+        let input = json!({ "amount": amount });
+        json!({ "correlation": "order 7", "id": "p-1", "input": input })
+    };
+    let path = "/v1/signals/PAID";
+    app.post("author", path, body(1)).await.expect(202);
+    ask(app, "author", "POST", path, &[], Some(body(2))).await
+}
+
 async fn of_a_broken_host(app: &TestApp) -> Vec<Asked> {
     let instance = app.started("doc-broken").await;
     let path = format!("/v1/instances/{}", instance["id"].as_str().expect("an id"));
@@ -465,6 +481,7 @@ async fn every_code_is_answered_in_the_promised_form() {
     asked.push(of_a_full_host(&app).await);
     asked.push(of_too_many_streams(&app).await);
     asked.push(of_dead_letters(&app).await);
+    asked.push(of_signals(&app).await);
     asked.extend(of_a_broken_host(&app).await);
     let mut provoked = BTreeSet::new();
     for (path, answer) in &asked {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 use wrkflw::clock;
-use wrkflw::store::signals::Kept;
+use wrkflw::store::signals::{Keeping, NewSignal};
 
 use super::*;
 
@@ -43,13 +43,17 @@ async fn the_instance_that_waits_under_the_name_takes_the_signal_once() {
 async fn one_that_comes_before_is_delivered_when_somebody_waits() {
     let app = field().await;
     let timers = app.timers();
+    let mut signals = Vec::new();
     for id in ["p-1", "p-1", "p-2"] {
         let kept = send(&app, "order 7", id).await.expect(202);
+        let signal = kept["signal"].clone();
         assert_eq!(
             kept,
-            json!({ "correlation": "order 7", "id": id, "dryRun": false })
+            json!({ "signal": signal, "correlation": "order 7", "id": id, "dryRun": false })
         );
+        signals.push(signal);
     }
+    assert!(signals[0].is_string() && signals[0] == signals[1] && signals[1] != signals[2]);
     let errand = begin(&app, "1", waiting("order 7", true)).await;
     until_status(&app, &errand, "COMPLETED").await;
     settled(&app).await;
@@ -81,6 +85,11 @@ async fn of_several_the_oldest_takes_it_and_a_definition_narrows() {
         let taken = send(&app, "order 7", id).await.expect(200);
         assert_eq!(taken["instance"]["id"], json!(older));
     }
+    app.publish("others", errands(), &json!({}))
+        .await
+        .expect(201);
+    let path = "/v1/definitions/others/versions/1/activate";
+    app.post("admin", path, json!({})).await.expect(200);
     let body = json!({ "correlation": "order 7", "id": "p-3", "definition": "others" });
     app.post("author", "/v1/signals/PAID", body)
         .await
@@ -149,23 +158,24 @@ async fn what_a_lost_host_left_behind_is_delivered_in_the_senders_name() {
         .await
         .expect("a query")
         .expect("a tenant");
-    let kept = Kept {
+    let new = NewSignal {
+        signal: clock::new_id(),
         correlation: "order 7".into(),
         id: "p-1".into(),
         trigger: "PAID".into(),
         definition: None,
         input: wrkflw::domain::json::Json::empty(),
+        sender_id: "payer".into(),
         sender: wrkflw::domain::json::Json::of(&json!({ "id": "payer", "roles": ["user"] })),
-        instance: None,
-        is_delivered: false,
     };
-    let found = store.keep_signal(tenant, &kept, now, 100).await;
-    assert_eq!(found.expect("a signal"), Some(kept.clone()));
+    let found = store.keep_signal(tenant, &new).await;
+    let Keeping::Kept(kept) = found.expect("a signal") else {
+        panic!("there is room");
+    };
+    assert_eq!((kept.signal, kept.instance), (new.signal, None));
     let instance = InstanceId(errand.parse().expect("an id"));
     for expected in [true, false] {
-        let assigned = store
-            .assign_signal(tenant, &kept, instance, clock::new_id(), now)
-            .await;
+        let assigned = store.assign_signal(tenant, &kept, instance, now).await;
         assert_eq!(assigned.expect("an answer"), expected);
     }
     let timers = app.timers();
@@ -221,6 +231,16 @@ async fn names_of_one_tenant_mean_nothing_in_another() {
         .ensure_tenant("other", &roles, now)
         .await
         .expect("a tenant");
+    // It has the same definition.
+    let copy = "insert into definition select t.id, d.key, gen_random_uuid(), d.active_version, d.revision, d.created_at
+            from definition d, tenant t where t.name = 'other';
+        insert into definition_version (tenant_id, key, version, digest, config, config_digest, graph, sdk, wit, published_at, published_by)
+        select t.id, v.key, v.version, v.digest, v.config, v.config_digest, v.graph, v.sdk, v.wit, v.published_at, v.published_by
+            from definition_version v, tenant t where t.name = 'other'";
+    sqlx::raw_sql(copy)
+        .execute(app.database.admin_pool())
+        .await
+        .expect("a definition");
     let host = app.host();
     let token = format!("Bearer {}", host.token_of("author", "other", &["user"]));
     let headers = [("authorization", token.as_str())];
@@ -235,22 +255,4 @@ async fn names_of_one_tenant_mean_nothing_in_another() {
     assert_eq!(shown(&app, &errand).await["revision"], 1);
     // The same id is another signal here.
     send(&app, "order 7", "p-1").await.expect(200);
-}
-
-#[tokio::test]
-async fn old_ones_are_forgotten() {
-    let app = field().await;
-    send(&app, "order 7", "old").await.expect(202);
-    let aged = "update signal_inbox set received_at = received_at - interval '31 days'";
-    sqlx::query(aged)
-        .execute(app.database.admin_pool())
-        .await
-        .expect("a change");
-    send(&app, "order 7", "new").await.expect(202);
-    app.engine.purge().await.expect("a sweep");
-    let left: Vec<String> = sqlx::query_scalar("select signal_id from signal_inbox")
-        .fetch_all(app.database.admin_pool())
-        .await
-        .expect("rows");
-    assert_eq!(left, ["new"]);
 }

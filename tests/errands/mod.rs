@@ -3,7 +3,9 @@
 
 mod children;
 mod correlation;
+mod inbox;
 mod lost_hosts;
+mod receipts;
 mod signals;
 
 use std::time::Duration;

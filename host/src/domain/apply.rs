@@ -259,7 +259,7 @@ fn change_state(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Res
             active(instance, *state)?.unassignable_since = None;
         }
         Event::SignalReceived { .. } => receive(instance, event, stamp),
-        Event::SignalTaken { id, .. } => instance.early.retain(|signal| signal.id != *id),
+        Event::SignalTaken { id, older, .. } => take(&mut instance.early, id, older.unwrap_or(0)),
         Event::ChildEnded { .. } => end_child(instance, event)?,
         Event::DeadlinePassed { .. } => pass_deadline(instance, event)?,
         _ => unreachable!("asked for changes of states only"),
@@ -351,6 +351,18 @@ fn receive(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) {
             sender: sender.clone(),
             at: stamp.at,
         });
+    }
+}
+
+/// A signal is kept no longer.
+fn take(early: &mut Vec<EarlySignal>, id: &str, older: u32) {
+    let mut places = early
+        .iter()
+        .enumerate()
+        .filter(|(_, signal)| signal.id == id);
+    let place = places.nth(older as usize).map(|(place, _)| place);
+    if let Some(place) = place {
+        early.remove(place);
     }
 }
 

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
+use super::audit::sha256;
 use super::ids::{DeadlineId, InstanceId, TaskId};
 use super::instance::Entity;
 use super::json::Json;
@@ -82,9 +83,12 @@ pub enum Command {
     Signal {
         instance: InstanceId,
         trigger: String,
-        /// Told apart by it: the same signal counts once.
+        /// Told apart by it: the same signal of one sender counts once.
         id: String,
         input: Json,
+        /// The name under which it looks for who waits; none where it was sent to the instance itself.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        correlation: Option<String>,
     },
     /// A deadline is due. Of the host itself.
     Deadline {
@@ -200,11 +204,48 @@ impl Command {
         }
     }
 
-    /// The id of the signal that it is.
-    pub fn signal(&self) -> Option<&str> {
+    /// What tells the signal that it is from others of its sender.
+    pub fn signal(&self) -> Option<SignalKey> {
         match self {
-            Command::Signal { id, .. } => Some(id),
+            Command::Signal {
+                trigger,
+                id,
+                correlation,
+                ..
+            } => Some(SignalKey {
+                trigger: trigger.clone(),
+                id: id.clone(),
+                correlation: correlation.clone(),
+            }),
             _ => None,
         }
+    }
+
+    /// SHA-256 over what the signal that it is says.
+    pub fn content(&self) -> Option<[u8; 32]> {
+        match self {
+            Command::Signal { input, .. } => Some(sha256(input.as_str().as_bytes())),
+            _ => None,
+        }
+    }
+}
+
+/// What tells a signal from others of its sender.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignalKey {
+    pub trigger: String,
+    /// The sender's.
+    pub id: String,
+    pub correlation: Option<String>,
+}
+
+impl SignalKey {
+    /// SHA-256 over whose it is, what it fires, and under which name.
+    pub fn identity(&self, sender: &str) -> [u8; 32] {
+        sha256(
+            Json::of(&(sender, &self.trigger, &self.correlation))
+                .as_str()
+                .as_bytes(),
+        )
     }
 }

@@ -183,6 +183,9 @@ pub enum Event {
     SignalTaken {
         id: String,
         state: StateId,
+        /// How many older ones are kept with the same id, of other senders or triggers; none where it is the oldest.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        older: Option<u32>,
     },
     ChildEnded {
         state: StateId,

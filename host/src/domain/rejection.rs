@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use serde::Serialize;
+use uuid::Uuid;
 
 use super::answer::{Reason, Violation};
 use super::ids::{InstanceId, TaskId};
@@ -56,6 +57,13 @@ pub enum Rejection {
         /// For those who may read instances.
         started: Option<Started>,
     },
+    /// The sender's id of the signal stands for one with other content.
+    #[error("{trigger} with the id {id} was sent at {} with other content; give another signal another id", .first.at)]
+    SignalIdReused {
+        trigger: String,
+        id: String,
+        first: FirstSignal,
+    },
     /// After a migration nobody could do the work of these states.
     #[error("nobody would be able to do the work of {}", .states.join(", "))]
     NobodyLeft { states: Vec<String> },
@@ -73,6 +81,22 @@ pub struct Owned {
     pub at: Option<Timestamp>,
     /// Of the instance, as this was judged.
     pub revision: u32,
+}
+
+/// The signal that an id stands for, as its sender is told of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FirstSignal {
+    /// The host's id of it, where it was sent by correlation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<Uuid>,
+    /// Which instance has it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instance: Option<InstanceId>,
+    /// The event by which the instance received it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<Uuid>,
+    pub at: Timestamp,
 }
 
 /// By whom and when an instance was started.
@@ -188,6 +212,7 @@ impl Rejection {
             Rejection::NotNow { code, .. } => code,
             Rejection::Stale { .. } => "stale_revision",
             Rejection::AlreadyRunning { .. } => "already_running",
+            Rejection::SignalIdReused { .. } => "signal_id_reused",
             Rejection::NobodyLeft { .. } => "nobody_left",
         }
     }

@@ -306,6 +306,7 @@ fn signals(version: &Version, instance: &Instance) -> Vec<(Command, Option<Strin
                     trigger: way.trigger.clone(),
                     id: "explain".to_owned(),
                     input: Json::empty(),
+                    correlation: None,
                 };
                 (signal, Some(state.name.clone()))
             })

@@ -74,7 +74,8 @@ impl Error {
                 | Rejection::Suspended { .. }
                 | Rejection::NotNow { .. }
                 | Rejection::Stale { .. }
-                | Rejection::AlreadyRunning { .. },
+                | Rejection::AlreadyRunning { .. }
+                | Rejection::SignalIdReused { .. },
             )
             | Error::NoActiveVersion(_)
             | Error::Retired { .. }

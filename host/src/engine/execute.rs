@@ -16,10 +16,12 @@ use super::request::{Idempotency, Identity, Rendered, Reply, Request};
 use super::turns::Directory;
 use super::writer::Fate;
 use crate::clock;
+use crate::domain::audit::Entry;
 use crate::domain::ids::{CommandId, InstanceId, TenantId};
+use crate::domain::rejection::{FirstSignal, Rejection};
 use crate::domain::turn::Context;
 use crate::store::StoreError;
-use crate::store::commit::{Change, KeyedReply, Verdict};
+use crate::store::commit::{Change, KeyedReply, Signalled, Verdict};
 use crate::store::load::{Loaded, Stored, StoredReply};
 
 /// The first pause after a passing failure of the database; it doubles.
@@ -221,7 +223,7 @@ impl Engine {
             ground.stored.as_ref().map(|stored| &stored.instance),
         );
         ground.check(request)?;
-        if let Some(rendered) = counted(request, &ground) {
+        if let Some(rendered) = counted(request, &ground)? {
             let change = None;
             return Ok(Judged { rendered, change });
         }
@@ -265,17 +267,16 @@ impl Engine {
         let tenant_name = &request.who.tenant_name;
         let seals = self.0.seals.seal(tenant_name, known, &outcome.instance);
         let replies = request.key().map(|key| keyed(request.who, key, &rendered));
-        let signal = request.command.signal();
         let change = Change {
             tenant: request.who.tenant,
             command: command_id,
             before: ground.stored,
             standing: ground.remembered.map(|remembered| remembered.standing),
             after: turned.outcome.instance,
+            signals: signalled(request, &entries).into_iter().collect(),
             entries,
             seals,
             replies: replies.into_iter().collect(),
-            signals: signal.map(|id| (id.to_owned(), now)).into_iter().collect(),
             done: request.job.into_iter().collect(),
         };
         let change = Some(change);
@@ -357,13 +358,43 @@ impl Run<'_> {
     }
 }
 
-/// The reply to a signal that has counted already: nothing more happens.
-fn counted(request: &Request<'_>, ground: &Ground) -> Option<Rendered> {
-    let stored = ground.stored.as_ref().filter(|_| ground.signalled)?;
-    Some(render(request, ground, &stored.instance, &[], &[]))
+/// The reply to a signal that has counted already: nothing more happens. One of other content is not that signal.
+fn counted(request: &Request<'_>, ground: &Ground) -> Result<Option<Rendered>, Rejection> {
+    let (Some(counted), Some(stored)) = (&ground.signalled, &ground.stored) else {
+        return Ok(None);
+    };
+    let content = request.command.content();
+    let differs = |known: &Vec<u8>| content.is_none_or(|content| known[..] != content);
+    if let Some(key) = request.command.signal()
+        && counted.content.as_ref().is_some_and(differs)
+    {
+        return Err(Rejection::SignalIdReused {
+            trigger: key.trigger,
+            id: key.id,
+            first: FirstSignal {
+                signal: None,
+                instance: Some(stored.instance.id),
+                event: counted.entry,
+                at: counted.at,
+            },
+        });
+    }
+    let rendered = render(request, ground, &stored.instance, &[], &[]);
+    Ok(Some(rendered))
 }
 
-fn replay(reply: StoredReply, key: &Idempotency) -> Result<Reply, Error> {
+/// The signal that the command is, as it counts from now on.
+fn signalled(request: &Request<'_>, entries: &[Entry]) -> Option<Signalled> {
+    let received = |entry: &&Entry| entry.draft.kind == "SIGNAL_RECEIVED";
+    Some(Signalled {
+        key: request.command.signal()?,
+        sender: request.who.subject.clone(),
+        content: request.command.content()?,
+        entry: entries.iter().find(received).map(|entry| entry.draft.id),
+    })
+}
+
+pub(super) fn replay(reply: StoredReply, key: &Idempotency) -> Result<Reply, Error> {
     if reply.fingerprint != key.fingerprint {
         return Err(Error::KeyReused);
     }
@@ -378,7 +409,7 @@ fn replay(reply: StoredReply, key: &Idempotency) -> Result<Reply, Error> {
     })
 }
 
-fn keyed(who: &Identity, key: &Idempotency, rendered: &Rendered) -> KeyedReply {
+pub(super) fn keyed(who: &Identity, key: &Idempotency, rendered: &Rendered) -> KeyedReply {
     KeyedReply {
         principal: who.subject.clone(),
         key: key.key.clone(),

@@ -14,7 +14,7 @@ use crate::domain::command::Command;
 use crate::domain::ids::{InstanceId, VersionRef};
 use crate::domain::rejection::Rejection;
 use crate::domain::version::Version;
-use crate::store::load::{Loaded, Stored, StoredReply, Wanted};
+use crate::store::load::{Counted, Loaded, Stored, StoredReply, Wanted};
 
 /// How long what was read before a command's turn is taken for what stands: memberships may change meanwhile.
 const EARLY_MAX: Duration = Duration::from_millis(100);
@@ -31,8 +31,8 @@ pub(super) struct Ground {
     pub(super) stored: Option<Arc<Stored>>,
     /// How often the directory has changed so far.
     pub(super) directory: u64,
-    /// The command is a signal that has counted already.
-    pub(super) signalled: bool,
+    /// The command is a signal that has counted already: what is known of that.
+    pub(super) signalled: Option<Counted>,
     /// When it was not read but remembered: what has to be found for it to hold.
     pub(super) remembered: Option<Remembered>,
 }
@@ -111,7 +111,7 @@ impl Engine {
         let who = request.who.principalship();
         let wanted = Wanted {
             key: request.key().map(|key| key.key.clone()),
-            signal: request.command.signal().map(str::to_owned),
+            signal: request.command.signal(),
             ..Wanted::of(who, instance, self.0.clock.now())
         };
         let who = wanted.who.clone();
@@ -261,7 +261,7 @@ impl Engine {
                     previous: None,
                     stored: None,
                     directory: startable.directory,
-                    signalled: false,
+                    signalled: None,
                     remembered: None,
                 })
             }

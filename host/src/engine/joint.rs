@@ -63,7 +63,7 @@ impl Place {
         });
         let counts = request.command.signal().is_some_and(|own| {
             let mut signals = change.signals.iter();
-            signals.any(|(other, _)| other == own)
+            signals.any(|other| other.key == own && other.sender == request.who.subject)
         });
         let is_same = change.tenant == request.who.tenant && change.after.id == instance;
         is_same && !repeats && !counts

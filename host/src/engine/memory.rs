@@ -94,7 +94,7 @@ impl Memory {
             directory: standing.directory,
             standing: standing.count,
             lasting: true,
-            signalled: false,
+            signalled: None,
         };
         Some((loaded, stored))
     }

@@ -62,7 +62,7 @@ pub use definitions::{Activation, Published, check_component};
 pub use error::Error;
 pub use request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
 pub use seal::SealKeys;
-pub use signals::{Correlated, SIGNALS_KEPT};
+pub use signals::{Correlated, Fate, Rendering, Told};
 pub use standing::{Orphan, Preview, StandingAt};
 pub use writer::WriterBounds;
 
@@ -220,13 +220,12 @@ impl Engine {
         Ok(self.0.store.load(&who, ground::NOTHING, asked).await?.actor)
     }
 
-    /// Forgets the replies to idempotency keys that are older than a day, and signals that nobody has waited for in
-    /// [`SIGNALS_KEPT`].
+    /// Forgets the replies to idempotency keys that are older than a day, and signals that came longer ago than
+    /// [`SIGNALS_TOLD`](crate::store::signals::SIGNALS_TOLD).
     pub async fn purge(&self) -> Result<(), StoreError> {
         let limit = self.0.clock.now() - REPLIES_KEPT;
         while self.0.store.purge_replies(limit).await? {}
-        let limit = self.0.clock.now() - SIGNALS_KEPT;
-        while self.0.store.purge_signals(limit).await? {}
+        while self.0.store.purge_signals().await? {}
         Ok(())
     }
 

@@ -2,33 +2,37 @@
 //!
 //! Each is kept first, then given to the instance with the oldest stay that takes it, as a signal of its sender. One for
 //! which nobody waits is given to the next stay that is entered under that name, if that one counts early signals.
+//! `handing` gives and delivers.
 
-use std::time::Duration;
+mod handing;
 
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::perform::{REST, Unread, payload};
-use super::request::{Done, Identity, Rendered, Reply, Request, Trace};
-use super::{Engine, Error};
+use self::handing::Sending;
+use super::execute::{keyed, replay};
+use super::request::{Done, Idempotency, Identity, Rendered, Reply, Trace};
+use super::{Engine, Error, ground};
 use crate::clock;
-use crate::domain::command::Command;
-use crate::domain::graph::{FiredBy, Graph};
-use crate::domain::ids::{InstanceId, StateId};
-use crate::domain::instance::{StateInstance, Status};
+use crate::domain::answer::Reason;
+use crate::domain::command::SignalKey;
+use crate::domain::graph::{FiredBy, Graph, Transition};
+use crate::domain::ids::InstanceId;
 use crate::domain::json::Json;
-use crate::domain::rejection::Rejection;
-use crate::store::jobs::Job;
+use crate::domain::rejection::{FirstSignal, Rejection};
 use crate::store::load::Asked;
-use crate::store::signals::Kept;
+use crate::store::receipts::Receipt;
+use crate::store::signals::{INBOX_MAX, INBOX_OF_SENDER_MAX, Keeping, Kept, NewSignal};
 
-/// How many undelivered signals are kept under one name.
-const INBOX_MAX: i64 = 100;
-/// How long signals by correlation are kept, delivered or not.
-pub const SIGNALS_KEPT: Duration = Duration::from_hours(30 * 24);
-/// When a signal that was given to an instance is delivered by a job, should the host that gave it have died: longer
-/// than a request goes on.
-const HANDED_OVER: Duration = Duration::from_mins(2);
+/// The permission to send signals.
+const SENDS: &str = "instance:signal";
+/// The permission to see what became of the signals of others.
+const SEES_ALL: &str = "audit:read";
+/// How many triggers a refusal names.
+const NAMED_MAX: usize = 50;
 
 /// A signal for whoever waits under a name.
 #[derive(Debug, Clone)]
@@ -39,8 +43,17 @@ pub struct Correlated {
     /// For instances of this definition alone.
     pub definition: Option<String>,
     pub input: Json,
+    pub idempotency: Option<Idempotency>,
     pub dry_run: bool,
     pub trace: Trace,
+}
+
+/// How a signal is answered. The second of `taken` is the host's id of it; there is none on a dry run.
+pub struct Rendering<'a> {
+    /// An instance has taken it.
+    pub taken: &'a (dyn Fn(&Done<'_>, Option<Uuid>) -> Rendered + Send + Sync),
+    /// It is kept.
+    pub kept: &'a (dyn Fn(Option<Uuid>) -> Rendered + Send + Sync),
 }
 
 /// Who sent a kept signal, to be judged as that person when it is delivered.
@@ -50,290 +63,292 @@ struct Sender {
     roles: Vec<String>,
 }
 
-#[derive(Deserialize)]
-struct Matching {
-    correlation: String,
-    /// The one that was given to the instance; none for all that a stay waits for.
-    signal: Option<String>,
+/// What its sender is told of a signal.
+#[derive(Debug, Clone)]
+pub struct Told {
+    pub receipt: Receipt,
+    pub fate: Fate,
 }
 
-/// What became of a delivery.
-enum Delivered {
-    Reply(Reply),
-    /// The instance ended meanwhile; the signal is nobody's again.
-    Returned,
+/// What became of a signal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// It waits for somebody.
+    Kept,
+    /// It is on its way to an instance.
+    Assigned,
+    /// The instance has it; by which audit entry.
+    Delivered(Option<Uuid>),
+    /// Nobody took it in time.
+    Expired,
+    /// The instance refused it, when its sender had long been answered.
+    Refused(Reason),
 }
 
 impl Engine {
-    /// Takes a signal by correlation. None: it is kept.
+    /// Takes a signal by correlation.
     pub async fn signal(
         &self,
         who: &Identity,
         signal: Correlated,
-        render: &(dyn Fn(&Done<'_>) -> Rendered + Send + Sync),
-    ) -> Result<Option<Reply>, Error> {
-        self.permit(who, "instance:signal").await?;
-        let sender = Sender {
+        rendering: &Rendering<'_>,
+    ) -> Result<Reply, Error> {
+        let key = signal.idempotency.as_ref().filter(|_| !signal.dry_run);
+        let asked = Asked {
+            key: key.map(|key| key.key.as_str()),
+            ..Asked::at(self.0.clock.now())
+        };
+        let (store, tenant) = (&self.0.store, who.tenant);
+        let loaded = store
+            .load(&who.principalship(), ground::NOTHING, asked)
+            .await?;
+        if !loaded.actor.may(SENDS) {
+            return Err(Error::Permission(SENDS));
+        }
+        if let (Some(reply), Some(key)) = (loaded.reply, key) {
+            return replay(reply, key);
+        }
+        let new = new(who, &signal);
+        self.check_trigger(who, &new).await?;
+        if signal.dry_run {
+            return self.try_signal(who, &new, signal.trace, rendering).await;
+        }
+        let kept = match store.keep_signal(tenant, &new).await? {
+            Keeping::Kept(kept) => kept,
+            full => return Err(is_full(&full, &new).into()),
+        };
+        check_same(&kept, &new)?;
+        crate::fault::point("signal.kept");
+        let id = kept.signal;
+        let taken = |done: &Done<'_>| (rendering.taken)(done, Some(id));
+        let sending = Sending {
+            trace: signal.trace,
+            key: key.cloned(),
+            dry_run: false,
+            is_new: kept.signal == new.signal,
+            render: &taken,
+        };
+        if let Some(reply) = self.hand_over(who, kept, &sending).await? {
+            return Ok(reply);
+        }
+        self.acknowledge(who, id, key, (rendering.kept)(Some(id)))
+            .await
+    }
+
+    /// Answers that a signal is kept, under the request's key if it has one.
+    async fn acknowledge(
+        &self,
+        who: &Identity,
+        signal: Uuid,
+        key: Option<&Idempotency>,
+        rendered: Rendered,
+    ) -> Result<Reply, Error> {
+        let Some(key) = key else {
+            return Ok(Reply::fresh(rendered));
+        };
+        let (store, reply) = (&self.0.store, keyed(who, key, &rendered).reply);
+        let known = store
+            .keep_reply(who.tenant, &who.subject, &key.key, &reply)
+            .await?;
+        match known {
+            None => Ok(Reply::fresh(rendered)),
+            // A request that came at the same moment had the key first.
+            Some(known) => {
+                let replayed = replay(known, key);
+                if replayed.is_err() {
+                    store.withdraw_signal(who.tenant, signal).await?;
+                }
+                replayed
+            }
+        }
+    }
+
+    /// What sending the signal would come to.
+    async fn try_signal(
+        &self,
+        who: &Identity,
+        new: &NewSignal,
+        trace: Trace,
+        rendering: &Rendering<'_>,
+    ) -> Result<Reply, Error> {
+        let known = self.0.store.sent_signal(who.tenant, new).await?;
+        if let Some(known) = &known {
+            check_same(known, new)?;
+        }
+        let taken = |done: &Done<'_>| (rendering.taken)(done, None);
+        let sending = Sending {
+            trace,
+            key: None,
+            dry_run: true,
+            is_new: false,
+            render: &taken,
+        };
+        let kept = known.unwrap_or_else(|| as_kept(new, self.0.clock.now()));
+        let tried = self.try_over(who, kept, &sending).await?;
+        Ok(tried.unwrap_or_else(|| Reply::fresh((rendering.kept)(None))))
+    }
+
+    /// Refuses a trigger that nothing takes as a signal: no version that new instances take, and none that runs.
+    async fn check_trigger(&self, who: &Identity, new: &NewSignal) -> Result<(), Error> {
+        let (store, tenant) = (&self.0.store, who.tenant);
+        let definition = new.definition.as_deref();
+        let mut taken = BTreeSet::new();
+        let active = store.versions_in_use(tenant, definition, true).await?;
+        for reference in &active {
+            let version = self.version(tenant, reference).await?;
+            taken.extend(signals(&version.graph).cloned());
+        }
+        if taken.contains(&new.trigger) {
+            return Ok(());
+        }
+        let others = store.versions_in_use(tenant, definition, false).await?;
+        for reference in &others {
+            let version = self.version(tenant, reference).await?;
+            let declared = signals(&version.graph).any(|trigger| *trigger == new.trigger);
+            if declared && store.is_running(tenant, reference).await? {
+                return Ok(());
+            }
+        }
+        let none = active.is_empty() && others.is_empty();
+        Err(unknown(definition, none, taken).into())
+    }
+
+    /// What became of a signal: for whoever sent it, and for those who may read the audit.
+    pub async fn fate(&self, who: &Identity, signal: Uuid) -> Result<Told, Error> {
+        let sees_all = match self.permit(who, SEES_ALL).await {
+            Ok(()) => true,
+            Err(Error::Permission(_)) => false,
+            Err(error) => return Err(error),
+        };
+        if !sees_all {
+            self.permit(who, SENDS).await?;
+        }
+        let found = self.0.store.receipt(who.tenant, signal).await?;
+        let found = found.filter(|receipt| sees_all || receipt.sender == who.subject);
+        let receipt = found.ok_or_else(|| Error::NotFound {
+            what: "signal of yours",
+            id: signal.to_string(),
+        })?;
+        self.told(who, receipt).await
+    }
+
+    async fn told(&self, who: &Identity, receipt: Receipt) -> Result<Told, Error> {
+        let fate = match (&receipt.refusal, receipt.instance) {
+            (Some(refusal), _) => Fate::Refused(
+                serde_json::from_str(refusal.as_str())
+                    .map_err(|error| Error::Unavailable(format!("a refusal: {error}")))?,
+            ),
+            (None, None) if receipt.is_expired => Fate::Expired,
+            (None, None) => Fate::Kept,
+            (None, Some(instance)) => {
+                let key = SignalKey {
+                    trigger: receipt.trigger.clone(),
+                    id: receipt.id.clone(),
+                    correlation: Some(receipt.correlation.clone()),
+                };
+                // The host that delivered it may have died before it noted that.
+                let store = &self.0.store;
+                let received = store
+                    .reception(who.tenant, instance, &receipt.sender, &key)
+                    .await?;
+                match received {
+                    Some(event) => Fate::Delivered(event),
+                    None if receipt.settled_at.is_some() => Fate::Delivered(None),
+                    None => Fate::Assigned,
+                }
+            }
+        };
+        Ok(Told { receipt, fate })
+    }
+}
+
+fn new(who: &Identity, signal: &Correlated) -> NewSignal {
+    NewSignal {
+        signal: clock::new_id(),
+        correlation: signal.correlation.clone(),
+        id: signal.id.clone(),
+        trigger: signal.trigger.clone(),
+        definition: signal.definition.clone(),
+        input: signal.input.clone(),
+        sender_id: who.subject.clone(),
+        sender: Json::of(&Sender {
             id: who.subject.clone(),
             roles: who.roles.clone(),
-        };
-        let (dry_run, trace) = (signal.dry_run, signal.trace);
-        let new = Kept {
-            correlation: signal.correlation,
-            id: signal.id,
-            trigger: signal.trigger,
-            definition: signal.definition,
-            input: signal.input,
-            sender: Json::of(&sender),
-            instance: None,
-            is_delivered: false,
-        };
-        if dry_run {
-            let Some(instance) = self.taker(who, &new).await? else {
-                return Ok(None);
-            };
-            let request = Request {
-                dry_run,
-                ..request(who, &new, instance, trace, None, render)
-            };
-            return Ok(Some(self.execute(request).await?));
-        }
-        let now = self.0.clock.now();
-        let store = &self.0.store;
-        let kept = store.keep_signal(who.tenant, &new, now, INBOX_MAX).await?;
-        let Some(mut kept) = kept else {
-            let message = format!(
-                "{INBOX_MAX} signals for {} wait already; nobody takes them",
-                new.correlation
-            );
-            return Err(Rejection::not_now("limit_reached", message).into());
-        };
-        let job = clock::new_id();
-        crate::fault::point("signal.kept");
-        while kept.instance.is_none() {
-            let Some(instance) = self.taker(who, &kept).await? else {
-                return Ok(None);
-            };
-            if self.assign(who, &kept, instance, job).await? {
-                kept.instance = Some(instance);
-            } else {
-                let (correlation, id) = (&new.correlation, &new.id);
-                let again = store.kept_signal(who.tenant, correlation, id).await?;
-                let Some(again) = again else { return Ok(None) };
-                kept = again;
-            }
-        }
-        crate::fault::point("signal.assigned");
-        match self.deliver(who, &kept, trace, job, render).await {
-            Ok(Delivered::Reply(reply)) => Ok(Some(reply)),
-            Ok(Delivered::Returned) => Ok(None),
-            Err(error) if is_refusal(&error) => {
-                // As with any other command, nothing is left of one that was refused.
-                store.forget_signal(who.tenant, &kept, job).await?;
-                Err(error)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The instance with the oldest stay that takes the signal.
-    async fn taker(&self, who: &Identity, signal: &Kept) -> Result<Option<InstanceId>, Error> {
-        let definition = signal.definition.as_deref();
-        let stays = self
-            .0
-            .store
-            .correlating(who.tenant, &signal.correlation, definition)
-            .await?;
-        for stay in stays {
-            let version = self.version(who.tenant, &stay.definition).await?;
-            if takes(&version.graph, &stay.state, &signal.trigger) {
-                return Ok(Some(stay.instance));
-            }
-        }
-        Ok(None)
-    }
-
-    async fn assign(
-        &self,
-        who: &Identity,
-        signal: &Kept,
-        instance: InstanceId,
-        job: Uuid,
-    ) -> Result<bool, Error> {
-        let later = self.0.clock.now() + HANDED_OVER;
-        let assigned = self
-            .0
-            .store
-            .assign_signal(who.tenant, signal, instance, job, later);
-        Ok(assigned.await?)
-    }
-
-    /// Gives the instance the signal that it was assigned, in the name of the sender.
-    async fn deliver(
-        &self,
-        who: &Identity,
-        signal: &Kept,
-        trace: Trace,
-        job: Uuid,
-        render: &(dyn Fn(&Done<'_>) -> Rendered + Send + Sync),
-    ) -> Result<Delivered, Error> {
-        let sender: Sender = serde_json::from_str(signal.sender.as_str())
-            .map_err(|error| Error::Unavailable(format!("a sender cannot be read: {error}")))?;
-        let sender = Identity {
-            subject: sender.id,
-            roles: sender.roles,
-            ..who.clone()
-        };
-        let instance = signal.instance.expect("given to an instance");
-        let request = request(&sender, signal, instance, trace, Some(job), render);
-        let store = &self.0.store;
-        match self.execute(request).await {
-            Ok(reply) => {
-                let now = self.0.clock.now();
-                store.delivered_signal(who.tenant, signal, now).await?;
-                Ok(Delivered::Reply(reply))
-            }
-            Err(Error::Rejected(Rejection::Ended { .. }) | Error::NotFound { .. })
-                if !signal.is_delivered =>
-            {
-                store.release_signal(who.tenant, signal, job).await?;
-                Ok(Delivered::Returned)
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Delivers what was sent for a stay before it was there, or what a host gave to the instance and left behind.
-    pub(super) async fn match_signals(&self, job: &Job) -> Result<(), Error> {
-        let matching: Matching = payload(job)?;
-        let name = self.tenant_name(job.tenant).await?;
-        let host = Identity::host(job.tenant, &name);
-        if let Some(id) = &matching.signal {
-            let (store, correlation) = (&self.0.store, &matching.correlation);
-            let kept = store.kept_signal(job.tenant, correlation, id).await?;
-            let Some(kept) =
-                kept.filter(|kept| kept.instance == Some(job.instance) && !kept.is_delivered)
-            else {
-                return Ok(());
-            };
-            return self
-                .deliver_later(&host, &kept, job, job.id)
-                .await
-                .map(drop);
-        }
-        // Each one that is delivered may end the stay, or change what it takes.
-        while let Some(kept) = self.next_match(&host, job, &matching.correlation).await? {
-            let handed_over = clock::new_id();
-            if self.assign(&host, &kept, job.instance, handed_over).await? {
-                let kept = Kept {
-                    instance: Some(job.instance),
-                    ..kept
-                };
-                if !self.deliver_later(&host, &kept, job, handed_over).await? {
-                    return Ok(());
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The oldest signal that nobody has and that the job's stay takes.
-    async fn next_match(
-        &self,
-        host: &Identity,
-        job: &Job,
-        correlation: &str,
-    ) -> Result<Option<Kept>, Error> {
-        let asked = Asked::at(self.0.clock.now());
-        let principal = host.principalship();
-        let loaded = self.0.store.load(&principal, job.instance, asked).await?;
-        let Some(instance) = loaded.found.map(|stored| stored.instance) else {
-            return Ok(None);
-        };
-        let is_meant = |stay: &&StateInstance| stay.id == StateId(job.id);
-        let Some(stay) = instance.active.iter().find(is_meant) else {
-            return Ok(None);
-        };
-        if let Status::Suspended { .. } = instance.status {
-            self.put_off(job, REST).await?;
-            return Ok(None);
-        }
-        let since = (!stay.keep_early).then_some(stay.entered_at);
-        let key = &instance.definition.key;
-        let found = self
-            .0
-            .store
-            .unclaimed_signals(job.tenant, correlation, key, since, INBOX_MAX)
-            .await?;
-        let version = self.version(job.tenant, &instance.definition).await?;
-        let mut found = found.into_iter();
-        Ok(found.find(|kept| takes(&version.graph, &stay.name, &kept.trigger)))
-    }
-
-    /// Delivers for a sender who has long gone. A refusal ends the matter; false where the instance rests.
-    async fn deliver_later(
-        &self,
-        host: &Identity,
-        kept: &Kept,
-        job: &Job,
-        handed_over: Uuid,
-    ) -> Result<bool, Error> {
-        let trace = Trace::default();
-        let store = &self.0.store;
-        let delivered = self
-            .deliver(host, kept, trace, handed_over, &Unread::render)
-            .await;
-        match delivered {
-            Ok(_) => Ok(true),
-            Err(Error::Rejected(Rejection::Suspended { .. })) => {
-                if handed_over != job.id {
-                    store.release_signal(job.tenant, kept, handed_over).await?;
-                }
-                self.put_off(job, REST).await?;
-                Ok(false)
-            }
-            Err(error) if is_refusal(&error) => {
-                tracing::warn!(%error, instance.id = %job.instance, signal = kept.id, "a signal that was kept is refused");
-                let now = self.0.clock.now();
-                store.delivered_signal(job.tenant, kept, now).await?;
-                Ok(true)
-            }
-            Err(error) => Err(error),
-        }
+        }),
     }
 }
 
-fn request<'a>(
-    who: &'a Identity,
-    signal: &Kept,
-    instance: InstanceId,
-    trace: Trace,
-    job: Option<Uuid>,
-    render: &'a (dyn Fn(&Done<'_>) -> Rendered + Send + Sync),
-) -> Request<'a> {
-    Request {
-        who,
-        command: Command::Signal {
-            instance,
-            trigger: signal.trigger.clone(),
-            id: signal.id.clone(),
-            input: signal.input.clone(),
+/// What would be kept.
+fn as_kept(new: &NewSignal, received_at: Timestamp) -> Kept {
+    Kept {
+        signal: new.signal,
+        correlation: new.correlation.clone(),
+        id: new.id.clone(),
+        trigger: new.trigger.clone(),
+        definition: new.definition.clone(),
+        input: new.input.clone(),
+        sender: new.sender.clone(),
+        received_at,
+        instance: None::<InstanceId>,
+        is_settled: false,
+    }
+}
+
+/// The same id stands for the same content, or it would be acknowledged and lost.
+fn check_same(kept: &Kept, new: &NewSignal) -> Result<(), Rejection> {
+    if kept.definition == new.definition && kept.input == new.input {
+        return Ok(());
+    }
+    Err(Rejection::SignalIdReused {
+        trigger: kept.trigger.clone(),
+        id: kept.id.clone(),
+        first: FirstSignal {
+            signal: Some(kept.signal),
+            instance: kept.instance,
+            event: None,
+            at: kept.received_at,
         },
-        if_match: None,
-        idempotency: None,
-        dry_run: false,
-        trace,
-        job,
-        render,
+    })
+}
+
+fn is_full(full: &Keeping, new: &NewSignal) -> Rejection {
+    let correlation = &new.correlation;
+    let message = match full {
+        Keeping::FullUnderName => {
+            format!(
+                "{INBOX_MAX} signals of yours for {correlation} wait already; nobody takes them"
+            )
+        }
+        _ => format!("{INBOX_OF_SENDER_MAX} signals of yours wait already; nobody takes them"),
+    };
+    Rejection::not_now("limit_reached", message)
+}
+
+fn unknown(definition: Option<&str>, none: bool, taken: BTreeSet<String>) -> Rejection {
+    if let (Some(definition), true) = (definition, none) {
+        let message = format!("there is no definition {definition}");
+        return Rejection::invalid("/definition", "unknown_definition", message);
     }
+    let whose = definition.map_or_else(
+        || "the active definitions take".to_owned(),
+        |definition| format!("the active version of {definition} takes"),
+    );
+    let more = taken.len().saturating_sub(NAMED_MAX);
+    let named: Vec<String> = taken.into_iter().take(NAMED_MAX).collect();
+    let message = match (named.is_empty(), more) {
+        (true, _) => format!("{whose} no signals"),
+        (false, 0) => format!("{whose} the signals {}", named.join(", ")),
+        (false, more) => format!("{whose} the signals {} and {more} more", named.join(", ")),
+    };
+    Rejection::invalid("/trigger", "unknown_signal", message)
 }
 
-fn takes(graph: &Graph, state: &str, trigger: &str) -> bool {
-    let way = graph.transition(state, trigger);
-    way.is_some_and(|way| way.by.contains(&FiredBy::Signal))
+/// The triggers that some state takes as signals.
+fn signals(graph: &Graph) -> impl Iterator<Item = &String> {
+    let ways = graph.transitions.iter().filter(|way| by_signal(way));
+    ways.map(|way| &way.trigger)
 }
 
-/// Whether the instance has judged the signal.
-fn is_refusal(error: &Error) -> bool {
-    matches!(error, Error::Rejected(_) | Error::Permission(_))
+fn by_signal(way: &Transition) -> bool {
+    way.by.contains(&FiredBy::Signal)
 }

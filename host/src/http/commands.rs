@@ -13,7 +13,7 @@ use super::views::{InstanceView, TaskView};
 use crate::domain::audit::Entry;
 use crate::domain::cloudevent::{CloudEvent, PublicEntry};
 use crate::domain::command::Command;
-use crate::domain::instance::Instance;
+use crate::domain::instance::{EarlySignal, Instance};
 use crate::domain::json::Json;
 use crate::engine::{Done, Error, Identity, Rendered, Reply, Request};
 
@@ -141,9 +141,14 @@ pub(super) fn render(app: &App, who: &Identity, done: &Done<'_>) -> Rendered {
         dry_run: done.dry_run,
     });
     // One that is kept for a state to come is only accepted.
-    let is_kept = done.command.signal().is_some_and(|id| {
+    let is_kept = done.command.signal().is_some_and(|key| {
         let mut early = done.instance.early.iter();
-        early.any(|signal| signal.id == id)
+        let is_own = |signal: &EarlySignal| {
+            signal.id == key.id
+                && signal.trigger == key.trigger
+                && signal.sender.id == done.actor.id
+        };
+        key.correlation.is_none() && early.any(is_own)
     });
     Rendered {
         status: if is_kept && !done.dry_run { 202 } else { 200 },

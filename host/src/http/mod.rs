@@ -238,6 +238,13 @@ fn of_many() -> OpenApiRouter<App> {
         .routes(routes!(bulk::tasks))
 }
 
+/// What tells instances something from outside.
+fn of_signals() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(signals::send))
+        .routes(routes!(signals::correlate))
+}
+
 /// Every route of the API, with its documentation.
 pub fn routes() -> OpenApiRouter<App> {
     let upload = OpenApiRouter::new()
@@ -254,6 +261,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(instances::actions))
         .routes(routes!(instances::diagram))
         .routes(routes!(tasks::show))
+        .routes(routes!(signals::show))
         .routes(routes!(operations::show))
         .routes(routes!(directory::person, directory::put_person))
         .routes(routes!(directory::group, directory::put_group))
@@ -269,6 +277,7 @@ pub fn routes() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .merge(without_query)
         .merge(of_many())
+        .merge(of_signals())
         .routes(routes!(definitions::list_all))
         .routes(routes!(definitions::list))
         .routes(routes!(instances::start, instances::list))
@@ -278,8 +287,6 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(instance_commands::suspend))
         .routes(routes!(instance_commands::resume))
         .routes(routes!(instance_commands::restart))
-        .routes(routes!(signals::send))
-        .routes(routes!(signals::correlate))
         .routes(routes!(entities::history))
         .routes(routes!(custody::of_entity))
         .routes(routes!(custody::of_instance))

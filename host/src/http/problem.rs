@@ -36,7 +36,8 @@ pub struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// Who was faster, and how things stand: `{task, action, by, at, outcome, revision}`; who has the task now,
-    /// `{task, owner, at, revision}`; or which instance runs, `{instance, by, at}`.
+    /// `{task, owner, at, revision}`; which instance runs, `{instance, by, at}`; or which signal the id stands for,
+    /// `{signal, instance, event, at}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
     pub conflict: Option<serde_json::Value>,
@@ -103,6 +104,11 @@ pub const CODES: &[(&str, u16, &str)] = &[
         "The task was delegated often enough",
     ),
     ("already_running", 409, "The entity has a running instance"),
+    (
+        "signal_id_reused",
+        409,
+        "The id stands for a signal with other content",
+    ),
     (
         "too_many_operations",
         409,
@@ -320,6 +326,9 @@ fn rejected(rejection: Rejection, detail: String) -> Problem {
                 let detail = "nobody would be able to do its work";
                 problem = problem.at(&pointer, "nobody_left", detail);
             }
+        }
+        Rejection::SignalIdReused { first, .. } => {
+            problem.conflict = serde_json::to_value(first).ok();
         }
         Rejection::AlreadyRunning { running, started } => {
             let mut conflict = serde_json::json!({ "instance": running });

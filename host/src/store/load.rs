@@ -12,6 +12,7 @@ use super::time::Time;
 use super::{Store, StoreError};
 use crate::domain::actor::{Actor, StandIn};
 use crate::domain::audit::Head;
+use crate::domain::command::SignalKey;
 use crate::domain::ids::{InstanceId, TenantId};
 use crate::domain::instance::Instance;
 
@@ -70,8 +71,8 @@ pub struct Asked<'a> {
     pub key: Option<&'a str>,
     /// The moment at which absences are looked at.
     pub now: Timestamp,
-    /// The id of a signal that may have counted.
-    pub signal: Option<&'a str>,
+    /// A signal that may have counted.
+    pub signal: Option<&'a SignalKey>,
 }
 
 impl Asked<'_> {
@@ -97,8 +98,18 @@ pub struct Loaded {
     pub standing: u64,
     /// The actor stays what they are until that count changes: no absence begins or ends for them of itself.
     pub lasting: bool,
-    /// The signal asked about has counted already.
-    pub signalled: bool,
+    /// The signal asked about, where it has counted already.
+    pub signalled: Option<Counted>,
+}
+
+/// A signal that has counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Counted {
+    /// SHA-256 over its input; none where an earlier release counted it.
+    pub content: Option<Vec<u8>>,
+    /// The audit entry by which the instance received it.
+    pub entry: Option<Uuid>,
+    pub at: Timestamp,
 }
 
 /// One load.
@@ -109,7 +120,7 @@ pub struct Wanted {
     /// As of [`Asked`].
     pub key: Option<String>,
     pub now: Timestamp,
-    pub signal: Option<String>,
+    pub signal: Option<SignalKey>,
 }
 
 impl Wanted {
@@ -135,6 +146,7 @@ struct Columns {
     key: Vec<Option<String>>,
     now: Vec<Time>,
     signal: Vec<Option<String>>,
+    identity: Vec<Option<Vec<u8>>>,
 }
 
 impl Columns {
@@ -147,7 +159,11 @@ impl Columns {
             columns.roles.push(array(&wanted.who.roles));
             columns.key.push(wanted.key.clone());
             columns.now.push(Time(wanted.now));
-            columns.signal.push(wanted.signal.clone());
+            let signal = wanted.signal.as_ref();
+            columns.signal.push(signal.map(|key| key.id.clone()));
+            columns
+                .identity
+                .push(signal.map(|key| key.identity(&wanted.who.subject).to_vec()));
         }
         columns
     }
@@ -163,7 +179,7 @@ impl Store {
     ) -> Result<Loaded, StoreError> {
         let wanted = Wanted {
             key: asked.key.map(str::to_owned),
-            signal: asked.signal.map(str::to_owned),
+            signal: asked.signal.cloned(),
             ..Wanted::of(who.clone(), instance, asked.now)
         };
         let mut loaded = self.load_together(&[&wanted]).await?;
@@ -186,6 +202,7 @@ impl Store {
             &columns.key as _,
             &columns.now as _,
             &columns.signal as _,
+            &columns.identity as _,
         )
         .fetch_all(&self.writer)
         .await?;
@@ -215,7 +232,11 @@ impl Store {
                 directory: row.directory.cast_unsigned(),
                 standing: row.standing.cast_unsigned(),
                 lasting: row.lasting,
-                signalled: row.signalled,
+                signalled: row.signalled_at.map(|at| Counted {
+                    content: row.signalled_content.filter(|content| !content.is_empty()),
+                    entry: row.signalled_entry,
+                    at: at.0,
+                }),
             })
         });
         Ok(loaded.collect())

@@ -1,5 +1,5 @@
 -- A row for each of several commands. $1 tenants, $2 instances, $3 subjects, $4 roles as the text of arrays, $5 idempotency
--- keys, $6 moments, $7 signals
+-- keys, $6 moments, $7 ids of signals, $8 what tells these apart
 select
     q.number as "number!",
     array(
@@ -50,9 +50,9 @@ select
         where a.tenant_id = q.tenant_id and a.substitute_id = q.subject and a.active_until > q.now and a.ended_at is null
         limit 1
     ) is null as "lasting!",
-    coalesce((
-        select true from signal g where g.tenant_id = q.tenant_id and g.instance_id = q.instance_id and g.signal_id = q.signal
-    ), false) as "signalled!",
+    g.received_at as "signalled_at?: Time",
+    g.content as "signalled_content?",
+    g.entry_id as "signalled_entry?",
     k.fingerprint as "reply_fingerprint?",
     k.status as "reply_status?",
     k.body as "reply_body?",
@@ -82,7 +82,14 @@ select
         )) from attribute a
         where a.tenant_id = q.tenant_id and a.instance_id = q.instance_id
     ), '[]') as "attributes!: Column<Vec<AttributeRow>>"
-from unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::text[]) with ordinality
-    as q (tenant_id, instance_id, subject, roles, key, now, signal, number)
+from unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::text[], $8::bytea[]) with ordinality
+    as q (tenant_id, instance_id, subject, roles, key, now, signal, identity, number)
 left join instance i on i.tenant_id = q.tenant_id and i.id = q.instance_id
 left join idempotency_key k on k.tenant_id = q.tenant_id and k.principal = q.subject and k.key = q.key
+-- One of an earlier release has no identity: its id alone tells it apart.
+left join lateral (
+    select g.received_at, g.content, g.entry_id from signal g
+    where g.tenant_id = q.tenant_id and g.instance_id = q.instance_id and g.signal_id = q.signal
+      and g.identity in (q.identity, '')
+    order by g.identity desc limit 1
+) g on true

@@ -30,6 +30,7 @@ pub mod past;
 mod pool;
 pub mod pools;
 pub mod purge;
+pub mod receipts;
 pub mod rechecks;
 mod renewal;
 pub mod signals;

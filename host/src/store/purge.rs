@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 
+use super::signals::SIGNALS_TOLD;
 use super::time::Time;
 use super::{Store, StoreError};
 
@@ -32,17 +33,27 @@ impl Store {
         Ok(forgotten.rows_affected().max(released.rows_affected()) >= SWEEP_MAX.cast_unsigned())
     }
 
-    /// Forgets signals sent by correlation before `limit`, delivered or not; true when there may be more.
-    pub async fn purge_signals(&self, limit: Timestamp) -> Result<bool, StoreError> {
-        let forgotten = sqlx::query!(
+    /// Forgets signals whose time is over, delivered or not, and what instances counted of them; true when there may be
+    /// more. By the database's clock, which also says when they came.
+    pub async fn purge_signals(&self) -> Result<bool, StoreError> {
+        let sent = sqlx::query!(
             "delete from signal_inbox where ctid = any(array(
-                 select ctid from signal_inbox where received_at < $1 limit $2
+                 select ctid from signal_inbox where received_at < now() - make_interval(secs => $1) limit $2
              ))",
-            Time(limit) as _,
+            SIGNALS_TOLD.as_secs_f64(),
             SWEEP_MAX
         )
         .execute(&self.writer)
         .await?;
-        Ok(forgotten.rows_affected() >= SWEEP_MAX.cast_unsigned())
+        let counted = sqlx::query!(
+            "delete from signal where ctid = any(array(
+                 select ctid from signal where received_at < now() - make_interval(secs => $1) limit $2
+             ))",
+            SIGNALS_TOLD.as_secs_f64(),
+            SWEEP_MAX
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(sent.rows_affected().max(counted.rows_affected()) >= SWEEP_MAX.cast_unsigned())
     }
 }

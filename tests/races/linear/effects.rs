@@ -30,7 +30,8 @@ impl Instance {
             Command::Suspend => next.life = Life::Suspended(who.to_owned()),
             Command::Resume => next.life = Life::Running,
             Command::Signal(trigger, id) => {
-                next.signals.insert(id.clone());
+                next.signals
+                    .insert((who.to_owned(), trigger.to_string(), id.clone()));
                 next.hear(trigger, shown);
             }
             Command::Claim(id)

@@ -91,7 +91,7 @@ impl History {
                 (Asked::Start, None) => Instance::started(self.flow, shown),
                 (Asked::Do(command), Some(state)) => {
                     let against = state.refusals(call.who, command);
-                    if !against.is_empty() || state.has_counted(command) {
+                    if !against.is_empty() || state.has_counted(call.who, command) {
                         return Err(call.wrong(&format!("done, against {against:?} of {state:#?}")));
                     }
                     state.after(call.who, command, shown)
@@ -142,7 +142,7 @@ fn explained(call: &Call, states: &[Instance], window: RangeInclusive<u64>) -> C
         (Asked::Look, Some(shown)) => seen(shown) == state.view(),
         (Asked::Start, _) | (Asked::Look, None) => false,
         (Asked::Do(command), Some(shown)) => {
-            state.has_counted(command) && seen(shown) == state.view()
+            state.has_counted(call.who, command) && seen(shown) == state.view()
         }
         (Asked::Do(command), None) => {
             let against = state.refusals(call.who, command);

@@ -83,7 +83,8 @@ pub(super) struct Instance {
     pub(super) spent: BTreeSet<String>,
     pub(super) paid: u64,
     pub(super) early: Vec<&'static str>,
-    pub(super) signals: BTreeSet<String>,
+    /// By whom, which trigger, and the sender's id.
+    pub(super) signals: BTreeSet<(String, String, String)>,
 }
 
 /// A "no", as far as callers are told: its code, and more where there is more.
@@ -172,13 +173,17 @@ impl Instance {
     }
 
     /// Whether the signal has counted: then nothing more happens.
-    pub(super) fn has_counted(&self, command: &Command) -> bool {
-        matches!(command, Command::Signal(_, id) if self.signals.contains(id))
+    pub(super) fn has_counted(&self, who: &str, command: &Command) -> bool {
+        let counted = |trigger: &str, id: &str| {
+            let key = (who.to_owned(), trigger.to_owned(), id.to_owned());
+            self.signals.contains(&key)
+        };
+        matches!(command, Command::Signal(trigger, id) if counted(trigger, id))
     }
 
     /// Every rule against it; none where it is permitted.
     pub(super) fn refusals(&self, who: &str, command: &Command) -> Vec<Refusal> {
-        if self.has_counted(command) {
+        if self.has_counted(who, command) {
             return Vec::new();
         }
         let mut against = Vec::new();

@@ -274,7 +274,8 @@ fn signal(dice: &mut Dice) -> Asked {
     } else {
         trigger
     };
-    let id = format!("{trigger} {}", dice.below(12));
+    // Others, and other triggers, have the same ids.
+    let id = format!("no {}", dice.below(12));
     Asked::Do(Command::Signal(trigger, id))
 }
 

@@ -31,6 +31,7 @@ pub(super) struct StoredCommand {
     states: Option<BTreeMap<String, String>>,
     trigger: Option<String>,
     id: Option<String>,
+    correlation: Option<String>,
     deadline: Option<DeadlineId>,
     due_at: Option<Timestamp>,
     child: Option<InstanceId>,
@@ -106,6 +107,7 @@ fn of_instance(stored: StoredCommand) -> Result<Command, String> {
             trigger: need("trigger", stored.trigger)?,
             id: need("id", stored.id)?,
             input: need("input", stored.input)?,
+            correlation: stored.correlation,
         },
         "deadline" => Command::Deadline {
             instance,

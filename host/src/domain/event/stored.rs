@@ -58,6 +58,7 @@ pub(super) struct StoredEvent {
     action: Option<OverdueAction>,
     due_at: Option<Timestamp>,
     count: Option<u32>,
+    older: Option<u32>,
     late: Option<u64>,
     next: Option<Timestamp>,
     needed: Option<u32>,
@@ -172,6 +173,7 @@ fn of_state(stored: StoredEvent) -> Result<Event, String> {
         "SIGNAL_TAKEN" => Event::SignalTaken {
             state,
             id: need("id", stored.id)?,
+            older: stored.older,
         },
         "CHILD_ENDED" => Event::ChildEnded {
             state,

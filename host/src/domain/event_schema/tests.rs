@@ -139,6 +139,7 @@ fn next(event: Option<&Event>) -> Option<Event> {
         Event::SignalReceived { .. } => Event::SignalTaken {
             id: "s-1".into(),
             state,
+            older: Some(1),
         },
         Event::SignalTaken { .. } => Event::ChildEnded {
             state,

@@ -54,7 +54,7 @@ pub use fault::{Fault, TurnError};
 pub use hands::DELEGATIONS_MAX;
 pub use ladder::NOBODY_ABLE;
 pub use recheck::LOST_STANDING;
-pub use signal::{EARLY_MAX, SIGNAL_ID_BYTES_MAX};
+pub use signal::{EARLY_MAX, EARLY_OF_SENDER_MAX, NOBODY_WAITS, SIGNAL_ID_BYTES_MAX};
 
 /// How many router states one command may pass.
 pub const ROUTER_STEPS_MAX: u32 = 16;
@@ -242,8 +242,12 @@ impl<'a> Turn<'a> {
                 deadline, due_at, ..
             } => turn.deadline(*deadline, *due_at),
             Command::Signal {
-                trigger, id, input, ..
-            } => turn.signal(trigger, id, input)?,
+                trigger,
+                id,
+                input,
+                correlation,
+                ..
+            } => turn.signal(trigger, id, input, correlation.as_deref())?,
             Command::ChildEnded {
                 child,
                 outcome,

@@ -16,8 +16,14 @@ use crate::domain::json::Json;
 use crate::domain::question::{Occurrence, Source};
 use crate::domain::rejection::Rejection;
 
-/// How many signals an instance keeps for states to come.
-pub const EARLY_MAX: usize = 100;
+/// How many signals an instance keeps for states to come; and of one sender, so that nobody fills it alone.
+pub const EARLY_MAX: usize = 400;
+pub const EARLY_OF_SENDER_MAX: usize = 100;
+/// How many bytes of input these may have together. Every command on the instance reads and writes them.
+const EARLY_BYTES_MAX: usize = 1024 * 1024;
+const EARLY_BYTES_OF_SENDER_MAX: usize = 256 * 1024;
+/// The code of a signal by correlation for which the instance does not wait, or no longer: it is another's.
+pub const NOBODY_WAITS: &str = "nobody_waits";
 /// The longest id of a signal, in bytes.
 pub const SIGNAL_ID_BYTES_MAX: usize = 200;
 
@@ -29,12 +35,14 @@ struct Sent<'s> {
 }
 
 impl<'a> Turn<'a> {
-    /// Somebody sends a signal. Whether it has counted already is known before.
+    /// Somebody sends a signal. Whether it has counted already is known before. One by correlation is for a stay that
+    /// waits under that name, and is not kept where none does.
     pub(super) fn signal(
         &mut self,
         trigger: &str,
         id: &str,
         input: &Json,
+        correlation: Option<&str>,
     ) -> Result<(), TurnError> {
         super::operation::not_ended(&self.instance)?;
         if !(1..=SIGNAL_ID_BYTES_MAX).contains(&id.len()) || id.chars().any(char::is_control) {
@@ -44,34 +52,61 @@ impl<'a> Turn<'a> {
             return Err(Rejection::invalid("/id", "malformed", message).into());
         }
         self.check_declared(trigger)?;
-        let sender = self.context.actor;
-        let sent = Sent {
+        let sent = &Sent {
             trigger,
             input,
-            sender,
+            sender: self.context.actor,
         };
-        let taker = self.takers(trigger).next().map(|stay| stay.id);
-        match taker {
-            Some(state) => self.permits(state, &sent)?,
-            None if self.instance.early.len() >= EARLY_MAX => {
-                let message = format!(
-                    "no state takes {trigger} now, and {EARLY_MAX} signals are kept for states to come already"
-                );
-                return Err(Rejection::not_now("limit_reached", message).into());
+        let is_meant = |stay: &&StateInstance| {
+            correlation.is_none() || stay.correlation.as_deref() == correlation
+        };
+        let taker = self.takers(trigger).find(is_meant).map(|stay| stay.id);
+        match (taker, correlation) {
+            (Some(state), _) => self.permits(state, sent)?,
+            (None, Some(name)) => {
+                let message = format!("no state waits under {name} for {trigger}");
+                return Err(Rejection::not_now(NOBODY_WAITS, message).into());
             }
-            None => {}
+            (None, None) => self.check_room(sent)?,
         }
         self.emit(Event::SignalReceived {
             id: id.to_owned(),
             trigger: trigger.to_owned(),
             state: taker,
-            input: input.clone(),
-            sender: sender.clone(),
+            input: sent.input.clone(),
+            sender: sent.sender.clone(),
         });
         if let Some(state) = taker {
-            self.propose(state, &sent);
+            self.propose(state, sent);
         }
         Ok(())
+    }
+
+    /// Whether there is room for one more to be kept.
+    fn check_room(&self, sent: &Sent<'_>) -> Result<(), Rejection> {
+        let early = &self.instance.early;
+        let own = early
+            .iter()
+            .filter(|signal| signal.sender.id == sent.sender.id);
+        let bytes = |signal: &EarlySignal| signal.input.as_str().len();
+        let coming = sent.input.as_str().len();
+        let of_sender: usize = own.clone().map(bytes).sum();
+        let of_all: usize = early.iter().map(bytes).sum();
+        let full = if own.count() >= EARLY_OF_SENDER_MAX {
+            format!("{EARLY_OF_SENDER_MAX} signals of yours are")
+        } else if of_sender + coming > EARLY_BYTES_OF_SENDER_MAX {
+            format!("with it, more than {EARLY_BYTES_OF_SENDER_MAX} bytes of yours would be")
+        } else if early.len() >= EARLY_MAX {
+            format!("{EARLY_MAX} signals are")
+        } else if of_all + coming > EARLY_BYTES_MAX {
+            format!("with it, more than {EARLY_BYTES_MAX} bytes would be")
+        } else {
+            return Ok(());
+        };
+        let trigger = sent.trigger;
+        let message =
+            format!("no state takes {trigger} now, and {full} kept for states to come already");
+        Err(Rejection::not_now("limit_reached", message))
     }
 
     fn check_declared(&self, trigger: &str) -> Result<(), Rejection> {
@@ -138,10 +173,26 @@ impl<'a> Turn<'a> {
             self.way(&name, &signal.trigger).is_some() && self.listener(&signal.trigger).is_none()
         };
         let early = self.instance.early.iter().filter(taken);
-        let ids: Vec<_> = early.map(|signal| signal.id.clone()).collect();
-        for id in ids {
-            self.emit(Event::SignalTaken { id, state });
+        let dropped: Vec<_> = early.cloned().collect();
+        for signal in &dropped {
+            self.take(signal, state);
         }
+    }
+
+    /// A signal is kept no longer. Others that are kept may have its id.
+    fn take(&mut self, signal: &EarlySignal, state: StateId) {
+        let mut namesakes = self
+            .instance
+            .early
+            .iter()
+            .filter(|kept| kept.id == signal.id);
+        let older = namesakes.position(|kept| kept == signal);
+        let older = older.filter(|older| *older > 0);
+        self.emit(Event::SignalTaken {
+            id: signal.id.clone(),
+            state,
+            older: older.and_then(|older| u32::try_from(older).ok()),
+        });
     }
 
     /// The oldest wait state that counts signals of this trigger from before it was entered.
@@ -168,10 +219,7 @@ impl<'a> Turn<'a> {
         let Some((state, signal)) = found else {
             return false;
         };
-        self.emit(Event::SignalTaken {
-            id: signal.id,
-            state,
-        });
+        self.take(&signal, state);
         let sent = Sent {
             trigger: &signal.trigger,
             input: &signal.input,

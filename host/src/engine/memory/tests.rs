@@ -76,7 +76,7 @@ fn loaded(standing: u64, found: Option<Stored>) -> Loaded {
         directory: standing,
         standing,
         lasting: true,
-        signalled: false,
+        signalled: None,
     }
 }
 

@@ -273,9 +273,11 @@ finished as (
     where (select passed from gate)[r.member] and j.tenant_id = ($1::int[])[r.member] and j.id = r.id
 ),
 signalled as (
-    insert into signal (tenant_id, instance_id, signal_id, received_at)
-    select ($1::int[])[r.member], ($2::uuid[])[r.member], r.signal_id, r.received_at
-    from unnest($170::int[], $171::text[], $172::timestamptz[]) as r (member, signal_id, received_at)
+    -- By the database's clock, as it is forgotten: a host's may be off by more than it is kept.
+    insert into signal (tenant_id, instance_id, signal_id, identity, content, entry_id, received_at)
+    select ($1::int[])[r.member], ($2::uuid[])[r.member], r.signal_id, r.identity, r.content, r.entry_id, now()
+    from unnest($170::int[], $171::text[], $172::bytea[], $177::bytea[], $178::uuid[])
+        as r (member, signal_id, identity, content, entry_id)
     where (select passed from gate)[r.member]
 ),
 announced as (

@@ -9,10 +9,10 @@ mod statement;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use uuid::Uuid;
 
 use crate::domain::audit::{Entry, Head};
+use crate::domain::command::SignalKey;
 use crate::domain::ids::{CommandId, StateId, TaskId, TenantId};
 use crate::domain::instance::Instance;
 use crate::store::load::{Stored, StoredReply};
@@ -45,8 +45,8 @@ pub struct Change {
     /// Kept for repeats of the requests. Of several, either each is kept, or none: when only some of the keys are
     /// free, the statement fails.
     pub replies: Vec<KeyedReply>,
-    /// The ids of the signals that the commands are, and when they came: each counts once.
-    pub signals: Vec<(String, Timestamp)>,
+    /// The signals that the commands are: each counts once.
+    pub signals: Vec<Signalled>,
     /// The jobs that the commands carry out.
     pub done: Vec<Uuid>,
 }
@@ -129,6 +129,17 @@ pub struct KeyedReply {
     pub principal: String,
     pub key: String,
     pub reply: StoredReply,
+}
+
+/// A signal that counts from now on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signalled {
+    pub key: SignalKey,
+    pub sender: String,
+    /// SHA-256 over its input.
+    pub content: [u8; 32],
+    /// The audit entry by which the instance received it.
+    pub entry: Option<Uuid>,
 }
 
 /// What became of a change.

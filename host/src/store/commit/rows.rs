@@ -76,7 +76,7 @@ columns! {
     }
     Put { member: i32, id: Uuid, kind: String, instance: Uuid, due_at: Time, payload: String }
     Finished { member: i32, id: Uuid }
-    Signals { member: i32, signal: String, at: Time }
+    Signals { member: i32, signal: String, identity: Vec<u8>, content: Vec<u8>, entry: Option<Uuid> }
 }
 
 /// All rows of a batch.
@@ -129,10 +129,13 @@ impl Rows {
             }
         }
         self.jobs(change);
-        for (signal, at) in &change.signals {
+        for signal in &change.signals {
             self.signals.member.push(member);
-            self.signals.signal.push(signal.clone());
-            self.signals.at.push(Time(*at));
+            self.signals.signal.push(signal.key.id.clone());
+            let identity = signal.key.identity(&signal.sender);
+            self.signals.identity.push(identity.to_vec());
+            self.signals.content.push(signal.content.to_vec());
+            self.signals.entry.push(signal.entry);
         }
         self.attributes(member, before, &change.after);
         for entry in &change.entries {

@@ -187,11 +187,13 @@ impl Store {
             &rows.finished.id as _,
             &rows.signals.member as _,
             &rows.signals.signal as _,
-            &rows.signals.at as _,
+            &rows.signals.identity as _,
             &rows.created.cancel_reason as _,
             &rows.audited.command as _,
             &rows.members.standing as _,
             &rows.members.head_from as _,
+            &rows.signals.content as _,
+            &rows.signals.entry as _,
         )
         .fetch_all(&self.writer)
         .await?;

@@ -57,6 +57,7 @@ fn nothing_happens_to_a_suspended_instance() {
             trigger: "GO".into(),
             id: "1".into(),
             input: Json::empty(),
+            correlation: None,
         },
         Command::Deadline {
             instance,

@@ -8,7 +8,7 @@ use crate::domain::command::Command;
 use crate::domain::event::Event;
 use crate::domain::question::{Occurrence, Source};
 use crate::domain::rejection::Rejection;
-use crate::domain::turn::{EARLY_MAX, Outcome, TurnError};
+use crate::domain::turn::{EARLY_MAX, EARLY_OF_SENDER_MAX, NOBODY_WAITS, Outcome, TurnError};
 
 fn early() -> Waiting {
     Waiting {
@@ -23,6 +23,7 @@ fn signal(script: &Script, trigger: &str, id: &str) -> Command {
         trigger: trigger.into(),
         id: id.into(),
         input: json(r#"{"amount":1.50}"#),
+        correlation: None,
     }
 }
 
@@ -185,11 +186,22 @@ fn a_refused_early_signal_is_recorded_and_the_next_is_tried() {
 #[test]
 fn so_many_early_signals_are_kept_and_no_more() {
     let mut script = script("Wait", |_| early());
-    for number in 0..EARLY_MAX {
+    for number in 0..EARLY_OF_SENDER_MAX {
         send(&mut script, "PAID", &number.to_string()).expect("a signal");
     }
     let full = rejection(send(&mut script, "PAID", "one more"));
     assert_eq!(full.code(), "limit_reached");
+    assert!(full.to_string().contains("100 signals of yours"), "{full}");
+    // Others have room, until the instance has none.
+    for number in EARLY_OF_SENDER_MAX..EARLY_MAX {
+        let command = signal(&script, "PAID", "1");
+        script
+            .run(&format!("sender {}", number / 50), &command)
+            .expect("a signal");
+    }
+    let command = signal(&script, "PAID", "1");
+    let full = rejection(script.run("tom", &command));
+    assert!(full.to_string().contains("400 signals are kept"), "{full}");
     // One that moves something needs no place.
     send(&mut script, "WITHDRAW", "now").expect("a signal");
     assert!(is_done(&script));
@@ -242,5 +254,61 @@ fn early_signals_wait_until_a_suspended_instance_goes_on() {
     let resume = Command::Resume { instance };
     let outcome = script.run("amy", &resume).expect("it goes on");
     assert_eq!(kinds(&outcome)[..2], ["FLOW_RESUMED", "SIGNAL_TAKEN"]);
+    assert!(is_done(&script));
+}
+
+/// Signals of several senders and triggers may have one id. What ends the keeping of some leaves the others.
+#[test]
+fn early_signals_of_one_id_are_told_apart() {
+    let mut script = script("Deaf", |_| signals());
+    for (sender, trigger) in [("sam", "SEALED"), ("sam", "PAID"), ("tom", "PAID")] {
+        let command = signal(&script, trigger, "1");
+        script.run(sender, &command).expect("a signal");
+    }
+    let outcome = script.go().expect("a wait");
+    let taken = outcome.events.iter().filter_map(|event| match event {
+        Event::SignalTaken { id, older, .. } => Some((id.as_str(), *older)),
+        _ => None,
+    });
+    // Behind the one of the same id that the state does not take.
+    assert_eq!(taken.collect::<Vec<_>>(), [("1", Some(1)), ("1", Some(1))]);
+    let left: Vec<_> = script.instance().early.iter().collect();
+    assert_eq!(left.len(), 1);
+    assert_eq!(left[0].trigger, "SEALED");
+}
+
+/// A signal by correlation is for those who wait under its name, and is kept by nobody else.
+#[test]
+fn a_signal_by_correlation_is_for_its_name_alone() {
+    let named = |_: &str| Waiting {
+        correlation: Some("order 7".into()),
+        ..signals()
+    };
+    let mut script = script("Wait", named);
+    let sent = |script: &Script, correlation: &str| match signal(script, "PAID", "1") {
+        Command::Signal {
+            instance,
+            trigger,
+            id,
+            input,
+            ..
+        } => Command::Signal {
+            instance,
+            trigger,
+            id,
+            input,
+            correlation: Some(correlation.to_owned()),
+        },
+        other => unreachable!("{other:?}"),
+    };
+    let command = sent(&script, "order 7");
+    let before = rejection(script.run("sam", &command));
+    assert_eq!(before.code(), NOBODY_WAITS, "{before}");
+    script.go().expect("a wait");
+    let command = sent(&script, "order 8");
+    let other = rejection(script.run("sam", &command));
+    assert_eq!(other.code(), NOBODY_WAITS, "{other}");
+    let command = sent(&script, "order 7");
+    script.run("sam", &command).expect("a signal");
     assert!(is_done(&script));
 }

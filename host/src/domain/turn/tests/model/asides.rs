@@ -37,6 +37,7 @@ impl Step {
                 _ => format!("signal {}", sight.number),
             },
             input: Json::empty(),
+            correlation: None,
         }
     }
 

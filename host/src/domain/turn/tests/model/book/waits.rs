@@ -110,7 +110,7 @@ impl Book {
     pub(super) fn write_wait(&mut self, event: &Event, now: &Moment<'_>) -> Checked {
         match event {
             Event::SignalReceived { .. } => self.receive(event, now),
-            Event::SignalTaken { id, state } => self.take(id, *state),
+            Event::SignalTaken { id, state, .. } => self.take(id, *state),
             Event::ChildEnded {
                 state,
                 child,
