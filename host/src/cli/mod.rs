@@ -21,6 +21,7 @@ mod plugin;
 mod postgres;
 mod serve;
 mod settings;
+mod signal;
 mod task;
 mod token;
 
@@ -73,6 +74,9 @@ enum Command {
     /// Tasks
     #[command(subcommand)]
     Task(task::TaskCommand),
+    /// Signals to whoever waits under a name
+    #[command(subcommand)]
+    Signal(signal::SignalCommand),
     /// Events
     #[command(subcommand)]
     Events(events::EventsCommand),
@@ -158,6 +162,7 @@ fn run(command: Command, told: &Told, output: Output, environment: &Environment)
         Command::Definition(command) => definition::run(command, output, environment),
         Command::Instance(command) => instance::run(command, output, environment),
         Command::Task(command) => task::run(command, output, environment),
+        Command::Signal(command) => signal::run(command, output, environment),
         Command::Events(command) => events::run(command, output, environment),
         Command::DeadLetter(command) => dead_letter::run(command, output, environment),
         Command::Audit(command) => audit::run(command, output, environment),

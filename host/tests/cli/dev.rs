@@ -53,6 +53,16 @@ fn a_document_is_approved_from_the_command_line() {
     ));
     assert_eq!(text(&ended, "/instance/outcome"), "APPROVED");
 
+    // No flow here takes signals.
+    let unknown = place
+        .run("signal send PAID --correlation 7 --id payment-1 --as author")
+        .stderr;
+    assert!(unknown.contains("take no signals"), "{unknown}");
+    let nobody = place
+        .run("signal show 01a20416-5f62-7350-986a-13b0f0477285 --as author")
+        .stderr;
+    assert!(nobody.contains("signal of yours"), "{nobody}");
+
     let history = place.data(&format!("instance history {id}"));
     assert_eq!(history["data"].as_array().map(Vec::len), Some(3));
     assert_eq!(
