@@ -15,7 +15,7 @@ begin
          string_agg(case
              when udt_name = 'uuid' then format('pg_temp.copy_of(%I, copy)', column_name)
              when udt_name = '_uuid' then format('(select coalesce(array_agg(pg_temp.copy_of(one, copy)), ''{}'') from unnest(%I) one)', column_name)
-             when column_name in ('entity_id', 'start_key') then format('%I || ''/'' || copy', column_name)
+             when column_name = 'entity_id' then format('%I || ''/'' || copy', column_name)
              when column_name = 'pos' then '-pos - 1000000 * copy'
              when column_name = 'xid' then '''3''::xid8'
              else quote_ident(column_name)

@@ -1,9 +1,15 @@
 //! A request that is sent again does nothing again.
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
+use wrkflw::clock::Clock;
 
 use crate::support::app::{Answer, Host, TestApp, task_of};
+use crate::support::plug::{Gate, count};
+use crate::support::statements::Statements;
 
 const KEY: (&str, &str) = ("idempotency-key", "k-1");
 
@@ -183,22 +189,127 @@ async fn a_refused_request_keeps_no_reply() {
         .expect(200);
 }
 
+/// Makes all replies older.
+async fn aged(app: &TestApp) {
+    let older = "update idempotency_key set created_at = created_at - interval '25 hours'";
+    let older = sqlx::query(older).execute(app.database.admin_pool());
+    older.await.expect("older");
+}
+
 #[tokio::test]
 async fn keys_are_forgotten_after_a_day() {
     let app = TestApp::start().await;
     let first = start(&app.host(), "doc-1").await.expect(201);
-    let pool = app.database.admin_pool();
-    sqlx::query("update idempotency_key set created_at = created_at - interval '25 hours'")
-        .execute(pool)
-        .await
-        .expect("older");
-    sqlx::query("update instance set started_at = started_at - interval '25 hours'")
-        .execute(pool)
-        .await
-        .expect("older");
+    aged(&app).await;
     app.engine.purge().await.expect("a purge");
     let second = start(&app.host(), "doc-2").await.expect(201);
     assert_ne!(first["id"], second["id"]);
+}
+
+/// Clocks of hosts jump. What they keep for each other is judged by the database's.
+#[tokio::test]
+async fn a_host_whose_clock_is_wrong_neither_forgets_early_nor_is_forgotten_early() {
+    let app = TestApp::start().await;
+    let first = start(&app.host(), "doc-1").await;
+    let id = first.body["id"].as_str().expect("an id");
+    let cancel = format!("/v1/instances/{id}/cancel");
+    app.post("admin", &cancel, json!({ "reason": "Away." }))
+        .await
+        .expect(200);
+    let hour = |hours: i64| {
+        let time = Clock::System.now() + jiff::SignedDuration::from_hours(hours);
+        Clock::Manual(Arc::new(AtomicI64::new(time.as_millisecond())))
+    };
+    let ahead = app.engine_with_clock(hour(25)).await;
+    ahead.purge().await.expect("a purge");
+    let again = start(&app.host(), "doc-1").await;
+    assert_eq!((again.status, &again.text), (201, &first.text));
+
+    let (behind, _) = app.beside_at_time(hour(-25)).await;
+    let key = [("idempotency-key", "k-2")];
+    let body = || Some(start_body("doc-2"));
+    let kept = behind.send("author", "POST", "/v1/instances", &key, body());
+    let kept = kept.await;
+    app.engine.purge().await.expect("a purge");
+    let again = app.host();
+    let again = again.send("author", "POST", "/v1/instances", &key, body());
+    assert_eq!(again.await.text, kept.text);
+    let instances = "select count(*) from instance";
+    assert_eq!(count(&app.database, instances).await, 2);
+}
+
+/// A sweep takes what nobody holds, and waits for nobody: so it is in nobody's way for good, and never a victim.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_sweep_passes_over_what_somebody_holds() {
+    let app = TestApp::start().await;
+    start(&app.host(), "doc-1").await.expect(201);
+    let key = [("idempotency-key", "k-2")];
+    let host = app.host();
+    let second = host.send(
+        "author",
+        "POST",
+        "/v1/instances",
+        &key,
+        Some(start_body("doc-2")),
+    );
+    second.await.expect(201);
+    aged(&app).await;
+    let mut holder = app.database.admin_pool().begin().await.expect("a begin");
+    let hold = "select 1 from idempotency_key where key = 'k-1' for update";
+    sqlx::query(hold)
+        .execute(&mut *holder)
+        .await
+        .expect("a row");
+    let instances = "select 1 from instance for update";
+    let held = sqlx::query(instances).execute(&mut *holder).await;
+    held.expect("all instances");
+    app.engine.purge().await.expect("a purge");
+    let keys = "select count(*) from idempotency_key";
+    assert_eq!(count(&app.database, keys).await, 1);
+    holder.rollback().await.expect("an end");
+    app.engine.purge().await.expect("a purge");
+    assert_eq!(count(&app.database, keys).await, 0);
+}
+
+/// Whatever keeps a start from being committed without a word of why, it does not ask for it without a pause.
+#[tokio::test]
+async fn a_start_that_never_comes_about_pauses_and_gives_up() {
+    let app = TestApp::start().await;
+    let swallowed = "create function swallow() returns trigger language plpgsql as $$ begin return null; end $$;
+        create trigger swallow before insert on instance for each row execute function swallow()";
+    let made = sqlx::raw_sql(swallowed).execute(app.database.admin_pool());
+    made.await.expect("a trigger");
+    let patience = std::time::Duration::from_secs(2);
+    let host = app.beside_at(app.database.url(), patience).await;
+    let statements = Statements::count();
+    start(&host, "doc-1").await.problem(503, "busy");
+    let asked = statements.since_last();
+    assert!(asked < 200, "{asked} statements in two seconds");
+}
+
+/// A start and another command with one key, at the same moment: the start has looked, and finds the key taken as it writes.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_and_a_command_with_one_key_do_not_both_act() {
+    let app = TestApp::start().await;
+    app.put("admin", "/v1/groups/authors/members/reviewer", json!({}))
+        .await
+        .expect(200);
+    let task = task_of(&app.started("doc-1").await);
+    let (here, there) = (app.host(), app.beside().await);
+    let gate = Gate::shut(&app.database).await;
+    let body = Some(start_body("doc-2"));
+    let starting = there.send("reviewer", "POST", "/v1/instances", &[KEY], body);
+    let claiming = async {
+        gate.is_met().await;
+        let path = format!("/v1/tasks/{task}/claim");
+        let claimed = here.send("reviewer", "POST", &path, &[KEY], Some(json!({})));
+        claimed.await.expect(200);
+        gate.open().await;
+    };
+    let (started, ()) = tokio::join!(starting, claiming);
+    started.problem(422, "idempotency_key_reused");
+    let instances = "select count(*) from instance";
+    assert_eq!(count(&app.database, instances).await, 1);
 }
 
 #[tokio::test]

@@ -2,8 +2,8 @@
 //! was and how things stand.
 //!
 //! `crowds` sends the same command fifty times, `rivals` lets a decision meet every other command, `deadlines` lets it
-//! meet the clock, `joint` lets commands wait for one instance, `memories` lets hosts remember what holds no more, and `linear` drives random commands and finds an order in
-//! which every answer was right.
+//! meet the clock, `joint` lets commands wait for one instance, `memories` lets hosts remember what holds no more, `setbacks`
+//! what the database has lost, and `linear` drives random commands and finds an order in which every answer was right.
 
 mod crowds;
 mod deadlines;
@@ -11,6 +11,7 @@ mod joint;
 mod linear;
 mod memories;
 mod rivals;
+mod setbacks;
 
 use std::sync::Arc;
 

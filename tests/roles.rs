@@ -19,7 +19,14 @@ const APPEND_ONLY: [&str; 5] = [
     "refused_attempt",
 ];
 /// Decides who may do what: each change counts.
-const COUNTED: [&str; 3] = ["absence", "membership", "role_permission"];
+const COUNTED: [&str; 6] = [
+    "absence",
+    "calendar",
+    "manager",
+    "membership",
+    "person",
+    "role_permission",
+];
 /// Worked through in its own order, across all tenants.
 const NOT_BY_TENANT: [&str; 1] = ["outbox_event"];
 /// All that these roles hold of these privileges.
@@ -45,10 +52,12 @@ const GRANTS: [(&str, &str, &[&str]); 5] = [
         "delete",
         &[
             "attribute",
+            "bulk_item",
             "calendar",
             "dead_letter",
             "idempotency_key",
             "job",
+            "notification",
             "recheck",
             "role_permission",
             "signal",

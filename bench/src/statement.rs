@@ -212,6 +212,7 @@ pub(crate) fn script(instances: u32, members: u32) -> String {
             shape.same("null"),
             shape.same("now()"),
             shape.same("null"),
+            shape.same("null"),
         ],
     );
     // The script needs the revision and the end of the stream, which the host finds in the same answer.
@@ -318,10 +319,11 @@ fn parameters(shape: Shape) -> Vec<String> {
     // Why the new task was cancelled: it was not.
     values.push(shape.same("null"));
     values.push(shape.made(Made::EntryCommand));
-    // Nothing was remembered: the script reads.
+    // Nothing was remembered: the script reads. All candidates of the decided task go.
     values.extend([shape.same("null"), shape.same("null")]);
     // What signals say, and by which entry.
     values.extend([none.clone(), none]);
+    values.push(shape.same("null"));
     values
 }
 

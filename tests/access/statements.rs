@@ -67,7 +67,11 @@ const ACROSS: &[(&str, &str)] = &[
         "the sweep forgets what is old",
     ),
     (
-        "update instance set start_key = null",
+        "delete from notification where ctid",
+        "the sweep forgets what is old",
+    ),
+    (
+        "delete from bulk_item where ctid",
         "the sweep forgets what is old",
     ),
     ("insert into notifier_cursor", "one cursor for each tenant"),

@@ -176,6 +176,31 @@ async fn a_cursor_of_a_restored_database_has_expired() {
     assert_eq!(again.len(), 1);
 }
 
+/// A backup was restored, and nobody raised the epoch: numbers are given out again, and what has them now is another event.
+#[tokio::test]
+async fn a_cursor_at_an_event_that_is_not_there_has_expired() {
+    let app = TestApp::start().await;
+    app.started("doc-1").await;
+    let (found, cursor) = read(&app, String::new(), 1, 1).await;
+    let path = format!("/v1/events?after={cursor}");
+    app.get("author", &path).await.expect(200);
+    let id = ids(&found).remove(0);
+    let lost = format!(
+        "begin; set local session_replication_role = replica; delete from audit_entry where id = '{id}'; commit"
+    );
+    let pool = app.database.admin_pool();
+    let lost = sqlx::raw_sql(sqlx::AssertSqlSafe(lost)).execute(pool).await;
+    lost.expect("it is gone");
+    app.started("doc-2").await;
+    app.get("author", &path)
+        .await
+        .problem(410, "cursor_expired");
+    let path = format!("/v1/events/stream?after={cursor}");
+    app.get("author", &path)
+        .await
+        .problem(410, "cursor_expired");
+}
+
 #[tokio::test]
 async fn events_say_what_consumers_rely_on() {
     let app = TestApp::start().await;

@@ -138,7 +138,7 @@ async fn a_list_of_orphans_has_an_end() {
     sql(
         &app,
         "create function pg_temp.other(id uuid, n int) returns uuid immutable language sql as $$ select md5(id::text || n)::uuid $$;
-         insert into instance select (jsonb_populate_record(i, jsonb_build_object('id', pg_temp.other(i.id, n), 'entity_id', 'copy-' || n, 'start_key', null))).*
+         insert into instance select (jsonb_populate_record(i, jsonb_build_object('id', pg_temp.other(i.id, n), 'entity_id', 'copy-' || n))).*
          from instance i, generate_series(1, 1000) n;
          insert into state_instance select (jsonb_populate_record(s, jsonb_build_object('instance_id', pg_temp.other(s.instance_id, n), 'id', pg_temp.other(s.id, n)))).*
          from state_instance s, generate_series(1, 1000) n;

@@ -93,3 +93,25 @@ pub(super) async fn refused(app: &TestApp, actor: &str, task: Option<&str>, code
         .await
         .expect("a count")
 }
+
+/// The same name in two spellings would be two people.
+#[tokio::test]
+async fn an_id_has_one_spelling() {
+    let app = TestApp::start().await;
+    known(&app, &["Ren%C3%A9"]).await;
+    let named = json!({ "name": "Ren\u{e9}" });
+    for path in ["/v1/people/Rene%CC%81", "/v1/groups/Rene%CC%81"] {
+        let problem = app.put("admin", path, named.clone()).await;
+        let problem = problem.problem(422, "invalid_request");
+        assert_eq!(problem["errors"][0]["pointer"], "/id");
+    }
+    // What people are called is theirs to spell.
+    let spelt = json!({ "name": "Rene\u{301}" });
+    app.put("admin", "/v1/people/rene", spelt).await.expect(200);
+    let body = json!({
+        "definitionKey": "document-approval", "entityType": "document", "entityId": "Rene\u{301}", "data": { "title": "A plan" },
+    });
+    let problem = app.post("author", "/v1/instances", body).await;
+    let problem = problem.problem(422, "invalid_request");
+    assert_eq!(problem["errors"][0]["pointer"], "/entityId");
+}

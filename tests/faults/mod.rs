@@ -10,6 +10,7 @@ mod files;
 mod overload;
 mod program;
 mod shutdown;
+mod upgrades;
 
 use std::time::Duration;
 

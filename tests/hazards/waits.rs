@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::wire::Wire;
 use crate::support::app::{Host, TestApp, task_of};
+use crate::support::plug::Gate;
 
 const SHORT: Duration = Duration::from_millis(300);
 const LONG: Duration = Duration::from_secs(20);
@@ -206,4 +207,37 @@ async fn a_backend_that_is_ended_before_it_commits_costs_nobody_the_command() {
         .await,
         1
     );
+}
+
+/// The first statement of a start goes on at the server, unseen, while the host has given it up and tries again. By the time
+/// it writes, the instance of the second attempt has ended: no other about the same entity runs.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_start_in_doubt_that_comes_about_late_starts_nothing_more() {
+    let app = TestApp::start().await;
+    let wire = Wire::to(app.database.url()).await;
+    let host = app.beside_at(wire.url(), LONG).await;
+    let gate = Gate::shut(&app.database).await;
+    let starting = host.send(
+        "author",
+        "POST",
+        "/v1/instances",
+        &[],
+        Some(start_body("doc-1")),
+    );
+    let cutting = async {
+        gate.is_met().await;
+        wire.cut();
+    };
+    let (started, ()) = tokio::join!(starting, cutting);
+    let started = started.expect(201);
+    let cancel = format!(
+        "/v1/instances/{}/cancel",
+        started["id"].as_str().expect("an id")
+    );
+    let reason = json!({ "reason": "It is over." });
+    app.post("admin", &cancel, reason).await.expect(200);
+    gate.open().await;
+    let begun = "select count(*) from audit_entry where type = 'FLOW_STARTED'";
+    assert_eq!(count(&app, begun).await, 1);
+    assert_eq!(count(&app, "select count(*) from instance").await, 1);
 }

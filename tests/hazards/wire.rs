@@ -121,6 +121,11 @@ impl Wire {
         self.plan.outage.store(outage, Ordering::SeqCst);
     }
 
+    /// Ends all connections as they are. What the server has under way goes on.
+    pub(crate) fn cut(&self) {
+        self.plan.gone.send_replace(());
+    }
+
     /// Whether the answer was lost, and all connections refused that were to be.
     pub(crate) fn is_spent(&self) -> bool {
         self.plan.needle.lock().expect("a lock").is_none()

@@ -23,6 +23,39 @@ async fn what_is_due_is_claimed_once_and_in_order() {
     assert_eq!(shop.claim(noon(), 2).await, []);
 }
 
+/// A suspension takes the job away, and what goes on puts it again: due at the same time, and not tried yet.
+#[tokio::test]
+async fn a_job_that_was_put_again_is_not_ended_by_who_had_it_before() {
+    let shop = Shop::new().await;
+    let instance = clock::new_id();
+    let id = shop.job(instance, noon()).await;
+    let old = shop.claim(noon(), 1).await;
+    let again = format!(
+        "delete from job; insert into job (tenant_id, id, kind, instance_id, due_at, payload)
+        values (1, '{id}', 'deadline', '{instance}', '{}', '{{}}')",
+        noon()
+    );
+    shop.run(&again).await;
+    let new = shop.claim(noon(), 1).await;
+    assert_eq!(ids(&new), [id]);
+    assert_eq!(
+        (new[0].due_at, new[0].attempts),
+        (old[0].due_at, old[0].attempts)
+    );
+    let later = noon() + seconds(5);
+    let store = &shop.store;
+    store.put_off_job(&old[0], later).await.expect("nothing");
+    store
+        .fail_job(&old[0], "late", later)
+        .await
+        .expect("nothing");
+    store.finish_job(&old[0]).await.expect("nothing");
+    let next = store.next_due().await.expect("a look");
+    assert_eq!(next, Some(noon() + seconds(60)), "it is in hand as before");
+    store.finish_job(&new[0]).await.expect("an end");
+    assert_eq!(store.next_due().await.expect("a look"), None);
+}
+
 #[tokio::test]
 async fn of_one_instance_only_the_earliest_is_handed_out() {
     let shop = Shop::new().await;

@@ -245,3 +245,32 @@ async fn a_dry_run_shows_both_sides_and_writes_nothing() {
     assert_eq!(again.headers["idempotency-replayed"], "true");
     assert_eq!(again.expect(200), real);
 }
+
+/// Whoever was asked under the version that was left, and is not asked under the new one, sees the task no more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_others_are_asked_for_is_out_of_sight_for_the_first() {
+    let app = chambers().await;
+    app.put("admin", "/v1/groups/reviewers/members/kay", json!({}))
+        .await
+        .expect(200);
+    let instance = vote(&app, "m-1").await;
+    let kept = task(&instance, 0);
+    act(&app, "kay", kept, "claim", json!({})).await.expect(200);
+    let migrated = migrate(&app, &instance, json!({ "version": 5 })).await;
+    migrated.expect(200);
+    // Her claim stands; then she gives it back to those who are asked now.
+    act(&app, "kay", kept, "release", json!({}))
+        .await
+        .expect(200);
+    let seen = async |who: &str| {
+        let tasks = app.get(who, "/v1/tasks?view=available").await.expect(200);
+        tasks["data"].as_array().expect("tasks").len()
+    };
+    assert_eq!(seen("jim").await, 0);
+    assert_eq!(seen("reviewer").await, 3);
+    let refused = act(&app, "jim", kept, "claim", json!({})).await;
+    refused.problem(403, "forbidden");
+    let candidates = "select count(*) from task_candidate where principal <> 'reviewers'";
+    let left = sqlx::query_scalar::<_, i64>(candidates).fetch_one(app.database.admin_pool());
+    assert_eq!(left.await.expect("a count"), 0);
+}

@@ -1,6 +1,9 @@
-//! Makes a statement wait, so that a host's one worker is busy and what comes meanwhile makes the next batch.
+//! Makes a statement wait: a plug, so that a host's one worker is busy and what comes meanwhile makes the next batch; a gate,
+//! so that something else is committed between its look and its writing.
 
 use std::time::Duration;
+
+use sqlx::{Postgres, Transaction};
 
 use super::postgres::TestDatabase;
 
@@ -37,6 +40,56 @@ impl Plug<'_> {
     pub(crate) async fn pull(self) {
         let pulled = sqlx::raw_sql("select setval('plug', 2)").execute(self.0.admin_pool());
         pulled.await.expect("a value");
+    }
+}
+
+/// What the first statement waits for that makes an instance from here on: it has looked, and written nothing yet.
+pub(crate) struct Gate<'a> {
+    database: &'a TestDatabase,
+    keeper: Transaction<'static, Postgres>,
+}
+
+impl Gate<'_> {
+    const MAKE: &'static str = "create sequence gate;
+        create function wait_at_gate() returns trigger language plpgsql security definer as $$ begin
+            if nextval('public.gate') = 1 then
+                perform set_config('lock_timeout', '0', true), pg_advisory_xact_lock_shared(4711);
+            end if;
+            return new;
+        end $$;
+        create trigger wait_at_gate before insert on instance for each row execute function wait_at_gate()";
+
+    pub(crate) async fn shut(database: &TestDatabase) -> Gate<'_> {
+        let made = sqlx::raw_sql(Gate::MAKE).execute(database.admin_pool());
+        made.await.expect("a trigger");
+        let mut keeper = database.admin_pool().begin().await.expect("a transaction");
+        let shut = sqlx::query("select pg_advisory_xact_lock(4711)").execute(&mut *keeper);
+        shut.await.expect("a lock");
+        Gate { database, keeper }
+    }
+
+    /// Returns once a statement waits.
+    pub(crate) async fn is_met(&self) {
+        let met = "select case when is_called then last_value else 0 end from gate";
+        let met = async {
+            while count(self.database, met).await == 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        within(met).await;
+    }
+
+    /// Lets it go on, and returns once no statement is under way.
+    pub(crate) async fn open(self) {
+        self.keeper.rollback().await.expect("it opens");
+        let busy = "select count(*) from pg_stat_activity
+            where datname = current_database() and state = 'active' and pid <> pg_backend_pid()";
+        let calm = async {
+            while count(self.database, busy).await > 0 {
+                tokio::task::yield_now().await;
+            }
+        };
+        within(calm).await;
     }
 }
 

@@ -71,7 +71,7 @@ const CONFINED: [(&str, &str); 4] = [
 ];
 
 /// Crates that the domain may name: pure ones.
-const OF_THE_DOMAIN: [&str; 12] = [
+const OF_THE_DOMAIN: [&str; 13] = [
     "base64",
     "jiff",
     "jsonschema",
@@ -83,6 +83,7 @@ const OF_THE_DOMAIN: [&str; 12] = [
     "sha2",
     "thiserror",
     "url",
+    "unicode_normalization",
     "uuid",
 ];
 

@@ -55,6 +55,76 @@ fn numbers(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// Migrations up to here made the schema of the first release: nobody ran hosts beside them.
+const BEFORE_RELEASE: &str = "migrations/0030";
+
+/// What keeps a filled table from its writers for as long as it has rows.
+fn blocking(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let files = tree.files("migrations/", ".sql");
+    for file in files.filter(|file| file.path.as_str() >= BEFORE_RELEASE) {
+        let lines = file.text.lines().map(str::trim_start);
+        let lines: Vec<_> = lines.filter(|line| !line.starts_with("--")).collect();
+        let text = lines.join("\n");
+        for statement in text.split(';').map(str::trim) {
+            let words: Vec<_> = statement.split_whitespace().collect();
+            let follows = |word: &str| {
+                let place = words.iter().position(|other| *other == word)?;
+                words.get(place + 1).copied()
+            };
+            let is_filled = |table: &str| !text.contains(&format!("create table {table} "));
+            let has = |word: &str| words.contains(&word);
+            if has("create")
+                && has("index")
+                && !has("concurrently")
+                && follows("on").is_some_and(is_filled)
+            {
+                findings.push(file.finding(
+                    "blocking",
+                    "an index of a filled table is made `concurrently`, in a file that begins with `-- no-transaction`",
+                ));
+            }
+            let alters =
+                statement.starts_with("alter table") && follows("table").is_some_and(is_filled);
+            let by_row = has("stored")
+                || has("type")
+                || follows("default").is_some_and(|value| value.contains('('));
+            if alters && by_row {
+                findings
+                    .push(file.finding("blocking", "it writes each row of a filled table anew"));
+            }
+        }
+    }
+    findings
+}
+
+#[test]
+fn migrations_block_nobody_for_long() {
+    assert_tidy(&blocking(&Tree::read()));
+    let file =
+        |number: usize, text: &str| (format!("migrations/{number:04}_a.sql"), text.to_owned());
+    let broken = Tree::of([
+        file(29, "create index a on task (id);"),
+        file(
+            30,
+            "-- Why.\ncreate table a (\nid int);\ncreate index b on a (id);",
+        ),
+        file(31, "create unique index b on task (id);"),
+        file(
+            32,
+            "-- no-transaction\ncreate index concurrently b on task (id);",
+        ),
+        file(
+            33,
+            "alter table task add column a uuid default gen_random_uuid();",
+        ),
+        file(34, "alter table task add column a int default 0;"),
+        file(35, "alter table task alter column a type bigint;"),
+    ]);
+    let expected = [31, 33, 35].map(|number| format!("migrations/{number:04}_a.sql: blocking"));
+    assert_eq!(rules(&blocking(&broken)), expected);
+}
+
 #[test]
 fn released_contracts_do_not_change() {
     assert_tidy(&frozen(&Tree::read(), &RELEASED));

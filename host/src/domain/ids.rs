@@ -93,3 +93,12 @@ impl fmt::Display for VersionRef {
         write!(f, "{} version {}", self.key, self.version)
     }
 }
+
+/// What is said of an id that is not [normal](is_normal).
+pub const NOT_NORMAL: &str = "in Unicode's normal form C";
+
+/// Whether a text is in Unicode's normal form C. One name may be written in several ways that look alike; as ids they
+/// would be several people, so only this one is taken.
+pub fn is_normal(text: &str) -> bool {
+    text.is_ascii() || unicode_normalization::is_nfc(text)
+}

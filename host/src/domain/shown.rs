@@ -160,12 +160,11 @@ fn written(past: &PastState) -> impl Iterator<Item = (TaskId, usize)> + '_ {
 }
 
 fn texts(stay: &StateInstance) -> impl Iterator<Item = (TaskId, usize)> + '_ {
-    let decided = stay.tasks.iter().filter_map(|task| {
+    stay.tasks.iter().filter_map(|task| {
         let decision = task.decision()?;
         let bytes = said(decision.comment.as_deref(), decision.input.as_str());
         Some((task.id, bytes))
-    });
-    decided
+    })
 }
 
 /// How much a decision says; an empty input is none.

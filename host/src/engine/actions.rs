@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 use utoipa::ToSchema;
+use uuid::Uuid;
 
 use super::Engine;
 use super::error::Error;
@@ -83,7 +84,7 @@ impl Engine {
         })?;
         let revision = stored.instance.revision;
         let omitted = Shown::of(&stored.instance).omitted;
-        let explained = self.explain_all(who, &loaded.actor, loaded.directory, &stored.instance);
+        let explained = self.explain_all(who, &loaded.actor, loaded.standing, &stored.instance);
         let (actions, untried) = explained.await?;
         Ok(Explained {
             revision,
@@ -102,7 +103,7 @@ impl Engine {
         let asked = Asked::at(self.0.clock.now());
         let store = &self.0.store;
         let loaded = store.load(&who.principalship(), instance.id, asked).await?;
-        let explained = self.explain_all(who, &loaded.actor, loaded.directory, instance);
+        let explained = self.explain_all(who, &loaded.actor, loaded.standing, instance);
         Ok(explained.await?.0)
     }
 
@@ -110,7 +111,7 @@ impl Engine {
         &self,
         who: &Identity,
         actor: &Actor,
-        directory: u64,
+        mark: Uuid,
         instance: &Instance,
     ) -> Result<(Vec<Action>, usize), Error> {
         let version = self.version(who.tenant, &instance.definition).await?;
@@ -124,7 +125,7 @@ impl Engine {
         };
         let directory = Directory {
             tenant: who.tenant,
-            changes: directory,
+            mark,
             now,
         };
         let mut actions = Vec::new();
@@ -172,19 +173,19 @@ impl Engine {
         let principal = who.principalship();
         let startable = self.0.store.load_start(&principal, key, None).await?;
         let active = startable.definition.and_then(|found| found.version);
-        let version = active.ok_or_else(|| Error::NoActiveVersion(key.clone()))?;
+        let (version, content) = active.ok_or_else(|| Error::NoActiveVersion(key.clone()))?;
         let reference = VersionRef {
             key: key.clone(),
             version,
         };
-        let version = self.version(tenant, &reference).await?;
+        let version = self.version_of(tenant, &reference, Some(&content)).await?;
         let context = Context {
             version: &version,
             ..context
         };
         let directory = Directory {
             tenant,
-            changes: startable.directory,
+            mark: startable.standing,
             now: context.now,
         };
         self.turn(directory, context, None, command).await?;

@@ -27,6 +27,8 @@ use crate::store::load::{Loaded, Stored, StoredReply};
 /// The first pause after a passing failure of the database; it doubles.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_millis(500);
+/// So often a command looks again at once when it finds that something moved on; from then on it pauses, too.
+const AT_ONCE_MAX: u32 = 8;
 
 /// A commit whose verdict was lost with its connection. The server may still be carrying it out.
 struct Doubt {
@@ -53,6 +55,9 @@ pub(super) struct Run<'a> {
     pub(super) again: bool,
     /// Read in its turn, by an attempt whose memory did not hold.
     pub(super) read: Option<Loaded>,
+    /// The id of the instance that a start makes: the same in each attempt, so that only one of them can be committed,
+    /// though nobody knew of the first when the next began.
+    made: InstanceId,
 }
 
 /// What a command comes to on what it starts from.
@@ -99,9 +104,11 @@ impl Engine {
             alone: false,
             again: false,
             read: None,
+            made: InstanceId(clock::new_id()),
         };
-        let mut pause = PAUSE_MIN;
+        let (mut pause, mut rounds) = (PAUSE_MIN, 0);
         loop {
+            rounds += 1;
             tokio::time::timeout_at(deadline, self.line_up(&mut run))
                 .await
                 .map_err(|_| Error::Busy)?;
@@ -121,7 +128,13 @@ impl Engine {
             let over = Instant::now() + pause >= deadline;
             match failure {
                 None if Instant::now() >= deadline => return Err(Error::Busy),
-                None => {}
+                None if rounds <= AT_ONCE_MAX => {}
+                None if over => return Err(Error::Busy),
+                None => {
+                    run.turn = run.turn.take_if(|turn| !turn.is_pending());
+                    tokio::time::sleep(pause).await;
+                    pause = (pause * 2).min(PAUSE_MAX);
+                }
                 Some(Error::Store(error)) if error.is_passing() && !over => {
                     tracing::warn!(%error, "the database failed in passing; the command is tried again");
                     // What others left here does not wait for that.
@@ -189,7 +202,7 @@ impl Engine {
         }
         let remembered = ground.as_ref().ok().and_then(|ground| ground.remembered);
         let judged = match ground {
-            Ok(ground) => self.judge(request, ground, observation).await,
+            Ok(ground) => self.judge(request, ground, run.made, observation).await,
             Err(error) => Err(error),
         };
         // Without a commit, nothing else puts to the test what was remembered.
@@ -214,6 +227,7 @@ impl Engine {
         &self,
         request: &Request<'_>,
         ground: Ground,
+        made: InstanceId,
         observation: &mut Observation,
     ) -> Result<Judged, Error> {
         let command_id = CommandId(clock::new_id());
@@ -236,14 +250,13 @@ impl Engine {
             now,
         };
         let before = ground.stored.as_ref().map(|stored| stored.instance.clone());
-        let (tenant, changes) = (request.who.tenant, ground.directory);
         let directory = Directory {
-            tenant,
-            changes,
+            tenant: request.who.tenant,
+            mark: ground.standing,
             now,
         };
         let turned = self
-            .turn(directory, context, before, &request.command)
+            .turn_making(made, directory, context, before, &request.command)
             .await?;
         observation.turned(&turned);
         let entries = self.entries(request, &ground, &turned, command_id, now);

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use super::Engine;
 use super::error::Error;
@@ -20,7 +21,7 @@ use crate::store::load::{Counted, Loaded, Stored, StoredReply, Wanted};
 const EARLY_MAX: Duration = Duration::from_millis(100);
 
 /// No instance has this id: only what stands of the caller is read.
-pub(super) const NOTHING: InstanceId = InstanceId(uuid::Uuid::nil());
+pub(super) const NOTHING: InstanceId = InstanceId(Uuid::nil());
 
 /// What an attempt starts from.
 pub(super) struct Ground {
@@ -29,8 +30,8 @@ pub(super) struct Ground {
     /// The version that a migration leaves.
     pub(super) previous: Option<Arc<Version>>,
     pub(super) stored: Option<Arc<Stored>>,
-    /// How often the directory has changed so far.
-    pub(super) directory: u64,
+    /// As of [`Loaded::standing`].
+    pub(super) standing: Uuid,
     /// The command is a signal that has counted already: what is known of that.
     pub(super) signalled: Option<Counted>,
     /// When it was not read but remembered: what has to be found for it to hold.
@@ -44,7 +45,7 @@ pub(super) struct Remembered {
     /// Of the instance's last entry. A revision may be another one's, when the database lost a commit.
     head: [u8; 32],
     /// As of [`Loaded::standing`].
-    pub(super) standing: u64,
+    pub(super) standing: Uuid,
 }
 
 impl Remembered {
@@ -142,13 +143,14 @@ impl Engine {
             }),
             Some(stored) => {
                 let (tenant, command) = (run.request.who.tenant, &run.request.command);
-                let versions = self.versions_for(tenant, command, &stored);
+                let content = loaded.content.as_deref();
+                let versions = self.versions_for(tenant, command, &stored, content);
                 versions.await.map(|(version, previous)| Ground {
                     actor: loaded.actor,
                     version,
                     previous,
                     stored: Some(stored),
-                    directory: loaded.directory,
+                    standing: loaded.standing,
                     signalled: loaded.signalled,
                     remembered,
                 })
@@ -249,18 +251,19 @@ impl Engine {
                 .ok_or_else(|| Error::NoActiveVersion(definition.clone())),
         };
         let ground = match version {
-            Ok(version) => {
+            Ok((version, content)) => {
                 let reference = VersionRef {
                     key: definition.clone(),
                     version,
                 };
-                let version = self.version(who.tenant, &reference).await;
+                let content = Some(content.as_slice());
+                let version = self.version_of(who.tenant, &reference, content).await;
                 version.map(|version| Ground {
                     actor: startable.actor,
                     version,
                     previous: None,
                     stored: None,
-                    directory: startable.directory,
+                    standing: startable.standing,
                     signalled: None,
                     remembered: None,
                 })

@@ -2,7 +2,7 @@
 //! somebody was when they asked last.
 //!
 //! Nothing is done on a memory alone. The commit takes place only if the instance still ends with the remembered entry, and
-//! the count of what decides who may do what is the remembered one; a refusal is told only when both are found so. A
+//! the mark of what decides who may do what is the remembered one; a refusal is told only when both are found so. A
 //! memory that is out of date costs a statement, never a wrong answer.
 
 use std::sync::Arc;
@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicI32, Ordering};
 
 use moka::future::Cache;
 use moka::policy::EvictionPolicy;
+use uuid::Uuid;
 
 use crate::domain::actor::Actor;
 use crate::domain::answer::AttributeValue;
@@ -41,16 +42,16 @@ const MISTAKE: i32 = 4;
 pub(super) struct Memory {
     instances: Cache<(TenantId, InstanceId), Arc<Stored>>,
     standings: Cache<Principalship, Arc<Standing>>,
-    /// The highest count that was read, of each tenant.
-    counts: Cache<TenantId, u64>,
+    /// The mark that was read last, of each tenant.
+    marks: Cache<TenantId, Uuid>,
     trust: Arc<AtomicI32>,
 }
 
 /// What somebody was.
 struct Standing {
     actor: Actor,
-    directory: u64,
-    count: u64,
+    /// As of [`Loaded::standing`].
+    mark: Uuid,
 }
 
 impl Memory {
@@ -67,7 +68,7 @@ impl Memory {
                 .weigher(move |_, standing: &Arc<Standing>| small(names(&standing.actor)))
                 .max_capacity(STANDING_NAMES_MAX)
                 .build(),
-            counts: Cache::new(TENANTS_MAX),
+            marks: Cache::new(TENANTS_MAX),
             trust: Arc::new(AtomicI32::new(TRUST_MAX)),
         }
     }
@@ -84,15 +85,15 @@ impl Memory {
         }
         let stored = self.instances.get(&(who.tenant, instance)).await?;
         let standing = self.standings.get(who).await?;
-        if self.counts.get(&who.tenant).await != Some(standing.count) {
+        if self.marks.get(&who.tenant).await != Some(standing.mark) {
             return None;
         }
         let loaded = Loaded {
             actor: standing.actor.clone(),
             reply: None,
             found: None,
-            directory: standing.directory,
-            standing: standing.count,
+            content: None,
+            standing: standing.mark,
             lasting: true,
             signalled: None,
         };
@@ -124,15 +125,15 @@ impl Memory {
                 self.instances.invalidate(&key).await;
             }
         }
-        if self.counts.get(&who.tenant).await < Some(loaded.standing) {
-            self.counts.insert(who.tenant, loaded.standing).await;
+        // Of two that were read at once the older may be noted last: that costs a statement.
+        if self.marks.get(&who.tenant).await != Some(loaded.standing) {
+            self.marks.insert(who.tenant, loaded.standing).await;
         }
         let known = self.standings.get(who).await;
-        if loaded.lasting && known.is_none_or(|known| known.count != loaded.standing) {
+        if loaded.lasting && known.is_none_or(|known| known.mark != loaded.standing) {
             let standing = Standing {
                 actor: loaded.actor.clone(),
-                directory: loaded.directory,
-                count: loaded.standing,
+                mark: loaded.standing,
             };
             self.standings.insert(who.clone(), Arc::new(standing)).await;
         }

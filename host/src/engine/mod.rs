@@ -45,12 +45,12 @@ use std::time::Duration;
 use moka::future::Cache;
 use tokio::sync::{Notify, watch};
 use tokio_util::task::TaskTracker;
+use uuid::Uuid;
 
 use crate::clock::Clock;
 use crate::domain::actor::Actor;
 use crate::domain::ids::{InstanceId, TenantId, VersionRef};
 use crate::domain::lookup::{Findings, Lookup};
-use crate::domain::version::Version;
 use crate::store::load::{Asked, Stored};
 use crate::store::{Store, StoreError};
 use crate::wasm::Sandbox;
@@ -66,15 +66,20 @@ pub use signals::{Correlated, Fate, Rendering, Told};
 pub use standing::{Orphan, Preview, StandingAt};
 pub use writer::WriterBounds;
 
-/// Definition versions kept ready. They never change.
+/// Definition versions kept ready.
 const VERSIONS_MAX: u64 = 10_000;
 
 /// Names of people and groups in remembered answers of the directory, a few dozen bytes each.
 const LOOKUP_NAMES_MAX: u64 = 1_000_000;
 const TENANTS_MAX: u64 = 10_000;
+/// How long a version or a tenant is taken for what has its number, where nothing was read beside that tells. A number may
+/// be another one's, once the database has lost what had it.
+pub const TRUSTED: Duration = Duration::from_mins(1);
 
 /// How long a reply is repeated for its idempotency key.
 const REPLIES_KEPT: Duration = Duration::from_hours(24);
+/// How long notifications are kept, and what became of each instance in an operation on many. The audit has it for good.
+const NEWS_KEPT: Duration = Duration::from_hours(90 * 24);
 
 /// Everything that the host does. Cheap to clone.
 #[derive(Clone)]
@@ -92,10 +97,10 @@ struct Parts {
     /// The commits and loads under way.
     tasks: TaskTracker,
     aftermath: Aftermath,
-    versions: Cache<(TenantId, VersionRef), Arc<Version>>,
-    /// What the directory said, as of so many changes.
-    lookups: Cache<(TenantId, u64, Lookup), Arc<Findings>>,
-    /// Names of tenants. None ever changes.
+    versions: Cache<(TenantId, VersionRef), versions::Known>,
+    /// What the directory said, as of a mark of its own.
+    lookups: Cache<(TenantId, Uuid, Lookup), Arc<Findings>>,
+    /// Names of tenants.
     tenants: Cache<TenantId, Arc<str>>,
     /// How long a request may go on.
     patience: Duration,
@@ -142,14 +147,20 @@ impl Engine {
             seals,
             queue: queue::Queue::new(),
             offload: offload::Offload::default(),
-            versions: Cache::new(VERSIONS_MAX),
+            versions: Cache::builder()
+                .max_capacity(VERSIONS_MAX)
+                .time_to_live(TRUSTED)
+                .build(),
             lookups: Cache::builder()
                 .weigher(|(_, _, lookup): &(_, _, Lookup), found: &Arc<Findings>| {
                     u32::try_from(lookup.names() + found.names()).unwrap_or(u32::MAX)
                 })
                 .max_capacity(LOOKUP_NAMES_MAX)
                 .build(),
-            tenants: Cache::new(TENANTS_MAX),
+            tenants: Cache::builder()
+                .max_capacity(TENANTS_MAX)
+                .time_to_live(TRUSTED)
+                .build(),
             patience,
         })))
     }
@@ -220,12 +231,16 @@ impl Engine {
         Ok(self.0.store.load(&who, ground::NOTHING, asked).await?.actor)
     }
 
-    /// Forgets the replies to idempotency keys that are older than a day, and signals that came longer ago than
-    /// [`SIGNALS_TOLD`](crate::store::signals::SIGNALS_TOLD).
+    /// Forgets what is kept for a time only: replies to idempotency keys for [`REPLIES_KEPT`], signals for
+    /// [`SIGNALS_TOLD`](crate::store::signals::SIGNALS_TOLD), notifications and items of operations that ended for
+    /// [`NEWS_KEPT`]. By the time of the database, whatever the clock of this host says.
     pub async fn purge(&self) -> Result<(), StoreError> {
-        let limit = self.0.clock.now() - REPLIES_KEPT;
-        while self.0.store.purge_replies(limit).await? {}
-        while self.0.store.purge_signals().await? {}
+        let store = &self.0.store;
+        let now = store.now().await?;
+        while store.purge_replies(now - REPLIES_KEPT).await? {}
+        while store.purge_signals().await? {}
+        while store.purge_notifications(now - NEWS_KEPT).await? {}
+        while store.purge_items(now - NEWS_KEPT).await? {}
         Ok(())
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
+use uuid::Uuid;
 
 use super::Engine;
 use super::error::{Error, LogicError};
@@ -11,7 +12,7 @@ use super::evidence::Evaluation;
 use crate::clock;
 use crate::domain::audit::sha256;
 use crate::domain::command::Command;
-use crate::domain::ids::TenantId;
+use crate::domain::ids::{InstanceId, TenantId};
 use crate::domain::instance::Instance;
 use crate::domain::json::Json;
 use crate::domain::lookup::{Findings, Lookup};
@@ -24,8 +25,8 @@ use crate::wasm::{Cause, GuestError, Pinned};
 #[derive(Clone, Copy)]
 pub(super) struct Directory {
     pub(super) tenant: TenantId,
-    /// Counts its changes up to the one that the command started from.
-    pub(super) changes: u64,
+    /// As of [`Loaded::standing`](crate::store::load::Loaded::standing), which the command started from.
+    pub(super) mark: Uuid,
     pub(super) now: Timestamp,
 }
 
@@ -35,12 +36,13 @@ pub(super) struct Turned {
     pub(super) evaluations: Vec<Evaluation>,
     pub(super) lookups: Vec<(Lookup, Findings)>,
     /// The ids that the turn made, in their order.
-    pub(super) made: Vec<uuid::Uuid>,
+    pub(super) made: Vec<Uuid>,
     pub(super) guest_time: Duration,
     pub(super) fuel: u64,
 }
 
 impl Engine {
+    /// A turn whose effect nobody keeps.
     pub(super) async fn turn(
         &self,
         ground: Directory,
@@ -48,10 +50,26 @@ impl Engine {
         before: Option<Instance>,
         command: &Command,
     ) -> Result<Turned, Error> {
+        let made = InstanceId(clock::new_id());
+        self.turn_making(made, ground, context, before, command)
+            .await
+    }
+
+    /// A turn. Where it is a start that has not got an id from elsewhere, it makes the instance of this one.
+    pub(super) async fn turn_making(
+        &self,
+        instance: InstanceId,
+        ground: Directory,
+        context: Context<'_>,
+        before: Option<Instance>,
+        command: &Command,
+    ) -> Result<Turned, Error> {
         let version = context.version;
         let mut made = Vec::new();
+        // The first that such a start asks for is its instance's.
+        let mut first = begins(command).then_some(instance.0);
         let mut ids = || {
-            let id = clock::new_id();
+            let id = first.take().unwrap_or_else(clock::new_id);
             made.push(id);
             id
         };
@@ -134,7 +152,7 @@ impl Engine {
         if !lookup.is_lasting() {
             return Ok(Arc::new(ask().await?));
         }
-        let key = (ground.tenant, ground.changes, lookup.clone());
+        let key = (ground.tenant, ground.mark, lookup.clone());
         if let Some(known) = self.0.lookups.get(&key).await {
             return Ok(known);
         }
@@ -142,6 +160,11 @@ impl Engine {
         self.0.lookups.insert(key, found.clone()).await;
         Ok(found)
     }
+}
+
+/// Whether the command begins an instance whose id is still to be made.
+fn begins(command: &Command) -> bool {
+    matches!(command, Command::Start { lineage, .. } if lineage.as_ref().is_none_or(|lineage| lineage.id.is_none()))
 }
 
 fn refused(version: &Version, error: TurnError) -> Error {

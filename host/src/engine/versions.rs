@@ -1,4 +1,4 @@
-//! Definition versions, parsed once and kept: they never change.
+//! Definition versions, parsed and kept: they never change.
 
 use std::sync::Arc;
 
@@ -11,16 +11,25 @@ use crate::domain::version::Version;
 use crate::store::StoreError;
 use crate::store::load::Stored;
 
+/// A version with what it consists of, as of [`VersionRow::content`](crate::store::definitions::VersionRow::content).
+#[derive(Clone)]
+pub(super) struct Known {
+    content: Vec<u8>,
+    version: Arc<Version>,
+}
+
 impl Engine {
-    /// The version that the command runs under, and the one that it leaves where it is a migration.
+    /// The version that the command runs under, and the one that it leaves where it is a migration. `content` is what the
+    /// instance's version consists of, where that was read with the instance.
     pub(super) async fn versions_for(
         &self,
         tenant: TenantId,
         command: &Command,
         stored: &Stored,
+        content: Option<&[u8]>,
     ) -> Result<(Arc<Version>, Option<Arc<Version>>), Error> {
         let current = &stored.instance.definition;
-        let present = self.version(tenant, current).await?;
+        let present = self.version_of(tenant, current, content).await?;
         let Command::Migrate { version, .. } = command else {
             return Ok((present, None));
         };
@@ -28,8 +37,10 @@ impl Engine {
             key: current.key.clone(),
             version: *version,
         };
-        let coming = self.version(tenant, &target).await?;
-        if self.0.store.is_retired(tenant, &target).await? {
+        let found = self.0.store.target(tenant, &target).await?;
+        let content = found.as_ref().map(|(content, _)| content.as_slice());
+        let coming = self.version_of(tenant, &target, content).await?;
+        if found.is_some_and(|(_, is_retired)| is_retired) {
             return Err(Error::Retired {
                 key: target.key,
                 version: target.version,
@@ -38,23 +49,36 @@ impl Engine {
         Ok((coming, Some(present)))
     }
 
-    /// The version, from the cache or the store.
+    /// The version, from the cache or the store. For a command that was read for, there is [`Engine::version_of`].
     pub async fn version(
         &self,
         tenant: TenantId,
         reference: &VersionRef,
     ) -> Result<Arc<Version>, Error> {
+        self.version_of(tenant, reference, None).await
+    }
+
+    /// The version of this content, from the cache or the store.
+    pub(super) async fn version_of(
+        &self,
+        tenant: TenantId,
+        reference: &VersionRef,
+        content: Option<&[u8]>,
+    ) -> Result<Arc<Version>, Error> {
         let key = (tenant, reference.clone());
-        if let Some(version) = self.0.versions.get(&key).await {
-            return Ok(version);
+        if let Some(known) = self.0.versions.get(&key).await {
+            if content.is_none_or(|content| known.content == content) {
+                return Ok(known.version);
+            }
+            self.0.versions.invalidate(&key).await;
         }
         let load = self.load_version(tenant, reference);
         match self.0.versions.try_get_with(key, load).await {
-            Ok(version) => Ok(version),
+            Ok(known) => Ok(known.version),
             // Others who wait for it have the same failure; each tells its own.
             Err(shared) => match Arc::try_unwrap(shared) {
                 Ok(error) => Err(error),
-                Err(_) => self.load_version(tenant, reference).await,
+                Err(_) => Ok(self.load_version(tenant, reference).await?.version),
             },
         }
     }
@@ -64,7 +88,7 @@ impl Engine {
         &self,
         tenant: TenantId,
         reference: &VersionRef,
-    ) -> Result<Arc<Version>, Error> {
+    ) -> Result<Known, Error> {
         let parts = &self.0;
         let found = parts.store.definition_version(tenant, reference).await?;
         let row = found.ok_or_else(|| Error::NotFound {
@@ -84,12 +108,16 @@ impl Engine {
             }
             None => None,
         };
-        Ok(Arc::new(Version {
+        let version = Arc::new(Version {
             reference: reference.clone(),
             component: row.digest,
             config: row.config,
             graph: row.graph,
             schema,
-        }))
+        });
+        Ok(Known {
+            content: row.content,
+            version,
+        })
     }
 }

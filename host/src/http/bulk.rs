@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use super::App;
-use super::extract::{Body, Caller, DryRun, Options, check_document, check_name};
+use super::extract::{Body, Caller, DryRun, Options, check_document, check_id};
 use super::problem::{FieldError, Problem};
 use super::tasks::WhichTasks;
 use crate::domain::command::Command;
@@ -232,7 +232,7 @@ fn check(body: &BulkBody) -> Result<(), Problem> {
         return Err(wrong(pointer, "required", "the action needs it"));
     }
     if let Some(to) = &body.to {
-        check_name("/to", to)?;
+        check_id("/to", to)?;
     }
     if let Some(input) = &body.input {
         check_document("/input", input)?;

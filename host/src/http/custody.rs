@@ -13,7 +13,7 @@ use serde::Deserialize;
 use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
-use super::extract::{Listener, Path, Query, check_name};
+use super::extract::{Listener, Path, Query, check_id};
 use super::page::{LIMIT_MAX, Page, decode, encode, limit};
 use super::problem::Problem;
 use super::{App, csv};
@@ -88,8 +88,8 @@ pub(super) async fn of_entity(
     Query(query): Query<CustodyQuery>,
 ) -> Result<Response, Problem> {
     app.engine.permit(&caller.who, PERMISSION).await?;
-    check_name("/type", &kind)?;
-    check_name("/id", &id)?;
+    check_id("/type", &kind)?;
+    check_id("/id", &id)?;
     export(app, caller, (Entity { kind, id }, None), query).await
 }
 

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use utoipa::IntoParams;
 
 use super::App;
-use super::extract::{Caller, Path, Query, check_name};
+use super::extract::{Caller, Path, Query, check_id};
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
 use crate::domain::instance::Entity;
@@ -31,8 +31,8 @@ pub(super) async fn history(
     Query(query): Query<HistoryQuery>,
 ) -> Result<axum::Json<Page<EntityInstance>>, Problem> {
     app.engine.permit(&who, "instance:read").await?;
-    check_name("/type", &kind)?;
-    check_name("/id", &id)?;
+    check_id("/type", &kind)?;
+    check_id("/id", &id)?;
     let limit = limit(query.limit)?;
     let after = decode(query.after.as_deref())?;
     let found = app

@@ -102,13 +102,11 @@ async fn read(
     limit: i64,
 ) -> Result<FeedPage, Problem> {
     let page = app.engine.store().feed(tenant, after, limit).await?;
-    match after {
-        Some(after) if after.epoch != page.epoch => Err(Problem::new(
-            "cursor_expired",
-            "the database was restored; read again from the first event",
-        )),
-        Some(_) | None => Ok(page),
+    if page.is_astray {
+        let detail = "the database was restored; read again from the first event";
+        return Err(Problem::new("cursor_expired", detail));
     }
+    Ok(page)
 }
 
 /// Streams events as they are committed (server-sent events). `Last-Event-ID` resumes where a stream broke off.

@@ -13,7 +13,7 @@ use utoipa::IntoParams;
 
 use super::problem::Problem;
 use super::{App, pace};
-use crate::domain::ids::TenantId;
+use crate::domain::ids::{NOT_NORMAL, TenantId, is_normal};
 use crate::domain::json::Json;
 use crate::domain::shown::DATA_BYTES_MAX;
 use crate::engine::{Idempotency, Identity, Trace};
@@ -381,7 +381,17 @@ pub fn check_document(pointer: &str, document: &Json) -> Result<(), Problem> {
     Err(problem.at(pointer, code, detail))
 }
 
-/// An id that people chose: of a person, a group, an entity.
+/// An id that people chose: of a person, a group, an entity. One that could be spelt otherwise is refused.
+pub fn check_id(pointer: &str, id: &str) -> Result<(), Problem> {
+    check_name(pointer, id)?;
+    if is_normal(id) {
+        return Ok(());
+    }
+    let problem = Problem::new("invalid_request", format!("{pointer}: {NOT_NORMAL}"));
+    Err(problem.at(pointer, "malformed", NOT_NORMAL))
+}
+
+/// A name that people chose.
 pub fn check_name(pointer: &str, name: &str) -> Result<(), Problem> {
     const CHARS_MAX: usize = 200;
     let well_formed = !name.is_empty()

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::App;
 use super::commands::{Started, run};
-use super::extract::{Body, Caller, DryRun, Options, Path, check_document, check_name};
+use super::extract::{Body, Caller, DryRun, Options, Path, check_document, check_id};
 use super::page::{Page, decode, limit, page_to};
 use super::problem::Problem;
 use super::search::{Search, conditions};
@@ -126,8 +126,8 @@ pub(super) async fn start(
             "an instance that is to be started has no revision to match; leave If-Match out";
         return Err(Problem::new("malformed_request", detail));
     }
-    check_name("/entityType", &value.entity_type)?;
-    check_name("/entityId", &value.entity_id)?;
+    check_id("/entityType", &value.entity_type)?;
+    check_id("/entityId", &value.entity_id)?;
     check_document("/data", &value.data)?;
     let entity = Entity {
         kind: value.entity_type,

@@ -67,7 +67,7 @@ use self::problem::Problem;
 use crate::domain::cloudevent::Naming;
 use crate::domain::ids::TenantId;
 use crate::domain::subscription::Reach;
-use crate::engine::{Engine, Identity};
+use crate::engine::{Engine, Identity, TRUSTED};
 
 /// Tenants whose number is remembered. A tenant never changes its number.
 const TENANTS_MAX: u64 = 10_000;
@@ -101,6 +101,7 @@ pub struct Shared {
     pub tracker: TaskTracker,
     /// The event streams of this host.
     streams: Arc<Streams>,
+    /// Numbers of tenants. A lost one may be given to another tenant.
     tenants: Cache<String, TenantId>,
 }
 
@@ -121,7 +122,11 @@ impl App {
         metrics: Arc<dyn Fn() -> String + Send + Sync>,
         cancel: CancellationToken,
     ) -> App {
-        let (tracker, tenants) = (TaskTracker::new(), Cache::new(TENANTS_MAX));
+        let tracker = TaskTracker::new();
+        let tenants = Cache::builder()
+            .max_capacity(TENANTS_MAX)
+            .time_to_live(TRUSTED)
+            .build();
         App(Arc::new(Shared {
             engine,
             auth,

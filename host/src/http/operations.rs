@@ -9,7 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::App;
-use super::extract::{Body, Caller, DryRun, Options, Path, Query, check_name};
+use super::extract::{Body, Caller, DryRun, Options, Path, Query, check_id};
 use super::migrations::check_states;
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
@@ -134,7 +134,7 @@ pub(super) async fn stop(
 
 /// Refuses what could come to nothing for any instance.
 async fn check(app: &App, who: &Identity, migrations: &Migrations) -> Result<(), Problem> {
-    check_name("/definition", &migrations.definition)?;
+    check_id("/definition", &migrations.definition)?;
     check_states(&migrations.states)?;
     let status = migrations.filter.status.as_deref();
     if status.is_some_and(|status| !["RUNNING", "SUSPENDED"].contains(&status)) {

@@ -9,7 +9,7 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::App;
-use super::extract::{Body, Caller, Path, Query, check_name};
+use super::extract::{Body, Caller, Path, Query, check_id};
 use super::page::{Next, Page, decode, limit, page};
 use super::problem::Problem;
 use super::tasks::Empty;
@@ -82,7 +82,7 @@ pub(super) async fn create(
     let types = Patterns::new(value.types)
         .map_err(|(number, detail)| invalid(&format!("/types/{number}"), detail))?;
     if let Some(definition) = &value.definition {
-        check_name("/definition", definition)?;
+        check_id("/definition", definition)?;
     }
     let new = NewSubscription {
         id: clock::new_id(),

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::App;
 use super::commands::{Changed, run};
-use super::extract::{Body, Caller, DryRun, Options, Path, check_name, check_reason};
+use super::extract::{Body, Caller, DryRun, Options, Path, check_id, check_reason};
 use super::problem::Problem;
 use super::tasks::Empty;
 use crate::domain::command::Command;
@@ -97,7 +97,7 @@ pub(super) async fn reset(
 }
 
 fn checked(HandBody { to, reason }: HandBody) -> Result<(String, String), Problem> {
-    check_name("/to", &to)?;
+    check_id("/to", &to)?;
     check_reason(&reason)?;
     Ok((to, reason))
 }

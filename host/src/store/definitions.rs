@@ -21,6 +21,8 @@ pub struct VersionRow {
     pub digest: Digest,
     pub config: Json,
     pub graph: Graph,
+    /// What tells it from another version that had its number once: the digests of component and config.
+    pub content: Vec<u8>,
 }
 
 /// A published version, as lists show it.
@@ -140,23 +142,21 @@ impl Store {
     })).await
     }
 
-    /// Whether nothing goes over to this version any more.
-    pub async fn is_retired(
+    /// What a version consists of, as of [`VersionRow::content`], and whether nothing goes over to it any more.
+    pub async fn target(
         &self,
         tenant: TenantId,
         reference: &VersionRef,
-    ) -> Result<bool, StoreError> {
-        let retired = sqlx::query_scalar!(
-            r#"select retired_at is not null as "retired!" from definition_version
+    ) -> Result<Option<(Vec<u8>, bool)>, StoreError> {
+        let found = sqlx::query!(
+            r#"select digest || config_digest as "content!", retired_at is not null as "retired!" from definition_version
             where tenant_id = $1 and key = $2 and version = $3"#,
             tenant.0,
             reference.key,
             reference.version.cast_signed()
         );
-        Ok(retired
-            .fetch_optional(&self.writer)
-            .await?
-            .unwrap_or_default())
+        let found = found.fetch_optional(&self.writer).await?;
+        Ok(found.map(|row| (row.content, row.retired)))
     }
 
     /// Makes new instances take this version.
@@ -228,7 +228,8 @@ impl Store {
         reference: &VersionRef,
     ) -> Result<Option<VersionRow>, StoreError> {
         let row = sqlx::query!(
-            "select digest, config, graph from definition_version where tenant_id = $1 and key = $2 and version = $3",
+            r#"select digest, config, graph, digest || config_digest as "content!" from definition_version
+            where tenant_id = $1 and key = $2 and version = $3"#,
             tenant.0,
             reference.key,
             reference.version.cast_signed()
@@ -247,6 +248,7 @@ impl Store {
             config: Json::from_canonical(row.config),
             graph: serde_json::from_str(&row.graph)
                 .map_err(|error| inconsistent(error.to_string()))?,
+            content: row.content,
         }))
     }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use sqlx::migrate::MigrateError;
+
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -19,7 +21,7 @@ pub enum StoreError {
     #[error("database_url is no URL of PostgreSQL: it begins with postgres:// or postgresql://")]
     NoPostgres,
     #[error("migration: {0}")]
-    Migration(#[from] sqlx::migrate::MigrateError),
+    Migration(#[from] MigrateError),
     /// The failure of a statement that carried several requests.
     #[error(transparent)]
     Shared(Arc<StoreError>),
@@ -162,12 +164,23 @@ impl StoreError {
         self.has_code("55P03")
     }
 
+    /// Whether a row would have broken this constraint of the database.
+    pub(super) fn violates(&self, constraint: &str) -> bool {
+        matches!(self, StoreError::Database(sqlx::Error::Database(error)) if error.constraint() == Some(constraint))
+    }
+
     fn has_code(&self, wanted: &str) -> bool {
         match self {
             StoreError::Database(sqlx::Error::Database(error)) => {
                 error.code().is_some_and(|code| code == wanted)
             }
             StoreError::Shared(error) => error.has_code(wanted),
+            StoreError::Migration(
+                MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _),
+            ) => {
+                let code = error.as_database_error().and_then(|error| error.code());
+                code.is_some_and(|code| code == wanted)
+            }
             StoreError::Database(_)
             | StoreError::Inconsistent { .. }
             | StoreError::NoPostgres

@@ -50,15 +50,16 @@ impl FromStr for FeedCursor {
 #[derive(Debug)]
 pub struct FeedPage {
     pub entries: Vec<(FeedCursor, PublicEntry)>,
-    /// The epoch of this database. A cursor of another one is of no use here.
-    pub epoch: i32,
+    /// Whether the cursor asked after is of another history of this database: of another epoch, or at an entry that is not
+    /// here, as after a restored backup. It is of no use here.
+    pub is_astray: bool,
     /// Where a reader stands who has read all there is now.
     pub end: FeedCursor,
     /// Behind all that could be shown now, whether it fitted the page or not. What comes later stands behind it.
     pub horizon: FeedCursor,
-    /// Counts the changes of who may do what in the tenant. A change that was committed before an entry of the page is
-    /// counted.
-    pub standing: i64,
+    /// Another one after each change of who may do what in the tenant, also one that was committed before an entry of the
+    /// page.
+    pub standing: Option<Uuid>,
 }
 
 /// A public entry as the queries of this folder read it.
@@ -125,19 +126,38 @@ impl Store {
         limit: i64,
     ) -> Result<FeedPage, StoreError> {
         let mut connection = self.reading(tenant).await?;
+        let (xid, pos) = after.map_or((0, 0), |after| (after.xid, after.pos));
+        // Entries are never deleted, so the one that a cursor stands at is there. One without a position stands before the
+        // first entry of a transaction, which is no later than the horizon: that never goes back.
         let horizon = sqlx::query!(
             r#"select epoch, pg_snapshot_xmin(pg_current_snapshot())::text::bigint as "xmin!",
-                coalesce((select standing_changes from tenant where id = $1), 0) as "standing!"
+                case when $3::bigint = 0 then $2::bigint <= pg_snapshot_xmin(pg_current_snapshot())::text::bigint
+                else exists (
+                    select from audit_entry e
+                    where e.tenant_id = $1 and e.event_seq is not null and e.xid = $2::bigint::text::xid8 and e.pos = $3
+                ) end as "is_known!",
+                (select standing_mark from tenant where id = $1) as standing
             from feed_epoch"#,
-            tenant.0
+            tenant.0,
+            xid,
+            pos
         )
         .fetch_one(&mut *connection)
         .await?;
+        let is_astray =
+            after.is_some_and(|after| after.epoch != horizon.epoch || !horizon.is_known);
         let start = after.unwrap_or(FeedCursor {
             epoch: horizon.epoch,
             xid: 0,
             pos: 0,
         });
+        if is_astray {
+            return Ok(FeedPage {
+                entries: Vec::new(),
+                is_astray,
+                end: start,
+            });
+        }
         let rows = entries(&mut connection, tenant, start, horizon.xmin, None, limit).await?;
         let entries: Vec<_> = rows
             .into_iter()
@@ -146,7 +166,7 @@ impl Store {
         let end = entries.last().map_or(start, |(cursor, _)| *cursor);
         Ok(FeedPage {
             entries,
-            epoch: horizon.epoch,
+            is_astray,
             end,
             horizon: FeedCursor {
                 epoch: horizon.epoch,

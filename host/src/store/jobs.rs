@@ -33,6 +33,8 @@ pub struct Job {
     pub payload: Json,
     /// How often it was claimed, this time included.
     pub attempts: u32,
+    /// Tells this claim from every other one, of this host or another.
+    pub claim: Uuid,
 }
 
 impl Store {
@@ -57,9 +59,10 @@ impl Store {
                 limit $3
                 for update of j skip locked
             )
-            update job set lease_until = $2, attempts = job.attempts + 1
+            update job set lease_until = $2, attempts = job.attempts + 1, claim = gen_random_uuid()
             from ready where job.tenant_id = ready.tenant_id and job.id = ready.id
-            returning job.tenant_id, job.id, job.kind, job.instance_id, job.due_at as "due_at: Time", job.payload, job.attempts"#,
+            returning job.tenant_id, job.id, job.kind, job.instance_id, job.due_at as "due_at: Time", job.payload, job.attempts,
+                job.claim as "claim!""#,
             Time(now) as _,
             Time(lease) as _,
             limit
@@ -76,6 +79,7 @@ impl Store {
                 due_at: row.due_at.0,
                 payload: Json::from_canonical(row.payload),
                 attempts: row.attempts.cast_unsigned(),
+                claim: row.claim,
             })
             .collect();
         jobs.sort_by_key(|job| (job.due_at, job.id));
@@ -85,11 +89,11 @@ impl Store {
     /// Deletes a job that is done, if its commit has not. One that was put off or claimed anew meanwhile stays.
     pub async fn finish_job(&self, job: &Job) -> Result<(), StoreError> {
         sqlx::query!(
-            "delete from job where tenant_id = $1 and id = $2 and due_at = $3 and attempts = $4",
+            "delete from job where tenant_id = $1 and id = $2 and claim = $3 and due_at = $4",
             job.tenant.0,
             job.id,
-            Time(job.due_at) as _,
-            job.attempts.cast_signed()
+            job.claim,
+            Time(job.due_at) as _
         )
         .execute(&self.writer)
         .await?;
@@ -110,12 +114,12 @@ impl Store {
             .take(ERROR_CHARS_MAX)
             .collect();
         sqlx::query!(
-            "update job set lease_until = $5, last_error = $6
-            where tenant_id = $1 and id = $2 and due_at = $3 and attempts = $4",
+            "update job set lease_until = $5, last_error = $6, claim = null
+            where tenant_id = $1 and id = $2 and claim = $3 and due_at = $4",
             job.tenant.0,
             job.id,
+            job.claim,
             Time(job.due_at) as _,
-            job.attempts.cast_signed(),
             Time(next) as _,
             error
         )
@@ -127,12 +131,12 @@ impl Store {
     /// Puts a job off without counting the attempt, where its time has not come. The worker then lets it stay.
     pub async fn put_off_job(&self, job: &Job, until: Timestamp) -> Result<(), StoreError> {
         sqlx::query!(
-            "update job set due_at = $5, lease_until = null, attempts = $4 - 1
-            where tenant_id = $1 and id = $2 and due_at = $3 and attempts = $4",
+            "update job set due_at = $5, lease_until = null, attempts = attempts - 1, claim = null
+            where tenant_id = $1 and id = $2 and claim = $3 and due_at = $4",
             job.tenant.0,
             job.id,
+            job.claim,
             Time(job.due_at) as _,
-            job.attempts.cast_signed(),
             Time(until) as _
         )
         .execute(&self.writer)

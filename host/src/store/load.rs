@@ -92,11 +92,14 @@ pub struct Loaded {
     pub actor: Actor,
     pub reply: Option<StoredReply>,
     pub found: Option<Stored>,
-    /// Counts the changes of the directory so far.
-    pub directory: u64,
-    /// Counts these, and those of what anybody may do.
-    pub standing: u64,
-    /// The actor stays what they are until that count changes: no absence begins or ends for them of itself.
+    /// What the version consists of that the instance runs under, as of [`VersionRow::content`].
+    ///
+    /// [`VersionRow::content`]: super::definitions::VersionRow::content
+    pub content: Option<Vec<u8>>,
+    /// Stands for the tenant's directory, and what anybody may do, as they were: drawn at random with each change, so that
+    /// it never comes again, not even in a database that was set back and changed otherwise.
+    pub standing: Uuid,
+    /// The actor stays what they are until that mark changes: no absence begins or ends for them of itself.
     pub lasting: bool,
     /// The signal asked about, where it has counted already.
     pub signalled: Option<Counted>,
@@ -229,8 +232,8 @@ impl Store {
                     row.reply_headers,
                 ),
                 found,
-                directory: row.directory.cast_unsigned(),
-                standing: row.standing.cast_unsigned(),
+                content: row.content,
+                standing: row.standing,
                 lasting: row.lasting,
                 signalled: row.signalled_at.map(|at| Counted {
                     content: row.signalled_content.filter(|content| !content.is_empty()),

@@ -34,17 +34,16 @@ select
             where m.tenant_id = q.tenant_id and m.person_id = s.person and m.valid_to is null order by m.group_id
         )) order by cardinality(s.via), s.person, s.definition) from stand_in s
     ), '[]') as "stands_in_for!: Column<Vec<StandIn>>",
-    -- Grows with every change of the directory.
+    -- Another one after every change of the directory, and of what anybody may do, whichever way it came about.
     coalesce((
-        select a.seq from audit_stream a
-        where a.tenant_id = q.tenant_id and a.stream_kind = 'directory' and a.stream_id = '00000000-0000-0000-0000-000000000000'
-    ), 0) as "directory!",
-    -- Grows with that, and with every change of what anybody may do, whichever way it came about.
-    coalesce((
-        select a.seq from audit_stream a
-        where a.tenant_id = q.tenant_id and a.stream_kind = 'directory' and a.stream_id = '00000000-0000-0000-0000-000000000000'
-    ), 0) + coalesce((select t.standing_changes from tenant t where t.id = q.tenant_id), 0) as "standing!",
-    -- Nobody is, or will be, absent in whose place the subject stands: all above holds until that count changes.
+        select t.standing_mark from tenant t where t.id = q.tenant_id
+    ), '00000000-0000-0000-0000-000000000000') as "standing!",
+    -- What the version is made of that the instance runs under.
+    (
+        select v.digest || v.config_digest from definition_version v
+        where v.tenant_id = q.tenant_id and v.key = i.definition_key and v.version = i.definition_version
+    ) as "content",
+    -- Nobody is, or will be, absent in whose place the subject stands: all above holds until that mark changes.
     (
         select true from absence a
         where a.tenant_id = q.tenant_id and a.substitute_id = q.subject and a.active_until > q.now and a.ended_at is null

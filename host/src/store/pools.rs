@@ -1,6 +1,7 @@
 //! Connections, one pool per role. Every connection gives up its login's rights for those of its role at once.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 use sqlx::migrate::Migrator;
 use sqlx::postgres::PgConnectOptions;
@@ -25,6 +26,15 @@ const SILENT_MAX_MS: &str = "60000";
 /// How long a query or the relay waits for a table that another session holds, in milliseconds. Their rows are never
 /// held; a table is while somebody alters it.
 const READ_LOCK_TIMEOUT_MS: &str = "5000";
+
+/// What a migration begins with: only one goes on at a time, however long that takes.
+const ONE_AT_A_TIME: &str = "select pg_advisory_lock(8246133957)";
+/// How long a migration waits for a table that somebody works on. Whoever comes meanwhile waits behind it, so it gives way
+/// soon, and tries again.
+const GIVE_WAY: &str = "set lock_timeout = '1s'";
+/// How often it tries, and the pause in between.
+const MIGRATION_TRIES: u32 = 60;
+const MIGRATION_PAUSE: Duration = Duration::from_secs(1);
 
 /// How the database is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,12 +116,19 @@ impl Store {
         })
     }
 
-    /// Brings the schema up to date. Runs as the login itself, who must be able to create roles.
+    /// Brings the schema up to date, beside hosts that work. Runs as the login itself, who must be able to create roles.
     pub async fn migrate(url: &str) -> Result<(), StoreError> {
-        let mut connection = PgConnection::connect_with(&options(url)?).await?;
-        MIGRATIONS.run(&mut connection).await?;
-        connection.close().await?;
-        Ok(())
+        let mut tries = 1;
+        loop {
+            match migrate(url).await {
+                Err(error) if error.is_lock_timeout() && tries < MIGRATION_TRIES => {
+                    tracing::info!(%error, "somebody works on a table that a migration changes; it tries again");
+                    tries += 1;
+                    tokio::time::sleep(MIGRATION_PAUSE).await;
+                }
+                ended => return ended,
+            }
+        }
     }
 
     /// Whether the database answers, has all the migrations that this host was built with, and takes writes. Later
@@ -180,6 +197,17 @@ impl Store {
     pub async fn close(&self) {
         tokio::join!(self.writer.close(), self.reader.close(), self.relay.close());
     }
+}
+
+/// Applies what is missing, each migration whole or not at all.
+async fn migrate(url: &str) -> Result<(), StoreError> {
+    let mut connection = PgConnection::connect_with(&options(url)?).await?;
+    for first in [ONE_AT_A_TIME, GIVE_WAY] {
+        sqlx::query(first).execute(&mut connection).await?;
+    }
+    MIGRATIONS.run(&mut connection).await?;
+    connection.close().await?;
+    Ok(())
 }
 
 /// No such table, no such role, or no right to read it: all of them say that no migration was here.

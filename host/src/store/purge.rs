@@ -1,36 +1,41 @@
 //! What is kept for a time only.
+//!
+//! A sweep never waits for a row, nor makes others wait for long: it passes over what somebody holds, and takes no more
+//! than [`SWEEP_MAX`] rows at a time.
 
 use jiff::Timestamp;
+use sqlx::Postgres;
+use sqlx::postgres::PgArguments;
+use sqlx::query::Query;
 
+use super::pool::transacted;
 use super::signals::SIGNALS_TOLD;
 use super::time::Time;
 use super::{Store, StoreError};
 
 /// How many rows one sweep takes at the most, so that it never holds locks for long.
 const SWEEP_MAX: i64 = 5_000;
+/// What a sweep begins with. Elsewhere the writer looks rows up by their keys alone; what is old is found by summaries of
+/// blocks, which takes a plan of another kind.
+const BEGIN: &str = "begin; set local statement_timeout = '8s'; set local enable_bitmapscan = on";
 
 impl Store {
+    /// The time of the database. What hosts must agree on is judged by it, not by the clock of one of them.
+    pub async fn now(&self) -> Result<Timestamp, StoreError> {
+        let now = sqlx::query_scalar!(r#"select now() as "now!: Time""#);
+        Ok(now.fetch_one(&self.writer).await?.0)
+    }
+
     /// Forgets replies made before `limit`; true when there may be more.
     pub async fn purge_replies(&self, limit: Timestamp) -> Result<bool, StoreError> {
         let forgotten = sqlx::query!(
             "delete from idempotency_key where ctid = any(array(
-                 select ctid from idempotency_key where created_at < $1 limit $2
+                 select ctid from idempotency_key where created_at < $1 limit $2 for update skip locked
              ))",
             Time(limit) as _,
             SWEEP_MAX
-        )
-        .execute(&self.writer)
-        .await?;
-        let released = sqlx::query!(
-            "update instance set start_key = null, start_principal = null where (tenant_id, id) in (
-                 select tenant_id, id from instance where start_key is not null and started_at < $1 limit $2
-             )",
-            Time(limit) as _,
-            SWEEP_MAX
-        )
-        .execute(&self.writer)
-        .await?;
-        Ok(forgotten.rows_affected().max(released.rows_affected()) >= SWEEP_MAX.cast_unsigned())
+        );
+        self.sweep(forgotten).await
     }
 
     /// Forgets signals whose time is over, delivered or not, and what instances counted of them; true when there may be
@@ -39,21 +44,60 @@ impl Store {
         let sent = sqlx::query!(
             "delete from signal_inbox where ctid = any(array(
                  select ctid from signal_inbox where received_at < now() - make_interval(secs => $1) limit $2
+                 for update skip locked
              ))",
             SIGNALS_TOLD.as_secs_f64(),
             SWEEP_MAX
-        )
-        .execute(&self.writer)
-        .await?;
+        );
         let counted = sqlx::query!(
             "delete from signal where ctid = any(array(
                  select ctid from signal where received_at < now() - make_interval(secs => $1) limit $2
+                 for update skip locked
              ))",
             SIGNALS_TOLD.as_secs_f64(),
             SWEEP_MAX
-        )
-        .execute(&self.writer)
-        .await?;
-        Ok(sent.rows_affected().max(counted.rows_affected()) >= SWEEP_MAX.cast_unsigned())
+        );
+        Ok(self.sweep(sent).await? | self.sweep(counted).await?)
+    }
+
+    /// Forgets notifications of before `limit`, read or not; true when there may be more.
+    pub async fn purge_notifications(&self, limit: Timestamp) -> Result<bool, StoreError> {
+        let forgotten = sqlx::query!(
+            "delete from notification where ctid = any(array(
+                 select ctid from notification where created_at < $1 limit $2 for update skip locked
+             ))",
+            Time(limit) as _,
+            SWEEP_MAX
+        );
+        self.sweep(forgotten).await
+    }
+
+    /// Forgets what became of each instance in operations that ended before `limit`; their totals stay. True when there
+    /// may be more.
+    pub async fn purge_items(&self, limit: Timestamp) -> Result<bool, StoreError> {
+        let forgotten = sqlx::query!(
+            "delete from bulk_item where ctid = any(array(
+                 select i.ctid from bulk_operation o
+                 join bulk_item i on i.tenant_id = o.tenant_id and i.operation_id = o.id
+                 where o.ended_at < $1 limit $2 for update of i skip locked
+             ))",
+            Time(limit) as _,
+            SWEEP_MAX
+        );
+        self.sweep(forgotten).await
+    }
+
+    /// Carries a sweep out; true when there may be more.
+    async fn sweep(
+        &self,
+        forgetting: Query<'_, Postgres, PgArguments>,
+    ) -> Result<bool, StoreError> {
+        transacted(Box::pin(async {
+            let mut transaction = self.writer.begin_with(BEGIN).await?;
+            let forgotten = forgetting.execute(&mut *transaction).await?;
+            transaction.commit().await?;
+            Ok(forgotten.rows_affected() >= SWEEP_MAX.cast_unsigned())
+        }))
+        .await
     }
 }

@@ -1,6 +1,7 @@
 //! What a start needs before there is an instance.
 
 use jiff::Timestamp;
+use sqlx::types::Uuid;
 
 use super::load::{Principalship, StoredReply};
 use super::time::Time;
@@ -15,8 +16,10 @@ pub struct Startable {
     pub reply: Option<StoredReply>,
     /// None when there is no definition of this key.
     pub definition: Option<Activation>,
-    /// Counts the changes of the directory so far.
-    pub directory: u64,
+    /// As of [`Loaded::standing`].
+    ///
+    /// [`Loaded::standing`]: super::load::Loaded::standing
+    pub standing: Uuid,
 }
 
 /// An instance that has not ended, with who started it and when.
@@ -28,9 +31,12 @@ pub struct Running {
 }
 
 /// Which version new instances take.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Activation {
-    pub version: Option<u32>,
+    /// With what it consists of, as of [`VersionRow::content`].
+    ///
+    /// [`VersionRow::content`]: super::definitions::VersionRow::content
+    pub version: Option<(u32, Vec<u8>)>,
 }
 
 impl Store {
@@ -52,12 +58,14 @@ impl Store {
                     where tenant_id = $1 and role = any($3) order by permission
                 ) as "permissions!",
                 coalesce((
-                    select a.seq from audit_stream a
-                    where a.tenant_id = $1 and a.stream_kind = 'directory'
-                      and a.stream_id = '00000000-0000-0000-0000-000000000000'
-                ), 0) as "directory!",
+                    select t.standing_mark from tenant t where t.id = $1
+                ), '00000000-0000-0000-0000-000000000000') as "standing!",
                 d.key as "definition?",
                 d.active_version,
+                (
+                    select v.digest || v.config_digest from definition_version v
+                    where v.tenant_id = $1 and v.key = d.key and v.version = d.active_version
+                ) as content,
                 k.fingerprint as "reply_fingerprint?",
                 k.status as "reply_status?",
                 k.body as "reply_body?",
@@ -81,7 +89,8 @@ impl Store {
         );
         let version = row
             .active_version
-            .and_then(|version| u32::try_from(version).ok());
+            .and_then(|version| u32::try_from(version).ok())
+            .zip(row.content);
         Ok(Startable {
             actor: Actor {
                 id: who.subject.clone(),
@@ -92,7 +101,7 @@ impl Store {
             },
             reply,
             definition: row.definition.map(|_| Activation { version }),
-            directory: row.directory.cast_unsigned(),
+            standing: row.standing,
         })
     }
 

@@ -2,6 +2,7 @@
 
 use crate::domain::actor::is_reserved;
 use crate::domain::answer::{Reason, Verdict, Violation};
+use crate::domain::ids::{NOT_NORMAL, is_normal};
 use crate::domain::rejection::Rejection;
 
 /// The longest text that flow logic may say to people, in bytes.
@@ -69,9 +70,21 @@ pub(super) fn name(function: &'static str, what: &str, name: &str) -> Result<(),
     text(function, what, name, NAME_BYTES_MAX)
 }
 
+/// The same for an id of somebody or something, which has one spelling.
+pub(super) fn id(function: &'static str, what: &str, id: &str) -> Result<(), Fault> {
+    name(function, what, id)?;
+    if is_normal(id) {
+        return Ok(());
+    }
+    Err(Fault::new(
+        function,
+        format!("{what} is not {NOT_NORMAL}: {}", id.escape_unicode()),
+    ))
+}
+
 /// The same for somebody whom work is given to or kept from: never a name that the host acts under itself.
 pub(super) fn principal(function: &'static str, what: &str, id: &str) -> Result<(), Fault> {
-    name(function, what, id)?;
+    self::id(function, what, id)?;
     if is_reserved(id) {
         let message = format!("{what} is {}, a name of the host's own", id.escape_debug());
         return Err(Fault::new(function, message));

@@ -62,15 +62,19 @@ impl Turn<'_> {
         Ok(())
     }
 
-    /// Asks about the next stay whose work is to be assigned anew, if there is one.
+    /// Asks about the next stay whose work is to be assigned anew, if there is one. What was kept for the target, or
+    /// begins under it, may have moved some of them on already: those are passed over.
     pub(super) fn assign_next(&mut self) -> bool {
-        let pending = self.migration.as_mut();
-        let Some(next) = pending.and_then(|migration| migration.pending.pop_front()) else {
-            return false;
-        };
-        let stay = Box::new(self.stay_of(next).clone());
-        self.phase = Phase::Assign(stay, AssignCause::Migrated);
-        true
+        while let Some(migration) = &mut self.migration
+            && let Some(next) = migration.pending.pop_front()
+        {
+            let stay = self.instance.active.iter().find(|stay| stay.id == next);
+            if let Some(stay) = stay.cloned() {
+                self.phase = Phase::Assign(Box::new(stay), AssignCause::Migrated);
+                return true;
+            }
+        }
+        false
     }
 
     /// Refuses a migration after which nobody could do what somebody could do before.

@@ -12,7 +12,7 @@ use crate::domain::answer::{Child, Deadline, OverdueAction, Waiting};
 use crate::domain::check::is_key;
 use crate::domain::event::Event;
 use crate::domain::graph::{FiredBy, Transition};
-use crate::domain::ids::InstanceId;
+use crate::domain::ids::{InstanceId, NOT_NORMAL, is_normal};
 use crate::domain::instance::{ChildInstance, Entity, StateInstance};
 use crate::domain::json::Json;
 use crate::domain::lookup::{Findings, Lookup};
@@ -127,10 +127,11 @@ impl Turn<'_> {
         for (what, name) in [("type", &child.entity_type), ("id", &child.entity_id)] {
             let is_sound = !name.is_empty()
                 && name.chars().count() <= ENTITY_CHARS_MAX
-                && !name.chars().any(char::is_control);
+                && !name.chars().any(char::is_control)
+                && is_normal(name);
             if !is_sound {
                 let message = format!(
-                    "the entity {what} of a child {} has 1 to {ENTITY_CHARS_MAX} characters, none of them a control character",
+                    "the entity {what} of a child {} has 1 to {ENTITY_CHARS_MAX} characters {NOT_NORMAL}, none of them a control character",
                     child.key
                 );
                 return Err(Fault::new(WAIT, message));

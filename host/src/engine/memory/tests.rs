@@ -61,7 +61,7 @@ fn rob() -> Principalship {
 }
 
 /// What a load finds of rob.
-fn loaded(standing: u64, found: Option<Stored>) -> Loaded {
+fn loaded(standing: u128, found: Option<Stored>) -> Loaded {
     let actor = Actor {
         id: "rob".into(),
         groups: vec!["crew".into()],
@@ -73,8 +73,8 @@ fn loaded(standing: u64, found: Option<Stored>) -> Loaded {
         actor,
         reply: None,
         found,
-        directory: standing,
-        standing,
+        content: None,
+        standing: Uuid::from_u128(standing),
         lasting: true,
         signalled: None,
     }
@@ -112,29 +112,30 @@ async fn both_are_remembered_or_nothing_is() {
 }
 
 #[tokio::test]
-async fn a_higher_count_outdates_whoever_was_read_before_it() {
+async fn another_mark_outdates_whoever_was_read_before_it() {
     let (memory, stored) = (Memory::new(), instance(1));
     memory.left(TENANT, stored.clone()).await;
-    memory
-        .read(&rob(), stored.instance.id, &loaded(3, Some(stored.clone())))
-        .await;
+    let id = stored.instance.id;
+    let read = |who: Principalship, mark| {
+        let (memory, found) = (memory.clone(), Some(stored.clone()));
+        async move { memory.read(&who, id, &loaded(mark, found)).await }
+    };
+    read(rob(), 4).await;
     let ann = Principalship {
         subject: "ann".into(),
         ..rob()
     };
-    memory
-        .read(&ann, stored.instance.id, &loaded(4, Some(stored.clone())))
-        .await;
-    assert!(!knows(&memory, &stored).await);
-    // What was read before, and told after, changes nothing.
-    memory
-        .read(&rob(), stored.instance.id, &loaded(3, Some(stored.clone())))
-        .await;
-    assert!(!knows(&memory, &stored).await);
-    memory
-        .read(&rob(), stored.instance.id, &loaded(4, Some(stored.clone())))
-        .await;
+    // Marks have no order: the next may be greater or less.
+    for mark in [9, 3] {
+        read(ann.clone(), mark).await;
+        assert!(!knows(&memory, &stored).await);
+        assert!(memory.recall(&ann, id).await.is_some());
+    }
+    read(rob(), 3).await;
     assert!(knows(&memory, &stored).await);
+    // What was read before, and told after, makes nobody who is known by the other mark act on it.
+    read(ann.clone(), 9).await;
+    assert!(!knows(&memory, &stored).await);
 }
 
 #[tokio::test]

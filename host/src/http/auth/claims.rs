@@ -11,6 +11,7 @@ use serde_json::{Map, Value};
 use super::error::AuthError;
 use super::settings::AuthSettings;
 use crate::domain::actor::is_reserved;
+use crate::domain::ids::is_normal;
 
 pub const SUBJECT_CHARS_MAX: usize = 200;
 pub const TENANT_CHARS_MAX: usize = 64;
@@ -78,6 +79,7 @@ fn is_name(text: &str, chars_max: usize) -> bool {
     !text.trim().is_empty()
         && text.chars().count() <= chars_max
         && !text.chars().any(char::is_control)
+        && is_normal(text)
 }
 
 fn unfit(claim: &str) -> AuthError {

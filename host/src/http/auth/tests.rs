@@ -325,6 +325,7 @@ async fn names_that_could_do_harm_are_refused() {
         ("sub", json!(7)),
         ("sub", json!("alice\u{0}")),
         ("sub", json!("alice\nadmin")),
+        ("sub", json!("Rene\u{301}")),
         ("sub", json!("alice\u{1b}[2J")),
         ("sub", json!("alice\u{85}")),
         ("sub", json!("a".repeat(SUBJECT_CHARS_MAX + 1))),

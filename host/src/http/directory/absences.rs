@@ -15,7 +15,7 @@ use crate::domain::moment;
 use crate::domain::standing::directory::{Change, Substitution};
 use crate::engine::{Error, Identity, Preview};
 use crate::http::App;
-use crate::http::extract::{Body, Caller, DryRun, Options, Path, Query, check_name};
+use crate::http::extract::{Body, Caller, DryRun, Options, Path, Query, check_id};
 use crate::http::problem::Problem;
 use crate::store::directory::absences::KeptAbsence;
 
@@ -82,9 +82,9 @@ pub(in crate::http) async fn create(
     Body { value, .. }: Body<AbsenceBody>,
 ) -> Result<(StatusCode, axum::Json<Told<KeptAbsence>>), Problem> {
     permit(&app, &who, &person).await?;
-    check_name("/substitute", &value.substitute)?;
+    check_id("/substitute", &value.substitute)?;
     if let Some(definition) = &value.definition {
-        check_name("/definition", definition)?;
+        check_id("/definition", definition)?;
     }
     let key = options.idempotency_key.as_deref();
     let id = key.map_or_else(clock::new_id, |key| id_of(&who.subject, key));

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::App;
-use super::extract::{Body, Caller, DryRun, Path, Query, check_name};
+use super::extract::{Body, Caller, DryRun, Path, Query, check_id, check_name};
 use super::problem::Problem;
 use crate::domain::actor::is_reserved;
 use crate::domain::standing::directory::Change;
@@ -112,7 +112,7 @@ pub(super) async fn put_group(
     Body { value, .. }: Body<NameBody>,
 ) -> Result<axum::Json<Group>, Problem> {
     app.engine.permit(&who, "directory:write").await?;
-    check_name("/id", &id)?;
+    check_id("/id", &id)?;
     check_name("/name", &value.name)?;
     app.engine
         .store()

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use axum::body::Bytes;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit, watch};
+use uuid::Uuid;
 
 use super::places::Places;
 use super::tail::{Found, Tail, Told};
@@ -91,8 +92,8 @@ impl Channel {
     }
 
     /// As of [`FeedPage`], when the tail was read last.
-    pub(super) fn standing(&self) -> Option<i64> {
-        self.tail().as_ref().map(Tail::standing)
+    pub(super) fn standing(&self) -> Option<Uuid> {
+        self.tail().as_ref().and_then(Tail::standing)
     }
 
     /// The right to read the database for one stream: one after the other in a tenant, and few of all.
@@ -114,7 +115,7 @@ impl Channel {
         let page = app.engine.store().feed(tenant, end, limit).await?;
         let mut tail = self.tail();
         let (news, more) = match tail.as_mut() {
-            Some(tail) if tail.end().epoch == page.epoch => {
+            Some(tail) if !page.is_astray => {
                 let more = is_full(&page);
                 let end = if more { page.end } else { page.horizon };
                 let told = page.entries.iter().filter_map(|entry| told(app, entry));

@@ -2,7 +2,7 @@
 //! client that reads nothing costs nothing but its place.
 //!
 //! It ends when its token does, and soon after its caller lost the permission. What was committed after the permission
-//! went is not sent: every read tells how often somebody's standing had changed, and a change is looked into before
+//! went is not sent: every read has a mark that changes with anybody's standing, and a change is looked into before
 //! anything of that read is sent.
 
 use std::collections::VecDeque;
@@ -12,6 +12,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use tokio::sync::watch;
 use tokio::time::Instant;
+use uuid::Uuid;
 
 use super::live::{Channel, is_full, told};
 use super::places::Place;
@@ -39,18 +40,18 @@ pub(super) struct Reader {
     position: FeedCursor,
     /// Read, and not sent yet.
     next: VecDeque<Bytes>,
-    /// How often standings had changed when `next` was read.
-    standing: i64,
+    /// As of [`FeedPage`], when `next` was read.
+    standing: Option<Uuid>,
     judged: Option<Judged>,
     /// When the token was last checked.
     checked: Instant,
     spoke: Instant,
 }
 
-/// When the permission was last found, and how often standings had changed by then.
+/// When the permission was last found, and by what marks of the tenant and of this stream's own reading.
 #[derive(Debug, Clone, Copy)]
 struct Judged {
-    standing: i64,
+    standing: [Option<Uuid>; 2],
     at: Instant,
 }
 
@@ -135,8 +136,7 @@ impl Reader {
     }
 
     async fn is_permitted(&mut self) -> bool {
-        let seen = self.channel.standing().unwrap_or(i64::MIN);
-        let standing = seen.max(self.standing);
+        let standing = [self.channel.standing(), self.standing];
         let holds =
             |judged: Judged| judged.standing == standing && judged.at.elapsed() < JUDGED_FOR;
         if self.judged.is_some_and(holds) {
@@ -174,7 +174,7 @@ impl Reader {
 
     /// Takes as much of a page as is to be held for one client.
     fn take(&mut self, page: &FeedPage) {
-        self.standing = self.standing.max(page.standing);
+        self.standing = page.standing;
         let mut bytes = 0;
         for entry in &page.entries {
             if bytes >= TAKEN_BYTES_MAX {

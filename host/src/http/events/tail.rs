@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 
 use axum::body::Bytes;
+use uuid::Uuid;
 
 use crate::store::feed::FeedCursor;
 
@@ -28,7 +29,7 @@ pub(super) struct Tail {
     events: VecDeque<Told>,
     bytes: usize,
     /// As of [`crate::store::feed::FeedPage`].
-    standing: i64,
+    standing: Option<Uuid>,
 }
 
 /// What a stream finds that has read up to a place.
@@ -42,7 +43,7 @@ pub(super) enum Found {
 
 impl Tail {
     /// Nothing yet: what comes behind `end` will be here.
-    pub(super) fn begin(end: FeedCursor, standing: i64) -> Tail {
+    pub(super) fn begin(end: FeedCursor, standing: Option<Uuid>) -> Tail {
         Tail {
             from: end,
             end,
@@ -56,12 +57,12 @@ impl Tail {
         self.end
     }
 
-    pub(super) fn standing(&self) -> i64 {
+    pub(super) fn standing(&self) -> Option<Uuid> {
         self.standing
     }
 
     /// Adds what was read behind [`Tail::end`], up to `end`. Whether that is anything that streams wait for.
-    pub(super) fn add(&mut self, told: Vec<Told>, end: FeedCursor, standing: i64) -> bool {
+    pub(super) fn add(&mut self, told: Vec<Told>, end: FeedCursor, standing: Option<Uuid>) -> bool {
         let news = !told.is_empty() || standing != self.standing;
         (self.end, self.standing) = (end, standing);
         self.bytes += told.iter().map(|one| one.text.len()).sum::<usize>();

@@ -4,7 +4,7 @@ with member as materialized (
     select * from unnest(
         $1::int[], $2::uuid[], $3::uuid[], $4::int[], $5::int[], $6::smallint[], $7::text[], $8::text[], $9::text[],
         $10::text[], $11::timestamptz[], $12::text[], $13::timestamptz[], $14::bigint[], $15::bytea[], $16::bigint[], $17::int[],
-        $18::timestamptz[], $19::text[], $20::text[], $21::text[], $22::int[], $175::bigint[], $176::bytea[]
+        $18::timestamptz[], $19::text[], $20::text[], $21::text[], $22::int[], $175::uuid[], $31::bytea[]
     ) with ordinality as m (
         tenant_id, id, command_id, revision_from, revision_to, lane, status, outcome, end_reason,
         ended_by, ended_at, data, updated_at, audit_seq, audit_head, event_seq, stays, suspended_at, suspended_by,
@@ -13,8 +13,8 @@ with member as materialized (
 ),
 keyed as materialized (
     select * from unnest(
-        $23::int[], $24::int[], $25::text[], $26::text[], $27::bytea[], $28::smallint[], $29::text[], $30::text[], $31::timestamptz[]
-    ) as k (tenant_id, member, principal, key, fingerprint, status, body, headers, created_at)
+        $23::int[], $24::int[], $25::text[], $26::text[], $27::bytea[], $28::smallint[], $29::text[], $30::text[]
+    ) as k (tenant_id, member, principal, key, fingerprint, status, body, headers)
 ),
 starting as materialized (
     select * from unnest(
@@ -28,18 +28,18 @@ locked as materialized (
     select m.* from instance i join member m on m.tenant_id = i.tenant_id and m.id = i.id
     where m.revision_from > 0 and i.revision = m.revision_from
       -- What was remembered still holds: of the instance, whose head tells apart what a lost commit and another one left; of
-      -- the caller, the count as the load has it.
+      -- the caller, the mark as the load has it.
       and (m.standing is null or i.audit_head = m.head_from and m.standing = coalesce((
-          select a.seq from audit_stream a
-          where a.tenant_id = m.tenant_id and a.stream_kind = 'directory' and a.stream_id = '00000000-0000-0000-0000-000000000000'
-      ), 0) + coalesce((select t.standing_changes from tenant t where t.id = m.tenant_id), 0))
+          select t.standing_mark from tenant t where t.id = m.tenant_id
+      ), '00000000-0000-0000-0000-000000000000'))
     order by i.tenant_id, i.id
     for update of i
 ),
--- Behind the gate of the revision, so that no reply is kept for a command that lost. Its order drains `locked` first.
+-- Behind the gate of the revision, so that no reply is kept for a command that lost. Its order drains `locked` first. Its age is
+-- told by the clock that it is forgotten by: that of the database.
 claimed as (
     insert into idempotency_key (tenant_id, principal, key, fingerprint, status, body, headers, created_at, command_id)
-    select k.tenant_id, k.principal, k.key, k.fingerprint, k.status, k.body, k.headers, k.created_at, l.command_id
+    select k.tenant_id, k.principal, k.key, k.fingerprint, k.status, k.body, k.headers, now(), l.command_id
     from keyed k join locked l on l.member = k.member
     order by k.tenant_id, k.principal, k.key
     on conflict do nothing
@@ -62,27 +62,30 @@ updated as (
       end
     returning m.member
 ),
--- A start has no row to lock. One insert settles both races, for the entity and for the idempotency key.
+-- A start has no row to lock: this insert settles the race for the entity, and that of `start_replies` the one for the key.
 started as (
     insert into instance (
         tenant_id, id, definition_key, definition_version, revision, status, outcome, end_reason, ended_by, ended_at,
         entity_type, entity_id, initiator, requesters, predecessor, parent, data, started_at, updated_at,
-        audit_seq, audit_head, event_seq, stays, start_principal, start_key
+        audit_seq, audit_head, event_seq, stays
     )
     select
         m.tenant_id, m.id, s.definition_key, s.definition_version, m.revision_to, m.status, m.outcome, m.end_reason, m.ended_by,
         m.ended_at, s.entity_type, s.entity_id, s.initiator, s.requesters::text[], s.predecessor, s.parent, m.data, s.started_at,
-        m.updated_at, m.audit_seq, m.audit_head, m.event_seq, m.stays, k.principal, k.key
+        m.updated_at, m.audit_seq, m.audit_head, m.event_seq, m.stays
     from member m
     join starting s on s.member = m.member
     left join keyed k on k.member = m.member
-    -- The key may be that of a command on an instance, here or earlier: the unique index knows the keys of starts only.
+    -- The key may be that of a command, here or earlier, or of a start before this one in the batch.
     -- No `exists`: planned on an empty table, it would read all keys there are.
     where k.key is null or (
         select true from idempotency_key o where o.tenant_id = k.tenant_id and o.principal = k.principal and o.key = k.key
     ) is null and not exists (
         select from keyed o join member n on n.member = o.member join claimed c on c.command_id = n.command_id
         where o.tenant_id = k.tenant_id and o.principal = k.principal and o.key = k.key
+    ) and not exists (
+        select from keyed o join starting p on p.member = o.member
+        where o.member < k.member and o.tenant_id = k.tenant_id and o.principal = k.principal and o.key = k.key
     )
     order by m.tenant_id, s.definition_key, s.entity_type, s.entity_id, m.id
     on conflict do nothing
@@ -96,13 +99,14 @@ gate as materialized (
         from member m order by m.member
     ) as passed
 ),
+-- A key that another statement took meanwhile is a conflict that fails this one as a whole: the instance of the start is there
+-- by now, and cannot be undone in here.
 start_replies as (
     insert into idempotency_key (tenant_id, principal, key, fingerprint, status, body, headers, created_at, command_id)
-    select k.tenant_id, k.principal, k.key, k.fingerprint, k.status, k.body, k.headers, k.created_at, ($3::uuid[])[k.member]
+    select k.tenant_id, k.principal, k.key, k.fingerprint, k.status, k.body, k.headers, now(), ($3::uuid[])[k.member]
     from keyed k join starting s on s.member = k.member
     where (select passed from gate)[k.member]
     order by k.tenant_id, k.principal, k.key
-    on conflict do nothing
 ),
 entered as (
     insert into state_instance (
@@ -192,10 +196,12 @@ offered as (
     where (select passed from gate)[r.member]
     on conflict do nothing
 ),
+-- All candidates of a task, or one.
 withdrawn as (
     delete from task_candidate c
-    using unnest($124::int[], $125::uuid[]) as r (member, task_id)
+    using unnest($124::int[], $125::uuid[], $176::text[], $179::text[]) as r (member, task_id, kind, principal)
     where (select passed from gate)[r.member] and c.tenant_id = ($1::int[])[r.member] and c.task_id = r.task_id
+      and (r.kind is null or c.kind = r.kind and c.principal = r.principal)
 ),
 decided as (
     insert into decision (
@@ -265,7 +271,7 @@ put as (
     where (select passed from gate)[r.member]
     on conflict (tenant_id, id) do update
     set kind = excluded.kind, instance_id = excluded.instance_id, due_at = excluded.due_at, payload = excluded.payload,
-        lease_until = null, attempts = 0, last_error = null
+        lease_until = null, attempts = 0, last_error = null, claim = null
 ),
 finished as (
     delete from job j

@@ -33,10 +33,10 @@ pub struct Change {
     /// As loaded; none for a start.
     pub before: Option<Arc<Stored>>,
     /// What [`Loaded::standing`] was when it was judged by what was remembered, not read for it: it is stale once that
-    /// has changed, or the instance is not at the end of the stream of `before`.
+    /// is another, or the instance is not at the end of the stream of `before`.
     ///
     /// [`Loaded::standing`]: crate::store::load::Loaded::standing
-    pub standing: Option<u64>,
+    pub standing: Option<Uuid>,
     pub after: Instance,
     /// Numbered and hashed onto the stream of `before`.
     pub entries: Vec<Entry>,

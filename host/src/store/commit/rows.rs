@@ -34,12 +34,12 @@ columns! {
         outcome: Option<String>, end_reason: Option<String>, ended_by: Option<String>, ended_at: Option<Time>,
         data: String, updated_at: Time, audit_seq: i64, audit_head: Vec<u8>, event_seq: i64, stays: i32,
         suspended_at: Option<Time>, suspended_by: Option<String>, suspend_reason: Option<String>,
-        early_signals: Option<String>, definition_version: i32, standing: Option<i64>,
+        early_signals: Option<String>, definition_version: i32, standing: Option<Uuid>,
         head_from: Option<Vec<u8>>,
     }
     Replies {
         tenant: i32, member: i32, principal: String, key: String, fingerprint: Vec<u8>, status: i16,
-        body: String, headers: String, created_at: Time,
+        body: String, headers: String,
     }
     Starts {
         member: i32, definition_key: String, definition_version: i32, entity_type: String, entity_id: String,
@@ -59,7 +59,7 @@ columns! {
         due_at: Option<Time>, deadlines: Option<String>, holding: Option<String>, cancel_reason: Option<String>,
     }
     Offered { member: i32, task: Uuid, kind: String, principal: String }
-    Withdrawn { member: i32, task: Uuid }
+    Withdrawn { member: i32, task: Uuid, kind: Option<String>, principal: Option<String> }
     Decided {
         member: i32, task: Uuid, outcome: String, actor: String, on_behalf_of: Option<String>, comment: Option<String>,
         input: String, decided_at: Time, key_id: String, mac_version: i16, mac: Vec<u8>,
@@ -193,7 +193,7 @@ impl Rows {
         rows.early_signals.push(filled(&after.early));
         rows.definition_version
             .push(after.definition.version.cast_signed());
-        rows.standing.push(change.standing.map(u64::cast_signed));
+        rows.standing.push(change.standing);
         let from = before.filter(|_| change.standing.is_some());
         rows.head_from
             .push(from.map(|stored| stored.head.hash.to_vec()));
@@ -210,7 +210,6 @@ impl Rows {
         rows.status.push(keyed.reply.status.cast_signed());
         rows.body.push(keyed.reply.body.clone());
         rows.headers.push(keyed.reply.headers.clone());
-        rows.created_at.push(Time(change.after.updated_at));
     }
 
     fn start(&mut self, member: i32, after: &Instance) {

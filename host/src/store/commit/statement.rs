@@ -9,7 +9,8 @@ impl Store {
     /// [`BATCH_MAX`] changes, of different instances.
     ///
     /// When one member's values are refused by the database, or somebody holds the row of one, the whole statement
-    /// fails and nothing is written. A connection that broke says nothing of any member.
+    /// fails and nothing is written. The same where a start meets its idempotency key in a statement that is under way:
+    /// by itself, it is `Taken`. A connection that broke says nothing of any member.
     #[expect(clippy::too_many_lines, reason = "one statement, one parameter a line")]
     pub async fn commit(&self, changes: &[&Change]) -> Result<Vec<Verdict>, StoreError> {
         assert!(changes.len() <= BATCH_MAX);
@@ -46,7 +47,7 @@ impl Store {
             &rows.replies.status as _,
             &rows.replies.body as _,
             &rows.replies.headers as _,
-            &rows.replies.created_at as _,
+            &rows.members.head_from as _,
             &rows.starts.member as _,
             &rows.starts.definition_key as _,
             &rows.starts.definition_version as _,
@@ -191,17 +192,30 @@ impl Store {
             &rows.created.cancel_reason as _,
             &rows.audited.command as _,
             &rows.members.standing as _,
-            &rows.members.head_from as _,
+            &rows.withdrawn.kind as _,
             &rows.signals.content as _,
             &rows.signals.entry as _,
+            &rows.withdrawn.principal as _,
         )
         .fetch_all(&self.writer)
-        .await?;
+        .await;
+        let verdicts = match verdicts.map_err(StoreError::from) {
+            // The start met its key in a statement that was under way at the same time.
+            Err(error) if is_start(changes) && error.violates("idempotency_key_pkey") => {
+                return Ok(vec![Verdict::Taken]);
+            }
+            verdicts => verdicts?,
+        };
         Ok(verdicts
             .into_iter()
             .map(|verdict| read(verdict.applied, verdict.revision_ok))
             .collect())
     }
+}
+
+/// Whether it is one start by itself.
+fn is_start(changes: &[&Change]) -> bool {
+    matches!(changes, [change] if change.before.is_none())
 }
 
 fn read(applied: bool, revision_ok: bool) -> Verdict {

@@ -202,6 +202,23 @@ fn no_text_holds_a_nul() {
 }
 
 #[test]
+fn ids_have_one_spelling() {
+    let other = || "Rene\u{301}".to_owned();
+    for assignment in [
+        offering(|_, offer| offer.candidates = vec![Principal::User(other())]),
+        offering(|_, offer| offer.owner = Some(other())),
+        offering(|assignment, _| assignment.exclude.push(other())),
+        offering(|assignment, _| assignment.fallback = Some(other())),
+    ] {
+        let told = assigned(assignment);
+        assert!(told.contains("normal form C"), "{told}");
+    }
+    let same = offering(|_, offer| offer.candidates = vec![Principal::User("Ren\u{e9}".into())]);
+    let mut script = Script::new().assigning(move |_| same.clone());
+    script.run("ann", &super::script::start()).expect("a start");
+}
+
+#[test]
 fn verdicts_say_something() {
     let violation = |code: &str| Violation {
         field: "/a".into(),

@@ -6,6 +6,8 @@ use crate::domain::actor::Actor;
 use crate::domain::answer::{Reason, Verdict, Violation, Waiting};
 use crate::domain::command::Command;
 use crate::domain::event::Event;
+use crate::domain::graph::{FiredBy, Transition};
+use crate::domain::instance::Instance;
 use crate::domain::question::{Occurrence, Source};
 use crate::domain::rejection::Rejection;
 use crate::domain::turn::{EARLY_MAX, EARLY_OF_SENDER_MAX, NOBODY_WAITS, Outcome, TurnError};
@@ -311,4 +313,66 @@ fn a_signal_by_correlation_is_for_its_name_alone() {
     let command = sent(&script, "order 7");
     script.run("sam", &command).expect("a signal");
     assert!(is_done(&script));
+}
+
+/// A signal that the old version's wait did not take is kept, and moves the instance before the work of the other branch has
+/// been offered as the new version says: to the end, or on, with the other branch cancelled.
+#[test]
+fn a_kept_signal_may_end_what_a_migration_has_still_to_assign() {
+    for cancels in [false, true] {
+        let plan = move |occurrence: &Occurrence, _: &str, instance: &Instance| {
+            let mut plan = match occurrence.trigger.as_str() {
+                "GO" => enter(&["Wait", "Side"]),
+                "PAID" if cancels => enter(&["Deaf"]),
+                _ => enter(&["Done"]),
+            };
+            let side = instance.active.iter().find(|stay| stay.name == "Side");
+            if cancels && occurrence.trigger == "PAID" {
+                plan.cancel = side.map(|stay| stay.id.to_string()).into_iter().collect();
+            }
+            Ok(plan)
+        };
+        let mut drawn = graph();
+        let mut side = drawn.states[0].clone();
+        side.name = "Side".into();
+        drawn.states.push(side);
+        drawn.transitions[0].targets.push("Side".into());
+        let way = |source: &str, trigger: &str, by, target: &str| Transition {
+            source: source.into(),
+            trigger: trigger.into(),
+            targets: vec![target.into()],
+            by: vec![by],
+            permission: None,
+        };
+        drawn
+            .transitions
+            .push(way("Side", "END", FiredBy::Decision, "Done"));
+        drawn
+            .transitions
+            .retain(|way| way.source != "Wait" || way.trigger != "PAID");
+        let target = way("Wait", "PAID", FiredBy::Signal, "Done");
+        let mut script = Script::new()
+            .drawn(drawn)
+            .waiting(|_| early())
+            .planning_for(plan)
+            .followed_by(|graph| {
+                let mut target = target.clone();
+                target.targets.push("Deaf".into());
+                graph.transitions.push(target);
+            })
+            .claimed();
+        script.go().expect("two branches");
+        send(&mut script, "PAID", "1").expect("it is kept");
+        assert_eq!(script.instance().early.len(), 1);
+        let migrate = Command::Migrate {
+            instance: script.instance().id,
+            version: 2,
+            states: [].into(),
+        };
+        let outcome = script.run("amy", &migrate).expect("a migration");
+        let told = kinds(&outcome);
+        assert_eq!(told[..2], ["FLOW_MIGRATED", "SIGNAL_TAKEN"], "{told:?}");
+        assert!(!told.contains(&"STATE_REASSIGNED"), "{told:?}");
+        assert_eq!(is_done(&script), !cancels);
+    }
 }

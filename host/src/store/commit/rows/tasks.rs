@@ -30,16 +30,7 @@ impl Rows {
 
     /// The candidates that are new.
     fn offer(&mut self, member: i32, task: &Task, known: &[Principal]) {
-        let mut candidates = task.candidates.clone();
-        candidates.sort_unstable();
-        candidates.dedup();
-        candidates.retain(|candidate| !known.contains(candidate));
-        for candidate in candidates {
-            let (kind, principal) = match candidate {
-                Principal::User(id) => ("user", id),
-                Principal::Group(id) => ("group", id),
-                Principal::ManagerOf(_) => continue,
-            };
+        for (kind, principal) in listed(&task.candidates, known) {
             self.offered.member.push(member);
             self.offered.task.push(task.id.0);
             self.offered.kind.push(kind.to_owned());
@@ -47,13 +38,29 @@ impl Rows {
         }
     }
 
+    /// The candidates that are none any more.
+    fn retract(&mut self, member: i32, old: &Task, task: &Task) {
+        for (kind, principal) in listed(&old.candidates, &task.candidates) {
+            self.withdraw(member, task, Some((kind, principal)));
+        }
+    }
+
+    /// One candidate, or all.
+    fn withdraw(&mut self, member: i32, task: &Task, candidate: Option<(&str, String)>) {
+        let (kind, principal) = candidate.unzip();
+        self.withdrawn.member.push(member);
+        self.withdrawn.task.push(task.id.0);
+        self.withdrawn.kind.push(kind.map(str::to_owned));
+        self.withdrawn.principal.push(principal);
+    }
+
     fn alter(&mut self, member: i32, ordinal: i32, state: &StateInstance, old: &Task, task: &Task) {
         self.changed.push(member, ordinal, state, task);
         if task.status.is_open() {
             self.offer(member, task, &old.candidates);
+            self.retract(member, old, task);
         } else if old.status.is_open() {
-            self.withdrawn.member.push(member);
-            self.withdrawn.task.push(task.id.0);
+            self.withdraw(member, task, None);
         }
     }
 
@@ -108,6 +115,22 @@ impl Tasks {
         self.holding.push(holding);
         self.cancel_reason.push(reason);
     }
+}
+
+/// Those of the candidates who are not among the others, each once, as rows name them.
+fn listed(candidates: &[Principal], others: &[Principal]) -> Vec<(&'static str, String)> {
+    let mut candidates = candidates.to_vec();
+    candidates.sort_unstable();
+    candidates.dedup();
+    candidates.retain(|candidate| !others.contains(candidate));
+    let rows = candidates
+        .into_iter()
+        .filter_map(|candidate| match candidate {
+            Principal::User(id) => Some(("user", id)),
+            Principal::Group(id) => Some(("group", id)),
+            Principal::ManagerOf(_) => None,
+        });
+    rows.collect()
 }
 
 /// When the task was claimed, and when it ended.
