@@ -162,7 +162,7 @@ async fn upload(host: &Host, user: &str, key: &str, fields: &[(&str, &[u8])]) ->
 }
 
 /// Publishes the hostile guest as `hostile` and activates it.
-async fn with_hostile(app: &TestApp) {
+pub(crate) async fn with_hostile(app: &TestApp) {
     app.publish("hostile", guests::hostile(), &json!({}))
         .await
         .expect(201);
@@ -171,7 +171,7 @@ async fn with_hostile(app: &TestApp) {
 }
 
 /// The body of a start of the hostile flow.
-fn hostile_start(entity: &str, data: Value) -> Value {
+pub(crate) fn hostile_start(entity: &str, data: Value) -> Value {
     json!({ "definitionKey": "hostile", "entityType": "thing", "entityId": entity, "data": data })
 }
 

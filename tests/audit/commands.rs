@@ -261,8 +261,15 @@ pub(crate) async fn proven(app: &TestApp, id: InstanceId) {
     prove(app, tenant, id, commands(&entries).count()).await;
 }
 
-/// The same of every instance that a test has left.
+/// The same of every instance that a test has left; and nothing in the database is other than entries tell.
 pub(crate) async fn prove_all(app: &TestApp) {
+    prove_each(app).await;
+    let (_, findings) = super::verify::everything(app).await;
+    assert_eq!(findings, []);
+}
+
+/// The first half of [`prove_all`].
+pub(crate) async fn prove_each(app: &TestApp) {
     let tenant = app.engine.store().tenant("default").await;
     let tenant = tenant.expect("a query").expect("a tenant");
     let all = sqlx::query_as::<_, (Uuid, i32)>("select id, revision from instance order by id");

@@ -10,7 +10,7 @@ use super::verify::{approved, behind};
 use crate::support::app::{TestApp, task_of};
 
 /// The tables of the audit.
-const TABLES: [&str; 6] = [
+pub(super) const TABLES: [&str; 6] = [
     "audit_entry",
     "audit_leaf",
     "audit_stream",
@@ -120,7 +120,7 @@ async fn victims(app: &TestApp, id: &str) -> Vec<Victim> {
 }
 
 /// Another value of this type.
-fn other(column: &str, kind: &str) -> String {
+pub(super) fn other(column: &str, kind: &str) -> String {
     match (column, kind) {
         ("stream_kind", _) => {
             "case stream_kind when 'operation' then 'directory' else 'operation' end".into()

@@ -159,6 +159,10 @@ fn changes_of_entries() -> Vec<Change> {
                 "instance: head LAST-1",
                 "instance: instance",
                 "instance: instance",
+                "instance: instance",
+                "instance: state",
+                "instance: state",
+                "instance: state",
             ],
         ),
     ]
@@ -241,11 +245,11 @@ fn changes_of_the_rest() -> Vec<Change> {
         ),
         (
             "update audit_entry set actor = 'somebody' where stream_kind = 'definition' and seq = 1",
-            vec!["definition: hash 1"],
+            vec!["definition: hash 1", "definition: version"],
         ),
         (
             "delete from audit_entry where stream_kind = 'directory' and seq = 2",
-            vec!["directory: gap 3"],
+            vec!["directory: gap 3", "directory: group"],
         ),
         (
             "update audit_stream set head = sha256(head) where stream_kind = 'definition'",

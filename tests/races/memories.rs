@@ -105,7 +105,7 @@ async fn who_is_put_out_or_let_in_is_so_at_once() {
     claim("doc-4").await.problem(403, "permission_missing");
     run(
         &app,
-        "insert into role_permission select id, 'user', 'task:act' from tenant",
+        "insert into role_permission select id, unnest(array['admin', 'user']), 'task:act' from tenant",
     )
     .await;
     claim("doc-5").await.expect(200);

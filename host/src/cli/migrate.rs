@@ -44,7 +44,7 @@ pub(super) fn run(args: &MigrateArgs, output: Output) -> Result<()> {
     )
 }
 
-/// Makes the tenants that are missing, with the default roles.
+/// Makes the tenants that are missing, with the default roles, and records what roles permit where no entry tells of it.
 pub(super) async fn ensure_tenants(store: &Store, names: &[String]) -> Result<()> {
     for name in names {
         let made = store
@@ -52,5 +52,6 @@ pub(super) async fn ensure_tenants(store: &Store, names: &[String]) -> Result<()
             .await;
         made.with_context(|| format!("the tenant {name} cannot be made"))?;
     }
-    Ok(())
+    let recorded = store.record_tenants(Clock::System.now()).await;
+    recorded.context("what roles permit cannot be recorded")
 }

@@ -3,12 +3,20 @@
 //!
 //! It goes through streams page by page, each page in one snapshot, so that what hosts write meanwhile is never taken
 //! for a fault. Memory holds what a page of instances holds, however many there are and however long their streams.
-//! Findings are told as they are found. `chain` checks one stream; `instance` what its entries say; `walk` does both and
-//! runs commands again; `streams` is what is there beside instances; `tree` is about checkpoints.
+//! Findings are told as they are found. `chain` checks one stream; `instance` and `parts` what its entries say; `walk` does
+//! this and runs commands again; `streams` is what is there beside instances, folded (`folds`) in `directory`,
+//! `definitions` and `operation`; `rows` holds what was folded against tables; `tree` is about checkpoints.
 
 mod chain;
+mod definitions;
+mod directory;
 pub mod file;
+mod folds;
 mod instance;
+mod operation;
+mod parts;
+mod profiles;
+mod rows;
 mod streams;
 mod tree;
 mod walk;
@@ -17,6 +25,7 @@ use futures_util::TryStreamExt as _;
 use serde::Serialize;
 use uuid::Uuid;
 
+use self::profiles::Profiles;
 use self::walk::Walk;
 use super::SealKeys;
 use super::checkpoint::keys::CheckpointKeys;
@@ -129,6 +138,7 @@ pub struct Verifier<'a, F> {
     kept: &'a [Checkpoint],
     tell: F,
     tally: Tally,
+    profiles: Profiles,
 }
 
 impl<'a, F: FnMut(Finding)> Verifier<'a, F> {
@@ -147,6 +157,7 @@ impl<'a, F: FnMut(Finding)> Verifier<'a, F> {
             kept,
             tell,
             tally: Tally::default(),
+            profiles: Profiles::default(),
         }
     }
 
@@ -170,13 +181,15 @@ impl<'a, F: FnMut(Finding)> Verifier<'a, F> {
 
     async fn tenant(&mut self, id: TenantId, name: &str, which: &Which) -> Result<(), StoreError> {
         self.instances(id, name, which).await?;
+        self.engine_profiles(id, name).await?;
         if let Which::One(instance) = which {
             self.leaves_of(id, name, *instance).await?;
             return self.missing(id, name, *instance).await;
         }
         if matches!(which, Which::All) {
-            self.heads(id, name).await?;
-            self.strays(id, name).await?;
+            let mut seen = self.heads(id, name).await?;
+            seen |= self.strays(id, name).await?;
+            self.unfounded(id, name, seen).await?;
             self.lost_decisions(id, name).await?;
             self.tree(id, name).await?;
         }
@@ -213,6 +226,7 @@ impl<'a, F: FnMut(Finding)> Verifier<'a, F> {
     ) -> Result<(), StoreError> {
         let ids: Vec<Uuid> = page.iter().map(|row| row.id.0).collect();
         let tasks = snapshot.tasks(&ids).await?;
+        let mut parts = snapshot.parts(&ids).await?;
         let mut entries = snapshot.entries(StreamKind::Instance, &ids);
         let mut next = entries.try_next().await?;
         for row in page {
@@ -224,13 +238,20 @@ impl<'a, F: FnMut(Finding)> Verifier<'a, F> {
             let mut problems = Vec::new();
             let mut walk = Walk::new(stream, name, self.replayer);
             while let Some(entry) = next.take_if(|entry| entry.stream == row.id.0) {
+                if let Ok(Some(evidence)) =
+                    (entry.entry.as_ref()).map(|entry| &entry.draft.evidence)
+                {
+                    self.profiles.see(evidence, (row.id.0, entry.seq));
+                }
                 walk.follow(entry, &mut self.tally, &mut problems).await;
                 self.told(name, stream, &mut problems);
                 next = entries.try_next().await?;
             }
             let of_it = |task: &&TaskRow| task.instance == row.id;
             let tasks: Vec<&TaskRow> = tasks.iter().filter(of_it).collect();
-            walk.end((row, &tasks), self.seals, &mut self.tally, &mut problems)
+            let parts = parts.remove(&row.id.0).unwrap_or_default();
+            let rows = ((row, &tasks[..]), Some(&parts));
+            walk.end(rows, self.seals, &mut self.tally, &mut problems)
                 .await;
             self.told(name, stream, &mut problems);
         }

@@ -13,8 +13,8 @@ use super::pool::transacted;
 use super::streams::{Note, append};
 use super::time::Time;
 use super::{Store, StoreError};
-use crate::domain::audit::{Stream, StreamKind};
-use crate::domain::ids::{TenantId, VersionRef};
+use crate::domain::audit::{Stream, StreamKind, sha256};
+use crate::domain::ids::{TenantId, VersionRef, hex};
 use crate::domain::json::Json;
 
 pub use claims::{Batch, Outcome};
@@ -210,8 +210,10 @@ impl Store {
             .execute(&mut *transaction)
             .await?;
         }
-        let payload =
-            serde_json::json!({ "action": "migrate", "settings": new.settings, "total": total });
+        let payload = serde_json::json!({
+            "action": "migrate", "settings": new.settings, "total": total, "roles": new.roles, "more": new.more,
+            "instances": digest(new.instances),
+        });
         let draft = note.draft("OPERATION_BEGUN", 1, &payload);
         append(&mut transaction, stream(tenant, new.id), draft).await?;
         transaction.commit().await?;
@@ -320,6 +322,14 @@ impl Store {
         });
         Ok(view.collect())
     }
+}
+
+/// What stands for the instances in the entry: SHA-256 of their ids, in their order.
+fn digest(instances: &[Uuid]) -> String {
+    let mut sorted = instances.to_vec();
+    sorted.sort_unstable();
+    let bytes: Vec<u8> = sorted.iter().flat_map(|id| *id.as_bytes()).collect();
+    hex(&sha256(&bytes))
 }
 
 fn stream(tenant: TenantId, id: Uuid) -> Stream {

@@ -127,6 +127,7 @@ impl Store {
         crate::fault::point("publish.version");
         let payload = serde_json::json!({
             "key": new.key, "version": version, "component": new.digest.to_string(), "config": new.config, "graph": new.graph,
+            "sdk": new.sdk, "wit": new.wit,
         });
         append(
             &mut transaction,

@@ -1,10 +1,11 @@
 //! What a verifier reads, as it stood at one moment: a [`Snapshot`] sees each instance with all that the same commits
 //! wrote. It judges nothing, and a row that no host would have written is handed on as it is.
 //!
-//! `instances` reads instances with their tasks and decisions, `streams` entries and heads, `tree` leaves and
-//! checkpoints, `versions` what evaluations ran on.
+//! `instances` reads instances with their tasks and decisions, `rows` all else that entries are held against, `streams`
+//! entries and heads, `tree` leaves and checkpoints, `versions` what evaluations ran on.
 
 pub mod instances;
+pub mod rows;
 pub mod streams;
 pub mod tree;
 pub mod versions;
@@ -57,7 +58,7 @@ impl Store {
         let begin = "begin isolation level repeatable read read only";
         let mut transaction = self.reader.begin_with(begin).await?;
         sqlx::query_scalar!(
-            "select set_config('wrkflw.tenant', $1, true)",
+            "select set_config('wrkflw.tenant', $1, true) || set_config('timezone', 'UTC', true)",
             tenant.to_string()
         )
         .fetch_one(&mut *transaction)

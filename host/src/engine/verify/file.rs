@@ -359,7 +359,7 @@ impl<'a> Tenant<'a> {
             Open::None => {}
             Open::Instance { row, tasks, walk } => {
                 let (stream, tasks) = (walk.stream(), tasks.iter().collect::<Vec<_>>());
-                walk.end((&row, &tasks), how.seals, tally, &mut problems)
+                walk.end(((&row, &tasks), None), how.seals, tally, &mut problems)
                     .await;
                 located(stream, problems, found);
             }

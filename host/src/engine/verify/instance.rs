@@ -3,13 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use serde::Serialize;
 
 use super::Problem;
 use crate::domain::apply::{Stamp, apply};
 use crate::domain::audit::Entry;
 use crate::domain::event::Event;
-use crate::domain::ids::{InstanceId, TaskId};
+use crate::domain::ids::{CommandId, InstanceId, StateId, TaskId};
 use crate::domain::instance::{Decision, Instance, Status};
 use crate::domain::json::Json;
 use crate::engine::SealKeys;
@@ -24,6 +25,40 @@ pub(super) struct Recorded {
     stopped: bool,
     /// With the entry that each stands in.
     decisions: BTreeMap<TaskId, (u64, Decision)>,
+    order: Order,
+}
+
+/// The how-manieth stay of its instance each one is. Those of one command are counted in the order of their entering.
+#[derive(Default)]
+struct Order {
+    ordinals: BTreeMap<StateId, usize>,
+    command: Option<CommandId>,
+    /// Entered by the command that is being read.
+    entered: Vec<(Timestamp, StateId)>,
+}
+
+impl Order {
+    fn take(&mut self, command: CommandId, event: &Event) {
+        if self.command != Some(command) {
+            self.settle();
+            self.command = Some(command);
+        }
+        let (Event::StateEntered { state } | Event::BranchArrived { state }) = event else {
+            return;
+        };
+        if !self.ordinals.contains_key(&state.id) {
+            self.entered.retain(|(_, id)| *id != state.id);
+            self.entered.push((state.entered_at, state.id));
+        }
+    }
+
+    fn settle(&mut self) {
+        self.entered.sort_unstable();
+        for (_, id) in self.entered.drain(..) {
+            let ordinal = self.ordinals.len();
+            self.ordinals.insert(id, ordinal);
+        }
+    }
 }
 
 /// How many decisions were held against their keys.
@@ -42,6 +77,16 @@ impl Recorded {
     /// Whether an entry could not follow.
     pub(super) fn is_stopped(&self) -> bool {
         self.stopped
+    }
+
+    /// The how-manieth stay of the instance this is, from 0; once all entries were folded.
+    pub(super) fn ordinal(&self, stay: StateId) -> Option<usize> {
+        self.order.ordinals.get(&stay).copied()
+    }
+
+    /// All entries were folded.
+    pub(super) fn end(&mut self) {
+        self.order.settle();
     }
 
     /// Folds the next entry.
@@ -70,6 +115,7 @@ impl Recorded {
             at: entry.draft.at,
             actor: entry.draft.actor.as_deref(),
         };
+        self.order.take(entry.draft.command, &event);
         match apply(self.instance.take(), &event, stamp) {
             Ok(instance) => self.instance = Some(instance),
             Err(error) => {

@@ -8,6 +8,8 @@ use uuid::Uuid;
 
 use super::Finding;
 use super::chain::Chain;
+use super::directory::Share;
+use super::folds::{Fold, Seen};
 use super::tree::{Found, Tree};
 use super::{KEYS_MAX, Problem, Verifier};
 use crate::domain::audit::{Stream, StreamKind};
@@ -23,17 +25,18 @@ const UNLOGGED_MAX: i64 = 1000;
 
 impl<F: FnMut(Finding)> Verifier<'_, F> {
     /// Verifies the streams that keep their heads beside them.
-    pub(super) async fn heads(&mut self, tenant: TenantId, name: &str) -> Result<(), StoreError> {
-        let mut after = (String::new(), Uuid::nil());
+    pub(super) async fn heads(&mut self, tenant: TenantId, name: &str) -> Result<Seen, StoreError> {
+        let (mut after, mut seen) = ((String::new(), Uuid::nil()), Seen::default());
         loop {
             let mut snapshot = self.store.snapshot(tenant).await?;
             let page = snapshot.heads((&after.0, after.1), KEYS_MAX).await?;
             let Some((last, _)) = page.last() else {
-                return Ok(());
+                return Ok(seen);
             };
             after = (last.kind.clone(), last.id);
             for (row, head) in &page {
-                self.chain(&mut snapshot, (tenant, name), row, Some(head))
+                seen |= self
+                    .chain(&mut snapshot, (tenant, name), row, Some(head))
                     .await?;
             }
         }
@@ -45,7 +48,7 @@ impl<F: FnMut(Finding)> Verifier<'_, F> {
         (tenant, name): (TenantId, &str),
         row: &StreamRow,
         head: Option<&HeadRow>,
-    ) -> Result<(), StoreError> {
+    ) -> Result<Seen, StoreError> {
         let Some(kind) = StreamKind::named(&row.kind) else {
             let detail = format!("{} is no kind of stream", row.kind);
             self.finding(
@@ -54,22 +57,44 @@ impl<F: FnMut(Finding)> Verifier<'_, F> {
                 row.id,
                 Problem::new(None, "stream_kind", detail),
             );
-            return Ok(());
+            return Ok(Seen::default());
         };
         let (id, mut problems) = (row.id, Vec::new());
         let stream = Stream { tenant, kind, id };
-        let mut chain = Chain::new(stream);
+        let mut shares = match kind {
+            StreamKind::Directory => Share::all(snapshot.length(kind, id).await?),
+            _ => Share::all(0),
+        };
+        let first = shares.next().unwrap_or(Share::WHOLE);
+        let (mut chain, mut fold) = (Chain::new(stream), Fold::new(stream, first));
         let ids = [id];
         let mut entries = snapshot.entries(kind, &ids);
         while let Some(entry) = entries.try_next().await? {
             chain.follow(&entry, &mut problems);
+            fold.take(&entry, &mut problems);
             self.tally.entries += 1;
             self.told(name, stream, &mut problems);
         }
+        drop(entries);
         chain.end(head, &mut problems);
         self.tally.streams += 1;
+        fold.compare(snapshot, &mut problems).await?;
         self.told(name, stream, &mut problems);
-        Ok(())
+        for share in shares {
+            let mut fold = Fold::new(stream, share);
+            let mut entries = snapshot.entries(kind, &ids);
+            while let Some(entry) = entries.try_next().await? {
+                fold.take(&entry, &mut problems);
+            }
+            drop(entries);
+            fold.compare(snapshot, &mut problems).await?;
+            self.told(name, stream, &mut problems);
+        }
+        let own = |of| kind == of && id.is_nil();
+        Ok(Seen {
+            directory: own(StreamKind::Directory),
+            operation: own(StreamKind::Operation),
+        })
     }
 
     /// Entries of an instance whose row is gone.
@@ -100,21 +125,27 @@ impl<F: FnMut(Finding)> Verifier<'_, F> {
             id: instance.0,
             has_head: false,
         };
-        self.chain(&mut snapshot, (tenant, name), &row, None).await
+        let stray = (tenant, name);
+        self.chain(&mut snapshot, stray, &row, None).await?;
+        Ok(())
     }
 
     /// Streams that nothing says the end of: a row was taken away, or entries were written by hand.
-    pub(super) async fn strays(&mut self, tenant: TenantId, name: &str) -> Result<(), StoreError> {
-        let mut after = (String::new(), Uuid::nil());
+    pub(super) async fn strays(
+        &mut self,
+        tenant: TenantId,
+        name: &str,
+    ) -> Result<Seen, StoreError> {
+        let (mut after, mut seen) = ((String::new(), Uuid::nil()), Seen::default());
         loop {
             let mut snapshot = self.store.snapshot(tenant).await?;
             let page = snapshot.streams((&after.0, after.1), KEYS_MAX).await?;
             let Some(last) = page.last() else {
-                return Ok(());
+                return Ok(seen);
             };
             after = (last.kind.clone(), last.id);
             for row in page.iter().filter(|row| !row.has_head) {
-                self.chain(&mut snapshot, (tenant, name), row, None).await?;
+                seen |= self.chain(&mut snapshot, (tenant, name), row, None).await?;
             }
         }
     }

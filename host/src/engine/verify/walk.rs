@@ -4,11 +4,12 @@
 
 use super::chain::Chain;
 use super::instance::Recorded;
-use super::{Problem, Tally};
+use super::{Problem, Tally, parts};
 use crate::domain::audit::{Entry, Stream};
 use crate::domain::instance::Instance;
 use crate::engine::SealKeys;
 use crate::engine::replay::{ReplayError, Replayer};
+use crate::store::verify::rows::PartRows;
 use crate::store::verify::{EntryRow, InstanceRow, TaskRow};
 
 /// Entries of one command at the most; a host writes far fewer.
@@ -107,17 +108,21 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Holds what the entries say against the rows.
+    /// Holds what the entries say against the rows; `parts` are none where only an export is at hand.
     pub(super) async fn end(
         mut self,
-        (row, tasks): (&InstanceRow, &[&TaskRow]),
+        ((row, tasks), parts): ((&InstanceRow, &[&TaskRow]), Option<&PartRows>),
         seals: Option<&SealKeys>,
         tally: &mut Tally,
         problems: &mut Vec<Problem>,
     ) {
         self.run_again(tally, problems).await;
         self.chain.end(Some(&row.head), problems);
+        self.recorded.end();
         self.recorded.compare(row, tasks, problems);
+        if let Some(parts) = parts {
+            parts::compare(self.stream.tenant, &self.recorded, parts, problems);
+        }
         let sealed = self
             .recorded
             .decisions(tasks, (seals, &self.tenant), problems);

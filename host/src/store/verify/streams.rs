@@ -122,6 +122,19 @@ impl Snapshot {
         .boxed()
     }
 
+    /// The number of a stream's last entry; 0 where there is none.
+    pub async fn length(&mut self, kind: StreamKind, id: Uuid) -> Result<u64, StoreError> {
+        let last = sqlx::query_scalar!(
+            "select seq from audit_entry where tenant_id = $1 and stream_kind = $2 and stream_id = $3
+            order by seq desc limit 1",
+            self.tenant.0,
+            kind.name(),
+            id
+        );
+        let last = last.fetch_optional(&mut *self.transaction).await?;
+        Ok(last.unwrap_or_default().cast_unsigned())
+    }
+
     /// Heads after (`kind`, `id`) of the streams that have a row for theirs.
     pub async fn heads(
         &mut self,

@@ -1,0 +1,497 @@
+//! What `audit verify` finds of every column of the database, and what by hand is put into tables that say who may do what.
+
+mod lists;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use sqlx::{AssertSqlSafe, Row as _};
+use wrkflw::engine::verify::Finding;
+
+use self::lists::{NOT_PROMISED, PROVEN};
+use super::tampering;
+use super::verify::{approved, behind, everything, id};
+use crate::api::{hostile_start, with_hostile};
+use crate::support::app::{TestApp, task_of};
+
+const DOCS: &str = include_str!("../../docs/audit.md");
+
+/// The columns of all tables, as `table.column`, each with its type and whether it may be null.
+async fn columns(app: &TestApp) -> BTreeMap<String, (String, bool)> {
+    let sql = "select table_name || '.' || column_name,
+            case when data_type in ('ARRAY', 'USER-DEFINED') then udt_name else data_type end::text, is_nullable = 'YES'
+        from information_schema.columns where table_schema = 'public' and table_name not like '\\_sqlx%'
+            and table_name not like 'kept\\_%'";
+    let rows = sqlx::query(sql).fetch_all(app.database.admin_pool()).await;
+    let column = |row: sqlx::postgres::PgRow| (row.get(0), (row.get(1), row.get(2)));
+    rows.expect("columns").into_iter().map(column).collect()
+}
+
+#[tokio::test]
+async fn every_column_is_proven_or_listed_with_a_reason() {
+    let app = TestApp::start().await;
+    let named = PROVEN
+        .iter()
+        .chain(NOT_PROMISED.iter().map(|(name, _)| name));
+    let listed: Vec<&str> = named.copied().collect();
+    let all: BTreeSet<&str> = listed.iter().copied().collect();
+    assert_eq!(
+        listed.len(),
+        all.len(),
+        "a column stands in the lists twice"
+    );
+    let columns = columns(&app).await;
+    let there: BTreeSet<&str> = columns.keys().map(String::as_str).collect();
+    let unlisted: Vec<_> = there.difference(&all).collect();
+    let gone: Vec<_> = all.difference(&there).collect();
+    assert!(
+        unlisted.is_empty() && gone.is_empty(),
+        "tests/audit/columns/lists.rs says nothing about {unlisted:?}, and names {gone:?}, which are not there"
+    );
+    assert!(PROVEN.is_sorted(), "{PROVEN:?}");
+    assert!(NOT_PROMISED.is_sorted_by_key(|(name, _)| name));
+}
+
+/// The part of the documentation that says what is not promised: a line for each reason of a table.
+fn documented() -> String {
+    let mut reasons: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
+    for (name, reason) in NOT_PROMISED {
+        let (table, column) = name.split_once('.').expect("a table and a column");
+        reasons.entry((table, reason)).or_default().push(column);
+    }
+    let proven = |table: &str| {
+        PROVEN
+            .iter()
+            .any(|name| name.split_once('.').is_some_and(|(of, _)| of == table))
+    };
+    let line = |((table, reason), columns): ((&str, &str), Vec<&str>)| {
+        let of_table = NOT_PROMISED
+            .iter()
+            .filter(|(name, _)| name.split_once('.').is_some_and(|(of, _)| of == table));
+        let whole = !proven(table) && of_table.count() == columns.len();
+        let columns = if whole {
+            "all".to_owned()
+        } else {
+            format!("`{}`", columns.join("`, `"))
+        };
+        format!("| `{table}` | {columns} | {reason} |\n")
+    };
+    reasons.into_iter().map(line).collect()
+}
+
+#[test]
+fn the_documentation_lists_what_is_not_promised() {
+    let documented = documented();
+    assert!(
+        DOCS.contains(&documented),
+        "docs/audit.md does not have these lines:\n{documented}"
+    );
+}
+
+/// Something of everything that is proven. The ids of a completed instance, and of one that is under way.
+async fn history() -> (TestApp, String, String) {
+    let app = TestApp::start().await;
+    let completed = approved(&app, "doc-1").await.to_string();
+    let open = app.started("doc-2").await;
+    app.post(
+        "reviewer",
+        &format!("/v1/tasks/{}/claim", task_of(&open)),
+        json!({}),
+    )
+    .await
+    .expect(200);
+    with_hostile(&app).await;
+    let started = app.post("author", "/v1/instances", hostile_start("t-1", json!({})));
+    let started = started.await.expect(201);
+    let decision = json!({ "outcome": "GO", "input": { "behaviour": "attributes" } });
+    app.decided("reviewer", &started, decision).await;
+    let manager = json!({ "manager": "approver" });
+    app.put("admin", "/v1/people/reviewer/manager", manager)
+        .await
+        .expect(200);
+    let absence = |month: u8| {
+        json!({ "substitute": "reviewer2", "activeFrom": format!("2100-{month:02}-01T00:00:00Z"),
+            "activeUntil": format!("2100-{month:02}-20T00:00:00Z") })
+    };
+    let path = "/v1/people/reviewer/absences";
+    let ended = app.post("reviewer", path, absence(1)).await.expect(201);
+    let path_of_it = format!("{path}/{}", ended["id"].as_str().expect("an id"));
+    let host = app.host();
+    host.send("reviewer", "DELETE", &path_of_it, &[], None)
+        .await
+        .expect(200);
+    app.post("reviewer", path, absence(2)).await.expect(201);
+    let calendar = json!({ "timeZone": "Europe/Berlin", "hours": { "monday": [{ "from": "09:00", "to": "17:00" }] } });
+    app.put("admin", "/v1/calendars/office", calendar)
+        .await
+        .expect(200);
+    let subscription = json!({ "url": "https://example.org/hook", "types": ["*"] });
+    app.post("admin", "/v1/subscriptions", subscription)
+        .await
+        .expect(201);
+    app.publish(
+        "document-approval",
+        wrkflw::sample::DOCUMENT_APPROVAL,
+        &json!({ "reviewers": "approvers" }),
+    )
+    .await
+    .expect(201);
+    let many = json!({ "definition": "document-approval", "from": 1, "version": 2 });
+    app.post("admin", "/v1/migrations", many).await.expect(201);
+    (app, completed, id(&open).to_string())
+}
+
+/// A row that is changed.
+struct Victim {
+    row: String,
+    /// What a finding says of it: its id, or what its key holds.
+    named: String,
+}
+
+async fn text(app: &TestApp, sql: &str) -> String {
+    let text = sqlx::query_scalar(AssertSqlSafe(sql.to_owned()));
+    text.fetch_one(app.database.admin_pool())
+        .await
+        .unwrap_or_else(|error| panic!("{sql}: {error}"))
+}
+
+/// One row of each table with a column that is proven, beside the tables of the audit itself.
+async fn victims(app: &TestApp, completed: &str, open: &str) -> BTreeMap<&'static str, Victim> {
+    let claimed = text(app, "select id::text from task where status = 'CLAIMED'").await;
+    let decided = format!("select min(id::text) from task where instance_id = '{completed}'");
+    let decided = text(app, &decided).await;
+    let entered = format!("select id::text from state_instance where instance_id = '{open}'");
+    let entered = text(app, &entered).await;
+    let definition = text(
+        app,
+        "select id::text from definition where key = 'document-approval'",
+    )
+    .await;
+    let absence = text(app, "select id::text from absence where ended_at is null").await;
+    let subscription = text(app, "select id::text from subscription").await;
+    let operation = text(app, "select id::text from bulk_operation").await;
+    let component = text(app, "select encode(digest, 'hex') from definition_version where key = 'document-approval' and version = 1").await;
+    let profile = text(app, "select encode(digest, 'hex') from engine_profile").await;
+    let one = |row: String, named: &str| Victim {
+        row,
+        named: named.to_owned(),
+    };
+    let by_id = |id: &str| one(format!("id = '{id}'"), id);
+    BTreeMap::from([
+        ("absence", by_id(&absence)),
+        (
+            "attribute",
+            one("name = 'amount'".into(), r#"name "amount""#),
+        ),
+        (
+            "attribute_declaration",
+            one("name = 'amount'".into(), r#"name "amount""#),
+        ),
+        ("bulk_item", one("true".into(), &operation)),
+        ("bulk_operation", by_id(&operation)),
+        ("calendar", one("name = 'office'".into(), "office")),
+        (
+            "component",
+            one(format!("digest = '\\x{component}'"), &component),
+        ),
+        (
+            "definition",
+            one(format!("id = '{definition}'"), "document-approval"),
+        ),
+        (
+            "definition_version",
+            one(
+                "key = 'document-approval' and version = 1".into(),
+                r#"key "document-approval", version 1"#,
+            ),
+        ),
+        ("engine_profile", one("true".into(), &profile)),
+        ("group", by_id("reviewers")),
+        ("instance", by_id(open)),
+        (
+            "manager",
+            one("person_id = 'reviewer'".into(), r#"person_id "reviewer""#),
+        ),
+        (
+            "membership",
+            one(
+                "person_id = 'approver'".into(),
+                r#"person_id "approver", group_id "approvers""#,
+            ),
+        ),
+        ("person", by_id("reviewer2")),
+        (
+            "role_permission",
+            one(
+                "role = 'user' and permission = 'task:act'".into(),
+                r#"role "user", permission "task:act""#,
+            ),
+        ),
+        ("state_instance", by_id(&entered)),
+        ("subscription", by_id(&subscription)),
+        ("task", one(format!("id = '{decided}'"), &decided)),
+        (
+            "task_candidate",
+            one(format!("task_id = '{claimed}'"), &claimed),
+        ),
+        ("tenant", one("true".into(), "tenant (id")),
+    ])
+}
+
+/// Other values of a column.
+fn others(column: &str, (kind, nullable): &(String, bool)) -> Vec<String> {
+    let name = column.split_once('.').map_or(column, |(_, name)| name);
+    let quoted = format!("\"{name}\"");
+    let other = match kind.as_str() {
+        _ if column == "tenant.id" => return vec!["default".into()],
+        "boolean" => format!("not coalesce({quoted}, true)"),
+        "numeric" | "double precision" => format!("coalesce({quoted} + 1, 1)"),
+        "_text" => format!("array_append({quoted}, 'x')"),
+        "_uuid" => format!("array_append({quoted}, gen_random_uuid())"),
+        "timestamp with time zone" => {
+            format!("coalesce({quoted} + interval '1 microsecond', '2026-01-01')")
+        }
+        "bytea" => format!(
+            "set_byte(coalesce({quoted}, '\\x00'), 0, get_byte(coalesce({quoted}, '\\x01'), 0) # 1)"
+        ),
+        kind => tampering::other(&quoted, kind),
+    };
+    let gone = format!("case when {quoted} is null then {other} end");
+    if *nullable {
+        vec![other, gone]
+    } else {
+        vec![other]
+    }
+}
+
+fn names(finding: &Finding, table: &str, victim: &Victim) -> bool {
+    let tables = [table.to_owned(), format!("{table} (")];
+    let of_table = finding.detail.starts_with(&tables[1])
+        // What is compared column by column since the first release says so by its code.
+        || matches!((table, finding.code), ("instance", "instance" | "head" | "head_missing") | ("task", "task" | "decision_unrecorded"))
+        || (table == "instance" && finding.code == "instance");
+    of_table && (finding.detail.contains(&victim.named) || finding.id.to_string() == victim.named)
+}
+
+async fn is_found(app: &TestApp, table: &str, change: &str, victim: &Victim) {
+    behind(app, change).await;
+    let (_, findings) = everything(app).await;
+    assert!(
+        findings.iter().any(|finding| names(finding, table, victim)),
+        "{change}: {table} and {:?} are not named in {findings:#?}",
+        victim.named
+    );
+}
+
+#[tokio::test]
+async fn every_proven_column_that_is_changed_is_found_and_named() {
+    let (app, completed, open) = history().await;
+    assert_eq!(everything(&app).await.1, []);
+    let columns = columns(&app).await;
+    // Whoever changes rows behind a host's back takes such rules away first.
+    let rules = "do $$ declare one record; begin
+        for one in select conrelid::regclass as name, conname from pg_constraint
+            where contype = 'c' and connamespace = 'public'::regnamespace
+        loop execute format('alter table %s drop constraint %I', one.name, one.conname); end loop; end $$";
+    behind(&app, rules).await;
+    let (mut victims, mut changed) = (victims(&app, &completed, &open).await, 0);
+    for table in victims.keys() {
+        behind(
+            &app,
+            &format!("create table \"kept_{table}\" as table \"{table}\""),
+        )
+        .await;
+    }
+    let mut unmet: BTreeSet<&str> = BTreeSet::new();
+    for column in PROVEN {
+        let (table, name) = column.split_once('.').expect("a table and a column");
+        if tampering::TABLES.contains(&table) {
+            continue;
+        }
+        let Some(victim) = victims.get(table) else {
+            unmet.insert(table);
+            continue;
+        };
+        for value in others(column, &columns[*column]) {
+            let change = format!(
+                "update \"{table}\" set \"{name}\" = {value} where {}",
+                victim.row
+            );
+            is_found(&app, table, &change, victim).await;
+            restore(&app, table).await;
+            changed += 1;
+        }
+    }
+    assert_eq!(unmet, BTreeSet::new(), "no row of these is changed");
+    assert!(changed > 100, "{changed} changes");
+    // And rows that are gone.
+    for (table, victim) in &mut victims {
+        if matches!(*table, "tenant" | "bulk_item") {
+            continue;
+        }
+        let change = format!("delete from \"{table}\" where {}", victim.row);
+        is_found(&app, table, &change, victim).await;
+        restore(&app, table).await;
+    }
+    assert_eq!(everything(&app).await.1, []);
+}
+
+async fn restore(app: &TestApp, table: &str) {
+    let generated = if table == "attribute" {
+        "tenant_id, instance_id, name, type, text_value, boolean_value, decimal_value, float_value, timestamp_value, bytes_value"
+    } else {
+        "*"
+    };
+    let into = if generated == "*" {
+        String::new()
+    } else {
+        format!("({generated})")
+    };
+    let identity = if table == "tenant" {
+        "overriding system value"
+    } else {
+        ""
+    };
+    let sql = format!(
+        "truncate \"{table}\"; insert into \"{table}\" {into} {identity} select {generated} from \"kept_{table}\""
+    );
+    behind(app, &sql).await;
+}
+
+/// What an intruder would do to approve what is none of their business, and what hides it afterwards.
+const BY_HAND: [(&str, &str, &str); 17] = [
+    (
+        "membership",
+        "membership",
+        "insert into membership select id, 'outsider', 'approvers', now() from tenant",
+    ),
+    (
+        "membership",
+        "membership",
+        "update membership set valid_to = null, group_id = 'approvers' where person_id = 'author' and group_id = 'authors'",
+    ),
+    (
+        "manager",
+        "manager",
+        "insert into manager select id, 'author', 'outsider', now() from tenant",
+    ),
+    (
+        "absence",
+        "absence",
+        "insert into absence select id, gen_random_uuid(), 'approver', 'outsider', null, now() - interval '1 day', now() + interval '1 day', now(), 'approver' from tenant",
+    ),
+    (
+        "role_permission",
+        "role_permission",
+        "insert into role_permission select id, 'user', 'task:assign' from tenant",
+    ),
+    (
+        "attribute",
+        "attribute",
+        "update attribute set text_value = 'US' where name = 'region'",
+    ),
+    (
+        "attribute",
+        "attribute",
+        "update attribute set float_value = 0.75 where name = 'score'",
+    ),
+    (
+        "state",
+        "state_instance",
+        "update state_instance set left_actor = 'approver' where left_at is not null and left_actor = 'reviewer'",
+    ),
+    (
+        "task",
+        "task",
+        "update task set candidates = '[{\"type\":\"user\",\"id\":\"outsider\"}]' where status = 'COMPLETED'",
+    ),
+    (
+        "candidate",
+        "task_candidate",
+        "insert into task_candidate select tenant_id, 'user', 'outsider', id from task where status = 'COMPLETED'",
+    ),
+    (
+        "candidate",
+        "task_candidate",
+        "insert into task_candidate select tenant_id, 'user', 'outsider', id from task where status = 'CLAIMED'",
+    ),
+    (
+        "definition",
+        "definition",
+        "update definition set active_version = 2 where key = 'document-approval'",
+    ),
+    (
+        "version",
+        "definition_version",
+        "update definition_version set graph = replace(graph, '\"initiators\":[', '\"initiators\":[\"outsiders\",')",
+    ),
+    (
+        "version",
+        "definition_version",
+        "update definition_version set graph = replace(graph, 'Final review', 'Rubber stamp')",
+    ),
+    (
+        "engine_profile",
+        "engine_profile",
+        "update engine_profile set profile = replace(profile, 'canonical', 'any')",
+    ),
+    (
+        "subscription",
+        "subscription",
+        "update subscription set url = 'https://elsewhere.example/'",
+    ),
+    (
+        "calendar",
+        "calendar",
+        "update calendar set settings = replace(settings, 'Berlin', 'Paris')",
+    ),
+];
+
+#[tokio::test]
+async fn what_is_put_in_by_hand_is_found() {
+    let (app, ..) = history().await;
+    assert_eq!(everything(&app).await.1, []);
+    let tables: BTreeSet<&str> = BY_HAND.iter().map(|(_, table, _)| *table).collect();
+    for table in tables {
+        behind(
+            &app,
+            &format!("create table \"kept_{table}\" as table \"{table}\""),
+        )
+        .await;
+    }
+    for (code, table, change) in BY_HAND {
+        behind(&app, change).await;
+        let (_, findings) = everything(&app).await;
+        let found = |finding: &Finding| {
+            finding.code == code && finding.detail.starts_with(&format!("{table} ("))
+        };
+        assert!(findings.iter().any(found), "{change}: {findings:#?}");
+        restore(&app, table).await;
+    }
+    assert_eq!(everything(&app).await.1, []);
+}
+
+/// A database of a release whose entries told nothing of tenants: what roles permit is recorded once, as it is.
+#[tokio::test]
+async fn what_roles_permit_is_recorded_where_no_entry_tells_of_it() {
+    let app = TestApp::empty().await;
+    let store = app.engine.store();
+    let now = app.engine.clock().now();
+    let earlier = "insert into tenant (name, created_at) values ('earlier', '2025-01-01');
+        insert into role_permission select id, 'user', 'task:act' from tenant where name = 'earlier'";
+    behind(&app, earlier).await;
+    let (_, findings) = everything(&app).await;
+    let codes: Vec<_> = findings.iter().map(|finding| finding.code).collect();
+    assert_eq!(codes, ["role_permission", "tenant"], "{findings:#?}");
+    for _ in 0..2 {
+        store.record_tenants(now).await.expect("recorded");
+        assert_eq!(everything(&app).await.1, []);
+    }
+    let told: Vec<Value> =
+        sqlx::query_scalar("select payload::jsonb from audit_entry where type = 'TENANT_RECORDED'")
+            .fetch_all(app.database.admin_pool())
+            .await
+            .expect("entries");
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0]["roles"], json!({ "user": ["task:act"] }));
+}
