@@ -13,6 +13,7 @@ use super::ground::{Early, Ground};
 use super::joint::Turn;
 use super::observe::Observation;
 use super::request::{Idempotency, Identity, Rendered, Reply, Request};
+use super::seal::{self, reply::unsealed};
 use super::turns::Directory;
 use super::writer::Fate;
 use crate::clock;
@@ -198,7 +199,7 @@ impl Engine {
         let request = run.request;
         let (ground, reply) = self.ground(run).await?;
         if let (Some(reply), Some(key)) = (reply, request.key()) {
-            return replay(reply, key).map(Attempt::Finished);
+            return self.replay(request.who, reply, key).map(Attempt::Finished);
         }
         let remembered = ground.as_ref().ok().and_then(|ground| ground.remembered);
         let judged = match ground {
@@ -279,7 +280,8 @@ impl Engine {
         let known = ground.stored.as_ref().map(|stored| &stored.instance);
         let tenant_name = &request.who.tenant_name;
         let seals = self.0.seals.seal(tenant_name, known, &outcome.instance);
-        let replies = request.key().map(|key| keyed(request.who, key, &rendered));
+        let replies = request.key();
+        let replies = replies.map(|key| self.keyed(request.who, key, &rendered));
         let change = Change {
             tenant: request.who.tenant,
             command: command_id,
@@ -407,30 +409,55 @@ fn signalled(request: &Request<'_>, entries: &[Entry]) -> Option<Signalled> {
     })
 }
 
-pub(super) fn replay(reply: StoredReply, key: &Idempotency) -> Result<Reply, Error> {
-    if reply.fingerprint != key.fingerprint {
-        return Err(Error::KeyReused);
+impl Engine {
+    pub(super) fn replay(
+        &self,
+        who: &Identity,
+        reply: StoredReply,
+        key: &Idempotency,
+    ) -> Result<Reply, Error> {
+        if reply.fingerprint != key.fingerprint {
+            return Err(Error::KeyReused);
+        }
+        let owner = (
+            who.tenant_name.as_str(),
+            who.subject.as_str(),
+            key.key.as_str(),
+        );
+        if self.0.seals.reply_verdict(owner, &reply) == Some(seal::Verdict::Invalid) {
+            return Err(Error::Store(StoreError::Inconsistent {
+                table: "idempotency_key",
+                id: key.key.clone(),
+                detail: "it is not as it was sealed".to_owned(),
+            }));
+        }
+        let rendered = Rendered {
+            headers: unsealed(&reply).to_owned(),
+            status: reply.status,
+            body: reply.body,
+        };
+        Ok(Reply {
+            rendered,
+            replayed: true,
+        })
     }
-    let rendered = Rendered {
-        status: reply.status,
-        body: reply.body,
-        headers: reply.headers,
-    };
-    Ok(Reply {
-        rendered,
-        replayed: true,
-    })
-}
 
-pub(super) fn keyed(who: &Identity, key: &Idempotency, rendered: &Rendered) -> KeyedReply {
-    KeyedReply {
-        principal: who.subject.clone(),
-        key: key.key.clone(),
-        reply: StoredReply {
+    pub(super) fn keyed(&self, who: &Identity, key: &Idempotency, rendered: &Rendered) -> KeyedReply {
+        let reply = StoredReply {
             fingerprint: key.fingerprint.to_vec(),
             status: rendered.status,
             body: rendered.body.clone(),
             headers: rendered.headers.clone(),
-        },
+        };
+        let owner = (
+            who.tenant_name.as_str(),
+            who.subject.as_str(),
+            key.key.as_str(),
+        );
+        KeyedReply {
+            principal: who.subject.clone(),
+            key: key.key.clone(),
+            reply: self.0.seals.seal_reply(owner, reply),
+        }
     }
 }

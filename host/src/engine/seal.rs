@@ -1,4 +1,7 @@
 //! The HMAC over a decision, with keys that have names: new decisions are sealed with the newest, older keys still verify.
+//! Stored replies are sealed with the same keys ([`reply`]).
+
+pub mod reply;
 
 use std::collections::BTreeMap;
 
@@ -99,7 +102,6 @@ impl SealKeys {
         task: TaskId,
         decision: &Decision,
     ) -> Option<[u8; 32]> {
-        let mut mac = Hmac::<Sha256>::new_from_slice(self.keys.get(key_id)?).ok()?;
         let decided_at = decision.decided_at.as_millisecond().to_string();
         let fields = [
             Some("wrkflw decision 1"),
@@ -113,6 +115,11 @@ impl SealKeys {
             Some(decision.input.as_str()),
             Some(&decided_at),
         ];
+        self.mac_of(key_id, fields)
+    }
+
+    fn mac_of<const N: usize>(&self, key_id: &str, fields: [Option<&str>; N]) -> Option<[u8; 32]> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(self.keys.get(key_id)?).ok()?;
         for field in fields {
             mac.update(&[u8::from(field.is_some())]);
             mac.update(&(field.map_or(0, str::len) as u64).to_be_bytes());

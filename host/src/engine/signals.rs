@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use self::handing::Sending;
-use super::execute::{keyed, replay};
 use super::request::{Done, Idempotency, Identity, Rendered, Reply, Trace};
 use super::{Engine, Error, ground};
 use crate::clock;
@@ -106,7 +105,7 @@ impl Engine {
             return Err(Error::Permission(SENDS));
         }
         if let (Some(reply), Some(key)) = (loaded.reply, key) {
-            return replay(reply, key);
+            return self.replay(who, reply, key);
         }
         let new = new(who, &signal);
         self.check_trigger(who, &new).await?;
@@ -146,7 +145,7 @@ impl Engine {
         let Some(key) = key else {
             return Ok(Reply::fresh(rendered));
         };
-        let (store, reply) = (&self.0.store, keyed(who, key, &rendered).reply);
+        let (store, reply) = (&self.0.store, self.keyed(who, key, &rendered).reply);
         let known = store
             .keep_reply(who.tenant, &who.subject, &key.key, &reply)
             .await?;
@@ -154,7 +153,7 @@ impl Engine {
             None => Ok(Reply::fresh(rendered)),
             // A request that came at the same moment had the key first.
             Some(known) => {
-                let replayed = replay(known, key);
+                let replayed = self.replay(who, known, key);
                 if replayed.is_err() {
                     store.withdraw_signal(who.tenant, signal).await?;
                 }

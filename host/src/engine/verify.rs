@@ -16,6 +16,7 @@ mod instance;
 mod operation;
 mod parts;
 mod profiles;
+mod replies;
 mod rows;
 mod streams;
 mod tree;
@@ -191,6 +192,7 @@ impl<'a, F: FnMut(Finding)> Verifier<'a, F> {
             seen |= self.strays(id, name).await?;
             self.unfounded(id, name, seen).await?;
             self.lost_decisions(id, name).await?;
+            self.replies(id, name).await?;
             self.tree(id, name).await?;
         }
         Ok(())

@@ -1,10 +1,11 @@
 //! What a verifier reads, as it stood at one moment: a [`Snapshot`] sees each instance with all that the same commits
 //! wrote. It judges nothing, and a row that no host would have written is handed on as it is.
 //!
-//! `instances` reads instances with their tasks and decisions, `rows` all else that entries are held against, `streams`
+//! `instances` reads instances with their tasks and decisions, `replies` what is kept for repetitions, `rows` all else that entries are held against, `streams`
 //! entries and heads, `tree` leaves and checkpoints, `versions` what evaluations ran on.
 
 pub mod instances;
+pub mod replies;
 pub mod rows;
 pub mod streams;
 pub mod tree;

@@ -123,6 +123,12 @@ pub(super) const PROVEN: &[&str] = &[
     "group.id",
     "group.name",
     "group.tenant_id",
+    "idempotency_key.body",
+    "idempotency_key.fingerprint",
+    "idempotency_key.headers",
+    "idempotency_key.key",
+    "idempotency_key.principal",
+    "idempotency_key.status",
     "instance.audit_head",
     "instance.audit_seq",
     "instance.data",
@@ -246,7 +252,7 @@ const PROGRESS: &str =
     "how far an operation has come; what was done to each instance is an entry of it";
 const READ: &str = "how far the notifier has read";
 const REPLIES: &str =
-    "replies that are forgotten after a day; the command and what it did are proven";
+    "when a reply was kept, and by which command; replies are forgotten after a day";
 const SENT: &str = "what Kafka has not acknowledged yet; the events themselves are proven, and numbered without gaps for each instance";
 const SIGNALS: &str = "signals that wait for an instance, or counted for one; the entry of each one that counted is proven";
 const START: &str = "the idempotency key of the start, which is forgotten after a day";
@@ -295,15 +301,12 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
         "feed_epoch.epoch",
         "raised by whoever restores a dump; a part of cursors, and of no meaning else",
     ),
-    ("idempotency_key.body", REPLIES),
     ("idempotency_key.command_id", REPLIES),
     ("idempotency_key.created_at", REPLIES),
-    ("idempotency_key.fingerprint", REPLIES),
-    ("idempotency_key.headers", REPLIES),
-    ("idempotency_key.key", REPLIES),
-    ("idempotency_key.principal", REPLIES),
-    ("idempotency_key.status", REPLIES),
-    ("idempotency_key.tenant_id", REPLIES),
+    (
+        "idempotency_key.tenant_id",
+        "moved to another tenant it is found; moved to none, or deleted, it is as if it had been forgotten",
+    ),
     ("instance.start_key", START),
     ("instance.start_principal", START),
     ("job.attempts", WORK),

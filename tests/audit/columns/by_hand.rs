@@ -1,0 +1,159 @@
+//! What an intruder puts into tables by hand, row by row; and what was there before entries told of it.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Value, json};
+use wrkflw::engine::verify::Finding;
+
+use super::super::verify::{behind, everything};
+use super::{history, restore};
+use crate::support::app::TestApp;
+
+/// What an intruder would do to approve what is none of their business, and what hides it afterwards.
+const BY_HAND: [(&str, &str, &str); 19] = [
+    (
+        "membership",
+        "membership",
+        "insert into membership select id, 'outsider', 'approvers', now() from tenant",
+    ),
+    (
+        "membership",
+        "membership",
+        "update membership set valid_to = null, group_id = 'approvers' where person_id = 'author' and group_id = 'authors'",
+    ),
+    (
+        "manager",
+        "manager",
+        "insert into manager select id, 'author', 'outsider', now() from tenant",
+    ),
+    (
+        "absence",
+        "absence",
+        "insert into absence select id, gen_random_uuid(), 'approver', 'outsider', null, now() - interval '1 day', now() + interval '1 day', now(), 'approver' from tenant",
+    ),
+    (
+        "role_permission",
+        "role_permission",
+        "insert into role_permission select id, 'user', 'task:assign' from tenant",
+    ),
+    (
+        "attribute",
+        "attribute",
+        "update attribute set text_value = 'US' where name = 'region'",
+    ),
+    (
+        "attribute",
+        "attribute",
+        "update attribute set float_value = 0.75 where name = 'score'",
+    ),
+    (
+        "state",
+        "state_instance",
+        "update state_instance set left_actor = 'approver' where left_at is not null and left_actor = 'reviewer'",
+    ),
+    (
+        "task",
+        "task",
+        "update task set candidates = '[{\"type\":\"user\",\"id\":\"outsider\"}]' where status = 'COMPLETED'",
+    ),
+    (
+        "candidate",
+        "task_candidate",
+        "insert into task_candidate select tenant_id, 'user', 'outsider', id from task where status = 'COMPLETED'",
+    ),
+    (
+        "candidate",
+        "task_candidate",
+        "insert into task_candidate select tenant_id, 'user', 'outsider', id from task where status = 'CLAIMED'",
+    ),
+    (
+        "definition",
+        "definition",
+        "update definition set active_version = 2 where key = 'document-approval'",
+    ),
+    (
+        "version",
+        "definition_version",
+        "update definition_version set graph = replace(graph, '\"initiators\":[', '\"initiators\":[\"outsiders\",')",
+    ),
+    (
+        "version",
+        "definition_version",
+        "update definition_version set graph = replace(graph, 'Final review', 'Rubber stamp')",
+    ),
+    (
+        "engine_profile",
+        "engine_profile",
+        "update engine_profile set profile = replace(profile, 'canonical', 'any')",
+    ),
+    (
+        "subscription",
+        "subscription",
+        "update subscription set url = 'https://elsewhere.example/'",
+    ),
+    (
+        "calendar",
+        "calendar",
+        "update calendar set settings = replace(settings, 'Berlin', 'Paris')",
+    ),
+    (
+        "reply",
+        "idempotency_key",
+        "update idempotency_key set body = replace(body, 'CLAIMED', 'PENDING')",
+    ),
+    (
+        "reply",
+        "idempotency_key",
+        "insert into idempotency_key select tenant_id, principal, 'k-2', fingerprint, status, body, headers, command_id, created_at
+        from idempotency_key",
+    ),
+];
+
+#[tokio::test]
+async fn what_is_put_in_by_hand_is_found() {
+    let (app, ..) = history().await;
+    assert_eq!(everything(&app).await.1, []);
+    let tables: BTreeSet<&str> = BY_HAND.iter().map(|(_, table, _)| *table).collect();
+    for table in tables {
+        behind(
+            &app,
+            &format!("create table \"kept_{table}\" as table \"{table}\""),
+        )
+        .await;
+    }
+    for (code, table, change) in BY_HAND {
+        behind(&app, change).await;
+        let (_, findings) = everything(&app).await;
+        let found = |finding: &Finding| {
+            finding.code == code && finding.detail.starts_with(&format!("{table} ("))
+        };
+        assert!(findings.iter().any(found), "{change}: {findings:#?}");
+        restore(&app, table).await;
+    }
+    assert_eq!(everything(&app).await.1, []);
+}
+
+/// A database of a release whose entries told nothing of tenants: what roles permit is recorded once, as it is.
+#[tokio::test]
+async fn what_roles_permit_is_recorded_where_no_entry_tells_of_it() {
+    let app = TestApp::empty().await;
+    let store = app.engine.store();
+    let now = app.engine.clock().now();
+    let earlier = "insert into tenant (name, created_at) values ('earlier', '2025-01-01');
+        insert into role_permission select id, 'user', 'task:act' from tenant where name = 'earlier'";
+    behind(&app, earlier).await;
+    let (_, findings) = everything(&app).await;
+    let codes: Vec<_> = findings.iter().map(|finding| finding.code).collect();
+    assert_eq!(codes, ["role_permission", "tenant"], "{findings:#?}");
+    for _ in 0..2 {
+        store.record_tenants(now).await.expect("recorded");
+        assert_eq!(everything(&app).await.1, []);
+    }
+    let told: Vec<Value> =
+        sqlx::query_scalar("select payload::jsonb from audit_entry where type = 'TENANT_RECORDED'")
+            .fetch_all(app.database.admin_pool())
+            .await
+            .expect("entries");
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0]["roles"], json!({ "user": ["task:act"] }));
+}
