@@ -183,7 +183,9 @@ fn of_readers() -> BTreeSet<String> {
 /// Whether the statement reads what belongs to tenants; or only the clock of the feed, a tenant's name, a component.
 fn touches(sql: &str, tables: &BTreeSet<String>) -> bool {
     let mut words = sql.split(|c: char| !c.is_alphanumeric() && c != '_');
-    words.any(|word| tables.contains(word)) || sql.contains("attribute_holders")
+    words.any(|word| tables.contains(word))
+        || sql.contains("attribute_holders")
+        || sql.contains("kept_replies")
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -54,14 +54,8 @@ struct Published {
     component: String,
     config: Value,
     graph: Value,
-    #[serde(default, deserialize_with = "told")]
-    sdk: Option<Option<String>>,
+    sdk: Option<String>,
     wit: Option<String>,
-}
-
-/// Tells a value that is null from one that is not there.
-fn told<'de, D: serde::Deserializer<'de>>(value: D) -> Result<Option<Option<String>>, D::Error> {
-    Option::deserialize(value).map(Some)
 }
 
 /// A definition, as its entries give it.
@@ -148,8 +142,9 @@ impl Definition {
             ("retired_at", Value::Null),
             ("retired_by", Value::Null),
         ];
-        given.extend(sdk.map(|sdk| ("sdk", json!(sdk))));
-        given.extend(wit.map(|wit| ("wit", json!(wit))));
+        if let Some(wit) = wit {
+            given.extend([("sdk", json!(sdk)), ("wit", json!(wit))]);
+        }
         self.versions.insert(version, given);
         self.components.insert(component);
         let attributes = graph.get("attributes").and_then(Value::as_array);

@@ -186,10 +186,10 @@ impl Directory {
         (at, actor): (Timestamp, Option<&str>),
     ) -> Result<(), String> {
         match kind {
-            "PERSON_PUT" => self.named(Named::Person, there(&told.person)?, told, at)?,
-            "GROUP_PUT" => self.named(Named::Group, there(&told.group)?, told, at)?,
+            "PERSON_PUT" => self.named(Named::Person, there(told.person.as_ref())?, told, at)?,
+            "GROUP_PUT" => self.named(Named::Group, there(told.group.as_ref())?, told, at)?,
             "MEMBER_ADDED" | "MEMBER_REMOVED" => {
-                let (person, group) = (there(&told.person)?, there(&told.group)?);
+                let (person, group) = (there(told.person.as_ref())?, there(told.group.as_ref())?);
                 if self.share.has(person) {
                     let key = (person.to_owned(), group.to_owned());
                     let with = (kind == "MEMBER_ADDED").then_some(group);
@@ -197,7 +197,7 @@ impl Directory {
                 }
             }
             "MANAGER_PUT" => {
-                let person = there(&told.person)?;
+                let person = there(told.person.as_ref())?;
                 if self.share.has(person) {
                     let periods = self.managers.entry(person.to_owned()).or_default();
                     turn(periods, told.manager.as_deref(), at);
@@ -212,7 +212,7 @@ impl Directory {
                 }
             }
             "CALENDAR_PUT" => {
-                let name = there(&told.calendar)?;
+                let name = there(told.calendar.as_ref())?;
                 let settings = told.settings.as_ref().ok_or("it has no settings")?;
                 if self.share.has(name) {
                     let given = vec![
@@ -224,12 +224,12 @@ impl Directory {
                     self.calendars.insert(name.to_owned(), given);
                 }
             }
-            "CALENDAR_DELETED" => drop(self.calendars.remove(there(&told.calendar)?)),
+            "CALENDAR_DELETED" => drop(self.calendars.remove(there(told.calendar.as_ref())?)),
             "TENANT_CREATED" | "TENANT_RECORDED" => {
                 let created = told.created_at.ok_or("it has no createdAt")?;
                 self.own = Some(vec![
                     ("id", json!(self.tenant)),
-                    ("name", json!(there(&told.tenant)?)),
+                    ("name", json!(there(told.tenant.as_ref())?)),
                     ("created_at", time(created)),
                 ]);
                 self.roles = told.roles.clone().ok_or("it has no roles")?;
@@ -240,7 +240,7 @@ impl Directory {
     }
 
     fn named(&mut self, what: Named, id: &str, told: &Told, at: Timestamp) -> Result<(), String> {
-        let name = there(&told.name)?;
+        let name = there(told.name.as_ref())?;
         let all = match what {
             Named::Person => &mut self.people,
             Named::Group => &mut self.groups,
@@ -260,13 +260,13 @@ impl Directory {
         (at, actor): (Timestamp, Option<&str>),
     ) -> Result<(), String> {
         let id = told.absence.ok_or("it names no absence")?;
-        let person = there(&told.person)?;
+        let person = there(told.person.as_ref())?;
         if self.share.has(person) {
             let given = vec![
                 ("tenant_id", json!(self.tenant)),
                 ("id", json!(id)),
                 ("person_id", json!(person)),
-                ("substitute_id", json!(there(&told.substitute)?)),
+                ("substitute_id", json!(there(told.substitute.as_ref())?)),
                 ("definition_key", json!(told.definition)),
                 ("active_from", time_or_null(told.active_from)),
                 ("active_until", time_or_null(told.active_until)),
@@ -365,9 +365,9 @@ enum Named {
     Group,
 }
 
-fn there(text: &Option<String>) -> Result<&str, String> {
+fn there(text: Option<&String>) -> Result<&str, String> {
     let missing = || "its payload lacks what an entry of its type has".to_owned();
-    text.as_deref().ok_or_else(missing)
+    text.map(String::as_str).ok_or_else(missing)
 }
 
 /// What held ends, unless it is the same; what is to hold begins. What ended or began in this very instant goes on.
