@@ -73,7 +73,7 @@ async fn a_host_with_every_number_at_its_least_serves() {
         ("guest_concurrency", "1"),
         ("guest_memory_bytes_max", "2097152"),
         ("guest_table_elements_max", "100"),
-        ("guest_input_bytes_max", "16384"),
+        ("guest_input_bytes_max", "1048576"),
         ("guest_output_bytes_max", "16384"),
         ("code_cache_bytes_max", "16777216"),
         ("fuel_guard", "1000000"),

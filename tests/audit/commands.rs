@@ -269,7 +269,7 @@ pub(crate) async fn prove_all(app: &TestApp) {
 }
 
 /// The first half of [`prove_all`].
-pub(crate) async fn prove_each(app: &TestApp) {
+async fn prove_each(app: &TestApp) {
     let tenant = app.engine.store().tenant("default").await;
     let tenant = tenant.expect("a query").expect("a tenant");
     let all = sqlx::query_as::<_, (Uuid, i32)>("select id, revision from instance order by id");

@@ -1,7 +1,7 @@
 //! A decision meets every other command: whichever comes first, the other is told.
 
 use super::*;
-use crate::audit::commands::{prove_all, prove_each};
+use crate::audit::commands::prove_all;
 use crate::support::length::at_length;
 
 /// A command that does not go together with a decision.
@@ -152,7 +152,7 @@ async fn a_decision_and_its_rival_never_both_win() {
     }
     // Both orders were seen.
     assert!(first > 0 && first < rounds, "{first} of {rounds}");
-    prove_each(&app).await;
+    prove_all(&app).await;
 }
 
 /// An operator's word stands, whether somebody had claimed the task before or not.

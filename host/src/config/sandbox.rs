@@ -6,6 +6,7 @@ use clap::Args;
 
 use super::between;
 use super::secrets::{self, Hidden};
+use crate::domain::shown::FACTS_BYTES_MAX;
 use crate::wasm::settings::{
     COMPONENT_BYTES_CEILING, CONCURRENCY_CEILING, DEADLINE_MS_CEILING, FUEL_CEILING,
     MEMORY_BYTES_CEILING, MESSAGE_BYTES_CEILING, QUEUE_MS_CEILING, TABLE_ELEMENTS_CEILING,
@@ -14,7 +15,7 @@ use crate::wasm::{Compiler, Settings};
 
 /// Less fuel than this suffices for no component of any toolchain.
 const FUEL_LEAST: u64 = 1_000_000;
-/// Less than a small instance takes.
+/// Less than the answer about a small flow takes.
 const MESSAGE_BYTES_LEAST: u64 = 16 << 10;
 /// Less than the code of a few components: each call would compile its component anew.
 const CACHE_BYTES_LEAST: u64 = 16 << 20;
@@ -48,7 +49,7 @@ pub struct SandboxArgs {
     #[arg(long, env = "WRKFLW_GUEST_TABLE_ELEMENTS_MAX", value_parser = between::<usize>(100, TABLE_ELEMENTS_CEILING as u64))]
     pub guest_table_elements_max: Option<usize>,
     /// Facts and question as handed to flow logic, in bytes
-    #[arg(long, env = "WRKFLW_GUEST_INPUT_BYTES_MAX", value_parser = between::<usize>(MESSAGE_BYTES_LEAST, MESSAGE_BYTES_CEILING as u64))]
+    #[arg(long, env = "WRKFLW_GUEST_INPUT_BYTES_MAX", value_parser = between::<usize>(FACTS_BYTES_MAX as u64, MESSAGE_BYTES_CEILING as u64))]
     pub guest_input_bytes_max: Option<usize>,
     /// An answer of flow logic, in bytes
     #[arg(long, env = "WRKFLW_GUEST_OUTPUT_BYTES_MAX", value_parser = between::<usize>(MESSAGE_BYTES_LEAST, MESSAGE_BYTES_CEILING as u64))]

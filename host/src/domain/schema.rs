@@ -198,7 +198,7 @@ impl Schema {
 
 /// A time as people say it.
 fn shown(time: Duration) -> String {
-    const LONG: Duration = Duration::from_secs(60);
+    const LONG: Duration = Duration::from_mins(1);
     if time > LONG {
         "more than a minute".to_owned()
     } else {

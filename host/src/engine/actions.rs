@@ -173,12 +173,12 @@ impl Engine {
         let principal = who.principalship();
         let startable = self.0.store.load_start(&principal, key, None).await?;
         let active = startable.definition.and_then(|found| found.version);
-        let (version, content) = active.ok_or_else(|| Error::NoActiveVersion(key.clone()))?;
+        let (version, digests) = active.ok_or_else(|| Error::NoActiveVersion(key.clone()))?;
         let reference = VersionRef {
             key: key.clone(),
             version,
         };
-        let version = self.version_of(tenant, &reference, Some(&content)).await?;
+        let version = self.version_of(tenant, &reference, Some(&digests)).await?;
         let context = Context {
             version: &version,
             ..context

@@ -442,7 +442,12 @@ impl Engine {
         })
     }
 
-    pub(super) fn keyed(&self, who: &Identity, key: &Idempotency, rendered: &Rendered) -> KeyedReply {
+    pub(super) fn keyed(
+        &self,
+        who: &Identity,
+        key: &Idempotency,
+        rendered: &Rendered,
+    ) -> KeyedReply {
         let reply = StoredReply {
             fingerprint: key.fingerprint.to_vec(),
             status: rendered.status,

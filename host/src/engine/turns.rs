@@ -16,6 +16,7 @@ use crate::domain::ids::{InstanceId, TenantId};
 use crate::domain::instance::Instance;
 use crate::domain::json::Json;
 use crate::domain::lookup::{Findings, Lookup};
+use crate::domain::question::Question;
 use crate::domain::rejection::Rejection;
 use crate::domain::turn::{Ask, Context, Fault, Outcome, Turn, TurnError};
 use crate::domain::version::Version;
@@ -76,10 +77,6 @@ impl Engine {
         let mut evaluations = Vec::new();
         let mut lookups = Vec::new();
         let (mut guest_time, mut fuel) = (Duration::ZERO, 0);
-        let pinned = Pinned {
-            reference: version.reference.clone(),
-            digest: version.component,
-        };
         let refused = |error| refused(version, error);
         let (offload, tenant) = (&self.0.offload, ground.tenant);
         let effort = Turn::beginning(context, before.as_ref(), command);
@@ -103,28 +100,13 @@ impl Engine {
                     continue;
                 }
             };
-            let instance = turn.instance();
-            let facts = turn.facts(&instance);
-            let facts_digest = sha256(Json::of(&facts).as_str().as_bytes());
-            let fetch = || self.0.store.component(version.component);
-            let evaluated = self
-                .0
-                .sandbox
-                .ask(&pinned, facts, &question, fetch)
-                .await
-                .map_err(misbehaved)?;
-            guest_time += evaluated.duration;
-            fuel += evaluated.fuel;
-            drop(instance);
-            evaluations.push(Evaluation {
-                question,
-                facts_digest,
-                answer: evaluated.answer.clone(),
-                fuel: evaluated.fuel,
-                micros: u64::try_from(evaluated.duration.as_micros()).unwrap_or(u64::MAX),
-            });
-            let effort = turn.answering(&evaluated.answer);
-            let answer = || turn.answer(evaluated.answer);
+            let (evaluation, took) = self.ask_logic(version, &mut turn, question).await?;
+            guest_time += took;
+            fuel += evaluation.fuel;
+            let given = evaluation.answer.clone();
+            evaluations.push(evaluation);
+            let effort = turn.answering(&given);
+            let answer = || turn.answer(given);
             offload
                 .in_place(tenant, effort, answer)
                 .await?
@@ -139,6 +121,34 @@ impl Engine {
             guest_time,
             fuel,
         })
+    }
+
+    /// Asks flow logic about the instance as the turn has it so far; tells how long that took, too.
+    async fn ask_logic(
+        &self,
+        version: &Version,
+        // Mutable, since a turn may be sent to another thread and not shared with one.
+        turn: &mut Turn<'_>,
+        question: Question,
+    ) -> Result<(Evaluation, Duration), Error> {
+        let pinned = Pinned {
+            reference: version.reference.clone(),
+            digest: version.component,
+        };
+        let instance = turn.instance();
+        let facts = turn.facts(&instance);
+        let facts_digest = sha256(Json::of(&facts).as_str().as_bytes());
+        let fetch = || self.0.store.component(version.component);
+        let asked = self.0.sandbox.ask(&pinned, facts, &question, fetch);
+        let evaluated = asked.await.map_err(misbehaved)?;
+        let evaluation = Evaluation {
+            question,
+            facts_digest,
+            answer: evaluated.answer,
+            fuel: evaluated.fuel,
+            micros: u64::try_from(evaluated.duration.as_micros()).unwrap_or(u64::MAX),
+        };
+        Ok((evaluation, evaluated.duration))
     }
 
     /// Asks the directory, unless it was asked the same and has not changed since.

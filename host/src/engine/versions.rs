@@ -84,11 +84,7 @@ impl Engine {
     }
 
     /// The version as it is stored, made ready.
-    async fn load_version(
-        &self,
-        tenant: TenantId,
-        reference: &VersionRef,
-    ) -> Result<Known, Error> {
+    async fn load_version(&self, tenant: TenantId, reference: &VersionRef) -> Result<Known, Error> {
         let parts = &self.0;
         let found = parts.store.definition_version(tenant, reference).await?;
         let row = found.ok_or_else(|| Error::NotFound {

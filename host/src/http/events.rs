@@ -131,7 +131,7 @@ pub(super) async fn stream(
     // The first read is made before the answer, so that a bad cursor is a problem and no broken stream.
     let first = read(&app, who.tenant, after, live::BATCH).await?;
     let start = after.unwrap_or(FeedCursor {
-        epoch: first.epoch,
+        epoch: first.horizon.epoch,
         xid: 0,
         pos: 0,
     });

@@ -147,7 +147,7 @@ pub(super) async fn correlate(
         taken: &taken,
         kept: &kept,
     };
-    let reply = app.engine.signal(&who, signal, &rendering).await?;
+    let reply = Box::pin(app.engine.signal(&who, signal, &rendering)).await?;
     Ok(respond(reply))
 }
 

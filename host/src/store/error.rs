@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use sqlx::error::DatabaseError;
 use sqlx::migrate::MigrateError;
 
 /// An error of the store.
@@ -178,7 +179,7 @@ impl StoreError {
             StoreError::Migration(
                 MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _),
             ) => {
-                let code = error.as_database_error().and_then(|error| error.code());
+                let code = error.as_database_error().and_then(DatabaseError::code);
                 code.is_some_and(|code| code == wanted)
             }
             StoreError::Database(_)

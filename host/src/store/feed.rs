@@ -144,6 +144,11 @@ impl Store {
         )
         .fetch_one(&mut *connection)
         .await?;
+        let behind_all = FeedCursor {
+            epoch: horizon.epoch,
+            xid: horizon.xmin,
+            pos: 0,
+        };
         let is_astray =
             after.is_some_and(|after| after.epoch != horizon.epoch || !horizon.is_known);
         let start = after.unwrap_or(FeedCursor {
@@ -156,6 +161,8 @@ impl Store {
                 entries: Vec::new(),
                 is_astray,
                 end: start,
+                horizon: behind_all,
+                standing: horizon.standing,
             });
         }
         let rows = entries(&mut connection, tenant, start, horizon.xmin, None, limit).await?;
@@ -168,11 +175,7 @@ impl Store {
             entries,
             is_astray,
             end,
-            horizon: FeedCursor {
-                epoch: horizon.epoch,
-                xid: horizon.xmin,
-                pos: 0,
-            },
+            horizon: behind_all,
             standing: horizon.standing,
         })
     }

@@ -255,7 +255,8 @@ const REPLIES: &str =
     "when a reply was kept, and by which command; replies are forgotten after a day";
 const SENT: &str = "what Kafka has not acknowledged yet; the events themselves are proven, and numbered without gaps for each instance";
 const SIGNALS: &str = "signals that wait for an instance, or counted for one; the entry of each one that counted is proven";
-const START: &str = "the idempotency key of the start, which is forgotten after a day";
+const SINCE: &str =
+    "after which commit a subscription begins; that it was made, and when, is proven";
 const TOLD: &str = "who was told what; derived from events, which are proven";
 const WORK: &str = "what is still to be done; the entries of what it leads to are proven";
 
@@ -307,9 +308,8 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
         "idempotency_key.tenant_id",
         "moved to another tenant it is found; moved to none, or deleted, it is as if it had been forgotten",
     ),
-    ("instance.start_key", START),
-    ("instance.start_principal", START),
     ("job.attempts", WORK),
+    ("job.claim", WORK),
     ("job.due_at", WORK),
     ("job.id", WORK),
     ("job.instance_id", WORK),
@@ -357,6 +357,9 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("recheck.principal", WORK),
     ("recheck.stage", WORK),
     ("recheck.tenant_id", WORK),
+    ("signal.content", SIGNALS),
+    ("signal.entry_id", SIGNALS),
+    ("signal.identity", SIGNALS),
     ("signal.instance_id", SIGNALS),
     ("signal.received_at", SIGNALS),
     ("signal.signal_id", SIGNALS),
@@ -364,10 +367,14 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("signal_inbox.correlation", SIGNALS),
     ("signal_inbox.definition_key", SIGNALS),
     ("signal_inbox.delivered_at", SIGNALS),
+    ("signal_inbox.id", SIGNALS),
+    ("signal_inbox.identity", SIGNALS),
     ("signal_inbox.input", SIGNALS),
     ("signal_inbox.instance_id", SIGNALS),
     ("signal_inbox.received_at", SIGNALS),
+    ("signal_inbox.refusal", SIGNALS),
     ("signal_inbox.sender", SIGNALS),
+    ("signal_inbox.sender_id", SIGNALS),
     ("signal_inbox.signal_id", SIGNALS),
     ("signal_inbox.tenant_id", SIGNALS),
     ("signal_inbox.trigger", SIGNALS),
@@ -378,12 +385,15 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
         "subscription.secret",
         "no entry has it, and the role that verifies may not read it",
     ),
+    ("subscription.since_epoch", SINCE),
+    ("subscription.since_snapshot", SINCE),
     (
-        "tenant.standing_changes",
-        "counts changes for the memory of hosts; what changed is proven",
+        "tenant.standing_mark",
+        "marks changes for the memory of hosts; what changed is proven",
     ),
     ("webhook_delivery.attempts", DELIVERED),
     ("webhook_delivery.created_at", DELIVERED),
+    ("webhook_delivery.definition_version", DELIVERED),
     ("webhook_delivery.due_at", DELIVERED),
     ("webhook_delivery.instance_id", DELIVERED),
     ("webhook_delivery.last_error", DELIVERED),

@@ -50,9 +50,9 @@ impl<T: Clone> Kept<T> {
             return Ok(known);
         }
         // Others are not held up; two that make the same at once come to the same.
-        let made = make(text)?;
-        self.keep(text, made.clone());
-        Ok(made)
+        let fresh = make(text)?;
+        self.keep(text, fresh.clone());
+        Ok(fresh)
     }
 
     /// Keeps this.

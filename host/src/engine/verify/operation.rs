@@ -11,6 +11,7 @@ use super::rows::{Expected, Given, Table, time};
 use crate::domain::audit::Entry;
 use crate::domain::ids::TenantId;
 use crate::domain::json::Json;
+use crate::engine::NEWS_KEPT;
 use crate::store::StoreError;
 use crate::store::verify::Snapshot;
 
@@ -151,8 +152,10 @@ impl Operation {
             expected.hold(&snapshot.subscription_rows().await?, problems);
             return Ok(());
         }
-        let stored = snapshot.operation_row(self.id).await?;
-        if let (Some(items), [row]) = (self.items, &stored[..]) {
+        let stored = snapshot.operation_row(self.id, NEWS_KEPT).await?;
+        if let (Some(items), [row]) = (self.items, &stored[..])
+            && row.get("instances").is_some_and(|digest| !digest.is_null())
+        {
             let (id, mut expected) = (json!(self.id), Expected::new(&ITEMS));
             expected.give(vec![
                 ("operation_id", id.clone()),

@@ -96,6 +96,11 @@ impl Tail {
 mod tests {
     use super::*;
 
+    #[expect(clippy::unnecessary_wraps, reason = "as a page has it")]
+    fn mark(number: u128) -> Option<Uuid> {
+        Some(Uuid::from_u128(number))
+    }
+
     fn at(pos: i64) -> FeedCursor {
         FeedCursor {
             epoch: 1,
@@ -121,36 +126,39 @@ mod tests {
 
     #[test]
     fn a_stream_goes_on_from_where_it_stands() {
-        let mut tail = Tail::begin(at(10), 1);
+        let mut tail = Tail::begin(at(10), mark(1));
         assert_eq!(next(&tail, 9), None, "what stands before is not here");
         assert_eq!(next(&tail, 10), Some((0, 10)));
-        assert!(tail.add(vec![told(11, 1), told(13, 1)], at(20), 1));
+        assert!(tail.add(vec![told(11, 1), told(13, 1)], at(20), mark(1)));
         assert_eq!(next(&tail, 10), Some((2, 20)));
         assert_eq!(next(&tail, 11), Some((1, 20)));
         assert_eq!(next(&tail, 12), Some((1, 20)));
         // It may have read further by itself.
         assert_eq!(next(&tail, 25), Some((0, 25)));
-        assert!(!tail.add(Vec::new(), at(30), 1), "nothing new");
-        assert!(tail.add(Vec::new(), at(30), 2), "somebody may do less");
+        assert!(!tail.add(Vec::new(), at(30), mark(1)), "nothing new");
+        assert!(
+            tail.add(Vec::new(), at(30), mark(2)),
+            "somebody may do less"
+        );
         assert_eq!(next(&tail, 20), Some((0, 30)));
     }
 
     #[test]
     fn what_is_taken_and_kept_is_bounded() {
-        let mut tail = Tail::begin(at(0), 1);
+        let mut tail = Tail::begin(at(0), mark(1));
         let half = i64::try_from(TAKEN_MAX).expect("a small number");
         let many = (1..=2 * half).map(|pos| told(pos, 1));
-        tail.add(many.collect(), at(1_000), 1);
+        tail.add(many.collect(), at(1_000), mark(1));
         assert_eq!(next(&tail, 0), Some((TAKEN_MAX, half)));
         assert_eq!(next(&tail, half), Some((TAKEN_MAX, 1_000)));
-        tail.add(vec![told(1_001, BYTES_MAX)], at(1_001), 1);
+        tail.add(vec![told(1_001, BYTES_MAX)], at(1_001), mark(1));
         assert_eq!(next(&tail, half), None);
         assert_eq!(next(&tail, 1_000), Some((1, 1_001)));
-        tail.add(vec![told(1_002, BYTES_MAX + 1)], at(1_002), 1);
+        tail.add(vec![told(1_002, BYTES_MAX + 1)], at(1_002), mark(1));
         assert_eq!(next(&tail, 1_001), None, "too large to be kept");
         assert_eq!(next(&tail, 1_002), Some((0, 1_002)));
         let many = (2_000..).take(EVENTS_MAX + 1).map(|pos| told(pos, 1));
-        tail.add(many.collect(), at(9_000), 1);
+        tail.add(many.collect(), at(9_000), mark(1));
         assert_eq!(tail.events.len(), EVENTS_MAX);
     }
 }

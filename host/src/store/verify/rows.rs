@@ -2,6 +2,7 @@
 //! Texts of versions, and what they run, may be long: their SHA-256 stands for them, in hexadecimal digits.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use futures_util::stream::{BoxStream, StreamExt as _, TryStreamExt as _};
 use serde_json::Value;
@@ -162,19 +163,28 @@ impl Snapshot {
         Ok(all(rows.fetch_all(&mut *self.transaction).await?))
     }
 
-    /// An operation on many instances, and of its items the digest of their instances' ids in their order.
-    pub async fn operation_row(&mut self, id: Uuid) -> Result<Vec<Columns>, StoreError> {
+    /// An operation on many instances, and of its items the digest of their instances' ids in their order: null where some
+    /// are not there, and the operation is so old that they may be forgotten.
+    pub async fn operation_row(
+        &mut self,
+        id: Uuid,
+        kept: Duration,
+    ) -> Result<Vec<Columns>, StoreError> {
         let rows = sqlx::query_scalar!(
             r#"select to_jsonb(r) as "row!" from (
                 select o.tenant_id, o.id, o.action, o.settings, o.requested_by, o.roles, o.created_at, o.total, o.more,
                     o.stopped_by, (
-                        select encode(sha256(coalesce(string_agg(uuid_send(i.instance_id), '' order by i.instance_id), '')), 'hex')
+                        select case
+                            when count(*) >= o.total or o.created_at >= now() - make_interval(secs => $3)
+                            then encode(sha256(coalesce(string_agg(uuid_send(i.instance_id), '' order by i.instance_id), '')), 'hex')
+                        end
                         from bulk_item i where i.tenant_id = o.tenant_id and i.operation_id = o.id
                     ) as instances
                 from bulk_operation o where o.tenant_id = $1 and o.id = $2
             ) r"#,
             self.tenant.0,
-            id
+            id,
+            kept.as_secs_f64()
         );
         Ok(all(rows.fetch_all(&mut *self.transaction).await?))
     }
