@@ -6,6 +6,7 @@
 
 mod admission;
 mod auth;
+mod budgets;
 mod checkpoint;
 mod connections;
 mod database;
@@ -31,6 +32,7 @@ use crate::outbox::settings::{KafkaSettings, Mode};
 use crate::webhook;
 pub use admission::AdmissionArgs;
 pub use auth::AuthArgs;
+pub use budgets::BudgetArgs;
 pub use checkpoint::CheckpointArgs;
 pub use connections::ConnectionArgs;
 pub use database::DatabaseArgs;
@@ -157,6 +159,9 @@ pub struct Settings {
 
     #[command(flatten)]
     pub sandbox: SandboxArgs,
+
+    #[command(flatten)]
+    pub budgets: BudgetArgs,
 }
 
 /// A setting that is missing or cannot work.

@@ -22,8 +22,9 @@ const ACROSS: &[(&str, &str)] = &[
         "select (select count(*) from webhook_delivery",
         "counts for metrics",
     ),
+    ("select count(*) as \"stuck!\" from (", "counts for metrics"),
     (
-        "select count(*) as \"stuck!\" from job",
+        "select count(*) as \"failing!\" from (",
         "counts for metrics",
     ),
     (
@@ -80,19 +81,19 @@ const ACROSS: &[(&str, &str)] = &[
         "the notifier looks where there is news",
     ),
     (
-        "with chosen as ( select tenant_id, id from bulk_operation",
-        "a worker takes the operation that waited longest",
+        "with turns as ( select tenant_id, max(taken_at)",
+        "a worker takes the operation of the tenant that waited longest",
     ),
     (
         "with recursive line as ( ( select tenant_id, subscription_id from webhook_delivery",
         "a worker looks where anything is due",
     ),
     (
-        "with ready as ( select j.tenant_id, j.id from job j",
-        "a worker takes what is due",
+        "with recursive circle (tenant_id, turned, turn) as",
+        "a worker looks whose turn it is",
     ),
     (
-        "with ready as ( select tenant_id, id from recheck",
+        "with due as materialized ( (select c.tenant_id, c.id from recheck c",
         "a worker takes what is due",
     ),
 ];

@@ -29,6 +29,7 @@ const FURTHER: &[&str] = &[
     "/v1/instances?status=RUNNING&initiator=author",
     "/v1/instances?attribute.title=A%20plan&include=attributes",
     "/v1/definitions/document-approval/versions",
+    "/v1/jobs?state=failing",
     "/v1/audit?from=2026-01-01T00:00:00Z",
     "/v1/entities/document/doc-7/custody",
     "/v1/entities/document/doc-1/history",
@@ -124,6 +125,8 @@ async fn furnish(world: &World) {
         (tenant_id, subscription_id, message_id, notifies, instance_id, seq, created_at, due_at)
         select s.tenant_id, s.id, i.id, false, i.id, 1, started_at, started_at
         from instance i join subscription s on s.tenant_id = i.tenant_id;
+        insert into job (tenant_id, id, kind, instance_id, due_at, payload, last_error)
+        select tenant_id, id, 'deadline', id, now() + interval '1 day', '{}', 'no' from instance;
         insert into audit_leaf (tenant_id, leaf, stream_kind, stream_id, seq, digest)
         select tenant_id, row_number() over (order by pos) - 1, stream_kind, stream_id, seq, hash from audit_entry;
         insert into checkpoint (tenant_id, number, size, root, previous_root, signed_at, key_id, signature, frontier)

@@ -107,10 +107,13 @@ impl World {
             ("migrations", _) => {
                 json!({ "definition": "document-approval", "from": 1, "version": 2 })
             }
+            ("cancellations", _) => json!({
+                "definition": "document-approval", "version": 1, "reason": "no longer needed",
+            }),
             ("bulk", _) => json!({ "action": "claim", "tasks": [self.task] }),
             ("discard", _) => json!({ "entry": 1, "reason": "given up" }),
             ("retry", _) => json!({ "reason": "there is room now" }),
-            ("cancel" | "suspend" | "reset", _) => json!({ "reason": "no longer needed" }),
+            ("cancel" | "suspend" | "reset" | "stop", _) => json!({ "reason": "no longer needed" }),
             ("delegate" | "reassign", _) => json!({ "to": "approver", "reason": "away" }),
             ("{name}", "put") => office(),
             ("manager", _) => json!({ "manager": "reviewer" }),

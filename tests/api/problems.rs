@@ -275,7 +275,24 @@ async fn of_migrations(app: &TestApp) -> Vec<Asked> {
         instance["id"].as_str().expect("an id")
     );
     let to = json!({ "version": version });
+    let stopped = format!("/v1/definitions/document-approval/versions/{version}");
+    let why = Some(json!({ "reason": "a circle" }));
+    let stop = ask(app, "admin", "POST", &format!("{stopped}/stop"), &[], why).await;
+    let refused = ask(app, "admin", "POST", &one, &[], Some(to.clone())).await;
+    let empty = Some(json!({}));
+    let resume = ask(
+        app,
+        "admin",
+        "POST",
+        &format!("{stopped}/resume"),
+        &[],
+        empty,
+    )
+    .await;
     vec![
+        stop,
+        refused,
+        resume,
         ask(app, "admin", "POST", "/v1/migrations", &[], Some(many)).await,
         ask(app, "admin", "POST", &one, &[], Some(to)).await,
     ]

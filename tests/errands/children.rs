@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::support::app::{Timers, task_of};
+use crate::support::app::task_of;
 
 fn child(entity: &str, data: Value) -> Value {
     json!({ "entity": entity, "data": data, "onEnd": "ENDED" })

@@ -12,7 +12,7 @@ use wrkflw::domain::ids::TenantId;
 use wrkflw::engine::perform::Perform;
 use wrkflw::engine::{Engine, Error};
 use wrkflw::store::bulk::{Batch, Outcome};
-use wrkflw::store::jobs::Job;
+use wrkflw::store::jobs::{Job, Rota};
 
 use super::*;
 use crate::support::app::Timers;
@@ -58,7 +58,9 @@ async fn claim(app: &TestApp) -> Vec<Job> {
 
 async fn claim_at(app: &TestApp, now: Timestamp) -> Vec<Job> {
     let lease = now + SignedDuration::from_secs(60);
-    let claimed = app.engine.store().claim_jobs(now, lease, 10).await;
+    let mut rota = Rota::new(10);
+    let store = app.engine.store();
+    let claimed = store.claim_jobs(now, lease, 10, &mut rota).await;
     claimed.expect("a claim")
 }
 

@@ -3,10 +3,13 @@
 
 mod children;
 mod correlation;
+mod floods;
 mod inbox;
 mod lost_hosts;
+mod neighbours;
 mod receipts;
 mod signals;
+mod stopped;
 
 use std::time::Duration;
 
@@ -14,7 +17,7 @@ use serde_json::{Value, json};
 use wrkflw::domain::ids::InstanceId;
 
 use crate::audit;
-use crate::support::app::{Answer, TestApp};
+use crate::support::app::{Answer, TestApp, Timers};
 use crate::support::guests::errands;
 
 /// Longer than anything here takes on a busy machine.

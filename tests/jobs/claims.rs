@@ -149,7 +149,10 @@ async fn two_claimers_never_get_the_same_job() {
         claimers.spawn(async move {
             let mut mine = Vec::new();
             loop {
-                let claimed = store.claim_jobs(noon(), noon() + seconds(60), 7).await;
+                let mut rota = Rota::new(i64::MAX);
+                let claimed = store
+                    .claim_jobs(noon(), noon() + seconds(60), 7, &mut rota)
+                    .await;
                 let claimed = claimed.expect("a claim");
                 if claimed.is_empty() {
                     return mine;
@@ -171,26 +174,31 @@ async fn stuck_jobs_are_counted() {
     let shop = Shop::new().await;
     shop.job(clock::new_id(), noon()).await;
     shop.job(clock::new_id(), noon()).await;
-    let count = async || shop.store.stuck_jobs().await.expect("a count");
+    let count = async |now| shop.store.stuck_jobs(now).await.expect("a count");
     shop.run("update job set attempts = 9").await;
-    assert_eq!(count().await, 0);
+    assert_eq!(count(noon()).await, 0);
     shop.claim(noon(), 1).await;
-    assert_eq!(count().await, 1);
+    assert_eq!(count(noon()).await, 1);
+    // The other one has never failed, and nobody takes it.
+    assert_eq!(count(noon() + seconds(299)).await, 1);
+    assert_eq!(count(noon() + seconds(300)).await, 2);
+    let failing = async || shop.store.failing_jobs().await.expect("a count");
+    assert_eq!(failing().await, 0);
+    shop.run("update job set last_error = 'no' where attempts > 9")
+        .await;
+    assert_eq!(failing().await, 1);
 }
 
 /// The plan of a statement that the host sent before, as the writer runs it, and what it read.
-async fn explained(shop: &Shop, beginning: &str, arguments: &str) -> Value {
-    let file = std::fs::read_to_string(concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../host/src/store/jobs.rs"
-    ));
-    let file = file.expect("the store's source");
+pub(super) async fn explained(shop: &Shop, beginning: &str, arguments: &str) -> Value {
+    let file = ["jobs.rs", "jobs/claims.rs"].map(|name| {
+        let path = format!("{}/../host/src/store/{name}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read_to_string(path).expect("the store's source")
+    });
+    let file = file.concat();
     let from = file.find(beginning).expect("the statement");
     let length = file[from..].find("\"#").expect("its end");
-    // Names and overrides of columns are for the host's compiler.
-    let statement = file[from..from + length]
-        .replace(" as \"due_at: Time\"", "")
-        .replace(" as \"ready_at!: Time\"", "");
+    let statement = &file[from..from + length];
     let mut connection = shop
         .database
         .admin_pool()
@@ -218,12 +226,12 @@ async fn explained(shop: &Shop, beginning: &str, arguments: &str) -> Value {
 }
 
 /// Pages that a plan touched.
-fn pages(plan: &Value) -> i64 {
+pub(super) fn pages(plan: &Value) -> i64 {
     let of = |name: &str| plan[name].as_i64().expect("a count");
     of("Shared Hit Blocks") + of("Shared Read Blocks")
 }
 
-fn nodes(plan: &Value) -> Vec<String> {
+pub(super) fn nodes(plan: &Value) -> Vec<String> {
     let own = [&plan["Node Type"], &plan["Index Name"]]
         .map(|value| value.as_str().unwrap_or_default())
         .join(" ");
@@ -238,7 +246,8 @@ fn nodes(plan: &Value) -> Vec<String> {
 #[tokio::test]
 async fn jobs_to_come_and_jobs_in_hand_cost_a_claim_nothing() {
     let shop = Shop::new().await;
-    let claim = "('2026-10-05 12:00Z', '2026-10-05 12:01Z', 10)";
+    let around = "('2026-10-05 12:00Z', 0, 32)";
+    let look = "(1, '2026-10-05 12:00Z', '2026-10-05 12:01Z', 32, 10, '2026-10-05 12:01Z', '2026-10-05 12:05Z', '2026-10-05 12:01Z')";
     shop.run(
         "insert into job select 1, gen_random_uuid(), 'deadline', gen_random_uuid(), timestamptz '2026-10-06Z' + n * interval '1 second', '{}' from generate_series(1, 100000) n;
         insert into job select 1, gen_random_uuid(), 'deadline', gen_random_uuid(), timestamptz '2026-10-05Z', '{}', timestamptz '2026-10-05 13:00Z' from generate_series(1, 5000) n",
@@ -246,27 +255,29 @@ async fn jobs_to_come_and_jobs_in_hand_cost_a_claim_nothing() {
     .await;
     // Neither with the statistics of an empty table, nor with those of a full one.
     for round in ["fresh", "analysed"] {
-        let plan = explained(&shop, "with ready as", claim).await;
-        let nodes = nodes(&plan);
-        assert!(
-            nodes.contains(&"Index Scan job_ready".to_owned()),
-            "{round}: {nodes:?}"
-        );
-        assert!(
-            nodes
-                .iter()
-                .all(|node| !node.starts_with("Sort") && !node.starts_with("Seq")),
-            "{round}: {nodes:?}"
-        );
-        assert!(pages(&plan) <= 10, "{round}: {} pages", pages(&plan));
-        let plan = explained(&shop, "select greatest(j.due_at", "").await;
-        assert!(pages(&plan) <= 20, "{round}: {} pages", pages(&plan));
+        for (statement, arguments) in [("with recursive circle", around), ("with looked as", look)]
+        {
+            let plan = explained(&shop, statement, arguments).await;
+            let nodes = nodes(&plan);
+            assert!(
+                nodes.contains(&"Index Scan job_turn".to_owned())
+                    || nodes.contains(&"Index Only Scan job_turn".to_owned()),
+                "{round}: {nodes:?}"
+            );
+            assert!(
+                nodes.iter().all(|node| !node.starts_with("Seq")),
+                "{round}: {nodes:?}"
+            );
+            assert!(pages(&plan) <= 40, "{round}: {} pages", pages(&plan));
+        }
+        let plan = explained(&shop, "select coalesce(min(l.ready_at)", "").await;
+        assert!(pages(&plan) <= 200, "{round}: {} pages", pages(&plan));
         shop.run("analyze job").await;
     }
     for _ in 0..10 {
         shop.job(clock::new_id(), noon()).await;
     }
-    let plan = explained(&shop, "with ready as", claim).await;
+    let plan = explained(&shop, "with looked as", look).await;
     assert_eq!(plan["Actual Rows"].as_f64(), Some(10.0), "{plan}");
     assert!(pages(&plan) <= 300, "{} pages", pages(&plan));
 }

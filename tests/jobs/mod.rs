@@ -3,6 +3,7 @@
 //! `claims` asks the store alone; `worker` and `rechecks` run the worker, with a stand-in that notes what it is asked.
 
 mod claims;
+mod fair;
 mod rechecks;
 mod worker;
 
@@ -10,7 +11,7 @@ use jiff::{SignedDuration, Timestamp};
 use sqlx::AssertSqlSafe;
 use uuid::Uuid;
 use wrkflw::clock;
-use wrkflw::store::jobs::Job;
+use wrkflw::store::jobs::{Job, Rota};
 use wrkflw::store::{PoolSizes, Store};
 
 use crate::support::postgres::{TestDatabase, database};
@@ -48,7 +49,13 @@ impl Shop {
     }
 
     async fn claim(&self, now: Timestamp, limit: i64) -> Vec<Job> {
-        let claimed = self.store.claim_jobs(now, now + seconds(60), limit).await;
+        self.claim_by(&mut Rota::new(i64::MAX), now, limit).await
+    }
+
+    /// By a host that keeps account of whose turn it is.
+    async fn claim_by(&self, rota: &mut Rota, now: Timestamp, limit: i64) -> Vec<Job> {
+        let lease = now + seconds(60);
+        let claimed = self.store.claim_jobs(now, lease, limit, rota).await;
         claimed.expect("a claim")
     }
 

@@ -157,7 +157,10 @@ async fn a_recheck_is_claimed_by_one_and_goes_on_where_it_stopped() {
     change(&shop.database, "group", "crew", noon()).await;
     change(&shop.database, "user", "rob", noon() + seconds(3600)).await;
     let claim = async |now: Timestamp| {
-        let claimed = shop.store.claim_rechecks(now, now + seconds(60), 5).await;
+        let claimed = shop
+            .store
+            .claim_rechecks(now, now + seconds(60), 5, TenantId(0))
+            .await;
         claimed.expect("a claim")
     };
     let lost = claim(noon()).await;
@@ -186,6 +189,26 @@ async fn a_recheck_is_claimed_by_one_and_goes_on_where_it_stopped() {
     shop.store.finish_recheck(&again[0]).await.expect("an end");
     let next = shop.store.next_recheck().await.expect("a look");
     assert_eq!(next, Some(noon() + seconds(3600)));
+}
+
+#[tokio::test]
+async fn tenants_take_turns_with_their_rechecks() {
+    let shop = Shop::new().await;
+    shop.run(
+        "insert into recheck (tenant_id, id, kind, principal, created_at, due_at)
+            select t, gen_random_uuid(), 'group', 'crew', now(), timestamptz '2026-10-05 11:00Z' + t * interval '1 minute'
+            from (values (1), (1), (1), (2), (3)) as tenants (t)",
+    )
+    .await;
+    let (mut after, mut turns) = (TenantId(0), Vec::new());
+    for _ in 0..5 {
+        let lease = noon() + seconds(60);
+        let claimed = shop.store.claim_rechecks(noon(), lease, 1, after).await;
+        let claimed = claimed.expect("a claim");
+        after = claimed[0].tenant;
+        turns.push(after.0);
+    }
+    assert_eq!(turns, [1, 2, 3, 1, 1]);
 }
 
 /// Counts how often each instance is looked at; some refuse a number of times.
@@ -232,8 +255,8 @@ impl Perform for Looks {
 
 #[tokio::test]
 async fn every_instance_is_looked_at_though_one_refuses() {
-    // More than one page.
-    const INSTANCES: usize = 230;
+    // More than one page, and more than a host goes through before it lets others go first.
+    const INSTANCES: usize = 1_230;
     let app = TestApp::empty().await;
     let mut all = BTreeSet::new();
     for _ in 0..INSTANCES {

@@ -37,6 +37,16 @@ pub(super) enum DefinitionCommand {
     Activate(VersionArgs),
     /// Let no new instance take this version
     Retire(VersionArgs),
+    /// Let nothing of this version run until it is resumed
+    Stop {
+        #[command(flatten)]
+        version: VersionArgs,
+        /// Why; the audit keeps it
+        #[arg(long)]
+        reason: String,
+    },
+    /// Let a stopped version run again
+    Resume(VersionArgs),
     /// Draw a version as SVG
     Diagram {
         key: String,
@@ -113,6 +123,7 @@ const VERSION: &[Column] = &[
     ("published", "/publishedAt"),
     ("by", "/publishedBy"),
     ("retired", "/retiredAt"),
+    ("stopped", "/stoppedAt"),
     ("states", "/graph/states"),
     ("config", "/config"),
 ];
@@ -123,6 +134,12 @@ const PUBLISHED: &[Column] = &[
     ("digest", "/digest"),
     ("own work", "/ownWork"),
     ("active", "/active"),
+];
+const STOPPING: &[Column] = &[
+    ("key", "/key"),
+    ("version", "/version"),
+    ("stopped", "/stopped"),
+    ("changed", "/changed"),
 ];
 const ACTIVATION: &[Column] = &[
     ("key", "/key"),
@@ -164,8 +181,19 @@ pub(super) fn run(
                 VERSION,
             )
         }
-        DefinitionCommand::Activate(args) => args.tell("activate", output, environment),
-        DefinitionCommand::Retire(args) => args.tell("retire", output, environment),
+        DefinitionCommand::Activate(args) => {
+            args.tell("activate", &json!({}), ACTIVATION, output, environment)
+        }
+        DefinitionCommand::Retire(args) => {
+            args.tell("retire", &json!({}), ACTIVATION, output, environment)
+        }
+        DefinitionCommand::Stop { version, reason } => {
+            let body = json!({ "reason": reason });
+            version.tell("stop", &body, STOPPING, output, environment)
+        }
+        DefinitionCommand::Resume(args) => {
+            args.tell("resume", &json!({}), STOPPING, output, environment)
+        }
         DefinitionCommand::Diagram {
             key,
             version,
@@ -190,11 +218,18 @@ pub(super) fn draw(svg: &str, out: Option<&Path>, output: Output) -> Result<()> 
 }
 
 impl VersionArgs {
-    fn tell(&self, verb: &str, output: Output, environment: &Environment) -> Result<()> {
+    fn tell(
+        &self,
+        verb: &str,
+        body: &Value,
+        columns: &[Column],
+        output: Output,
+        environment: &Environment,
+    ) -> Result<()> {
         let path = format!("{}/{}/{verb}", versions_path(&self.key), self.version);
         output.record(
-            &self.connection.open(environment)?.post(&path, &json!({}))?,
-            ACTIVATION,
+            &self.connection.open(environment)?.post(&path, body)?,
+            columns,
         )
     }
 }

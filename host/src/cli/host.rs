@@ -249,7 +249,7 @@ async fn commanding(
     let patience = Duration::from_secs(settings.request_seconds_max);
     let bounds = settings.database.writer();
     let engine = Engine::bounded(store.clone(), sandbox, clock, seals, patience, bounds);
-    Ok(engine.await?)
+    Ok(engine.await?.budgeted(settings.budgets.budgets()))
 }
 
 /// Counts the commits of this process; a host that carries out no commands has none.

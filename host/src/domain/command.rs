@@ -175,6 +175,11 @@ impl Command {
         }
     }
 
+    /// Whether it may be carried out though the version of its instance is stopped: it asks nothing of it.
+    pub fn passes_a_stop(&self) -> bool {
+        matches!(self, Command::Cancel { .. })
+    }
+
     /// The task that it is about.
     pub fn task(&self) -> Option<TaskId> {
         match self {

@@ -71,6 +71,24 @@ pub struct Refusal {
     pub message: String,
 }
 
+/// What is known of the caller and the tenant.
+struct Known<'a> {
+    actor: &'a Actor,
+    /// As of [`Loaded::standing`](crate::store::load::Loaded::standing).
+    mark: Uuid,
+    stopped: &'a [VersionRef],
+}
+
+impl<'a> Known<'a> {
+    fn of(actor: &'a Actor, mark: Uuid, stopped: &'a [VersionRef]) -> Known<'a> {
+        Known {
+            actor,
+            mark,
+            stopped,
+        }
+    }
+}
+
 impl Engine {
     /// All actions on the instance, allowed and refused.
     pub async fn actions(&self, who: &Identity, id: InstanceId) -> Result<Explained, Error> {
@@ -84,7 +102,8 @@ impl Engine {
         })?;
         let revision = stored.instance.revision;
         let omitted = Shown::of(&stored.instance).omitted;
-        let explained = self.explain_all(who, &loaded.actor, loaded.standing, &stored.instance);
+        let known = Known::of(&loaded.actor, loaded.standing, &loaded.stopped);
+        let explained = self.explain_all(who, known, &stored.instance);
         let (actions, untried) = explained.await?;
         Ok(Explained {
             revision,
@@ -103,15 +122,19 @@ impl Engine {
         let asked = Asked::at(self.0.clock.now());
         let store = &self.0.store;
         let loaded = store.load(&who.principalship(), instance.id, asked).await?;
-        let explained = self.explain_all(who, &loaded.actor, loaded.standing, instance);
+        let known = Known::of(&loaded.actor, loaded.standing, &loaded.stopped);
+        let explained = self.explain_all(who, known, instance);
         Ok(explained.await?.0)
     }
 
     async fn explain_all(
         &self,
         who: &Identity,
-        actor: &Actor,
-        mark: Uuid,
+        Known {
+            actor,
+            mark,
+            stopped,
+        }: Known<'_>,
         instance: &Instance,
     ) -> Result<(Vec<Action>, usize), Error> {
         let version = self.version(who.tenant, &instance.definition).await?;
@@ -137,6 +160,13 @@ impl Engine {
         for (command, state) in commands {
             // Many of them never wait for anything: others have their turn between two.
             tokio::task::yield_now().await;
+            if stopped.contains(&instance.definition) && !command.passes_a_stop() {
+                let permitted = permitted(actor, &command);
+                let refused =
+                    permitted.and_then(|()| Err(Error::stopped(instance.definition.clone())));
+                actions.push(explained(&command, state, refused)?);
+                continue;
+            }
             actions.push(
                 self.explain(directory, context, instance, command, state)
                     .await?,
@@ -172,12 +202,16 @@ impl Engine {
         let (tenant, key) = (who.tenant, &instance.definition.key);
         let principal = who.principalship();
         let startable = self.0.store.load_start(&principal, key, None).await?;
+        let is_stopped = startable.definition.is_some_and(|found| found.stopped);
         let active = startable.definition.and_then(|found| found.version);
         let (version, digests) = active.ok_or_else(|| Error::NoActiveVersion(key.clone()))?;
         let reference = VersionRef {
             key: key.clone(),
             version,
         };
+        if is_stopped {
+            return Err(Error::stopped(reference));
+        }
         let version = self.version_of(tenant, &reference, Some(&digests)).await?;
         let context = Context {
             version: &version,
@@ -359,6 +393,7 @@ pub(super) fn refusal(error: &Error) -> Refusal {
         Error::Permission(_) => "permission_missing",
         Error::Logic(logic) => logic.code,
         Error::NoActiveVersion(_) => "no_active_version",
+        Error::Stopped { .. } => "version_stopped",
         _ => "unavailable",
     };
     Refusal {

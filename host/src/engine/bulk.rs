@@ -1,4 +1,4 @@
-//! Migrations of many instances: choosing them, trying some dry, and the items of an operation, each one ordinary
+//! Migrations and cancellations of many instances: choosing them, trying some dry, and the items of an operation, each one ordinary
 //! command in the name of whoever asked for the whole.
 //!
 //! An item's command has an idempotency key of its own: a host that died between the commit and its note of it does
@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use super::actions::refusal;
 use super::jobs::{Hands, guarded, later, pause, tally};
-use super::request::{Done, Idempotency, Identity, Rendered, Request, Trace};
+use super::request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
 use super::{Engine, Error};
 use crate::domain::audit::sha256;
 use crate::domain::command::Command;
@@ -55,6 +55,71 @@ pub struct Migrations {
     pub filter: AliveFilter,
 }
 
+/// Which instances are cancelled.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Cancellations {
+    /// Key of the definition.
+    pub definition: String,
+    /// The version that the instances have.
+    pub version: u32,
+    /// Why; each instance keeps it.
+    pub reason: String,
+    #[serde(default)]
+    pub filter: AliveFilter,
+}
+
+/// What is done to many.
+#[derive(Debug, Clone)]
+pub enum Many {
+    Migrate(Migrations),
+    Cancel(Cancellations),
+}
+
+impl Many {
+    /// The permission that whoever asks for it needs.
+    pub fn permission(&self) -> &'static str {
+        match self {
+            Many::Migrate(_) => "instance:migrate",
+            Many::Cancel(_) => "instance:cancel",
+        }
+    }
+
+    fn action(&self) -> &'static str {
+        match self {
+            Many::Migrate(_) => "migrate",
+            Many::Cancel(_) => "cancel",
+        }
+    }
+
+    fn settings(&self) -> Json {
+        match self {
+            Many::Migrate(migrations) => Json::of(migrations),
+            Many::Cancel(cancellations) => Json::of(cancellations),
+        }
+    }
+
+    fn of(batch: &Batch) -> Result<Many, String> {
+        let text = batch.settings.as_str();
+        let read = match batch.action.as_str() {
+            "migrate" => serde_json::from_str(text).map(Many::Migrate),
+            "cancel" => serde_json::from_str(text).map(Many::Cancel),
+            unknown => return Err(format!("this host does not know operations that {unknown}")),
+        };
+        read.map_err(|error| format!("the operation cannot be read: {error}"))
+    }
+
+    /// The version that the instances have, and what narrows them down.
+    fn about(&self) -> (VersionRef, &AliveFilter) {
+        let (key, version, filter) = match self {
+            Many::Migrate(one) => (&one.definition, one.from, &one.filter),
+            Many::Cancel(one) => (&one.definition, one.version, &one.filter),
+        };
+        let key = key.clone();
+        (VersionRef { key, version }, filter)
+    }
+}
+
 /// What a dry run of many came to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -87,17 +152,13 @@ pub struct Tried {
 }
 
 impl Engine {
-    /// Begins to migrate all instances that the filter finds.
-    pub async fn migrate_all(
-        &self,
-        who: &Identity,
-        id: Uuid,
-        migrations: &Migrations,
-    ) -> Result<Begun, Error> {
-        let (instances, more) = self.choose(who, migrations).await?;
-        let settings = Json::of(migrations);
+    /// Begins to do it to all instances that the filter finds.
+    pub async fn begin_many(&self, who: &Identity, id: Uuid, many: &Many) -> Result<Begun, Error> {
+        let (instances, more) = self.choose(who, many).await?;
+        let settings = many.settings();
         let new = NewOperation {
             id,
+            action: many.action(),
             settings: &settings,
             roles: &who.roles,
             instances: &instances,
@@ -114,8 +175,8 @@ impl Engine {
     }
 
     /// Counts the instances that the filter finds, and tries some of them.
-    pub async fn try_all(&self, who: &Identity, migrations: &Migrations) -> Result<Trial, Error> {
-        let (instances, more) = self.choose(who, migrations).await?;
+    pub async fn try_many(&self, who: &Identity, many: &Many) -> Result<Trial, Error> {
+        let (instances, more) = self.choose(who, many).await?;
         let mut trial = Trial {
             dry_run: true,
             total: instances.len(),
@@ -127,9 +188,7 @@ impl Engine {
             sample: Vec::new(),
         };
         for instance in instances.into_iter().take(TRIED_MAX) {
-            let outcome = self
-                .migrate_one(who, migrations, InstanceId(instance), None)
-                .await?;
+            let outcome = self.one_of(who, many, InstanceId(instance), None).await?;
             trial.tried += 1;
             let (code, detail) = match &outcome {
                 Outcome::Done { .. } => (None, None),
@@ -153,23 +212,16 @@ impl Engine {
     }
 
     /// The instances that it is about, page by page, and whether there are more than one operation takes.
-    async fn choose(
-        &self,
-        who: &Identity,
-        migrations: &Migrations,
-    ) -> Result<(Vec<Uuid>, bool), Error> {
-        self.permit(who, "instance:migrate").await?;
-        let current = VersionRef {
-            key: migrations.definition.clone(),
-            version: migrations.from,
-        };
+    async fn choose(&self, who: &Identity, many: &Many) -> Result<(Vec<Uuid>, bool), Error> {
+        self.permit(who, many.permission()).await?;
+        let (current, filter) = many.about();
         let mut chosen: Vec<Uuid> = Vec::new();
         loop {
             let after = chosen.last().copied();
             let found = self
                 .0
                 .store
-                .alive(who.tenant, &current, &migrations.filter, after, PAGE)
+                .alive(who.tenant, &current, filter, after, PAGE)
                 .await?;
             let is_last = found.len() < PAGE;
             chosen.extend(found);
@@ -183,7 +235,46 @@ impl Engine {
         }
     }
 
-    /// Migrates one of many, for good when it has a key. Errors are such as pass.
+    /// Does it to one of many, for good when it has a key. Errors are such as pass.
+    async fn one_of(
+        &self,
+        who: &Identity,
+        many: &Many,
+        id: InstanceId,
+        key: Option<&Idempotency>,
+    ) -> Result<Outcome, Error> {
+        match many {
+            Many::Migrate(migrations) => self.migrate_one(who, migrations, id, key).await,
+            Many::Cancel(cancellations) => self.cancel_one(who, cancellations, id, key).await,
+        }
+    }
+
+    async fn cancel_one(
+        &self,
+        who: &Identity,
+        cancellations: &Cancellations,
+        id: InstanceId,
+        key: Option<&Idempotency>,
+    ) -> Result<Outcome, Error> {
+        let done = self.execute(Request {
+            who,
+            command: Command::Cancel {
+                instance: id,
+                reason: cancellations.reason.clone(),
+            },
+            if_match: None,
+            idempotency: key.cloned(),
+            dry_run: key.is_none(),
+            trace: Trace::default(),
+            job: None,
+            render: &revision_alone,
+        });
+        match done.await {
+            Ok(reply) => Ok(done_at(&reply)),
+            Err(error) => ended_by(error),
+        }
+    }
+
     async fn migrate_one(
         &self,
         who: &Identity,
@@ -229,27 +320,8 @@ impl Engine {
             };
             match result {
                 Err(Error::Rejected(Rejection::Stale { .. })) => {}
-                Ok(reply) => {
-                    let revision = revision_of(&reply.rendered.body);
-                    return Ok(Outcome::Done { revision });
-                }
-                Err(error @ (Error::Store(_) | Error::Unavailable(_) | Error::Busy)) => {
-                    return Err(error);
-                }
-                Err(error @ Error::Logic(_)) => {
-                    let refusal = refusal(&error);
-                    return Ok(Outcome::Failed {
-                        code: refusal.code,
-                        detail: refusal.message,
-                    });
-                }
-                Err(error) => {
-                    let refusal = refusal(&error);
-                    return Ok(Outcome::Refused {
-                        code: refusal.code,
-                        detail: refusal.message,
-                    });
-                }
+                Ok(reply) => return Ok(done_at(&reply)),
+                Err(error) => return ended_by(error),
             }
         }
         Err(Error::Busy)
@@ -257,10 +329,7 @@ impl Engine {
 
     /// Does an item of an operation.
     pub(super) async fn item(&self, batch: &Batch, instance: InstanceId) -> Result<Outcome, Error> {
-        let migrations: Migrations =
-            serde_json::from_str(batch.settings.as_str()).map_err(|error| {
-                Error::Unavailable(format!("the operation cannot be read: {error}"))
-            })?;
+        let many = Many::of(batch).map_err(Error::Unavailable)?;
         let name = self.tenant_name(batch.tenant).await?;
         let who = Identity {
             tenant: batch.tenant,
@@ -273,9 +342,26 @@ impl Engine {
             fingerprint: sha256(key.as_bytes()),
             key,
         };
-        self.migrate_one(&who, &migrations, instance, Some(&key))
-            .await
+        self.one_of(&who, &many, instance, Some(&key)).await
     }
+}
+
+fn done_at(reply: &Reply) -> Outcome {
+    let revision = revision_of(&reply.rendered.body);
+    Outcome::Done { revision }
+}
+
+/// What an item that did not succeed has come to. What passes is tried again.
+fn ended_by(error: Error) -> Result<Outcome, Error> {
+    if let Error::Store(_) | Error::Unavailable(_) | Error::Busy = error {
+        return Err(error);
+    }
+    let refusal = refusal(&error);
+    let (code, detail) = (refusal.code, refusal.message);
+    Ok(match error {
+        Error::Logic(_) => Outcome::Failed { code, detail },
+        _ => Outcome::Refused { code, detail },
+    })
 }
 
 impl Hands {

@@ -1,7 +1,8 @@
 //! Sub-flows: what the jobs of parents and children do. Each is one command on one instance; no transaction spans two.
 //!
 //! A child's id is chosen by its parent, so that a second host that starts it again finds it. A parent that leaves the
-//! state while its child is being started is seen after the start, and the child is cancelled.
+//! state while its child is being started is seen after the start, and the child is cancelled. A start that nobody has
+//! begun ends with the stay that asked for it.
 
 use std::time::Duration;
 
@@ -133,9 +134,18 @@ impl Engine {
         parent: &Instance,
         child: ChildInstance,
     ) -> Result<Option<String>, Error> {
-        let depth = self.0.store.depth(job.tenant, parent.id, DEPTH_MAX).await?;
-        if depth >= DEPTH_MAX {
+        let store = &self.0.store;
+        let line = store.line(job.tenant, parent.id, DEPTH_MAX).await?;
+        if line.depth >= DEPTH_MAX {
             let reason = format!("{DEPTH_MAX} instances below each other are as many as may be");
+            return Ok(Some(reason));
+        }
+        let most = self.0.budgets.descendants_max;
+        if !store.take_place(job, line.root, most).await? {
+            let reason = format!(
+                "{most} instances below {} are as many as may be started (descendants_max)",
+                line.root
+            );
             return Ok(Some(reason));
         }
         let name = self.tenant_name(job.tenant).await?;

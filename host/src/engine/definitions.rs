@@ -1,5 +1,6 @@
 //! Publishing, activating and retiring versions, and changes of the directory: what is written beside instances.
 
+use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -13,7 +14,10 @@ use crate::domain::check::{self, Problem};
 use crate::domain::graph::Graph;
 use crate::domain::ids::{CommandId, TenantId, VersionRef};
 use crate::domain::json::Json;
+use crate::domain::rejection::Rejection;
+use crate::store::definitions::stops::STOPPED_MAX;
 use crate::store::definitions::{NewVersion, Standing};
+use crate::store::jobs::STOPPED_LOOKED_AGAIN;
 use crate::store::streams::Note;
 use crate::wasm::{Admission, AdmitError, Sandbox};
 
@@ -40,6 +44,22 @@ pub struct Activation {
     /// False when it was so already.
     pub changed: bool,
 }
+
+/// A version that does not run, or runs again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Stopping {
+    pub key: String,
+    pub version: u32,
+    pub stopped: bool,
+    /// False when it was so already.
+    pub changed: bool,
+}
+
+/// Instances whose jobs are held by one statement.
+const HELD_TOGETHER: i64 = 1_000;
+/// Statements of one stop: jobs beyond that are held as they are claimed.
+const HOLDS_MAX: usize = 200;
 
 /// The one checker, for the server and the command line: everything that keeps a component from being published.
 pub async fn check_component(
@@ -165,6 +185,54 @@ impl Engine {
         activation(reference, standing, false)
     }
 
+    /// Lets nothing of this version run until it is resumed: not its jobs, and no command but a cancellation or a
+    /// migration away from it. What is in hand is still done.
+    pub async fn stop(
+        &self,
+        who: &Identity,
+        reference: &VersionRef,
+        reason: &str,
+    ) -> Result<Stopping, Error> {
+        self.permit(who, "definition:retire").await?;
+        let store = &self.0.store;
+        let note = self.note(&who.subject);
+        let standing = store.stop_version(who.tenant, reference, reason, &note);
+        let stopping = stopping(reference, standing.await?, true)?;
+        let until = self.0.clock.now() + STOPPED_LOOKED_AGAIN;
+        self.hold_jobs(who, reference, Some(until)).await?;
+        Ok(stopping)
+    }
+
+    /// Lets a version run again. What was due meanwhile is done at once.
+    pub async fn resume(&self, who: &Identity, reference: &VersionRef) -> Result<Stopping, Error> {
+        self.permit(who, "definition:retire").await?;
+        let note = self.note(&who.subject);
+        let standing = self.0.store.resume_version(who.tenant, reference, &note);
+        let stopping = stopping(reference, standing.await?, false)?;
+        self.hold_jobs(who, reference, None).await?;
+        self.0.aftermath.work.notify_one();
+        Ok(stopping)
+    }
+
+    /// Moves the jobs of a version out of the way of others, or back. Those that this does not come to - the host dies, a
+    /// command leaves them just now - are moved by whoever claims them, and come back when they are looked at again.
+    async fn hold_jobs(
+        &self,
+        who: &Identity,
+        reference: &VersionRef,
+        until: Option<Timestamp>,
+    ) -> Result<(), Error> {
+        let (store, mut after) = (&self.0.store, None);
+        for _ in 0..HOLDS_MAX {
+            let held = store.hold_jobs(who.tenant, reference, until, after, HELD_TOGETHER);
+            after = held.await?;
+            if after.is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Refuses who has no role with the permission.
     pub async fn permit(&self, who: &Identity, permission: &'static str) -> Result<(), Error> {
         let actor = self.0.store.standing(&who.principalship()).await?;
@@ -196,6 +264,21 @@ fn own_work(graph: &Graph) -> Vec<String> {
         .collect()
 }
 
+fn stopping(reference: &VersionRef, standing: Standing, stopped: bool) -> Result<Stopping, Error> {
+    let Activation {
+        key,
+        version,
+        changed,
+        ..
+    } = activation(reference, standing, false)?;
+    Ok(Stopping {
+        key,
+        version,
+        stopped,
+        changed,
+    })
+}
+
 fn activation(
     reference: &VersionRef,
     standing: Standing,
@@ -208,6 +291,12 @@ fn activation(
             id: reference.to_string(),
         }),
         Standing::Retired => Err(Error::Retired { key, version }),
+        Standing::TooMany => {
+            let message = format!(
+                "{STOPPED_MAX} versions are stopped already; resume one, or retire and cancel"
+            );
+            Err(Rejection::not_now("limit_reached", message).into())
+        }
         Standing::Changed | Standing::Unchanged => Ok(Activation {
             key,
             version,

@@ -34,8 +34,19 @@ pub enum Error {
     Unpublishable(Vec<crate::domain::check::Problem>),
     #[error("version {version} of {key} is retired")]
     Retired { key: String, version: u32 },
+    /// An operator has stopped the version: nothing of it runs until it is resumed.
+    #[error(
+        "version {version} of {key} is stopped; until it is resumed, its instances can be cancelled or migrated, and nothing else"
+    )]
+    Stopped { key: String, version: u32 },
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl Error {
+    pub(super) fn stopped(VersionRef { key, version }: VersionRef) -> Error {
+        Error::Stopped { key, version }
+    }
 }
 
 impl From<Full> for Error {
@@ -79,6 +90,7 @@ impl Error {
             )
             | Error::NoActiveVersion(_)
             | Error::Retired { .. }
+            | Error::Stopped { .. }
             | Error::Busy => "conflict",
             Error::Logic(_) => "logic_error",
             Error::Unavailable(_) | Error::Store(_) => "system_error",

@@ -262,6 +262,8 @@ impl Engine {
         observation.turned(&turned);
         let entries = self.entries(request, &ground, &turned, command_id, now);
         let outcome = &turned.outcome;
+        let known = ground.stored.as_ref().map(|stored| &stored.instance);
+        self.0.budgets.check(known, &outcome.instance)?;
         let rendered = render(
             request,
             &ground,

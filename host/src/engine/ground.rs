@@ -34,6 +34,8 @@ pub(super) struct Ground {
     pub(super) standing: Uuid,
     /// The command is a signal that has counted already: what is known of that.
     pub(super) signalled: Option<Counted>,
+    /// The version that the command would run, where an operator has stopped it.
+    pub(super) stopped: Option<VersionRef>,
     /// When it was not read but remembered: what has to be found for it to hold.
     pub(super) remembered: Option<Remembered>,
 }
@@ -145,7 +147,13 @@ impl Engine {
                 let (tenant, command) = (run.request.who.tenant, &run.request.command);
                 let content = loaded.content.as_deref();
                 let versions = self.versions_for(tenant, command, &stored, content);
+                let runs = |version: &VersionRef| {
+                    loaded.stopped.contains(version) && !command.passes_a_stop()
+                };
                 versions.await.map(|(version, previous)| Ground {
+                    stopped: Some(&version.reference)
+                        .filter(|version| runs(version))
+                        .cloned(),
                     actor: loaded.actor,
                     version,
                     previous,
@@ -257,8 +265,10 @@ impl Engine {
                     version,
                 };
                 let content = Some(content.as_slice());
+                let stopped = startable.definition.as_ref().is_some_and(|found| found.stopped);
                 let version = self.version_of(who.tenant, &reference, content).await;
                 version.map(|version| Ground {
+                    stopped: Some(reference).filter(|_| stopped),
                     actor: startable.actor,
                     version,
                     previous: None,
@@ -280,6 +290,9 @@ impl Ground {
         let permission = request.command.permission();
         if !self.actor.is_host() && !self.actor.may(permission) {
             return Err(Error::Permission(permission));
+        }
+        if let Some(stopped) = &self.stopped {
+            return Err(Error::stopped(stopped.clone()));
         }
         match (request.if_match, &self.stored) {
             (Some(given), Some(stored)) if given != stored.instance.revision => {

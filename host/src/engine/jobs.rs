@@ -1,6 +1,9 @@
 //! The worker that does what is due: it claims jobs and rechecks by lease, does a few at a time, and sleeps until the
 //! next one. Any number of hosts may run one beside each other; what one of them drops, another picks up.
 //!
+//! Tenants take turns, and none of them has all hands: where one floods its jobs, or lets them last, another's are begun at
+//! once.
+//!
 //! It decides when and how often something is tried, never what it means: that is [`Perform`]'s.
 
 use std::panic::AssertUnwindSafe;
@@ -17,11 +20,14 @@ use super::bulk::BATCH_ITEMS;
 use super::perform::Perform;
 use super::{Engine, Error};
 use crate::clock::Clock;
-use crate::store::jobs::{Job, STUCK_ATTEMPTS};
+use crate::domain::ids::TenantId;
+use crate::store::jobs::{Job, Rota, STUCK_ATTEMPTS};
 use crate::store::{Store, StoreError};
 
 /// Jobs in hand at a time. Each needs a connection of the writer's pool now and then.
-const JOBS_MAX: usize = 4;
+const JOBS_MAX: usize = 5;
+/// Jobs of one tenant in hand at a time. One hand is left for others, however long these last.
+const TENANT_JOBS_MAX: i64 = 4;
 /// Rechecks in hand at a time. They may take long, so they take no hand from the jobs.
 const RECHECKS_MAX: usize = 1;
 /// Batches of bulk items in hand at a time.
@@ -32,6 +38,8 @@ const TURNS_MAX: usize = 4;
 const POLL: Duration = Duration::from_secs(1);
 /// The shortest sleep: a row that is ready but held by somebody for an instant is not asked for without a pause.
 const NAP: Duration = Duration::from_millis(5);
+/// The sleep while a tenant has as much in hand as it may: unless something ends, or is left here, before.
+const CROWDED: Duration = Duration::from_millis(50);
 /// The pause after a failure of the database.
 const BACK_OFF: Duration = Duration::from_secs(1);
 /// How often the stuck jobs are counted.
@@ -83,8 +91,8 @@ impl Jobs {
 
     /// Works until it is cancelled, and then until what is in hand is done.
     pub async fn run(self) {
-        let (mut jobs, mut rechecks, mut batches) =
-            (JoinSet::new(), JoinSet::new(), JoinSet::new());
+        let (mut rechecks, mut batches) = (JoinSet::new(), JoinSet::new());
+        let mut jobs = InHand::new();
         let mut counted: Option<Instant> = None;
         while !self.hands.cancel.is_cancelled() {
             if counted.is_none_or(|at| at.elapsed() >= COUNT_EVERY) {
@@ -102,13 +110,13 @@ impl Jobs {
             tokio::select! {
                 () = self.hands.cancel.cancelled() => {}
                 () = self.wake.notified() => {}
-                Some(_) = jobs.join_next() => {}
+                Some(ended) = jobs.set.join_next() => jobs.rota.ended(ended.expect("a job is guarded")),
                 Some(_) = rechecks.join_next() => {}
                 Some(_) = batches.join_next() => {}
                 () = tokio::time::sleep(pause) => {}
             }
         }
-        while jobs.join_next().await.is_some() {}
+        while jobs.set.join_next().await.is_some() {}
         while rechecks.join_next().await.is_some() {}
         while batches.join_next().await.is_some() {}
     }
@@ -116,28 +124,37 @@ impl Jobs {
     /// Takes what is due into the hands that are free; says for how long there is nothing more to take.
     async fn take(
         &self,
-        jobs: &mut JoinSet<()>,
+        jobs: &mut InHand,
         rechecks: &mut JoinSet<()>,
     ) -> Result<Duration, StoreError> {
         let hands = &self.hands;
         let now = hands.clock.now();
         let lease = hands.lease_end(now);
         let mut pause = POLL;
-        let free = free(jobs, JOBS_MAX);
-        if free > 0 {
-            let claimed = hands.store.claim_jobs(now, lease, free).await?;
+        let idle = jobs.free();
+        if idle > 0 {
+            let store = &hands.store;
+            let claimed = store.claim_jobs(now, lease, idle, &mut jobs.rota).await?;
             for job in claimed {
                 crate::fault::point("job.claimed");
-                jobs.spawn(hands.clone().job(job));
+                jobs.set.spawn(hands.clone().job(job));
             }
-            if jobs.len() < JOBS_MAX {
+            if jobs.rota.is_full() {
+                // What is left for others: those of whom a host is full are due, and wait.
+                pause = pause.min(CROWDED);
+            } else if jobs.free() > 0 {
                 let next = hands.store.next_due().await?;
                 pause = pause.min(sleep(hands.clock.now(), next));
             }
         }
-        let free = self::free(rechecks, RECHECKS_MAX);
-        if free > 0 {
-            for recheck in hands.store.claim_rechecks(now, lease, free).await? {
+        let idle = free(rechecks, RECHECKS_MAX);
+        if idle > 0 {
+            let store = &hands.store;
+            let claimed = store
+                .claim_rechecks(now, lease, idle, jobs.rechecked)
+                .await?;
+            for recheck in claimed {
+                jobs.rechecked = recheck.tenant;
                 crate::fault::point("recheck.claimed");
                 rechecks.spawn(hands.clone().recheck(recheck));
             }
@@ -170,13 +187,46 @@ impl Jobs {
     }
 
     async fn count(&self) {
-        match self.hands.store.stuck_jobs().await {
-            Ok(stuck) => {
+        let hands = &self.hands;
+        let counted = async {
+            let stuck = hands.store.stuck_jobs(hands.clock.now()).await?;
+            Ok::<_, StoreError>((stuck, hands.store.failing_jobs().await?))
+        };
+        match counted.await {
+            Ok((stuck, failing)) => {
                 #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
-                metrics::gauge!("wrkflw_jobs_stuck").set(stuck as f64);
+                let set = |name: &'static str, count: i64| metrics::gauge!(name).set(count as f64);
+                set("wrkflw_jobs_stuck", stuck);
+                set("wrkflw_jobs_failing", failing);
             }
-            Err(error) => tracing::warn!(%error, "stuck jobs could not be counted"),
+            Err(error) => tracing::warn!(%error, "jobs that need help could not be counted"),
         }
+    }
+}
+
+/// The jobs in hand, and whose they are.
+struct InHand {
+    set: JoinSet<TenantId>,
+    rota: Rota,
+    /// Whose recheck was begun last.
+    rechecked: TenantId,
+}
+
+impl InHand {
+    fn new() -> InHand {
+        InHand {
+            set: JoinSet::new(),
+            rota: Rota::new(TENANT_JOBS_MAX),
+            rechecked: TenantId(0),
+        }
+    }
+
+    /// How many hands are free, once those that are done are counted.
+    fn free(&mut self) -> i64 {
+        while let Some(ended) = self.set.try_join_next() {
+            self.rota.ended(ended.expect("a job is guarded"));
+        }
+        i64::try_from(JOBS_MAX.saturating_sub(self.set.len())).expect("few hands")
     }
 }
 
@@ -185,8 +235,8 @@ impl Hands {
         later(now, self.lease)
     }
 
-    /// Does a job, and settles it.
-    async fn job(self: Arc<Self>, job: Job) {
+    /// Does a job, and settles it. Says whose it was.
+    async fn job(self: Arc<Self>, job: Job) -> TenantId {
         let late = between(job.due_at, self.clock.now());
         metrics::histogram!("wrkflw_job_lateness_seconds").record(late.as_secs_f64());
         let result = guarded(self.lease, self.perform.job(&job)).await;
@@ -204,6 +254,7 @@ impl Hands {
             // The lease will be over, and somebody finds out how far it came.
             tracing::warn!(job.id = %job.id, %error, "a job could not be settled");
         }
+        job.tenant
     }
 }
 

@@ -14,7 +14,7 @@ use uuid::Uuid;
 
 use crate::domain::actor::Actor;
 use crate::domain::answer::AttributeValue;
-use crate::domain::ids::{InstanceId, TenantId};
+use crate::domain::ids::{InstanceId, TenantId, VersionRef};
 use crate::domain::instance::{Instance, StateInstance, Task};
 use crate::domain::json::Json;
 use crate::fault;
@@ -52,11 +52,16 @@ struct Standing {
     actor: Actor,
     /// As of [`Loaded::standing`].
     mark: Uuid,
+    /// Of the tenant.
+    stopped: Vec<VersionRef>,
 }
 
 impl Memory {
     pub(super) fn new() -> Memory {
-        let names = |actor: &Actor| 4 + actor.groups.len() + actor.permissions.len();
+        let names = |standing: &Standing| {
+            let Standing { actor, stopped, .. } = standing;
+            4 + actor.groups.len() + actor.permissions.len() + stopped.len()
+        };
         Memory {
             instances: Cache::builder()
                 .weigher(|_, stored: &Arc<Stored>| small(bytes(stored)))
@@ -65,7 +70,7 @@ impl Memory {
                 .eviction_policy(EvictionPolicy::lru())
                 .build(),
             standings: Cache::builder()
-                .weigher(move |_, standing: &Arc<Standing>| small(names(&standing.actor)))
+                .weigher(move |_, standing: &Arc<Standing>| small(names(standing)))
                 .max_capacity(STANDING_NAMES_MAX)
                 .build(),
             marks: Cache::new(TENANTS_MAX),
@@ -96,6 +101,7 @@ impl Memory {
             standing: standing.mark,
             lasting: true,
             signalled: None,
+            stopped: standing.stopped.clone(),
         };
         Some((loaded, stored))
     }
@@ -134,6 +140,7 @@ impl Memory {
             let standing = Standing {
                 actor: loaded.actor.clone(),
                 mark: loaded.standing,
+                stopped: loaded.stopped.clone(),
             };
             self.standings.insert(who.clone(), Arc::new(standing)).await;
         }

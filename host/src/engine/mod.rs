@@ -5,6 +5,7 @@
 //! `definitions` publishes, activates and retires versions, and [`jobs`] does what is due.
 
 mod actions;
+pub mod budgets;
 pub mod bulk;
 pub mod checkpoint;
 mod children;
@@ -54,11 +55,12 @@ use crate::domain::lookup::{Findings, Lookup};
 use crate::store::load::{Asked, Stored};
 use crate::store::{Store, StoreError};
 use crate::wasm::Sandbox;
+use budgets::Budgets;
 use writer::{Aftermath, Writer};
 
 pub use actions::{Action, Refusal};
 pub use custody::{ChainLink, CustodyRecord, SealStanding, Signature};
-pub use definitions::{Activation, Published, check_component};
+pub use definitions::{Activation, Published, Stopping, check_component};
 pub use error::Error;
 pub use request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
 pub use seal::SealKeys;
@@ -104,6 +106,7 @@ struct Parts {
     tenants: Cache<TenantId, Arc<str>>,
     /// How long a request may go on.
     patience: Duration,
+    budgets: Budgets,
 }
 
 impl Engine {
@@ -162,7 +165,16 @@ impl Engine {
                 .time_to_live(TRUSTED)
                 .build(),
             patience,
+            budgets: Budgets::default(),
         })))
+    }
+
+    /// Lets instances make more work, or less, than by default. Before anybody else has this engine.
+    #[must_use]
+    pub fn budgeted(mut self, budgets: Budgets) -> Engine {
+        let parts = Arc::get_mut(&mut self.0).expect("nobody else has the engine yet");
+        parts.budgets = budgets;
+        self
     }
 
     /// The store that this engine writes to, for reading.

@@ -22,6 +22,8 @@ const HOLDS_PER_LEASE: u32 = 4;
 
 /// Rows looked at between two notes of how far the work has come.
 const PAGE_ROWS: i64 = 100;
+/// Pages after which others may go first: the change of a large group is no reason to let every other tenant wait.
+const PAGES_MAX: u32 = 10;
 
 /// A recheck under way.
 struct Walk {
@@ -31,8 +33,8 @@ struct Walk {
     failed: Option<(Mark, String)>,
     /// When the row was last held for a lease.
     held_at: Timestamp,
-    /// It began, at the beginning, after all commands had ended that did not know of the change.
-    is_last: bool,
+    /// Pages since it was claimed.
+    pages: u32,
 }
 
 impl Walk {
@@ -50,12 +52,14 @@ impl Walk {
 
 impl Hands {
     /// Goes on with a recheck until it is done or the host stops.
-    pub(super) async fn recheck(self: Arc<Self>, recheck: Recheck) {
+    pub(super) async fn recheck(self: Arc<Self>, mut recheck: Recheck) {
         let known = later(recheck.due_at, self.patience);
+        // The last walk begins, at the beginning, after all commands have ended that did not know of the change.
+        recheck.closing |= recheck.mark == Mark::BEGINNING && self.clock.now() >= known;
         let mut walk = Walk {
-            is_last: recheck.mark == Mark::BEGINNING && self.clock.now() >= known,
             recheck,
             failed: None,
+            pages: 0,
             held_at: self.clock.now(),
         };
         loop {
@@ -98,8 +102,16 @@ impl Hands {
         match (next, &walk.failed) {
             (Some(next), _) => {
                 walk.recheck.mark = next;
-                let is_ours = self.hold(walk).await?;
-                Ok(if is_ours {
+                walk.pages += 1;
+                // One that failed somewhere goes on to its end: it begins there when it is tried again.
+                let goes_on = if walk.pages >= PAGES_MAX && walk.failed.is_none() {
+                    let (recheck, now) = (&walk.recheck, self.clock.now());
+                    self.store.yield_recheck(recheck, next, now).await?;
+                    false
+                } else {
+                    self.hold(walk).await?
+                };
+                Ok(if goes_on {
                     ControlFlow::Continue(())
                 } else {
                     ControlFlow::Break(())
@@ -120,7 +132,7 @@ impl Hands {
 
     /// Deletes the row after the last walk, else leaves it for that one.
     async fn end(&self, walk: &mut Walk) -> Result<(), StoreError> {
-        if walk.is_last {
+        if walk.recheck.closing {
             return self.store.finish_recheck(&walk.recheck).await;
         }
         walk.recheck.mark = Mark::BEGINNING;

@@ -10,17 +10,18 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::App;
-use super::extract::{Body, Caller, Path, Query};
+use super::extract::{Body, Caller, Path, Query, check_reason};
 use super::instances::PageQuery;
 use super::pace;
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
 use super::svg;
+use super::task_commands::ReasonBody;
 use super::tasks::Empty;
 use crate::domain::graph::Graph;
 use crate::domain::ids::VersionRef;
 use crate::domain::json::Json;
-use crate::engine::{Activation, Error, Published};
+use crate::engine::{Activation, Error, Published, Stopping};
 use crate::store::definitions::VersionSummary;
 
 /// The largest upload, in bytes: a component and its config.
@@ -273,6 +274,36 @@ pub(super) async fn retire(
             .retire(&who, &VersionRef { key, version })
             .await?,
     ))
+}
+
+/// Lets nothing of this version run until it is resumed: no deadline, no child, no command but cancelling its instances and
+/// migrating them to another version.
+#[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/stop", tag = "definitions", operation_id = "stop_version",
+    params(("key" = String, Path), ("version" = u32, Path)), request_body = ReasonBody, responses((status = 200, body = Stopping)))]
+pub(super) async fn stop(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path((key, version)): Path<(String, u32)>,
+    Body { value, .. }: Body<ReasonBody>,
+) -> Result<axum::Json<Stopping>, Problem> {
+    app.engine.permit(&who, "definition:retire").await?;
+    check_reason(&value.reason)?;
+    let reference = VersionRef { key, version };
+    let stopping = app.engine.stop(&who, &reference, &value.reason).await?;
+    Ok(axum::Json(stopping))
+}
+
+/// Lets a stopped version run again. What was due meanwhile is done at once.
+#[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/resume", tag = "definitions", operation_id = "resume_version",
+    params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, body = Stopping)))]
+pub(super) async fn resume(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path((key, version)): Path<(String, u32)>,
+    _: Body<Empty>,
+) -> Result<axum::Json<Stopping>, Problem> {
+    let reference = VersionRef { key, version };
+    Ok(axum::Json(app.engine.resume(&who, &reference).await?))
 }
 
 /// The diagram of a version.

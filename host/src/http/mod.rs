@@ -24,6 +24,7 @@ mod head;
 pub mod health;
 mod instance_commands;
 mod instances;
+mod jobs;
 mod layers;
 mod migrations;
 mod notifications;
@@ -236,6 +237,8 @@ fn of_many() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(migrations::migrate))
         .routes(routes!(operations::begin))
+        .routes(routes!(operations::cancel))
+        .routes(routes!(jobs::list))
         .routes(routes!(operations::items))
         .routes(routes!(operations::stop))
         .routes(routes!(dead_letters::list))
@@ -260,6 +263,8 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(definitions::show))
         .routes(routes!(definitions::activate))
         .routes(routes!(definitions::retire))
+        .routes(routes!(definitions::stop))
+        .routes(routes!(definitions::resume))
         .routes(routes!(definitions::diagram))
         .routes(routes!(instances::show))
         .routes(routes!(instances::history))

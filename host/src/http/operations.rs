@@ -1,4 +1,4 @@
-//! Migrations of many instances, as operations that go on in the background.
+//! Migrations and cancellations of many instances, as operations that go on in the background.
 
 use axum::extract::State;
 use axum::http::{StatusCode, header};
@@ -9,15 +9,15 @@ use utoipa::{IntoParams, ToSchema};
 use uuid::Uuid;
 
 use super::App;
-use super::extract::{Body, Caller, DryRun, Options, Path, Query, check_id};
+use super::extract::{Body, Caller, DryRun, Options, Path, Query, check_id, check_reason};
 use super::migrations::check_states;
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
 use crate::clock;
 use crate::domain::ids::VersionRef;
-use crate::engine::bulk::{Migrations, Trial};
+use crate::engine::bulk::{Cancellations, Many, Migrations, Trial};
 use crate::engine::{Error, Identity};
-use crate::store::bulk::{Begun, ItemView, OperationView, RUNNING_MAX};
+use crate::store::bulk::{AliveFilter, Begun, ItemView, OperationView, RUNNING_MAX};
 
 #[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
@@ -50,17 +50,45 @@ pub(super) async fn begin(
     Body { value, .. }: Body<Migrations>,
 ) -> Result<Response, Problem> {
     app.engine.permit(&who, "instance:migrate").await?;
-    if options.if_match.is_some() {
-        let detail = "many instances have no revision in common; leave If-Match out";
-        return Err(Problem::new("malformed_request", detail));
-    }
+    check_unconditional(&options)?;
     check(&app, &who, &value).await?;
+    carry_on(&app, &who, options, &Many::Migrate(value)).await
+}
+
+/// Cancels all instances of a version that the filter finds, in the background; of a stopped version as well. A dry run
+/// counts them and tries some.
+#[utoipa::path(post, path = "/v1/cancellations", tag = "operations", operation_id = "begin_cancellations", params(DryRun),
+    request_body = Cancellations,
+    responses((status = 201, body = OperationView), (status = 200, body = Trial, description = "dry run")))]
+pub(super) async fn cancel(
+    State(app): State<App>,
+    Caller(who): Caller,
+    options: Options,
+    Body { value, .. }: Body<Cancellations>,
+) -> Result<Response, Problem> {
+    app.engine.permit(&who, "instance:cancel").await?;
+    check_unconditional(&options)?;
+    check_id("/definition", &value.definition)?;
+    check_reason(&value.reason)?;
+    check_status(&value.filter)?;
+    let (key, version) = (value.definition.clone(), value.version);
+    let reference = VersionRef { key, version };
+    app.engine.version(who.tenant, &reference).await?;
+    carry_on(&app, &who, options, &Many::Cancel(value)).await
+}
+
+async fn carry_on(
+    app: &App,
+    who: &Identity,
+    options: Options,
+    many: &Many,
+) -> Result<Response, Problem> {
     if options.dry_run {
-        return Ok(axum::Json(app.engine.try_all(&who, &value).await?).into_response());
+        return Ok(axum::Json(app.engine.try_many(who, many).await?).into_response());
     }
     let key = options.idempotency_key.as_deref();
     let id = key.map_or_else(clock::new_id, |key| id_of(&who.subject, key));
-    match app.engine.migrate_all(&who, id, &value).await? {
+    match app.engine.begin_many(who, id, many).await? {
         Begun::Yes => {}
         Begun::Taken => return Err(Error::KeyReused.into()),
         Begun::TooMany => {
@@ -71,7 +99,7 @@ pub(super) async fn begin(
         }
     }
     let place = [(header::LOCATION, format!("/v1/operations/{id}"))];
-    let operation = read(&app, &who, id).await?;
+    let operation = read(app, who, id).await?;
     Ok((StatusCode::CREATED, place, axum::Json(operation)).into_response())
 }
 
@@ -123,7 +151,21 @@ pub(super) async fn stop(
     Caller(who): Caller,
     Path(id): Path<Uuid>,
 ) -> Result<axum::Json<OperationView>, Problem> {
-    app.engine.permit(&who, "instance:migrate").await?;
+    // Whoever may begin one may end it.
+    let actor = app.engine.actor(&who).await?;
+    let may = |action: &str| actor.may(&format!("instance:{action}"));
+    if !may("migrate") && !may("cancel") {
+        return Err(Error::Permission("instance:migrate").into());
+    }
+    let operation = read(&app, &who, id).await?;
+    if !may(&operation.action) {
+        let many = if operation.action == "cancel" {
+            "instance:cancel"
+        } else {
+            "instance:migrate"
+        };
+        return Err(Error::Permission(many).into());
+    }
     let note = app.engine.note(&who.subject);
     let store = app.engine.store();
     if !store.stop_operation(who.tenant, id, &note).await? {
@@ -136,11 +178,7 @@ pub(super) async fn stop(
 async fn check(app: &App, who: &Identity, migrations: &Migrations) -> Result<(), Problem> {
     check_id("/definition", &migrations.definition)?;
     check_states(&migrations.states)?;
-    let status = migrations.filter.status.as_deref();
-    if status.is_some_and(|status| !["RUNNING", "SUSPENDED"].contains(&status)) {
-        let detail = "only what is RUNNING or SUSPENDED can be migrated";
-        return Err(Problem::new("invalid_request", detail).at("/filter/status", "enum", detail));
-    }
+    check_status(&migrations.filter)?;
     if migrations.from == migrations.version {
         let detail = "the instances have this version already";
         return Err(Problem::new("invalid_request", detail).at("/version", "same_version", detail));
@@ -153,6 +191,23 @@ async fn check(app: &App, who: &Identity, migrations: &Migrations) -> Result<(),
         app.engine.version(who.tenant, &reference).await?;
     }
     Ok(())
+}
+
+fn check_unconditional(options: &Options) -> Result<(), Problem> {
+    if options.if_match.is_none() {
+        return Ok(());
+    }
+    let detail = "many instances have no revision in common; leave If-Match out";
+    Err(Problem::new("malformed_request", detail))
+}
+
+fn check_status(filter: &AliveFilter) -> Result<(), Problem> {
+    let status = filter.status.as_deref();
+    if status.is_none_or(|status| ["RUNNING", "SUSPENDED"].contains(&status)) {
+        return Ok(());
+    }
+    let detail = "only what is RUNNING or SUSPENDED can be changed";
+    Err(Problem::new("invalid_request", detail).at("/filter/status", "enum", detail))
 }
 
 async fn read(app: &App, who: &Identity, id: Uuid) -> Result<OperationView, Problem> {

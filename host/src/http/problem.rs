@@ -116,6 +116,7 @@ pub const CODES: &[(&str, u16, &str)] = &[
     ),
     ("no_active_version", 409, "No version is active"),
     ("version_retired", 409, "The version is retired"),
+    ("version_stopped", 409, "The version is stopped"),
     ("limit_reached", 409, "There are as many as there may be"),
     ("not_first", 409, "Another event stands first"),
     (
@@ -256,6 +257,7 @@ impl From<Error> for Problem {
             Error::NotFound { .. } => Problem::new("not_found", detail),
             Error::NoActiveVersion(_) => Problem::new("no_active_version", detail),
             Error::Retired { .. } => Problem::new("version_retired", detail),
+            Error::Stopped { .. } => Problem::new("version_stopped", detail),
             Error::Logic(LogicError { code, .. }) => {
                 tracing::warn!(error = detail, "flow logic misbehaved");
                 Problem::new(code, detail)

@@ -50,6 +50,8 @@ pub struct AliveFilter {
 #[derive(Debug)]
 pub struct NewOperation<'a> {
     pub id: Uuid,
+    /// `migrate` or `cancel`.
+    pub action: &'static str,
     pub settings: &'a Json,
     pub roles: &'a [String],
     pub instances: &'a [Uuid],
@@ -188,7 +190,7 @@ impl Store {
         let total = i32::try_from(new.instances.len()).unwrap_or(i32::MAX);
         sqlx::query!(
             "insert into bulk_operation (tenant_id, id, action, settings, requested_by, roles, created_at, total, more)
-            values ($1, $2, 'migrate', $3, $4, $5, $6, $7, $8)",
+            values ($1, $2, $9, $3, $4, $5, $6, $7, $8)",
             tenant.0,
             new.id,
             new.settings.as_str(),
@@ -196,7 +198,8 @@ impl Store {
             roles.as_str(),
             Time(note.at) as _,
             total,
-            new.more
+            new.more,
+            new.action
         )
         .execute(&mut *transaction)
         .await?;
@@ -211,7 +214,7 @@ impl Store {
             .await?;
         }
         let payload = serde_json::json!({
-            "action": "migrate", "settings": new.settings, "total": total, "roles": new.roles, "more": new.more,
+            "action": new.action, "settings": new.settings, "total": total, "roles": new.roles, "more": new.more,
             "instances": digest(new.instances),
         });
         let draft = note.draft("OPERATION_BEGUN", 1, &payload);

@@ -1,5 +1,7 @@
 //! Definitions, their versions and the components that these run.
 
+pub mod stops;
+
 use jiff::Timestamp;
 use serde::Serialize;
 use sqlx::PgConnection;
@@ -41,6 +43,9 @@ pub struct VersionSummary {
     pub published_by: String,
     #[schema(value_type = Option<String>, format = DateTime)]
     pub retired_at: Option<Timestamp>,
+    /// Since when nothing of it runs, as an operator has stopped it.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub stopped_at: Option<Timestamp>,
 }
 
 /// A version to be published.
@@ -73,6 +78,8 @@ pub enum Standing {
     Unchanged,
     Retired,
     Missing,
+    /// So many have that standing already.
+    TooMany,
 }
 
 impl Store {
@@ -266,7 +273,7 @@ impl Store {
         });
         let rows = sqlx::query!(
             r#"select v.key, v.version, v.digest, v.sdk, v.wit, v.published_at as "published_at: Time", v.published_by,
-                   v.retired_at as "retired_at: Time", d.active_version is not distinct from v.version as "active!"
+                   v.retired_at as "retired_at: Time", v.stopped_at as "stopped_at: Time", d.active_version is not distinct from v.version as "active!"
             from definition_version v join definition d on d.tenant_id = v.tenant_id and d.key = v.key
             where v.tenant_id = $1 and ($2::text is null or v.key = $2)
               and ($3::text is null or v.key > $3 or (v.key = $3 and v.version < $4))
@@ -292,6 +299,7 @@ impl Store {
                 published_at: row.published_at.0,
                 published_by: row.published_by,
                 retired_at: row.retired_at.map(|time| time.0),
+                stopped_at: row.stopped_at.map(|time| time.0),
             })
             .collect())
     }
@@ -408,6 +416,7 @@ struct Found {
     revision: u32,
     active: Option<u32>,
     retired: bool,
+    stopped: bool,
 }
 
 async fn standing(
@@ -416,7 +425,8 @@ async fn standing(
     reference: &VersionRef,
 ) -> Result<Option<Found>, StoreError> {
     let row = sqlx::query!(
-        r#"select d.id, d.revision, d.active_version, v.retired_at is not null as "retired!"
+        r#"select d.id, d.revision, d.active_version, v.retired_at is not null as "retired!",
+            v.stopped_at is not null as "stopped!"
         from definition d join definition_version v on v.tenant_id = d.tenant_id and v.key = d.key
         where d.tenant_id = $1 and d.key = $2 and v.version = $3
         for update of d"#,
@@ -431,6 +441,7 @@ async fn standing(
         revision: row.revision.cast_unsigned(),
         active: row.active_version.map(i32::cast_unsigned),
         retired: row.retired,
+        stopped: row.stopped,
     }))
 }
 

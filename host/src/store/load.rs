@@ -8,12 +8,13 @@ use sqlx::types::{Json as Column, Uuid};
 
 use self::rows::{AttributeRow, InstanceRow, StayRow, TaskRow};
 use super::commit::array;
+use super::definitions::stops::listed;
 use super::time::Time;
 use super::{Store, StoreError};
 use crate::domain::actor::{Actor, StandIn};
 use crate::domain::audit::Head;
 use crate::domain::command::SignalKey;
-use crate::domain::ids::{InstanceId, TenantId};
+use crate::domain::ids::{InstanceId, TenantId, VersionRef};
 use crate::domain::instance::Instance;
 
 /// Who asks, as the token says.
@@ -103,6 +104,8 @@ pub struct Loaded {
     pub lasting: bool,
     /// The signal asked about, where it has counted already.
     pub signalled: Option<Counted>,
+    /// The tenant's versions of which nothing runs, until that mark changes.
+    pub stopped: Vec<VersionRef>,
 }
 
 /// A signal that has counted.
@@ -240,6 +243,7 @@ impl Store {
                     entry: row.signalled_entry,
                     at: at.0,
                 }),
+                stopped: listed(row.stopped),
             })
         });
         Ok(loaded.collect())

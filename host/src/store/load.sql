@@ -52,6 +52,10 @@ select
     g.received_at as "signalled_at?: Time",
     g.content as "signalled_content?",
     g.entry_id as "signalled_entry?",
+    -- What an operator has stopped; a change counts among those of what anybody may do.
+    array(
+        select v.key || ' ' || v.version from definition_version v where v.tenant_id = q.tenant_id and v.stopped_at is not null
+    ) as "stopped!",
     k.fingerprint as "reply_fingerprint?",
     k.status as "reply_status?",
     k.body as "reply_body?",

@@ -24,6 +24,8 @@ pub struct Recheck {
     /// How often it was claimed, this time included.
     pub attempts: u32,
     pub mark: Mark,
+    /// The walk under way is the last one.
+    pub closing: bool,
 }
 
 /// How far the work has come.
@@ -90,24 +92,35 @@ struct Found {
 }
 
 impl Store {
-    /// Claims up to `limit` rechecks that are due until `lease`.
+    /// Claims up to `limit` rechecks that are due until `lease`, of the tenant whose turn comes behind that of `after`.
     pub async fn claim_rechecks(
         &self,
         now: Timestamp,
         lease: Timestamp,
         limit: i64,
+        after: TenantId,
     ) -> Result<Vec<Recheck>, StoreError> {
         let rows = sqlx::query!(
-            r#"with ready as (
-                select tenant_id, id from recheck where greatest(due_at, lease_until) <= $1
-                order by greatest(due_at, lease_until) limit $3 for update skip locked
+            r#"with due as materialized (
+                (select c.tenant_id, c.id from recheck c where c.tenant_id > $4 and greatest(c.due_at, c.lease_until) <= $1
+                 order by c.tenant_id, greatest(c.due_at, c.lease_until) limit $3)
+                union all
+                (select c.tenant_id, c.id from recheck c where c.tenant_id <= $4 and greatest(c.due_at, c.lease_until) <= $1
+                 order by c.tenant_id, greatest(c.due_at, c.lease_until) limit $3)
+                limit $3
+            ),
+            ready as (
+                select c.tenant_id, c.id from due join recheck c on c.tenant_id = due.tenant_id and c.id = due.id
+                where greatest(c.due_at, c.lease_until) <= $1
+                for update of c skip locked
             )
             update recheck r set lease_until = $2, attempts = r.attempts + 1
             from ready where r.tenant_id = ready.tenant_id and r.id = ready.id
-            returning r.tenant_id, r.id, r.kind, r.principal, r.due_at as "due_at: Time", r.attempts, r.stage, r.after"#,
+            returning r.tenant_id, r.id, r.kind, r.principal, r.due_at as "due_at: Time", r.attempts, r.stage, r.after, r.closing"#,
             Time(now) as _,
             Time(lease) as _,
-            limit
+            limit,
+            after.0
         )
         .fetch_all(&self.writer)
         .await?;
@@ -130,6 +143,7 @@ impl Store {
                         stage,
                         after: row.after,
                     },
+                    closing: row.closing,
                 })
             })
             .collect()
@@ -142,15 +156,39 @@ impl Store {
         mark: Mark,
         lease: Timestamp,
     ) -> Result<bool, StoreError> {
+        self.keep_recheck(recheck, mark, lease, recheck.attempts)
+            .await
+    }
+
+    /// Lets others go first: the recheck can be claimed again from `next` on, and that it was in hand does not count.
+    pub async fn yield_recheck(
+        &self,
+        recheck: &Recheck,
+        mark: Mark,
+        next: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let attempts = recheck.attempts.saturating_sub(1);
+        self.keep_recheck(recheck, mark, next, attempts).await
+    }
+
+    async fn keep_recheck(
+        &self,
+        recheck: &Recheck,
+        mark: Mark,
+        lease: Timestamp,
+        attempts: u32,
+    ) -> Result<bool, StoreError> {
         let done = sqlx::query!(
-            "update recheck set stage = $4, after = $5, lease_until = $6
+            "update recheck set stage = $4, after = $5, lease_until = $6, closing = $7, attempts = $8
             where tenant_id = $1 and id = $2 and attempts = $3",
             recheck.tenant.0,
             recheck.id,
             recheck.attempts.cast_signed(),
             mark.stage.name(),
             mark.after,
-            Time(lease) as _
+            Time(lease) as _,
+            recheck.closing,
+            attempts.cast_signed()
         )
         .execute(&self.writer)
         .await?;

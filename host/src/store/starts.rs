@@ -3,6 +3,7 @@
 use jiff::Timestamp;
 use sqlx::types::Uuid;
 
+use super::jobs::Job;
 use super::load::{Principalship, StoredReply};
 use super::time::Time;
 use super::{Store, StoreError};
@@ -37,6 +38,17 @@ pub struct Activation {
     ///
     /// [`VersionRow::content`]: super::definitions::VersionRow::content
     pub version: Option<(u32, Vec<u8>)>,
+    /// Nothing of that version runs.
+    pub stopped: bool,
+}
+
+/// The instances above each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Line {
+    /// The foremost that was looked at.
+    pub root: InstanceId,
+    /// How many there are, the first and the last included.
+    pub depth: u32,
 }
 
 impl Store {
@@ -66,6 +78,10 @@ impl Store {
                     select v.digest || v.config_digest from definition_version v
                     where v.tenant_id = $1 and v.key = d.key and v.version = d.active_version
                 ) as content,
+                coalesce((
+                    select v.stopped_at is not null from definition_version v
+                    where v.tenant_id = d.tenant_id and v.key = d.key and v.version = d.active_version
+                ), false) as "stopped!",
                 k.fingerprint as "reply_fingerprint?",
                 k.status as "reply_status?",
                 k.body as "reply_body?",
@@ -100,7 +116,10 @@ impl Store {
                 stands_in_for: Vec::new(),
             },
             reply,
-            definition: row.definition.map(|_| Activation { version }),
+            definition: row.definition.map(|_| Activation {
+                version,
+                stopped: row.stopped,
+            }),
             standing: row.standing,
         })
     }
@@ -130,27 +149,68 @@ impl Store {
         }))
     }
 
-    /// How many instances the line has from this one up to the first, which has no parent; counted up to `most`.
-    pub async fn depth(
+    /// The line from this instance up to the first, which has no parent; looked at up to `most`.
+    pub async fn line(
         &self,
         tenant: TenantId,
         instance: InstanceId,
         most: u32,
-    ) -> Result<u32, StoreError> {
-        let depth = sqlx::query_scalar!(
-            r#"with recursive line (parent, depth) as (
-                select i.parent, 1 from instance i where i.tenant_id = $1 and i.id = $2
+    ) -> Result<Line, StoreError> {
+        let line = sqlx::query!(
+            r#"with recursive line (id, parent, depth) as (
+                select i.id, i.parent, 1 from instance i where i.tenant_id = $1 and i.id = $2
                 union all
-                select i.parent, l.depth + 1
+                select i.id, i.parent, l.depth + 1
                 from line l join instance i on i.tenant_id = $1 and i.id = l.parent
                 where l.depth < $3
             )
-            select coalesce(max(depth), 0) as "depth!" from line"#,
+            select id as "id!", depth as "depth!" from line order by depth desc limit 1"#,
             tenant.0,
             instance.0,
             most.cast_signed()
         );
-        Ok(depth.fetch_one(&self.writer).await?.cast_unsigned())
+        let line = line.fetch_optional(&self.writer).await?;
+        Ok(line.map_or(
+            Line {
+                root: instance,
+                depth: 0,
+            },
+            |line| Line {
+                root: InstanceId(line.id),
+                depth: line.depth.cast_unsigned(),
+            },
+        ))
+    }
+
+    /// Takes a place among the descendants of a root for the child that the job starts, once for each job; false where
+    /// `most` are taken. Counted in one statement, so that those who start at the same moment do not pass the bound.
+    pub async fn take_place(
+        &self,
+        job: &Job,
+        root: InstanceId,
+        most: u32,
+    ) -> Result<bool, StoreError> {
+        let has_place = sqlx::query_scalar!(
+            r#"with uncounted as materialized (
+                select tenant_id, id from job where tenant_id = $1 and id = $2 and not counted for update
+            ),
+            taken as (
+                insert into descendant_count (tenant_id, root_id, started)
+                select tenant_id, $3, 1 from uncounted where $4 > 0
+                on conflict (tenant_id, root_id) do update set started = descendant_count.started + 1
+                    where descendant_count.started < $4
+                returning tenant_id
+            ),
+            marked as (
+                update job j set counted = true from taken where j.tenant_id = taken.tenant_id and j.id = $2
+            )
+            select (exists (select from taken) or not exists (select from uncounted)) as "has_place!""#,
+            job.tenant.0,
+            job.id,
+            root.0,
+            most.cast_signed()
+        );
+        Ok(has_place.fetch_one(&self.writer).await?)
     }
 
     /// The instance that a task belongs to.

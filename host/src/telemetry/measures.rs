@@ -165,8 +165,12 @@ const MEASURES: &[Measure] = &[
         "How long after its time a job was begun.",
     ),
     gauge(
+        "wrkflw_jobs_failing",
+        "Jobs of all hosts that failed and wait to be tried again.",
+    ),
+    gauge(
         "wrkflw_jobs_stuck",
-        "Jobs that failed ten times or more, and are tried again.",
+        "Jobs that failed ten times, or that nobody has taken for five minutes.",
     ),
     counter(
         "wrkflw_states_unassignable_total",

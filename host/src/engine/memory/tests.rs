@@ -77,6 +77,7 @@ fn loaded(standing: u128, found: Option<Stored>) -> Loaded {
         standing: Uuid::from_u128(standing),
         lasting: true,
         signalled: None,
+        stopped: Vec::new(),
     }
 }
 

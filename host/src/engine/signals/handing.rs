@@ -404,7 +404,7 @@ fn is_refusal(error: &Error) -> bool {
 
 /// Whether the request that brought the signal comes to nothing.
 fn is_final(error: &Error) -> bool {
-    is_refusal(error) || matches!(error, Error::KeyReused)
+    is_refusal(error) || matches!(error, Error::KeyReused | Error::Stopped { .. })
 }
 
 /// Whether the instance does not wait for the signal, or no longer.

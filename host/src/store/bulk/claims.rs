@@ -1,4 +1,5 @@
-//! Who works on which items of an operation: claimed by lease, a few at a time; operations take turns.
+//! Who works on which items of an operation: claimed by lease, a few at a time; tenants take turns, and so do the operations
+//! of each.
 //!
 //! What a host leaves undone, another claims when the lease is over. That no item acts twice is for the command's
 //! idempotency key.
@@ -19,6 +20,8 @@ const DETAIL_CHARS_MAX: usize = 1_000;
 pub struct Batch {
     pub tenant: TenantId,
     pub operation: Uuid,
+    /// As the table names it.
+    pub action: String,
     pub settings: Json,
     pub requested_by: String,
     pub roles: Vec<String>,
@@ -46,7 +49,8 @@ impl Outcome {
 }
 
 impl Store {
-    /// Claims up to `limit` items of the operation whose turn it is, until `lease`; an operation without items left
+    /// Claims up to `limit` items of the operation whose turn it is, until `lease`; tenants take turns, and so do the
+    /// operations of each; an operation without items left
     /// ends. None when no operation is under way.
     pub async fn claim_batch(
         &self,
@@ -55,13 +59,17 @@ impl Store {
         limit: i64,
     ) -> Result<Option<Batch>, StoreError> {
         let row = sqlx::query!(
-            "with chosen as (
-                select tenant_id, id from bulk_operation where ended_at is null
-                order by taken_at limit 1 for update skip locked
+            "with turns as (
+                select tenant_id, max(taken_at) as taken_at from bulk_operation where ended_at is null group by tenant_id
+            ),
+            chosen as (
+                select o.tenant_id, o.id from bulk_operation o join turns t on t.tenant_id = o.tenant_id
+                where o.ended_at is null
+                order by t.taken_at, o.taken_at limit 1 for update of o skip locked
             )
             update bulk_operation o set taken_at = $1 from chosen
             where o.tenant_id = chosen.tenant_id and o.id = chosen.id
-            returning o.tenant_id, o.id, o.settings, o.requested_by, o.roles",
+            returning o.tenant_id, o.id, o.action, o.settings, o.requested_by, o.roles",
             Time(now) as _
         )
         .fetch_optional(&self.writer)
@@ -96,6 +104,7 @@ impl Store {
         Ok(Some(Batch {
             tenant,
             operation: id,
+            action: row.action,
             settings: Json::from_canonical(row.settings),
             requested_by: row.requested_by,
             roles,

@@ -262,21 +262,25 @@ audited as (
     order by r.member, r.seq
     returning tenant_id, stream_id, seq, pos, event_seq
 ),
+-- Starts of children go with the stay that asked for them, unless somebody has begun one. Then the child is cancelled by the
+-- job that is put below; else there is nothing to cancel.
+finished as (
+    delete from job j
+    using unnest($168::int[], $169::uuid[], $180::uuid[]) as r (member, id, cancels)
+    where (select passed from gate)[r.member] and j.tenant_id = ($1::int[])[r.member] and j.id = r.id
+      and (r.cancels is null or j.attempts = 0)
+    returning r.cancels
+),
 -- A job that is put again is due anew, whoever had it in hand.
 put as (
     insert into job (tenant_id, id, kind, instance_id, due_at, payload)
     select ($1::int[])[r.member], r.id, r.kind, r.instance_id, r.due_at, r.payload
     from unnest($162::int[], $163::uuid[], $164::text[], $165::uuid[], $166::timestamptz[], $167::text[])
         as r (member, id, kind, instance_id, due_at, payload)
-    where (select passed from gate)[r.member]
+    where (select passed from gate)[r.member] and not exists (select from finished f where f.cancels = r.id)
     on conflict (tenant_id, id) do update
     set kind = excluded.kind, instance_id = excluded.instance_id, due_at = excluded.due_at, payload = excluded.payload,
         lease_until = null, attempts = 0, last_error = null, claim = null
-),
-finished as (
-    delete from job j
-    using unnest($168::int[], $169::uuid[]) as r (member, id)
-    where (select passed from gate)[r.member] and j.tenant_id = ($1::int[])[r.member] and j.id = r.id
 ),
 signalled as (
     -- By the database's clock, as it is forgotten: a host's may be off by more than it is kept.

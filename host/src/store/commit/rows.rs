@@ -75,7 +75,7 @@ columns! {
         traceparent: Option<String>, command: Uuid,
     }
     Put { member: i32, id: Uuid, kind: String, instance: Uuid, due_at: Time, payload: String }
-    Finished { member: i32, id: Uuid }
+    Finished { member: i32, id: Uuid, cancels: Option<Uuid> }
     Signals { member: i32, signal: String, identity: Vec<u8>, content: Vec<u8>, entry: Option<Uuid> }
 }
 

@@ -196,6 +196,7 @@ impl Store {
             &rows.signals.content as _,
             &rows.signals.entry as _,
             &rows.withdrawn.principal as _,
+            &rows.finished.cancels as _,
         )
         .fetch_all(&self.writer)
         .await;

@@ -3,7 +3,8 @@
 //! Data: `{"first": "Work", "wait": {"correlation": "", "keepEarly": true, "children": [{"key": "", "entity": "", "data": {},
 //! "onEnd": "ENDED"}], "late": 60}, "payments": 2, "refuse": true}`. `Plan` leads to `Wait`, or to `first`. `Wait` ends with
 //! so many PAID, with LATE, or once every child with a trigger has ENDED; LEAVE leads to `Work`, where GO leads to `Wait`
-//! and WITHDRAW to the end. A start with `refuse` is denied, and a signal whose input has it.
+//! and WITHDRAW to the end. A start with `refuse` is denied, and a signal whose input has it. With `"swarm": 20` in place of
+//! `children`, each starts so many like itself.
 
 mod bindings;
 
@@ -157,6 +158,13 @@ impl Guest for Errands {
         let late = wait["late"]
             .as_u64()
             .and_then(|late| u32::try_from(late).ok());
+        let swarm = (0..wait["swarm"].as_u64().unwrap_or(0)).map(|number| Child {
+            key: "errands".into(),
+            entity_type: "errand".into(),
+            entity_id: format!("{}/{number}", facts.instance.entity_id),
+            data: facts.instance.data.clone(),
+            on_end: Some("ENDED".into()),
+        });
         let children = wait["children"].as_array().into_iter().flatten();
         Waiting {
             deadlines: late
@@ -169,7 +177,7 @@ impl Guest for Errands {
                 .collect(),
             correlation: wait["correlation"].as_str().map(str::to_owned),
             keep_early: wait["keepEarly"] == true,
-            children: children.map(child).collect(),
+            children: children.map(child).chain(swarm).collect(),
         }
     }
 }

@@ -82,12 +82,20 @@ impl Rows {
             if !ended {
                 let payload = json!({ "parent": change.after.id });
                 self.job(cancelling(*id), "cancel_child", *id, now, &payload);
+                self.finish_idle(id.0, cancelling(*id));
+                self.finish(telling(*id));
             }
         }
     }
 
-    /// Signals may have come for a stay before it was there to be found.
+    /// Signals may have come for a stay before it was there to be found. One that is over takes none.
     fn correlations(&mut self, change: &Change, before: Option<&Instance>) {
+        let old = before.into_iter().flat_map(|before| &before.active);
+        for stay in old.filter(|stay| stay.correlation.is_some()) {
+            if !change.after.active.iter().any(|new| new.id == stay.id) {
+                self.finish(stay.id.0);
+            }
+        }
         let known = |stay: &StateInstance| {
             before.is_some_and(|before| before.active.iter().any(|old| old.id == stay.id))
         };
@@ -112,6 +120,8 @@ impl Rows {
             Status::Cancelled { .. } => CHILD_CANCELLED,
             Status::Running | Status::Suspended { .. } => return,
         };
+        // Nobody needs to cancel it any more.
+        self.finish(cancelling(after.id));
         let payload = json!({ "child": after.id, "outcome": outcome, "data": after.data });
         self.job(
             telling(after.id),
@@ -143,6 +153,14 @@ impl Rows {
     fn finish(&mut self, id: Uuid) {
         self.finished.member.push(self.number());
         self.finished.id.push(id);
+        self.finished.cancels.push(None);
+    }
+
+    /// Ends a start that nobody has begun, and what would cancel it.
+    fn finish_idle(&mut self, id: Uuid, cancels: Uuid) {
+        self.finished.member.push(self.number());
+        self.finished.id.push(id);
+        self.finished.cancels.push(Some(cancels));
     }
 }
 
