@@ -166,6 +166,7 @@ async fn nothing_is_open_without_a_role() {
             "/v1/groups",
             "/v1/signals",
             "/v1/migrations",
+            "/v1/cancellations",
             "/v1/tasks/bulk",
         ]
         .iter()
@@ -235,7 +236,7 @@ async fn another_tenant_sees_nothing() {
             let results = answer.expect(200);
             assert_eq!(results["results"][0]["code"], "not_found", "{called}");
         } else if operation.path.contains('{') && !of_entity
-            || ["/v1/instances", "/v1/migrations"].contains(&&*operation.path)
+            || ["/v1/instances", "/v1/migrations", "/v1/cancellations"].contains(&&*operation.path)
                 && operation.method == "post"
         {
             answer.problem(404, "not_found");
@@ -245,7 +246,7 @@ async fn another_tenant_sees_nothing() {
             lists += 1;
         }
     }
-    assert_eq!(lists, 11);
+    assert_eq!(lists, 12);
     for view in ["mine", "available", "all"] {
         let path = format!("/v1/tasks?view={view}");
         let tasks = host.send("", "GET", &path, &headers, None).await;
