@@ -324,6 +324,8 @@ fn parameters(shape: Shape) -> Vec<String> {
     // What signals say, and by which entry.
     values.extend([none.clone(), none]);
     values.push(shape.same("null"));
+    // No job is finished.
+    values.push("'{}'".to_owned());
     values
 }
 

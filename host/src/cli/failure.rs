@@ -12,7 +12,7 @@ Exit codes:
   2  wrong usage, or a setting that is unknown or cannot work
   3  refused: you are not known, or may not do this (401, 403)
   4  there is no such thing (404)
-  5  somebody was faster, or it is not the moment (409, 412)
+  5  somebody was faster, or it is not the moment (409, 412, 429)
   6  the input is not valid (400, 422)
   7  the server cannot be reached
   8  the flow's logic failed (502)";
@@ -35,7 +35,7 @@ impl Exit {
         match status {
             401 | 403 => Exit::Refused,
             404 => Exit::NotFound,
-            409 | 412 => Exit::Conflict,
+            409 | 412 | 429 => Exit::Conflict,
             400 | 413 | 415 | 422 => Exit::Invalid,
             502 => Exit::Logic,
             _ => Exit::Failed,

@@ -202,7 +202,8 @@ impl Engine {
         let (tenant, key) = (who.tenant, &instance.definition.key);
         let principal = who.principalship();
         let startable = self.0.store.load_start(&principal, key, None).await?;
-        let is_stopped = startable.definition.is_some_and(|found| found.stopped);
+        let definition = startable.definition.as_ref();
+        let is_stopped = definition.is_some_and(|found| found.stopped);
         let active = startable.definition.and_then(|found| found.version);
         let (version, digests) = active.ok_or_else(|| Error::NoActiveVersion(key.clone()))?;
         let reference = VersionRef {

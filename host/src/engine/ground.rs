@@ -249,6 +249,8 @@ impl Engine {
         let who = request.who.principalship();
         let key = request.key().map(|key| key.key.as_str());
         let startable = self.0.store.load_start(&who, definition, key).await?;
+        let known = startable.definition.as_ref();
+        let stopped = known.is_some_and(|found| found.stopped);
         let version = match startable.definition {
             None => Err(Error::NotFound {
                 what: "definition",
@@ -265,7 +267,6 @@ impl Engine {
                     version,
                 };
                 let content = Some(content.as_slice());
-                let stopped = startable.definition.as_ref().is_some_and(|found| found.stopped);
                 let version = self.version_of(who.tenant, &reference, content).await;
                 version.map(|version| Ground {
                     stopped: Some(reference).filter(|_| stopped),

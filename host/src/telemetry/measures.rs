@@ -94,12 +94,12 @@ const MEASURES: &[Measure] = &[
     ),
     counter(
         "wrkflw_transitions_total",
-        "Commands by definition, action and outcome. Without a definition: requests to change something that never came to one.",
+        "Commands by definition, action and outcome.",
     ),
     histogram(
         "wrkflw_transition_duration_seconds",
         SECONDS,
-        "Time that a command or a request to change something took, whatever its end.",
+        "Time that a command took, whatever its end.",
     ),
     histogram(
         "wrkflw_guest_duration_seconds",

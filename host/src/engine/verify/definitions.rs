@@ -58,6 +58,12 @@ struct Published {
     wit: Option<String>,
 }
 
+/// What the entry of a version that an operator stopped says besides.
+#[derive(Deserialize)]
+struct Stopped {
+    reason: String,
+}
+
 /// A definition, as its entries give it.
 pub(super) struct Definition {
     tenant: TenantId,
@@ -113,10 +119,34 @@ impl Definition {
                     given.push(("retired_by", json!(draft.actor)));
                 }
             }
+            "VERSION_STOPPED" => self.stop(entry, version)?,
+            "VERSION_RESUMED" => {
+                self.revision += 1;
+                self.set_stopped(version, [Value::Null, Value::Null, Value::Null]);
+            }
             _ => {}
         }
         self.key.get_or_insert(key);
         Ok(())
+    }
+
+    fn stop(&mut self, entry: &Entry, version: u32) -> Result<(), serde_json::Error> {
+        let draft = &entry.draft;
+        let Stopped { reason } = serde_json::from_str(draft.payload.as_str())?;
+        self.revision += 1;
+        self.set_stopped(version, [time(draft.at), json!(draft.actor), json!(reason)]);
+        Ok(())
+    }
+
+    fn set_stopped(&mut self, version: u32, [at, by, reason]: [Value; 3]) {
+        if let Some(given) = self.versions.get_mut(&version) {
+            given.retain(|(column, _)| !column.starts_with("stop"));
+            given.extend([
+                ("stopped_at", at),
+                ("stopped_by", by),
+                ("stop_reason", reason),
+            ]);
+        }
     }
 
     fn publish(&mut self, entry: &Entry, key: &str, version: u32) -> Result<(), serde_json::Error> {
@@ -141,6 +171,9 @@ impl Definition {
             ("published_by", json!(draft.actor)),
             ("retired_at", Value::Null),
             ("retired_by", Value::Null),
+            ("stopped_at", Value::Null),
+            ("stopped_by", Value::Null),
+            ("stop_reason", Value::Null),
         ];
         if let Some(wit) = wit {
             given.extend([("sdk", json!(sdk)), ("wit", json!(wit))]);
