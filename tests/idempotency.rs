@@ -261,8 +261,8 @@ async fn a_sweep_passes_over_what_somebody_holds() {
         .await
         .expect("a row");
     let instances = "select 1 from instance for update";
-    let held = sqlx::query(instances).execute(&mut *holder).await;
-    held.expect("all instances");
+    let locked = sqlx::query(instances).execute(&mut *holder).await;
+    locked.expect("all instances");
     app.engine.purge().await.expect("a purge");
     let keys = "select count(*) from idempotency_key";
     assert_eq!(count(&app.database, keys).await, 1);

@@ -148,11 +148,65 @@ struct Victim {
     named: String,
 }
 
+impl Victim {
+    fn of(row: impl Into<String>, named: &str) -> Self {
+        let (row, named) = (row.into(), named.to_owned());
+        Self { row, named }
+    }
+
+    fn by_id(id: &str) -> Self {
+        Self::of(format!("id = '{id}'"), id)
+    }
+}
+
 async fn text(app: &TestApp, sql: &str) -> String {
     let text = sqlx::query_scalar(AssertSqlSafe(sql.to_owned()));
     text.fetch_one(app.database.admin_pool())
         .await
         .unwrap_or_else(|error| panic!("{sql}: {error}"))
+}
+
+/// Those whose keys are known beforehand.
+fn known() -> [(&'static str, Victim); 10] {
+    [
+        (
+            "attribute",
+            Victim::of("name = 'amount'", r#"name "amount""#),
+        ),
+        (
+            "attribute_declaration",
+            Victim::of("name = 'amount'", r#"name "amount""#),
+        ),
+        ("calendar", Victim::of("name = 'office'", "office")),
+        (
+            "definition_version",
+            Victim::of(
+                "key = 'document-approval' and version = 1",
+                r#"key "document-approval", version 1"#,
+            ),
+        ),
+        ("group", Victim::by_id("reviewers")),
+        (
+            "manager",
+            Victim::of("person_id = 'reviewer'", r#"person_id "reviewer""#),
+        ),
+        (
+            "membership",
+            Victim::of(
+                "person_id = 'approver'",
+                r#"person_id "approver", group_id "approvers""#,
+            ),
+        ),
+        ("person", Victim::by_id("reviewer2")),
+        (
+            "role_permission",
+            Victim::of(
+                "role = 'user' and permission = 'task:act'",
+                r#"role "user", permission "task:act""#,
+            ),
+        ),
+        ("tenant", Victim::of("true", "tenant (id")),
+    ]
 }
 
 /// One row of each table with a column that is proven, beside the tables of the audit itself.
@@ -173,71 +227,32 @@ async fn victims(app: &TestApp, completed: &str, open: &str) -> BTreeMap<&'stati
     let component = text(app, "select encode(digest, 'hex') from definition_version where key = 'document-approval' and version = 1").await;
     let profile = text(app, "select encode(digest, 'hex') from engine_profile").await;
     let repeated = text(app, "select command_id::text from idempotency_key").await;
-    let one = |row: String, named: &str| Victim {
-        row,
-        named: named.to_owned(),
-    };
-    let by_id = |id: &str| one(format!("id = '{id}'"), id);
-    BTreeMap::from([
+    let by_id = Victim::by_id;
+    let mut victims = BTreeMap::from(known());
+    victims.extend([
         ("absence", by_id(&absence)),
-        (
-            "attribute",
-            one("name = 'amount'".into(), r#"name "amount""#),
-        ),
-        (
-            "attribute_declaration",
-            one("name = 'amount'".into(), r#"name "amount""#),
-        ),
-        ("bulk_item", one("true".into(), &operation)),
+        ("bulk_item", Victim::of("true", &operation)),
         ("bulk_operation", by_id(&operation)),
-        ("calendar", one("name = 'office'".into(), "office")),
         (
             "component",
-            one(format!("digest = '\\x{component}'"), &component),
+            Victim::of(format!("digest = '\\x{component}'"), &component),
         ),
         (
             "definition",
-            one(format!("id = '{definition}'"), "document-approval"),
+            Victim::of(format!("id = '{definition}'"), "document-approval"),
         ),
-        (
-            "definition_version",
-            one(
-                "key = 'document-approval' and version = 1".into(),
-                r#"key "document-approval", version 1"#,
-            ),
-        ),
-        ("engine_profile", one("true".into(), &profile)),
-        ("group", by_id("reviewers")),
-        ("idempotency_key", one("key = 'k-1'".into(), &repeated)),
+        ("engine_profile", Victim::of("true", &profile)),
+        ("idempotency_key", Victim::of("key = 'k-1'", &repeated)),
         ("instance", by_id(open)),
-        (
-            "manager",
-            one("person_id = 'reviewer'".into(), r#"person_id "reviewer""#),
-        ),
-        (
-            "membership",
-            one(
-                "person_id = 'approver'".into(),
-                r#"person_id "approver", group_id "approvers""#,
-            ),
-        ),
-        ("person", by_id("reviewer2")),
-        (
-            "role_permission",
-            one(
-                "role = 'user' and permission = 'task:act'".into(),
-                r#"role "user", permission "task:act""#,
-            ),
-        ),
         ("state_instance", by_id(&entered)),
         ("subscription", by_id(&subscription)),
-        ("task", one(format!("id = '{decided}'"), &decided)),
+        ("task", by_id(&decided)),
         (
             "task_candidate",
-            one(format!("task_id = '{claimed}'"), &claimed),
+            Victim::of(format!("task_id = '{claimed}'"), &claimed),
         ),
-        ("tenant", one("true".into(), "tenant (id")),
-    ])
+    ]);
+    victims
 }
 
 /// Other values of a column.
