@@ -121,7 +121,6 @@ async fn a_tenant_that_floods_its_jobs_holds_up_no_other() {
             .iter()
             .zip(&loud)
             .all(|(quiet, loud)| *loud <= quiet.mul_f64(RATIO_MAX) + NOTHING);
-        println!("decisions, children, early signals: {quiet:?}, beside the flood {loud:?}");
         if fair {
             return;
         }

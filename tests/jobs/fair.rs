@@ -190,8 +190,6 @@ async fn a_claim_beside_a_flood_is_cheap() {
             ),
         ] {
             let plan = explained(&shop, statement, arguments).await;
-            let took = plan["Actual Total Time"].as_f64().expect("milliseconds");
-            println!("{round}: {statement}: {took} ms, {} pages", pages(&plan));
             assert!(
                 pages(&plan) <= most,
                 "{round}: {} pages: {plan}",

@@ -25,7 +25,7 @@ impl Budgets {
     /// Refuses a change after which the instance would have more open than it may. One that had more before, under another
     /// bound, may have as many still.
     pub(super) fn check(
-        &self,
+        self,
         before: Option<&Instance>,
         after: &Instance,
     ) -> Result<(), Rejection> {

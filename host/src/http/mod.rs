@@ -253,6 +253,17 @@ fn of_signals() -> OpenApiRouter<App> {
         .routes(routes!(signals::correlate))
 }
 
+/// What is done to a version.
+fn of_versions() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(definitions::show))
+        .routes(routes!(definitions::activate))
+        .routes(routes!(definitions::retire))
+        .routes(routes!(definitions::stop))
+        .routes(routes!(definitions::resume))
+        .routes(routes!(definitions::diagram))
+}
+
 /// Every route of the API, with its documentation.
 pub fn routes() -> OpenApiRouter<App> {
     let upload = OpenApiRouter::new()
@@ -260,12 +271,7 @@ pub fn routes() -> OpenApiRouter<App> {
         .layer(DefaultBodyLimit::max(definitions::UPLOAD_BYTES_MAX));
     let without_query = OpenApiRouter::new()
         .merge(upload)
-        .routes(routes!(definitions::show))
-        .routes(routes!(definitions::activate))
-        .routes(routes!(definitions::retire))
-        .routes(routes!(definitions::stop))
-        .routes(routes!(definitions::resume))
-        .routes(routes!(definitions::diagram))
+        .merge(of_versions())
         .routes(routes!(instances::show))
         .routes(routes!(instances::history))
         .routes(routes!(instances::actions))

@@ -159,12 +159,12 @@ pub(super) async fn stop(
     }
     let operation = read(&app, &who, id).await?;
     if !may(&operation.action) {
-        let many = if operation.action == "cancel" {
+        let lacking = if operation.action == "cancel" {
             "instance:cancel"
         } else {
             "instance:migrate"
         };
-        return Err(Error::Permission(many).into());
+        return Err(Error::Permission(lacking).into());
     }
     let note = app.engine.note(&who.subject);
     let store = app.engine.store();

@@ -214,66 +214,8 @@ impl Store {
         Claim { now, lease }: Claim,
         limit: i64,
     ) -> Result<(Vec<Job>, i64), StoreError> {
-        // `greatest` is over the index `job_turn` and passes over nulls. A row that somebody claims between the look and
-        // the lock is tested again as it is then, and has a lease. Nobody waits for a lock, so no two claims do for each
-        // other.
-        let rows = sqlx::query!(
-            r#"with looked as materialized (
-                (select j.id, 0 as late from job j
-                 where j.tenant_id = $1 and case when j.kind = 'start_child' then 1 else 0 end = 0
-                   and greatest(j.due_at, j.lease_until) <= $2
-                 order by greatest(j.due_at, j.lease_until) limit $4)
-                union all
-                (select j.id, 1 from job j
-                 where j.tenant_id = $1 and case when j.kind = 'start_child' then 1 else 0 end = 1
-                   and greatest(j.due_at, j.lease_until) <= $2
-                 order by greatest(j.due_at, j.lease_until) limit $4)
-                limit $4
-            ),
-            held as materialized (
-                select j.id, l.late, greatest(j.due_at, j.lease_until) as ready_at, case j.kind
-                    when 'cancel_child' then null
-                    when 'start_child' then (
-                        select least(greatest(e.due_at, e.lease_until, $2), case when e.last_error is null then $6::timestamptz else $8::timestamptz end) from job e
-                        where e.tenant_id = $1 and e.instance_id = j.instance_id
-                          and (e.due_at, e.id) < (j.due_at, j.id) and e.kind <> 'cancel_child'
-                        order by e.due_at, e.id limit 1
-                    )
-                    else (
-                        select least(greatest(e.due_at, e.lease_until, $2), case when e.last_error is null then $6::timestamptz else $8::timestamptz end) from job e
-                        where e.tenant_id = $1 and e.instance_id = j.instance_id
-                          and (e.due_at, e.id) < (j.due_at, j.id) and e.kind not in ('cancel_child', 'start_child')
-                        order by e.due_at, e.id limit 1
-                    )
-                end as waits_until,
-                (select exists (select from definition_version v where v.tenant_id = $1 and v.stopped_at is not null))
-                and j.kind <> 'cancel_child' and exists (
-                    select from instance i join definition_version v
-                        on v.tenant_id = i.tenant_id and v.key = i.definition_key and v.version = i.definition_version
-                    where i.tenant_id = $1 and i.id = j.instance_id and i.status in ('RUNNING', 'SUSPENDED')
-                      and v.stopped_at is not null
-                ) as is_stopped
-                from looked l join job j on j.tenant_id = $1 and j.id = l.id
-                where greatest(j.due_at, j.lease_until) <= $2
-                for update of j skip locked
-            ),
-            moved as (
-                update job j set lease_until = case when h.is_stopped then $7 else h.waits_until end
-                from held h
-                where j.tenant_id = $1 and j.id = h.id and (h.is_stopped or h.waits_until is not null)
-                returning j.id
-            ),
-            mine as (
-                select h.id from held h where not h.is_stopped and h.waits_until is null order by h.late, h.ready_at limit $5
-            ),
-            claimed as (
-                update job j set lease_until = $3, attempts = j.attempts + 1, claim = gen_random_uuid() from mine
-                where j.tenant_id = $1 and j.id = mine.id
-                returning j.id, j.kind, j.instance_id, j.due_at, j.payload, j.attempts, j.claim
-            )
-            select (select count(*) from moved) as "moved!", c.id as "id?", c.kind as "kind?", c.instance_id as "instance?",
-                c.due_at as "due_at?: Time", c.payload as "payload?", c.attempts as "attempts?", c.claim as "claim?"
-            from (values (1)) as one left join claimed c on true"#,
+        let rows = sqlx::query_file!(
+            "src/store/jobs/look.sql",
             tenant.0,
             Time(now) as _,
             Time(lease) as _,
