@@ -31,11 +31,7 @@ fn token(subject: &str, issuer: Option<&str>) -> String {
 }
 
 async fn send(host: &Host, line: &str, token: &str, body: &str) -> Reply {
-    let headers = [
-        ("authorization", token),
-        ("content-type", "application/json"),
-    ];
-    ask(host.address, line, &headers, body).await
+    ask(host.address, line, &[("authorization", token)], body).await
 }
 
 #[tokio::test]

@@ -8,7 +8,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 use sqlx::AssertSqlSafe;
-use wrkflw::domain::ids::{TenantId, VersionRef};
+use wrkflw::domain::command::SignalKey;
+use wrkflw::domain::ids::{InstanceId, TenantId, VersionRef};
 use wrkflw::sample::DOCUMENT_APPROVAL;
 
 use super::PATIENCE;
@@ -127,6 +128,10 @@ async fn furnish(world: &World) {
         from instance i join subscription s on s.tenant_id = i.tenant_id;
         insert into job (tenant_id, id, kind, instance_id, due_at, payload, last_error)
         select tenant_id, id, 'deadline', id, now() + interval '1 day', '{}', 'no' from instance;
+        insert into signal (tenant_id, instance_id, signal_id, received_at, entry_id)
+        select tenant_id, id, '1', now(), id from instance;
+        insert into signal_inbox (tenant_id, id, correlation, signal_id, trigger, input, sender, received_at)
+        select tenant_id, id, 'order 7', id, 'PAID', '{}', '{\"id\":\"author\",\"roles\":[]}', now() from instance;
         insert into audit_leaf (tenant_id, leaf, stream_kind, stream_id, seq, digest)
         select tenant_id, row_number() over (order by pos) - 1, stream_kind, stream_id, seq, hash from audit_entry;
         insert into checkpoint (tenant_id, number, size, root, previous_root, signed_at, key_id, signature, frontier)
@@ -223,6 +228,15 @@ async fn another_tenant_reads_nothing_with_the_very_same_statements() {
         known.expect("an answer"),
         "the first tenant has the number 1"
     );
+    let key = SignalKey {
+        trigger: "PAID".into(),
+        id: "1".into(),
+        correlation: None,
+    };
+    let reception = engine
+        .store()
+        .reception(TenantId(1), InstanceId(id), "author", &key);
+    assert_eq!(reception.await.expect("an answer"), Some(Some(id)));
     let tables = statements::tables(app).await;
     let mut sent = recorder.statements();
     sent.retain(|statement| statement.role == "wrkflw_reader" && touches(&statement.sql, &tables));

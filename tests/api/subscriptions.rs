@@ -71,5 +71,12 @@ async fn a_body_names_the_version_that_its_event_was_of() {
         .await
         .expect("a refusal");
     sql(&app, "update webhook_delivery set due_at = created_at").await;
-    assert_eq!(hook.next().await.body, first.body);
+    // The work that the migration offered anew may come before it.
+    let again = loop {
+        let next = hook.next().await;
+        if next.body["id"] == first.body["id"] {
+            break next;
+        }
+    };
+    assert_eq!(again.body, first.body);
 }

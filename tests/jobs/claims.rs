@@ -191,9 +191,9 @@ async fn stuck_jobs_are_counted() {
 
 /// The plan of a statement that the host sent before, as the writer runs it, and what it read.
 pub(super) async fn explained(shop: &Shop, beginning: &str, arguments: &str) -> Value {
-    let file = ["jobs.rs", "jobs/claims.rs"].map(|name| {
+    let file = ["jobs.rs", "jobs/claims.rs", "jobs/look.sql"].map(|name| {
         let path = format!("{}/../host/src/store/{name}", env!("CARGO_MANIFEST_DIR"));
-        std::fs::read_to_string(path).expect("the store's source")
+        std::fs::read_to_string(path).expect("the store's source") + "\"#"
     });
     let file = file.concat();
     let from = file.find(beginning).expect("the statement");

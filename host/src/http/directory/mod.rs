@@ -45,7 +45,7 @@ pub(super) async fn person(
 
 /// An id of a person: none that the host acts under.
 fn check_person(pointer: &str, id: &str) -> Result<(), Problem> {
-    check_name(pointer, id)?;
+    check_id(pointer, id)?;
     if !is_reserved(id) {
         return Ok(());
     }
