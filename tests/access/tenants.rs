@@ -63,6 +63,11 @@ async fn read_all(world: &World, host: &Host) {
             assert!(answer.status < 500, "{path}: {}", answer.text);
         }
     }
+    let begun = host.send("admin", "GET", "/v1/events?limit=1", &[], None);
+    let begun = begun.await.expect(200);
+    let next = begun["page"]["next"].as_str().expect("a cursor");
+    let on = format!("/v1/events?after={next}");
+    host.send("admin", "GET", &on, &[], None).await.expect(200);
     let absences = "/v1/people/reviewer/absences";
     let absence = json!({
         "substitute": "reviewer2", "activeFrom": "2100-01-01T00:00:00Z", "activeUntil": "2100-02-01T00:00:00Z",

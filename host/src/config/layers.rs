@@ -444,6 +444,7 @@ mod tests {
             // Nothing at all is a wish that can be served, and so stands here.
             let takes_none = [
                 "--requests-waiting-max",
+                "--descendants-max",
                 "--drain-notice-seconds",
                 "--drain-seconds-max",
                 "--jwks-kept-seconds",

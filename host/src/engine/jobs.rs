@@ -195,9 +195,9 @@ impl Jobs {
         match counted.await {
             Ok((stuck, failing)) => {
                 #[expect(clippy::cast_precision_loss, reason = "a gauge is a float")]
-                let set = |name: &'static str, count: i64| metrics::gauge!(name).set(count as f64);
-                set("wrkflw_jobs_stuck", stuck);
-                set("wrkflw_jobs_failing", failing);
+                let [stuck, failing] = [stuck, failing].map(|count: i64| count as f64);
+                metrics::gauge!("wrkflw_jobs_stuck").set(stuck);
+                metrics::gauge!("wrkflw_jobs_failing").set(failing);
             }
             Err(error) => tracing::warn!(%error, "jobs that need help could not be counted"),
         }
