@@ -88,8 +88,10 @@ async fn a_database_that_was_never_analysed_is_asked_by_keys() {
                 .take(compared.len())
                 .cloned()
                 .collect();
-            // The tenant alone is no key but of its own row: much that it has would be read.
-            let is_narrow = compared.len() >= 2 || index == "tenant_pkey";
+            // The tenant alone is no key but of its own row: much that it has would be read. Of the versions that are
+            // stopped it has a hundred at the most, and the index holds no others.
+            let is_narrow = compared.len() >= 2
+                || ["tenant_pkey", "definition_version_stopped"].contains(&index);
             assert!(
                 is_narrow && compared == key,
                 "{name} finds rows by {index} where {condition}"
