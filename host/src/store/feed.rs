@@ -117,6 +117,24 @@ impl EntryRow {
     }
 }
 
+/// Whether there is an entry where the cursor stands. Entries are never deleted, so in this history there is.
+async fn is_there(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    cursor: FeedCursor,
+) -> Result<bool, StoreError> {
+    let found = sqlx::query_scalar!(
+        r#"select exists(
+            select from audit_entry e
+            where e.tenant_id = $1 and e.event_seq is not null and e.xid = $2::bigint::text::xid8 and e.pos = $3
+        ) as "found!""#,
+        tenant.0,
+        cursor.xid,
+        cursor.pos
+    );
+    Ok(found.fetch_one(connection).await?)
+}
+
 impl Store {
     /// Entries after the cursor, or from the first one.
     pub async fn feed(
@@ -126,21 +144,11 @@ impl Store {
         limit: i64,
     ) -> Result<FeedPage, StoreError> {
         let mut connection = self.reading(tenant).await?;
-        let (xid, pos) = after.map_or((0, 0), |after| (after.xid, after.pos));
-        // Entries are never deleted, so the one that a cursor stands at is there. One without a position stands before the
-        // first entry of a transaction, which is no later than the horizon: that never goes back.
         let horizon = sqlx::query!(
             r#"select epoch, pg_snapshot_xmin(pg_current_snapshot())::text::bigint as "xmin!",
-                case when $3::bigint = 0 then $2::bigint <= pg_snapshot_xmin(pg_current_snapshot())::text::bigint
-                else exists (
-                    select from audit_entry e
-                    where e.tenant_id = $1 and e.event_seq is not null and e.xid = $2::bigint::text::xid8 and e.pos = $3
-                ) end as "is_known!",
                 (select standing_mark from tenant where id = $1) as standing
             from feed_epoch"#,
-            tenant.0,
-            xid,
-            pos
+            tenant.0
         )
         .fetch_one(&mut *connection)
         .await?;
@@ -149,8 +157,13 @@ impl Store {
             xid: horizon.xmin,
             pos: 0,
         };
-        let is_astray =
-            after.is_some_and(|after| after.epoch != horizon.epoch || !horizon.is_known);
+        let is_astray = match after {
+            None => false,
+            Some(after) if after.epoch != horizon.epoch => true,
+            // It stands before the first entry of a transaction that was no later than the horizon, which never goes back.
+            Some(after) if after.pos == 0 => after.xid > horizon.xmin,
+            Some(after) => !is_there(&mut connection, tenant, after).await?,
+        };
         let start = after.unwrap_or(FeedCursor {
             epoch: horizon.epoch,
             xid: 0,
