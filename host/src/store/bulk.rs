@@ -34,6 +34,7 @@ const LOCK_CLASS: i32 = 13;
 pub struct AliveFilter {
     /// RUNNING or SUSPENDED; both where it is left out.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(pattern = "^(RUNNING|SUSPENDED)$")]
     pub status: Option<String>,
     /// Name of an active state.
     #[serde(skip_serializing_if = "Option::is_none")]
