@@ -11,6 +11,7 @@ mod members;
 mod node;
 mod parse;
 mod reader;
+mod whole;
 mod writer;
 
 use std::collections::BTreeMap;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use members::{Member, members};
 pub use node::Node;
+pub use whole::whole;
 
 /// How deep arrays and objects may nest in what comes from outside.
 pub const DEPTH_MAX: usize = 64;

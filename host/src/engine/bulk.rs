@@ -19,7 +19,7 @@ use super::{Engine, Error};
 use crate::domain::audit::sha256;
 use crate::domain::command::Command;
 use crate::domain::ids::{InstanceId, VersionRef};
-use crate::domain::json::Json;
+use crate::domain::json::{Json, whole};
 use crate::domain::rejection::Rejection;
 use crate::store::bulk::{AliveFilter, Batch, Begun, ITEMS_MAX, NewOperation, Outcome};
 
@@ -45,8 +45,10 @@ pub struct Migrations {
     /// Key of the definition.
     pub definition: String,
     /// The version that the instances have now.
+    #[serde(deserialize_with = "whole")]
     pub from: u32,
     /// The version that they go over to.
+    #[serde(deserialize_with = "whole")]
     pub version: u32,
     /// The new name of each state that does not keep its own.
     #[serde(default)]
@@ -62,6 +64,7 @@ pub struct Cancellations {
     /// Key of the definition.
     pub definition: String,
     /// The version that the instances have.
+    #[serde(deserialize_with = "whole")]
     pub version: u32,
     /// Why; each instance keeps it.
     pub reason: String,

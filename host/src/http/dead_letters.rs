@@ -11,6 +11,7 @@ use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
 use super::task_commands::ReasonBody;
 use crate::domain::ids::InstanceId;
+use crate::domain::json::whole;
 use crate::engine::{Error, Identity};
 use crate::store::dead_letters::{DeadLetter, Moved, ParkedEvent, Release, Released};
 
@@ -30,6 +31,7 @@ pub(super) struct PageQuery {
 #[serde(deny_unknown_fields)]
 pub(super) struct DiscardBody {
     /// The entry of the event that stands first.
+    #[serde(deserialize_with = "whole")]
     pub entry: u64,
     pub reason: String,
 }

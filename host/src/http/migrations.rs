@@ -18,7 +18,7 @@ use crate::domain::answer::OverdueAction;
 use crate::domain::command::Command;
 use crate::domain::ids::InstanceId;
 use crate::domain::instance::{Instance, OpenDeadline};
-use crate::domain::json::Json;
+use crate::domain::json::{Json, whole};
 use crate::engine::migration::Side;
 use crate::engine::{Action, Identity};
 
@@ -30,6 +30,7 @@ pub(super) const STATES_MAX: usize = 200;
 #[serde(deny_unknown_fields)]
 pub(super) struct MigrateBody {
     /// A published version of the instance's definition.
+    #[serde(deserialize_with = "whole")]
     pub version: u32,
     /// The new name of each state that does not keep its own.
     #[serde(default)]
