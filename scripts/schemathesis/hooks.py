@@ -61,11 +61,12 @@ def map_case(context, case):
             else:
                 del container[name]
     # An id has one spelling, the normal form C of Unicode, which no pattern can say.
+    # What is set anew is judged anew, so nothing is that has not changed.
     if is_positive(case):
-        case.path_parameters = normal(case.path_parameters)
-        case.query = normal(case.query)
-        if isinstance(case.body, (dict, list)):
-            case.body = normal(case.body)
+        for part in ("path_parameters", "query", "body"):
+            given = getattr(case, part)
+            if normal(given) != given:
+                setattr(case, part, normal(given))
     # Its coverage phase makes headers of letters and digits alone, and an empty one where a pattern asks for quotes.
     if is_positive(case) and case.headers and not case.headers.get("If-Match", "*").strip():
         del case.headers["If-Match"]
