@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Measures everything, one after the other, and holds the figures against what we want: `make bench`.
+# Runs all measurements, one after the other, and compares the figures with the targets: `make bench`.
 #
 #   bench/all.sh [PART ...]     default: decisions votes growth deadlines lists history searches guests audit relay peers
 #
-# Takes about an hour with all engines of `peers` (PEERS="wrkflw restate" chooses some). What each part printed is kept in
-# target/bench. Ends with one table and, when a figure misses its bar, with exit code 1.
+# Takes about an hour with all engines of `peers` (PEERS="wrkflw restate" chooses some). The output of each part is kept in
+# target/bench. Ends with one table. The exit code is 1 if a figure misses its target.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -17,7 +17,7 @@ begin
 start_database
 start_host $port
 
-# None is due while this runs: what is measured is the cost of their being there.
+# None is due while this runs: only their presence is measured.
 fill="insert into job (tenant_id, id, kind, instance_id, due_at, payload)
   select 1, gen_random_uuid(), 'deadline', gen_random_uuid(), now() + '1 day' + random() * interval '300 days', '{}'
   from generate_series(1, $deadlines)"

@@ -1,7 +1,7 @@
 -- Multiplies what commands wrote: copies :first to :last of each instance that bench_base names, with all of its rows.
 --
--- Copies have ids of their own, made from those of the original and the number of the copy, and lie before everything that
--- relay, notifier and checkpoints have still to look at. Their chains of hashes are not valid: they are there to be in the way.
+-- Copies have their own ids, made from those of the original and the number of the copy, and are older than everything that
+-- relay, notifier and checkpoints still have to read. Their hash chains are not valid: the copies only enlarge the tables.
 \set ON_ERROR_STOP on
 create or replace function pg_temp.copy_of(id uuid, copy int) returns uuid
 language sql immutable as $$ select md5(id::text || copy)::uuid $$;

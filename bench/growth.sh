@@ -3,7 +3,8 @@
 #
 #   bench/growth.sh [INSTANCES] [DECISIONS]     default 20000 instances and then 200000, 3000 decisions a line
 #
-# A tenth of the smaller number is decided over HTTP, and copied with all of its rows (grow.sql). Compare within one run only.
+# A tenth of the smaller number of instances is decided over HTTP and copied with all of its rows (grow.sql). Compare within one
+# run only.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . bench/lib.sh
@@ -16,13 +17,13 @@ begin
 start_database
 start_host $port
 
-# FIRST LAST: copies of what was decided over HTTP.
+# FIRST LAST: copies of the instances that were decided over HTTP.
 copy() {
   psql -q -v first="$1" -v last="$2" -f bench/grow.sql "$url"
   psql -q "$url" -c "vacuum analyze" -c checkpoint
 }
 
-# What is measured is like what is there: every instance of the base has been decided once.
+# The measured commands are like the existing rows: every instance of the base has been decided once.
 wrkflw-bench decide --address 127.0.0.1:$port --clients 32 --count $((instances / 10)) >/dev/null
 await_quiet
 psql -q "$url" -c "create table bench_base as select id from instance"

@@ -1,13 +1,13 @@
-# What the measurements share: a folder of their own, a private and durable PostgreSQL, a host on it. Sourced, not run.
+# Shared by the measurements: a work folder, a private and durable PostgreSQL, and a host on it. Sourced, not run.
 #
-# PROFILE=dev measures the development build. Whatever was begun here is ended at exit, by its process id.
+# PROFILE=dev measures the development build. All processes that were started here are ended at exit, by process id.
 
 profile=${PROFILE:-release}
 host=
-# What a script does first when it ends; it may define it anew.
+# Called first when a script ends. A script may redefine it.
 end_more() { :; }
 
-# Builds, and makes $work, which is gone at the end.
+# Builds, and makes $work, which is removed at the end.
 begin() {
   cargo build --quiet --profile "$profile" --package wrkflw --package wrkflw-bench
   export PATH=$PWD/target/${profile/dev/debug}:$PATH
@@ -29,8 +29,8 @@ end_host() {
   host=
 }
 
-# Sets $url, and $database to the server's first process. It does what a durable server does: sync every commit.
-# Checkpoints are far apart, so that no line pays for another's.
+# Sets $url, and $database to the server's first process. The server is durable: it syncs every commit. Checkpoints are far apart,
+# so that no line pays for another's.
 start_database() {
   url=$(scripts/postgres.sh start "$work/pg")
   psql -q "$url" -c "alter system set fsync = on" -c "alter system set full_page_writes = on" \
@@ -39,7 +39,7 @@ start_database() {
   database=$(psql -Atq "$url" -c "select split_part(pg_read_file('postmaster.pid'), E'\n', 1)")
 }
 
-# PORT: `wrkflw dev` on $url, in $work; sets $host, and a token in the environment for each person who acts.
+# PORT: starts `wrkflw dev` on $url, in $work; sets $host, and environment variables with a token for each person.
 start_host() {
   (cd "$work" && exec wrkflw dev --database-url "$url" --port "$1" >"$work/host.log" 2>&1) &
   host=$!
@@ -53,17 +53,17 @@ start_host() {
   done
 }
 
-# The demo people were entered just now: open work is looked at again because of them. Waits until that is done.
+# The demo people were just added, so open tasks are reassessed. Waits until that is done.
 await_quiet() {
   for _ in $(seq 600); do
-    if [ "$(psql -Atq "$url" -c 'select count(*) from recheck')" = 0 ]; then return; fi
+    if [ "$(psql -Atq "$url" -c 'select count(*) from reassessment')" = 0 ]; then return; fi
     sleep 0.5
   done
-  echo "the host still looks at open work again, after five minutes" >&2
+  echo "the reassessments did not end within five minutes" >&2
   exit 1
 }
 
-# The checkpointer takes in what was written, some at a time.
+# Waits until checkpoints contain all entries. The checkpointer takes some at a time.
 await_checkpoints() {
   for _ in $(seq 1200); do
     if [ "$(psql -Atq "$url" -c 'select (select count(*) from audit_leaf) >= (select count(*) from audit_entry)')" = t ]; then return; fi
@@ -81,7 +81,7 @@ transactions() {
   psql -Atq "$url" -c "select xact_commit from pg_stat_database where datname = current_database()"
 }
 
-# PORT CLIENTS DECISIONS: decisions a second over HTTP, and what each cost. Tasks are prepared by a run of its own.
+# PORT CLIENTS DECISIONS: decisions a second over HTTP, and the cost of each. A separate run prepares the tasks.
 decisions_over_http() {
   local before_wal before out after_wal
   wrkflw-bench decide --address "127.0.0.1:$1" --clients "$2" --count "$3" --prepare >"$work/tasks"

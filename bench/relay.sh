@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The relay into a real broker: events a second from a backlog, beside decisions a second of the database alone, and
-# the time from commit to acknowledgement at 70 % of that load.
+# The relay into a real broker: events a second from a backlog, compared with decisions a second of the database alone, and the
+# time from commit to acknowledgement at 70 % of that load.
 #
 #   bench/relay.sh [ROUNDS] [EVENTS]     default 2 rounds, 100000 events of backlog each
 #
@@ -45,12 +45,12 @@ stop_relay() { kill $relay && wait $relay; relay=; }
 for round in $(seq "$rounds"); do
   y1=$(PGOPTIONS='-c plan_cache_mode=force_generic_plan -c jit=off -c enable_seqscan=off -c enable_bitmapscan=off -c enable_hashjoin=off -c enable_mergejoin=off' \
     pgbench -n -M prepared -f "$work/decide.sql" -c 1 -T 5 "$url" 2>&1 | awk '/^tps/ {printf "%d", $3}')
-  # What pgbench wrote is no backlog of ours.
+  # The events that pgbench wrote are not part of the backlog.
   psql -q "$url" -c "delete from outbox_event" -c "select bench_events($((events / 10)), 10)" -c "vacuum analyze outbox_event" >/dev/null
   start_relay
   rate=$(wrkflw-bench relay --address 127.0.0.1:$port drain "$events")
   echo "round $round  Y1 $y1/s  relay $rate events/s  ratio $(awk "BEGIN { printf \"%.2f\", $rate / $y1 }")"
-  # Two events of one transaction, as a claim and what follows from it; 70 % of what the relay can.
+  # Two events per transaction, as from a claim and a decision; 70 % of the relay's rate.
   echo 'select bench_events(4, 1)' >"$work/feed.sql"
   pgbench -n -f "$work/feed.sql" -c 4 -R $((rate * 7 / 40)) -T $((lag_seconds + 4)) "$url" >"$work/feed.log" 2>&1 &
   feed=$!

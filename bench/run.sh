@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Decisions over HTTP beside pgbench runs of the very statements, in turn, on one private and durable PostgreSQL.
+# Decisions over HTTP and pgbench runs of the same statements, in turn, on one private and durable PostgreSQL.
 #
 #   bench/run.sh [ROUNDS] [SECONDS]     default 3 rounds, 5 seconds of pgbench each
 #
-# Y1 is one decision a statement, Y2 are 32. Prints a line per measurement; compare within one run only.
-# CLIENTS="1 32" chooses other numbers of callers, DECISIONS=500 other lengths of a line.
+# Y1 is one decision per statement, Y2 is 32. Prints a line per measurement; compare within one run only. CLIENTS="1 32" sets the
+# numbers of callers, DECISIONS=500 the decisions per line.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . bench/lib.sh
@@ -23,7 +23,7 @@ wrkflw-bench fill $instances | psql -q -v ON_ERROR_STOP=1 "$url"
 wrkflw-bench statement $instances >"$work/y1.sql"
 wrkflw-bench statement $instances --batch 32 >"$work/y2.sql"
 
-# NAME SCRIPT MEMBERS CLIENTS: decisions a second, and what each cost.
+# NAME SCRIPT MEMBERS CLIENTS: decisions a second, and the cost of each.
 pg() {
   local used before after out
   used=$(wrkflw-bench usage "$database") before=$(wal)

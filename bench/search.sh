@@ -4,7 +4,7 @@
 #   bench/search.sh [INSTANCES] [REQUESTS] [SET]     default 1000000 instances, 200 requests for each question, searches
 #                                                  (or lists, history: see the scripts of these names)
 #
-# The server does not sync: nothing here is about writing.
+# The server does not sync: writes are not measured here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . bench/lib.sh

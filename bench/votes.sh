@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Crowds that vote on one instance in the same moment, over HTTP, on a private and durable PostgreSQL.
+# Many voters who vote on one instance at the same time, over HTTP, on a private and durable PostgreSQL.
 #
 #   bench/votes.sh [COUNT]     default 20 votes of each crowd
 #
-# Everybody's vote is needed, so every one of them changes the instance. Compare within one run only.
+# Every vote is needed, so every one of them changes the instance. Compare within one run only.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . bench/lib.sh

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Stands before rustc for the crates of this workspace, and makes the two whose ways a fuzzer follows tell where it
-# has been. All other crates are built as ever and shared with other builds, so a fuzzer costs two crates.
+# Stands before rustc for the crates of this workspace, and makes those whose ways a fuzzer follows tell where it has
+# been: the host's and its own. All other crates are built as ever and shared with other builds.
 set -euo pipefail
 
 rustc=$1
@@ -11,7 +11,7 @@ for word in "$@"; do
   [ "$word" != --crate-name ] || name=next
 done
 case $name in
-  wrkflw | wrkflw_fuzz)
+  wrkflw | wrkflw_*)
     set -- "$@" -C opt-level=1 -C passes=sancov-module \
       -C llvm-args=-sanitizer-coverage-level=4 \
       -C llvm-args=-sanitizer-coverage-inline-8bit-counters \

@@ -15,14 +15,19 @@ create table notification (
     -- The entry that it tells of.
     event_id uuid not null,
     due_at timestamptz,
+    -- The event's time, by the clock of a host.
     created_at timestamptz not null,
     -- When a webhook's receiver first accepted it.
     sent_at timestamptz,
     read_at timestamptz,
+    -- When it was made. By the database's clock, since what is kept for a time goes by that.
+    made_at timestamptz not null default now(),
     primary key (tenant_id, id)
 );
-create index notification_by_recipient on notification (tenant_id, recipient_kind, recipient, id);
-create index notification_unread on notification (tenant_id, recipient_kind, recipient, id) where read_at is null;
+-- One index serves the unread notifications and all of them: each decision writes notifications, and an index costs each of them.
+create index notification_by_recipient on notification (tenant_id, recipient_kind, recipient, (read_at is not null), id);
+-- Notifications are kept for a time. Old ones lie together.
+create index notification_age on notification using brin (made_at) with (autosummarize = on);
 
 create table subscription (
     tenant_id int not null,
@@ -39,6 +44,10 @@ create table subscription (
     -- Deliveries given up since the last that was accepted.
     failures int not null default 0,
     disabled_reason text,
+    -- What had been committed when it was made, and in which history: hosts' clocks differ, so they do not tell. Where these
+    -- are null the time of the subscription decides.
+    since_epoch int,
+    since_snapshot pg_snapshot,
     primary key (tenant_id, id)
 );
 
@@ -60,9 +69,13 @@ create table webhook_delivery (
     attempts int not null default 0,
     last_status smallint,
     last_error text,
+    -- That its event was of, since the instance may have moved on when it is sent. Null for the one that the instance has.
+    definition_version int,
     primary key (tenant_id, subscription_id, message_id)
 );
 create index webhook_delivery_due on webhook_delivery (due_at) where state = 'pending';
+-- Places for deliveries are shared by tenant and by subscription, so what is due is found by these.
+create index webhook_delivery_line on webhook_delivery (tenant_id, subscription_id, due_at) where state = 'pending';
 create index webhook_delivery_dead on webhook_delivery (tenant_id, subscription_id, message_id) where state = 'dead';
 
 -- How far the notifier has read in a tenant's entries; held by its row lock.
@@ -74,28 +87,5 @@ create table notifier_cursor (
     moved_at timestamptz not null,
     primary key (tenant_id)
 );
--- What happened before this migration is told to nobody.
-insert into notifier_cursor
-select id, epoch, pg_snapshot_xmin(pg_current_snapshot()), 0, 'epoch' from tenant, feed_epoch;
-
-grant select, insert, update on notification, subscription, webhook_delivery, notifier_cursor to wrkflw_writer;
-grant delete on subscription, webhook_delivery to wrkflw_writer;
-grant select on notification, webhook_delivery to wrkflw_reader;
--- All but the secret.
-grant select (tenant_id, id, url, types, definition_key, active, created_at, created_by, failures, disabled_reason)
-    on subscription to wrkflw_reader;
-
-do $$
-declare
-    name text;
-begin
-    foreach name in array array['notification', 'subscription', 'webhook_delivery', 'notifier_cursor'] loop
-        execute format('alter table %I enable row level security', name);
-        execute format('create policy writer on %I to wrkflw_writer using (true) with check (true)', name);
-        execute format(
-            'create policy reader on %I for select to wrkflw_reader using (tenant_id = nullif(current_setting(''wrkflw.tenant'', true), '''')::int)',
-            name);
-    end loop;
-end $$;
 
 reset role;

@@ -73,8 +73,7 @@ run_java() { java "${java_opts[@]}" -cp "$libs/*" "$@"; }
 
 # --- The broker ---------------------------------------------------------------
 
-# Prints the broker's pid, if it is alive. A pid file may outlive its process, and the
-# pid may belong to something else by now.
+# Prints the broker's pid, if it is alive. A pid file may outlive its process, and the pid may belong to another process by now.
 broker_pid() {
   local pid
   pid=$(cat "$1/pid" 2>/dev/null) && [ -n "$pid" ] || return 1
@@ -87,14 +86,14 @@ answers() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 free_port() {
   local port tries=0
   while [ $((tries += 1)) -le "$port_tries_max" ]; do
-    # Even, and below the range from which systems hand out ports by themselves.
+    # Even, and below the range from which systems assign ports themselves.
     port=$((12000 + (RANDOM % 9000) * 2))
     answers "$port" || answers $((port + 1)) || { echo "$port"; return; }
   done
   fail "found no free port in $port_tries_max tries"
 }
 
-# One partition and replica for what Kafka keeps for itself, and short waits: a single node, used by tests.
+# One partition and replica for Kafka's internal topics, and short waits: a single node for tests.
 settings() {
   cat <<CONF
 process.roles=broker,controller
@@ -127,7 +126,7 @@ appender.out.type=Console
 appender.out.name=out
 appender.out.layout.type=PatternLayout
 appender.out.layout.pattern=%d %p %m (%c)%n
-# The line that tells wait_ready that the broker serves.
+# The log line by which wait_ready sees that the broker serves.
 logger.server.name=kafka.server.KafkaRaftServer
 logger.server.level=info
 CONF
@@ -160,7 +159,7 @@ start() {
   echo "$port" >"$dir/port"
   local log_seen
   log_seen=$(wc -c 2>/dev/null <"$dir/kafka.log" || echo 0)
-  # In a session of its own, so that an interrupt typed at the terminal stops it only by way of its owner.
+  # In a separate session, so that an interrupt from the terminal reaches it only through its owner.
   setsid java "${java_opts[@]}" -cp "$libs/*" kafka.Kafka "$dir/server.properties" >>"$dir/kafka.log" 2>&1 </dev/null &
   pid=$!
   echo "$pid" >"$dir/pid"
@@ -175,8 +174,7 @@ end_with_owner() {
     kafka-owner-watch "$owner" "$broker" >/dev/null 2>&1 </dev/null &
 }
 
-# Believes the broker's own word alone: an open port could be another process's, or that of a
-# killed broker about to vanish.
+# Only the broker's own log counts: an open port could be another process's, or that of a killed broker that is still ending.
 wait_ready() {
   local dir=$1 port=$2 pid=$3 log_seen=$4 deadline=$((SECONDS + start_seconds_max))
   until grep -q 'Kafka Server started' < <(tail -c "+$((log_seen + 1))" "$dir/kafka.log"); do
@@ -187,7 +185,7 @@ wait_ready() {
   echo "127.0.0.1:$port"
 }
 
-# A zombie has closed its sockets and files: it has ended, though nobody has asked how.
+# A zombie has closed its sockets and files, so it counts as ended, even if it was not reaped.
 alive() {
   case $(ps -o stat= -p "$1" 2>/dev/null) in '' | Z*) return 1 ;; esac
 }

@@ -14,7 +14,7 @@
 set -euo pipefail
 
 start_seconds_max=60
-# The kernel's limit for a socket's path is 107 bytes, of which the file's own name takes 16.
+# The kernel's limit for a socket's path is 107 bytes, of which the name of the socket's file takes 16.
 socket_folder_bytes_max=90
 
 fail() { echo "postgres: $*" >&2; exit 1; }

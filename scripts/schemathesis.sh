@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Holds a running host against the document that it serves.
+# Checks a running host against the OpenAPI document that it serves.
 #
 #   schemathesis.sh [SECONDS]   for so long (default: 120)
 #
@@ -7,17 +7,17 @@
 # and has schemathesis send what the document allows and what it forbids: no
 # answer may be a server error, have an undocumented status, header or body, or
 # take what the document forbids. SEED repeats a run; each run prints its own.
-# scripts/schemathesis/ has what it is told besides the document.
+# scripts/schemathesis/ has its further configuration.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
 seconds=${1:-120}
 seed=${SEED:-$((RANDOM * 32768 + RANDOM))}
 start_seconds_max=120
-# More of them run into each other in its own caches.
+# With more workers, its own caches conflict.
 workers=1
 here=$PWD/scripts/schemathesis
-# What the developer, or a step of the tests, set for other hosts is no setting of this one.
+# Settings that the developer, or a step of the tests, made for other hosts do not apply to this one.
 unset "${!WRKFLW_@}"
 venv=$PWD/target/schemathesis
 work=
@@ -34,7 +34,7 @@ install() {
   cp "$here/requirements.txt" "$venv/installed"
 }
 
-# The binary that the tests use, too: nothing is built where they ran before.
+# The binary that the tests use, too: it is not built again after the tests.
 build() {
   program=${PROGRAM:-}
   [ -z "$program" ] || return 0
@@ -44,7 +44,7 @@ build() {
 
 start() {
   work=$(mktemp -d "${TMPDIR:-/tmp}/wrkflw-schemathesis.XXXXXX")
-  # PostgreSQL's account must be able to pass through.
+  # PostgreSQL's account must be able to pass through this folder.
   chmod 711 "$work"
   (cd "$work" && exec "$program" --output json dev --port 0 --log warn >"$work/facts" 2>"$work/log") &
   host=$!
@@ -66,7 +66,7 @@ stop() {
 
 token() { (cd "$work" && "$program" token "$@"); }
 
-# A sample flow beside the one that `dev` brings.
+# A sample flow besides the one of `dev`.
 publish() {
   (
     cd "plugins/$1"
@@ -93,7 +93,7 @@ SAMPLE_COMPONENT=$(find "$PWD/target/debug/build" -path '*/out/document-approval
 export TARGET_TOKEN SAMPLE_COMPONENT
 
 say "$seconds s with SEED=$seed"
-# It keeps notes where it runs.
+# It writes files to its working folder.
 cp "$here"/{config.toml,hooks.py} "$work"
 if (cd "$work" && "$venv/bin/schemathesis" --config-file config.toml run "$TARGET_URL/openapi.json" \
   --checks all --phases examples,coverage,fuzzing,stateful --mode all --max-time "$seconds" --seed "$seed" \

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs what is missing on this machine; says nothing when nothing is.
+# Installs what is missing on this machine. Prints nothing if nothing is missing.
 #
 #   setup.sh [dev]   to build and to run `wrkflw dev`: a C and C++ compiler, make,
 #                    PostgreSQL, the pinned Rust toolchain, the plugins' target
@@ -56,8 +56,8 @@ ensure_toolchain() {
   cargo clippy --version >/dev/null 2>&1 && cargo fmt --version >/dev/null 2>&1 || rustup component add clippy rustfmt >&2
 }
 
-# Without debug information and optimisation this takes half a minute; judging
-# the whole dependency graph takes it two seconds all the same.
+# Without debug information and optimisation the build takes half a minute. Checking the whole dependency graph still takes only
+# two seconds.
 ensure_cargo_deny() {
   [ "$(.tools/bin/cargo-deny --version 2>/dev/null)" = "cargo-deny $cargo_deny_version" ] && return
   say "building cargo-deny $cargo_deny_version"

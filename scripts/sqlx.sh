@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The query metadata in .sqlx, by which the checked queries compile without a database.
 #
-#   sqlx.sh           write it anew, after a change of a query or a migration
+#   sqlx.sh           write it again, after a change of a query or a migration
 #   sqlx.sh --check   fail if it is not what the migrations and queries give,
 #                     or if clippy has anything to say
 #
@@ -31,8 +31,8 @@ done
 
 mkdir -p "$metadata"
 rm -f "$metadata"/query-*.json
-# The configuration named at the end is read by nobody. It is new in each run, so that
-# cargo expands the macros again although no file has changed.
+# The configuration named at the end is not used. It is new in each run, so that cargo expands the macros again although no file
+# has changed.
 DATABASE_URL=$url SQLX_OFFLINE=false SQLX_OFFLINE_DIR=$metadata \
   cargo clippy --quiet --workspace --all-targets -- "${lints[@]}" --cfg "query_metadata=\"$(date +%s)\""
 

@@ -17,6 +17,8 @@ contract_seconds=120
 fuzz_seconds=60
 events_topic=wrkflw.events
 events_partitions=3
+# Tests that compare latencies. Each runs by itself, after all others.
+timed=(api::fairness faults::costs subflows::cancellations subflows::neighbours)
 
 say() { echo "== $*"; }
 
@@ -26,7 +28,7 @@ step_setup() { scripts/setup.sh test; }
 
 step_fmt() { cargo fmt --all --check; }
 
-# Clippy runs on queries checked against a live database, so it also tells whether .sqlx is up to date.
+# Clippy checks the queries against a live database, so it also shows whether .sqlx is up to date.
 step_lint() { scripts/sqlx.sh --check; }
 
 step_deny() {
@@ -38,19 +40,30 @@ step_deny() {
   fi
 }
 
-# Private items are documented too, so links to them lead somewhere.
+# Private items are documented, too, so that links to them work.
 step_doc() { RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" cargo doc --quiet --workspace --no-deps --document-private-items; }
 
 step_test() {
   start_servers || return 1
-  # shellcheck disable=SC2086 # TEST_ARGS is a list of words
-  cargo test --workspace ${TEST_ARGS:-}
+  if [ -n "${TEST_ARGS:-}" ]; then
+    # shellcheck disable=SC2086 # TEST_ARGS is a list of words
+    cargo test --workspace $TEST_ARGS
+    return
+  fi
+  local skips=() part failed=0
+  for part in "${timed[@]}"; do skips+=(--skip "$part"); done
+  cargo test --workspace --no-fail-fast -- "${skips[@]}" || failed=1
+  for part in "${timed[@]}"; do
+    cargo test --workspace --test all -- --list "$part" | grep -q ': test$' || { echo "test: no test is called $part" >&2; failed=1; }
+  done
+  cargo test --workspace --test all -- --test-threads 1 "${timed[@]}" || failed=1
+  return $failed
 }
 
-# A host of its own against the document that it serves.
+# Checks a new host against the document that it serves.
 step_contract() { scripts/schemathesis.sh "$contract_seconds"; }
 
-# The kept inputs ran with the tests; here are new ones.
+# The stored inputs ran with the tests; this makes new ones.
 step_fuzz() { fuzz/run.sh "$fuzz_seconds"; }
 
 # --- Servers ------------------------------------------------------------------
@@ -59,13 +72,13 @@ servers=
 
 start_servers() {
   servers=$(mktemp -d "${TMPDIR:-/tmp}/wrkflw-test.XXXXXX")
-  # PostgreSQL's account must be able to pass through.
+  # PostgreSQL's account must be able to pass through this folder.
   chmod 711 "$servers"
   WRKFLW_TEST_DATABASE_URL=$(scripts/postgres.sh start "$servers/pg") || return 1
   WRKFLW_TEST_KAFKA=$(KAFKA_OWNER_PID=$$ scripts/kafka.sh start "$servers/kafka" 0) || return 1
   scripts/kafka.sh topic "$events_topic" "$events_partitions" "$servers/kafka" >/dev/null || return 1
   WRKFLW_TEST_KAFKA_TOPIC=$events_topic
-  # For #[sqlx::test], which knows no other name.
+  # For #[sqlx::test], which reads only this variable.
   DATABASE_URL=$WRKFLW_TEST_DATABASE_URL
   export WRKFLW_TEST_DATABASE_URL WRKFLW_TEST_KAFKA WRKFLW_TEST_KAFKA_TOPIC DATABASE_URL
 }
@@ -79,7 +92,7 @@ stop_servers() {
 
 # --- The run ------------------------------------------------------------------
 
-# Queries are compiled by .sqlx, whatever DATABASE_URL is set for the tests.
+# Queries are compiled with .sqlx, although DATABASE_URL is set for the tests.
 export SQLX_OFFLINE=true
 trap stop_servers EXIT
 trap 'exit 130' INT

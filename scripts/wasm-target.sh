@@ -23,8 +23,8 @@ home=$cache/$guest
 say() { echo "wasm-target: $*" >&2; }
 fail() { say "$*"; exit 1; }
 
-# What cargo sets for a build script describes the build that is under way, not the one
-# asked about here. RUSTUP_TOOLCHAIN stays: it is the toolchain the caller chose.
+# Variables that cargo sets for a build script describe the outer build, not this one. RUSTUP_TOOLCHAIN stays: it is the toolchain
+# that the caller chose.
 for name in $(compgen -e); do
   case $name in
     CARGO_HOME) ;;
@@ -53,7 +53,7 @@ as_root() {
   else fail "run this as root: $*"; fi
 }
 
-# Debian's rustc and the sources of its standard library, unpacked into the folder $1.
+# Unpacks Debian's rustc and the sources of its standard library into the folder $1.
 unpack_debian() {
   local version minor llvm
   as_root apt-get update -qq >&2
@@ -63,14 +63,13 @@ unpack_debian() {
   llvm=$(apt-cache depends "libstd-rust-web-$minor" | grep -om1 'libllvm[0-9]*' || true)
   [ -z "$llvm" ] || as_root apt-get install -y -qq --no-install-recommends "$llvm" >&2
   mkdir -p "$1/debs"
-  # apt drops to a user of its own for downloads, which must be able to write here.
+  # apt uses a separate user for downloads, who must be able to write here.
   (cd "$1/debs" && apt-get download -qq -o APT::Sandbox::User=root "rustc-web=$version" "libstd-rust-web-dev=$version" \
     "rust-web-src=$version" "libstd-rust-web-$minor=$version" >&2)
   for deb in "$1"/debs/*.deb; do dpkg -x "$deb" "$1/root"; done
 }
 
-# Makes a sysroot out of what was unpacked: rustc wants its driver and its
-# wasm linker inside of it.
+# Makes a sysroot of the unpacked files: rustc expects its driver and its wasm linker in it.
 lay_sysroot() {
   local sysroot=$1/root/usr host lld
   host=$(rustc -vV | sed -n 's/^host: //p')
@@ -85,7 +84,7 @@ lay_sysroot() {
 build_std() {
   local lib=$1/root/usr/lib/rustlib/$target/lib
   cargo init -q --vcs none --lib --name std_probe "$1/std_probe" >&2
-  # Debian's rustc looks for its driver in the system's folders only.
+  # Debian's rustc searches its driver only in the system's folders.
   (cd "$1/std_probe" && RUSTC_BOOTSTRAP=1 RUSTC=$1/root/usr/bin/rustc LD_LIBRARY_PATH=$1/root/usr/lib \
     RUSTFLAGS=-Cembed-bitcode=yes CARGO_TARGET_DIR=$1/target cargo build -q --release --target "$target" -Zbuild-std=std,panic_abort >&2)
   mkdir -p "$lib"
@@ -93,7 +92,7 @@ build_std() {
   rm -f "$lib"/libstd_probe*
 }
 
-# Nothing half-made is ever seen under the final name.
+# The toolchain is built elsewhere and renamed, so that it is never visible half-built.
 make_guest_toolchain() {
   local work=$1
   command -v apt-get >/dev/null || fail "install the Rust target $target ('rustup target add $target') and run again"
@@ -123,7 +122,7 @@ if timeout "$target_add_seconds_max" rustup target add "$target" >/dev/null 2>&1
   exit
 fi
 
-# Beside its final place, so that the move at the end is a rename.
+# In the folder of the final place, so that the move at the end is a rename.
 work=$(mktemp -d "$cache/.$guest.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 make_guest_toolchain "$work" 9>&-

@@ -19,3 +19,4 @@ mod tampering;
 mod verify;
 
 pub(crate) use commands::proven;
+pub(crate) use verify::everything;

@@ -27,8 +27,8 @@ const COUNTED: [&str; 6] = [
     "person",
     "role_permission",
 ];
-/// Counts as well, where it changes: a version that is stopped lets nobody do anything.
-const CHANGE_COUNTED: &str = "definition_version_changed";
+/// Changes of these count as well: another version is active, or a version is stopped.
+const CHANGE_COUNTED: [&str; 2] = ["definition_changed", "definition_version_changed"];
 /// Worked through in its own order, across all tenants.
 const NOT_BY_TENANT: [&str; 1] = ["outbox_event"];
 /// All that these roles hold of these privileges.
@@ -42,12 +42,12 @@ const GRANTS: [(&str, &str, &[&str]); 5] = [
             "dead_letter",
             "instance",
             "outbox_event",
-            "outbox_lane",
+            "outbox_partition",
             "tenant",
         ],
     ),
     ("relay", "insert", &["dead_letter"]),
-    ("relay", "update", &["outbox_lane"]),
+    ("relay", "update", &["outbox_partition"]),
     ("relay", "delete", &["outbox_event"]),
     (
         "writer",
@@ -57,10 +57,11 @@ const GRANTS: [(&str, &str, &[&str]); 5] = [
             "bulk_item",
             "calendar",
             "dead_letter",
+            "descendant_place",
             "idempotency_key",
             "job",
             "notification",
-            "recheck",
+            "reassessment",
             "role_permission",
             "signal",
             "signal_inbox",
@@ -107,11 +108,12 @@ async fn used() -> TestApp {
         select tenant_id, id, 'title', 'text', 'A plan' from instance;
         insert into attribute_declaration select tenant_id, 'title', definition_key, 'text' from instance;
         insert into calendar select tenant_id, 'office', '{}', started_at from instance;
-        insert into dead_letter (tenant_id, instance_id, seq, lane, pos, error, attempts, parked_at)
+        insert into dead_letter (tenant_id, instance_id, seq, partition, pos, error, attempts, parked_at)
         select tenant_id, id, 1, 0, 1, 'refused', 3, started_at from instance;
         insert into job (tenant_id, id, kind, instance_id, due_at, payload)
         select tenant_id, id, 'deadline', id, started_at, '{}' from instance;
         insert into descendant_count select tenant_id, id, 1 from instance;
+        insert into descendant_place select tenant_id, id, id from instance;
         insert into audit_leaf select tenant_id, 0, 'instance', id, 1, audit_head from instance;
         insert into checkpoint select tenant_id, 1, 1, audit_head, audit_head, started_at, 'k', '', '' from instance;
         insert into signal select tenant_id, id, 's-1', started_at from instance;
@@ -347,7 +349,7 @@ async fn the_host_runs_as_these_roles() {
     for (role, table) in [
         ("wrkflw_reader", "audit_entry"),
         ("wrkflw_writer", "instance"),
-        ("wrkflw_relay", "outbox_lane"),
+        ("wrkflw_relay", "outbox_partition"),
     ] {
         let requests = async || {
             let read = app.get("admin", &audit).await.status;
@@ -355,7 +357,7 @@ async fn the_host_runs_as_these_roles() {
                 .post("reviewer", &format!("{claim}?dryRun=true"), json!({}))
                 .await
                 .status;
-            let relay = app.engine.store().outbox().backlog().await.is_ok();
+            let relay = app.store().outbox().backlog().await.is_ok();
             (read, write, relay)
         };
         assert_eq!(requests().await, (200, 200, true));
@@ -419,7 +421,7 @@ async fn the_schema_keeps_its_rules() {
     let counted = COUNTED
         .iter()
         .flat_map(|table| ["added", "changed", "removed"].map(|done| format!("{table}_{done}")));
-    let counted = counted.chain([CHANGE_COUNTED.to_owned()]);
+    let counted = counted.chain(CHANGE_COUNTED.map(str::to_owned));
     assert_eq!(triggers, kept.chain(counted).collect());
     let first_columns = names(
         &app,

@@ -4,8 +4,8 @@
 #   bench/peers/run.sh [ENGINE ...]      default: wrkflw flowable operaton restate dbos
 #   CALLERS=1,8,32 SECONDS_A_RUN=10 RUNS=3 bench/peers/run.sh
 #
-# Prints rows of one table and, per engine, its memory. Builds and keeps what it needs in target/peers.
-# Needs beside what wrkflw needs: Java 17 and Maven (Flowable, Operaton), Node 20 and npm (Restate), Python 3 (DBOS).
+# Prints the rows of one table and, per engine, its memory. Builds and downloads are kept in target/peers. Needs, besides what
+# wrkflw needs: Java 17 and Maven (Flowable, Operaton), Node 20 and npm (Restate), Python 3 (DBOS).
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -72,7 +72,7 @@ build() {
   esac
 }
 
-# Waits until an address answers with success.
+# Waits until an address responds with success.
 await() {
   for _ in $(seq 240); do
     if curl -fs -o /dev/null "$1"; then return; fi
@@ -91,7 +91,7 @@ start() {
   wrkflw)
     (cd "$work" && exec "$root/target/release/wrkflw" dev --database-url "$database" --port $port >"$work/wrkflw.log" 2>&1) &
     running+=($!)
-    # Its people come after its port.
+    # Its demo people are added after its port is open.
     for _ in $(seq 240); do
       if grep -q '^ready' "$work/wrkflw.log"; then break; fi
       sleep 0.5
@@ -126,12 +126,12 @@ start() {
   esac
 }
 
-# A Java engine speeds up for minutes; measured too soon it would look worse than it is.
+# A Java engine becomes faster for minutes. Measured too early, it would look slower than it is.
 warm_up() {
   case $1 in
   flowable) echo 130 ;;
   operaton) echo 100 ;;
-  # As long as PostgreSQL takes to look at new tables, on whose first rows plans were made.
+  # Until PostgreSQL analyses the new tables. Before that, its plans are those of nearly empty tables.
   wrkflw) echo 75 ;;
   restate) echo 20 ;;
   esac
@@ -148,7 +148,8 @@ measure() {
 
 cargo build --quiet --release --package wrkflw-bench
 for engine in "${engines[@]}"; do build "$engine"; done
-# One server for all, over TCP since not every client knows sockets; durable, with the memory of a small real one.
+# One server for all, over TCP because not every client supports sockets; durable, with the memory settings of a small real
+# server.
 url=$(scripts/postgres.sh start "$work/pg")
 psql -q "$url" -c "alter system set fsync = on" -c "alter system set full_page_writes = on" \
   -c "alter system set synchronous_commit = on" -c "alter system set shared_buffers = '1GB'" \

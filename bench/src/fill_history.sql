@@ -1,13 +1,13 @@
--- As many ended instances as asked for, with two entries each, in the tenant of the development host; the first of them has
--- a hundred thousand more. One entry in a thousand is of a rare person, one in ten of a second type. The host's own
--- checkpointer takes the entries in and makes the leaves that a tenant's history is read by.
+-- Inserts the given number of ended instances, with two entries each, into the tenant of the development host; the first has a
+-- hundred thousand entries more. One entry in a thousand is of a rare person, one in ten of a second type. The host's own
+-- checkpointer makes the leaves by which a tenant's history is read.
 create temporary table place as select id as tenant from tenant where name = 'default';
 create temporary table filled as
 select n, ('018f' || lpad(to_hex(n), 8, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid as id,
     timestamptz '2026-01-01' + n * interval '1 second' as at
 from generate_series(1, INSTANCES) n;
 insert into instance (tenant_id, id, definition_key, definition_version, revision, status, outcome, ended_at, entity_type, entity_id,
-    initiator, requesters, data, started_at, updated_at, audit_seq, audit_head, event_seq, stays)
+    initiator, requesters, data, started_at, updated_at, audit_seq, audit_head, event_seq, state_instances)
 select tenant, id, 'bench-orders', 1, 1, 'COMPLETED', 'APPROVED', at, 'bench-history', n::text, 'author', '{author}', '{}', at, at,
     case n when 1 then 100002 else 2 end, '\x00', 1, 1
 from place, filled;

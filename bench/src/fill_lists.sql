@@ -1,13 +1,13 @@
--- As many running instances as asked for, with one open task each, in the tenant of the development host. Nine tenths
--- of the tasks are offered to the reviewers, one in a thousand is offered to a second reviewer by name, and one in a
--- hundred is claimed by somebody, one in ten thousand by the reviewer. As many instances again have ended.
+-- Inserts the given number of running instances, with one open task each, into the tenant of the development host. Nine tenths of
+-- the tasks are offered to the reviewers, one in a thousand is offered to a second reviewer by name, one in a hundred is claimed
+-- by somebody, and one in ten thousand by the reviewer. The same number of instances has ended.
 create temporary table place as select id as tenant from tenant where name = 'default';
 create temporary table filled as
 select n, ('018f' || lpad(to_hex(n), 8, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid as id,
     timestamptz '2026-01-01' + n * interval '1 second' as at, n % 2 = 0 as ended, n / 2 as m
 from generate_series(1, 2 * INSTANCES) n;
 insert into instance (tenant_id, id, definition_key, definition_version, revision, status, outcome, ended_at, entity_type, entity_id,
-    initiator, requesters, data, started_at, updated_at, audit_seq, audit_head, event_seq, stays)
+    initiator, requesters, data, started_at, updated_at, audit_seq, audit_head, event_seq, state_instances)
 select tenant, id, case when m % 10 = 0 then 'bench-returns' else 'bench-orders' end, 1, 1,
     case when ended then 'COMPLETED' else 'RUNNING' end, case when ended then 'APPROVED' end, case when ended then at end,
     'bench-lists', n::text, 'author', '{author}', '{}', at, at, 1, '\x00', 1, 1

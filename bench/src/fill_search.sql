@@ -1,5 +1,5 @@
--- As many instances as asked for, with four attributes each, in the tenant of the development host.
--- Amounts repeat after a million instances, and all of the oldest tenth have the region `OLD`.
+-- Inserts the given number of instances, with four attributes each, into the tenant of the development host. Amounts repeat after
+-- a million instances, and all of the oldest tenth have the region `OLD`.
 create temporary table place as select id as tenant from tenant where name = 'default';
 insert into attribute_declaration (tenant_id, name, definition_key, type)
 select tenant, name, definition, type from place, (values ('bench-orders'), ('bench-returns')) f (definition),
@@ -10,7 +10,7 @@ select n, ('018f' || lpad(to_hex(n), 8, '0') || '70008000' || lpad(to_hex(n), 12
     timestamptz '2026-01-01' + n * interval '1 second' as at
 from generate_series(1, INSTANCES) n;
 insert into instance (tenant_id, id, definition_key, definition_version, revision, status, entity_type, entity_id, initiator,
-    requesters, data, started_at, updated_at, audit_seq, audit_head, event_seq, stays)
+    requesters, data, started_at, updated_at, audit_seq, audit_head, event_seq, state_instances)
 select tenant, id, case when n % 10 = 0 then 'bench-returns' else 'bench-orders' end, 1, 1, 'RUNNING', 'bench-search', n::text,
     'author', '{author}', '{}', at, at, 1, '\x00', 1, 1
 from place, filled;

@@ -1,6 +1,6 @@
-//! What asking flow logic costs: calls in fresh instances, and the way of a component to its first call.
+//! The cost of flow logic: calls in fresh instances, and the time to load a component.
 //!
-//! No HTTP and no database: the sandbox alone, with the sample flow that the program carries.
+//! No HTTP and no database: the sandbox alone, with the sample flow that the program contains.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -11,15 +11,13 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use sha2::{Digest as _, Sha256};
 use tokio::task::JoinSet;
-use wrkflw::domain::actor::Actor;
-use wrkflw::domain::ids::{Digest, InstanceId, StateId, TaskId, VersionRef};
-use wrkflw::domain::instance::{
-    Entity, Holding, Instance, StateInstance, Status, Task, TaskStatus,
-};
-use wrkflw::domain::json::Json;
-use wrkflw::domain::question::{AssignCause, Facts, Occurrence, Question, Source};
 use wrkflw::sample::DOCUMENT_APPROVAL;
-use wrkflw::wasm::{Compiler, Pinned, Sandbox, Settings};
+use wrkflw_core::actor::Actor;
+use wrkflw_core::ids::{Digest, InstanceId, StateId, TaskId, VersionRef};
+use wrkflw_core::instance::{Entity, Instance, Ownership, StateInstance, Status, Task, TaskStatus};
+use wrkflw_core::json::Json;
+use wrkflw_core::question::{AssignCause, Facts, Occurrence, Question, Source};
+use wrkflw_sandbox::{Compiler, Pinned, Sandbox, Settings};
 
 use crate::usage;
 
@@ -32,13 +30,13 @@ pub(crate) struct Guests {
     /// Calls of each function
     #[arg(long, default_value_t = 20_000)]
     calls: usize,
-    /// Callers at once, each with so many calls
+    /// Concurrent callers, each with this number of calls
     #[arg(long, default_value_t = 1)]
     threads: usize,
     /// Cold loads from each source
     #[arg(long, default_value_t = 20)]
     loads: usize,
-    /// A component to measure instead of the sample; it must know the sample's states
+    /// A component to measure instead of the sample; it must have the sample's states
     #[arg(long)]
     component: Option<std::path::PathBuf>,
 }
@@ -74,7 +72,7 @@ impl Guests {
         Ok(table)
     }
 
-    /// All callers at once.
+    /// Runs all callers concurrently.
     async fn ask(
         &self,
         subject: &Arc<Subject>,
@@ -126,7 +124,7 @@ impl Guests {
     }
 }
 
-/// What calls of one function took.
+/// The times of calls of one function.
 #[derive(Default)]
 struct Asked {
     asking: Vec<Duration>,
@@ -170,7 +168,7 @@ impl Subject {
         Ok((evaluated.duration, evaluated.fuel))
     }
 
-    /// How long it takes until a sandbox that knows nothing yet could ask.
+    /// The time until a new sandbox can make the first call.
     async fn warm(&self, settings: Settings) -> anyhow::Result<Duration> {
         let sandbox = Sandbox::new(settings).map_err(anyhow::Error::msg)?;
         let fetch = async || Ok::<_, Infallible>(self.component.clone());
@@ -202,10 +200,10 @@ fn instance(definition: VersionRef) -> anyhow::Result<Instance> {
         status: TaskStatus::Claimed {
             owner: "reviewer".into(),
             claimed_at: at,
-            holding: Holding::default(),
+            ownership: Ownership::default(),
         },
     };
-    let stay = StateId(uuid::Uuid::from_u128(2));
+    let state_instance = StateId(uuid::Uuid::from_u128(2));
     Ok(Instance {
         id: InstanceId(uuid::Uuid::from_u128(1)),
         definition,
@@ -226,11 +224,11 @@ fn instance(definition: VersionRef) -> anyhow::Result<Instance> {
         active: vec![StateInstance {
             tasks: vec![task],
             needed: 1,
-            ..StateInstance::new(stay, "Submitted", at)
+            ..StateInstance::new(state_instance, "Submitted", at)
         }],
         waiting: vec![],
         past: vec![],
-        early: vec![],
+        buffered: vec![],
     })
 }
 
@@ -267,7 +265,7 @@ fn line(table: &mut String, name: &str, took: &mut [Duration], more: &str) {
         let at = took.len().saturating_sub(1) * percent / 100;
         took.get(at).map_or(0.0, |took| took.as_secs_f64() * 1e6)
     };
-    // A string takes all that is written to it.
+    // Writing to a string cannot fail.
     let _ = writeln!(
         table,
         "{name:<24}{:>9}{:>12.1}{:>12.1}{more}",

@@ -1,4 +1,4 @@
-//! Callers over HTTP: each keeps one connection and sends its next request when the last was answered.
+//! HTTP callers: each has one connection and sends its next request when the last was answered.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -17,12 +17,12 @@ use tokio::task::JoinSet;
 
 use super::usage::{processor_time, resident_megabytes};
 
-/// Connections that prepare the work.
+/// Connections that prepare the tasks.
 const PREPARING: usize = 16;
 
 #[derive(clap::Args)]
 pub(crate) struct Decide {
-    /// Where the host listens.
+    /// Address of the host.
     #[arg(long, default_value = "127.0.0.1:8080")]
     address: String,
     /// Bearer token of a member of the initiators.
@@ -36,16 +36,16 @@ pub(crate) struct Decide {
     /// How many decisions to measure.
     #[arg(long, default_value_t = 2000)]
     count: usize,
-    /// Prepare only: print the tasks to decide, one a line.
+    /// Prepare only: print the tasks to decide, one per line.
     #[arg(long, conflicts_with = "tasks")]
     prepare: bool,
-    /// Decide the tasks of this file instead of preparing some.
+    /// Decide the tasks in this file instead of preparing some.
     #[arg(long)]
     tasks: Option<PathBuf>,
-    /// The host's process, to tell of its processor time and memory.
+    /// The host's process id, to measure its processor time and memory.
     #[arg(long)]
     host: Option<u32>,
-    /// The database server's first process, to tell of its processor time.
+    /// The process id of the database server's first process, to measure its processor time.
     #[arg(long)]
     database: Option<u32>,
 }
@@ -105,7 +105,7 @@ impl Connection {
 }
 
 impl Connection {
-    /// Sends a request and hands out whatever is answered; nothing where there is no body, or none of JSON.
+    /// Sends a request and returns the status and body of the response; no body if there is none or it is not JSON.
     pub(crate) async fn call(
         &mut self,
         method: hyper::Method,
@@ -124,7 +124,7 @@ impl Connection {
             request = request.header("content-type", "application/json");
         }
         let body = body.map(Value::to_string).unwrap_or_default();
-        // Some servers close a connection after a hundred requests, and say so with the last answer.
+        // Some servers close a connection after a hundred requests, and announce that in the last response.
         if self.sender.ready().await.is_err() {
             *self = Connection::open(&self.address).await?;
         }
@@ -147,7 +147,7 @@ fn spawn(connection: impl Future<Output = Result<(), hyper::Error>> + Send + 'st
 }
 
 impl Decide {
-    /// One line: clients, decisions per second, latencies, and what they cost.
+    /// Prints one line: clients, decisions per second, latencies, and the cost of each.
     pub(crate) async fn run(self) -> anyhow::Result<String> {
         let this = Arc::new(self);
         let tasks = match &this.tasks {
@@ -209,7 +209,7 @@ pub(crate) fn milliseconds(duration: Duration) -> String {
     format!("{:.2}", duration.as_secs_f64() * 1000.0)
 }
 
-/// Starts instances and claims their tasks; nobody measures this.
+/// Starts instances and claims their tasks. This is not measured.
 async fn prepared(this: &Arc<Decide>) -> anyhow::Result<VecDeque<String>> {
     let mut preparing = JoinSet::new();
     for share in 0..PREPARING {

@@ -1,7 +1,7 @@
-//! Measures decisions over HTTP, and prints the same work as a `pgbench` script to hold them against. Beside it, searches.
+//! Measures decisions over HTTP, and prints the same work as a `pgbench` script for comparison. Also measures searches, the
+//! relay, the sandbox and the audit.
 //!
-//! `bench/run.sh` runs both in turn on one machine; absolute figures of one run mean little, ratios within it
-//! are what counts.
+//! `bench/run.sh` runs both in turn on one machine. Absolute figures of one run mean little; compare ratios within it.
 
 mod flows;
 mod guests;
@@ -28,21 +28,21 @@ enum Command {
     Decide(load::Decide),
     /// Prints the SQL that fills a database for the script.
     Fill { instances: u32 },
-    /// Runs the two-review approval on wrkflw or another engine, over and over.
+    /// Runs the two-review approval on wrkflw or another engine, repeatedly.
     Flows(flows::Flows),
-    /// Prints the SQL that leaves a backlog of events.
+    /// Prints the SQL that inserts a backlog of events.
     FillRelay { instances: u32, each: u32 },
     /// Measures the relay by its metrics.
     Relay(relay::Relay),
     /// Calls of flow logic in fresh instances, and cold loads.
     Guests(guests::Guests),
-    /// Asks for searches or lists, page by page.
+    /// Sends searches or lists, page by page.
     Search(search::Search),
     /// Prints the SQL that fills a database for a set of them.
     FillFor { set: search::Set, instances: u32 },
     /// Verifies the chain of entries in memory, on one core.
     Verify(verify::Verify),
-    /// Has everybody vote on one instance at once.
+    /// Lets all voters vote on one instance concurrently.
     Votes(votes::Votes),
     /// Prints the script: the read and the commit statement of a decision.
     Statement {

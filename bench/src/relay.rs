@@ -1,4 +1,4 @@
-//! What the relay does, as its own metrics tell: events acknowledged per second, and how long an event takes to get there.
+//! The throughput and lag of the relay, by its own metrics: events acknowledged per second, and the time until acknowledgement.
 
 use std::time::{Duration, Instant};
 
@@ -7,14 +7,14 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
 const POLL: Duration = Duration::from_millis(20);
-/// How long the relay may publish nothing.
+/// How long the relay may publish nothing before the measurement fails.
 const SILENCE_MAX: Duration = Duration::from_mins(2);
 const PUBLISHED: &str = "wrkflw_relay_published_total";
 const LAG: &str = "wrkflw_relay_lag_seconds_bucket{le=\"";
 
 #[derive(clap::Args)]
 pub(crate) struct Relay {
-    /// Where the relay's host listens.
+    /// Address of the relay's host.
     #[arg(long, default_value = "127.0.0.1:8080")]
     address: String,
     #[command(subcommand)]
@@ -23,9 +23,9 @@ pub(crate) struct Relay {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// Waits until so many events are acknowledged, and prints how many a second.
+    /// Waits until so many events are acknowledged, and prints the rate per second.
     Drain { events: u64 },
-    /// Prints quantiles of the lag of the events of the next seconds.
+    /// Prints quantiles of the lag of the events in the next seconds.
     Lag { seconds: u64 },
 }
 
@@ -95,7 +95,7 @@ impl Relay {
         Ok(line.map_or(Ok(0), |count| count.trim().parse())?)
     }
 
-    /// The bounds of the histogram with the events up to each.
+    /// The bounds of the histogram, and the number of events up to each.
     async fn buckets(&self) -> anyhow::Result<Vec<(String, u64)>> {
         let text = self.metrics().await?;
         let lines = text.lines().filter_map(|line| line.strip_prefix(LAG));
@@ -128,7 +128,7 @@ pub(crate) fn fill(instances: u32, each: u32) -> String {
         "create or replace function bench_events(instances int, each int) returns void language sql as $$
 with i as (
     insert into instance (tenant_id, id, definition_key, definition_version, revision, status, entity_type, entity_id,
-        initiator, requesters, data, started_at, updated_at, audit_seq, audit_head, event_seq, stays)
+        initiator, requesters, data, started_at, updated_at, audit_seq, audit_head, event_seq, state_instances)
     select 1, gen_random_uuid(), 'document-approval', 1, each, 'RUNNING', 'bench', gen_random_uuid()::text, 'author',
         '{{author}}', '{{}}', now(), now(), each, '', each, 0
     from generate_series(1, instances)
@@ -141,7 +141,7 @@ a as (
         '', now(), '', seq
     from generate_series(1, each) seq, i
     returning stream_id, seq, pos)
-insert into outbox_event (lane, pos, tenant_id, instance_id, seq)
+insert into outbox_event (partition, pos, tenant_id, instance_id, seq)
 select get_byte(uuid_send(stream_id), 0) % 16, pos, 1, stream_id, seq from a $$;
 select bench_events({instances}, {each});"
     )

@@ -1,4 +1,4 @@
-//! Searches and lists over HTTP: the same question again and again, page by page, one caller.
+//! Searches and lists over HTTP: the same request repeatedly, page by page, from one caller.
 
 use std::time::Instant;
 
@@ -7,10 +7,10 @@ use clap::{Args, ValueEnum};
 use self::Person::{Admin, Author, Reviewer, SecondReviewer};
 use crate::load::{Connection, milliseconds};
 
-/// What is asked, by whom and what for. The fill scripts say what there is to be found.
+/// Name, caller and path of a request. The fill scripts describe the rows.
 type Question = (&'static str, Person, &'static str);
 
-/// Who asks.
+/// The caller.
 #[derive(Clone, Copy)]
 enum Person {
     Admin,
@@ -92,7 +92,7 @@ const LISTS: [Question; 10] = [
     ),
 ];
 
-/// The first instance of the fill script.
+/// The path of the first instance of the fill script.
 macro_rules! long {
     ($rest:literal) => {
         concat!("/v1/instances/018f0000-0001-7000-8000-000000000001", $rest)
@@ -113,7 +113,7 @@ const HISTORY: [Question; 7] = [
     ("of nobody", Admin, "/v1/audit?actor=nobody"),
 ];
 
-/// What can be asked for.
+/// The sets of requests.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Set {
     Searches,
@@ -122,7 +122,7 @@ pub(crate) enum Set {
 }
 
 impl Set {
-    /// The statements that fill a database with this many instances to ask for.
+    /// The statements that fill a database with this many instances.
     pub(crate) fn fill(self, instances: u32) -> String {
         let script = match self {
             Set::Searches => include_str!("fill_search.sql"),
@@ -133,18 +133,18 @@ impl Set {
     }
 }
 
-/// How many pages of an answer are read in a row.
+/// Limit of the pages that are read in a row.
 const PAGES_MAX: usize = 5;
 
 #[derive(Args)]
 pub(crate) struct Search {
-    /// Where the host listens.
+    /// Address of the host.
     #[arg(long, default_value = "127.0.0.1:8080")]
     address: String,
     #[arg(long, value_enum, default_value_t = Set::Searches)]
     set: Set,
-    /// Bearer tokens of people who may read instances and tasks, the administrator the audit, the two reviewers what is
-    /// offered to them.
+    /// Bearer tokens: all three may read instances and tasks, the administrator also the audit, and the reviewers the tasks that
+    /// are offered to them.
     #[arg(long, env = "BENCH_AUTHOR")]
     author: String,
     #[arg(long, env = "BENCH_ADMIN", default_value = "")]
@@ -159,7 +159,7 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// A line for each question: latencies, and how many lines the first page had.
+    /// Prints a line for each request: latencies, and the number of lines of the first page.
     pub(crate) async fn run(self) -> anyhow::Result<String> {
         let mut connection = Connection::open(&self.address).await?;
         let mut report = Vec::new();

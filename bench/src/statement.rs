@@ -1,13 +1,17 @@
-//! A decision's read and commit as a `pgbench` script: the host's own statements, with values in place of parameters, one
-//! decision at a time or a batch of them.
+//! A decision's read and commit as a `pgbench` script: the host's own statements, with values instead of parameters, one decision
+//! per statement or a batch of them.
 //!
-//! What the host would compute - ids, hashes, payloads of a decision's size - stands there as constants or is made
-//! from the script's variables, so that only the database's share is measured.
+//! The values that the host computes - ids, hashes, payloads of a decision's size - are constants or are made from the script's
+//! variables, so that only the database is measured.
 
-const LOAD: &str = include_str!("../../host/src/store/load.sql");
-const COMMIT: &str = include_str!("../../host/src/store/commit/commit.sql");
+use std::collections::BTreeMap;
 
-/// The tenant that the script's rows belong to.
+use wrkflw_store::commit::{common, row_types};
+
+const LOAD: &str = include_str!("../../host/store/src/load.sql");
+const COMMIT: &str = include_str!("../../host/store/src/commit/commit.sql");
+
+/// The tenant of the script's rows.
 const TENANT: &str = "1000000";
 /// As large as the evidence of a first review of a small document.
 const EVIDENCE_BYTES: usize = 2_800;
@@ -15,188 +19,108 @@ const PAYLOAD_BYTES: usize = 320;
 /// Entries of one decision.
 const ENTRIES: u32 = 4;
 
-/// An id made from a number, an SQL expression; `kind` tells apart what the ids are of.
+/// An id made from a number, as an SQL expression. `kind` distinguishes ids of different tables.
 fn id(kind: u8, number: &str) -> String {
     format!("('00000000-0000-7000-8{kind:03}-' || lpad(to_hex(({number})::bigint), 12, '0'))::uuid")
 }
 
 const INSTANCE: u8 = 0;
-const STAY: u8 = 1;
+const STATE: u8 = 1;
 const TASK: u8 = 2;
 const COMMAND: u8 = 3;
-const NEXT_STAY: u8 = 4;
+const NEXT_STATE: u8 = 4;
 const NEXT_TASK: u8 = 5;
 const ENTRY: u8 = 6;
 
-/// Instances in their first review, claimed.
+/// Instances in their first review, with a claimed task.
 pub(crate) fn fill(instances: u32) -> String {
     let id = |kind| id(kind, "n");
     format!(
         "insert into tenant (id, name, created_at) overriding system value values ({TENANT}, 'bench-statement', now()) on conflict do nothing;
 insert into instance (tenant_id, id, definition_key, definition_version, revision, status, entity_type, entity_id, initiator,
-    requesters, data, started_at, updated_at, audit_seq, audit_head, event_seq, stays)
+    requesters, data, started_at, updated_at, audit_seq, audit_head, event_seq, state_instances)
 select {TENANT}, {instance}, 'document-approval', 1, 2, 'RUNNING', 'bench', n::text, 'author', '{{author}}',
     '{{\"title\":\"A document that is measured\"}}', now(), now(), 4, '\\x00', 4, 1
 from generate_series(1, {instances}) n;
 insert into state_instance (tenant_id, instance_id, id, ordinal, name, entered_at, predecessors, caller, needed, exclude, priority)
-select {TENANT}, {instance}, {stay}, 0, 'Submitted', now(), '{{}}', 'author', 1, '{{}}', 0 from generate_series(1, {instances}) n;
+select {TENANT}, {instance}, {state_instance}, 0, 'Submitted', now(), '{{}}', 'author', 1, '{{}}', 0 from generate_series(1, {instances}) n;
 insert into task (tenant_id, id, instance_id, state_id, ordinal, label, status, owner, candidates, created_at, claimed_at)
-select {TENANT}, {task}, {instance}, {stay}, 0, '', 'CLAIMED', 'reviewer', '[{{\"id\":\"reviewers\",\"type\":\"group\"}}]', now(), now()
+select {TENANT}, {task}, {instance}, {state_instance}, 0, '', 'CLAIMED', 'reviewer', '[{{\"id\":\"reviewers\",\"type\":\"group\"}}]', now(), now()
 from generate_series(1, {instances}) n;
 vacuum analyze instance; vacuum analyze state_instance; vacuum analyze task;",
         instance = id(INSTANCE),
-        stay = id(STAY),
+        state_instance = id(STATE),
         task = id(TASK),
     )
 }
 
-/// How many decisions one statement carries. Those of a batch are of instances next to each other, which are always
-/// decided together: what one of them has for a revision all have.
+/// How many decisions one statement has. Those of a batch are of adjacent instances, which are always decided together, so all of
+/// them have the same revision.
 #[derive(Clone, Copy)]
 struct Shape(u32);
 
-/// What differs from member to member of a batch. Each has its name in the script.
-#[derive(Clone, Copy)]
-enum Made {
-    Instance,
-    Stay,
-    Task,
-    Command,
-    Member,
-    NextStay,
-    NextTask,
-    EntryMember,
-    EntryTask,
-    EntryId,
-    EntrySeq,
-    EntryEvent,
-    EntryCommand,
+/// The index of a decision in its statement, and of one of its entries, from 0, as SQL expressions.
+struct Place<'a> {
+    member: &'a str,
+    entry: &'a str,
 }
 
-impl Made {
-    const ALL: [(Made, &str); 13] = [
-        (Made::Instance, "instances"),
-        (Made::Stay, "stays"),
-        (Made::Task, "tasks"),
-        (Made::Command, "commands"),
-        (Made::Member, "members"),
-        (Made::NextStay, "next_stays"),
-        (Made::NextTask, "next_tasks"),
-        (Made::EntryMember, "entry_members"),
-        (Made::EntryTask, "entry_tasks"),
-        (Made::EntryId, "entry_ids"),
-        (Made::EntrySeq, "entry_seqs"),
-        (Made::EntryEvent, "entry_events"),
-        (Made::EntryCommand, "entry_commands"),
-    ];
-
-    fn name(self) -> &'static str {
-        let (_, name) = Made::ALL[self as usize];
-        name
+impl Place<'_> {
+    /// The id of something that [`fill`] inserted.
+    fn known(&self, kind: u8) -> String {
+        id(kind, &format!(":n::bigint + {}", self.member))
     }
 
-    /// There is one for each entry, not for each member.
-    fn is_of_entries(self) -> bool {
-        self as usize >= Made::EntryMember as usize
+    /// The id of something that the decision inserts.
+    fn made(&self, kind: u8) -> String {
+        id(kind, &format!(":r::bigint + {}", self.member))
     }
 
-    /// Its value for a member and its entry, both SQL expressions.
-    fn value(self, member: &str, entry: &str) -> String {
-        let (old, new) = (
-            format!(":n::bigint + {member}"),
-            format!(":r::bigint + {member}"),
-        );
-        match self {
-            Made::Instance => id(INSTANCE, &old),
-            Made::Stay => id(STAY, &old),
-            Made::Task | Made::EntryTask => id(TASK, &old),
-            Made::Command | Made::EntryCommand => id(COMMAND, &new),
-            Made::Member | Made::EntryMember => format!("{member} + 1"),
-            Made::NextStay => id(NEXT_STAY, &new),
-            Made::NextTask => id(NEXT_TASK, &new),
-            Made::EntryId => id(ENTRY, &format!("({new}) * {ENTRIES} + {entry}")),
-            Made::EntrySeq => format!(":audit_seq + {entry} + 1"),
-            Made::EntryEvent => format!(":event_seq + {entry} + 1"),
-        }
+    /// The first columns of each row.
+    fn of(&self) -> Vec<String> {
+        vec![format!("{} + 1", self.member), TENANT.to_owned()]
     }
 }
 
 impl Shape {
-    /// The same value for all members.
+    /// An array with a value for each decision. A batch builds it in SQL, because `pgbench` has at most 255 variables in one
+    /// statement.
+    fn array(self, value: impl Fn(&Place<'_>) -> String) -> String {
+        if self.0 == 1 {
+            let (member, entry) = ("0", "0");
+            return format!("array[{}]", value(&Place { member, entry }));
+        }
+        let (member, entry) = ("g", "0");
+        let value = value(&Place { member, entry });
+        let last = self.0 - 1;
+        format!("array(select {value} from generate_series(0, {last}) g)")
+    }
+
+    /// The same value for each decision.
     fn same(self, value: &str) -> String {
-        // A variable stands once, however many members there are: `pgbench` knows 255 of them in a statement.
-        if value.starts_with(':') && self.0 > 1 {
-            return format!("array_fill(({value})::int, array[{}])", self.0);
-        }
-        let values = vec![value; usize::try_from(self.0).expect("few members")];
-        format!("array[{}]", values.join(", "))
+        self.array(|_| value.to_owned())
     }
 
-    /// A value for each entry of a member, the same for all members.
-    fn entries(self, values: [&str; ENTRIES as usize]) -> String {
-        let values = vec![values.join(", "); usize::try_from(self.0).expect("few members")];
-        format!("array[{}]", values.join(", "))
+    /// A row for each decision.
+    fn rows(self, kind: &str, columns: impl Fn(&Place<'_>) -> Vec<String>) -> String {
+        self.array(|place| format!("row({})::{kind}", columns(place).join(", ")))
     }
 
-    /// What is made, one after the other: in a batch from the part of the statement that made it once.
-    fn made(self, made: Made) -> String {
-        if self.0 > 1 {
-            return format!("(select {} from made)", made.name());
-        }
-        let entries = if made.is_of_entries() { ENTRIES } else { 1 };
-        let values: Vec<_> = (0..entries)
-            .map(|entry| made.value("0", &entry.to_string()))
-            .collect();
-        format!("array[{}]", values.join(", "))
-    }
-
-    /// The part of a batch that makes it.
-    fn making(self, made: &[Made]) -> String {
-        let array = |made: &Made| {
-            let (last, value) = if made.is_of_entries() {
-                let value = made.value(&format!("g / {ENTRIES}"), &format!("g % {ENTRIES}"));
-                (self.0 * ENTRIES - 1, value)
-            } else {
-                (self.0 - 1, made.value("g", "0"))
+    /// A row for each entry of each decision.
+    fn entries(self, kind: &str, columns: impl Fn(&Place<'_>) -> Vec<String>) -> String {
+        let row = |place: &Place<'_>| format!("row({})::{kind}", columns(place).join(", "));
+        if self.0 == 1 {
+            let entry = |number: u32| {
+                let (member, entry) = ("0", &number.to_string());
+                row(&Place { member, entry })
             };
-            let name = made.name();
-            format!("array(select {value} from generate_series(0, {last}) g) as {name}")
-        };
-        let arrays: Vec<_> = made.iter().map(array).collect();
-        format!(
-            "with made as materialized (select {})",
-            arrays.join(",\n    ")
-        )
+            let rows: Vec<_> = (0..ENTRIES).map(entry).collect();
+            return format!("array[{}]", rows.join(", "));
+        }
+        let (member, entry) = (&format!("g / {ENTRIES}"), &format!("g % {ENTRIES}"));
+        let (row, last) = (row(&Place { member, entry }), self.0 * ENTRIES - 1);
+        format!("array(select {row} from generate_series(0, {last}) g)")
     }
-
-    /// One row of each member: its values, in the order of the columns.
-    fn row(self, values: &[Value<'_>]) -> Vec<String> {
-        values
-            .iter()
-            .map(|value| match value {
-                Value::Made(made) => self.made(*made),
-                Value::Same(value) => self.same(value),
-            })
-            .collect()
-    }
-}
-
-/// One column of a row.
-enum Value<'a> {
-    Made(Made),
-    Same(&'a str),
-}
-
-/// The columns that all members have the same values in, parted by bars.
-fn same(values: &str) -> Vec<Value<'_>> {
-    let parts = values.split(" | ");
-    parts.map(|value| Value::Same(value.trim())).collect()
-}
-
-/// Columns that differ, and after them those that do not.
-fn columns<'a>(made: &[Made], values: &'a str) -> Vec<Value<'a>> {
-    let made = made.iter().map(|made| Value::Made(*made));
-    made.chain(same(values)).collect()
 }
 
 /// The script: `members` decisions a statement, on `instances` that [`fill`] made.
@@ -206,32 +130,34 @@ pub(crate) fn script(instances: u32, members: u32) -> String {
         LOAD,
         &[
             shape.same(TENANT),
-            shape.made(Made::Instance),
+            shape.array(|place| place.known(INSTANCE)),
             shape.same("'reviewer'"),
             shape.same("'{\"user\"}'"),
             shape.same("null"),
             shape.same("now()"),
             shape.same("null"),
             shape.same("null"),
+            shape.same("null"),
         ],
     );
-    // The script needs the revision and the end of the stream, which the host finds in the same answer.
-    let read = read.replacen("select\n", "select i.revision as revision, i.audit_seq as audit_seq, i.event_seq as event_seq, i.stays as stays,\n", 1);
-    let (read, commit) = (plain(&read), plain(&bind(COMMIT, &parameters(shape))));
+    // The script needs the revision and the end of the stream. The host reads them from the same result.
+    let read = read.replacen("select\n", "select i.revision as revision, i.audit_seq as audit_seq, i.event_seq as event_seq, i.state_instances as state_instances,\n", 1);
+    let values: Vec<_> = parameters(shape)
+        .into_iter()
+        .map(|(_, value)| value)
+        .collect();
+    let (read, commit) = (plain(&read), plain(&bind(&common(COMMIT), &values)));
     let number = "\\set r random(1, 20000000000000) * 4";
     if shape.0 == 1 {
         return format!("\\set n random(1, {instances})\n{number}\n{read} \\gset\n{commit};\n");
     }
-    let made: Vec<Made> = Made::ALL.iter().map(|(made, _)| *made).collect();
-    let commit = commit.replacen("with ", &format!("{},\n", shape.making(&made)), 1);
     format!(
-        "\\set n random(0, {}) * {members} + 1\n{number}\n{}\n{read} \\aset\n{commit};\n",
+        "\\set n random(0, {}) * {members} + 1\n{number}\n{read} \\aset\n{commit};\n",
         instances / members - 1,
-        shape.making(&[Made::Instance]),
     )
 }
 
-/// `pgbench` reads one statement up to its end, and knows no comments within.
+/// `pgbench` reads a statement up to its end, and does not support comments in it.
 fn plain(sql: &str) -> String {
     sql.lines()
         .filter(|line| !line.trim_start().starts_with("--"))
@@ -240,7 +166,7 @@ fn plain(sql: &str) -> String {
         .join("\n")
 }
 
-/// Column names with the type overrides of checked queries, made plain: `\gset` takes them as variables.
+/// Removes the type overrides of checked queries from column names, because `\gset` takes the names as variables.
 fn named(line: &str) -> String {
     match (line.find(" as \""), line.rfind('"')) {
         (Some(start), Some(end)) if end > start + 5 => {
@@ -255,7 +181,7 @@ fn named(line: &str) -> String {
     }
 }
 
-/// Puts values in place of `$1`, `$2` and so on.
+/// Replaces `$1`, `$2` and so on by values.
 fn bind(sql: &str, values: &[String]) -> String {
     (1..=values.len())
         .rev()
@@ -268,119 +194,196 @@ fn bind(sql: &str, values: &[String]) -> String {
         })
 }
 
-/// The values of a decision, in the order of the statement's parameters.
-fn parameters(shape: Shape) -> Vec<String> {
-    let hash = "decode(repeat('ab', 32), 'hex')";
-    let data = "'{\"title\":\"A document that is measured\"}'";
-    let candidates = "'[{\"id\":\"approvers\",\"type\":\"group\"}]'";
-    let mut member = same(TENANT);
-    let facts = format!(
-        ":revision | :revision + 1 | 0 | 'RUNNING' | null | null | null | null | {data} | now() \
-         | :audit_seq + 4 | {hash} | :event_seq + 4 | :stays + 1 | null | null | null | null | 1"
-    );
-    member.extend(columns(&[Made::Instance, Made::Command], &facts));
-    let entered = "'FinalReview' | now() | null | '{}' | 'APPROVE' | 'reviewer' | 1 | '{}' | null | 0 \
-         | '{}' | 0 | false | null | null | false | null | null | null | null | null";
-    let entered = format!(":stays | {entered}");
-    let entered = columns(&[Made::Member, Made::NextStay], &entered);
-    let departed = columns(
-        &[Made::Member, Made::Stay],
-        "now() | 'APPROVE' | 'reviewer'",
-    );
-    let created = format!(
-        "0 | '' | 'PENDING' | null | {candidates} | null | now() | null | null | null | null | null"
-    );
-    let created = columns(&[Made::Member, Made::NextTask, Made::NextStay], &created);
-    let changed = format!(
-        "'COMPLETED' | 'reviewer' | {candidates} | now() | now() | null | null | null | null"
-    );
-    let changed = columns(&[Made::Member, Made::Task], &changed);
-    let offered = columns(&[Made::Member, Made::NextTask], "'group' | 'approvers'");
-    let withdrawn = [Value::Made(Made::Member), Value::Made(Made::Task)];
-    // Each run decides anew: the decision is filed under the new task's id, which no run uses twice.
-    let decided =
-        format!("'APPROVE' | 'reviewer' | null | 'measured' | '{{}}' | now() | 'key' | 1 | {hash}");
-    let decided = columns(&[Made::Member, Made::NextTask], &decided);
-    let none = "'{}'".to_owned();
-    let (no_reply_and_no_start, nothing_restayed) = (9 + 10, 23);
-    let (no_attributes, no_jobs_and_no_signal) = (9 + 2, 6 + 2 + 3);
-    let mut values = shape.row(&member);
-    values.extend(std::iter::repeat_n(none.clone(), no_reply_and_no_start));
-    for rows in [&entered, &departed] {
-        values.extend(shape.row(rows));
-    }
-    values.extend(std::iter::repeat_n(none.clone(), nothing_restayed));
-    for rows in [&created[..], &changed, &offered, &withdrawn, &decided] {
-        values.extend(shape.row(rows));
-    }
-    values.extend(std::iter::repeat_n(none.clone(), no_attributes));
-    values.extend(audited(shape));
-    values.extend(std::iter::repeat_n(none.clone(), no_jobs_and_no_signal));
-    // Why the new task was cancelled: it was not.
-    values.push(shape.same("null"));
-    values.push(shape.made(Made::EntryCommand));
-    // Nothing was remembered: the script reads. All candidates of the decided task go.
-    values.extend([shape.same("null"), shape.same("null")]);
-    // What signals say, and by which entry.
-    values.extend([none.clone(), none]);
-    values.push(shape.same("null"));
-    // No job is finished.
-    values.push("'{}'".to_owned());
-    values
+/// Constants, separated by bars.
+fn constants(text: &str) -> impl Iterator<Item = String> {
+    text.split(" | ").map(|value| value.trim().to_owned())
 }
 
-/// The entries of each member, the first with the evidence.
-fn audited(shape: Shape) -> Vec<String> {
-    let constant = |value: &str| shape.entries([value; ENTRIES as usize]);
-    let revision = match shape.0 {
-        1 => constant(":revision + 1"),
-        members => format!(
-            "array_fill((:revision + 1)::int, array[{}])",
-            members * ENTRIES
-        ),
-    };
-    let evidence = format!("repeat('e', {EVIDENCE_BYTES})");
+/// The parameters of the commit, in the statement's order: the type of each, and its array.
+fn parameters(shape: Shape) -> Vec<(&'static str, String)> {
+    let none = |kind| (kind, "'{}'".to_owned());
+    let rows =
+        |kind, columns: &dyn Fn(&Place<'_>) -> Vec<String>| (kind, shape.rows(kind, columns));
     vec![
-        shape.made(Made::EntryMember),
-        shape.made(Made::EntrySeq),
-        shape.made(Made::EntryId),
-        shape.entries([
-            "'DECISION_RECORDED'",
-            "'STATE_TRANSITIONED'",
-            "'STATE_ENTERED'",
-            "'TASK_CREATED'",
-        ]),
-        revision,
-        constant("'reviewer'"),
-        shape.made(Made::EntryTask),
-        constant(&format!(
-            "'{{\"p\":\"' || repeat('x', {PAYLOAD_BYTES}) || '\"}}'"
-        )),
-        shape.entries([&evidence, "null", "null", "null"]),
-        constant("decode(repeat('cd', 16), 'hex')"),
-        constant("now()"),
-        constant("decode(repeat('ab', 32), 'hex')"),
-        shape.made(Made::EntryEvent),
-        constant("'00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'"),
+        rows("commit_member", &member),
+        none("commit_reply"),
+        rows("commit_state", &entered),
+        rows("commit_departure", &departed),
+        rows("commit_task", &created),
+        rows("commit_task", &changed),
+        rows("commit_candidate", &|place| {
+            let offered = [place.made(NEXT_TASK)].into_iter();
+            let row = place.of().into_iter().chain(offered);
+            row.chain(constants("'group' | 'approvers'")).collect()
+        }),
+        rows("commit_candidate", &|place| {
+            let withdrawn = [place.known(TASK)].into_iter();
+            let row = place.of().into_iter().chain(withdrawn);
+            row.chain(constants("null | null")).collect()
+        }),
+        rows("commit_decision", &decided),
+        ("commit_entry", shape.entries("commit_entry", audited)),
     ]
+}
+
+const HASH: &str = "decode(repeat('ab', 32), 'hex')";
+
+fn member(place: &Place<'_>) -> Vec<String> {
+    let data = "'{\"title\":\"A document that is measured\"}'";
+    let rest = format!(
+        ":revision | :revision + 1 | 0 | 'RUNNING' | null | null | null | null | {data} | now() \
+         | :audit_seq + {ENTRIES} | {HASH} | :event_seq + {ENTRIES} | :state_instances + 1 | null | null | null | null | 1 \
+         | null | null | false"
+    );
+    let mut row = place.of();
+    row.extend([place.known(INSTANCE), place.made(COMMAND)]);
+    row.extend(constants(&rest));
+    row
+}
+
+/// Columns without a value here are null.
+const ENTERED: &[(&str, &str)] = &[
+    ("ordinal", ":state_instances"),
+    ("waiting", "false"),
+    ("name", "'FinalReview'"),
+    ("entered_at", "now()"),
+    ("predecessors", "'{}'"),
+    ("entered_by", "'APPROVE'"),
+    ("caller", "'reviewer'"),
+    ("needed", "1"),
+    ("exclude", "'{}'"),
+    ("priority", "0"),
+    ("forks", "'{}'"),
+    ("choices", "0"),
+    ("buffer_signals", "false"),
+];
+
+fn entered(place: &Place<'_>) -> Vec<String> {
+    let (id, instance) = (place.made(NEXT_STATE), place.known(INSTANCE));
+    let own = [("id", &*id), ("instance_id", &*instance)];
+    let of = place.of();
+    let of = ["member", "tenant_id"]
+        .into_iter()
+        .zip(of.iter().map(|value| &**value));
+    let values: BTreeMap<_, _> = of.chain(own).chain(ENTERED.iter().copied()).collect();
+    let columns = columns("commit_state").into_iter();
+    columns
+        .map(|column| values.get(column).copied().unwrap_or("null").to_owned())
+        .collect()
+}
+
+/// The columns of a composite type.
+fn columns(kind: &str) -> Vec<&'static str> {
+    let mut types = row_types().into_iter();
+    let found = types.find_map(|(known, columns)| (known == kind).then_some(columns));
+    found.expect("a row of the commit")
+}
+
+fn departed(place: &Place<'_>) -> Vec<String> {
+    let mut row = place.of();
+    row.extend([place.known(INSTANCE), place.known(STATE)]);
+    row.extend(constants("now() | 'APPROVE' | 'reviewer'"));
+    row
+}
+
+fn created(place: &Place<'_>) -> Vec<String> {
+    let rest = "0 | '' | 'PENDING' | null | '[{\"id\":\"approvers\",\"type\":\"group\"}]' | null | now() | null | null | null \
+                | null | null | null";
+    let mut row = place.of();
+    row.extend([
+        place.known(INSTANCE),
+        place.made(NEXT_STATE),
+        place.made(NEXT_TASK),
+    ]);
+    row.extend(constants(rest));
+    row
+}
+
+fn changed(place: &Place<'_>) -> Vec<String> {
+    let rest = "0 | '' | 'COMPLETED' | 'reviewer' | '[{\"id\":\"approvers\",\"type\":\"group\"}]' | null | now() | now() | now() \
+                | null | null | null | null";
+    let mut row = place.of();
+    row.extend([place.known(INSTANCE), place.known(STATE), place.known(TASK)]);
+    row.extend(constants(rest));
+    row
+}
+
+/// Each run decides again: the decision is stored under the id of the new task, which no run uses twice.
+fn decided(place: &Place<'_>) -> Vec<String> {
+    let rest =
+        format!("'APPROVE' | 'reviewer' | null | 'measured' | '{{}}' | now() | 'key' | 1 | {HASH}");
+    let mut row = place.of();
+    row.extend([place.known(INSTANCE), place.made(NEXT_TASK)]);
+    row.extend(constants(&rest));
+    row
+}
+
+/// The entries of each decision, the first with the evidence.
+fn audited(place: &Place<'_>) -> Vec<String> {
+    let entry = place.entry;
+    let number = format!(
+        "({}::bigint) * {ENTRIES} + {entry}",
+        format_args!(":r + {}", place.member)
+    );
+    let kinds = "'{DECISION_RECORDED,STATE_TRANSITIONED,STATE_ENTERED,TASK_CREATED}'::text[]";
+    let mut row = place.of();
+    row.extend([
+        place.known(INSTANCE),
+        format!(":audit_seq + {entry} + 1"),
+        id(ENTRY, &number),
+        format!("({kinds})[{entry} + 1]"),
+        ":revision + 1".to_owned(),
+        place.made(COMMAND),
+        "'reviewer'".to_owned(),
+        place.known(TASK),
+        format!("'{{\"p\":\"' || repeat('x', {PAYLOAD_BYTES}) || '\"}}'"),
+        format!("case when {entry} = 0 then repeat('e', {EVIDENCE_BYTES}) end"),
+        "decode(repeat('cd', 16), 'hex')".to_owned(),
+        "now()".to_owned(),
+        HASH.to_owned(),
+        format!(":event_seq + {entry} + 1"),
+        "'00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'".to_owned(),
+    ]);
+    row
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A parameter that the host's statements have gained would be left in the script, or shift the others.
+    /// If the host's statement gets another parameter or column, the script must have a value for it. Otherwise the others would
+    /// be shifted.
     #[test]
-    fn every_parameter_of_the_hosts_statements_has_a_value() {
-        let highest = |sql: &str| {
-            let numbers = sql.split('$').skip(1).filter_map(|rest| {
-                let end = rest.find(|c: char| !c.is_ascii_digit());
-                rest[..end.unwrap_or(rest.len())].parse::<usize>().ok()
-            });
-            numbers.max()
+    fn every_parameter_and_every_column_has_a_value() {
+        let statement = common(COMMIT);
+        let numbers = statement.split('$').skip(1).filter_map(|rest| {
+            let (number, rest) = rest.split_once("::")?;
+            Some((number.parse::<usize>().ok()?, rest.split_once("[]")?.0))
+        });
+        for (number, kind) in numbers {
+            assert_eq!(parameters(Shape(1))[number - 1].0, kind, "${number}");
+        }
+        let place = Place {
+            member: "0",
+            entry: "0",
         };
+        let rows = [
+            ("commit_member", member(&place)),
+            ("commit_state", entered(&place)),
+            ("commit_departure", departed(&place)),
+            ("commit_task", created(&place)),
+            ("commit_task", changed(&place)),
+            ("commit_decision", decided(&place)),
+            ("commit_entry", audited(&place)),
+        ];
+        for (kind, row) in rows {
+            assert_eq!(row.len(), columns(kind).len(), "{kind}");
+        }
+        let columns = columns("commit_state");
+        for (column, _) in ENTERED {
+            assert!(columns.contains(column), "{column}");
+        }
         for members in [1, 32] {
-            assert_eq!(highest(COMMIT), Some(parameters(Shape(members)).len()));
             let script = script(1000, members);
             assert!(!script.contains('$'), "{script}");
         }

@@ -1,19 +1,19 @@
-//! What processes have used, as Linux counts it in `/proc`.
+//! Processor time and memory of processes, as in `/proc` of Linux.
 
 use std::time::Duration;
 
 use anyhow::Context as _;
 
-/// Clock ticks per second of `/proc`: the same on every Linux that this runs on.
+/// Clock ticks per second in `/proc`: the same on every Linux that this runs on.
 const TICKS_PER_SECOND: u64 = 100;
-/// Fields of `/proc/PID/stat` behind the name, counted from the state.
+/// Indexes of the fields of `/proc/PID/stat` after the name, counted from the state.
 const PARENT: usize = 1;
 const USER_TIME: usize = 11;
 const SYSTEM_TIME: usize = 12;
 const CHILDREN_USER_TIME: usize = 13;
 const CHILDREN_SYSTEM_TIME: usize = 14;
 
-/// Processor time of a process and its children, those that have ended included.
+/// Processor time of a process and its children, including ended ones.
 pub(crate) fn processor_time(pid: u32) -> anyhow::Result<Duration> {
     let own = fields(pid).with_context(|| format!("no process {pid}"))?;
     let mut ticks = sum(
@@ -30,7 +30,7 @@ pub(crate) fn processor_time(pid: u32) -> anyhow::Result<Duration> {
         let Some(child) = name.to_str().and_then(|name| name.parse().ok()) else {
             continue;
         };
-        // Processes end while they are looked at.
+        // Processes may end meanwhile.
         if let Some(child) = fields(child)
             && child.get(PARENT) == Some(&u64::from(pid))
         {
@@ -40,7 +40,7 @@ pub(crate) fn processor_time(pid: u32) -> anyhow::Result<Duration> {
     Ok(Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))
 }
 
-/// Memory that a process holds now, in MB.
+/// Resident memory of a process, in MB.
 pub(crate) fn resident_megabytes(pid: u32) -> anyhow::Result<u64> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -49,7 +49,7 @@ pub(crate) fn resident_megabytes(pid: u32) -> anyhow::Result<u64> {
     Ok(kilobytes / 1024)
 }
 
-/// The numbers behind the name; what is none, as the state, counts as 0.
+/// The fields after the name as numbers. The state and other texts count as 0.
 fn fields(pid: u32) -> Option<Vec<u64>> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let (_, rest) = text.rsplit_once(')')?;

@@ -1,5 +1,5 @@
-//! The chain of the audit, verified on one core: entries as a decision writes them, hashed onto each other again, and the Merkle
-//! tree above them. No database, so that the figure is that of the hashing.
+//! Verification of the audit chain on one core: entries like those of a decision, hashed onto each other again, and the Merkle
+//! tree above them. Without a database, so that only the hashing is measured.
 
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use jiff::Timestamp;
 use uuid::Uuid;
-use wrkflw::domain::audit::{Draft, Entry, Head, Stream, StreamKind};
-use wrkflw::domain::ids::{CommandId, TaskId, TenantId};
-use wrkflw::domain::json::Json;
-use wrkflw::domain::merkle::{self, Range};
+use wrkflw_core::audit::{Draft, Entry, Head, Stream, StreamKind};
+use wrkflw_core::ids::{CommandId, TaskId, TenantId};
+use wrkflw_core::json::Json;
+use wrkflw_core::merkle::{self, Range};
 
 /// Entries of one command, of which the first has the evidence.
 const PER_COMMAND: u64 = 4;
@@ -18,7 +18,7 @@ const PER_COMMAND: u64 = 4;
 const PAYLOAD_BYTES: usize = 400;
 const EVIDENCE_BYTES: usize = 6000;
 
-/// How much is verified.
+/// How much to verify.
 #[derive(Args)]
 pub(crate) struct Verify {
     /// Entries of one stream.
@@ -65,7 +65,7 @@ impl Verify {
     }
 }
 
-/// Hashes all entries onto each other, as far as each is what it says.
+/// Hashes all entries onto each other, as verification does. Ends at an entry with a wrong hash.
 fn follow(stream: Stream, entries: &[Entry]) -> [u8; 32] {
     let mut previous = Head::genesis(stream).hash;
     for entry in entries {

@@ -1,4 +1,4 @@
-//! A crowd on one instance: everybody votes in the same moment, over HTTP, one instance after the other.
+//! Many voters on one instance: all vote at the same time, over HTTP, one instance after the other.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,19 +16,19 @@ use super::usage::processor_time;
 pub(crate) struct Votes {
     #[arg(long)]
     address: String,
-    /// Bearer token of who starts the votes.
+    /// Bearer token of the person who starts the votes.
     #[arg(long, env = "BENCH_AUTHOR", hide_env_values = true)]
     author: String,
-    /// A voter a line: their id, a space, their bearer token.
+    /// A file with a voter per line: their id, a space, their bearer token.
     #[arg(long)]
     voters: PathBuf,
-    /// How many votes are held.
+    /// Number of votes.
     #[arg(long, default_value_t = 20)]
     count: usize,
-    /// The host's process, to tell of its processor time.
+    /// The host's process id, to measure its processor time.
     #[arg(long)]
     host: u32,
-    /// The database server's first process, to tell of its processor time.
+    /// The process id of the database server's first process, to measure its processor time.
     #[arg(long)]
     database: u32,
 }
@@ -40,7 +40,7 @@ struct Voter {
 }
 
 impl Votes {
-    /// One line: voters, votes per second, latencies, and what they cost.
+    /// Prints one line: voters, votes per second, latencies, and the cost of each.
     pub(crate) async fn run(self) -> anyhow::Result<String> {
         let mut voters = Vec::new();
         for line in std::fs::read_to_string(&self.voters)?.lines() {
@@ -78,7 +78,7 @@ impl Votes {
         ))
     }
 
-    /// A vote that needs everybody's; the tasks are in the order of the voters.
+    /// Starts a vote that needs every vote. The tasks are in the order of the voters.
     async fn start(&self, voters: &mut [Voter], number: usize) -> anyhow::Result<Vec<String>> {
         let owned = |voter: &Voter| json!({ "owner": voter.id });
         let offers: Vec<Value> = voters.iter().map(owned).collect();

@@ -7,11 +7,11 @@ use arbitrary::{Result, Unstructured};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use wrkflw::diagram;
-use wrkflw::domain::answer::{AttributeValue, Plan};
-use wrkflw::domain::check;
-use wrkflw::domain::json::Json;
-use wrkflw::wasm::fuzzing::{self, types};
+use wrkflw_core::answer::{AttributeValue, Plan};
+use wrkflw_core::check;
+use wrkflw_core::json::Json;
+use wrkflw_sandbox::fuzzing::{self, types};
+use wrkflw_server::diagram;
 
 /// Problems of one graph.
 const PROBLEMS_MAX: usize = check::PROBLEMS_MAX + 1;

@@ -1,8 +1,8 @@
 //! Working calendars: refused with the places to mend, or settings that read as themselves and deadlines in their order.
 
 use jiff::Timestamp;
-use wrkflw::domain::calendar::Calendar;
-use wrkflw::domain::json::Json;
+use wrkflw_core::calendar::Calendar;
+use wrkflw_core::json::Json;
 
 /// The moments that working time is counted from: an ordinary one, the last one there is, and the first.
 const STARTS: [Timestamp; 3] = [Timestamp::UNIX_EPOCH, Timestamp::MAX, Timestamp::MIN];

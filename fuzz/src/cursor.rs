@@ -4,9 +4,9 @@ use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
 use uuid::Uuid;
-use wrkflw::http::page::{decode, encode};
-use wrkflw::store::custody::CustodyCursor;
-use wrkflw::store::feed::FeedCursor;
+use wrkflw_server::http::page::{decode, encode};
+use wrkflw_store::custody::CustodyCursor;
+use wrkflw_store::feed::FeedCursor;
 
 pub(crate) fn run(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else {

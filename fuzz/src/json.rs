@@ -1,7 +1,7 @@
 //! JSON from outside: what is taken has one spelling, means the same to other readers, and stays small.
 
 use serde_json::Value;
-use wrkflw::domain::json::{DEPTH_MAX, Json};
+use wrkflw_core::json::{DEPTH_MAX, Json};
 
 /// How much longer the canonical form of a text may be: `\b` becomes `\u0008`.
 const GROWTH_MAX: usize = 3;

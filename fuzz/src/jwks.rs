@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use tokio::runtime::{Builder, Runtime};
-use wrkflw::clock::Clock;
-use wrkflw::http::auth::{AuthError, AuthSettings, Authenticator};
+use wrkflw_runtime::clock::Clock;
+use wrkflw_server::http::auth::{AuthError, AuthSettings, Authenticator};
 
 /// The only time there is here.
 const NOW: i64 = 1_800_000_000;

@@ -1,7 +1,7 @@
 //! The look through a component before it is compiled: it ends, says why, and lets nothing through that cannot be
 //! compiled.
 
-use wrkflw::wasm::fuzzing;
+use wrkflw_sandbox::fuzzing;
 
 /// Problems of one component.
 const PROBLEMS_MAX: usize = 50;

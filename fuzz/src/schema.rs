@@ -1,7 +1,7 @@
 //! Schemas of flows: refused with the place, or rules that judge any data, in few words.
 
-use wrkflw::domain::json::Json;
-use wrkflw::domain::schema::{MESSAGE_CHARS_MAX, Schema, VIOLATIONS_MAX};
+use wrkflw_core::json::Json;
+use wrkflw_core::schema::{MESSAGE_CHARS_MAX, Schema, VIOLATIONS_MAX};
 
 /// A schema, and behind a NUL each document that it is to judge.
 pub(crate) fn run(data: &[u8]) {

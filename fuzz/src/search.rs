@@ -1,7 +1,7 @@
 //! What a search asks of an attribute: refused with words, or a condition that means what it says.
 
-use wrkflw::domain::graph::AttributeType;
-use wrkflw::domain::search::{Bound, Condition, Operator, VALUES_MAX, Wish};
+use wrkflw_core::graph::AttributeType;
+use wrkflw_core::search::{Bound, Condition, Operator, UntypedCondition, VALUES_MAX};
 
 const TYPES: [AttributeType; 6] = [
     AttributeType::Text,
@@ -18,10 +18,10 @@ pub(crate) fn run(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else {
         return;
     };
-    let wish = Wish::parse("amount", text);
-    let kinds = wish.kind.map_or(TYPES.to_vec(), |kind| vec![kind]);
+    let condition = UntypedCondition::parse("amount", text);
+    let kinds = condition.kind.map_or(TYPES.to_vec(), |kind| vec![kind]);
     for kind in kinds {
-        match wish.of(kind, as_bytes) {
+        match condition.of(kind, as_bytes) {
             Ok(condition) => check(&condition),
             Err(detail) => assert!(!detail.is_empty()),
         }
@@ -57,8 +57,8 @@ fn check(condition: &Condition) {
 
 /// What a condition compares with can be asked for again, and is the same then.
 fn reads_as_itself(kind: AttributeType, text: &str, expected: &str) {
-    let wish = Wish::parse("amount", &format!("{}:eq:{text}", kind.name()));
-    let condition = wish.of(kind, as_bytes).expect("it was taken before");
+    let untyped = UntypedCondition::parse("amount", &format!("{}:eq:{text}", kind.name()));
+    let condition = untyped.of(kind, as_bytes).expect("it was taken before");
     assert_eq!(condition.operator, Operator::Eq);
     assert_eq!(condition.bounds, [Bound::Plain(expected.to_owned())]);
 }

@@ -9,8 +9,8 @@ use hmac::{Hmac, KeyInit as _, Mac as _};
 use serde_json::Value;
 use sha2::Sha256;
 use tokio::runtime::{Builder, Runtime};
-use wrkflw::clock::Clock;
-use wrkflw::http::auth::{
+use wrkflw_runtime::clock::Clock;
+use wrkflw_server::http::auth::{
     AuthError, AuthSettings, Authenticator, Claims, ROLES_MAX, SUBJECT_CHARS_MAX, Secret,
     TENANT_CHARS_MAX,
 };

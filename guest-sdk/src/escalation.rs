@@ -22,8 +22,13 @@ impl Assignment {
             Some(id) => &task.id == id,
             None => task.is_open(),
         };
-        let stays = facts.active.iter().filter(|stay| stay.name == state.name());
-        let tasks = stays.flat_map(|stay| &stay.tasks).filter(concerned);
+        let state_instances = facts
+            .active
+            .iter()
+            .filter(|state_instance| state_instance.name == state.name());
+        let tasks = state_instances
+            .flat_map(|state_instance| &state_instance.tasks)
+            .filter(concerned);
         let offers: Vec<_> = tasks
             .map(|task| {
                 let before = again.offers.iter().find(|offer| offer.label == task.label);

@@ -1,7 +1,7 @@
 //! The facts that a flow decides on, with the author's own types in them.
 //!
 //! Records that need no typing - tasks, decisions, stays in a state - are those of the contract;
-//! what is often asked of them is added here. A stay's or a decision's name compares with the
+//! what is often asked of them is added here. A state instance's or a decision's name compares with the
 //! author's enums: `decision.outcome == Trigger::Approve`.
 
 use serde::de::DeserializeOwned;
@@ -49,8 +49,8 @@ pub struct Event<F: Flow> {
     pub trigger: F::Trigger,
     /// Where it comes from.
     pub source: EventSource,
-    /// The stay in the state, as it was before.
-    pub stay: StateInstance,
+    /// The state instance in the state, as it was before.
+    pub state_instance: StateInstance,
     /// Form fields, signal payload, service reply or the child's data.
     pub input: Value,
     /// The same as it was written, for numbers that a `Value` would round.
@@ -106,16 +106,18 @@ impl<F: Flow> Facts<F> {
             .as_ref()
     }
 
-    /// The present stay in a state; none if it is not being worked on.
-    pub fn stay(&self, state: F::State) -> Option<&StateInstance> {
-        self.active.iter().find(|stay| stay.name == state.name())
+    /// The present state instance in a state; none if it is not being worked on.
+    pub fn state_instance(&self, state: F::State) -> Option<&StateInstance> {
+        self.active
+            .iter()
+            .find(|state_instance| state_instance.name == state.name())
     }
 
     /// The stays in a state that have ended, oldest first: those among [`past`](Self::past).
-    pub fn past_stays(&self, state: F::State) -> impl DoubleEndedIterator<Item = &PastState> {
+    pub fn past_states(&self, state: F::State) -> impl DoubleEndedIterator<Item = &PastState> {
         self.past
             .iter()
-            .filter(move |stay| stay.name == state.name())
+            .filter(move |state_instance| state_instance.name == state.name())
     }
 
     /// Everybody who has ever decided in this state, or for whom somebody has, oldest first:
@@ -134,17 +136,21 @@ impl<F: Flow> Facts<F> {
 impl<F: Flow> Event<F> {
     pub(crate) fn read(event: wire::Event, facts: &Facts<F>) -> Result<Self, Reason> {
         let id = event.state_instance.unwrap_or_default();
-        let stay = facts.active.iter().find(|stay| stay.id == id).cloned();
-        let stay = stay.ok_or_else(|| {
+        let state_instance = facts
+            .active
+            .iter()
+            .find(|state_instance| state_instance.id == id)
+            .cloned();
+        let state_instance = state_instance.ok_or_else(|| {
             Reason::new(
                 "unknown_state_instance",
                 format!("No active state has the id {id:?}."),
             )
         })?;
-        let state = F::State::parse(&stay.name).ok_or_else(|| {
+        let state = F::State::parse(&state_instance.name).ok_or_else(|| {
             Reason::new(
                 "unknown_state",
-                format!("This flow knows no state {}.", stay.name),
+                format!("This flow knows no state {}.", state_instance.name),
             )
         })?;
         let trigger = F::Trigger::parse(&event.trigger).ok_or_else(|| {
@@ -158,7 +164,7 @@ impl<F: Flow> Event<F> {
             state,
             trigger,
             source: event.source,
-            stay,
+            state_instance,
             input,
             input_text: event.input,
         })
@@ -189,7 +195,10 @@ impl<F: Flow> Event<F> {
         let EventSource::Task(decision) = &self.source else {
             return None;
         };
-        self.stay.tasks.iter().find(|task| task.id == decision.task)
+        self.state_instance
+            .tasks
+            .iter()
+            .find(|task| task.id == decision.task)
     }
 
     /// The child instance that ended.
@@ -208,7 +217,7 @@ impl<F: Flow> Event<F> {
 }
 
 impl StateInstance {
-    /// The decisions made so far in this stay.
+    /// The decisions made so far in this state instance.
     pub fn decisions(&self) -> impl DoubleEndedIterator<Item = &Decision> {
         self.tasks.iter().filter_map(|task| task.decision.as_ref())
     }
@@ -222,7 +231,7 @@ impl StateInstance {
 }
 
 impl PastState {
-    /// The decisions made in this stay.
+    /// The decisions made in this state instance.
     pub fn decisions(&self) -> impl DoubleEndedIterator<Item = &Decision> {
         self.tasks.iter().filter_map(|task| task.decision.as_ref())
     }

@@ -49,8 +49,8 @@
 //! ```
 //!
 //! Where to look: [`Graph`] for drawing, [`Facts`] and [`Event`] for what is known, [`Verdict`],
-//! [`Plan`], [`Assignment`], [`ServiceCall`] and [`Waiting`] for the answers, [`testing`] for
-//! tests that run in milliseconds without wasm.
+//! [`Plan`], [`Assignment`], [`ServiceCall`] and [`Waiting`] for the answers, `testing` (with the feature of that
+//! name, among a flow's dev-dependencies) for tests that run the host's rules in milliseconds, without wasm.
 //!
 //! | to | use |
 //! |---|---|
@@ -61,7 +61,7 @@
 //! | ask for a comment, a field, the requester | [`Event::with_comment`], [`Event::with_field`], [`Event::by_requester`] |
 //! | compare money | [`Decimal`] |
 //! | count time | [`Moment`] |
-//! | lead back to where an instance has been | [`Event::way_back`], [`Facts::came_through`], [`Facts::last_stay`] |
+//! | lead back to where an instance has been | [`Event::way_back`], [`Facts::came_through`], [`Facts::last_past_state`] |
 //! | give up the other branches | [`Plan::cancel_others`] |
 //! | wait for signals, also early ones, or children | [`Waiting`], [`Event::children_running`] |
 
@@ -87,6 +87,7 @@ mod names;
 mod plan;
 mod quorum;
 mod sla;
+#[cfg(feature = "testing")]
 pub mod testing;
 mod verdict;
 mod waiting;

@@ -1,4 +1,4 @@
-//! Where a stay comes from: the states that an instance has been in on the way to it.
+//! Where a state instance comes from: the states that an instance has been in on the way to it.
 //!
 //! For flows that lead back. What is too long ago for the facts is not known here, and counts as a
 //! place where the instance has never been.
@@ -8,14 +8,14 @@ use serde_json::Value;
 use crate::{Event, Facts, Flow, Names, PastState, StateInstance, Violation};
 
 impl<F: Flow> Facts<F> {
-    /// The newest stay in a state that has ended.
-    pub fn last_stay(&self, state: F::State) -> Option<&PastState> {
-        self.past_stays(state).next_back()
+    /// The newest state instance in a state that has ended.
+    pub fn last_past_state(&self, state: F::State) -> Option<&PastState> {
+        self.past_states(state).next_back()
     }
 
-    /// The stays that led to this one, the nearest first; of a join's, all branches.
-    pub fn lineage(&self, stay: &StateInstance) -> Vec<&PastState> {
-        let mut wanted: Vec<_> = stay.predecessors.iter().collect();
+    /// The state instances that led to this one, the nearest first; of a join's, all branches.
+    pub fn lineage(&self, state_instance: &StateInstance) -> Vec<&PastState> {
+        let mut wanted: Vec<_> = state_instance.predecessors.iter().collect();
         let mut lineage = vec![];
         for past in self.past.iter().rev() {
             if wanted.contains(&&past.id) {
@@ -26,9 +26,9 @@ impl<F: Flow> Facts<F> {
         lineage
     }
 
-    /// Whether the instance came to this stay through that state, and so can be led back to it.
-    pub fn came_through(&self, stay: &StateInstance, state: F::State) -> bool {
-        self.lineage(stay)
+    /// Whether the instance came to this state instance through that state, and so can be led back to it.
+    pub fn came_through(&self, state_instance: &StateInstance, state: F::State) -> bool {
+        self.lineage(state_instance)
             .iter()
             .any(|past| past.name == state.name())
     }
@@ -46,7 +46,7 @@ impl<F: Flow> Event<F> {
             let message = format!("This leads back to {drawn:?}, not to {name:?}.");
             return Err(no("no_way", message));
         }
-        let been_there = |state: &F::State| facts.came_through(&self.stay, *state);
+        let been_there = |state: &F::State| facts.came_through(&self.state_instance, *state);
         let known = F::State::parse(name).filter(been_there);
         known.ok_or_else(|| {
             let message = format!("The instance did not come through {name}.");

@@ -37,8 +37,8 @@ impl<S: States> Plan<S> {
             .map(Self::to)
     }
 
-    /// Stay: the decision counts, but more are needed.
-    pub fn stay() -> Self {
+    /// The state goes on: the decision counts, and more are needed.
+    pub fn remain() -> Self {
         Self::entering(None)
     }
 
@@ -49,15 +49,18 @@ impl<S: States> Plan<S> {
 
     /// Cancel every other branch, those at a join included.
     pub fn cancel_others<F: Flow<State = S>>(mut self, facts: &Facts<F>, event: &Event<F>) -> Self {
-        let stays = facts.active.iter().chain(&facts.waiting);
-        let others = stays.filter(|stay| stay.id != event.stay.id);
-        self.rest.cancel.extend(others.map(|stay| stay.id.clone()));
+        let state_instances = facts.active.iter().chain(&facts.waiting);
+        let others =
+            state_instances.filter(|state_instance| state_instance.id != event.state_instance.id);
+        self.rest
+            .cancel
+            .extend(others.map(|state_instance| state_instance.id.clone()));
         self
     }
 
     /// Cancel another branch.
-    pub fn cancel(mut self, stay: &StateInstance) -> Self {
-        self.rest.cancel.push(stay.id.clone());
+    pub fn cancel(mut self, state_instance: &StateInstance) -> Self {
+        self.rest.cancel.push(state_instance.id.clone());
         self
     }
 

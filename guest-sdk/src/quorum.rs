@@ -1,6 +1,6 @@
 //! Votes: whether the outcome of a state with several tasks is certain yet.
 //!
-//! The host has each person decide at most once in a stay, and hands logic the vote being cast in the
+//! The host has each person decide at most once in a state instance, and hands logic the vote being cast in the
 //! event, not among the decisions. Both are minded here, so that a flow says in one `match` what
 //! follows. How many are needed stands in one place, the assignment.
 
@@ -37,29 +37,33 @@ impl<F: Flow> Event<F> {
     pub fn quorum(&self, trigger: F::Trigger) -> Quorum {
         Quorum::of(
             self.votes(trigger),
-            self.stay.needed as usize,
+            self.state_instance.needed as usize,
             self.undecided(),
         )
     }
 
-    /// Decisions for this trigger in the present stay, the one being cast included.
+    /// Decisions for this trigger in the present state instance, the one being cast included.
     pub fn votes(&self, trigger: F::Trigger) -> usize {
         let this = matches!(self.source, EventSource::Task(_)) && self.trigger == trigger;
-        self.stay.votes(trigger) + usize::from(this)
+        self.state_instance.votes(trigger) + usize::from(this)
     }
 
-    /// Tasks of the present stay that are still undecided once this decision is cast.
+    /// Tasks of the present state instance that are still undecided once this decision is cast.
     pub fn undecided(&self) -> usize {
         let this = self.task().map(|task| &task.id);
-        let open = self.stay.tasks.iter().filter(|task| task.is_open());
+        let open = self
+            .state_instance
+            .tasks
+            .iter()
+            .filter(|task| task.is_open());
         open.filter(|task| Some(&task.id) != this).count()
     }
 
-    /// Children of the present stay that still run once this one has ended.
+    /// Children of the present state instance that still run once this one has ended.
     pub fn children_running(&self) -> usize {
         let this = self.child().map(|child| &child.id);
         let running = self
-            .stay
+            .state_instance
             .children
             .iter()
             .filter(|one| one.outcome.is_none());

@@ -70,7 +70,7 @@ impl Waiting {
         Self {
             deadlines: vec![],
             correlation: None,
-            keep_early: false,
+            buffer_signals: false,
             children: vec![],
         }
     }
@@ -90,8 +90,8 @@ impl Waiting {
     }
 
     /// Signals that came before the state was entered count too.
-    pub fn keep_early(mut self) -> Self {
-        self.keep_early = true;
+    pub fn buffer_signals(mut self) -> Self {
+        self.buffer_signals = true;
         self
     }
 

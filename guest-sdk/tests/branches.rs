@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 use wrkflw_guest::testing::{Scenario, decide, given, start};
 use wrkflw_guest::{Assignment, Event, Facts, Flow, Graph, NoConfig, Plan, Reason, json};
 
-wrkflw_guest::states! { enum State { Begin, Left, Right, Inner, Other, Meet, All, Done } }
+wrkflw_guest::states! { enum State { Begin, Left, Right, Inner, Other, Meet, Side, All, Done } }
 wrkflw_guest::triggers! { enum Trigger { Both, One, Split, Skip, Go, End, Stop, Again } }
-use State::{All, Begin, Done, Inner, Left, Meet, Other, Right};
+use State::{All, Begin, Done, Inner, Left, Meet, Other, Right, Side};
 use Trigger::{Again, Both, End, Go, One, Skip, Split, Stop};
 
 struct Branches;
@@ -87,7 +87,7 @@ fn an_outer_join_waits_for_the_inner_one() {
     assert_eq!(flow.states(), [Meet]);
     step(&mut flow, &[(Meet, Go)]);
     assert_eq!(flow.states(), [All]);
-    assert_eq!(flow.stays()[0].predecessors.len(), 2);
+    assert_eq!(flow.state_instances()[0].predecessors.len(), 2);
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn a_fork_entered_again_is_another_fork() {
     step(&mut flow, &[(All, Again)]);
     step(&mut flow, &round);
     assert_eq!(flow.states(), [All]);
-    assert_eq!(flow.facts().past_stays(All).count(), 1);
+    assert_eq!(flow.facts().past_states(All).count(), 1);
     flow.when(decide("bob", Go)).ends("DONE");
 }
 
@@ -133,4 +133,62 @@ fn cancelled_branches_are_waited_for_no_more() {
     assert!(flow.facts().waiting.is_empty());
     step(&mut flow, &[(Right, Go)]);
     assert_eq!(flow.states(), [All]);
+}
+
+/// Where a branch inside the inner fork may turn aside, and what follows that fork is a join of its own.
+struct Aside;
+
+impl Flow for Aside {
+    type Config = NoConfig;
+    type Data = BTreeMap<String, String>;
+    type State = State;
+    type Trigger = Trigger;
+
+    fn graph(_: &NoConfig) -> Graph<State, Trigger> {
+        Graph::start(Begin)
+            .task(Begin, "Begin")
+            .on(Both, [Left, Right])
+            .task(Left, "Left")
+            .on(Split, [Inner, Other])
+            .task(Inner, "Inner")
+            .on(Skip, [Side, Meet])
+            .task(Other, "Other")
+            .on(Go, Meet)
+            .task(Meet, "Inner branches")
+            .join()
+            .on(Go, Side)
+            .task(Side, "One side")
+            .join()
+            .on(Go, All)
+            .task(Right, "Right")
+            .on(Go, All)
+            .task(All, "All branches")
+            .join()
+            .on(Go, Done)
+            .terminal(Done, "DONE")
+    }
+
+    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Reason> {
+        Ok(match event.trigger {
+            Both => Plan::fork([Left, Right]),
+            Split => Plan::fork([Inner, Other]),
+            Skip => Plan::to(Meet),
+            _ => Plan::along(facts, event)?,
+        })
+    }
+
+    fn assign(_: &Facts<Self>, _: State) -> Assignment {
+        Assignment::to_group("all")
+    }
+}
+
+#[test]
+fn a_choice_inside_a_closed_fork_counts_at_the_next_join() {
+    let mut flow: Scenario<Aside> = given().member("bob", "all");
+    flow.follow([start("ann", json!({})), decide("bob", Both)]);
+    for (state, trigger) in [(Left, Split), (Inner, Skip), (Other, Go), (Meet, Go)] {
+        flow.follow([decide("bob", trigger).in_state(state)]);
+    }
+    // Nobody on the right can come to the join of the one side, so it does not wait for the right.
+    assert_eq!(flow.states(), [Right, Side]);
 }

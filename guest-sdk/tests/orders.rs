@@ -1,14 +1,14 @@
-//! A flow that uses all that the contract offers - votes, a fork and its join, a router, a service,
-//! a wait with children, deadlines, attributes - followed from its start to each of its ends.
+//! A flow that uses all that hosts run - votes, a fork and its join, a router, waits for signals and
+//! children, deadlines, attributes - followed from its start to each of its ends.
 
 use serde::{Deserialize, Serialize};
 use wrkflw_guest::testing::{
-    Scenario, child, deadline, decide, escalate, failure, given, reply, signal, start,
+    Scenario, When, child, deadline, decide, escalate, given, signal, start,
 };
 use wrkflw_guest::{
     Actor, Assignment, AttributeType, AttributeValue, Child, Due, Event, Facts, FiredBy, Flow,
-    Graph, Offer, Overdue, Plan, Quorum, Reason, ServiceCall, Verdict, Violation, Waiting, days,
-    deny, hours, invalid, json,
+    Graph, Offer, Overdue, Plan, Quorum, Reason, Value, Verdict, Violation, Waiting, days, deny,
+    hours, invalid, json,
 };
 
 wrkflw_guest::states! { enum State { Check, Unrated, Sort, Board, Legal, Technical, Agreed, Delivery, Done, Refused } }
@@ -47,10 +47,10 @@ impl Flow for Orders {
     fn graph(_: &Config) -> Graph<State, Trigger> {
         Graph::start(State::Check)
             .attribute("amount", AttributeType::Decimal)
-            .service(State::Check, "Credit check")
+            .wait(State::Check, "Credit check")
             .on(Trigger::Rated, State::Sort)
             .on(Trigger::Unreachable, State::Unrated)
-            .by(FiredBy::FAILURE)
+            .by(FiredBy::DEADLINE)
             .task(State::Unrated, "Rate by hand")
             .on(Trigger::Approve, State::Sort)
             .needs("orders:rate")
@@ -98,11 +98,11 @@ impl Flow for Orders {
             }
             (State::Sort, _) => Plan::to(State::Board),
             (State::Board, Trigger::Approve) if event.quorum(Trigger::Approve) == Quorum::Open => {
-                Plan::stay()
+                Plan::remain()
             }
             (State::Board, Trigger::Approve) => Plan::fork([State::Legal, State::Technical]),
             (State::Delivery, Trigger::Late) if facts.data.delays < 1 => {
-                Plan::stay().change(facts, |order| order.delays += 1)
+                Plan::remain().change(facts, |order| order.delays += 1)
             }
             (State::Legal, Trigger::Agree) => {
                 Plan::to(State::Agreed).patch(&json!({ "terms": "ok" }))
@@ -134,22 +134,16 @@ impl Flow for Orders {
         }
     }
 
-    fn call(facts: &Facts<Self>, _: State) -> ServiceCall {
-        ServiceCall::new(
-            "credit",
-            &json!({ "amount": facts.data.amount }),
-            Trigger::Rated,
-            Trigger::Unreachable,
-        )
-        .retries([5])
-    }
-
-    fn wait(facts: &Facts<Self>, _: State) -> Waiting {
+    fn wait(facts: &Facts<Self>, state: State) -> Waiting {
+        if state == State::Check {
+            let credit = Waiting::for_signals().correlation("credit");
+            return credit.deadline(Due::After(hours(1)).fire(Trigger::Unreachable));
+        }
         let invoice = Child::new("invoice", "order", &facts.instance.entity_id, &json!({}))
             .on_end(Trigger::Settled);
         let waiting = Waiting::for_children([invoice])
             .correlation(&facts.instance.entity_id)
-            .keep_early();
+            .buffer_signals();
         waiting.deadline(Due::After(days(30)).fire(Trigger::Late).every(days(7)))
     }
 }
@@ -165,17 +159,19 @@ fn ordered(amount: u32) -> Scenario<Orders> {
         .member("lea", "legal")
         .member("cy", "chair");
     let started = flow.when(start("ann", json!({ "amount": amount, "colour": "red" })));
-    assert_eq!(
-        started.calls("credit").call().request,
-        r#"{"amount":1}"#.replace('1', &amount.to_string())
-    );
+    assert_eq!(started.waiting().correlation.as_deref(), Some("credit"));
     flow
+}
+
+/// The credit agency answers.
+fn rated(answer: Value) -> When<Trigger> {
+    signal("agency", Trigger::Rated).input(answer)
 }
 
 fn voted() -> Scenario<Orders> {
     let mut flow = ordered(5000);
     flow.follow([
-        reply(Trigger::Rated, json!({ "rating": "A" })),
+        rated(json!({ "rating": "A" })),
         decide("bea", Trigger::Approve),
     ]);
     flow
@@ -184,12 +180,12 @@ fn voted() -> Scenario<Orders> {
 #[test]
 fn a_small_order_is_delivered_without_a_vote() {
     let mut flow = ordered(10);
-    let rated = flow.when(reply(Trigger::Rated, json!({ "rating": "A" })));
-    rated
+    let checked = flow.when(rated(json!({ "rating": "A" })));
+    checked
         .enters(State::Sort)
         .enters(State::Delivery)
         .publishes("rated");
-    assert_eq!(rated.waiting().children[0].key, "invoice");
+    assert_eq!(checked.waiting().children[0].key, "invoice");
     assert_eq!(
         flow.data_now(),
         json!({ "amount": 10, "colour": "red", "rating": "A" })
@@ -205,35 +201,35 @@ fn a_small_order_is_delivered_without_a_vote() {
 #[test]
 fn a_deadline_fires_again_until_it_is_too_late() {
     let mut flow = ordered(10);
-    flow.follow([reply(Trigger::Rated, json!({ "rating": "A" }))]);
-    flow.when(deadline(Trigger::Late)).stays();
+    flow.follow([rated(json!({ "rating": "A" }))]);
+    flow.when(deadline(Trigger::Late)).remains();
     flow.when(deadline(Trigger::Late)).ends("REFUSED");
 }
 
 #[test]
 fn a_signal_stands_in_for_no_deadline() {
     let mut flow = ordered(10);
-    flow.follow([reply(Trigger::Rated, json!({ "rating": "A" }))]);
+    flow.follow([rated(json!({ "rating": "A" }))]);
     flow.when(signal("shop", Trigger::Late))
-        .denied("trigger_not_declared");
+        .invalid("/trigger", "unknown_signal");
     flow.when(signal("shop", Trigger::Arrived)).ends("DONE");
 }
 
 #[test]
 fn an_answer_that_cannot_be_read_is_refused() {
     ordered(10)
-        .when(reply(Trigger::Rated, json!({ "rate": "A" })))
+        .when(rated(json!({ "rate": "A" })))
         .refused("rating");
 }
 
 #[test]
 fn rating_by_hand_takes_a_permission() {
     let mut flow = ordered(10);
-    flow.when(failure(Trigger::Unreachable))
+    flow.when(deadline(Trigger::Unreachable))
         .enters(State::Unrated)
         .offers_to_manager_of("ann");
     flow.when(decide("meg", Trigger::Approve))
-        .denied("permission");
+        .denied("permission_missing");
     flow = flow.permitted("meg", "orders:rate");
     flow.when(decide("meg", Trigger::Approve))
         .enters(State::Delivery)
@@ -257,9 +253,9 @@ fn the_board_votes_and_both_branches_meet() {
     assert_eq!(flow.data_now()["terms"], "ok");
     assert_eq!(
         flow.facts()
-            .past_stays(State::Agreed)
+            .past_states(State::Agreed)
             .next()
-            .map(|stay| stay.predecessors.len()),
+            .map(|state_instance| state_instance.predecessors.len()),
         Some(2)
     );
 }
@@ -276,7 +272,7 @@ fn an_overdue_vote_goes_to_the_chair_and_at_last_is_lost() {
     let mut flow = voted();
     flow.when(escalate(1)).offers_to_group("chair");
     flow.when(decide("ben", Trigger::Approve))
-        .denied("not_candidate");
+        .denied("not_a_candidate");
     flow.when(deadline(Trigger::Reject)).ends("REFUSED");
 }
 

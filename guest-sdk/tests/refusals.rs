@@ -50,8 +50,8 @@ impl Flow for Mistaken {
                 (_, _, "twice") => Plan::fork([Done, Done]),
                 (_, _, "type") => Plan::to(Done).attribute("amount", 0.5),
                 (_, _, "name") => Plan::to(Done).attribute("sum", 5),
-                (_, _, "cancel") => Plan::to(Done).cancel(&event.stay),
-                (_, _, "stuck") => Plan::stay(),
+                (_, _, "cancel") => Plan::to(Done).cancel(&event.state_instance),
+                (_, _, "stuck") => Plan::remain(),
                 (_, _, "lost") => Plan::end_branch(),
                 _ => Plan::to(Done),
             },
@@ -96,27 +96,30 @@ fn assignments_are_held_to_the_rules() {
     assert!(complaint("own", &[]).contains("is the initiator's own work"));
     for (answer, words) in [
         ("nobody", "offers the work of Work to nobody"),
-        ("needed", "needs 2 decisions and has 1 tasks"),
+        ("needed", "needs 2 decisions and offers 1 tasks"),
         ("owner", "is given to ann, who must not decide"),
-        ("deadline", "a deadline fires RING"),
+        ("deadline", "a deadline of Work fires \"RING\""),
     ] {
         let said = complaint(answer, &[("ann", Go)]);
         assert!(said.contains(words), "{answer}: {said}");
     }
     let said = complaint("child", &[("ann", Go), ("bob", Wait)]);
-    assert!(said.contains("a child's end fires RING"), "{said}");
+    assert!(
+        said.contains("the end of a child of Pause fires \"RING\""),
+        "{said}"
+    );
 }
 
 #[test]
 fn plans_are_held_to_the_graph() {
     for (answer, words) in [
-        ("undeclared", "does not lead to Work"),
-        ("twice", "enters Done twice"),
-        ("type", "declares another type"),
-        ("name", "declares no attribute"),
-        ("cancel", "which is no other active or waiting state"),
+        ("undeclared", "may lead to Done, Pause, not to \"Work\""),
+        ("twice", "must not enter a state twice"),
+        ("type", "amount is no Decimal"),
+        ("name", "\"sum\" is not declared"),
+        ("cancel", "is no other active or waiting state"),
         ("stuck", "nothing left that could move it"),
-        ("lost", "the last branch ended in no terminal state"),
+        ("lost", "ends the last branch without an outcome"),
     ] {
         let said = complaint(answer, &[("ann", Go), ("bob", Go)]);
         assert!(said.contains(words), "{answer}: {said}");

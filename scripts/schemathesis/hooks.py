@@ -13,7 +13,7 @@ from hypothesis import strategies
 BASE = os.environ["TARGET_URL"]
 TOKEN = os.environ["TARGET_TOKEN"]
 COMPONENT = os.environ["SAMPLE_COMPONENT"]
-# Stands for a cursor until it is known of which list.
+# A placeholder for a cursor until its list is known.
 SOME_CURSOR = "c29tZSBjdXJzb3I"
 
 
@@ -23,9 +23,9 @@ def component():
         return file.read()
 
 
-# A cursor is good for the list that it came from alone, which no schema can say.
+# A cursor is valid only for the list that it came from, which no schema can express.
 schemathesis.openapi.format("cursor", strategies.just(SOME_CURSOR))
-# An upload: mostly nonsense, now and then a component.
+# An upload: mostly random bytes, sometimes a component.
 schemathesis.openapi.format(
     "binary", strategies.binary(max_size=64) | strategies.builds(component)
 )
@@ -60,14 +60,14 @@ def map_case(context, case):
                 container[name] = found
             else:
                 del container[name]
-    # An id has one spelling, the normal form C of Unicode, which no pattern can say.
-    # What is set anew is judged anew, so nothing is that has not changed.
+    # An id must be in the normal form C of Unicode, which no pattern can express. A changed case is validated again, so unchanged
+    # cases are not set.
     if is_positive(case):
         for part in ("path_parameters", "query", "body"):
             given = getattr(case, part)
             if normal(given) != given:
                 setattr(case, part, normal(given))
-    # Its coverage phase makes headers of letters and digits alone, and an empty one where a pattern asks for quotes.
+    # Its coverage phase makes headers only of letters and digits, and an empty one if a pattern requires quotes.
     if is_positive(case) and case.headers and not case.headers.get("If-Match", "*").strip():
         del case.headers["If-Match"]
     return case

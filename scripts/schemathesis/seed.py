@@ -129,7 +129,7 @@ def main():
     call(reviewer, "POST", "/v1/people/reviewer/absences", absence)
     hours = {"monday": [{"from": "09:00", "to": "17:00"}]}
     call(admin, "PUT", "/v1/calendars/office", {"timeZone": "Europe/Berlin", "hours": hours})
-    # Nobody listens at this port, so that there are deliveries that fail.
+    # Nothing listens at this port, so some deliveries fail.
     call(admin, "POST", "/v1/subscriptions", {"url": "http://127.0.0.1:9/", "types": ["*"]})
 
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::PATIENCE;
+use super::TIMEOUT;
 
 /// An answer, as it came.
 #[derive(Debug, Clone)]
@@ -89,7 +89,7 @@ pub(super) async fn exchange(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
 /// What the host sends until it closes the connection, or breaks it off.
 pub(super) async fn rest(stream: &mut TcpStream) -> Vec<u8> {
     let mut received = Vec::new();
-    let reading = tokio::time::timeout(PATIENCE, stream.read_to_end(&mut received));
+    let reading = tokio::time::timeout(TIMEOUT, stream.read_to_end(&mut received));
     drop(reading.await.expect("the host ends the connection"));
     received
 }

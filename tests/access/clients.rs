@@ -5,7 +5,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 
-use super::PATIENCE;
+use super::TIMEOUT;
 use super::client::{Reply, exchange, request, rest};
 use super::host::Host;
 use crate::support::app::{SECRET, TestApp};
@@ -13,15 +13,15 @@ use crate::support::app::{SECRET, TestApp};
 /// What the host may have grown by, however it was treated.
 const GROWTH_KIB_MAX: u64 = 96 * 1024;
 
-/// A host of little patience.
+/// A host with short timeouts.
 async fn impatient(app: &TestApp, further: &[(&str, &str)]) -> Host {
     let secret = String::from_utf8(SECRET.to_vec()).expect("text");
     let mut settings = vec![
         ("jwt_secret", secret.as_str()),
-        ("head_seconds_max", "1"),
-        ("body_seconds_max", "1"),
-        ("unread_seconds_max", "2"),
-        ("idle_seconds_max", "2"),
+        ("head_max", "1"),
+        ("body_max", "1"),
+        ("unread_max", "2"),
+        ("idle_max", "2"),
     ];
     settings.retain(|(name, _)| !further.iter().any(|(own, _)| own == name));
     settings.extend(further);
@@ -54,7 +54,7 @@ async fn dripped(host: &Host, begin: &str, drop_by_drop: &str) -> Reply {
     let mut received = Vec::new();
     tokio::select! {
         () = drip => {}
-        read = tokio::time::timeout(PATIENCE, reading.read_to_end(&mut received)) => {
+        read = tokio::time::timeout(TIMEOUT, reading.read_to_end(&mut received)) => {
             drop(read.expect("the host ends the connection"));
         }
     }
@@ -96,6 +96,10 @@ async fn a_slow_request_is_ended_with_408() {
         let kind = reply.header("content-type");
         assert_eq!(kind, Some("application/problem+json"), "{name}");
         assert_eq!(reply.code(), "request_timeout", "{name}: {}", reply.text);
+        let sniffed = reply.header("x-content-type-options");
+        let stored = reply.header("cache-control");
+        let shut = (Some("nosniff"), Some("no-store"));
+        assert_eq!((sniffed, stored), shut, "{name}");
     }
     let bodies = [
         ("body", of_body),
@@ -121,11 +125,7 @@ async fn a_slow_request_is_ended_with_408() {
 #[tokio::test(flavor = "multi_thread")]
 async fn half_a_request_holds_nothing() {
     let app = TestApp::empty().await;
-    let host = impatient(
-        &app,
-        &[("idle_seconds_max", "3600"), ("head_seconds_max", "3600")],
-    )
-    .await;
+    let host = impatient(&app, &[("idle_max", "3600"), ("head_max", "3600")]).await;
     let bearer = bearer(&app);
     let body = r#"{"definitionKey":"document-approval"}"#;
     let whole = request("POST /v1/instances", &[("authorization", &bearer)], body);
@@ -158,7 +158,7 @@ async fn half_a_request_holds_nothing() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, gone)
+    tokio::time::timeout(TIMEOUT, gone)
         .await
         .expect("no connection is left");
 }
@@ -189,7 +189,7 @@ async fn an_answer_that_nobody_reads_is_given_up() {
     let app = TestApp::start().await;
     app.started("doc-1").await;
     fill_feed(&app).await;
-    let host = impatient(&app, &[("idle_seconds_max", "60")]).await;
+    let host = impatient(&app, &[("idle_max", "60")]).await;
     let bearer = bearer(&app);
     let before = host.memory_kib();
     let stream = request("GET /v1/events/stream", &[("authorization", &bearer)], "");
@@ -199,7 +199,7 @@ async fn an_answer_that_nobody_reads_is_given_up() {
         let mut client = deaf(&host).await;
         clients.spawn(async move {
             // Once the host stops reading, not even all the questions can be sent.
-            let sending = tokio::time::timeout(PATIENCE, client.write_all(text.as_bytes()));
+            let sending = tokio::time::timeout(TIMEOUT, client.write_all(text.as_bytes()));
             drop(sending.await.expect("the host breaks it off"));
             (number, client)
         });
@@ -217,7 +217,7 @@ async fn an_answer_that_nobody_reads_is_given_up() {
         }
         most
     };
-    let most = tokio::time::timeout(PATIENCE, given_up)
+    let most = tokio::time::timeout(TIMEOUT, given_up)
         .await
         .expect("all of them are given up");
     assert!(

@@ -5,7 +5,7 @@ use futures_util::{StreamExt as _, stream};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 
-use super::PATIENCE;
+use super::TIMEOUT;
 use super::client::{Reply, request, rest};
 use super::host::Host;
 use crate::support::app::{SECRET, TestApp};
@@ -43,7 +43,7 @@ async fn taken(host: &Host, count: usize) {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, taken)
+    tokio::time::timeout(TIMEOUT, taken)
         .await
         .expect("all are taken");
 }
@@ -53,7 +53,7 @@ async fn idle_connections_cost_little_and_are_closed() {
     let crowd = at_length(1_000, 10_000);
     let app = TestApp::empty().await;
     let idle_seconds = at_length("10", "60");
-    let host = host(&app, &[("idle_seconds_max", idle_seconds)]).await;
+    let host = host(&app, &[("idle_max", idle_seconds)]).await;
     let bearer = format!("Bearer {}", app.host().token("admin"));
     let others = async || {
         let asking = (0..10).map(|_| async {
@@ -103,10 +103,7 @@ async fn idle_connections_make_room_for_others() {
     const PLACES: usize = 40;
     let app = TestApp::empty().await;
     let places = PLACES.to_string();
-    let settings = [
-        ("connections_max", places.as_str()),
-        ("idle_seconds_max", "3600"),
-    ];
+    let settings = [("connections_max", places.as_str()), ("idle_max", "3600")];
     let host = host(&app, &settings).await;
     let mut idle = open(&host, PLACES - 1, "").await;
     taken(&host, PLACES - 1).await;
@@ -125,7 +122,7 @@ async fn idle_connections_make_room_for_others() {
             }
         }
     };
-    tokio::time::timeout(PATIENCE, served)
+    tokio::time::timeout(TIMEOUT, served)
         .await
         .expect("there is room in the end");
     assert!(rest(&mut idle[0]).await.is_empty(), "an idle one has left");
@@ -137,10 +134,7 @@ async fn a_full_house_says_so_at_once() {
     const PLACES: usize = 10;
     let app = TestApp::empty().await;
     let places = PLACES.to_string();
-    let settings = [
-        ("connections_max", places.as_str()),
-        ("head_seconds_max", "3600"),
-    ];
+    let settings = [("connections_max", places.as_str()), ("head_max", "3600")];
     let host = host(&app, &settings).await;
     // Each has begun a request: none of them is idle.
     let mut busy = open(&host, PLACES, "GET /livez HTTP/1.1\r\nhost: localhost\r\n").await;
@@ -152,7 +146,7 @@ async fn a_full_house_says_so_at_once() {
             }
         }
     };
-    let refused = tokio::time::timeout(PATIENCE, refused)
+    let refused = tokio::time::timeout(TIMEOUT, refused)
         .await
         .expect("a refusal");
     assert_eq!(refused.header("retry-after"), Some("1"));

@@ -10,13 +10,23 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 use tokio::process::{Child, Command};
 
-use super::PATIENCE;
+use super::TIMEOUT;
 use super::client::{Reply, ask};
 use crate::support::unique;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_wrkflw-under-test");
 /// How much of a host's log a failing test shows: its end.
 const LOG_SHOWN_BYTES: usize = 8 * 1024;
+/// Times of a host that are no settings. The program under test takes them from a variable, in seconds.
+const TIMES: [&str; 7] = [
+    "idle_max",
+    "head_max",
+    "unread_max",
+    "body_max",
+    "fresh",
+    "kept_max",
+    "interval_min",
+];
 /// A key that seals decisions.
 pub(super) const SEAL: &str = "k1:5ea15ea15ea15ea15ea15ea15ea15ea1";
 
@@ -66,7 +76,7 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// Serves the API from the database at `url`; `settings` are further lines of the file.
+    /// Serves the API from the database at `url`; `settings` are further lines of the file, or [`TIMES`].
     pub(super) async fn start(url: &str, settings: &[(&str, &str)]) -> Host {
         Host::start_by(url, settings, "wrkflw.toml", "serve --output json").await
     }
@@ -79,19 +89,21 @@ impl Host {
         line: &str,
     ) -> Host {
         let folder = Folder::new();
+        let (times, settings): (Vec<_>, Vec<_>) =
+            settings.iter().partition(|(name, _)| TIMES.contains(name));
         let mut text = format!("database_url = {url:?}\nlisten = \"127.0.0.1:0\"\n");
         let own = |name: &str| settings.iter().any(|(set, _)| *set == name);
         for (name, value) in [
             ("seal_keys", SEAL),
             ("roles", "api"),
-            ("writer_connections", "3"),
-            ("reader_connections", "3"),
+            // Eight connections to the database.
+            ("requests_in_flight_max", "128"),
         ] {
             if !own(name) && !own(&format!("{name}_file")) {
                 writeln!(text, "{name} = {value:?}").expect("a String takes every write");
             }
         }
-        for (name, value) in settings {
+        for (name, value) in &settings {
             writeln!(text, "{name} = {value:?}").expect("a String takes every write");
         }
         if own("database_url_file") {
@@ -99,7 +111,12 @@ impl Host {
         }
         folder.file(file, &text);
         let log = fs::File::create(folder.0.join("log")).expect("our own folder");
+        let times: Vec<String> = times
+            .iter()
+            .map(|(name, seconds)| format!("{name}={seconds}"))
+            .collect();
         let mut child = program(&folder.0, line)
+            .env("UNDER_TEST_TIMES", times.join(","))
             .stdout(Stdio::piped())
             .stderr(log)
             .spawn()
@@ -115,7 +132,7 @@ impl Host {
             }
             None
         };
-        let facts = tokio::time::timeout(PATIENCE, facts).await.ok().flatten();
+        let facts = tokio::time::timeout(TIMEOUT, facts).await.ok().flatten();
         let facts = facts.unwrap_or_else(|| {
             let log = fs::read_to_string(folder.0.join("log")).expect("its log");
             panic!("the host did not start: {log}")

@@ -1,10 +1,14 @@
 //! Keys that change, and a provider that fails in every way it can, met by the program itself.
 
+use std::io::ErrorKind;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
 
-use super::PATIENCE;
+use super::TIMEOUT;
+use super::client::{request, rest};
 use super::host::Host;
 use super::provider::{Answer, Provider};
 use super::signer::{AUDIENCE, ISSUER, Signer, claims};
@@ -49,7 +53,7 @@ async fn until(host: &Host, signer: &Signer, wanted: (u16, String)) {
             asked += 1;
         }
     };
-    let in_time = tokio::time::timeout(PATIENCE, asking).await.is_ok();
+    let in_time = tokio::time::timeout(TIMEOUT, asking).await.is_ok();
     let id = &signer.id;
     assert!(
         in_time,
@@ -62,7 +66,7 @@ async fn keys_come_and_go_with_the_provider() {
     let app = TestApp::empty().await;
     let (old, new) = (Signer::es256("old"), Signer::ed25519("new"));
     let provider = Provider::start(&[&old]).await;
-    let ages = [("jwks_fresh_seconds", "1"), ("jwks_interval_seconds", "1")];
+    let ages = [("fresh", "1"), ("interval_min", "1")];
     let host = trusting(&app, &provider, &ages).await;
     assert_eq!(met(&host, &old).await.0, 200);
     // The new one appears beside the old one: it is fetched because a token names it.
@@ -75,6 +79,43 @@ async fn keys_come_and_go_with_the_provider() {
     assert_eq!(met(&host, &new).await.0, 200);
 }
 
+/// A stream of events that a token of this signer opened, its head read.
+async fn stream(host: &Host, signer: &Signer) -> TcpStream {
+    let token = signer.token(&claims("author", "default", &["user"]));
+    let headers = [("authorization", token.as_str()), ("connection", "close")];
+    let asked = request("GET /v1/events/stream", &headers, "");
+    let mut stream = TcpStream::connect(host.address)
+        .await
+        .expect("a connection");
+    stream.write_all(asked.as_bytes()).await.expect("sent");
+    let mut head = Vec::new();
+    let opened = async {
+        while !head.ends_with(b"\r\n\r\n") {
+            head.push(stream.read_u8().await.expect("an answer"));
+        }
+    };
+    let in_time = tokio::time::timeout(TIMEOUT, opened).await.is_ok();
+    assert!(in_time && head.starts_with(b"HTTP/1.1 200 "), "{head:?}");
+    stream
+}
+
+/// What was opened while a key was known ends as requests do when it is withdrawn, with nothing to send and nobody asking.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_withdrawn_key_ends_the_streams_that_it_opened() {
+    let app = TestApp::empty().await;
+    let (withdrawn, kept) = (Signer::es256("withdrawn"), Signer::ed25519("kept"));
+    let provider = Provider::start(&[&withdrawn, &kept]).await;
+    let ages = [("fresh", "1"), ("interval_min", "1")];
+    let host = trusting(&app, &provider, &ages).await;
+    let mut ends = stream(&host, &withdrawn).await;
+    let goes_on = stream(&host, &kept).await;
+    provider.publish(&[&kept]);
+    rest(&mut ends).await;
+    let said = goes_on.try_read(&mut [0; 8]);
+    let nothing = said.as_ref().err().map(std::io::Error::kind);
+    assert_eq!(nothing, Some(ErrorKind::WouldBlock), "{said:?}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn known_keys_outlive_an_outage_for_the_stated_time() {
     const KEPT_SECONDS: u64 = 6;
@@ -83,9 +124,9 @@ async fn known_keys_outlive_an_outage_for_the_stated_time() {
     let provider = Provider::start(&[&signer]).await;
     let kept = KEPT_SECONDS.to_string();
     let ages = [
-        ("jwks_fresh_seconds", "1"),
-        ("jwks_interval_seconds", "1"),
-        ("jwks_kept_seconds", kept.as_str()),
+        ("fresh", "1"),
+        ("interval_min", "1"),
+        ("kept_max", kept.as_str()),
     ];
     let host = trusting(&app, &provider, &ages).await;
     until(&host, &signer, (200, String::new())).await;
@@ -99,7 +140,7 @@ async fn known_keys_outlive_an_outage_for_the_stated_time() {
             other => break other,
         }
         assert!(
-            down.elapsed() < PATIENCE,
+            down.elapsed() < TIMEOUT,
             "the keys of a silent provider serve for ever"
         );
     };
@@ -127,7 +168,7 @@ async fn a_bad_answer_replaces_no_key() {
     let app = TestApp::empty().await;
     let (known, stranger) = (Signer::ed25519("known"), Signer::ed25519("stranger"));
     let provider = Provider::start(&[&known]).await;
-    let host = trusting(&app, &provider, &[("jwks_interval_seconds", "1")]).await;
+    let host = trusting(&app, &provider, &[("interval_min", "1")]).await;
     assert_eq!(met(&host, &known).await.0, 200);
     let padded = format!(
         "{}{}",
@@ -159,7 +200,7 @@ async fn a_bad_answer_replaces_no_key() {
                 met(&host, &stranger).await;
             }
         };
-        let asked = tokio::time::timeout(PATIENCE, asking).await;
+        let asked = tokio::time::timeout(TIMEOUT, asking).await;
         asked.unwrap_or_else(|_| panic!("{name}: the provider is not asked again"));
         until(&host, &stranger, unavailable()).await;
         assert_eq!(met(&host, &known).await.0, 200, "{name}");
@@ -180,7 +221,7 @@ async fn a_silent_provider_holds_up_nobody_whose_key_is_known() {
     let app = TestApp::empty().await;
     let (known, stranger) = (Signer::ed25519("known"), Signer::es256("stranger"));
     let provider = Provider::start(&[&known]).await;
-    let host = trusting(&app, &provider, &[("jwks_interval_seconds", "1")]).await;
+    let host = trusting(&app, &provider, &[("interval_min", "1")]).await;
     until(&host, &known, (200, String::new())).await;
     provider.answer(Answer::Silence);
     let waiting = until(&host, &stranger, unavailable());
@@ -201,7 +242,7 @@ async fn invented_keys_are_no_way_to_flood_the_provider() {
     let app = TestApp::empty().await;
     let known = Signer::ed25519("known");
     let provider = Provider::start(&[&known]).await;
-    let host = trusting(&app, &provider, &[("jwks_interval_seconds", "5")]).await;
+    let host = trusting(&app, &provider, &[("interval_min", "5")]).await;
     assert_eq!(met(&host, &known).await.0, 200);
     let begun = Instant::now();
     for round in 0..TOKENS / AT_ONCE {

@@ -360,7 +360,7 @@ async fn who_lacks_a_permission_does_not_learn_what_exists() {
 async fn what_another_tenant_has_is_not_there() {
     let world = World::new().await;
     let roles = BTreeMap::from([("admin", ADMIN)]);
-    let (store, now) = (world.app.engine.store(), world.app.engine.clock().now());
+    let (store, now) = (world.app.store(), world.app.engine.clock().now());
     store
         .ensure_tenant("other", &roles, now)
         .await

@@ -16,7 +16,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
-use super::PATIENCE;
+use super::TIMEOUT;
 use super::signer::Signer;
 
 /// What the provider answers at this moment.
@@ -92,7 +92,7 @@ impl Provider {
     pub(super) async fn asked(&self, times: usize) {
         let mut asked = self.shared.asked.subscribe();
         let asked = asked.wait_for(|count| *count >= times);
-        let waited = tokio::time::timeout(PATIENCE, asked).await;
+        let waited = tokio::time::timeout(TIMEOUT, asked).await;
         waited.expect("the provider is asked").expect("a sender");
     }
 }

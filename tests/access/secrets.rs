@@ -6,7 +6,7 @@ use std::path::Path;
 
 use serde_json::json;
 
-use super::PATIENCE;
+use super::TIMEOUT;
 use super::host::{Folder, Host, program};
 use crate::support::app::TestApp;
 use crate::support::receiver::Receiver;
@@ -129,7 +129,7 @@ async fn no_secret_leaves_the_host() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, delivered)
+    tokio::time::timeout(TIMEOUT, delivered)
         .await
         .expect("the log speaks of webhooks");
     // The subscription's secret is shown once, to whoever made it, and never again.
@@ -226,7 +226,7 @@ async fn refused(folder: &Path, settings: &str, variables: &[(&str, &str)]) -> S
     fs::write(folder.join("wrkflw.toml"), settings).expect("our own folder");
     let mut command = program(folder, "serve");
     command.envs(variables.iter().copied());
-    let ended = tokio::time::timeout(PATIENCE, command.output()).await;
+    let ended = tokio::time::timeout(TIMEOUT, command.output()).await;
     let output = ended.expect("it ends by itself").expect("it runs");
     assert!(!output.status.success(), "{settings}");
     assert!(!output.stderr.is_empty(), "{settings}");

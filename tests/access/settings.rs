@@ -1,11 +1,11 @@
 //! Settings as operators give them: in a file that is named, and with every number at its least.
 
 use serde_json::json;
-use wrkflw::clock::Clock;
-use wrkflw::http::auth::{AuthSettings, Claims, Secret};
-use wrkflw::http::token;
+use wrkflw_runtime::clock::Clock;
+use wrkflw_server::http::auth::{AuthSettings, Claims, Secret};
+use wrkflw_server::http::token;
 
-use super::PATIENCE;
+use super::TIMEOUT;
 use super::client::{Reply, ask};
 use super::host::Host;
 use crate::support::app::{SECRET, TestApp, task_of};
@@ -26,7 +26,7 @@ fn token(subject: &str, issuer: Option<&str>) -> String {
         tenant: "default".to_owned(),
         roles: vec!["user".to_owned()],
     };
-    let token = token::mint(&auth, &claims, PATIENCE, Clock::System.now());
+    let token = token::mint(&auth, &claims, TIMEOUT, Clock::System.now());
     format!("Bearer {}", token.expect("a token"))
 }
 
@@ -59,24 +59,10 @@ async fn a_host_with_every_number_at_its_least_serves() {
     let app = TestApp::start().await;
     let settings = [
         ("jwt_secret", secret()),
-        ("writer_connections", "1"),
-        ("reader_connections", "1"),
-        ("commit_workers", "1"),
-        ("commits_waiting_max", "1"),
         ("connections_max", "1"),
         ("requests_in_flight_max", "1"),
-        ("requests_waiting_max", "0"),
-        ("guest_concurrency", "1"),
         ("guest_memory_bytes_max", "2097152"),
-        ("guest_table_elements_max", "100"),
-        ("guest_input_bytes_max", "1048576"),
-        ("guest_output_bytes_max", "16384"),
-        ("code_cache_bytes_max", "16777216"),
-        ("fuel_guard", "1000000"),
-        ("fuel_transition", "1000000"),
-        ("fuel_assign", "1000000"),
-        ("kafka_partitions", "1"),
-        ("drain_seconds_max", "0"),
+        ("drain_notice_seconds", "0"),
     ];
     let host = Host::start(app.database.url(), &settings).await;
     let start = json!({

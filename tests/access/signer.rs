@@ -9,7 +9,7 @@ use rsa::pkcs1::{EncodeRsaPrivateKey as _, EncodeRsaPublicKey as _};
 use rsa::pkcs8::{EncodePrivateKey as _, EncodePublicKey as _, LineEnding};
 use rsa::traits::PublicKeyParts as _;
 use serde_json::{Value, json};
-use wrkflw::clock::{Clock, random};
+use wrkflw_runtime::clock::{Clock, random};
 
 pub(super) const ISSUER: &str = "https://id.example";
 pub(super) const AUDIENCE: &str = "wrkflw";

@@ -11,7 +11,7 @@ use crate::support::app::TestApp;
 /// Beginnings of statements that are meant for all tenants at once, and why.
 const ACROSS: &[(&str, &str)] = &[
     (
-        "select greatest(due_at, lease_until) as \"ready_at!: Time\" from recheck",
+        "select greatest(due_at, lease_until) as \"ready_at!: Time\" from reassessment",
         "a worker asks when the next is due",
     ),
     (
@@ -36,20 +36,20 @@ const ACROSS: &[(&str, &str)] = &[
         "the checkpointer gathers what is new of all tenants",
     ),
     (
-        "select l.lane, l.failures",
-        "the relay takes lanes, each of many tenants",
+        "select l.partition, l.failures",
+        "the relay takes partitions, each of many tenants",
     ),
     (
         "select e.pos as \"pos!\", e.tenant_id",
-        "the relay publishes a lane in its order",
+        "the relay publishes a partition in its order",
     ),
     (
-        "delete from outbox_event where lane",
+        "delete from outbox_event where partition",
         "the relay deletes what was acknowledged",
     ),
     (
         "insert into dead_letter",
-        "the relay parks events of its lane",
+        "the relay parks events of its partition",
     ),
     (
         "delete from idempotency_key where ctid",
@@ -64,7 +64,7 @@ const ACROSS: &[(&str, &str)] = &[
         "the sweep forgets what is old",
     ),
     (
-        "delete from webhook_delivery d using ( select tenant_id, subscription_id, message_id from webhook_delivery where state = 'dead'",
+        "delete from webhook_delivery where ctid",
         "the sweep forgets what is old",
     ),
     (
@@ -85,7 +85,7 @@ const ACROSS: &[(&str, &str)] = &[
         "a worker takes the operation of the tenant that waited longest",
     ),
     (
-        "with recursive line as ( ( select tenant_id, subscription_id from webhook_delivery",
+        "with recursive queue as ( ( select tenant_id, subscription_id from webhook_delivery",
         "a worker looks where anything is due",
     ),
     (
@@ -93,7 +93,7 @@ const ACROSS: &[(&str, &str)] = &[
         "a worker looks whose turn it is",
     ),
     (
-        "with due as materialized ( (select c.tenant_id, c.id from recheck c",
+        "with due as materialized ( (select c.tenant_id, c.id from reassessment c",
         "a worker takes what is due",
     ),
 ];

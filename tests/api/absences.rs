@@ -23,7 +23,7 @@ fn away(substitute: &str, from: i64, until: i64) -> Value {
 #[tokio::test]
 async fn a_person_names_a_substitute_and_calls_it_off() {
     let app = TestApp::empty().await;
-    sql(&app, "delete from recheck").await;
+    sql(&app, "delete from reassessment").await;
     let mut body = away("reviewer2", 1, 3);
     body["definition"] = json!("document-approval");
     let added = app.post("reviewer", &path("reviewer"), body).await;
@@ -38,7 +38,7 @@ async fn a_person_names_a_substitute_and_calls_it_off() {
     assert_eq!(kinds, ["ABSENCE_ADDED"]);
     assert_eq!(payload["absence"], added["id"]);
     assert_eq!(payload["activeUntil"], "2100-01-04T00:00:00Z");
-    let due = rechecks(&app).await;
+    let due = reassessments(&app).await;
     assert_eq!(due.len(), 2);
     assert!(due.iter().all(|(whose, _)| whose == "user reviewer"));
     assert_eq!(due[1].1 - due[0].1, 2 * 24 * 3600);
@@ -58,7 +58,7 @@ async fn a_person_names_a_substitute_and_calls_it_off() {
     assert!(ended["endedAt"].is_string());
     let (kinds, _) = directory_entries(&app, 2).await;
     assert_eq!(kinds, ["ABSENCE_ADDED", "ABSENCE_ENDED"]);
-    assert_eq!(rechecks(&app).await.len(), 3);
+    assert_eq!(reassessments(&app).await.len(), 3);
     // It has ended once for all.
     let before = rows(&app).await;
     assert_eq!(delete(&app, "reviewer", &one).await.expect(200), ended);

@@ -1,6 +1,6 @@
 //! Deny by default: without a token, without a role, from another tenant, and for the wrong reader.
 
-use wrkflw::http::auth::{AuthSettings, Secret};
+use wrkflw_server::http::auth::{AuthSettings, Secret};
 
 use super::calendars::office;
 use super::openapi::{Operation, operations};
@@ -200,7 +200,7 @@ async fn another_tenant_sees_nothing() {
     let world = World::new().await;
     let app = &world.app;
     let roles = BTreeMap::from([("admin", ADMIN)]);
-    let store = app.engine.store();
+    let store = app.store();
     store
         .ensure_tenant("other", &roles, app.engine.clock().now())
         .await

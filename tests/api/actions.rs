@@ -1,5 +1,7 @@
 //! What is offered can be done, and what is refused cannot: each answer is held against the commands themselves.
 
+use std::time::Duration;
+
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -266,4 +268,56 @@ async fn an_invalid_verdict_is_what_is_still_required() {
         (&told[3]["action"], &told[3]["allowed"]),
         (&json!("restart"), &json!(true))
     );
+}
+
+#[tokio::test]
+async fn an_answer_says_so_much_and_tells_what_it_left_out() {
+    const TASKS: usize = 40;
+    const BYTES_MAX: usize = 1_200_000;
+    let app = TestApp::empty().await;
+    app.publish("committee", guests::committee(), &json!({}))
+        .await
+        .expect(201);
+    let path = "/v1/definitions/committee/versions/1/activate";
+    app.post("admin", path, json!({})).await.expect(200);
+    let offers = vec![json!({ "owner": "reviewer", "groups": ["reviewers"] }); TASKS];
+    let (mut counts, mut paths) = (Vec::new(), Vec::new());
+    for complaints in [1, 90] {
+        let start = json!({
+            "definitionKey": "committee", "entityType": "thing", "entityId": complaints.to_string(),
+            "data": { "assign": { "offers": offers, "needed": 1 }, "complaints": complaints },
+        });
+        let instance = app.post("author", "/v1/instances", start).await.expect(201);
+        let id = instance["id"].as_str().expect("an id");
+        let path = format!("/v1/instances/{id}/actions");
+        let told = app.get("reviewer", &path).await;
+        paths.push(path);
+        assert!(told.text.len() < BYTES_MAX, "{} bytes", told.text.len());
+        let told = told.expect(200);
+        let tried = told["actions"].as_array().expect("actions").len();
+        let untried = told["omitted"]["actions"].as_u64().expect("a number");
+        counts.push((tried, untried));
+    }
+    // A host whose requests have hardly any time tries one, and those of the instance as a whole.
+    let hasty = app
+        .beside_at(app.database.url(), Duration::from_millis(1))
+        .await;
+    let told = hasty.send("reviewer", "GET", &paths[0], &[], None).await;
+    let told = told.expect(200);
+    let left = told["omitted"]["actions"].as_u64().expect("a number");
+    assert!(left > 0, "{told}");
+    let told = told["actions"].as_array().expect("actions");
+    let names: Vec<_> = told
+        .iter()
+        .filter_map(|one| one["action"].as_str())
+        .collect();
+    assert!(
+        names.ends_with(&["cancel", "suspend", "resume", "restart"]),
+        "{names:?}"
+    );
+    let [(few, none), (cut, left)] = counts[..] else {
+        unreachable!("two were told");
+    };
+    assert!(none == 0 && left > 0, "{counts:?}");
+    assert_eq!(few, cut + usize::try_from(left).expect("few"), "{counts:?}");
 }

@@ -16,7 +16,7 @@ pub(super) async fn filled(instances: i64) -> TestApp {
     let app = TestApp::empty().await;
     with_hostile(&app).await;
     let insert = "insert into instance (tenant_id, id, definition_key, definition_version, revision, status, entity_type,
-            entity_id, initiator, requesters, data, started_at, updated_at, audit_seq, audit_head, event_seq, stays)
+            entity_id, initiator, requesters, data, started_at, updated_at, audit_seq, audit_head, event_seq, state_instances)
         select t.id, ('00000000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, 'hostile', 1, 1,
             case when n % 2 = 0 then 'RUNNING' else 'COMPLETED' end, 'thing', n::text, 'author', '{author}', '{}', now(), now(), 1,
             '\\x00', 1, 1
@@ -317,6 +317,10 @@ async fn what_cannot_be_asked_is_refused_by_its_name() {
         let answer = app.get("author", &format!("/v1/instances?{query}")).await;
         answer.problem(400, "malformed_request");
     }
+    let path = format!("/v1/instances?{}", vec!["a"; 5_000].join("&"));
+    let answer = app.get("author", &path).await;
+    let problem = answer.problem(400, "malformed_request");
+    assert_eq!(problem["detail"], "a search has at most 50 parameters");
     for (query, says) in [
         (
             "attribute.colour=red",

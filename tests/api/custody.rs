@@ -279,7 +279,6 @@ async fn the_export_is_enough_to_verify_it_elsewhere() {
     let app = TestApp::start().await;
     let instance = decided_thrice(&app, "doc-1", "too short").await;
     let tenant = app
-        .engine
         .store()
         .tenant("default")
         .await
@@ -301,7 +300,7 @@ async fn the_export_is_enough_to_verify_it_elsewhere() {
             (
                 &signature["keyId"],
                 &signature["macVersion"],
-                &signature["standing"]
+                &signature["status"]
             ),
             (&json!("test"), &json!(1), &json!("valid"))
         );
@@ -314,17 +313,17 @@ async fn the_export_is_enough_to_verify_it_elsewhere() {
     // Whatever was changed afterwards, the export says so and breaks off nowhere.
     behind(&app, "update audit_entry set payload = replace(payload, 'too short', 'splendid!') where type = 'DECISION_RECORDED'").await;
     let all = pages(&app, &path, 100).await;
-    let standings: Vec<_> = all
+    let statuses: Vec<_> = all
         .iter()
-        .map(|one| one["signature"]["standing"].clone())
+        .map(|one| one["signature"]["status"].clone())
         .collect();
-    assert_eq!(standings, ["invalid", "valid", "valid"]);
+    assert_eq!(statuses, ["invalid", "valid", "valid"]);
     assert_ne!(hash_of(&all[0], tenant.0), unhex(&all[0]["entry"]["hash"]));
     behind(&app, "delete from decision where outcome = 'REJECT'; update audit_entry set payload = '{' where payload like '%SUBMIT%' and type = 'DECISION_RECORDED'").await;
     let all = pages(&app, &path, 100).await;
     assert_eq!(all[0]["signature"], Value::Null);
     assert_eq!(
-        (&all[1]["outcome"], &all[1]["signature"]["standing"]),
+        (&all[1]["outcome"], &all[1]["signature"]["status"]),
         (&Value::Null, &json!("invalid"))
     );
 }
@@ -380,7 +379,7 @@ const SHARED: [(&str, &str); 16] = [
     ("previous_hash", "/entry/previousHash"),
     ("key_id", "/signature/keyId"),
     ("mac", "/signature/mac"),
-    ("seal", "/signature/standing"),
+    ("seal", "/signature/status"),
 ];
 
 #[tokio::test]

@@ -20,7 +20,7 @@ async fn a_delegate_decides_on_behalf_of_the_owner() {
     let task = owned(&app).await;
     let told = tell(&app, "reviewer", &task, "delegate", to("dee")).await;
     let told = told.expect(200);
-    let link = &told["task"]["holding"]["delegations"][0];
+    let link = &told["task"]["ownership"]["delegations"][0];
     assert_eq!(told["task"]["owner"], "dee");
     assert_eq!(
         (&link["from"], &link["to"], &link["reason"]),

@@ -130,7 +130,7 @@ async fn every_refusal_is_told_too() {
         ),
         ("author", claim(), json!({}), "forbidden"),
         ("outsider", claim(), json!({}), "forbidden"),
-        ("reviewer", decide(), approve(), "forbidden"),
+        ("author", decide(), approve(), "forbidden"),
         (
             "reviewer",
             cancel(),

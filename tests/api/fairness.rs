@@ -7,81 +7,20 @@ use std::time::{Duration, Instant};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use wrkflw::domain::ids::VersionRef;
-use wrkflw::domain::json::Json;
-use wrkflw::engine::Identity;
-use wrkflw::sample::DOCUMENT_APPROVAL;
 
 use super::events::Stream;
 use super::hostile::neighbours::percentile;
 use super::notifications::{notifier, settings};
 use super::*;
-use crate::support::app::ADMIN;
+use crate::support::app::neighbour::Neighbour;
 use crate::support::receiver::Receiver;
 
 /// How much longer the slowest may take.
 const RATIO_MAX: f64 = 3.0;
 /// What is no matter: a turn of the loops that look for work.
 const NOISE: Duration = Duration::from_millis(750);
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 const TRIALS: usize = 3;
-
-/// Another tenant of the same host.
-struct Neighbour {
-    host: Host,
-    admin: String,
-}
-
-impl Neighbour {
-    async fn of(app: &TestApp) -> Neighbour {
-        let (store, now) = (app.engine.store(), app.engine.clock().now());
-        let roles = BTreeMap::from([("admin", ADMIN)]);
-        let tenant = store.ensure_tenant("neighbour", &roles, now).await;
-        let who = Identity {
-            tenant: tenant.expect("a tenant"),
-            tenant_name: "neighbour".to_owned(),
-            subject: "admin".to_owned(),
-            roles: vec!["admin".to_owned()],
-        };
-        let (key, config) = ("document-approval", Json::empty());
-        let published = app.engine.publish(&who, key, DOCUMENT_APPROVAL, &config);
-        published.await.expect("a version");
-        let version = VersionRef {
-            key: key.to_owned(),
-            version: 1,
-        };
-        let active = app.engine.activate(&who, &version).await;
-        active.expect("an active version");
-        let host = app.host();
-        let admin = bearer(&host, "admin", "neighbour", &["admin"]).1;
-        let neighbour = Neighbour { host, admin };
-        neighbour
-            .send("PUT", "/v1/people/admin", json!({ "name": "admin" }))
-            .await
-            .expect(200);
-        for group in ["authors", "reviewers", "approvers"] {
-            let path = format!("/v1/groups/{group}");
-            neighbour
-                .send("PUT", &path, json!({ "name": group }))
-                .await
-                .expect(200);
-            let path = format!("{path}/members/admin");
-            neighbour.send("PUT", &path, json!({})).await.expect(200);
-        }
-        neighbour
-    }
-
-    async fn send(&self, method: &str, path: &str, body: Value) -> Answer {
-        let headers = [("authorization", self.admin.as_str())];
-        let body = (method != "GET").then_some(body);
-        self.host.send("", method, path, &headers, body).await
-    }
-
-    async fn start(&self, entity: &str) -> Value {
-        let started = self.send("POST", "/v1/instances", approval_start(entity));
-        started.await.expect(201)
-    }
-}
 
 /// What was unfair, if anything.
 fn unfair(what: &str, quiet: &[Duration], attacked: &[Duration]) -> Option<String> {
@@ -147,7 +86,7 @@ async fn receivers_that_hang_hold_up_no_other_tenant() {
         .send("POST", "/v1/subscriptions", body)
         .await
         .expect(201);
-    let _working = notifier(&app.engine, settings(&[Duration::ZERO; 20]));
+    let _working = notifier(&app, settings(&[Duration::ZERO; 20]));
     let quiet = delivered(&neighbour, &mut hook, "quiet").await;
 
     let (url, mut count, _accepting) = hanging().await;
@@ -166,7 +105,7 @@ async fn receivers_that_hang_hold_up_no_other_tenant() {
         app.started(&format!("doc-{number}")).await;
     }
     let all_hang = count.wait_for(|count| *count >= HANGING);
-    let all_hang = tokio::time::timeout(PATIENCE, all_hang).await;
+    let all_hang = tokio::time::timeout(TIMEOUT, all_hang).await;
     drop(all_hang.expect("an attack").expect("a listener"));
     assert_fair(async |trial| {
         let attacked = delivered(&neighbour, &mut hook, &format!("attacked-{trial}")).await;

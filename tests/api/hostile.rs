@@ -10,7 +10,7 @@ pub(super) mod neighbours;
 mod raw;
 mod uploads;
 
-use wrkflw::telemetry;
+use wrkflw_runtime::telemetry;
 
 use super::*;
 
@@ -234,7 +234,7 @@ async fn waste_within_the_budget_hurts_the_guest_alone() {
             .await;
         assert_eq!(done["outcome"], "DONE", "{behaviour}");
     }
-    // It asked for more memory than it gets, and lived with the refusal; the operator hears of it.
+    // It asked for more memory than it gets, and went on after the refusal. A metric shows it.
     assert!(refused() > before);
 }
 

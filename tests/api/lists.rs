@@ -32,7 +32,7 @@ async fn every_list_caps_its_pages_and_refuses_foreign_cursors() {
         (tenant_id, id, action, settings, requested_by, roles, created_at, total, more)
         select tenant_id, id, 'migrate', '{}', 'admin', '[]', started_at, 0, false from instance";
     sql(&app, of_that_id).await;
-    let parked = "insert into dead_letter (tenant_id, instance_id, seq, lane, pos, error, attempts, parked_at)
+    let parked = "insert into dead_letter (tenant_id, instance_id, seq, partition, pos, error, attempts, parked_at)
         select tenant_id, id, 1, 0, 1, 'too large', 1, started_at from instance";
     sql(&app, parked).await;
     let mut lists = BTreeSet::new();
@@ -231,7 +231,7 @@ async fn what_few_tasks_pass_is_found_behind_the_many_that_do_not() {
     for statement in copies.split(';') {
         sql(&app, statement).await;
     }
-    // A state is looked up by its stays; for a label there are only the steps.
+    // A state is looked up by its state instances; for a label there are only the steps.
     let odd = "update task set label = 'odd' where id::text not like '0000%'";
     sql(&app, odd).await;
     for (view, filter) in ["available", "all"]

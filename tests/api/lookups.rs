@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use wrkflw::domain::ids::TenantId;
-use wrkflw::domain::json::Json;
-use wrkflw::domain::lookup::{Findings, Lookup};
+use wrkflw_core::ids::TenantId;
+use wrkflw_core::json::Json;
+use wrkflw_core::lookup::{Findings, Lookup};
 
 use super::*;
 
@@ -27,7 +27,7 @@ async fn a_lookup_finds_what_holds_now() {
         .await
         .expect(200);
     sql(&app, "insert into calendar select id, 'office', '{\"zone\":\"UTC\",\"n\":1.50}', now() from tenant").await;
-    let store = app.engine.store();
+    let store = app.store();
     let tenant = store.tenant("default").await.expect("a tenant");
     let tenant = tenant.expect("a tenant");
     let lookup = Lookup {
@@ -93,7 +93,7 @@ async fn a_lookup_finds_for_whom_somebody_stands_in_at_a_moment() {
         });
         app.post("admin", &path, body).await.expect(201);
     }
-    let store = app.engine.store();
+    let store = app.store();
     let tenant = store.tenant("default").await.expect("an answer");
     let tenant = tenant.expect("a tenant");
     let lookup = Lookup {

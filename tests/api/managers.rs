@@ -27,7 +27,7 @@ async fn periods(app: &TestApp) -> Vec<String> {
 #[tokio::test]
 async fn a_manager_is_shown_and_replaced_and_every_period_is_kept() {
     let app = TestApp::empty().await;
-    sql(&app, "delete from recheck").await;
+    sql(&app, "delete from reassessment").await;
     let shown = app.get("author", "/v1/people/author").await.expect(200);
     assert_eq!(shown["manager"], Value::Null);
     let put = app.put("admin", &path("author"), by("reviewer")).await;
@@ -49,7 +49,10 @@ async fn a_manager_is_shown_and_replaced_and_every_period_is_kept() {
     assert_eq!(gone["manager"], Value::Null);
     delete(&app, "admin", &path("author")).await.expect(200);
     assert_eq!(periods(&app).await, ["author reviewer", "author approver"]);
-    assert_eq!(rechecks(&app).await, vec![("user author".to_owned(), 0); 3]);
+    assert_eq!(
+        reassessments(&app).await,
+        vec![("user author".to_owned(), 0); 3]
+    );
     let (kinds, _) = directory_entries(&app, 3).await;
     assert_eq!(kinds, ["MANAGER_PUT"; 3]);
 }

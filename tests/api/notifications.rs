@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use wrkflw::domain::cloudevent::Naming;
-use wrkflw::domain::subscription::Reach;
-use wrkflw::engine::Engine;
-use wrkflw::webhook::Notifier;
-use wrkflw::webhook::settings::Settings;
+use wrkflw_core::cloudevent::Naming;
+use wrkflw_core::subscription::Reach;
+use wrkflw_engine::Engine;
+use wrkflw_relay::webhook::Notifier;
+use wrkflw_relay::webhook::settings::Settings;
 
 use super::*;
 
 /// Transactions of other tests on the same server hold the feed back for a moment, and no longer than this.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A notifier that works until it is dropped.
 pub(crate) struct Working {
@@ -22,10 +22,15 @@ pub(crate) struct Working {
     pub(super) tasks: JoinSet<()>,
 }
 
-/// Starts a notifier beside this engine.
-pub(crate) fn notifier(engine: &Engine, settings: Settings) -> Working {
+/// Starts a notifier beside this host.
+pub(crate) fn notifier(app: &TestApp, settings: Settings) -> Working {
+    notifier_of(app, &app.engine, settings)
+}
+
+/// Starts one with the clock of another engine on the same database.
+pub(crate) fn notifier_of(app: &TestApp, engine: &Engine, settings: Settings) -> Working {
     let notifier = Notifier::new(
-        engine.store().clone(),
+        app.store().clone(),
         engine.clock().clone(),
         Naming::default(),
         settings,
@@ -64,7 +69,7 @@ async fn told(app: &TestApp, user: &str, count: usize) -> Vec<Value> {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, waiting)
+    tokio::time::timeout(TIMEOUT, waiting)
         .await
         .expect("everybody is told")
 }
@@ -83,7 +88,7 @@ fn kinds(told: &[Value]) -> Vec<(&str, &str, &str)> {
 #[tokio::test]
 async fn candidates_are_told_of_work_and_requesters_of_decisions() {
     let app = TestApp::start().await;
-    let _working = notifier(&app.engine, settings(&[]));
+    let _working = notifier(&app, settings(&[]));
     let started = app.started("doc-1").await;
     let task = task_of(&started);
     let of_group = told(&app, "reviewer", 1).await;
@@ -135,7 +140,7 @@ async fn candidates_are_told_of_work_and_requesters_of_decisions() {
 #[tokio::test]
 async fn notifications_are_read_once_and_by_their_recipients() {
     let app = TestApp::start().await;
-    let _working = notifier(&app.engine, settings(&[]));
+    let _working = notifier(&app, settings(&[]));
     for entity in ["doc-1", "doc-2", "doc-3"] {
         app.started(entity).await;
     }
@@ -174,53 +179,53 @@ async fn a_notifier_that_dies_leaves_all_to_the_next() {
     for document in ["doc-1", "doc-2", "doc-3"] {
         app.started(document).await;
     }
-    let store = app.engine.store();
+    let store = app.store();
     store.ensure_notifier_cursors().await.expect("cursors");
     let taking = async {
         loop {
             match store
-                .read_untold(2, app.engine.clock().now())
+                .read_unsent(2, app.engine.clock().now())
                 .await
                 .expect("a cursor")
             {
-                Some(reading) if !reading.untold.is_empty() => return reading,
+                Some(reading) if !reading.unsent.is_empty() => return reading,
                 _ => tokio::task::yield_now().await,
             }
         }
     };
-    let reading = tokio::time::timeout(PATIENCE, taking)
+    let reading = tokio::time::timeout(TIMEOUT, taking)
         .await
         .expect("entries");
-    assert_eq!(reading.untold.len(), 2);
+    assert_eq!(reading.unsent.len(), 2);
     assert!(
         store
-            .read_untold(2, app.engine.clock().now())
+            .read_unsent(2, app.engine.clock().now())
             .await
             .expect("an answer")
             .is_none(),
         "a tenant is read by one at a time"
     );
     drop(reading);
-    let _working = notifier(&app.engine, settings(&[]));
+    let _working = notifier(&app, settings(&[]));
     told(&app, "reviewer", 3).await;
 }
 
 /// The types of the entries that a notifier would tell of next, once there are any; it moves behind them.
-async fn untold(app: &TestApp) -> Vec<String> {
+async fn unsent(app: &TestApp) -> Vec<String> {
     let reading = async {
         loop {
             let round = app.engine.clock().now();
-            match app.engine.store().read_untold(100, round).await {
-                Ok(Some(reading)) if !reading.untold.is_empty() => return reading,
+            match app.store().read_unsent(100, round).await {
+                Ok(Some(reading)) if !reading.unsent.is_empty() => return reading,
                 // Transactions of other tests hold it back.
                 Ok(_) => tokio::task::yield_now().await,
                 Err(error) => panic!("{error}"),
             }
         }
     };
-    let reading = tokio::time::timeout(PATIENCE, reading).await;
+    let reading = tokio::time::timeout(TIMEOUT, reading).await;
     let reading = reading.expect("entries");
-    let types = reading.untold.iter().map(|untold| &untold.entry.kind);
+    let types = reading.unsent.iter().map(|unsent| &unsent.entry.kind);
     let types = types.cloned().collect();
     let moved = reading.finish(&[], &[], app.engine.clock().now()).await;
     moved.expect("the cursor moves");
@@ -230,32 +235,32 @@ async fn untold(app: &TestApp) -> Vec<String> {
 #[tokio::test]
 async fn what_tells_nobody_is_read_for_subscribers_alone() {
     let app = TestApp::start().await;
-    let cursors = app.engine.store().ensure_notifier_cursors().await;
+    let cursors = app.store().ensure_notifier_cursors().await;
     cursors.expect("cursors");
     app.started("doc-1").await;
-    assert_eq!(untold(&app).await, ["TASK_CREATED"]);
+    assert_eq!(unsent(&app).await, ["TASK_CREATED"]);
     let body = json!({ "url": "http://127.0.0.1:1/", "types": ["flow.*"] });
     let made = app.post("admin", "/v1/subscriptions", body).await;
     let made = made.expect(201);
     app.started("doc-2").await;
     let all = ["FLOW_STARTED", "STATE_ENTERED", "TASK_CREATED"];
-    assert_eq!(untold(&app).await, all, "and nothing of the time before");
+    assert_eq!(unsent(&app).await, all, "and nothing of the time before");
     let path = format!("/v1/subscriptions/{}", made["id"].as_str().expect("an id"));
     let host = app.host();
     let deleted = host.send("admin", "DELETE", &path, &[], None);
     deleted.await.expect(204);
     app.started("doc-3").await;
-    assert_eq!(untold(&app).await, ["TASK_CREATED"]);
+    assert_eq!(unsent(&app).await, ["TASK_CREATED"]);
 }
 
 #[tokio::test]
 async fn two_notifiers_tell_everybody_once() {
     const INSTANCES: usize = 12;
     let app = TestApp::start().await;
-    let (_, other) = app.beside_with_engine(app.database.url(), PATIENCE).await;
+    let (_, other) = app.beside_with_engine(app.database.url(), TIMEOUT).await;
     let _working = [
-        notifier(&app.engine, settings(&[])),
-        notifier(&other, settings(&[])),
+        notifier(&app, settings(&[])),
+        notifier_of(&app, &other, settings(&[])),
     ];
     for number in 0..INSTANCES {
         let started = app.started(&format!("doc-{number}")).await;
@@ -272,11 +277,15 @@ async fn two_notifiers_tell_everybody_once() {
     assert_eq!(pairs.len(), 2 * INSTANCES);
 
     // Nor does reading all from the beginning tell anybody twice.
-    sql(&app, "update feed_epoch set epoch = epoch + 1").await;
+    sql(
+        &app,
+        "update notifier_cursor set epoch = 0, xid = '0', pos = 0",
+    )
+    .await;
     let reading = async {
         let behind =
             "select count(*) from audit_entry e, notifier_cursor c where e.event_seq is not null
-            and c.tenant_id = e.tenant_id and (c.epoch = 1 or (e.xid, e.pos) > (c.xid, c.pos))";
+            and c.tenant_id = e.tenant_id and (c.epoch = 0 or (e.xid, e.pos) > (c.xid, c.pos))";
         while sqlx::query_scalar::<_, i64>(behind)
             .fetch_one(app.database.admin_pool())
             .await
@@ -286,7 +295,7 @@ async fn two_notifiers_tell_everybody_once() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, reading)
+    tokio::time::timeout(TIMEOUT, reading)
         .await
         .expect("all is read");
     told(&app, "author", 2 * INSTANCES).await;

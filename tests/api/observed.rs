@@ -10,7 +10,7 @@ use tracing::field::{Field, Visit};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use wrkflw::sample::DOCUMENT_APPROVAL;
-use wrkflw::telemetry::COMMAND_TARGET;
+use wrkflw_runtime::telemetry::COMMAND_TARGET;
 
 use super::*;
 
@@ -224,7 +224,7 @@ async fn work_without_a_step(watched: &Watched, id: &str, task: &str) {
     let reason = json!({ "reason": "withdrawn" });
     for (user, path, body, outcome) in [
         ("outsider", path("claim"), json!({}), "forbidden"),
-        ("reviewer", path("decide"), approve, "forbidden"),
+        ("outsider", path("decide"), approve, "forbidden"),
         ("reviewer", nobodys, json!({}), "validation_error"),
         ("reviewer", path("claim"), json!({}), "success"),
         ("reviewer2", path("claim"), json!({}), "conflict"),
@@ -357,7 +357,7 @@ async fn a_database_that_is_gone_is_a_system_error() {
     host.send("admin", "GET", "/v1/instances", &[], None)
         .await
         .expect(200);
-    engine.store().close().await;
+    engine.reader().close().await;
     for (action, path, body) in [
         (
             "start",

@@ -27,7 +27,7 @@ const ROUTES: &[&str] = &[
     "get /v1/instances/{id}/custody",
     "get /v1/instances/{id}/actions",
     "get /v1/instances/{id}/diagram.svg",
-    "get /v1/instances/{id}/standing",
+    "get /v1/instances/{id}/eligibility",
     "post /v1/instances/{id}/cancel",
     "post /v1/instances/{id}/suspend",
     "post /v1/instances/{id}/resume",
@@ -142,6 +142,28 @@ async fn every_route_is_described_and_no_other() {
 }
 
 /// Calls `visit` with every object in the document.
+/// What the contract run is told besides the document is told of operations that exist.
+#[test]
+fn exceptions_of_the_contract_run_name_operations() {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/schemathesis/config.toml");
+    let config = std::fs::read_to_string(file).expect("a configuration");
+    let rules = config.lines().filter(|line| !line.starts_with('#'));
+    let quoted = rules.flat_map(|line| line.split('"').skip(1).step_by(2));
+    let mut named = 0;
+    for operation in quoted {
+        let method = operation.split(' ').next().unwrap_or_default();
+        if METHODS.contains(&method.to_ascii_lowercase().as_str()) {
+            let route = operation.replacen(method, &method.to_ascii_lowercase(), 1);
+            assert!(
+                ROUTES.contains(&route.as_str()),
+                "{operation} is no operation"
+            );
+            named += 1;
+        }
+    }
+    assert!(named > 10, "{named} names are read");
+}
+
 fn walk(value: &Value, visit: &mut dyn FnMut(&serde_json::Map<String, Value>)) {
     match value {
         Value::Object(members) => {
@@ -219,7 +241,7 @@ fn answered(document: &Value, operation: &Operation, name: &str) {
         let schema = &found["content"]["application/problem+json"]["schema"];
         let codes = &schema["allOf"][1]["properties"]["code"]["enum"];
         for code in codes.as_array().expect("codes") {
-            let known = wrkflw::http::problem::CODES.iter();
+            let known = wrkflw_server::http::problem::CODES.iter();
             let at: Vec<_> = known.filter(|(known, ..)| code == known).collect();
             assert_eq!(at.len(), 1, "{name}: {code}");
             assert_eq!(&at[0].1.to_string(), status, "{name}: {code}");
@@ -240,7 +262,7 @@ fn placed(operation: &Operation, name: &str) {
         assert!(seen.insert((called, place)), "{name}: {called} twice");
         let in_path = operation.path.contains(&format!("{{{called}}}"));
         assert_eq!(place == "path", in_path, "{name}: {called}");
-        let headers = ["Idempotency-Key", "If-Match", "Last-Event-ID"];
+        let headers = ["Idempotency-Key", "If-Match", "Last-Event-ID", "Prefer"];
         assert_eq!(
             place == "header",
             headers.contains(&called),
@@ -263,7 +285,7 @@ async fn every_problem_code_is_documented() {
     let text = document["info"]["description"]
         .as_str()
         .expect("a description");
-    for (code, status, _) in wrkflw::http::problem::CODES {
+    for (code, status, _) in wrkflw_server::http::problem::CODES {
         assert!(text.contains(&format!("`{code}` ({status})")), "{code}");
     }
 }

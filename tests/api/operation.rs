@@ -35,7 +35,7 @@ async fn an_operator_reassigns_resets_and_releases() {
     assert_eq!(
         (
             &given["task"]["owner"],
-            &given["task"]["holding"]["assigned"]
+            &given["task"]["ownership"]["assigned"]
         ),
         (&json!("dee"), &json!(true))
     );

@@ -83,7 +83,7 @@ async fn a_return_orphans_what_the_substitute_holds() {
     app.started("doc-1").await;
     sql(
         &app,
-        "update task set status = 'CLAIMED', owner = 'sub', claimed_at = now(), holding = '{\"onBehalfOf\":\"reviewer\"}'",
+        "update task set status = 'CLAIMED', owner = 'sub', claimed_at = now(), ownership = '{\"onBehalfOf\":\"reviewer\"}'",
     )
     .await;
     let one = format!("{path}/{}", added["id"].as_str().expect("an id"));
@@ -95,35 +95,36 @@ async fn a_return_orphans_what_the_substitute_holds() {
     let told = preview(&app, "DELETE", &format!("{MEMBER}reviewer")).await;
     assert_eq!(told["orphans"].as_array().expect("orphans").len(), 1);
     // What was given to the substitute stays theirs.
-    sql(&app, "update task set holding = '{\"assigned\":true}'").await;
+    sql(&app, "update task set ownership = '{\"assigned\":true}'").await;
     let told = preview(&app, "DELETE", &one).await;
     assert_eq!(told["orphans"], json!([]));
 }
 
+/// An offer to somebody's manager was made to the person, who keeps it.
 #[tokio::test]
-async fn a_manager_who_goes_is_missed_where_work_is_theirs() {
-    let app = TestApp::start().await;
+async fn a_change_of_managers_leaves_no_orphans() {
+    let app = TestApp::empty().await;
+    app.publish("committee", guests::committee(), &json!({}))
+        .await
+        .expect(201);
+    let activate = "/v1/definitions/committee/versions/1/activate";
+    app.post("admin", activate, json!({})).await.expect(200);
     let path = "/v1/people/author/manager";
     let body = json!({ "manager": "approver" });
     app.put("admin", path, body).await.expect(200);
-    app.started("doc-1").await;
-    sql(
-        &app,
-        "update task set candidates = '[{\"type\":\"managerOf\",\"id\":\"author\"}]'",
-    )
-    .await;
-    sql(
-        &app,
-        "update task_candidate set kind = 'user', principal = 'approver'",
-    )
-    .await;
+    let body = json!({
+        "definitionKey": "committee", "entityType": "case", "entityId": "1",
+        "data": { "assign": { "offers": [{ "managersOf": ["author"] }] } },
+    });
+    let started = app.post("author", "/v1/instances", body).await.expect(201);
+    let task = task_of(&started);
     let told = preview(&app, "DELETE", path).await;
-    assert_eq!(told["orphans"].as_array().expect("orphans").len(), 1);
-    let other = format!("{path}?dryRun=true");
-    let body = json!({ "manager": "reviewer" });
-    let told = app.put("admin", &other, body).await.expect(200);
     assert_eq!(told["orphans"], json!([]));
-    let body = json!({ "manager": "admin" });
+    delete(&app, "admin", path).await.expect(200);
+    let claim = format!("/v1/tasks/{task}/claim");
+    app.post("approver", &claim, json!({})).await.expect(200);
+    let other = format!("{path}?dryRun=true");
+    let body = json!({ "manager": "nobody" });
     assert_eq!(
         fault(app.put("admin", &other, body).await).1,
         "unknown_person"

@@ -87,7 +87,7 @@ async fn states_show_who_owns_or_owned_their_tasks() {
     claimed(&app, "reviewer", &instance).await;
     let shown = app.get("author", &path).await.expect(200);
     assert_eq!(shown["states"][0]["owners"], json!(["reviewer"]));
-    // A second and a third task of the stay, as several people share it.
+    // A second and a third task of the state instance, as several people share it.
     sql(
         &app,
         "insert into task (tenant_id, id, instance_id, state_id, ordinal, label, status, owner, candidates, created_at, claimed_at)
@@ -112,7 +112,7 @@ async fn states_show_who_owns_or_owned_their_tasks() {
         (&before["owners"], &now["owners"]),
         (&json!(["reviewer"]), &json!([]))
     );
-    // How each stay came about and ended.
+    // How each state instance came about and ended.
     assert_eq!(
         (&before["caller"], &before["enteredBy"]),
         (&json!("author"), &json!(null))

@@ -16,19 +16,19 @@ use jsonwebtoken::{EncodingKey, Header};
 use sqlx::AssertSqlSafe;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
-use wrkflw::clock::Clock;
-use wrkflw::domain::cloudevent::Naming;
-use wrkflw::http::admission::Admission;
-use wrkflw::http::auth::{AuthSettings, Authenticator, Secret};
-use wrkflw::http::pace::Pace;
-use wrkflw::http::problem::CODES;
-use wrkflw::http::{App, router};
 use wrkflw::sample::DOCUMENT_APPROVAL;
+use wrkflw_core::cloudevent::Naming;
+use wrkflw_runtime::clock::Clock;
+use wrkflw_server::http::admission::Admission;
+use wrkflw_server::http::auth::{AuthSettings, Authenticator, Secret};
+use wrkflw_server::http::pace::Pace;
+use wrkflw_server::http::problem::CODES;
+use wrkflw_server::http::{App, router};
 
 use self::hosts::*;
 use super::*;
 use crate::support::app::SECRET;
-use crate::support::guests::errands;
+use crate::support::guests::subflows;
 
 /// The path that was asked, and what came back.
 type Asked = (String, Answer);
@@ -118,7 +118,15 @@ async fn of_requests(app: &TestApp) -> Vec<Asked> {
             body(),
         )
         .await,
-        ask(app, "author", "GET", "/v1/events?after=OS0xLTE", &[], None).await,
+        ask(
+            app,
+            "author",
+            "GET",
+            "/v1/events?after=OS0xLTEtMA",
+            &[],
+            None,
+        )
+        .await,
         ask(
             app,
             "author",
@@ -142,15 +150,23 @@ async fn of_requests(app: &TestApp) -> Vec<Asked> {
         let answer = raw(&app.host(), "author", ("POST", path), content_type, body).await;
         asked.push((path.to_owned(), answer));
     }
+    asked.extend(of_full_lists(app).await);
+    asked
+}
+
+/// One subscription too many, and a key that is none.
+async fn of_full_lists(app: &TestApp) -> [Asked; 2] {
     let subscriptions = "insert into subscription
         (tenant_id, id, url, types, secret, active, created_at, created_by)
         select t.id, gen_random_uuid(), '', '{}', '', true, now(), 'admin' from tenant t, generate_series(1, 100)";
     sql(app, subscriptions).await;
     let one_more = Some(json!({ "url": "https://example.org/", "types": ["*"] }));
-    asked.push(ask(app, "admin", "POST", "/v1/subscriptions", &[], one_more).await);
+    let one_more = ask(app, "admin", "POST", "/v1/subscriptions", &[], one_more).await;
     let answer = app.publish("Wrong_Key", b"nonsense", &json!({})).await;
-    asked.push(("/v1/definitions/Wrong_Key/versions".into(), answer));
-    asked
+    [
+        one_more,
+        ("/v1/definitions/Wrong_Key/versions".into(), answer),
+    ]
 }
 
 /// A body that never comes, at a host that does not wait for it.

@@ -6,7 +6,7 @@ use axum::http::Request;
 use futures_util::stream;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
-use wrkflw::http::admission::Admission;
+use wrkflw_server::http::admission::Admission;
 
 use super::observed::{collect_lines, metric, only_line};
 use super::*;
@@ -105,8 +105,8 @@ async fn what_is_refused_for_want_of_room_and_who_goes_away_leave_a_line() {
         "refusals-held",
         endless,
     );
-    let mut holding = JoinSet::new();
-    holding.spawn({
+    let mut ownership = JoinSet::new();
+    ownership.spawn({
         let host = host.clone();
         async move { host.open(held).await }
     });
@@ -124,6 +124,6 @@ async fn what_is_refused_for_want_of_room_and_who_goes_away_leave_a_line() {
     assert_eq!(only_line("refusals-late")["outcome"], "refused");
     assert!(count(&app, "start", "refused").await > before);
 
-    holding.shutdown().await;
+    ownership.shutdown().await;
     assert_eq!(only_line("refusals-held")["outcome"], "system_error");
 }

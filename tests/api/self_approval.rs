@@ -5,7 +5,7 @@ use super::people::{absent, all_back, inbox, known, managed, member, refused, te
 use super::*;
 
 /// Tries it; it is the own request that stands in the way, and that is kept.
-async fn barred(app: &TestApp, user: &str, task: &str, what: &str, body: Value) {
+async fn excluded_people(app: &TestApp, user: &str, task: &str, what: &str, body: Value) {
     let before = refused(app, user, Some(task), "own_request").await;
     let answer = tell(app, user, task, what, body).await;
     let problem = answer.problem(403, "forbidden");
@@ -42,17 +42,17 @@ async fn not_directly_and_not_through_a_group() {
     let instance = app.started("doc-1").await;
     let task = task_of(&instance);
     assert_eq!(inbox(&app, "author", "available").await, []);
-    barred(&app, "author", &task, "claim", json!({})).await;
-    barred(&app, "author", &task, "decide", approve()).await;
+    excluded_people(&app, "author", &task, "claim", json!({})).await;
+    excluded_people(&app, "author", &task, "decide", approve()).await;
     claimed(&app, "reviewer", &instance).await;
-    barred(&app, "author", &task, "decide", approve()).await;
-    barred(&app, "author", &task, "delegate", to("reviewer2")).await;
+    excluded_people(&app, "author", &task, "decide", approve()).await;
+    excluded_people(&app, "author", &task, "delegate", to("reviewer2")).await;
     // Somebody who joins the group later, either.
     let second = app
         .decided("reviewer2", &app.started("doc-2").await, approve())
         .await;
     member(&app, "approvers", "author").await;
-    barred(&app, "author", &task_of(&second), "claim", json!({})).await;
+    excluded_people(&app, "author", &task_of(&second), "claim", json!({})).await;
     proves_none(&app).await;
 }
 
@@ -62,13 +62,13 @@ async fn not_by_delegation() {
     known(&app, &["dee"]).await;
     let instance = app.started("doc-1").await;
     let task = claimed(&app, "reviewer", &instance).await;
-    barred(&app, "reviewer", &task, "delegate", to("author")).await;
+    excluded_people(&app, "reviewer", &task, "delegate", to("author")).await;
     let on = tell(&app, "reviewer", &task, "delegate", to("dee")).await;
     on.expect(200);
-    barred(&app, "dee", &task, "delegate", to("author")).await;
+    excluded_people(&app, "dee", &task, "delegate", to("author")).await;
     // Nor as the substitute of the delegate.
     absent(&app, "dee", "author", None).await;
-    barred(&app, "author", &task, "decide", approve()).await;
+    excluded_people(&app, "author", &task, "decide", approve()).await;
     proves_none(&app).await;
 }
 
@@ -79,19 +79,19 @@ async fn not_as_a_substitute_and_not_by_one() {
     let task = task_of(&instance);
     // For an approver: before and after that one has claimed.
     absent(&app, "reviewer", "author", None).await;
-    barred(&app, "author", &task, "claim", json!({})).await;
+    excluded_people(&app, "author", &task, "claim", json!({})).await;
     claimed(&app, "reviewer", &instance).await;
-    barred(&app, "author", &task, "decide", approve()).await;
+    excluded_people(&app, "author", &task, "decide", approve()).await;
     all_back(&app).await;
     // At the end of a chain.
     absent(&app, "reviewer", "between", None).await;
     absent(&app, "between", "author", None).await;
-    barred(&app, "author", &task, "decide", approve()).await;
+    excluded_people(&app, "author", &task, "decide", approve()).await;
     all_back(&app).await;
     // Somebody for the author, who would be a candidate by their group.
     let other = app.started("doc-2").await;
     absent(&app, "author", "sue", None).await;
-    barred(&app, "sue", &task_of(&other), "claim", json!({})).await;
+    excluded_people(&app, "sue", &task_of(&other), "claim", json!({})).await;
     proves_none(&app).await;
 }
 
@@ -100,17 +100,17 @@ async fn not_by_reassignment() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let task = task_of(&instance);
-    barred(&app, "admin", &task, "reassign", to("author")).await;
+    excluded_people(&app, "admin", &task, "reassign", to("author")).await;
     claimed(&app, "reviewer", &instance).await;
-    barred(&app, "admin", &task, "reassign", to("author")).await;
+    excluded_people(&app, "admin", &task, "reassign", to("author")).await;
     // An operator who is the requester does not give it to themselves.
     member(&app, "authors", "admin").await;
     let mine = app
         .post("admin", "/v1/instances", approval_start("doc-2"))
         .await;
     let task = task_of(&mine.expect(201));
-    barred(&app, "admin", &task, "reassign", to("admin")).await;
-    barred(&app, "admin", &task, "decide", approve()).await;
+    excluded_people(&app, "admin", &task, "reassign", to("admin")).await;
+    excluded_people(&app, "admin", &task, "decide", approve()).await;
     proves_none(&app).await;
 }
 
@@ -125,12 +125,12 @@ async fn not_by_a_restart() {
     let second = app.post("writer", &path("restart"), json!({})).await;
     let second = second.expect(201);
     let task = task_of(&second);
-    barred(&app, "author", &task, "claim", json!({})).await;
+    excluded_people(&app, "author", &task, "claim", json!({})).await;
     claimed(&app, "reviewer", &second).await;
-    barred(&app, "author", &task, "decide", approve()).await;
-    barred(&app, "reviewer", &task, "delegate", to("writer")).await;
+    excluded_people(&app, "author", &task, "decide", approve()).await;
+    excluded_people(&app, "reviewer", &task, "delegate", to("writer")).await;
     absent(&app, "reviewer", "writer", None).await;
-    barred(&app, "writer", &task, "decide", approve()).await;
+    excluded_people(&app, "writer", &task, "decide", approve()).await;
     proves_none(&app).await;
 }
 
@@ -151,7 +151,7 @@ async fn not_by_what_flow_logic_says() {
     assert_eq!(rows(&app).await, before);
     // As a candidate by name, and as somebody's manager.
     let named = start("t-2", "offer_initiator").await.expect(201);
-    barred(&app, "author", &task_of(&named), "claim", json!({})).await;
+    excluded_people(&app, "author", &task_of(&named), "claim", json!({})).await;
     managed(&app, "author", "author").await;
     let manager = start("t-3", "offer_manager").await.expect(201);
     assert_eq!(
@@ -159,8 +159,8 @@ async fn not_by_what_flow_logic_says() {
         json!([{ "type": "user", "id": "author" }])
     );
     let task = task_of(&manager);
-    barred(&app, "author", &task, "claim", json!({})).await;
+    excluded_people(&app, "author", &task, "claim", json!({})).await;
     let go = json!({ "outcome": "GO" });
-    barred(&app, "author", &task, "decide", go).await;
+    excluded_people(&app, "author", &task, "decide", go).await;
     proves_none(&app).await;
 }

@@ -1,11 +1,11 @@
-//! Event streams that stay open: when they end, how many there may be, and what they cost.
+//! Event streams that state instance open: when they end, how many there may be, and what they cost.
 
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use tokio::task::JoinSet;
-use wrkflw::clock::Clock;
-use wrkflw::http::auth::{AuthSettings, Secret};
+use wrkflw_runtime::clock::Clock;
+use wrkflw_server::http::auth::{AuthSettings, Secret};
 
 use super::events::Stream;
 use super::problems::signed;
@@ -13,7 +13,7 @@ use super::*;
 use crate::support::app::SECRET;
 use crate::support::statements::Statements;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// An `Authorization` header of somebody who may do what users may.
 fn of(host: &Host, person: &str) -> String {
@@ -55,7 +55,7 @@ async fn a_stream_ends_with_its_token() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, over).await.expect("its end");
+    tokio::time::timeout(TIMEOUT, over).await.expect("its end");
     app.started("doc-2").await;
     let late = stream.rest().await;
     assert_eq!(late, [Value::Null; 0], "sent after the token had expired");
@@ -116,7 +116,10 @@ async fn a_person_has_so_many_streams() {
     }
     let headers = [("authorization", author.as_str())];
     let path = "/v1/events/stream";
-    let refused = host.send("", "GET", path, &headers, None).await;
+    // A stream that was opened would not end.
+    let refused = host.send("", "GET", path, &headers, None);
+    let refused = tokio::time::timeout(TIMEOUT, refused).await;
+    let refused = refused.expect("an answer");
     assert_eq!(refused.headers["retry-after"], "10");
     refused.problem(429, "too_many_streams");
     past(&host, &of(&host, "reviewer"), 1).await;

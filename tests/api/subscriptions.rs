@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicI64;
 use std::time::Duration;
 
-use wrkflw::clock::Clock;
 use wrkflw::sample::DOCUMENT_APPROVAL;
+use wrkflw_runtime::clock::Clock;
 
 use super::notifications::{notifier, settings};
 use super::webhooks::{deliveries, subscribe, waiting};
 use super::*;
 use crate::support::receiver::Receiver;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// By no host's clock: those that wrote the events may be hours behind the one that took the subscription, or ahead.
 #[tokio::test]
@@ -34,7 +34,7 @@ async fn what_comes_after_a_subscription_is_sent_whatever_clocks_say() {
     start(&ahead, "doc-1").await;
     let made = subscribe(&app, &hook.url, &["task.created"]).await;
     let second = start(&behind, "doc-2").await;
-    let _working = notifier(&app.engine, settings(&[]));
+    let _working = notifier(&app, settings(&[]));
     assert_eq!(hook.next().await.body["subject"], second);
     waiting(&app, &made, "pending", 0).await;
     assert!(hook.rest().is_empty(), "what was before is not sent");
@@ -46,7 +46,7 @@ async fn a_body_names_the_version_that_its_event_was_of() {
     let mut hook = Receiver::start().await;
     hook.answers(&[500]);
     let made = subscribe(&app, &hook.url, &["task.created"]).await;
-    let _working = notifier(&app.engine, settings(&[Duration::from_hours(1)]));
+    let _working = notifier(&app, settings(&[Duration::from_hours(1)]));
     let started = app.started("doc-1").await;
     let first = hook.next().await;
     assert_eq!(first.body["data"]["definition"]["version"], 1);
@@ -67,7 +67,7 @@ async fn a_body_names_the_version_that_its_event_was_of() {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, refused)
+    tokio::time::timeout(TIMEOUT, refused)
         .await
         .expect("a refusal");
     sql(&app, "update webhook_delivery set due_at = created_at").await;

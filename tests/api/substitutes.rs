@@ -20,7 +20,7 @@ async fn a_substitute_claims_and_decides_for_an_absent_candidate() {
     );
     let claim = tell(&app, "sue", &task, "claim", json!({})).await;
     let claim = claim.expect(200);
-    assert_eq!(claim["task"]["holding"]["onBehalfOf"], "reviewer");
+    assert_eq!(claim["task"]["ownership"]["onBehalfOf"], "reviewer");
     assert_eq!(claim["events"][0]["data"]["onBehalfOf"], "reviewer");
     assert_eq!(inbox(&app, "sue", "mine").await, for_reviewer);
     let approve = json!({ "outcome": "APPROVE" });
@@ -125,7 +125,10 @@ async fn chains_end_after_the_third_substitute() {
     };
     for user in ["one", "two", "three"] {
         let told = claim(user).await.expect(200);
-        assert_eq!(told["task"]["holding"]["onBehalfOf"], "reviewer", "{user}");
+        assert_eq!(
+            told["task"]["ownership"]["onBehalfOf"], "reviewer",
+            "{user}"
+        );
     }
     let fourth = claim("four").await;
     assert_eq!(

@@ -8,18 +8,18 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
-use wrkflw::clock::Clock;
-use wrkflw::domain::cloudevent::Naming;
-use wrkflw::domain::subscription::Reach;
-use wrkflw::store::deliveries::Line;
-use wrkflw::webhook::Notifier;
-use wrkflw::webhook::settings::Settings;
+use wrkflw_core::cloudevent::Naming;
+use wrkflw_core::subscription::Reach;
+use wrkflw_relay::webhook::Notifier;
+use wrkflw_relay::webhook::settings::Settings;
+use wrkflw_runtime::clock::Clock;
+use wrkflw_store::deliveries::DeliveryQueue;
 
-use super::notifications::{notifier, settings};
+use super::notifications::{notifier, notifier_of, settings};
 use super::*;
 use crate::support::receiver::{Received, Receiver};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 const AT_ONCE: Duration = Duration::ZERO;
 
 pub(super) async fn subscribe(app: &TestApp, url: &str, types: &[&str]) -> Value {
@@ -57,7 +57,7 @@ pub(super) async fn waiting(
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, looking)
+    tokio::time::timeout(TIMEOUT, looking)
         .await
         .unwrap_or_else(|_| panic!("no {count} {state} deliveries"))
 }
@@ -75,7 +75,7 @@ async fn events_and_notifications_arrive_signed() {
     let mut hook = Receiver::start().await;
     let made = subscribe(&app, &hook.url, &["task.created", "notification.*"]).await;
     let secret = made["secret"].as_str().expect("a secret");
-    let _working = notifier(&app.engine, settings(&[]));
+    let _working = notifier(&app, settings(&[]));
     let started = app.started("doc-1").await;
     let received = [hook.next().await, hook.next().await];
     assert_eq!(
@@ -121,7 +121,7 @@ async fn what_is_not_accepted_is_sent_again_under_its_id() {
     let mut hook = Receiver::start().await;
     hook.answers(&[500, 302]);
     let made = subscribe(&app, &hook.url, &["task.created"]).await;
-    let _working = notifier(&app.engine, settings(&[AT_ONCE, AT_ONCE]));
+    let _working = notifier(&app, settings(&[AT_ONCE, AT_ONCE]));
     app.started("doc-1").await;
     let received = [hook.next().await, hook.next().await, hook.next().await];
     assert_eq!(received[0].id(), received[2].id());
@@ -138,7 +138,7 @@ async fn what_is_never_accepted_is_kept_until_somebody_sends_it_again() {
     let mut hook = Receiver::start().await;
     hook.answers(&[500, 503]);
     let made = subscribe(&app, &hook.url, &["task.created"]).await;
-    let _working = notifier(&app.engine, settings(&[AT_ONCE]));
+    let _working = notifier(&app, settings(&[AT_ONCE]));
     app.started("doc-1").await;
     let dead = waiting(&app, &made, "dead", 1).await;
     assert_eq!(
@@ -173,7 +173,7 @@ async fn receivers_that_are_gone_are_called_no_longer() {
     let mut hook = Receiver::start().await;
     hook.answers(&[410]);
     let gone = subscribe(&app, &hook.url, &["task.created"]).await;
-    let _working = notifier(&app.engine, settings(&[AT_ONCE]));
+    let _working = notifier(&app, settings(&[AT_ONCE]));
     app.started("doc-1").await;
     let dead = waiting(&app, &gone, "dead", 1).await;
     assert_eq!(
@@ -224,7 +224,7 @@ async fn receivers_that_are_gone_are_called_no_longer() {
 /// A notifier whose clock stands still.
 fn frozen_at(app: &TestApp, milliseconds: i64) -> JoinSet<()> {
     let clock = Clock::Manual(Arc::new(AtomicI64::new(milliseconds)));
-    let store = app.engine.store().clone();
+    let store = app.store().clone();
     let made = Notifier::new(store, clock, Naming::default(), settings(&[AT_ONCE]));
     let mut tasks = JoinSet::new();
     let commits = watch::channel(0).1;
@@ -250,19 +250,19 @@ async fn a_host_that_dies_with_a_delivery_loses_nothing() {
         "insert into notifier_cursor select id, 1, '9000000000', 0, 'epoch' from tenant",
     )
     .await;
-    let (store, now) = (app.engine.store(), app.engine.clock().now());
+    let (store, now) = (app.store(), app.engine.clock().now());
     let lease = now + Duration::from_secs(30);
-    let lines = async |at| {
-        let lines = store.delivery_lines(at, Line::FIRST, 10, 4).await;
-        lines.expect("lines")
+    let queues = async |at| {
+        let queues = store.delivery_queues(at, DeliveryQueue::FIRST, 10, 4).await;
+        queues.expect("queues")
     };
-    let due = lines(now).await;
+    let due = queues(now).await;
     assert_eq!(due.iter().map(|(_, due)| *due).collect::<Vec<_>>(), [1]);
     let claimed = store.claim_deliveries(now, lease, &due).await;
     let claimed = claimed.expect("claims");
     assert_eq!(claimed.len(), 1);
     let before = lease - Duration::from_millis(1);
-    assert_eq!(lines(before).await, [(due[0].0, 0)]);
+    assert_eq!(queues(before).await, [(due[0].0, 0)]);
     let again = store.claim_deliveries(before, lease, &due).await;
     let again = again.expect("claims");
     assert!(again.is_empty(), "a lease is for one");
@@ -279,10 +279,10 @@ async fn two_notifiers_send_each_message_once() {
     let app = TestApp::start().await;
     let mut hook = Receiver::start().await;
     let made = subscribe(&app, &hook.url, &["*"]).await;
-    let (_, other) = app.beside_with_engine(app.database.url(), PATIENCE).await;
+    let (_, other) = app.beside_with_engine(app.database.url(), TIMEOUT).await;
     let working = [
-        notifier(&app.engine, settings(&[])),
-        notifier(&other, settings(&[])),
+        notifier(&app, settings(&[])),
+        notifier_of(&app, &other, settings(&[])),
     ];
     let mut events = BTreeSet::new();
     for number in 0..INSTANCES {
@@ -306,7 +306,7 @@ async fn two_notifiers_send_each_message_once() {
     for mut one in working {
         one.cancel.cancel();
         let stopping = one.tasks.join_next();
-        tokio::time::timeout(PATIENCE, stopping)
+        tokio::time::timeout(TIMEOUT, stopping)
             .await
             .expect("an end");
     }
@@ -336,7 +336,7 @@ async fn subscribers_get_what_they_asked_for_and_nothing_from_before() {
         .await
         .expect(201);
     let second = app.started("doc-2").await;
-    let _working = notifier(&app.engine, settings(&[]));
+    let _working = notifier(&app, settings(&[]));
     assert_eq!(hook.next().await.body["subject"], second["id"]);
     waiting(&app, &made, "pending", 0).await;
     assert!(hook.rest().is_empty());
@@ -374,14 +374,11 @@ async fn webhooks_lead_where_they_may() {
         reach: Reach::Public,
         ..settings(&[])
     };
-    let _working = notifier(&app.engine, strict);
+    let _working = notifier(&app, strict);
     app.started("doc-1").await;
     for (subscription, reason) in [
         (&made, "the URL is not https"),
-        (
-            &by_name,
-            "localhost stands for no address that webhooks may call",
-        ),
+        (&by_name, "localhost has no address that webhooks may call"),
     ] {
         let dead = waiting(&app, subscription, "dead", 1).await;
         assert_eq!(dead[0]["lastError"], reason);

@@ -5,10 +5,10 @@ use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
 use uuid::Uuid;
-use wrkflw::domain::audit::Entry;
-use wrkflw::domain::ids::{InstanceId, TenantId};
-use wrkflw::engine::Identity;
-use wrkflw::store::load::Stored;
+use wrkflw_core::audit::Entry;
+use wrkflw_core::ids::{InstanceId, TenantId};
+use wrkflw_engine::Identity;
+use wrkflw_store::load::Stored;
 
 use super::replay::replay;
 use super::stream::{broken_at, commands, entries, event, fold};
@@ -214,16 +214,16 @@ async fn moved(app: &TestApp, step: &Step, instance: &mut Value) -> bool {
     ];
     // Whoever leaves has the task in hand, if one of them has.
     let owner = &instance["states"][0]["tasks"][0]["owner"];
-    let in_hand = moving
+    let in_flight = moving
         .into_iter()
         .find(|(_, person)| !step.fitting && owner == *person);
-    let (group, person) = in_hand.unwrap_or(moving[step.user % 3]);
+    let (group, person) = in_flight.unwrap_or(moving[step.user % 3]);
     let method = if step.fitting { "PUT" } else { "DELETE" };
     let path = format!("/v1/groups/{group}/members/{person}");
     let body = step.fitting.then(|| json!({}));
     let answer = app.host().send("admin", method, &path, &[], body).await;
     assert!(answer.status < 300, "{}", answer.text);
-    let tenant = app.engine.store().tenant("default").await;
+    let tenant = app.store().tenant("default").await;
     let tenant = tenant.expect("a query").expect("a tenant");
     let id = instance["id"].as_str().expect("an id").to_owned();
     let looked = InstanceId(id.parse().expect("an id"));
@@ -255,7 +255,7 @@ async fn run(app: &TestApp, tenant: TenantId, entity: &str, steps: &[Step]) {
 
 /// The same for an instance whatever has been done to it.
 pub(crate) async fn proven(app: &TestApp, id: InstanceId) {
-    let tenant = app.engine.store().tenant("default").await;
+    let tenant = app.store().tenant("default").await;
     let tenant = tenant.expect("a query").expect("a tenant");
     let entries = entries(app.database.admin_pool(), id).await;
     prove(app, tenant, id, commands(&entries).count()).await;
@@ -270,7 +270,7 @@ pub(crate) async fn prove_all(app: &TestApp) {
 
 /// The first half of [`prove_all`].
 async fn prove_each(app: &TestApp) {
-    let tenant = app.engine.store().tenant("default").await;
+    let tenant = app.store().tenant("default").await;
     let tenant = tenant.expect("a query").expect("a tenant");
     let all = sqlx::query_as::<_, (Uuid, i32)>("select id, revision from instance order by id");
     let all = all.fetch_all(app.database.admin_pool()).await;
@@ -302,7 +302,10 @@ pub(super) async fn prove(app: &TestApp, tenant: TenantId, id: InstanceId, effec
         Some(&stored.instance),
         "the fold is the stored instance"
     );
-    assert_eq!(stored.instance.stays().count(), stored.stays as usize);
+    assert_eq!(
+        stored.instance.state_instances().count(),
+        stored.state_instances as usize
+    );
 
     prove_order(app, &stored, &entries).await;
 
@@ -373,7 +376,7 @@ async fn prove_outbox(app: &TestApp, id: InstanceId, public: &[i64]) {
         .await
         .expect("pointers");
     assert_eq!(pointed, public);
-    let sql = "select count(*), count(distinct lane) from outbox_event where instance_id = $1";
+    let sql = "select count(*), count(distinct partition) from outbox_event where instance_id = $1";
     let counted: (i64, i64) = sqlx::query_as(sql)
         .bind(id.0)
         .fetch_one(pool)
@@ -401,7 +404,7 @@ fn the_audit_of_any_commands_proves_what_it_promises() {
     let app = runtime.block_on(TestApp::start());
     runtime.block_on(absences(&app));
     let tenant = runtime
-        .block_on(app.engine.store().tenant("default"))
+        .block_on(app.store().tenant("default"))
         .expect("a query")
         .expect("a tenant");
     let config = Config {
@@ -430,8 +433,9 @@ fn the_audit_of_any_commands_proves_what_it_promises() {
     assert!(count("select count(*) from audit_entry where type = 'STATE_UNASSIGNABLE'") > 0);
     assert!(count("select count(*) from audit_entry where type = 'STATE_ASSIGNABLE'") > 0);
     assert!(
-        count("select count(*) from audit_entry where payload::jsonb->>'reason' = 'lost_standing'")
-            > 0
+        count(
+            "select count(*) from audit_entry where payload::jsonb->>'reason' = 'lost_eligibility'"
+        ) > 0
     );
     assert!(count("select count(*) from decision where on_behalf_of is not null") > 0);
     assert!(count("select count(*) from instance where status = 'COMPLETED'") > 0);

@@ -2,15 +2,15 @@
 //! of the file is.
 
 use serde_json::{Value, json};
-use wrkflw::domain::checkpoint::Checkpoint;
-use wrkflw::domain::ids::InstanceId;
-use wrkflw::domain::instance::Entity;
-use wrkflw::engine::SealKeys;
-use wrkflw::engine::checkpoint::keys::CheckpointKeys;
-use wrkflw::engine::export::Exporter;
-use wrkflw::engine::verify::file::FileVerifier;
-use wrkflw::engine::verify::{Finding, How, Tally};
-use wrkflw::store::verify::Which;
+use wrkflw_audit::export::Exporter;
+use wrkflw_audit::keys::CheckpointKeys;
+use wrkflw_audit::record::rows::Which;
+use wrkflw_audit::seal::SealKeys;
+use wrkflw_audit::verify::file::FileVerifier;
+use wrkflw_audit::verify::{Finding, How, Tally};
+use wrkflw_core::checkpoint::Checkpoint;
+use wrkflw_core::ids::InstanceId;
+use wrkflw_core::instance::Entity;
 
 use super::checkpoints::{keys, sign};
 use super::replay::replayer;
@@ -19,7 +19,7 @@ use crate::support::app::{TestApp, task_of};
 
 async fn export(app: &TestApp, which: &Which) -> Vec<Value> {
     let mut lines = Vec::new();
-    let exporter = Exporter::new(app.engine.store(), false, |line| {
+    let exporter = Exporter::new(app.engine.reader(), false, |line| {
         lines.push(json!(line));
         Ok(())
     });
@@ -201,7 +201,7 @@ fn alter(value: &mut Value) -> bool {
         Value::Number(number) => json!(number.as_u64().unwrap_or(0) + 1),
         Value::String(text) => {
             match (text.parse::<uuid::Uuid>(), text.parse::<jiff::Timestamp>()) {
-                (Ok(_), _) => json!(wrkflw::clock::new_id()),
+                (Ok(_), _) => json!(wrkflw_runtime::clock::new_id()),
                 (_, Ok(at)) => json!(at + jiff::SignedDuration::from_millis(1)),
                 // The first digit of a digest, or the first letter of a text.
                 _ => {

@@ -156,7 +156,7 @@ async fn a_question_looks_at_a_bounded_number_of_entries() {
         let last = all(&app, &format!("{path}?actor=nobody"), 5).await;
         assert_eq!(last, Vec::<Value>::new());
     }
-    let scanned = wrkflw::store::audit::SCANNED_MAX;
+    let scanned = wrkflw_store::audit::SCANNED_MAX;
     let of_one = format!("select * from (select * from audit_entry where tenant_id = 1 and stream_kind = 'instance'
         and stream_id = '{id}' and seq > 30000 order by seq limit {scanned}) e where actor = 'rare' order by seq limit 26");
     let of_all = format!("select l.leaf, e.* from audit_leaf l join audit_entry e on e.tenant_id = l.tenant_id

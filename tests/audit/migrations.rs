@@ -1,8 +1,8 @@
 //! Migrated instances: the record proves of them what it proves of others, and says which version each command ran under.
 
 use serde_json::json;
-use wrkflw::domain::ids::InstanceId;
 use wrkflw::sample::DOCUMENT_APPROVAL;
+use wrkflw_core::ids::InstanceId;
 
 use super::commands::prove;
 use super::stream::{commands, entries};
@@ -49,7 +49,7 @@ async fn migrated_instances_replay_version_by_version() {
     }
 
     let id = InstanceId(id.parse().expect("an id"));
-    let tenant = app.engine.store().tenant("default").await;
+    let tenant = app.store().tenant("default").await;
     let tenant = tenant.expect("a query").expect("a tenant");
     prove(&app, tenant, id, 9).await;
     let entries = entries(app.database.admin_pool(), id).await;

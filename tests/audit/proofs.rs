@@ -3,17 +3,17 @@
 use serde_json::{Value, json};
 use sqlx::Row as _;
 use uuid::Uuid;
-use wrkflw::domain::ids::{InstanceId, TaskId, TenantId};
-use wrkflw::domain::instance::Decision;
-use wrkflw::domain::json::Json;
-use wrkflw::engine::Identity;
+use wrkflw_core::ids::{InstanceId, TaskId, TenantId};
+use wrkflw_core::instance::Decision;
+use wrkflw_core::json::Json;
+use wrkflw_engine::Identity;
 
 use super::replay::{altered, much_later, replay};
 use super::stream::{broken_at, commands, entries, fold};
 use crate::support::app::TestApp;
 
 async fn tenant_of(app: &TestApp) -> TenantId {
-    let tenant = app.engine.store().tenant("default").await;
+    let tenant = app.store().tenant("default").await;
     tenant.expect("a query").expect("a tenant")
 }
 

@@ -2,12 +2,13 @@
 
 use jiff::Timestamp;
 use serde_json::Value;
-use wrkflw::domain::audit::Entry;
-use wrkflw::domain::ids::TenantId;
-use wrkflw::domain::instance::Instance;
-use wrkflw::domain::json::Json;
-use wrkflw::engine::Engine;
-use wrkflw::engine::replay::{Replayer, Source};
+use wrkflw_audit::replay::Replayer;
+use wrkflw_core::audit::Entry;
+use wrkflw_core::ids::TenantId;
+use wrkflw_core::instance::Instance;
+use wrkflw_core::json::Json;
+use wrkflw_engine::Engine;
+use wrkflw_engine::replay::Sandboxed;
 
 /// Where a replay left the recorded way.
 pub(super) type Difference = String;
@@ -33,8 +34,8 @@ pub(super) async fn replay(
 
 /// What runs commands of this engine's database again.
 pub(super) fn replayer(engine: &Engine) -> Replayer {
-    let source = Source::Database(engine.store().clone());
-    Replayer::new(source, engine.sandbox().clone())
+    let sandbox = Sandboxed(engine.sandbox().clone());
+    Replayer::new(engine.reader().clone(), sandbox)
 }
 
 /// The host acts without being asked, and delivers a signal that was kept when its request is long answered.

@@ -1,12 +1,13 @@
 //! Verification runs recorded commands again: what nobody changed gives the same, and what differs is named.
 
 use serde_json::json;
-use wrkflw::domain::json::Json;
-use wrkflw::engine::checkpoint::keys::CheckpointKeys;
-use wrkflw::engine::replay::{Replayer, Source};
-use wrkflw::engine::verify::{Finding, How, Tally, Verifier};
-use wrkflw::store::verify::Which;
-use wrkflw::wasm::{Compiler, Sandbox, Settings};
+use wrkflw_audit::keys::CheckpointKeys;
+use wrkflw_audit::record::rows::Which;
+use wrkflw_audit::replay::Replayer;
+use wrkflw_audit::verify::{Finding, How, Tally, Verifier};
+use wrkflw_core::json::Json;
+use wrkflw_engine::replay::Sandboxed;
+use wrkflw_sandbox::{Compiler, Sandbox, Settings};
 
 use super::replay::replayer;
 use super::stream::entries;
@@ -21,7 +22,7 @@ async fn verify(app: &TestApp, replayer: &Replayer) -> (Tally, Vec<Finding>) {
         keys: &CheckpointKeys::default(),
         kept: &[],
     };
-    let verifier = Verifier::new(app.engine.store(), how, |finding| findings.push(finding));
+    let verifier = Verifier::new(app.engine.reader(), how, |finding| findings.push(finding));
     let tally = verifier.run(None, &Which::All).await.expect("a pass");
     (tally, findings)
 }
@@ -41,8 +42,8 @@ async fn what_was_recorded_comes_to_the_same_again() {
         fuel_guard: 77_000_000,
         ..Settings::new(Compiler::InProcess)
     };
-    let source = Source::Database(app.engine.store().clone());
-    let other = Replayer::new(source, Sandbox::new(settings).expect("a sandbox"));
+    let sandbox = Sandboxed(Sandbox::new(settings).expect("a sandbox"));
+    let other = Replayer::new(app.engine.reader().clone(), sandbox);
     let (tally, findings) = verify(&app, &other).await;
     assert_eq!(findings, []);
     assert_eq!((tally.commands, tally.other_profiles), (10, 10));
@@ -69,8 +70,8 @@ async fn a_long_history_comes_to_the_same_again() {
     );
     let path = format!("/v1/instances/{}/history", id(&instance));
     let history = app.get("admin", &path).await.expect(200);
-    let stays = history["data"].as_array().expect("stays");
-    assert_eq!(stays.len(), 105, "people are shown all of them");
+    let state_instances = history["data"].as_array().expect("state_instances");
+    assert_eq!(state_instances.len(), 105, "people are shown all of them");
     let (tally, findings) = verify(&app, &replayer(&app.engine)).await;
     assert_eq!(findings, []);
     assert_eq!(tally.commands, 1 + 4 * 52);
@@ -92,7 +93,7 @@ async fn a_forged_history_does_not_run_again() {
     for entry in &forged {
         let (payload, hash) = (
             entry.draft.payload.as_str().replace('\'', "''"),
-            wrkflw::domain::ids::hex(&entry.hash),
+            wrkflw_core::ids::hex(&entry.hash),
         );
         let seq = entry.seq;
         behind(&app, &format!(
@@ -100,7 +101,7 @@ async fn a_forged_history_does_not_run_again() {
         ))
         .await;
     }
-    let head = wrkflw::domain::ids::hex(&forged.last().expect("entries").hash);
+    let head = wrkflw_core::ids::hex(&forged.last().expect("entries").hash);
     behind(
         &app,
         &format!("update instance set audit_head = '\\x{head}'"),

@@ -4,12 +4,12 @@ use jiff::Timestamp;
 use sqlx::Row as _;
 use sqlx::postgres::{PgExecutor, PgRow};
 use uuid::Uuid;
-use wrkflw::domain::apply::{Stamp, apply};
-use wrkflw::domain::audit::{Draft, Entry, Head, Stream, StreamKind};
-use wrkflw::domain::event::Event;
-use wrkflw::domain::ids::{CommandId, InstanceId, TaskId, TenantId};
-use wrkflw::domain::instance::Instance;
-use wrkflw::domain::json::Json;
+use wrkflw_core::apply::{Stamp, apply};
+use wrkflw_core::audit::{Draft, Entry, Head, Stream, StreamKind};
+use wrkflw_core::event::Event;
+use wrkflw_core::ids::{CommandId, InstanceId, TaskId, TenantId};
+use wrkflw_core::instance::Instance;
+use wrkflw_core::json::Json;
 
 const ENTRIES: &str = "select tenant_id, stream_id, seq, id, type, revision, command_id, actor, task_id, payload, evidence,
      salt, (extract(epoch from occurred_at) * 1000)::bigint as at_ms, hash, event_seq

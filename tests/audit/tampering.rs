@@ -3,7 +3,7 @@
 
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Row as _};
-use wrkflw::engine::verify::Finding;
+use wrkflw_audit::verify::Finding;
 
 use super::checkpoints::{keys, sign, verify};
 use super::verify::{approved, behind};

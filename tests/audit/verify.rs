@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use serde_json::json;
 use sqlx::{AssertSqlSafe, Executor as _};
 use uuid::Uuid;
-use wrkflw::domain::audit::{Entry, Head};
-use wrkflw::domain::ids::InstanceId;
-use wrkflw::domain::instance::Entity;
-use wrkflw::domain::json::Json;
-use wrkflw::engine::SealKeys;
-use wrkflw::engine::checkpoint::keys::CheckpointKeys;
-use wrkflw::engine::verify::{Finding, How, Tally, Verifier};
-use wrkflw::store::verify::Which;
+use wrkflw_audit::keys::CheckpointKeys;
+use wrkflw_audit::record::rows::Which;
+use wrkflw_audit::seal::SealKeys;
+use wrkflw_audit::verify::{Finding, How, Tally, Verifier};
+use wrkflw_core::audit::{Entry, Head};
+use wrkflw_core::ids::InstanceId;
+use wrkflw_core::instance::Entity;
+use wrkflw_core::json::Json;
 
 use super::stream::entries;
 use crate::support::app::{TestApp, task_of};
@@ -39,13 +39,13 @@ pub(super) async fn verify(
         keys: &CheckpointKeys::default(),
         kept: &[],
     };
-    let verifier = Verifier::new(app.engine.store(), how, |finding| findings.push(finding));
+    let verifier = Verifier::new(app.engine.reader(), how, |finding| findings.push(finding));
     let tally = verifier.run(tenant, which).await.expect("a pass");
     assert_eq!(tally.findings, findings.len() as u64);
     (tally, findings)
 }
 
-pub(super) async fn everything(app: &TestApp) -> (Tally, Vec<Finding>) {
+pub(crate) async fn everything(app: &TestApp) -> (Tally, Vec<Finding>) {
     verify(app, Some(app.engine.seals()), None, &Which::All).await
 }
 
@@ -150,7 +150,12 @@ fn changes_of_entries() -> Vec<Change> {
         ),
         (
             "delete from audit_entry where seq = 4 and stream_kind = 'instance'",
-            vec!["instance: gap 5", "instance: fold 5", "instance: fold"],
+            vec![
+                "instance: gap 5",
+                "instance: fold 5",
+                "instance: fold",
+                "outbox: outbox",
+            ],
         ),
         (
             "delete from audit_entry where stream_kind = 'instance' and seq = (select max(seq) from audit_entry where stream_kind = 'instance')",
@@ -163,6 +168,7 @@ fn changes_of_entries() -> Vec<Change> {
                 "instance: state",
                 "instance: state",
                 "instance: state",
+                "outbox: outbox",
             ],
         ),
     ]
@@ -318,13 +324,13 @@ async fn whoever_forges_the_whole_chain_lacks_the_key() {
             &format!(
                 "update audit_entry set payload = '{}', hash = '\\x{}' where stream_id = '{id}' and seq = {}",
                 entry.draft.payload.as_str().replace('\'', "''"),
-                wrkflw::domain::ids::hex(&entry.hash),
+                wrkflw_core::ids::hex(&entry.hash),
                 entry.seq
             ),
         )
         .await;
     }
-    let head = wrkflw::domain::ids::hex(&forged.last().expect("entries").hash);
+    let head = wrkflw_core::ids::hex(&forged.last().expect("entries").hash);
     behind(
         &app,
         &format!("update instance set audit_head = '\\x{head}'"),
@@ -393,16 +399,16 @@ async fn keys_rotate_and_old_ones_go_on_to_verify() {
     assert_eq!(brief(&findings), ["instance: seal 5"]);
     // And the export says so of each decision.
     let path = "/v1/entities/document/doc-1/custody";
-    let standings = |body: &serde_json::Value| {
+    let statuses = |body: &serde_json::Value| {
         let data = body["data"].as_array().expect("data").clone();
-        let standing =
-            |one: &serde_json::Value| one["signature"]["standing"].as_str().map(str::to_owned);
-        data.iter().filter_map(standing).collect::<Vec<_>>()
+        let status =
+            |one: &serde_json::Value| one["signature"]["status"].as_str().map(str::to_owned);
+        data.iter().filter_map(status).collect::<Vec<_>>()
     };
     let seen_by_both = host.send("admin", "GET", path, &[], None).await.expect(200);
-    assert_eq!(standings(&seen_by_both), ["valid", "valid"]);
+    assert_eq!(statuses(&seen_by_both), ["valid", "valid"]);
     let seen_by_older = app.get("admin", path).await.expect(200);
-    assert_eq!(standings(&seen_by_older), ["valid", "unknown_key"]);
+    assert_eq!(statuses(&seen_by_older), ["valid", "unknown_key"]);
 }
 
 #[tokio::test]

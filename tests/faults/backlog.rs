@@ -1,5 +1,5 @@
-//! Kafka away for long, then back: the outbox fills, decisions go on, and all is told in order, at a pace that is
-//! printed, by a relay that stays small.
+//! Kafka is down for long, then up again: the outbox fills, decisions go on, and a relay with bounded memory sends all events in
+//! order, at a rate that is printed.
 
 use std::collections::HashMap;
 use std::time::Instant;
@@ -10,20 +10,20 @@ use rdkafka::{ClientConfig, Offset, TopicPartitionList};
 
 use super::program::{Folder, Program, serve};
 use super::*;
-use crate::kafka::consumer::partitions;
-use crate::kafka::database::{record_many, topic_of};
+use crate::events::consumer::partitions;
+use crate::events::database::{record_many, topic_of};
 use crate::support::kafka::{OwnBroker, create_topic};
 use crate::support::length::at_length;
 
 const EVENTS_OF_EACH: i32 = 10;
-/// What one statement writes.
+/// Instances that one statement inserts.
 const INSTANCES_AT_ONCE: i32 = 2_000;
-/// What the backlog may add to the memory of the relay.
+/// Limit of the memory that the backlog may add to the relay.
 const GROWTH_BYTES_MAX: u64 = 96 << 20;
-/// How long a record may let others wait.
+/// How long the next record may take.
 const SILENCE_MAX: Duration = Duration::from_mins(2);
 
-/// Counts what comes, and that each instance's events come in order, whatever comes twice.
+/// Counts different events, and checks that each instance's events come in order, with repetitions or without.
 struct Tally {
     inner: StreamConsumer,
     next: HashMap<String, u64>,
@@ -78,7 +78,7 @@ impl Tally {
     }
 }
 
-/// Decides documents one after the other, and tells how long each decision took.
+/// Decides documents one after the other. Returns the time of each decision.
 async fn decide(app: &TestApp, prefix: &str, count: usize) -> Vec<Duration> {
     let mut took = Vec::with_capacity(count);
     for number in 0..count {
@@ -110,7 +110,7 @@ async fn count(app: &TestApp, what: &'static str) -> u64 {
 
 #[tokio::test]
 #[expect(clippy::print_stdout, reason = "the figures of a run")]
-async fn a_long_absence_of_kafka_is_made_up_for() {
+async fn a_long_outage_of_kafka_is_recovered_from() {
     let (folder, app) = (Folder::new(), TestApp::start().await);
     let (broker, topic) = (OwnBroker::start().await, topic_of(&app.database));
     create_topic(broker.address(), &topic, 3, &[]).await;

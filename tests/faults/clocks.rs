@@ -1,5 +1,4 @@
-//! Clocks that jump by hours, forth and back: what is recorded keeps its order, and tokens are judged by what the clock
-//! says.
+//! Clocks that jump by hours, forth and back: the audit keeps its order, and tokens are checked against the present time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -8,10 +7,10 @@ use axum::body::Body;
 use axum::http::Request;
 use tokio_util::sync::CancellationToken;
 use tower::ServiceExt as _;
-use wrkflw::clock::Clock;
-use wrkflw::domain::cloudevent::Naming;
-use wrkflw::http::auth::{AuthSettings, Authenticator, Secret};
-use wrkflw::http::{App, router};
+use wrkflw_core::cloudevent::Naming;
+use wrkflw_runtime::clock::Clock;
+use wrkflw_server::http::auth::{AuthSettings, Authenticator, Secret};
+use wrkflw_server::http::{App, router};
 
 use super::*;
 use crate::audit::commands::prove_all;
@@ -20,7 +19,7 @@ use crate::support::app::SECRET;
 const HOUR: i64 = 3_600_000;
 
 #[tokio::test]
-async fn what_is_recorded_never_goes_back_in_time() {
+async fn audit_entries_never_go_back_in_time() {
     let app = TestApp::start().await;
     let time = Arc::new(AtomicI64::new(app.engine.clock().now().as_millisecond()));
     let jumping = app.beside_with_clock(Clock::Manual(time.clone())).await;
@@ -37,7 +36,7 @@ async fn what_is_recorded_never_goes_back_in_time() {
     for (user, jump) in [("reviewer", 5 * HOUR), ("approver", -9 * HOUR)] {
         time.fetch_add(jump, Ordering::SeqCst);
         claim(&jumping, user, &instance).await.expect(200);
-        // The other host's clock is right, and hours behind what was recorded.
+        // The other host's clock is right, and hours behind the last entry.
         let path = format!("/v1/tasks/{}/decide", task_of(&instance));
         let decided = app.post(user, &path, json!({ "outcome": "APPROVE" })).await;
         instance = decided.expect(200)["instance"].clone();
@@ -58,7 +57,7 @@ async fn what_is_recorded_never_goes_back_in_time() {
 }
 
 #[tokio::test]
-async fn a_token_is_judged_by_the_clock_of_the_moment() {
+async fn a_token_is_checked_against_the_present_time() {
     let app = TestApp::start().await;
     let time = Arc::new(AtomicI64::new(app.engine.clock().now().as_millisecond()));
     let auth = AuthSettings {

@@ -1,5 +1,5 @@
-//! A PostgreSQL that is full, takes no writes, has no connection left, or lets everybody wait. The answer says so, what
-//! was begun leaves no trace, probes tell, and all goes on without a restart once it is over.
+//! A PostgreSQL that is full, read-only, out of connections or blocked. The answer says so, a failed command leaves no trace,
+//! probes report it, and the host recovers without a restart.
 
 use std::time::Duration;
 
@@ -8,10 +8,10 @@ use sqlx::{AssertSqlSafe, Connection as _};
 
 use super::*;
 
-/// How long a request of the second host may go on.
+/// The request timeout of the second host.
 const SHORT: Duration = Duration::from_secs(1);
 
-/// The error that PostgreSQL raises when a file cannot grow.
+/// The error that PostgreSQL raises when it cannot extend a file.
 const FILL: &str = "
     create function full_disk() returns trigger language plpgsql as $$
     begin
@@ -62,7 +62,7 @@ async fn cut_all(app: &TestApp) {
 }
 
 #[tokio::test]
-async fn a_database_that_takes_no_writes_is_read_and_found_again() {
+async fn a_read_only_database_is_read_and_recovers() {
     let app = TestApp::start().await;
     let (host, instance) = (app.host(), app.started("doc-1").await);
     let before = traces(&app).await;
@@ -84,7 +84,7 @@ async fn a_database_that_takes_no_writes_is_read_and_found_again() {
     app.get("author", "/v1/instances").await.expect(200);
     assert_eq!(traces(&app).await, before);
 
-    // Connections made meanwhile keep what they were made with: the host must not keep them.
+    // Connections that were opened meanwhile keep the setting, so the host must close them.
     let reset = format!(
         "begin read write; alter database {name} reset default_transaction_read_only; commit"
     );
@@ -94,7 +94,7 @@ async fn a_database_that_takes_no_writes_is_read_and_found_again() {
 }
 
 #[tokio::test]
-async fn a_database_without_a_connection_left_is_waited_for() {
+async fn a_database_without_free_connections_is_waited_for() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let login = format!("login_{}", app.database.name());
@@ -108,7 +108,7 @@ async fn a_database_without_a_connection_left_is_waited_for() {
         .replacen("//postgres@", &format!("//{login}@"), 1);
     let host = app.beside_at(&url, SHORT).await;
     claim(&host, "reviewer", &instance).await.expect(200);
-    // Everybody starts anew, and others are faster.
+    // All connections are closed, and others take the free ones first.
     cut_all(&app).await;
     let mut others = Vec::new();
     while let Ok(other) = PgConnection::connect(&url).await {
@@ -139,14 +139,14 @@ async fn a_database_without_a_connection_left_is_waited_for() {
 }
 
 #[tokio::test]
-async fn a_row_that_is_held_for_long_is_busy_and_its_neighbours_are_not() {
+async fn a_locked_row_is_busy_and_other_instances_are_not() {
     let app = TestApp::start().await;
     let (held, other) = (app.started("doc-1").await, app.started("doc-2").await);
     let host = app.beside_at(app.database.url(), SHORT).await;
-    let mut holding = app.database.admin_pool().begin().await.expect("begun");
+    let mut ownership = app.database.admin_pool().begin().await.expect("begun");
     sqlx::query("select from instance where id = $1::uuid for update")
         .bind(held["id"].as_str())
-        .execute(&mut *holding)
+        .execute(&mut *ownership)
         .await
         .expect("held");
     let before = traces(&app).await;
@@ -158,7 +158,7 @@ async fn a_row_that_is_held_for_long_is_busy_and_its_neighbours_are_not() {
     unavailable(refused, "busy", "");
     neighbour.expect(200);
     assert_eq!(host.send("", "GET", "/livez", &[], None).await.status, 200);
-    holding.rollback().await.expect("let go");
+    ownership.rollback().await.expect("let go");
     let (after, one) = (
         traces(&app).await,
         before["revisions"].as_i64().expect("a sum") + 1,
@@ -168,14 +168,14 @@ async fn a_row_that_is_held_for_long_is_busy_and_its_neighbours_are_not() {
 }
 
 #[tokio::test]
-async fn a_table_that_is_held_for_long_holds_up_reads_and_writes_for_a_while_only() {
+async fn a_locked_table_blocks_requests_only_until_their_timeout() {
     let app = TestApp::start().await;
     let instance = app.started("doc-1").await;
     let host = app.beside_at(app.database.url(), SHORT).await;
     let before = traces(&app).await;
-    let mut holding = app.database.admin_pool().begin().await.expect("begun");
+    let mut ownership = app.database.admin_pool().begin().await.expect("begun");
     sqlx::raw_sql("lock table instance in access exclusive mode")
-        .execute(&mut *holding)
+        .execute(&mut *ownership)
         .await
         .expect("held");
     let (read, written) = tokio::join!(
@@ -184,9 +184,9 @@ async fn a_table_that_is_held_for_long_holds_up_reads_and_writes_for_a_while_onl
     );
     unavailable(read, "unavailable", "somebody else holds");
     unavailable(written, "busy", "");
-    // Where migrations stand is in another table.
+    // `/readyz` reads the state of migrations, which is in another table.
     assert_eq!(host.send("", "GET", "/readyz", &[], None).await.status, 200);
-    holding.rollback().await.expect("let go");
+    ownership.rollback().await.expect("let go");
     assert_eq!(traces(&app).await, before, "nothing half-written");
     host.send("author", "GET", "/v1/instances", &[], None)
         .await
@@ -194,9 +194,9 @@ async fn a_table_that_is_held_for_long_holds_up_reads_and_writes_for_a_while_onl
     claim(&host, "reviewer", &instance).await.expect(200);
 }
 
-/// What is no command of an instance has transactions of its own: PostgreSQL ends one whose statement is stuck.
+/// A request that is no command of an instance uses its own transaction. PostgreSQL ends it if a statement is stuck.
 #[tokio::test]
-async fn a_transaction_that_is_stuck_ends_with_a_clear_answer() {
+async fn a_stuck_transaction_ends_with_a_clear_answer() {
     let app = TestApp::start().await;
     let host = app.host();
     let stuck = "

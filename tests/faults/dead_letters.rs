@@ -1,4 +1,5 @@
-//! Events that a real broker refuses for good: parked with those behind them, and sent again or given up by an operator.
+//! Events that a real broker refuses for good: parked with the later ones of their instance, then retried or discarded by an
+//! operator.
 
 use std::sync::Arc;
 
@@ -9,17 +10,17 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use uuid::Uuid;
-use wrkflw::domain::cloudevent::Naming;
-use wrkflw::outbox::Relay;
-use wrkflw::outbox::settings::KafkaSettings;
+use wrkflw_core::cloudevent::Naming;
+use wrkflw_relay::outbox::Relay;
+use wrkflw_relay::outbox::settings::KafkaSettings;
 
 use super::program::{Folder, Program, command, run, serve};
 use super::*;
-use crate::kafka::consumer::Consumer;
-use crate::kafka::database::topic_of;
+use crate::events::consumer::Consumer;
+use crate::events::database::topic_of;
 use crate::support::kafka::{create_topic, shared_address};
 
-/// Larger than the topic takes.
+/// Larger than the topic accepts.
 const HUGE: usize = 30_000;
 const LIMIT: (&str, &str) = ("max.message.bytes", "20000");
 
@@ -39,7 +40,7 @@ pub(super) fn settings(app: &TestApp) -> KafkaSettings {
 
 pub(super) fn send(app: &TestApp, settings: &KafkaSettings) -> Sending {
     let cancel = CancellationToken::new();
-    let outbox = app.engine.store().outbox();
+    let outbox = app.store().outbox();
     let relay = Relay::new(outbox, settings.clone(), Naming::default()).expect("sound settings");
     let mut tasks = JoinSet::new();
     tasks.spawn(relay.run(cancel.clone(), Arc::new(Notify::new())));
@@ -49,7 +50,7 @@ pub(super) fn send(app: &TestApp, settings: &KafkaSettings) -> Sending {
     }
 }
 
-/// Makes the topic take records of this size.
+/// Makes the topic accept records of this size.
 async fn let_in(settings: &KafkaSettings, bytes: &str) {
     let admin: AdminClient<DefaultClientContext> = ClientConfig::new()
         .set("bootstrap.servers", &settings.brokers)
@@ -63,7 +64,7 @@ async fn let_in(settings: &KafkaSettings, bytes: &str) {
     assert!(altered.iter().all(Result::is_ok), "{altered:?}");
 }
 
-/// An instance whose second decision is told by an event that the topic does not take, and events behind that.
+/// An instance with a decision whose event the topic refuses, and later events.
 struct Stuck {
     id: String,
     instance: Value,
@@ -79,7 +80,7 @@ async fn stuck(app: &TestApp, entity: &str) -> Stuck {
     let started = app.started(entity).await;
     let instance = decide(app, "reviewer", &started, 10).await;
     let id = instance["id"].as_str().expect("an id").to_owned();
-    // What nobody may write through the API: a public event larger than Kafka takes.
+    // A public event that is larger than Kafka accepts. The API prevents it, so it is written to the database.
     let grow = format!(
         "set local session_replication_role = replica;
          update audit_entry set payload = (payload::jsonb || jsonb_build_object('comment', repeat('x', {HUGE})))::text
@@ -90,7 +91,7 @@ async fn stuck(app: &TestApp, entity: &str) -> Stuck {
 }
 
 async fn drained(app: &TestApp) {
-    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let deadline = tokio::time::Instant::now() + TIMEOUT;
     loop {
         let waits: bool = sqlx::query_scalar("select exists (select from outbox_event)")
             .fetch_one(app.database.admin_pool())
@@ -114,7 +115,7 @@ fn ids(page: &Value) -> Vec<&str> {
         .collect()
 }
 
-/// The entries of the tenant's stream of operation, each with who and why.
+/// The operation entries of the tenant's stream, each with actor and reason.
 async fn audited(app: &TestApp) -> Vec<(String, String, String)> {
     sqlx::query_as(
         "select type, actor, payload::json ->> 'reason' from audit_entry
@@ -125,8 +126,13 @@ async fn audited(app: &TestApp) -> Vec<(String, String, String)> {
     .expect("entries")
 }
 
-/// Runs `wrkflw dead-letter` as the operator: its exit code, and the JSON that it wrote.
-async fn told(folder: &Folder, app: &TestApp, host: &Program, line: &str) -> (Option<i32>, Value) {
+/// Runs `wrkflw dead-letter` as the operator. Returns its exit code and its JSON.
+async fn run_cli(
+    folder: &Folder,
+    app: &TestApp,
+    host: &Program,
+    line: &str,
+) -> (Option<i32>, Value) {
     let mut command = command(folder, &format!("dead-letter {line} --output json"));
     command
         .env("WRKFLW_SERVER", format!("http://{}", host.address))
@@ -144,7 +150,7 @@ async fn told(folder: &Folder, app: &TestApp, host: &Program, line: &str) -> (Op
 
 #[tokio::test]
 #[expect(clippy::too_many_lines, reason = "one story")]
-async fn what_the_broker_refuses_is_sent_again_in_order_once_it_takes_it() {
+async fn refused_events_are_sent_in_order_once_the_broker_accepts_them() {
     let app = TestApp::start().await;
     let settings = settings(&app);
     create_topic(&settings.brokers, &settings.topic, 1, &[LIMIT]).await;
@@ -194,7 +200,7 @@ async fn what_the_broker_refuses_is_sent_again_in_order_once_it_takes_it() {
     app.post("admin", &format!("{path}/retry"), json!({ "reason": " " }))
         .await
         .problem(422, "invalid_request");
-    // Nothing has changed yet: it is refused again, and all stand as they stood.
+    // Nothing has changed yet: the event is refused again, and all stay parked.
     app.post(
         "admin",
         &format!("{path}/retry"),
@@ -240,7 +246,7 @@ async fn what_the_broker_refuses_is_sent_again_in_order_once_it_takes_it() {
     let sent: Vec<&str> = consumer
         .received
         .iter()
-        .map(crate::kafka::consumer::Received::id)
+        .map(crate::events::consumer::Received::id)
         .collect();
     assert!(known.iter().all(|id| sent.contains(id)), "the same ids");
     let entry = |reason: &str| ("DEAD_LETTERS_RETRIED".into(), "admin".into(), reason.into());
@@ -251,7 +257,7 @@ async fn what_the_broker_refuses_is_sent_again_in_order_once_it_takes_it() {
 }
 
 #[tokio::test]
-async fn an_event_that_is_given_up_lets_those_behind_it_go() {
+async fn a_discarded_event_releases_the_later_ones() {
     let (folder, app) = (Folder::new(), TestApp::start().await);
     let settings = settings(&app);
     create_topic(&settings.brokers, &settings.topic, 1, &[LIMIT]).await;
@@ -259,7 +265,7 @@ async fn an_event_that_is_given_up_lets_those_behind_it_go() {
     let _sending = send(&app, &settings);
     drained(&app).await;
     let host = Program::start(&folder, serve(&folder, &app, "--roles api")).await;
-    let cli = async |line: &str| told(&folder, &app, &host, line).await;
+    let cli = async |line: &str| run_cli(&folder, &app, &host, line).await;
     let (code, page) = cli("list").await;
     assert_eq!((code, ids(&page)), (Some(0), vec![&*poisoned.id]));
     let entry = page["data"][0]["entry"].as_u64().expect("an entry");
@@ -318,9 +324,9 @@ async fn an_event_that_is_given_up_lets_those_behind_it_go() {
     );
 }
 
-/// One of three is refused again at once: the others are sent all the same, and it is named with its reason.
+/// One of three is refused again at once. The others are sent all the same, and the refused one is named with the reason.
 #[tokio::test]
-async fn one_that_is_refused_again_holds_up_no_other() {
+async fn an_event_that_is_refused_again_delays_no_other_instance() {
     let (folder, app) = (Folder::new(), TestApp::start().await);
     let host = Program::start(&folder, serve(&folder, &app, "--roles api")).await;
     let mut instances = Vec::new();
@@ -328,18 +334,18 @@ async fn one_that_is_refused_again_holds_up_no_other() {
         let instance = app.started(entity).await;
         instances.push(instance["id"].as_str().expect("an id").to_owned());
     }
-    // The first in the order of the list, as a broker that answers before the next call would have it.
+    // The first in the order of the list, as if the broker answered before the next call.
     instances.sort();
     let refused = &instances[0];
     sql(
         &app,
         &format!(
-            "insert into dead_letter (tenant_id, instance_id, seq, lane, pos, error, attempts, parked_at)
-             select tenant_id, instance_id, seq, lane, pos, 'refused', 3, now() from outbox_event;
+            "insert into dead_letter (tenant_id, instance_id, seq, partition, pos, error, attempts, parked_at)
+             select tenant_id, instance_id, seq, partition, pos, 'refused', 3, now() from outbox_event;
              delete from outbox_event;
              create function refuse() returns trigger language plpgsql security definer as $$ begin
-                 insert into dead_letter (tenant_id, instance_id, seq, lane, pos, error, attempts, parked_at)
-                 values (new.tenant_id, new.instance_id, new.seq, new.lane, new.pos, 'still too large', 3, now());
+                 insert into dead_letter (tenant_id, instance_id, seq, partition, pos, error, attempts, parked_at)
+                 values (new.tenant_id, new.instance_id, new.seq, new.partition, new.pos, 'still too large', 3, now());
                  return null;
              end $$;
              create trigger refuse before insert on outbox_event for each row
@@ -347,18 +353,15 @@ async fn one_that_is_refused_again_holds_up_no_other() {
         ),
     )
     .await;
-    let (code, report) = told(&folder, &app, &host, "retry --all --reason again").await;
+    let (code, report) = run_cli(&folder, &app, &host, "retry --all --reason again").await;
     assert_eq!(
         (code, &report["instances"]),
         (Some(1), &json!(2)),
         "{report}"
     );
-    let told_of = report["refused"].as_array().expect("a list");
-    assert_eq!(
-        (told_of.len(), &told_of[0]["instance"]),
-        (1, &json!(refused))
-    );
-    let reason = told_of[0]["reason"].as_str().expect("a reason");
+    let listed = report["refused"].as_array().expect("a list");
+    assert_eq!((listed.len(), &listed[0]["instance"]), (1, &json!(refused)));
+    let reason = listed[0]["reason"].as_str().expect("a reason");
     assert!(reason.contains("still too large"), "{reason}");
     let left = app.get("admin", "/v1/dead-letters").await.expect(200);
     assert_eq!(ids(&left), [refused]);
@@ -369,7 +372,7 @@ async fn one_that_is_refused_again_holds_up_no_other() {
     assert_eq!(report["released"], waiting, "all events of the other two");
 }
 
-/// A topic that is gone concerns all events alike: none is parked, and all go on once it is there again.
+/// A deleted topic affects all events alike: none is parked, and all are sent once it exists again.
 #[tokio::test]
 async fn a_topic_that_is_deleted_parks_nothing() {
     let app = TestApp::start().await;
@@ -382,7 +385,7 @@ async fn a_topic_that_is_deleted_parks_nothing() {
         .set("bootstrap.servers", &settings.brokers)
         .create()
         .expect("a client");
-    let options = AdminOptions::new().operation_timeout(Some(PATIENCE));
+    let options = AdminOptions::new().operation_timeout(Some(TIMEOUT));
     let deleted = admin.delete_topics(&[&settings.topic], &options).await;
     assert!(deleted.expect("an answer").iter().all(Result::is_ok));
     let instance = app.started("doc-2").await;
@@ -399,9 +402,9 @@ async fn a_topic_that_is_deleted_parks_nothing() {
     );
 }
 
-/// More events than one call releases: each call takes the front, and none overtakes.
+/// More events than one call releases: each call takes the first ones, and none overtakes another.
 #[tokio::test]
-async fn many_are_released_part_by_part_and_none_overtakes() {
+async fn many_events_are_released_in_parts_and_in_order() {
     let app = TestApp::start().await;
     let settings = settings(&app);
     create_topic(&settings.brokers, &settings.topic, 1, &[]).await;
@@ -414,9 +417,9 @@ async fn many_are_released_part_by_part_and_none_overtakes() {
              '{{\"owner\":\"reviewer\",\"state\":\"s\",\"task\":\"t\",\"type\":\"TASK_CLAIMED\"}}', '', now(), '',
              (select max(event_seq) from audit_entry where stream_id = '{id}') + n
          from generate_series(1, 2500) n;
-         insert into dead_letter (tenant_id, instance_id, seq, lane, pos, error, attempts, parked_at)
-         select 1, '{id}', a.seq, o.lane, a.pos, 'refused', 3, now()
-         from audit_entry a, (select lane from outbox_event where instance_id = '{id}' limit 1) o
+         insert into dead_letter (tenant_id, instance_id, seq, partition, pos, error, attempts, parked_at)
+         select 1, '{id}', a.seq, o.partition, a.pos, 'refused', 3, now()
+         from audit_entry a, (select partition from outbox_event where instance_id = '{id}' limit 1) o
          where a.stream_id = '{id}' and a.seq > 1000"
     );
     sql(&app, &parked).await;

@@ -1,6 +1,6 @@
-//! A disk of PostgreSQL that is really full. Where this account may mount, a table space on a small file system in
-//! memory; everywhere else the sessions' limit of file sizes, which the kernel enforces in the same place and way: the
-//! write that would make the table's file longer comes back short.
+//! A full disk of PostgreSQL. If this account may mount file systems, a table space on a small one in memory. Otherwise a limit
+//! of the sessions' file size, which the kernel enforces in the same place and way: the write that would extend the table's file
+//! is cut short.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, chown};
@@ -12,19 +12,19 @@ use super::program::Folder;
 use super::*;
 
 const SIZE: &str = "size=6m";
-/// Instances that may fit beside what fills the disk.
+/// Limit of the instances that fit beside the ballast.
 const STARTS_MAX: usize = 500;
-/// Beyond the last page that there may be, so that the write of the next is short, as on a full disk.
+/// Half a page beyond the last whole one, so that the next write is cut short, as on a full disk.
 const HALF_A_PAGE: i64 = 4096;
-/// Rows with which the ballast is laid down at once.
+/// Rows of the ballast in one statement.
 const BALLAST: &str =
     "insert into ballast select n, repeat('x', 1000) from generate_series(1, 500) n";
 
-/// A file system that goes with this value.
+/// A mounted file system, unmounted when this is dropped.
 struct Small(PathBuf);
 
 impl Small {
-    /// None where this account may not mount anything.
+    /// None if this account may not mount file systems.
     fn mount(folder: &Path) -> Option<Small> {
         fs::create_dir(folder).expect("our own folder");
         let mut mount = Command::new("mount");
@@ -40,7 +40,7 @@ impl Drop for Small {
     }
 }
 
-/// Limits the files of every session of this database, those of the host and of the test.
+/// Limits the file size of every session of this database, of the host and of the test.
 async fn limit_files(app: &TestApp, limit: &str) {
     let sessions: Vec<i32> =
         sqlx::query_scalar("select pid from pg_stat_activity where datname = current_database()")
@@ -55,7 +55,7 @@ async fn limit_files(app: &TestApp, limit: &str) {
         };
         let mut command = Command::new("prlimit");
         command.args(["--pid", &pid.to_string(), &format!("--fsize={limit}:")]);
-        // Of another's processes not even root may limit the files everywhere.
+        // On some systems not even root may limit the files of another account's process.
         command.uid(owner.uid()).gid(owner.gid());
         let output = command.output().expect("prlimit, of util-linux, runs");
         let is_gone = !process.exists();
@@ -68,7 +68,7 @@ async fn limit_files(app: &TestApp, limit: &str) {
     }
 }
 
-/// Starts instances until one is refused. `squeeze` comes before each.
+/// Starts instances until one is refused. Calls `squeeze` before each.
 async fn until_refused(app: &TestApp, squeeze: impl AsyncFn()) {
     let host = app.host();
     for number in 0..STARTS_MAX {
@@ -106,7 +106,7 @@ async fn a_file_system_without_room_stops_writes_and_nothing_else() {
     }
 }
 
-/// Runs the other way, too, where both could be had: neither is left untried.
+/// Also run where a file system can be mounted, so that both ways are tested.
 #[tokio::test]
 async fn a_file_that_cannot_grow_stops_writes_and_nothing_else() {
     let app = TestApp::start().await;
@@ -143,7 +143,7 @@ async fn on_a_small_disk(app: &TestApp, small: &Small) {
 }
 
 async fn with_files_that_cannot_grow(app: &TestApp) {
-    // The log's own files have this size from the beginning, and none may be in the way.
+    // The files of the write-ahead log have this size from the beginning, so none of them may exceed the limit.
     let size = async |of: &str| -> i64 {
         let found = sqlx::query_scalar(AssertSqlSafe(format!("select {of}")));
         let found = found.fetch_one(app.database.admin_pool()).await;

@@ -1,10 +1,10 @@
-//! Files that are missing, cannot be read, or change under a running host; a folder that takes no file any more.
+//! Files that are missing, cannot be read, or change under a running host; a folder in which no file can be written.
 
 use std::fs;
 
-use wrkflw::clock::Clock;
 use wrkflw::sample::DOCUMENT_APPROVAL;
-use wrkflw::wasm::{Compiler, Sandbox, Settings};
+use wrkflw_runtime::clock::Clock;
+use wrkflw_sandbox::{Compiler, Sandbox, Settings};
 
 use super::program::{Folder, Program, command, run, serve};
 use super::*;
@@ -12,7 +12,7 @@ use super::*;
 const ARTIFACT_KEY: &str = "202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f";
 
 #[tokio::test]
-async fn what_changes_under_a_running_host_is_read_at_its_next_start() {
+async fn changed_files_are_read_at_the_next_start() {
     let (folder, app) = (Folder::new(), TestApp::start().await);
     let (file, secret) = (folder.0.join("wrkflw.toml"), folder.0.join("jwt.secret"));
     let key = str::from_utf8(crate::support::app::SECRET).expect("text");
@@ -54,22 +54,22 @@ async fn what_changes_under_a_running_host_is_read_at_its_next_start() {
         assert!(!output.status.success());
         String::from_utf8(output.stderr).expect("text")
     };
-    let said = failed(run(with_file()).await);
-    assert!(said.contains("wrkflw.toml"), "{said}");
+    let output = failed(run(with_file()).await);
+    assert!(output.contains("wrkflw.toml"), "{output}");
     fs::write(&file, &settings).expect("our own folder");
-    let said = failed(run(with_file()).await);
+    let output = failed(run(with_file()).await);
     assert!(
-        said.contains("jwt.secret") && said.contains("jwt_secret"),
-        "{said}"
+        output.contains("jwt.secret") && output.contains("jwt_secret"),
+        "{output}"
     );
-    // A folder in the place of a file can be read by nobody, not even by root.
+    // A folder instead of a file cannot be read by anybody, not even by root.
     fs::create_dir(&secret).expect("our own folder");
-    let said = failed(run(with_file()).await);
-    assert!(said.contains("jwt.secret"), "{said}");
+    let output = failed(run(with_file()).await);
+    assert!(output.contains("jwt.secret"), "{output}");
     fs::remove_dir(&secret).expect("our own folder");
     fs::write(&secret, key).expect("our own folder");
-    let said = failed(run(with_file()).await);
-    assert!(said.contains("artifacts"), "{said}");
+    let output = failed(run(with_file()).await);
+    assert!(output.contains("artifacts"), "{output}");
 
     fs::remove_file(&artifacts).expect("our own folder");
     let host = Program::start(&folder, with_file()).await;
@@ -86,7 +86,7 @@ async fn what_changes_under_a_running_host_is_read_at_its_next_start() {
 }
 
 #[tokio::test]
-async fn a_cache_that_is_cut_off_is_made_anew_and_decisions_go_on() {
+async fn a_truncated_artifact_is_compiled_again_and_decisions_go_on() {
     let (folder, app) = (Folder::new(), TestApp::start().await);
     let artifacts = folder.0.join("artifacts");
     let with_cache = || {
@@ -113,11 +113,11 @@ async fn a_cache_that_is_cut_off_is_made_anew_and_decisions_go_on() {
         }
         let host = Program::start(&folder, with_cache()).await;
         let entity = format!("doc-{number}");
-        let said = host
+        let response = host
             .post(&token, "/v1/instances", &start_of(&entity))
             .await
             .expect("an answer");
-        assert_eq!(said.status, 201, "{}", said.body);
+        assert_eq!(response.status, 201, "{}", response.body);
         let set_aside = host.metric("wrkflw_artifacts_quarantined_total").await;
         assert_eq!(set_aside > 0.5, is_damaged, "{set_aside}");
         assert!(!code().is_empty(), "kept for the next start");
@@ -125,18 +125,19 @@ async fn a_cache_that_is_cut_off_is_made_anew_and_decisions_go_on() {
 }
 
 #[tokio::test]
-async fn a_folder_that_takes_no_file_costs_time_and_nothing_else() {
+async fn a_folder_without_write_access_only_costs_time() {
     let (folder, app) = (Folder::new(), TestApp::empty().await);
     let artifacts = folder.0.join("artifacts");
     let settings = Settings::new(Compiler::InProcess).keeping_artifacts(&artifacts, [7; 32]);
     let sandbox = Sandbox::new(settings).expect("a sandbox");
-    // From here on nothing can be written there: as on a full disk, or a read-only one.
+    // From here on nothing can be written there, as on a full or read-only disk.
     fs::remove_dir_all(&artifacts).expect("our own folder");
     fs::write(&artifacts, "in the way").expect("our own folder");
-    let (store, seals) = (app.engine.store().clone(), app.engine.seals().clone());
-    let engine = wrkflw::engine::Engine::new(store, sandbox, Clock::System, seals, PATIENCE).await;
+    let (store, seals) = (app.store().clone(), app.engine.seals().clone());
+    let engine = wrkflw_engine::Engine::new(store, sandbox, Clock::System, seals, TIMEOUT).await;
     let engine = engine.expect("an engine");
-    let app = app.with_engine(engine);
+    let store = app.store().clone();
+    let app = app.with_engine(store, engine);
     app.publish("document-approval", DOCUMENT_APPROVAL, &json!({}))
         .await
         .expect(201);
@@ -172,5 +173,5 @@ async fn a_relay_needs_no_keys_and_answers_probes() {
     }
     host.metric_reaches("wrkflw_outbox_depth", |_| true).await;
     host.terminate();
-    assert!(host.ended().await.success(), "{}", host.said());
+    assert!(host.ended().await.success(), "{}", host.log());
 }

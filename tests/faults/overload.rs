@@ -1,4 +1,4 @@
-//! More work than a host can do: it answers what it can, refuses the rest at once, and stays small and alive.
+//! More load than a host can serve: it serves what it can, refuses the rest at once, and its memory and probes are fine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,35 +7,34 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-use super::program::{Folder, Program, Said, ask, serve};
+use super::program::{Folder, Program, Response, ask, serve};
 use super::*;
 use crate::support::length::at_length;
 
 const IN_FLIGHT_MAX: usize = 4;
-const WAITING_MAX: usize = 8;
-/// What the load may add to the memory of a host.
+/// Requests that may wait: four for each in flight.
+const WAITING_MAX: usize = 4 * IN_FLIGHT_MAX;
+/// Limit of the memory that the load may add to a host.
 const GROWTH_BYTES_MAX: u64 = 96 << 20;
 
 async fn host(folder: &Folder, app: &TestApp) -> Program {
-    let line = format!(
-        "--roles api --requests-in-flight-max {IN_FLIGHT_MAX} --requests-waiting-max {WAITING_MAX}"
-    );
+    let line = format!("--roles api --requests-in-flight-max {IN_FLIGHT_MAX}");
     Program::start(folder, serve(folder, app, &line)).await
 }
 
-/// A refusal for want of a place.
+/// Checks a refusal because of too many requests.
 #[track_caller]
-fn assert_refused(said: &Said) {
+fn assert_refused(response: &Response) {
     assert_eq!(
-        (said.status, &*said.code()),
+        (response.status, &*response.code()),
         (503, "overloaded"),
-        "{said:?}"
+        "{response:?}"
     );
-    assert_eq!(said.header("retry-after"), Some("1"), "{said:?}");
+    assert_eq!(response.header("retry-after"), Some("1"), "{response:?}");
     assert_eq!(
-        said.header("content-type"),
+        response.header("content-type"),
         Some("application/problem+json"),
-        "{said:?}"
+        "{response:?}"
     );
 }
 
@@ -44,7 +43,7 @@ async fn a_host_that_is_stuck_refuses_what_it_cannot_begin_and_answers_probes() 
     let (folder, app) = (Folder::new(), TestApp::start().await);
     let host = host(&folder, &app).await;
     let token = app.host().token("author");
-    // The tenant is known from here on.
+    // From here on the host has the tenant cached.
     let path = "/v1/instances?limit=1";
     assert_eq!(host.get(&token, path).await.expect("an answer").status, 200);
 
@@ -59,14 +58,15 @@ async fn a_host_that_is_stuck_refuses_what_it_cannot_begin_and_answers_probes() 
         let (address, token) = (host.address.clone(), token.clone());
         callers.spawn(async move { ask(&address, &token, "GET", path, "").await });
     }
-    // All but those in hand are refused while nothing moves; those that waited once they have waited enough.
+    // All requests beyond those in flight are refused while the database is blocked: most at once, the waiting ones after their
+    // wait.
     for _ in 0..asked - IN_FLIGHT_MAX {
-        let said = callers
+        let response = callers
             .join_next()
             .await
             .expect("a caller")
             .expect("no panic");
-        assert_refused(&said.expect("an answer"));
+        assert_refused(&response.expect("an answer"));
     }
     for probe in ["/livez", "/readyz", "/metrics"] {
         assert_eq!(
@@ -76,8 +76,8 @@ async fn a_host_that_is_stuck_refuses_what_it_cannot_begin_and_answers_probes() 
         );
     }
     #[expect(clippy::cast_precision_loss, reason = "a metric is a float")]
-    let in_hand = IN_FLIGHT_MAX as f64;
-    assert!((host.metric("wrkflw_requests_in_flight").await - in_hand).abs() < 0.5);
+    let in_flight = IN_FLIGHT_MAX as f64;
+    assert!((host.metric("wrkflw_requests_in_flight").await - in_flight).abs() < 0.5);
     assert!(
         host.metric("wrkflw_requests_refused_total{reason=\"full\"}")
             .await
@@ -85,18 +85,18 @@ async fn a_host_that_is_stuck_refuses_what_it_cannot_begin_and_answers_probes() 
     );
 
     stuck.rollback().await.expect("released");
-    while let Some(said) = callers.join_next().await {
-        assert_eq!(said.expect("no panic").expect("an answer").status, 200);
+    while let Some(response) = callers.join_next().await {
+        assert_eq!(response.expect("no panic").expect("an answer").status, 200);
     }
     assert_eq!(host.get(&token, path).await.expect("an answer").status, 200);
 }
 
-/// What callers were told.
+/// Counts of the answers.
 #[derive(Debug, Default)]
-struct Told {
+struct Counts {
     done: AtomicUsize,
     refused: AtomicUsize,
-    /// The longest that a probe took, in milliseconds.
+    /// The longest time of a probe, in milliseconds.
     probe_ms: AtomicUsize,
 }
 
@@ -107,14 +107,14 @@ async fn at_more_than_twice_its_capacity_a_host_does_its_work_and_stays_small() 
     let (folder, app) = (Folder::new(), TestApp::start().await);
     let host = host(&folder, &app).await;
     let token = app.host().token("author");
-    // Flow logic is compiled once, before anything is measured.
+    // Flow logic is compiled before anything is measured.
     let first = host.post(&token, "/v1/instances", &start_of("first")).await;
     assert_eq!(first.expect("an answer").status, 201);
     let before = host.resident_bytes();
-    let (told, over) = (Arc::new(Told::default()), CancellationToken::new());
+    let (counts, over) = (Arc::new(Counts::default()), CancellationToken::new());
     let mut callers = JoinSet::new();
     for caller in 0..3 * (IN_FLIGHT_MAX + WAITING_MAX) {
-        let (told, over) = (told.clone(), over.clone());
+        let (counts, over) = (counts.clone(), over.clone());
         let (address, token) = (host.address.clone(), token.clone());
         callers.spawn(async move {
             for number in 0.. {
@@ -122,23 +122,23 @@ async fn at_more_than_twice_its_capacity_a_host_does_its_work_and_stays_small() 
                     return;
                 }
                 let body = start_of(&format!("{caller}-{number}")).to_string();
-                let said = ask(&address, &token, "POST", "/v1/instances", &body).await;
-                let said = said.expect("an answer");
-                if said.status == 201 {
-                    told.done.fetch_add(1, Ordering::Relaxed);
+                let response = ask(&address, &token, "POST", "/v1/instances", &body).await;
+                let response = response.expect("an answer");
+                if response.status == 201 {
+                    counts.done.fetch_add(1, Ordering::Relaxed);
                 } else {
-                    assert_refused(&said);
-                    told.refused.fetch_add(1, Ordering::Relaxed);
+                    assert_refused(&response);
+                    counts.refused.fetch_add(1, Ordering::Relaxed);
                 }
             }
         });
     }
-    let (address, probed, ending) = (host.address.clone(), told.clone(), over.clone());
+    let (address, probed, ending) = (host.address.clone(), counts.clone(), over.clone());
     callers.spawn(async move {
         while !ending.is_cancelled() {
             let begun = Instant::now();
-            let said = ask(&address, "", "GET", "/livez", "").await.expect("alive");
-            assert_eq!(said.status, 200);
+            let response = ask(&address, "", "GET", "/livez", "").await.expect("alive");
+            assert_eq!(response.status, 200);
             let took = usize::try_from(begun.elapsed().as_millis()).expect("not long");
             probed.probe_ms.fetch_max(took, Ordering::Relaxed);
         }
@@ -151,17 +151,17 @@ async fn at_more_than_twice_its_capacity_a_host_does_its_work_and_stays_small() 
         caller.expect("no panic");
     }
     let (done, refused) = (
-        told.done.load(Ordering::Relaxed),
-        told.refused.load(Ordering::Relaxed),
+        counts.done.load(Ordering::Relaxed),
+        counts.refused.load(Ordering::Relaxed),
     );
     println!(
         "overload: {done} done, {refused} refused in {} s; /livez at most {} ms; memory {} -> {} MB",
         long.as_secs(),
-        told.probe_ms.load(Ordering::Relaxed),
+        counts.probe_ms.load(Ordering::Relaxed),
         before >> 20,
         after >> 20
     );
-    assert!(done > 0 && refused > 0, "{told:?}");
+    assert!(done > 0 && refused > 0, "{counts:?}");
     assert!(after < before + GROWTH_BYTES_MAX, "{before} -> {after}");
     let stored: i64 = sqlx::query_scalar("select count(*) from instance")
         .fetch_one(app.database.admin_pool())
@@ -172,8 +172,8 @@ async fn at_more_than_twice_its_capacity_a_host_does_its_work_and_stays_small() 
         Ok(done + 1),
         "what was refused was not begun"
     );
-    let said = host
+    let response = host
         .post(&token, "/v1/instances", &start_of("afterwards"))
         .await;
-    assert_eq!(said.expect("an answer").status, 201);
+    assert_eq!(response.expect("an answer").status, 201);
 }

@@ -1,4 +1,4 @@
-//! The program as a child process, with its memory watched, and callers that speak HTTP to it over the network.
+//! The program as a child process whose memory is measured, and clients that send HTTP requests to it.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader};
@@ -10,19 +10,19 @@ use serde_json::Value;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-use super::PATIENCE;
+use super::TIMEOUT;
 use crate::support::app::{SECRET, TestApp};
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_wrkflw-under-test");
-/// The key by which the hosts of these tests seal.
+/// The key with which the hosts of these tests seal.
 const SEAL_KEY: &str = "test:0707070707070707070707070707070707070707070707070707070707070707";
 
-/// A folder of one test, removed with it.
+/// A test's folder, removed after it.
 pub(super) struct Folder(pub(super) PathBuf);
 
 impl Folder {
     pub(super) fn new() -> Folder {
-        let name = format!("wfault-{}", wrkflw::clock::new_id().simple());
+        let name = format!("wfault-{}", wrkflw_runtime::clock::new_id().simple());
         let path = std::env::temp_dir().join(name);
         fs::create_dir(&path).expect("a fresh folder");
         Folder(path)
@@ -39,11 +39,11 @@ impl Drop for Folder {
 pub(super) struct Program {
     child: Child,
     log: PathBuf,
-    /// Where it listens.
+    /// The address of its API.
     pub(super) address: String,
 }
 
-/// `wrkflw` with nothing of the developer's settings.
+/// `wrkflw` without the developer's settings.
 pub(super) fn command(folder: &Folder, line: &str) -> Command {
     let mut command = Command::new(PROGRAM);
     let set = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
@@ -57,7 +57,7 @@ pub(super) fn command(folder: &Folder, line: &str) -> Command {
     command
 }
 
-/// `wrkflw serve` on the database of `app`, which knows the same tokens and seals.
+/// `wrkflw serve` on the database of `app`, with the same keys for tokens and seals.
 pub(super) fn serve(folder: &Folder, app: &TestApp, line: &str) -> Command {
     let mut command = command(folder, &format!("serve --output json {line}"));
     let secret = str::from_utf8(SECRET).expect("text");
@@ -88,11 +88,11 @@ impl Program {
             let file = File::create(&log).expect("our own folder");
             let spawned = command.stdout(Stdio::piped()).stderr(file).spawn();
             let mut child = spawned.expect("the program starts");
-            let mut said = String::new();
+            let mut output = String::new();
             let lines = BufReader::new(child.stdout.take().expect("a pipe")).lines();
             for line in lines {
-                said += &line.expect("text");
-                if let Ok(facts) = serde_json::from_str::<Value>(&said) {
+                output += &line.expect("text");
+                if let Ok(facts) = serde_json::from_str::<Value>(&output) {
                     let address = facts["listen"].as_str().expect("an address").to_owned();
                     return Program {
                         child,
@@ -121,7 +121,7 @@ impl Program {
 
     /// Waits until it has ended.
     pub(super) async fn ended(&mut self) -> ExitStatus {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
+        let deadline = tokio::time::Instant::now() + TIMEOUT;
         loop {
             if let Some(status) = self.child.try_wait().expect("our own child") {
                 return status;
@@ -129,18 +129,18 @@ impl Program {
             assert!(
                 tokio::time::Instant::now() < deadline,
                 "it never ended: {}",
-                self.said()
+                self.log()
             );
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     }
 
-    /// What it logged.
-    pub(super) fn said(&self) -> String {
+    /// Its log.
+    pub(super) fn log(&self) -> String {
         fs::read_to_string(&self.log).expect("its log")
     }
 
-    /// Memory that it holds, in bytes.
+    /// Its resident memory, in bytes.
     pub(super) fn resident_bytes(&self) -> u64 {
         let status = format!("/proc/{}/status", self.child.id());
         let text = fs::read_to_string(Path::new(&status)).expect("a living child");
@@ -149,7 +149,7 @@ impl Program {
         kilobytes.expect("a figure") * 1024
     }
 
-    /// A figure of its metrics; 0 as long as it has none.
+    /// The value of a metric, 0 if it is not there yet.
     pub(super) async fn metric(&self, name: &str) -> f64 {
         let answer = self.get("", "/metrics").await.expect("metrics");
         let line = answer
@@ -159,9 +159,9 @@ impl Program {
         line.map_or(0.0, |figure| figure.parse().expect("a number"))
     }
 
-    /// Until a figure of its metrics is this.
+    /// Waits until a metric has such a value.
     pub(super) async fn metric_reaches(&self, name: &str, wanted: impl Fn(f64) -> bool) {
-        let deadline = tokio::time::Instant::now() + PATIENCE;
+        let deadline = tokio::time::Instant::now() + TIMEOUT;
         loop {
             let figure = self.metric(name).await;
             if wanted(figure) {
@@ -175,12 +175,12 @@ impl Program {
         }
     }
 
-    /// None when there was no answer.
-    pub(super) async fn get(&self, token: &str, path: &str) -> Option<Said> {
+    /// None if there was no response.
+    pub(super) async fn get(&self, token: &str, path: &str) -> Option<Response> {
         ask(&self.address, token, "GET", path, "").await
     }
 
-    pub(super) async fn post(&self, token: &str, path: &str, body: &Value) -> Option<Said> {
+    pub(super) async fn post(&self, token: &str, path: &str, body: &Value) -> Option<Response> {
         ask(&self.address, token, "POST", path, &body.to_string()).await
     }
 }
@@ -192,15 +192,15 @@ impl Drop for Program {
     }
 }
 
-/// An answer as it came.
+/// A response.
 #[derive(Debug, Clone)]
-pub(super) struct Said {
+pub(super) struct Response {
     pub(super) status: u16,
     head: String,
     pub(super) body: String,
 }
 
-impl Said {
+impl Response {
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         self.head.lines().find_map(|line| {
             let (found, value) = line.split_once(':')?;
@@ -217,28 +217,28 @@ impl Said {
     }
 }
 
-/// One request over a connection of its own.
+/// Sends one request over a connection of its own.
 pub(super) async fn ask(
     address: &str,
     token: &str,
     method: &str,
     path: &str,
     body: &str,
-) -> Option<Said> {
+) -> Option<Response> {
     let mut stream = TcpStream::connect(address).await.ok()?;
     let request = format!(
         "{method} {path} HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\n\
          content-length: {}\r\nconnection: close\r\n\r\n{body}",
         body.len()
     );
-    // A host that refuses may answer before it has read all.
+    // A host that refuses may answer before it has read the whole request.
     drop(stream.write_all(request.as_bytes()).await);
     let mut bytes = Vec::new();
     stream.read_to_end(&mut bytes).await.ok()?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let (head, body) = text.split_once("\r\n\r\n")?;
     let status = head.split(' ').nth(1)?.parse().ok()?;
-    Some(Said {
+    Some(Response {
         status,
         body: if head
             .to_ascii_lowercase()

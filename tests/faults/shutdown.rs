@@ -1,10 +1,13 @@
-//! The end of a host: it says so, answers what it has in hand, refuses what comes, and goes.
+//! The shutdown of a host: probes report it, requests in flight are answered, new ones are refused, and the host ends.
+
+use tokio::io::AsyncWriteExt as _;
+use tokio::net::TcpStream;
 
 use super::program::{Folder, Program, serve};
 use super::*;
 
 #[tokio::test]
-async fn a_host_that_drains_answers_probes_and_what_it_has_in_hand() {
+async fn a_draining_host_answers_probes_and_requests_in_flight() {
     let (folder, app) = (Folder::new(), TestApp::start().await);
     let mut host =
         Program::start(&folder, serve(&folder, &app, "--roles api,timers,notifier")).await;
@@ -20,19 +23,19 @@ async fn a_host_that_drains_answers_probes_and_what_it_has_in_hand() {
         .await
         .expect("locked");
     let (address, author) = (host.address.clone(), token.clone());
-    let mut in_hand = tokio::task::JoinSet::new();
-    in_hand.spawn(async move {
+    let mut in_flight = tokio::task::JoinSet::new();
+    in_flight.spawn(async move {
         let body = start_of("in-hand").to_string();
         super::program::ask(&address, &author, "POST", "/v1/instances", &body).await
     });
     host.metric_reaches("wrkflw_requests_in_flight", |figure| figure > 0.5)
         .await;
     host.terminate();
-    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let deadline = tokio::time::Instant::now() + TIMEOUT;
     loop {
-        let said = host.get("", "/readyz").await.expect("the port is open");
-        if said.status == 503 {
-            assert_eq!(said.body.trim(), "shutting down");
+        let response = host.get("", "/readyz").await.expect("the port is open");
+        if response.status == 503 {
+            assert_eq!(response.body.trim(), "shutting down");
             break;
         }
         assert!(tokio::time::Instant::now() < deadline, "it stays ready");
@@ -52,20 +55,20 @@ async fn a_host_that_drains_answers_probes_and_what_it_has_in_hand() {
     assert_eq!(late.header("retry-after"), Some("1"));
 
     stuck.rollback().await.expect("released");
-    let said = in_hand
+    let response = in_flight
         .join_next()
         .await
         .expect("a caller")
         .expect("no panic");
-    assert_eq!(said.expect("its answer").status, 201);
+    assert_eq!(response.expect("its answer").status, 201);
     let status = host.ended().await;
-    assert!(status.success(), "{status}: {}", host.said());
+    assert!(status.success(), "{status}: {}", host.log());
     assert!(host.get("", "/livez").await.is_none(), "the port is closed");
     let stored: i64 = sqlx::query_scalar("select count(*) from instance")
         .fetch_one(app.database.admin_pool())
         .await
         .expect("a count");
-    assert_eq!(stored, 1, "the one in hand");
+    assert_eq!(stored, 1, "the one in flight");
 }
 
 #[tokio::test]
@@ -75,7 +78,7 @@ async fn a_load_balancer_has_time_to_notice() {
     let mut host = Program::start(&folder, serve(&folder, &app, line)).await;
     let token = app.host().token("author");
     host.terminate();
-    let deadline = tokio::time::Instant::now() + PATIENCE;
+    let deadline = tokio::time::Instant::now() + TIMEOUT;
     while host
         .get("", "/readyz")
         .await
@@ -85,13 +88,39 @@ async fn a_load_balancer_has_time_to_notice() {
     {
         assert!(tokio::time::Instant::now() < deadline, "it stays ready");
     }
-    let said = host
+    let response = host
         .post(&token, "/v1/instances", &start_of("noticed"))
         .await;
     assert_eq!(
-        said.expect("an answer").status,
+        response.expect("an answer").status,
         201,
         "it works on meanwhile"
     );
-    assert!(host.ended().await.success(), "{}", host.said());
+    assert!(host.ended().await.success(), "{}", host.log());
+}
+
+/// The body of a request may take twenty seconds to arrive. A shutdown waits for two timeouts of a request only.
+#[tokio::test]
+async fn a_shutdown_takes_at_most_two_timeouts_of_a_request() {
+    let (folder, app) = (Folder::new(), TestApp::start().await);
+    let line = "--roles api --request-seconds-max 1";
+    let mut host = Program::start(&folder, serve(&folder, &app, line)).await;
+    let half = format!(
+        "POST /v1/instances HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\n\
+         content-type: application/json\r\ncontent-length: 100\r\n\r\n{{",
+        app.host().token("author")
+    );
+    let mut stream = TcpStream::connect(&host.address)
+        .await
+        .expect("a connection");
+    stream.write_all(half.as_bytes()).await.expect("sent");
+    host.metric_reaches("wrkflw_requests_in_flight", |figure| figure > 0.5)
+        .await;
+    host.terminate();
+    assert!(!host.ended().await.success());
+    let log = host.log();
+    assert!(
+        log.contains("stopped after 2 s with requests still in flight"),
+        "{log}"
+    );
 }

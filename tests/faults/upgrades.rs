@@ -1,14 +1,15 @@
-//! The schema is brought up to date while others work in the database.
+//! Migrations while others use the database.
 
 use std::time::Duration;
 
-use wrkflw::store::Store;
+use wrkflw_store::pools::Readiness;
+use wrkflw_store::{PoolSizes, Store};
 
 use crate::support::postgres::{TestDatabase, database};
 
-const PATIENCE: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(1);
 
-/// The session that waits for a table and is another one than this.
+/// Waits for a session, other than `other`, that waits for a table. Returns its process id.
 async fn waiting(database: &TestDatabase, other: i32) -> i32 {
     let sql = "select min(pid) from pg_stat_activity
         where datname = current_database() and wait_event_type = 'Lock' and wait_event = 'relation' and pid <> $1";
@@ -22,12 +23,12 @@ async fn waiting(database: &TestDatabase, other: i32) -> i32 {
             tokio::task::yield_now().await;
         }
     };
-    tokio::time::timeout(PATIENCE, seen).await.expect("in time")
+    tokio::time::timeout(TIMEOUT, seen).await.expect("in time")
 }
 
-/// Who wants a table that somebody holds has others wait behind them.
+/// A session that waits for a locked table blocks all later ones.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_migration_gives_way_and_comes_again() {
+async fn a_migration_does_not_block_others_and_is_retried() {
     let database = database(async |url: &str| Store::migrate(url).await).await;
     let mut holder = database.admin_pool().begin().await.expect("a transaction");
     let hold = "lock table _sqlx_migrations in access exclusive mode";
@@ -42,6 +43,63 @@ async fn a_migration_gives_way_and_comes_again() {
         holder.rollback().await.expect("an end");
     };
     let both = async { tokio::join!(Store::migrate(database.url()), giving_way) };
-    let (migrated, ()) = tokio::time::timeout(PATIENCE, both).await.expect("in time");
+    let (migrated, ()) = tokio::time::timeout(TIMEOUT, both).await.expect("in time");
     migrated.expect("it is up to date");
+}
+
+/// An index whose concurrent build was cancelled is left behind as invalid.
+#[tokio::test]
+async fn an_invalid_index_is_built_again() {
+    let database = database(async |url: &str| Store::migrate(url).await).await;
+    let left = "create index left_over on task (label);
+        update pg_index set indisvalid = false where indexrelid = 'left_over'::regclass";
+    let pool = database.admin_pool();
+    sqlx::raw_sql(left).execute(pool).await.expect("an index");
+    Store::migrate(database.url())
+        .await
+        .expect("it is up to date");
+    let gone: bool = sqlx::query_scalar("select to_regclass('left_over') is null")
+        .fetch_one(pool)
+        .await
+        .expect("a look");
+    assert!(gone, "the next file would find it by its name");
+}
+
+/// A database with other migrations is refused, by `wrkflw migrate` and by a host.
+#[tokio::test]
+async fn a_database_with_other_migrations_is_refused_with_advice() {
+    let database = database(async |url: &str| Store::migrate(url).await).await;
+    let pool = database.admin_pool();
+    let store = Store::connect(database.url(), PoolSizes::default()).expect("a URL");
+    let ready = async || store.ready().await.expect("an answer");
+    assert_eq!(ready().await, Readiness::Ready);
+    let last: i64 = sqlx::query_scalar("select max(version) from _sqlx_migrations")
+        .fetch_one(pool)
+        .await
+        .expect("migrations");
+    let later = last + 1;
+    let more =
+        "insert into _sqlx_migrations (version, description, success, checksum, execution_time)
+        values ($1, 'later', true, '', 0)";
+    let anew = "update _sqlx_migrations set checksum = '' where version = $1";
+    let others = [
+        (later, more, Readiness::Ready),
+        (last, anew, Readiness::NotMigrated),
+    ];
+    for (version, change, readiness) in others {
+        let changed = sqlx::query(change).bind(version).execute(pool).await;
+        assert_eq!(changed.expect(change).rows_affected(), 1, "{change}");
+        assert_eq!(ready().await, readiness, "{change}");
+        let refused = Store::migrate(database.url()).await.expect_err(change);
+        let words = refused.to_string();
+        assert!(words.contains(&format!("migration {version} ")), "{words}");
+        assert!(words.contains("create a new database"), "{words}");
+        let undo = "delete from _sqlx_migrations where version = $1";
+        sqlx::query(undo)
+            .bind(later)
+            .execute(pool)
+            .await
+            .expect(undo);
+    }
+    store.close().await;
 }

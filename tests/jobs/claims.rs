@@ -1,4 +1,4 @@
-//! Who gets which job, and what it costs to ask.
+//! Which jobs are claimed, and what a claim costs.
 
 use std::collections::BTreeSet;
 
@@ -8,42 +8,42 @@ use tokio::task::JoinSet;
 use super::*;
 
 #[tokio::test]
-async fn what_is_due_is_claimed_once_and_in_order() {
-    let shop = Shop::new().await;
-    let late = shop.job(clock::new_id(), noon() - seconds(30)).await;
-    let later = shop.job(clock::new_id(), noon() - seconds(10)).await;
-    let now = shop.job(clock::new_id(), noon()).await;
-    shop.job(clock::new_id(), noon() + seconds(1)).await;
+async fn due_jobs_are_claimed_once_and_in_order() {
+    let fixture = Fixture::new().await;
+    let late = fixture.job(clock::new_id(), noon() - seconds(30)).await;
+    let later = fixture.job(clock::new_id(), noon() - seconds(10)).await;
+    let now = fixture.job(clock::new_id(), noon()).await;
+    fixture.job(clock::new_id(), noon() + seconds(1)).await;
 
-    let first = shop.claim(noon(), 2).await;
+    let first = fixture.claim(noon(), 2).await;
     assert_eq!(ids(&first), [late, later]);
     assert_eq!((first[0].kind.as_str(), first[0].attempts), ("deadline", 1));
     assert_eq!(first[0].due_at, noon() - seconds(30));
-    assert_eq!(ids(&shop.claim(noon(), 2).await), [now]);
-    assert_eq!(shop.claim(noon(), 2).await, []);
+    assert_eq!(ids(&fixture.claim(noon(), 2).await), [now]);
+    assert_eq!(fixture.claim(noon(), 2).await, []);
 }
 
-/// A suspension takes the job away, and what goes on puts it again: due at the same time, and not tried yet.
+/// A suspension deletes the job, and resuming inserts it again: due at the same time, without attempts.
 #[tokio::test]
-async fn a_job_that_was_put_again_is_not_ended_by_who_had_it_before() {
-    let shop = Shop::new().await;
+async fn a_job_inserted_again_is_not_ended_by_its_former_worker() {
+    let fixture = Fixture::new().await;
     let instance = clock::new_id();
-    let id = shop.job(instance, noon()).await;
-    let old = shop.claim(noon(), 1).await;
+    let id = fixture.job(instance, noon()).await;
+    let old = fixture.claim(noon(), 1).await;
     let again = format!(
         "delete from job; insert into job (tenant_id, id, kind, instance_id, due_at, payload)
         values (1, '{id}', 'deadline', '{instance}', '{}', '{{}}')",
         noon()
     );
-    shop.run(&again).await;
-    let new = shop.claim(noon(), 1).await;
+    fixture.run(&again).await;
+    let new = fixture.claim(noon(), 1).await;
     assert_eq!(ids(&new), [id]);
     assert_eq!(
         (new[0].due_at, new[0].attempts),
         (old[0].due_at, old[0].attempts)
     );
     let later = noon() + seconds(5);
-    let store = &shop.store;
+    let store = &fixture.store;
     store.put_off_job(&old[0], later).await.expect("nothing");
     store
         .fail_job(&old[0], "late", later)
@@ -51,107 +51,117 @@ async fn a_job_that_was_put_again_is_not_ended_by_who_had_it_before() {
         .expect("nothing");
     store.finish_job(&old[0]).await.expect("nothing");
     let next = store.next_due().await.expect("a look");
-    assert_eq!(next, Some(noon() + seconds(60)), "it is in hand as before");
+    assert_eq!(
+        next,
+        Some(noon() + seconds(60)),
+        "it is in flight as before"
+    );
     store.finish_job(&new[0]).await.expect("an end");
     assert_eq!(store.next_due().await.expect("a look"), None);
 }
 
 #[tokio::test]
-async fn of_one_instance_only_the_earliest_is_handed_out() {
-    let shop = Shop::new().await;
+async fn only_the_earliest_job_of_an_instance_is_claimed() {
+    let fixture = Fixture::new().await;
     let (busy, other) = (clock::new_id(), clock::new_id());
-    let third = shop.job(busy, noon() - seconds(1)).await;
-    let first = shop.job(busy, noon() - seconds(3)).await;
-    let second = shop.job(busy, noon() - seconds(2)).await;
-    let of_other = shop.job(other, noon()).await;
+    let third = fixture.job(busy, noon() - seconds(1)).await;
+    let first = fixture.job(busy, noon() - seconds(3)).await;
+    let second = fixture.job(busy, noon() - seconds(2)).await;
+    let of_other = fixture.job(other, noon()).await;
 
-    let claimed = shop.claim(noon(), 10).await;
+    let claimed = fixture.claim(noon(), 10).await;
     assert_eq!(ids(&claimed), [first, of_other]);
-    assert_eq!(shop.claim(noon(), 10).await, []);
-    // As long as it exists, in hand or failed, the next one waits. Nobody else does.
+    assert_eq!(fixture.claim(noon(), 10).await, []);
+    // As long as the job exists, in flight or failed, the instance's next one waits. Other instances do not.
     let again = noon() + seconds(300);
-    let failed = shop.store.fail_job(&claimed[0], "no\0", again).await;
+    let failed = fixture.store.fail_job(&claimed[0], "no\0", again).await;
     failed.expect("a failure");
-    shop.store.finish_job(&claimed[1]).await.expect("an end");
-    let next_of_other = shop.job(other, noon()).await;
-    let claimed = shop.claim(again - seconds(1), 10).await;
+    fixture.store.finish_job(&claimed[1]).await.expect("an end");
+    let next_of_other = fixture.job(other, noon()).await;
+    let claimed = fixture.claim(again - seconds(1), 10).await;
     assert_eq!(ids(&claimed), [next_of_other]);
-    shop.store.finish_job(&claimed[0]).await.expect("an end");
+    fixture.store.finish_job(&claimed[0]).await.expect("an end");
     for (expected, attempts) in [(first, 2), (second, 1), (third, 1)] {
-        let claimed = shop.claim(again, 10).await;
+        let claimed = fixture.claim(again, 10).await;
         assert_eq!(
             (ids(&claimed), claimed[0].attempts),
             (vec![expected], attempts)
         );
-        shop.store.finish_job(&claimed[0]).await.expect("an end");
+        fixture.store.finish_job(&claimed[0]).await.expect("an end");
     }
 }
 
 #[tokio::test]
-async fn a_lease_that_is_over_is_claimed_again() {
-    let shop = Shop::new().await;
-    let job = shop.job(clock::new_id(), noon()).await;
-    let lost = shop.claim(noon(), 1).await;
-    assert_eq!(shop.claim(noon() + seconds(59), 1).await, []);
-    let again = shop.claim(noon() + seconds(60), 1).await;
+async fn a_job_with_an_expired_lease_is_claimed_again() {
+    let fixture = Fixture::new().await;
+    let job = fixture.job(clock::new_id(), noon()).await;
+    let lost = fixture.claim(noon(), 1).await;
+    assert_eq!(fixture.claim(noon() + seconds(59), 1).await, []);
+    let again = fixture.claim(noon() + seconds(60), 1).await;
     assert_eq!((ids(&again), again[0].attempts), (vec![job], 2));
 
-    // Whoever lost it can neither put it off nor end it.
+    // The worker that lost the lease can neither put the job off nor end it.
     let soon = noon() + seconds(61);
-    shop.store
+    fixture
+        .store
         .fail_job(&lost[0], "too late", soon)
         .await
         .expect("nothing");
-    shop.store.finish_job(&lost[0]).await.expect("nothing");
-    assert_eq!(shop.claim(soon, 1).await, []);
-    let next = shop.store.next_due().await.expect("a look");
+    fixture.store.finish_job(&lost[0]).await.expect("nothing");
+    assert_eq!(fixture.claim(soon, 1).await, []);
+    let next = fixture.store.next_due().await.expect("a look");
     assert_eq!(next, Some(noon() + seconds(120)));
-    shop.store.finish_job(&again[0]).await.expect("an end");
-    assert_eq!(shop.store.next_due().await.expect("a look"), None);
+    fixture.store.finish_job(&again[0]).await.expect("an end");
+    assert_eq!(fixture.store.next_due().await.expect("a look"), None);
 }
 
 #[tokio::test]
 async fn a_job_that_its_commit_put_off_is_not_ended() {
-    let shop = Shop::new().await;
-    shop.job(clock::new_id(), noon()).await;
-    let claimed = shop.claim(noon(), 1).await;
-    shop.run("update job set due_at = due_at + interval '1 day', lease_until = null, attempts = 0")
+    let fixture = Fixture::new().await;
+    fixture.job(clock::new_id(), noon()).await;
+    let claimed = fixture.claim(noon(), 1).await;
+    fixture
+        .run("update job set due_at = due_at + interval '1 day', lease_until = null, attempts = 0")
         .await;
-    shop.store.finish_job(&claimed[0]).await.expect("nothing");
-    let next = shop.store.next_due().await.expect("a look");
+    fixture
+        .store
+        .finish_job(&claimed[0])
+        .await
+        .expect("nothing");
+    let next = fixture.store.next_due().await.expect("a look");
     assert_eq!(next, Some(noon() + seconds(24 * 60 * 60)));
 }
 
 #[tokio::test]
 async fn the_next_moment_is_that_of_a_job_that_can_be_claimed() {
-    let shop = Shop::new().await;
+    let fixture = Fixture::new().await;
     let busy = clock::new_id();
-    shop.job(busy, noon()).await;
-    shop.job(busy, noon() + seconds(1)).await;
-    shop.job(clock::new_id(), noon() + seconds(40)).await;
-    let next = async || shop.store.next_due().await.expect("a look");
+    fixture.job(busy, noon()).await;
+    fixture.job(busy, noon() + seconds(1)).await;
+    fixture.job(clock::new_id(), noon() + seconds(40)).await;
+    let next = async || fixture.store.next_due().await.expect("a look");
     assert_eq!(next().await, Some(noon()));
-    let claimed = shop.claim(noon(), 1).await;
+    let claimed = fixture.claim(noon(), 1).await;
     // The second one of the instance waits for the first, whose lease ends later than the third one is due.
     assert_eq!(next().await, Some(noon() + seconds(40)));
-    shop.store.finish_job(&claimed[0]).await.expect("an end");
+    fixture.store.finish_job(&claimed[0]).await.expect("an end");
     assert_eq!(next().await, Some(noon() + seconds(1)));
 }
 
 #[tokio::test]
 async fn two_claimers_never_get_the_same_job() {
     const JOBS: usize = 400;
-    let shop = Shop::new().await;
-    shop.run("insert into job select 1, gen_random_uuid(), 'deadline', gen_random_uuid(), timestamptz '2026-10-05 11:00Z' + n * interval '1 second', '{}' from generate_series(1, 400) n").await;
+    let fixture = Fixture::new().await;
+    fixture.run("insert into job select 1, gen_random_uuid(), 'deadline', gen_random_uuid(), timestamptz '2026-10-05 11:00Z' + n * interval '1 second', '{}' from generate_series(1, 400) n").await;
     let mut claimers = JoinSet::new();
     for _ in 0..6 {
-        let store = shop.store.clone();
+        let store = fixture.store.clone();
         claimers.spawn(async move {
             let mut mine = Vec::new();
             loop {
-                let mut rota = Rota::new(i64::MAX);
+                let mut slots = TenantSlots::new(i64::MAX);
                 let claimed = store
-                    .claim_jobs(noon(), noon() + seconds(60), 7, &mut rota)
+                    .claim_jobs(noon(), noon() + seconds(60), 7, &mut slots)
                     .await;
                 let claimed = claimed.expect("a claim");
                 if claimed.is_empty() {
@@ -164,42 +174,49 @@ async fn two_claimers_never_get_the_same_job() {
     let claimed: Vec<_> = claimers.join_all().await.into_iter().flatten().collect();
     let distinct: BTreeSet<_> = claimed.iter().collect();
     assert!(distinct.len() == claimed.len(), "a job was claimed twice");
-    // Who finds all that is left locked stops; what is due then is claimed by the next.
-    let rest = shop.claim(noon(), 500).await;
+    // A claimer that finds all remaining jobs locked stops. The next claim takes the jobs that are due then.
+    let rest = fixture.claim(noon(), 500).await;
     assert_eq!(claimed.len() + rest.len(), JOBS);
 }
 
 #[tokio::test]
 async fn stuck_jobs_are_counted() {
-    let shop = Shop::new().await;
-    shop.job(clock::new_id(), noon()).await;
-    shop.job(clock::new_id(), noon()).await;
-    let count = async |now| shop.store.stuck_jobs(now).await.expect("a count");
-    shop.run("update job set attempts = 9").await;
+    let fixture = Fixture::new().await;
+    fixture.job(clock::new_id(), noon()).await;
+    fixture.job(clock::new_id(), noon()).await;
+    let count = async |now| fixture.store.stuck_jobs(now).await.expect("a count");
+    fixture.run("update job set attempts = 9").await;
     assert_eq!(count(noon()).await, 0);
-    shop.claim(noon(), 1).await;
+    fixture.claim(noon(), 1).await;
     assert_eq!(count(noon()).await, 1);
-    // The other one has never failed, and nobody takes it.
+    // The other job has never failed, and no worker claims it.
     assert_eq!(count(noon() + seconds(299)).await, 1);
     assert_eq!(count(noon() + seconds(300)).await, 2);
-    let failing = async || shop.store.failing_jobs().await.expect("a count");
+    let failing = async || fixture.store.failing_jobs().await.expect("a count");
     assert_eq!(failing().await, 0);
-    shop.run("update job set last_error = 'no' where attempts > 9")
+    fixture
+        .run("update job set last_error = 'no' where attempts > 9")
         .await;
     assert_eq!(failing().await, 1);
 }
 
-/// The plan of a statement that the host sent before, as the writer runs it, and what it read.
-pub(super) async fn explained(shop: &Shop, beginning: &str, arguments: &str) -> Value {
-    let file = ["jobs.rs", "jobs/claims.rs", "jobs/look.sql"].map(|name| {
-        let path = format!("{}/../host/src/store/{name}", env!("CARGO_MANIFEST_DIR"));
+/// The plan of a statement of the host, as the writer runs it, and the pages that it read.
+pub(super) async fn explained(fixture: &Fixture, beginning: &str, arguments: &str) -> Value {
+    let files = [
+        "jobs.rs",
+        "jobs/claims.rs",
+        "jobs/claim.sql",
+        "bulk/settle.sql",
+    ];
+    let file = files.map(|name| {
+        let path = format!("{}/../host/store/src/{name}", env!("CARGO_MANIFEST_DIR"));
         std::fs::read_to_string(path).expect("the store's source") + "\"#"
     });
     let file = file.concat();
     let from = file.find(beginning).expect("the statement");
     let length = file[from..].find("\"#").expect("its end");
     let statement = &file[from..from + length];
-    let mut connection = shop
+    let mut connection = fixture
         .database
         .admin_pool()
         .acquire()
@@ -244,11 +261,11 @@ pub(super) fn nodes(plan: &Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn jobs_to_come_and_jobs_in_hand_cost_a_claim_nothing() {
-    let shop = Shop::new().await;
+async fn future_jobs_and_jobs_in_flight_do_not_slow_a_claim() {
+    let fixture = Fixture::new().await;
     let around = "('2026-10-05 12:00Z', 0, 32)";
     let look = "(1, '2026-10-05 12:00Z', '2026-10-05 12:01Z', 32, 10, '2026-10-05 12:01Z', '2026-10-05 12:05Z', '2026-10-05 12:01Z')";
-    shop.run(
+    fixture.run(
         "insert into job select 1, gen_random_uuid(), 'deadline', gen_random_uuid(), timestamptz '2026-10-06Z' + n * interval '1 second', '{}' from generate_series(1, 100000) n;
         insert into job select 1, gen_random_uuid(), 'deadline', gen_random_uuid(), timestamptz '2026-10-05Z', '{}', timestamptz '2026-10-05 13:00Z' from generate_series(1, 5000) n",
     )
@@ -257,11 +274,11 @@ async fn jobs_to_come_and_jobs_in_hand_cost_a_claim_nothing() {
     for round in ["fresh", "analysed"] {
         for (statement, arguments) in [("with recursive circle", around), ("with looked as", look)]
         {
-            let plan = explained(&shop, statement, arguments).await;
+            let plan = explained(&fixture, statement, arguments).await;
             let nodes = nodes(&plan);
             assert!(
-                nodes.contains(&"Index Scan job_turn".to_owned())
-                    || nodes.contains(&"Index Only Scan job_turn".to_owned()),
+                nodes.contains(&"Index Scan job_share".to_owned())
+                    || nodes.contains(&"Index Only Scan job_share".to_owned()),
                 "{round}: {nodes:?}"
             );
             assert!(
@@ -270,14 +287,14 @@ async fn jobs_to_come_and_jobs_in_hand_cost_a_claim_nothing() {
             );
             assert!(pages(&plan) <= 40, "{round}: {} pages", pages(&plan));
         }
-        let plan = explained(&shop, "select coalesce(min(l.ready_at)", "").await;
+        let plan = explained(&fixture, "select coalesce(min(l.ready_at)", "").await;
         assert!(pages(&plan) <= 200, "{round}: {} pages", pages(&plan));
-        shop.run("analyze job").await;
+        fixture.run("analyze job").await;
     }
     for _ in 0..10 {
-        shop.job(clock::new_id(), noon()).await;
+        fixture.job(clock::new_id(), noon()).await;
     }
-    let plan = explained(&shop, "with looked as", look).await;
+    let plan = explained(&fixture, "with looked as", look).await;
     assert_eq!(plan["Actual Rows"].as_f64(), Some(10.0), "{plan}");
     assert!(pages(&plan) <= 300, "{} pages", pages(&plan));
 }

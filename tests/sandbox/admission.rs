@@ -1,7 +1,7 @@
 //! What may be published, and every reason why not.
 
-use wrkflw::domain::graph::{FiredBy, StateKind};
-use wrkflw::wasm::AdmitError;
+use wrkflw_core::graph::{FiredBy, StateKind};
+use wrkflw_sandbox::AdmitError;
 
 use super::*;
 

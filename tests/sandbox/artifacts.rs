@@ -107,7 +107,9 @@ fn alterations(length: usize) -> Vec<Alteration> {
 }
 
 fn quarantined() -> u64 {
-    let text = wrkflw::telemetry::metrics().expect("metrics").render();
+    let text = wrkflw_runtime::telemetry::metrics()
+        .expect("metrics")
+        .render();
     let name = "wrkflw_artifacts_quarantined_total ";
     let line = text.lines().find_map(|line| line.strip_prefix(name));
     line.map_or(0, |count| count.parse().expect("a count"))

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use wrkflw::wasm::COMPILE_COMMAND;
+use wrkflw_sandbox::COMPILE_COMMAND;
 
 use super::*;
 

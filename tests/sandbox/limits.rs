@@ -3,6 +3,10 @@
 use super::*;
 use std::convert::Infallible;
 
+use serde_json::json;
+
+use crate::support::app::TestApp;
+
 #[tokio::test]
 async fn each_way_to_misbehave_ends_in_its_own_error() {
     let sandbox = sandbox();
@@ -208,4 +212,25 @@ fn limits_beyond_the_safe_maximum_are_refused() {
         error,
         "artifact_key must be a secret when artifact_dir is set"
     );
+}
+
+/// These limits are constants of a host. A sample flow needs no more than the least of each.
+#[tokio::test]
+async fn a_sandbox_with_every_limit_at_its_least_serves() {
+    let least = Settings {
+        fuel_guard: 1_000_000,
+        fuel_transition: 1_000_000,
+        fuel_assign: 1_000_000,
+        memory_bytes_max: 2 << 20,
+        table_elements_max: 100,
+        output_bytes_max: 16 << 10,
+        concurrency: 1,
+        cache_bytes_max: 16 << 20,
+        ..settings()
+    };
+    let app = TestApp::empty_in(Sandbox::new(least).expect("a sandbox")).await;
+    app.with_approval().await;
+    let started = app.started("least").await;
+    app.decided("reviewer", &started, json!({ "outcome": "APPROVE" }))
+        .await;
 }

@@ -1,8 +1,8 @@
 //! Questions and answers cross the boundary whole, and leave nothing behind.
 
-use wrkflw::domain::answer::{Attribute, AttributeValue, Principal, Reason, Verdict};
-use wrkflw::domain::ids::StateId;
-use wrkflw::domain::instance::{Decision, PastState, StateInstance, Task, TaskStatus};
+use wrkflw_core::answer::{Attribute, AttributeValue, Principal, Reason, Verdict};
+use wrkflw_core::ids::StateId;
+use wrkflw_core::instance::{Candidate, Decision, PastState, StateInstance, Task, TaskStatus};
 
 use super::*;
 
@@ -47,7 +47,7 @@ async fn verdicts_plans_and_assignments_come_back() {
     );
 }
 
-/// Whether an answer makes sense is for the domain to judge; the sandbox hands it over as it is.
+/// Whether an answer makes sense is for the core to judge; the sandbox hands it over as it is.
 #[tokio::test]
 async fn well_formed_nonsense_is_handed_on() {
     let sandbox = sandbox();
@@ -121,7 +121,7 @@ async fn a_start_is_told_with_its_actor_and_instants_with_milliseconds() {
     }
 }
 
-fn stay(number: u128, tasks: Vec<Task>) -> StateInstance {
+fn state_instance(number: u128, tasks: Vec<Task>) -> StateInstance {
     StateInstance {
         tasks,
         ..StateInstance::new(
@@ -137,7 +137,7 @@ async fn the_newest_hundred_states_left_are_told() {
     let mut instance = instance("{}");
     instance.past = (0..150)
         .map(|number| PastState {
-            state: stay(number, vec![]),
+            state: state_instance(number, vec![]),
             left_at: NOW.parse().expect("instant"),
             left_by: "GO".into(),
             actor: Some("reviewer".into()),
@@ -164,9 +164,9 @@ async fn tasks_are_told_with_their_owner_and_decision() {
         decided_at: at,
     };
     let task = Task {
-        id: wrkflw::domain::ids::TaskId(Uuid::from_u128(9)),
+        id: wrkflw_core::ids::TaskId(Uuid::from_u128(9)),
         label: "review".into(),
-        candidates: vec![Principal::ManagerOf("author".into())],
+        candidates: vec![Candidate::User("author".into())],
         form: None,
         created_at: at,
         due_at: None,
@@ -178,7 +178,7 @@ async fn tasks_are_told_with_their_owner_and_decision() {
         },
     };
     let mut instance = instance("{}");
-    instance.active = vec![stay(5, vec![task])];
+    instance.active = vec![state_instance(5, vec![task])];
     instance
         .attributes
         .insert("amount".into(), AttributeValue::Decimal("1999.90".into()));
@@ -209,9 +209,9 @@ fn crowded() -> Instance {
             decided_at: at,
         };
         Task {
-            id: wrkflw::domain::ids::TaskId(Uuid::from_u128(number)),
+            id: wrkflw_core::ids::TaskId(Uuid::from_u128(number)),
             label: owner.clone(),
-            candidates: vec![Principal::User(owner.clone()); 4],
+            candidates: vec![Candidate::User(owner.clone()); 4],
             form: None,
             created_at: at,
             due_at: None,
@@ -227,13 +227,13 @@ fn crowded() -> Instance {
         r#"{{"amount":7,"currency":"EUR","supplier":"S","purpose":"{}"}}"#,
         "x".repeat(65_000)
     ));
-    let mut finance = stay(1, (0..200).map(|number| decided(number, 600)).collect());
+    let mut finance = state_instance(1, (0..200).map(|number| decided(number, 600)).collect());
     finance.name = "Finance".into();
     (finance.needed, finance.tasks[0].status) = (200, TaskStatus::Pending);
     data.active = vec![finance];
     data.past = (1_000..1_100)
         .map(|number| PastState {
-            state: stay(
+            state: state_instance(
                 number,
                 (0..3)
                     .map(|task| decided(number * 10 + task, 200))
@@ -260,14 +260,14 @@ async fn the_largest_facts_are_within_the_budget_of_a_flow() {
         config: &config,
         instance: &instance,
     };
-    let stay = &instance.active[0];
+    let state_instance = &instance.active[0];
     let source = Source::Task {
-        task: stay.tasks[0].id.to_string(),
+        task: state_instance.tasks[0].id.to_string(),
         actor: actor("a-person-of-the-crowd-0"),
         comment: Some("c".repeat(16 << 10)),
     };
     let decision = Occurrence {
-        state_instance: Some(stay.id.to_string()),
+        state_instance: Some(state_instance.id.to_string()),
         ..occurrence(
             "APPROVE",
             source,

@@ -4,10 +4,12 @@
 //! `WRKFLW_SOAK` set asks ten times as many.
 
 use serde_json::{Value, json as value};
-use wrkflw::domain::answer::{AttributeValue, Principal};
-use wrkflw::domain::ids::{InstanceId, StateId, TaskId};
-use wrkflw::domain::instance::{Decision, Holding, PastState, StateInstance, Task, TaskStatus};
 use wrkflw::sample::DOCUMENT_APPROVAL;
+use wrkflw_core::answer::AttributeValue;
+use wrkflw_core::ids::{InstanceId, StateId, TaskId};
+use wrkflw_core::instance::{
+    Candidate, Decision, Ownership, PastState, StateInstance, Task, TaskStatus,
+};
 
 use super::artifacts::Folder;
 use super::*;
@@ -116,7 +118,7 @@ impl Random {
             1 => TaskStatus::Claimed {
                 owner,
                 claimed_at,
-                holding: Holding::default(),
+                ownership: Ownership::default(),
             },
             2 => TaskStatus::Cancelled {
                 owner: Some(owner),
@@ -139,7 +141,7 @@ impl Random {
         Task {
             id: TaskId(self.id()),
             label: self.text(),
-            candidates: self.some(2, |random| Principal::Group(random.text())),
+            candidates: self.some(2, |random| Candidate::Group(random.text())),
             form: None,
             created_at: self.moment(),
             due_at: None,
@@ -152,7 +154,7 @@ impl Random {
         Uuid::from_u64_pair(self.number(), self.number())
     }
 
-    fn stay(&mut self) -> StateInstance {
+    fn state_instance(&mut self) -> StateInstance {
         let (id, name, at) = (StateId(self.id()), self.one(&STATES), self.moment());
         StateInstance {
             tasks: self.some(3, Random::task),
@@ -167,9 +169,9 @@ impl Random {
         instance.revision = self.small() >> 1;
         instance.initiator = self.one(&USERS).into();
         instance.started_at = self.moment();
-        instance.active = self.some(2, Random::stay);
+        instance.active = self.some(2, Random::state_instance);
         instance.past = self.some(4, |random| PastState {
-            state: random.stay(),
+            state: random.state_instance(),
             left_at: random.moment(),
             left_by: random.one(&TRIGGERS).into(),
             actor: (random.below(2) == 0).then(|| random.one(&USERS).into()),
@@ -186,8 +188,8 @@ impl Random {
     }
 
     fn occurrence(&mut self, instance: &Instance) -> Occurrence {
-        let stay = instance.active.first();
-        let task = stay.and_then(|stay| stay.tasks.first());
+        let state_instance = instance.active.first();
+        let task = state_instance.and_then(|state_instance| state_instance.tasks.first());
         let source = match self.below(6) {
             0 => Source::Start(self.actor()),
             1 => Source::Signal(self.actor()),
@@ -200,7 +202,7 @@ impl Random {
             },
         };
         Occurrence {
-            state_instance: stay.map(|stay| stay.id.to_string()),
+            state_instance: state_instance.map(|state_instance| state_instance.id.to_string()),
             trigger: self.one(&TRIGGERS).into(),
             source,
             input: self.document(),

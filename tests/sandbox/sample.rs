@@ -1,8 +1,8 @@
 //! The sample flow that the binary carries, as the sandbox runs it.
 
-use wrkflw::domain::answer::Verdict;
-use wrkflw::domain::check;
 use wrkflw::sample::DOCUMENT_APPROVAL;
+use wrkflw_core::answer::Verdict;
+use wrkflw_core::check;
 
 use super::*;
 
@@ -21,7 +21,7 @@ async fn a_config_it_does_not_know_is_refused() {
     let refused = sandbox()
         .admit(DOCUMENT_APPROVAL, &json(r#"{"reviwers":"x"}"#))
         .await;
-    let Err(wrkflw::wasm::AdmitError::Rejected(problems)) = refused else {
+    let Err(wrkflw_sandbox::AdmitError::Rejected(problems)) = refused else {
         panic!("expected to be refused, got {refused:?}");
     };
     assert_eq!(problems[0].code, "config_invalid");

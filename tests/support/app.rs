@@ -1,5 +1,6 @@
-//! The whole service in this process: real PostgreSQL, real wasm, no network between test and router.
+//! The whole service in this process: real PostgreSQL, real wasm, requests passed to the router without a network.
 
+pub(crate) mod neighbour;
 mod variants;
 
 use std::collections::BTreeMap;
@@ -16,32 +17,33 @@ use tokio::sync::OnceCell;
 use tokio::task::JoinSet;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tower::ServiceExt as _;
-use wrkflw::clock::Clock;
-use wrkflw::domain::cloudevent::Naming;
-use wrkflw::domain::subscription::Reach;
-use wrkflw::engine::jobs::Jobs;
-use wrkflw::engine::perform::Perform;
-use wrkflw::engine::{Engine, SealKeys};
-use wrkflw::http::auth::{AuthSettings, Authenticator, Claims, Secret};
-use wrkflw::http::{App, router, token};
 use wrkflw::sample::DOCUMENT_APPROVAL;
-use wrkflw::store::{PoolSizes, Store};
-use wrkflw::telemetry;
-use wrkflw::wasm::{Compiler, Sandbox, Settings};
+use wrkflw_audit::seal::SealKeys;
+use wrkflw_core::cloudevent::Naming;
+use wrkflw_core::subscription::Reach;
+use wrkflw_engine::Engine;
+use wrkflw_engine::job_handlers::JobHandlers;
+use wrkflw_engine::jobs::Jobs;
+use wrkflw_runtime::clock::Clock;
+use wrkflw_runtime::telemetry;
+use wrkflw_sandbox::{Compiler, Sandbox, Settings};
+use wrkflw_server::http::auth::{AuthSettings, Authenticator, Claims, Secret};
+use wrkflw_server::http::{App, router, token};
+use wrkflw_store::{PoolSizes, Store};
 
 use super::postgres::{TestDatabase, database};
 
 pub(crate) const SECRET: &[u8] = b"a secret for tests, long enough for HS256";
-/// How long a request may go on: longer than a busy machine needs.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// The timeout of a request. Longer than a busy machine needs.
+const TIMEOUT: Duration = Duration::from_secs(20);
 /// Connections of each host.
 const POOLS: PoolSizes = PoolSizes {
     writer: 4,
     reader: 3,
     relay: 2,
 };
-/// What roles permit in the tests' tenant.
-const USER: &[&str] = &[
+/// The permissions of the roles in the tests' tenant.
+pub(crate) const USER: &[&str] = &[
     "instance:start",
     "instance:read",
     "task:act",
@@ -80,15 +82,16 @@ pub(crate) const ADMIN: &[&str] = &[
     "dead-letter:write",
 ];
 
-/// A host with a database of its own.
+/// A host with its own database.
 pub(crate) struct TestApp {
     pub(crate) database: TestDatabase,
     pub(crate) engine: Engine,
+    store: Store,
     router: Router,
     auth: AuthSettings,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -98,14 +101,14 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The body, once the status is what it should be.
+    /// The body, after a check of the status.
     #[track_caller]
     pub(crate) fn expect(self, status: u16) -> Value {
         assert_eq!(self.status, status, "{}", self.text);
         self.body
     }
 
-    /// The problem of this status and code.
+    /// The problem, after a check of its status and code.
     #[track_caller]
     pub(crate) fn problem(self, status: u16, code: &str) -> Value {
         assert_eq!(
@@ -148,7 +151,7 @@ impl TestApp {
         TestApp::empty_at(Clock::System).await
     }
 
-    /// The same, with a clock of the test's own.
+    /// The same, with the test's own clock.
     pub(crate) async fn empty_at(clock: Clock) -> TestApp {
         let database = database(async |url: &str| Store::migrate(url).await).await;
         let app = TestApp::on(database, clock).await;
@@ -156,7 +159,7 @@ impl TestApp {
         app
     }
 
-    /// With demo people only, in a sandbox of the test's own.
+    /// With demo people only, in the test's own sandbox.
     pub(crate) async fn empty_in(sandbox: Sandbox) -> TestApp {
         let database = database(async |url: &str| Store::migrate(url).await).await;
         let app = TestApp::within(sandbox, database, Clock::System).await;
@@ -170,7 +173,7 @@ impl TestApp {
 
     async fn within(sandbox: Sandbox, database: TestDatabase, clock: Clock) -> TestApp {
         let store = Store::connect(database.url(), POOLS).expect("a URL");
-        let engine = Engine::new(store, sandbox, clock, seals(), PATIENCE).await;
+        let engine = Engine::new(store.clone(), sandbox, clock, seals(), TIMEOUT).await;
         let engine = engine.expect("an engine");
         let auth = AuthSettings {
             hs256_secret: Some(Secret::new(SECRET)),
@@ -180,6 +183,7 @@ impl TestApp {
         TestApp {
             database,
             engine,
+            store,
             router,
             auth,
         }
@@ -187,7 +191,7 @@ impl TestApp {
 
     async fn populate(&self) {
         let roles = BTreeMap::from([("user", USER), ("admin", ADMIN)]);
-        let store = self.engine.store();
+        let store = self.store();
         store
             .ensure_tenant("default", &roles, self.engine.clock().now())
             .await
@@ -221,6 +225,11 @@ impl TestApp {
                 .expect(200);
             }
         }
+    }
+
+    /// The store that the host was made with: tests write beside it.
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
     }
 
     pub(crate) fn host(&self) -> Host {
@@ -270,6 +279,31 @@ impl TestApp {
         self.post("author", "/v1/instances", body).await.expect(201)
     }
 
+    /// All events that are stored now, as the feed returns them. The feed waits for older transactions of the whole server, also
+    /// for those of other tests.
+    pub(crate) async fn events(&self) -> Vec<Value> {
+        let stored = "select count(*) from audit_entry where event_seq is not null";
+        let stored: i64 = sqlx::query_scalar(stored)
+            .fetch_one(self.database.admin_pool())
+            .await
+            .expect("a number");
+        let stored = usize::try_from(stored).expect("a number of events");
+        assert!(stored <= 100, "one page has them all");
+        let reading = async {
+            loop {
+                let page = self.get("admin", "/v1/events?limit=100").await.expect(200);
+                let events = page["data"].as_array().expect("events");
+                if events.len() >= stored {
+                    break events.clone();
+                }
+                tokio::task::yield_now().await;
+            }
+        };
+        tokio::time::timeout(TIMEOUT, reading)
+            .await
+            .expect("the feed tells what is stored")
+    }
+
     /// Claims the only open task of an instance and decides it.
     pub(crate) async fn decided(&self, user: &str, instance: &Value, decision: Value) -> Value {
         let task = task_of(instance);
@@ -283,49 +317,49 @@ impl TestApp {
     }
 }
 
-/// A worker that does what is due, until it is dropped.
+/// A job worker that runs until it is dropped.
 pub(crate) struct Timers {
     ends: DropGuard,
     tasks: JoinSet<()>,
 }
 
 impl TestApp {
-    /// Lets this host do what is due.
+    /// Starts a job worker on this host.
     pub(crate) fn timers(&self) -> Timers {
         self.timers_with(Arc::new(self.engine.clone()))
     }
 
-    /// The same, with a stand-in for what jobs do.
-    pub(crate) fn timers_with(&self, perform: Arc<dyn Perform>) -> Timers {
-        Timers::start(&self.engine, perform)
+    /// The same, with fake job handlers.
+    pub(crate) fn timers_with(&self, handle_job: Arc<dyn JobHandlers>) -> Timers {
+        Timers::start(&self.engine, handle_job)
     }
 }
 
 impl Timers {
-    /// Lets the host of this engine do what is due.
-    pub(crate) fn start(engine: &Engine, perform: Arc<dyn Perform>) -> Timers {
+    /// Starts a job worker on the host of this engine.
+    pub(crate) fn start(engine: &Engine, handle_job: Arc<dyn JobHandlers>) -> Timers {
         let cancel = CancellationToken::new();
         let mut tasks = JoinSet::new();
-        tasks.spawn(Jobs::with(engine, perform, cancel.clone()).run());
+        tasks.spawn(Jobs::new(engine, handle_job, cancel.clone()).run());
         Timers {
             ends: cancel.drop_guard(),
             tasks,
         }
     }
 
-    /// Ends the worker as a host that is killed does: what is in hand is dropped.
+    /// Ends the worker as a killed host does: jobs in flight are dropped.
     pub(crate) async fn kill(mut self) {
         self.tasks.shutdown().await;
     }
 
-    /// Stops the worker as a host that shuts down does: what is in hand is done first.
+    /// Stops the worker as a host that shuts down does: jobs in flight are finished first.
     pub(crate) async fn stop(self) {
         drop(self.ends);
         self.tasks.join_all().await;
     }
 }
 
-/// The id of the first open task of an instance's answer.
+/// The id of the first open task in an instance's response.
 #[track_caller]
 pub(crate) fn task_of(instance: &Value) -> String {
     let task = &instance["states"][0]["tasks"][0]["id"];
@@ -334,7 +368,7 @@ pub(crate) fn task_of(instance: &Value) -> String {
         .to_owned()
 }
 
-/// A way to one host, to be sent to other tasks.
+/// A client of one host, which can be sent to other tasks.
 #[derive(Clone)]
 pub(crate) struct Host {
     router: Router,
@@ -357,6 +391,7 @@ impl Host {
         token::mint(&self.auth, &claims, lifetime, now).expect("a token")
     }
 
+    /// Commands are answered in full. `api::minimal` tests the default.
     pub(crate) fn request(
         &self,
         user: &str,
@@ -366,7 +401,8 @@ impl Host {
         let request = Request::builder()
             .method(method)
             .uri(path)
-            .header("host", "localhost");
+            .header("host", "localhost")
+            .header("prefer", "return=representation");
         if user.is_empty() {
             request
         } else {
@@ -395,7 +431,7 @@ impl Host {
         self.answer(request.expect("a request")).await
     }
 
-    /// A response whose body is still to come.
+    /// A response whose body is not read yet.
     pub(crate) async fn open(&self, request: Request<Body>) -> Response {
         let answering = self.router.clone().oneshot(request);
         answering.await.expect("the router answers")
@@ -416,16 +452,16 @@ impl Host {
     }
 }
 
-async fn engine(store: Store, patience: Duration) -> Engine {
-    sealing_engine(store, patience, seals()).await
+async fn engine(store: Store, timeout: Duration) -> Engine {
+    sealing_engine(store, timeout, seals()).await
 }
 
 fn seals() -> SealKeys {
     SealKeys::new("test", BTreeMap::from([("test".to_owned(), vec![7; 32])])).expect("a key")
 }
 
-async fn sealing_engine(store: Store, patience: Duration, seals: SealKeys) -> Engine {
-    Engine::new(store, sandbox().await, Clock::System, seals, patience)
+async fn sealing_engine(store: Store, timeout: Duration, seals: SealKeys) -> Engine {
+    Engine::new(store, sandbox().await, Clock::System, seals, timeout)
         .await
         .expect("an engine")
 }
@@ -447,6 +483,6 @@ fn application(engine: Engine, auth: &AuthSettings) -> App {
         metrics,
         CancellationToken::new(),
     );
-    // Receivers of the tests stand on this machine.
+    // Receivers of the tests are on this machine.
     app.reaching(Reach::Private)
 }

@@ -1,5 +1,5 @@
-//! The program's compiling child and nothing else, so that tests need not wait for the whole program.
+//! Only the compiling child of the program, so that tests need not wait for the whole program to be built.
 
 fn main() -> std::process::ExitCode {
-    wrkflw::wasm::compile_child_main()
+    wrkflw_sandbox::compile_child_main()
 }

@@ -1,11 +1,11 @@
-//! Guests that tests run, built once per test run into `target/guests`.
+//! Guests for tests, built once per test run into `target/guests`.
 
 use std::path::Path;
 use std::sync::OnceLock;
 
-use wrkflw::wasm::componentize::componentize;
+use wrkflw_sandbox::componentize::componentize;
 
-#[path = "../../host/build/guest.rs"]
+#[path = "../../host/cli/build/guest.rs"]
 mod build;
 
 /// The component of `tests/guests/hostile`, which misbehaves as its input asks.
@@ -14,13 +14,13 @@ pub(crate) fn hostile() -> &'static [u8] {
     HOSTILE.get_or_init(|| componentize(hostile_module()).expect("a component"))
 }
 
-/// The core module that [`hostile`] is made of; it names the contract.
+/// The core module of [`hostile`]. It contains its contract.
 pub(crate) fn hostile_module() -> &'static [u8] {
     static HOSTILE: OnceLock<Vec<u8>> = OnceLock::new();
     HOSTILE.get_or_init(|| module("hostile-guest"))
 }
 
-/// The component of `tests/guests/committee`, whose offers and quorum its data names.
+/// The component of `tests/guests/committee`. The data of an instance sets its offers and quorum.
 pub(crate) fn committee() -> &'static [u8] {
     static COMMITTEE: OnceLock<Vec<u8>> = OnceLock::new();
     COMMITTEE.get_or_init(|| built("committee-guest"))
@@ -32,10 +32,10 @@ pub(crate) fn branches() -> &'static [u8] {
     BRANCHES.get_or_init(|| built("branches-guest"))
 }
 
-/// The component of `tests/guests/errands`, which waits for whatever its data names.
-pub(crate) fn errands() -> &'static [u8] {
-    static ERRANDS: OnceLock<Vec<u8>> = OnceLock::new();
-    ERRANDS.get_or_init(|| built("errands-guest"))
+/// The component of `tests/guests/subflows`. The data of an instance sets what it waits for.
+pub(crate) fn subflows() -> &'static [u8] {
+    static SUBFLOWS: OnceLock<Vec<u8>> = OnceLock::new();
+    SUBFLOWS.get_or_init(|| built("subflows-guest"))
 }
 
 /// The component of `plugins/purchase-approval`.
@@ -57,7 +57,7 @@ fn built(package: &str) -> Vec<u8> {
 fn module(package: &str) -> Vec<u8> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
-        .expect("the tests stand in the workspace");
+        .expect("the tests are in the workspace");
     build::build(root, package, &root.join("target/guests"))
         .unwrap_or_else(|error| panic!("{error}"))
 }

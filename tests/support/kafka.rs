@@ -1,4 +1,5 @@
-//! Brokers for tests: the one that the test command started, and a test's own to stop, kill and start again.
+//! Brokers for tests: the one that the test command started, and brokers of single tests that can be stopped, killed and
+//! restarted.
 
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
@@ -10,9 +11,9 @@ use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
 use rdkafka::client::DefaultClientContext;
 use tokio::process::Command;
 
-/// Names the address of the broker that all tests share.
+/// The variable with the address of the broker that all tests share.
 const SHARED: &str = "WRKFLW_TEST_KAFKA";
-/// How long the broker may take to make a topic.
+/// How long the broker may take to create a topic.
 const CREATE_TOPIC_MAX: Duration = Duration::from_secs(30);
 
 /// The address of the shared broker, which no test may stop.
@@ -26,8 +27,7 @@ pub(crate) fn shared_address() -> String {
     })
 }
 
-/// Creates a topic with the broker's settings or others, and returns once the broker knows it. Tests that share a
-/// broker take topics of their own.
+/// Creates a topic with these settings, and returns once the broker knows it. Tests that share a broker use different topics.
 pub(crate) async fn create_topic(
     address: &str,
     name: &str,
@@ -52,8 +52,8 @@ pub(crate) async fn create_topic(
     }
 }
 
-/// A broker of the test's own. It keeps its address and its data when it is stopped or killed and
-/// started again, and ends with the test, even if that is killed.
+/// A test's own broker. It keeps its address and its data when it is stopped or killed and restarted, and ends with the test,
+/// even if the test is killed.
 #[derive(Debug)]
 pub(crate) struct OwnBroker {
     dir: PathBuf,
@@ -67,7 +67,7 @@ impl OwnBroker {
         Self::start_behind(None).await
     }
 
-    /// Starts one that sends its clients to another port, behind which the test leads to it.
+    /// Starts a broker that sends its clients to another port, behind which the test has a proxy.
     pub(crate) async fn start_behind(advertised: Option<u16>) -> Self {
         let dir = env::temp_dir().join(format!("wrkflw-kafka-{}", super::unique()));
         let address = run(&dir, "start", &["0"], advertised).await;
@@ -82,17 +82,17 @@ impl OwnBroker {
         &self.address
     }
 
-    /// Ends the broker in good order.
+    /// Stops the broker cleanly.
     pub(crate) async fn stop(&self) {
         run(&self.dir, "stop", &[], self.advertised).await;
     }
 
-    /// Ends it as a crash would.
+    /// Kills it.
     pub(crate) async fn kill(&self) {
         run(&self.dir, "kill", &[], self.advertised).await;
     }
 
-    /// Starts it again where it was.
+    /// Restarts it at the same address.
     pub(crate) async fn start_again(&self) {
         assert_eq!(
             run(&self.dir, "start", &[], self.advertised).await,
@@ -129,7 +129,7 @@ fn command(dir: &Path, verb: &str, arguments: &[&str], advertised: Option<u16>) 
     command
 }
 
-/// Runs the script without blocking the test's runtime, on which a host may be at work. Returns what it printed.
+/// Runs the script without blocking the test's runtime, which may run a host. Returns its output.
 async fn run(dir: &Path, verb: &str, arguments: &[&str], advertised: Option<u16>) -> String {
     let output: Output = command(dir, verb, arguments, advertised)
         .output()

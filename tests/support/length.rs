@@ -1,6 +1,6 @@
-//! How long a test goes on: as on every day, or as `make soak` asks with `WRKFLW_SOAK` in the environment.
+//! How long a test runs: short by default, long with `WRKFLW_SOAK` in the environment, as `make soak` sets it.
 
-/// So many on every day, so many in the long run.
+/// The first value by default, the second in a long run.
 #[expect(
     clippy::disallowed_methods,
     reason = "the test command says in the environment how long it may take"

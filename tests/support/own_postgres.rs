@@ -1,4 +1,4 @@
-//! A PostgreSQL of a test's own, which keeps what it acknowledged, to crash and start again.
+//! A test's own PostgreSQL, which can crash and restart, and keeps what it acknowledged.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command as StdCommand, Stdio};
@@ -10,7 +10,7 @@ use tokio::process::Command;
 /// Connections of the test itself.
 const CONNECTIONS_MAX: u32 = 4;
 
-/// A server that ends with the test, even if that is killed.
+/// A server that ends with the test, even if the test is killed.
 #[derive(Debug)]
 pub(crate) struct OwnPostgres {
     dir: PathBuf,
@@ -19,7 +19,7 @@ pub(crate) struct OwnPostgres {
 }
 
 impl OwnPostgres {
-    /// Starts an empty server that syncs to disk before it acknowledges.
+    /// Starts an empty server that syncs to disk before it acknowledges a commit.
     pub(crate) async fn start() -> OwnPostgres {
         let dir = env::temp_dir().join(format!("wpg-{}", super::unique()));
         let url = run(&dir, "start").await;
@@ -40,18 +40,44 @@ impl OwnPostgres {
         self.dir.join(".s.PGSQL.5432")
     }
 
-    /// Connections as the superuser, behind the back of hosts and proxies.
+    /// Connections as the superuser, not through a proxy.
     pub(crate) fn pool(&self) -> &PgPool {
         &self.pool
     }
 
-    /// Ends all of it at once and without a word to its clients, as a crash does; then lets it recover.
+    /// Kills all processes at once, without closing connections, as a crash does; then lets the server recover.
     pub(crate) async fn crash(&self) {
         run(&self.dir, "stop").await;
         run(&self.dir, "start").await;
     }
 
-    /// Kills the session of some client, as running out of memory does; the server ends all others and recovers.
+    /// Crashes, and continues on another timeline, as a standby does that is promoted.
+    pub(crate) async fn fail_over(&self) {
+        run(&self.dir, "stop").await;
+        fs::write(self.dir.join("data/standby.signal"), "").expect("a file in the data's folder");
+        run(&self.dir, "start").await;
+        let promoted: bool = sqlx::query_scalar("select pg_promote()")
+            .fetch_one(&self.pool)
+            .await
+            .expect("a session");
+        assert!(promoted, "it did not take over in time");
+    }
+
+    /// Loads a database of another server into a new one of this name, by `pg_dump` and `pg_restore`. Returns its URL.
+    pub(crate) async fn restore(&self, from: &str, name: &str) -> String {
+        let create = sqlx::AssertSqlSafe(format!("create database {name}"));
+        let created = sqlx::raw_sql(create).execute(&self.pool).await;
+        created.expect("a database");
+        let into = self.url.replacen("/postgres?", &format!("/{name}?"), 1);
+        let dump = self.dir.join(format!("{name}.dump"));
+        let dump = dump.to_str().expect("text");
+        client("pg_dump", &["-Fc", "-f", dump, "-d", from]).await;
+        let loading = ["--exit-on-error", "-d", &into, dump];
+        client("pg_restore", &loading).await;
+        into
+    }
+
+    /// Kills one client's session, as the out-of-memory killer does. The server ends all others and recovers.
     pub(crate) async fn kill_a_session(&self) {
         let sql = "select pid from pg_stat_activity
             where backend_type = 'client backend' and pid <> pg_backend_pid() and application_name = 'wrkflw'
@@ -90,7 +116,18 @@ fn command(dir: &Path, verb: &str) -> StdCommand {
     command
 }
 
-/// Runs the script without blocking the test's runtime, on which proxies are at work. Returns what it printed.
+/// Runs a client program of the server, or one in the path. Returns its output.
+pub(crate) async fn client(name: &str, arguments: &[&str]) -> String {
+    let beside = Path::new(&run(Path::new(""), "bindir").await).join(name);
+    let program = if beside.exists() { beside } else { name.into() };
+    let output = Command::new(program).args(arguments).output().await;
+    let output = output.unwrap_or_else(|error| panic!("{name}: {error}"));
+    let complaint = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{name} failed: {complaint}");
+    String::from_utf8(output.stdout).expect("it prints text")
+}
+
+/// Runs the script without blocking the test's runtime, which runs proxies. Returns its output.
 async fn run(dir: &Path, verb: &str) -> String {
     let output = Command::from(command(dir, verb)).output().await;
     let output = output.expect("the script can be run");

@@ -1,5 +1,5 @@
-//! Makes a statement wait: a plug, so that a host's one worker is busy and what comes meanwhile makes the next batch; a gate,
-//! so that something else is committed between its look and its writing.
+//! Blocks statements. A plug blocks a host's only worker, so that the commands sent meanwhile form the next batch. A gate blocks
+//! a commit between its check and its write, so that something else can be committed in between.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::postgres::TestDatabase;
 
 pub(crate) const LONG: Duration = Duration::from_mins(1);
 
-/// What each statement waits for that changes an instance whose entity is called `plug` something.
+/// Blocks each statement that changes an instance whose entity is called `plug` something.
 pub(crate) struct Plug<'a>(&'a TestDatabase);
 
 impl Plug<'_> {
@@ -43,7 +43,7 @@ impl Plug<'_> {
     }
 }
 
-/// What the first statement waits for that makes an instance from here on: it has looked, and written nothing yet.
+/// Blocks the next statement that inserts an instance, after its checks and before it writes.
 pub(crate) struct Gate<'a> {
     database: &'a TestDatabase,
     keeper: Transaction<'static, Postgres>,
@@ -79,7 +79,7 @@ impl Gate<'_> {
         within(met).await;
     }
 
-    /// Lets it go on, and returns once no statement is under way.
+    /// Unblocks it, and returns once no statement is running.
     pub(crate) async fn open(self) {
         self.keeper.rollback().await.expect("it opens");
         let busy = "select count(*) from pg_stat_activity

@@ -1,8 +1,8 @@
-//! A database of its own for each test.
+//! A separate database for each test.
 //!
-//! The first test migrates a template; every test gets a copy of it, which takes a few dozen milliseconds
-//! and is dropped with its [`TestDatabase`]. The template's name tells the migrations
-//! it was made by, so a server that lives longer than one run serves the next run at once.
+//! The first test migrates a template. Every test gets a copy of it, which takes a few dozen milliseconds and is dropped with its
+//! [`TestDatabase`]. The template's name contains a digest of the migrations, so a server that outlives a run can be used by the
+//! next run at once.
 
 use std::fmt::{Display, Write as _};
 use std::fs;
@@ -14,14 +14,14 @@ use sqlx::postgres::{PgConnection, PgPool, PgPoolOptions};
 use sqlx::{AssertSqlSafe, Connection as _};
 use tokio::sync::OnceCell;
 
-/// Names the URL of a server on which we may create databases and roles.
+/// The variable with the URL of a server on which tests may create databases and roles.
 const SERVER: &str = "WRKFLW_TEST_DATABASE_URL";
-/// Guards the making of the template among processes; any number will do that nobody else uses.
+/// The advisory lock for making the template. Any number that nothing else uses.
 const TEMPLATE_LOCK: i64 = 0x7772_6b66;
-/// Connections that a test itself may hold, beside those of the hosts it starts.
+/// Connections of the test itself, besides those of its hosts.
 const CONNECTIONS_MAX: u32 = 5;
 
-/// A migrated database that goes when this value does.
+/// A migrated database that is dropped with this value.
 #[derive(Debug)]
 pub(crate) struct TestDatabase {
     name: String,
@@ -29,14 +29,14 @@ pub(crate) struct TestDatabase {
     pool: PgPool,
 }
 
-/// Makes a database. `migrate` brings the database at the URL it is given up to date, and
-/// leaves no connection open; it is called once for each state of `migrations/`.
+/// Makes a database. `migrate` migrates the database at the given URL and leaves no connection open. It is called once for each
+/// state of `migrations/`.
 pub(crate) async fn database<E: Display>(
     migrate: impl AsyncFnOnce(&str) -> Result<(), E>,
 ) -> TestDatabase {
     static TEMPLATE: OnceCell<String> = OnceCell::const_new();
 
-    wrkflw::fault::under_test();
+    wrkflw_fault::under_test();
     let template = TEMPLATE.get_or_init(async || template(migrate).await).await;
     let name = format!("wrkflw_test_{}", super::unique());
     let mut server = connect().await;
@@ -66,19 +66,19 @@ impl TestDatabase {
         &self.url
     }
 
-    /// What nothing else on the server is called.
+    /// A name that is unique on the server.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
-    /// Connections as the superuser, to look behind the host's back.
+    /// Connections as the superuser, which bypass the host.
     pub(crate) fn admin_pool(&self) -> &PgPool {
         &self.pool
     }
 
-    /// The statement that gives each row of a table to another tenant, too.
+    /// A statement that copies each row of a table to another tenant.
     pub(crate) async fn shadow(&self, table: &str, tenant: i32) -> String {
-        // Computed columns are not written.
+        // Generated columns cannot be written.
         let sql =
             "select string_agg(quote_ident(column_name), ', ') from information_schema.columns
             where table_schema = 'public' and table_name = $1 and is_generated = 'NEVER'";
@@ -93,8 +93,8 @@ impl TestDatabase {
 }
 
 impl Drop for TestDatabase {
-    /// On a thread of its own, since the test's runtime cannot be waited for from within. What it says
-    /// goes to the test's output: a database that is left over fails nobody's test.
+    /// On a separate thread, because the test's runtime cannot be awaited here. Its messages go to the test's output: a database
+    /// that could not be dropped fails no test.
     fn drop(&mut self) {
         let sql = format!("drop database if exists {} with (force)", self.name);
         let dropping = thread::spawn(move || {
@@ -117,11 +117,11 @@ impl Drop for TestDatabase {
     }
 }
 
-/// Makes the template, unless a run before has; prints its name.
+/// Makes the template, unless an earlier run has. Returns its name.
 async fn template<E: Display>(migrate: impl AsyncFnOnce(&str) -> Result<(), E>) -> String {
     let name = format!("wrkflw_template_{}", digest_of_migrations());
     let mut server = connect().await;
-    // Another process waits here until ours is done. The lock goes with the connection.
+    // Another process waits here until the template is made. The lock ends with the connection.
     execute(
         &mut server,
         format!("select pg_advisory_lock({TEMPLATE_LOCK})"),
@@ -200,7 +200,7 @@ fn server_url() -> String {
     })
 }
 
-/// Replaces the name of the database, which is the URL's path.
+/// Replaces the name of the database, which is the path of the URL.
 fn with_database(url: &str, name: &str) -> String {
     let (address, query) = url
         .split_once('?')

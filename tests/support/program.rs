@@ -1,4 +1,4 @@
-//! The program `wrkflw` as a child process, to be killed.
+//! The program `wrkflw` as a child process that can be killed.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader};
@@ -9,18 +9,18 @@ use std::{env, fs};
 use serde_json::Value;
 
 const PROGRAM: &str = env!("CARGO_BIN_EXE_wrkflw-under-test");
-/// What is shown of a host's log when it did not start.
+/// Lines of a host's log that are shown if it did not start.
 const LOG_LINES_SHOWN: usize = 20;
 
 /// A host that runs until it is killed or dropped.
 #[derive(Debug)]
 pub(crate) struct Running {
     child: Child,
-    /// Where it listens.
+    /// The URL of its API.
     pub(crate) url: String,
 }
 
-/// The program with these arguments, and with nothing of the developer's settings.
+/// The program with these arguments, without the developer's settings.
 pub(crate) fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(PROGRAM);
     let set = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
@@ -32,7 +32,7 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
 }
 
 impl Running {
-    /// Starts a host, and waits until it says where it listens. An error is how it ended before.
+    /// Starts a host, and waits until it prints its address. The error is the exit status of a host that ended earlier.
     pub(crate) fn start(mut command: Command, log: &Path) -> Result<Running, ExitStatus> {
         let open = || {
             let file = File::options().create(true).append(true).open(log);
@@ -60,13 +60,13 @@ impl Running {
         self.end();
     }
 
-    /// How it ended by itself, if it has.
+    /// Its exit status, if it has ended by itself.
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().expect("our own child")
     }
 
     fn end(&mut self) {
-        // It may have died a moment ago by itself.
+        // It may have ended by itself a moment ago.
         let _ = self.child.kill();
         self.child.wait().expect("our own child");
     }

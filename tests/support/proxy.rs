@@ -1,4 +1,4 @@
-//! The network between a host and a server, which a test can slow, stop, cut and lose.
+//! A TCP proxy between a host and a server, which a test can slow down, stop, cut and make lose connections.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -12,58 +12,58 @@ use tokio::task::JoinSet;
 
 const CHUNK_BYTES: usize = 16 * 1024;
 
-/// Where the bytes go.
+/// The address to connect to.
 #[derive(Debug, Clone)]
 pub(crate) enum Server {
     Socket(PathBuf),
     Address(SocketAddr),
 }
 
-/// What the network does with bytes and connections.
+/// How the proxy treats bytes and connections.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mood {
-    /// Carries everything.
-    Sound,
-    /// Carries each piece after such a pause.
+pub(crate) enum Condition {
+    /// Forwards everything.
+    Up,
+    /// Forwards each chunk after this pause.
     Slow(Duration),
-    /// Carries nothing and says nothing; what was sent arrives when this is over.
-    Still,
-    /// Refuses and resets.
+    /// Forwards nothing, and closes nothing. What was sent arrives later.
+    Stalled,
+    /// Refuses connections and resets open ones.
     Cut,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Weather {
-    mood: Mood,
+struct NetworkState {
+    condition: Condition,
     /// Connections with smaller numbers were reset.
     cut_below: u64,
-    /// Connections with smaller numbers carry nothing any more, and neither side is told.
+    /// Connections with smaller numbers forward nothing any more, and neither side notices.
     lost_below: u64,
 }
 
-/// A relay of bytes on a port of its own.
+/// A TCP proxy on a port of its own.
 #[derive(Debug)]
 pub(crate) struct Proxy {
     port: u16,
     server: watch::Sender<Option<Server>>,
-    weather: Arc<watch::Sender<Weather>>,
+    state: Arc<watch::Sender<NetworkState>>,
     accepted: Arc<watch::Sender<u64>>,
     _relays: JoinSet<()>,
 }
 
 impl Proxy {
-    /// Takes a port. Connections wait until they are led somewhere.
+    /// Binds a port. Connections wait until [`Proxy::lead_to`] sets a server.
     pub(crate) async fn open() -> Proxy {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
-        let weather = Arc::new(watch::Sender::new(Weather {
-            mood: Mood::Sound,
+        let state = Arc::new(watch::Sender::new(NetworkState {
+            condition: Condition::Up,
             cut_below: 0,
             lost_below: 0,
         }));
         let (server, accepted) = (watch::Sender::new(None), Arc::new(watch::Sender::new(0)));
         let mut relays = JoinSet::new();
-        let (leads, numbers, moods) = (server.subscribe(), accepted.clone(), weather.clone());
+        let (leads, numbers, states) = (server.subscribe(), accepted.clone(), state.clone());
         relays.spawn(async move {
             let mut connections = JoinSet::new();
             loop {
@@ -73,14 +73,14 @@ impl Proxy {
                     number = *count;
                     *count += 1;
                 });
-                connections.spawn(serve(client, leads.clone(), number, moods.subscribe()));
+                connections.spawn(serve(client, leads.clone(), number, states.subscribe()));
                 while connections.try_join_next().is_some() {}
             }
         });
         Proxy {
             port,
             server,
-            weather,
+            state,
             accepted,
             _relays: relays,
         }
@@ -94,34 +94,34 @@ impl Proxy {
         self.server.send_replace(Some(server));
     }
 
-    /// Changes what the network does from now on. A cut ends what is open.
-    pub(crate) fn turn(&self, mood: Mood) {
+    /// Changes the condition of the network. A cut resets the open connections.
+    pub(crate) fn set(&self, condition: Condition) {
         let count = *self.accepted.borrow();
-        self.weather.send_modify(|weather| {
-            weather.mood = mood;
-            if mood == Mood::Cut {
-                weather.cut_below = count;
+        self.state.send_modify(|state| {
+            state.condition = condition;
+            if condition == Condition::Cut {
+                state.cut_below = count;
             }
         });
     }
 
-    /// Tells both sides of the connections that were lost, as their kernels do in the end.
-    pub(crate) fn tell(&self) {
-        self.weather.send_modify(|weather| {
-            weather.cut_below = weather.cut_below.max(weather.lost_below);
+    /// Resets both sides of the lost connections, as their kernels do in the end.
+    pub(crate) fn reset_lost(&self) {
+        self.state.send_modify(|state| {
+            state.cut_below = state.cut_below.max(state.lost_below);
         });
     }
 
-    /// Loses every open connection for good, as a firewall that forgot them: neither side is told. New ones are sound.
+    /// Loses every open connection for good, as a firewall that dropped its state: neither side notices. New ones work.
     pub(crate) fn lose(&self) {
         let count = *self.accepted.borrow();
-        self.weather.send_modify(|weather| {
-            weather.lost_below = count;
+        self.state.send_modify(|state| {
+            state.lost_below = count;
         });
     }
 }
 
-/// Bytes to and from the server.
+/// A connection to the server.
 trait Upstream: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Upstream for T {}
 
@@ -129,9 +129,9 @@ async fn serve(
     client: TcpStream,
     mut leads: watch::Receiver<Option<Server>>,
     number: u64,
-    mut weather: watch::Receiver<Weather>,
+    mut state: watch::Receiver<NetworkState>,
 ) {
-    if weather.borrow().mood == Mood::Cut {
+    if state.borrow().condition == Condition::Cut {
         reset(&client);
         return;
     }
@@ -145,20 +145,20 @@ async fn serve(
             .await
             .map(|it| Box::new(it) as _),
     };
-    // A server that is down refuses.
+    // Refuse, as a server that is down does.
     let Ok(upstream) = connected else {
         reset(&client);
         return;
     };
-    // Small pieces are not held back.
+    // Small chunks are sent at once.
     let _ = client.set_nodelay(true);
     let (mut from_client, mut to_client) = client.into_split();
     let (mut from_server, mut to_server) = tokio::io::split(upstream);
-    let (mut there, mut back) = (weather.clone(), weather.clone());
+    let (mut there, mut back) = (state.clone(), state.clone());
     let is_cut = tokio::select! {
-        () = carry(&mut from_client, &mut to_server, number, &mut there) => false,
-        () = carry(&mut from_server, &mut to_client, number, &mut back) => false,
-        is_cut = until_cut(number, &mut weather) => is_cut,
+        () = forward(&mut from_client, &mut to_server, number, &mut there) => false,
+        () = forward(&mut from_server, &mut to_client, number, &mut back) => false,
+        is_cut = until_cut(number, &mut state) => is_cut,
     };
     if is_cut && let Ok(client) = from_client.reunite(to_client) {
         reset(&client);
@@ -166,45 +166,46 @@ async fn serve(
 }
 
 /// Returns when this connection is cut.
-async fn until_cut(number: u64, weather: &mut watch::Receiver<Weather>) -> bool {
-    let cut = weather.wait_for(|weather| number < weather.cut_below);
+async fn until_cut(number: u64, state: &mut watch::Receiver<NetworkState>) -> bool {
+    let cut = state.wait_for(|state| number < state.cut_below);
     cut.await.is_ok()
 }
 
-/// Ends a connection without the politeness of an end.
+/// Resets a connection instead of closing it.
 fn reset(client: &TcpStream) {
-    // A connection that is gone already needs no reset.
+    // A connection that is closed already needs no reset.
     let _ = client.set_zero_linger();
 }
 
-/// Carries bytes one way, as the weather permits, until one side ends.
-async fn carry(
+/// Forwards bytes in one direction, as the condition permits, until one side closes.
+async fn forward(
     from: &mut (impl AsyncRead + Unpin),
     to: &mut (impl AsyncWrite + Unpin),
     number: u64,
-    weather: &mut watch::Receiver<Weather>,
+    state: &mut watch::Receiver<NetworkState>,
 ) {
     let mut chunk = vec![0; CHUNK_BYTES];
     loop {
         let Ok(count @ 1..) = from.read(&mut chunk).await else {
-            // Nor does the end of one that is lost reach the other side.
-            passable(number, weather).await;
+            // The close of a lost connection does not reach the other side either.
+            passable(number, state).await;
             return;
         };
-        passable(number, weather).await;
+        passable(number, state).await;
         if to.write_all(&chunk[..count]).await.is_err() {
             return;
         }
     }
 }
 
-/// Returns when bytes of this connection may pass; never for one that is lost.
-async fn passable(number: u64, weather: &mut watch::Receiver<Weather>) {
-    let passable = |weather: &Weather| weather.mood != Mood::Still && number >= weather.lost_below;
-    let Ok(mood) = weather.wait_for(passable).await.map(|weather| weather.mood) else {
+/// Returns when this connection may forward bytes. Never, for a lost one.
+async fn passable(number: u64, state: &mut watch::Receiver<NetworkState>) {
+    let passable =
+        |state: &NetworkState| state.condition != Condition::Stalled && number >= state.lost_below;
+    let Ok(condition) = state.wait_for(passable).await.map(|state| state.condition) else {
         return;
     };
-    if let Mood::Slow(pause) = mood {
+    if let Condition::Slow(pause) = condition {
         tokio::time::sleep(pause).await;
     }
 }

@@ -1,7 +1,7 @@
-//! Components written by hand, for what no compiler of an honest language lets through.
+//! Components written by hand, for behaviour that no compiler of a normal language generates.
 //!
-//! `tests/guests/raw.wat` is a small flow that behaves; a [`Raw`] puts code into it where it is to misbehave. The
-//! answers are laid out here as the canonical ABI wants them, since code in text form is no place for that.
+//! `tests/guests/raw.wat` is a small correct flow. A [`Raw`] adds code to it where it is to misbehave. This module encodes the
+//! answers as the canonical ABI demands, because that is hard in text form.
 
 use std::fmt::Write as _;
 
@@ -10,14 +10,14 @@ use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata, 
 use super::guests;
 
 const FLOW: &str = include_str!("../guests/raw.wat");
-/// Where the data stands in the guest's memory.
+/// Where the static data is in the guest's memory.
 const BASE: u32 = 0x8000;
 const PAGE_BYTES: u32 = 0x1_0000;
 
-/// A flow in text form, and where it misbehaves: each member is code that runs before the honest answer is given.
+/// A flow in text form, and where it misbehaves: each member is code that runs before the correct answer is returned.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Raw<'a> {
-    /// Limits of the memory in pages; eight when empty.
+    /// Limits of the memory in pages. Empty means eight.
     pub(crate) memory: &'a str,
     /// Further definitions of the module.
     pub(crate) also: &'a str,
@@ -25,7 +25,7 @@ pub(crate) struct Raw<'a> {
     pub(crate) describe: &'a str,
     pub(crate) guard: &'a str,
     pub(crate) transition: &'a str,
-    /// Runs when the host has taken over the answer of `transition`.
+    /// Runs after the host has read the answer of `transition`.
     pub(crate) after: &'a str,
 }
 
@@ -84,7 +84,7 @@ impl Raw<'_> {
     }
 }
 
-/// Static data of a guest, as it grows.
+/// Static data of a guest, as it is built.
 #[derive(Default)]
 struct Data(Vec<u8>);
 
@@ -102,7 +102,7 @@ impl Data {
         at
     }
 
-    /// Address and length of a text; what follows is aligned again.
+    /// Address and length of a text. What follows is aligned again.
     fn text(&mut self, text: &str) -> [u32; 2] {
         let at = self.here();
         self.0.extend(text.as_bytes());

@@ -1,4 +1,4 @@
-//! A receiver of webhooks on this machine: real HTTP on a port of its own, answers by a script, and keeps what came.
+//! A webhook receiver on this machine: an HTTP server that answers by a script and keeps the requests.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 /// How long a message may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(20);
+const TIMEOUT: Duration = Duration::from_secs(20);
 
 /// One request.
 #[derive(Debug, Clone)]
@@ -38,7 +38,7 @@ impl Received {
         self.header("webhook-id")
     }
 
-    /// Whether the secret that the host showed signed this request.
+    /// Whether the request is signed with the secret that the host returned.
     pub(crate) fn is_signed_with(&self, secret: &str) -> bool {
         let key = STANDARD
             .decode(secret.strip_prefix("whsec_").expect("a secret"))
@@ -70,7 +70,7 @@ struct Shared {
     received: mpsc::UnboundedSender<Received>,
 }
 
-/// Answers the statuses of its script, and 200 when they are used up.
+/// Answers with the statuses of its script, then with 200.
 pub(crate) struct Receiver {
     pub(crate) url: String,
     script: Arc<Mutex<VecDeque<u16>>>,
@@ -103,19 +103,19 @@ impl Receiver {
         }
     }
 
-    /// What it answers from now on.
+    /// Sets the next statuses.
     pub(crate) fn answers(&self, statuses: &[u16]) {
         *self.script.lock().expect("a script") = statuses.iter().copied().collect();
     }
 
     pub(crate) async fn next(&mut self) -> Received {
-        tokio::time::timeout(PATIENCE, self.received.recv())
+        tokio::time::timeout(TIMEOUT, self.received.recv())
             .await
             .expect("a message in time")
             .expect("a server")
     }
 
-    /// What came and was not looked at yet.
+    /// The requests that were not taken yet.
     pub(crate) fn rest(&mut self) -> Vec<Received> {
         std::iter::from_fn(|| self.received.try_recv().ok()).collect()
     }

@@ -1,4 +1,4 @@
-//! How many statements are sent to the database from a test's own thread.
+//! Counts the statements that are sent to the database from a test's own thread.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -10,11 +10,11 @@ use tracing::{Dispatch, Subscriber};
 use tracing_subscriber::Layer;
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 
-/// Counts, until it is dropped. For a test on one thread, from which all statements are sent.
+/// Counts until it is dropped. For a test on one thread that sends all statements.
 pub(crate) struct Statements {
     count: Count,
     _counting: DefaultGuard,
-    /// As long as there is but one, other threads would decide for all that it hears nothing.
+    /// With a single dispatcher, other threads could disable its callsites for all threads.
     _another: Dispatch,
 }
 
@@ -32,7 +32,7 @@ impl<S: Subscriber> Layer<S> for Count {
     }
 }
 
-/// Whether a statement is the store's own, and not one that a new connection begins with.
+/// Whether a statement is the store's, and not part of opening a connection.
 struct Ours(bool);
 
 impl Visit for Ours {

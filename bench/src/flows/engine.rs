@@ -1,5 +1,5 @@
-//! The two-review approval on each engine that is measured: a start, and twice a claim and a decision, as far as the
-//! engine knows such things.
+//! The two-review approval on each measured engine: a start and two decisions, by the calls that the engine's documentation
+//! recommends. On some engines a task is claimed before it is completed.
 
 use std::time::Instant;
 
@@ -19,7 +19,7 @@ pub(super) enum Engine {
     Restate,
 }
 
-/// Bearer tokens of the people in the flow; other engines run without authentication.
+/// Bearer tokens of the people in the flow. Other engines run without authentication.
 #[derive(clap::Args, Clone)]
 pub(super) struct Tokens {
     #[arg(long, env = "BENCH_AUTHOR", default_value = "", hide_env_values = true)]
@@ -40,14 +40,14 @@ pub(super) struct Tokens {
     approver: String,
 }
 
-/// One caller: a connection, and how long its steps took.
+/// One caller: a connection, and the times of its steps.
 pub(super) struct Caller {
     pub(super) connection: Connection,
     pub(super) tokens: Tokens,
     pub(super) steps: Steps,
 }
 
-/// What is approved, the same for all.
+/// The approved document, the same for all.
 fn document() -> Value {
     json!({
         "documentId": "D-2041", "title": "Framework supply contract", "amount": 48250.5, "currency": "EUR",
@@ -56,7 +56,7 @@ fn document() -> Value {
 }
 
 impl Caller {
-    /// One flow from its start to its end, which is looked at when asked.
+    /// Runs one flow from its start to its end. Checks the end if `check` is set.
     pub(super) async fn flow(
         &mut self,
         engine: Engine,
@@ -104,9 +104,6 @@ impl Caller {
         for token in [reviewer, approver] {
             let instance = answer.get("instance").unwrap_or(&answer);
             let task = text(&instance["states"][0]["tasks"][0]["id"])?.to_owned();
-            let claim = format!("/v1/tasks/{task}/claim");
-            self.step("claim", Method::POST, &claim, &token, Some(&json!({})))
-                .await?;
             let decide = format!("/v1/tasks/{task}/decide");
             let approve = json!({ "outcome": "APPROVE" });
             answer = self
@@ -132,7 +129,7 @@ impl Caller {
             .await?;
         let id = text(&started["id"])?.to_owned();
         for (review, who) in [(1, "anna"), (2, "bert")] {
-            // Neither start nor complete says which task comes next.
+            // The responses to start and complete do not name the next task.
             let path = format!("/process-api/runtime/tasks?processInstanceId={id}");
             let tasks = self.step("look up", Method::GET, &path, "", None).await?;
             let path = format!(
@@ -221,7 +218,7 @@ impl Caller {
             )
             .await?;
         }
-        // A decision is only delivered: the flow ends afterwards.
+        // The call only delivers the decision; the flow ends later.
         let path = format!("/restate/workflow{flow}/attach");
         let end = self.step("wait", Method::GET, &path, "", None).await?;
         ensure!(end == "APPROVED", "not approved: {end}");

@@ -1,7 +1,7 @@
 //! Makes answers in the contract's own types out of a fuzzer's bytes. It knows no rule that an answer must keep.
 
 use arbitrary::{Result, Unstructured};
-use wrkflw::wasm::fuzzing::types;
+use wrkflw_sandbox::fuzzing::types;
 
 /// Items of a list: enough for every rule between neighbours.
 const ITEMS_MAX: usize = 6;
@@ -153,7 +153,7 @@ pub(super) fn waiting(u: &mut Unstructured<'_>) -> Result<types::Waiting> {
     Ok(types::Waiting {
         deadlines: list(u, deadline)?,
         correlation: maybe(u, text)?,
-        keep_early: u.arbitrary()?,
+        buffer_signals: u.arbitrary()?,
         children: list(u, |u| {
             Ok(types::Child {
                 key: text(u)?,

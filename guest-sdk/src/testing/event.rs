@@ -38,8 +38,6 @@ pub(super) enum What<T> {
         trigger: T,
     },
     Deadline(T),
-    Reply(T),
-    Failure(T),
     Child {
         trigger: T,
         key: String,
@@ -62,7 +60,8 @@ pub fn start<T: Triggers>(actor: &str, data: impl Display) -> When<T> {
     })
 }
 
-/// Somebody claims the task that they are offered and decides it.
+/// Somebody claims the task that they are offered and decides it. Of several tasks it is the first that the host lets them
+/// decide, one that they own before others.
 pub fn decide<T: Triggers>(actor: &str, trigger: T) -> When<T> {
     When::new(What::Decide {
         actor: actor.into(),
@@ -94,19 +93,9 @@ pub fn signal<T: Triggers>(actor: &str, trigger: T) -> When<T> {
     })
 }
 
-/// A deadline passes that fires this trigger.
+/// Time goes on until the next deadline passes that fires this trigger. What is due before acts before, and is not told.
 pub fn deadline<T: Triggers>(trigger: T) -> When<T> {
     When::new(What::Deadline(trigger))
-}
-
-/// The service answers.
-pub fn reply<T: Triggers>(trigger: T, answer: Value) -> When<T> {
-    When::new(What::Reply(trigger)).input(answer)
-}
-
-/// Every attempt to reach the service has failed.
-pub fn failure<T: Triggers>(trigger: T) -> When<T> {
-    When::new(What::Failure(trigger))
 }
 
 /// A child instance of this definition ends with this outcome.
@@ -118,19 +107,19 @@ pub fn child<T: Triggers>(trigger: T, key: &str, outcome: &str) -> When<T> {
     })
 }
 
-/// So many seconds go by, and the deadlines that pass meanwhile act, the earliest first.
+/// So many seconds go by, and the deadlines that pass meanwhile act, the earliest first. All that comes of them is told.
 pub fn later<T: Triggers>(seconds: u32) -> When<T> {
     When::new(What::Later { seconds })
 }
 
-/// The instance comes from another version of the flow, in the states that it is in: their work is
+/// The instance goes on under another version of the flow, in the states that it is in: their work is
 /// offered anew, and owners keep theirs where it is offered to them again.
 pub fn migrate<T: Triggers>() -> When<T> {
     When::new(What::Migrate)
 }
 
-/// A deadline with the action `escalate` passes, for the count-th time: of the state as a whole, or
-/// with [`When::task`] of one task.
+/// Time goes on until a deadline with the action `escalate` passes for the count-th time: of the state as a whole, or
+/// with [`When::task`] of one task. What is due before acts before, and is not told.
 pub fn escalate<T: Triggers>(count: u32) -> When<T> {
     When::new(What::Escalate { count })
 }
@@ -159,7 +148,7 @@ impl<T: Triggers> When<T> {
         self
     }
 
-    /// As a delegate or substitute of this person.
+    /// As a substitute of this person, who is absent.
     pub fn on_behalf_of(mut self, user: &str) -> Self {
         self.on_behalf_of = Some(user.into());
         self

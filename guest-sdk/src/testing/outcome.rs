@@ -4,16 +4,24 @@
 
 use std::fmt::Debug;
 
+use wrkflw_core::answer;
+use wrkflw_core::rejection::Rejection;
+
 use crate::bindings::wrkflw::flow::types::Plan;
-use crate::{Assignment, Principal, Reason, ServiceCall, States, Verdict, Violation, Waiting};
+use crate::{Assignment, Principal, Reason, States, Violation, Waiting};
 
 /// What a flow answered to an event, and where that led.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub(super) answer: Answer,
     pub(super) entered: Vec<Entered>,
+    /// Whom tasks were offered to in the end: the host looks up managers, and offers what nobody could do to others.
+    pub(super) offered: Vec<Principal>,
+    pub(super) plans: Vec<Plan>,
     pub(super) ended: Option<String>,
     pub(super) reminded: Vec<String>,
+    /// States whose work nobody is able to do.
+    pub(super) unassignable: Vec<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -35,8 +43,6 @@ pub(super) enum Answer {
 pub enum Entered {
     /// A task state, and who works on it.
     Task(String, Assignment),
-    /// A service state, and what it asks.
-    Service(String, ServiceCall),
     /// A wait state, and what it waits for.
     Wait(String, Waiting),
     /// A router, and what it planned.
@@ -50,7 +56,6 @@ impl Entered {
     pub fn state(&self) -> &str {
         match self {
             Self::Task(state, _)
-            | Self::Service(state, _)
             | Self::Wait(state, _)
             | Self::Router(state, _)
             | Self::Passive(state) => state,
@@ -58,17 +63,52 @@ impl Entered {
     }
 }
 
-impl From<Verdict> for Answer {
-    fn from(verdict: Verdict) -> Self {
-        match verdict {
-            Verdict::Allow => Self::Done,
-            Verdict::Deny(reason) => Self::Denied(reason),
-            Verdict::Invalid(violations) => Self::Invalid(violations),
+impl From<Rejection> for Answer {
+    fn from(rejection: Rejection) -> Self {
+        match rejection {
+            Rejection::Forbidden(because) => Self::Denied(reason(because)),
+            Rejection::Invalid(found) => Self::Invalid(found.into_iter().map(violation).collect()),
+            Rejection::Refused(because) => Self::Refused(reason(because)),
+            other => {
+                let code = other.forbids().unwrap_or_else(|| other.code());
+                Self::Denied(Reason::new(code, other.to_string()))
+            }
         }
     }
 }
 
+fn reason(reason: answer::Reason) -> Reason {
+    let answer::Reason { code, message } = reason;
+    Reason { code, message }
+}
+
+fn violation(violation: answer::Violation) -> Violation {
+    let answer::Violation {
+        field,
+        code,
+        message,
+    } = violation;
+    Violation {
+        field,
+        code,
+        message,
+    }
+}
+
 impl Outcome {
+    /// What stands before a command is carried out.
+    pub(super) fn nothing() -> Self {
+        Self {
+            answer: Answer::Done,
+            entered: vec![],
+            offered: vec![],
+            plans: vec![],
+            ended: None,
+            reminded: vec![],
+            unassignable: vec![],
+        }
+    }
+
     /// It was denied with this code, by the guard or by a rule of the host's.
     #[track_caller]
     pub fn denied(&self, code: &str) -> &Self {
@@ -79,7 +119,7 @@ impl Outcome {
         )
     }
 
-    /// The guard found this field invalid, with this code.
+    /// The guard or the host found this field invalid, with this code.
     #[track_caller]
     pub fn invalid(&self, field: &str, code: &str) -> &Self {
         let found =
@@ -126,11 +166,11 @@ impl Outcome {
 
     /// The decision counts, but the state goes on.
     #[track_caller]
-    pub fn stays(&self) -> &Self {
+    pub fn remains(&self) -> &Self {
         self.expect(
             matches!(&self.answer, Answer::Planned(plan) if plan.enter.is_none()),
             "it",
-            "to stay",
+            "to go on",
         )
     }
 
@@ -156,6 +196,14 @@ impl Outcome {
         self.expect(self.ended.as_deref() == Some(outcome), "the end", outcome)
     }
 
+    /// The host finds nobody who is able to do the work of this state, and reports it.
+    #[track_caller]
+    pub fn has_nobody_for(&self, state: impl States) -> &Self {
+        let mut states = self.unassignable.iter();
+        let found = states.any(|one| one == state.name());
+        self.expect(found, "nobody to be able to work in", state)
+    }
+
     /// Work is offered to this group.
     #[track_caller]
     pub fn offers_to_group(&self, group: &str) -> &Self {
@@ -172,16 +220,6 @@ impl Outcome {
     #[track_caller]
     pub fn offers_to_manager_of(&self, user: &str) -> &Self {
         self.offers_to(&Principal::ManagerOf(user.into()))
-    }
-
-    /// This service is called.
-    #[track_caller]
-    pub fn calls(&self, service: &str) -> &Self {
-        self.expect(
-            self.calls_made().any(|call| call.service == service),
-            "a call of",
-            service,
-        )
     }
 
     /// An event of the flow's own is published.
@@ -213,14 +251,6 @@ impl Outcome {
         }
     }
 
-    /// What the only service state that was entered asks.
-    #[track_caller]
-    pub fn call(&self) -> &ServiceCall {
-        self.calls_made()
-            .next()
-            .unwrap_or_else(|| panic!("expected a service state, but {self:#?}"))
-    }
-
     /// What the only wait state that was entered waits for.
     #[track_caller]
     pub fn waiting(&self) -> &Waiting {
@@ -242,11 +272,6 @@ impl Outcome {
     }
 
     fn plans(&self) -> impl Iterator<Item = &Plan> {
-        let first = if let Answer::Planned(plan) = &self.answer {
-            Some(plan)
-        } else {
-            None
-        };
         let routers = self.entered.iter().filter_map(|one| {
             if let Entered::Router(_, plan) = one {
                 Some(plan)
@@ -254,7 +279,7 @@ impl Outcome {
                 None
             }
         });
-        first.into_iter().chain(routers)
+        self.plans.iter().chain(routers)
     }
 
     fn assignments(&self) -> impl Iterator<Item = &Assignment> {
@@ -267,24 +292,15 @@ impl Outcome {
         })
     }
 
-    fn calls_made(&self) -> impl Iterator<Item = &ServiceCall> {
-        self.entered.iter().filter_map(|one| {
-            if let Entered::Service(_, call) = one {
-                Some(call)
-            } else {
-                None
-            }
-        })
-    }
-
+    /// Work is offered to this principal.
     #[track_caller]
-    fn offers_to(&self, principal: &Principal) -> &Self {
-        let mut offers = self.assignments().flat_map(|assignment| &assignment.offers);
-        self.expect(
-            offers.any(|offer| offer.candidates.contains(principal)),
-            "an offer to",
-            principal,
-        )
+    pub fn offers_to(&self, principal: &Principal) -> &Self {
+        let offers = self.assignments().flat_map(|assignment| &assignment.offers);
+        let mut candidates = offers
+            .flat_map(|offer| &offer.candidates)
+            .chain(&self.offered);
+        let offered = candidates.any(|candidate| candidate == principal);
+        self.expect(offered, "an offer to", principal)
     }
 
     #[track_caller]

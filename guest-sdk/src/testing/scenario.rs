@@ -1,50 +1,38 @@
 //! A scenario: an instance, the people around it, and the facts of the moment.
 //!
-//! This file is what a test says; how the host is stood in for is in `host.rs`.
+//! This file is what a test says; `when.rs` makes commands of it, which `run.rs` has the core carry out.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::marker::PhantomData;
+use std::sync::Arc;
 
+use jiff::Timestamp;
 use serde_json::Value;
+use wrkflw_core::instance::Instance as Run;
+use wrkflw_core::json::Json;
+use wrkflw_core::moment;
+use wrkflw_core::version::Version;
 
-use super::branches::Branch;
-use super::event::{What, When};
-use super::outcome::{Answer, Outcome};
-use super::time::Pending;
+use super::directory::Directory;
+use super::event::When;
+use super::outcome::Outcome;
+use super::run::Ids;
+use super::version::version;
 use crate::bindings::exports::wrkflw::flow::logic::Guest;
-use crate::bindings::wrkflw::flow::types::{Definition, Event, EventSource, Snapshot};
+use crate::bindings::wrkflw::flow::types::Snapshot;
 use crate::export::Logic;
-use crate::{Actor, Facts, Flow, Instance, Names, Omitted, StateInstance, Violation, json};
+use crate::{Facts, Flow, Instance, Names, Omitted, StateInstance, Violation, json};
 
 /// A test of a flow, from the facts given to the last event.
 pub struct Scenario<F: Flow> {
+    /// What the flow would be told now; before the start, what is given.
     pub(super) snapshot: Snapshot,
-    pub(super) people: BTreeMap<String, Person>,
-    /// What the host knows about each stay and the facts do not tell.
-    pub(super) stays: BTreeMap<String, Stay>,
-    pub(super) ids: u32,
-    pub(super) ended: Option<String>,
-    /// Signals that came before a state that takes them.
-    pub(super) early: Vec<When<F::Trigger>>,
-    /// Who was reminded by the event at hand.
-    pub(super) reminded: Vec<String>,
-}
-
-#[derive(Clone, Debug, Default)]
-pub(super) struct Person {
-    pub(super) groups: Vec<String>,
-    pub(super) permissions: Vec<String>,
-    pub(super) manager: Option<String>,
-}
-
-#[derive(Clone, Debug, Default)]
-pub(super) struct Stay {
-    pub(super) branch: Branch,
-    pub(super) exclude: BTreeSet<String>,
-    pub(super) deadlines: Vec<Pending>,
-    /// Early signals count.
-    pub(super) keep_early: bool,
-    /// What the end of each child fires.
-    pub(super) on_end: BTreeMap<String, Option<String>>,
+    /// The instance as the host keeps it, once it has started.
+    pub(super) instance: Option<Run>,
+    /// What the settings and the flow's graph come to.
+    pub(super) version: Option<Arc<Version>>,
+    pub(super) directory: Directory,
+    pub(super) ids: Ids,
+    pub(super) flow: PhantomData<fn() -> F>,
 }
 
 /// A scenario with an empty config, before anything has started.
@@ -81,12 +69,11 @@ pub fn given<F: Flow>() -> Scenario<F> {
     };
     Scenario {
         snapshot,
-        people: BTreeMap::new(),
-        stays: BTreeMap::new(),
-        ids: 0,
-        ended: None,
-        early: vec![],
-        reminded: vec![],
+        instance: None,
+        version: None,
+        directory: Directory::default(),
+        ids: Ids::default(),
+        flow: PhantomData,
     }
 }
 
@@ -94,20 +81,23 @@ impl<F: Flow> Scenario<F> {
     /// Given this config.
     pub fn config(mut self, config: &Value) -> Self {
         self.snapshot.config = config.to_string();
+        self.version = None;
         self
     }
 
     /// Given this data.
-    pub fn data(mut self, data: &Value) -> Self {
-        self.snapshot.instance.data = data.to_string();
-        self
+    #[track_caller]
+    pub fn data(self, data: &Value) -> Self {
+        self.instance(|instance| instance.data = data.to_string())
     }
 
     /// Given this initiator.
-    pub fn initiator(mut self, user: &str) -> Self {
-        self.snapshot.instance.initiator = user.into();
-        self.snapshot.instance.requesters = vec![user.into()];
-        self
+    #[track_caller]
+    pub fn initiator(self, user: &str) -> Self {
+        self.instance(|instance| {
+            instance.initiator = user.into();
+            instance.requesters = vec![user.into()];
+        })
     }
 
     /// Given this time, as `2026-01-05T09:00:00.000Z`.
@@ -117,111 +107,73 @@ impl<F: Flow> Scenario<F> {
     }
 
     /// Given whatever else about the instance.
+    #[track_caller]
     pub fn instance(mut self, change: impl FnOnce(&mut Instance)) -> Self {
         change(&mut self.snapshot.instance);
+        self.version = None;
+        self.take_given();
         self
     }
 
-    /// Given a member of this group.
+    /// Given a member of this group. A group without any has members whom the test need not name.
     pub fn member(mut self, user: &str, group: &str) -> Self {
-        self.people
-            .entry(user.into())
-            .or_default()
-            .groups
-            .push(group.into());
+        self.directory.person(user).groups.push(group.into());
+        self
+    }
+
+    /// Given a group without members.
+    pub fn nobody_in(mut self, group: &str) -> Self {
+        self.directory.empty(group);
         self
     }
 
     /// Given what somebody's roles permit.
     pub fn permitted(mut self, user: &str, permission: &str) -> Self {
-        self.people
-            .entry(user.into())
-            .or_default()
-            .permissions
-            .push(permission.into());
+        let person = self.directory.person(user);
+        person.permissions.push(permission.into());
         self
     }
 
     /// Given who manages somebody.
     pub fn managed(mut self, user: &str, manager: &str) -> Self {
-        self.people.entry(user.into()).or_default().manager = Some(manager.into());
+        self.directory.person(user).manager = Some(manager.into());
+        self
+    }
+
+    /// Given a working calendar, as the API takes it. One that is not given counts all time as working time.
+    #[track_caller]
+    pub fn calendar(mut self, name: &str, settings: &Value) -> Self {
+        let settings = canonical("the calendar", &settings.to_string());
+        self.directory.calendar(name, settings);
         self
     }
 
     /// Given an instance that has just come into this state.
     #[track_caller]
     pub fn at(mut self, state: F::State) -> Self {
-        let definition = self.definition();
-        let (states, mut entered) = ([state.name().into()], vec![]);
-        self.enter(&definition, &states, None, false, &mut entered);
-        self.begin_joins(&definition, &mut entered);
-        self.tell_due();
+        self.place(state.name());
         self
     }
 
-    /// Puts an event to the flow and follows it to where it leads.
+    /// Puts an event to the host and follows the flow to where it leads.
     #[track_caller]
     pub fn when(&mut self, event: When<F::Trigger>) -> Outcome {
-        assert!(
-            self.ended.is_none(),
-            "the instance has ended as {:?}",
-            self.ended
-        );
-        let definition = self.definition();
-        let mut entered = vec![];
-        let answer = match &event.what {
-            What::Start { actor, data } => {
-                let before = self.snapshot.clone();
-                self.snapshot.instance.initiator.clone_from(actor);
-                self.snapshot.instance.requesters = vec![actor.clone()];
-                self.snapshot.instance.data.clone_from(data);
-                let answer = self.begin(&definition, actor, &mut entered);
-                if !matches!(answer, Answer::Done) {
-                    self.snapshot = before;
-                }
-                answer
-            }
-            What::Later { seconds } => self.pass(&definition, *seconds, &mut entered),
-            What::Escalate { count } => self
-                .escalate(&event, *count, &mut entered)
-                .unwrap_or_else(Answer::Denied),
-            What::Claim { actor } => self
-                .claim(&definition, &event, actor)
-                .unwrap_or_else(Answer::Denied),
-            What::Migrate => self.migrate(&mut entered),
-            What::Release { actor } => self.release(actor).unwrap_or_else(Answer::Denied),
-            _ => self
-                .fire(&definition, &event, &mut entered)
-                .unwrap_or_else(Answer::Denied),
-        };
-        self.count_early(&definition, &mut entered);
-        self.tell_due();
-        Outcome {
-            answer,
-            entered,
-            ended: self.ended.clone(),
-            reminded: std::mem::take(&mut self.reminded),
-        }
+        let mut outcome = self.happens(&event);
+        outcome.ended = self.outcome();
+        outcome
     }
 
     /// Puts these events to the flow, one after the other. Each must be allowed; the last one's
     /// outcome is left to assert.
     #[track_caller]
     pub fn follow(&mut self, events: impl IntoIterator<Item = When<F::Trigger>>) -> Outcome {
-        let outcomes = events.into_iter().map(|event| {
+        let mut last = None;
+        for event in events {
             let outcome = self.when(event);
             outcome.allowed();
-            outcome
-        });
-        outcomes.last().expect("at least one event")
-    }
-
-    /// The graph for the config; a test fails if the config is refused.
-    #[track_caller]
-    pub(super) fn definition(&self) -> Definition {
-        let described = Logic::<F>::describe(self.snapshot.config.clone());
-        described
-            .unwrap_or_else(|violations| panic!("the flow refuses its config: {violations:#?}"))
+            last = Some(outcome);
+        }
+        last.expect("at least one event")
     }
 
     /// The flow refuses the config, for this field and with this code.
@@ -253,55 +205,39 @@ impl<F: Flow> Scenario<F> {
 
     /// The states being worked on.
     pub fn states(&self) -> Vec<F::State> {
-        self.snapshot
-            .active
-            .iter()
-            .filter_map(|stay| F::State::parse(&stay.name))
+        let active = self.snapshot.active.iter();
+        active
+            .filter_map(|state_instance| F::State::parse(&state_instance.name))
             .collect()
     }
 
     /// The states being worked on, with their tasks.
-    pub fn stays(&self) -> &[StateInstance] {
+    pub fn state_instances(&self) -> &[StateInstance] {
         &self.snapshot.active
     }
 
-    pub(super) fn actor(&self, user: &str) -> Actor {
-        let person = self.people.get(user).cloned().unwrap_or_default();
-        Actor {
-            id: user.into(),
-            groups: person.groups,
-            permissions: person.permissions,
-            on_behalf_of: None,
+    /// What the config and the flow's graph come to; a test fails where the host would not publish them.
+    #[track_caller]
+    pub(super) fn version(&mut self) -> Arc<Version> {
+        if let Some(version) = &self.version {
+            return Arc::clone(version);
         }
+        let instance = &self.snapshot.instance;
+        let made = version::<F>(&instance.key, instance.version, &self.snapshot.config);
+        Arc::clone(self.version.insert(Arc::new(made)))
     }
 
-    fn begin(
-        &mut self,
-        definition: &Definition,
-        user: &str,
-        entered: &mut Vec<super::Entered>,
-    ) -> Answer {
-        let actor = self.actor(user);
-        if !definition.initiators.is_empty()
-            && !definition.initiators.iter().any(|group| actor.is_in(group))
-        {
-            return Answer::Denied(crate::Reason::new(
-                "not_initiator",
-                format!("{user} is in no group that may start it."),
-            ));
-        }
-        let event = Event {
-            state_instance: None,
-            trigger: "START".into(),
-            source: EventSource::Start(actor),
-            input: "{}".into(),
-        };
-        let answer = Answer::from(Logic::<F>::guard(self.snapshot.clone(), event));
-        if matches!(answer, Answer::Done) {
-            let initial = std::slice::from_ref(&definition.initial);
-            self.enter(definition, initial, None, false, entered);
-            self.begin_joins(definition, entered);
-        }
-        answer
+    #[track_caller]
+    pub(super) fn moment(&self) -> Timestamp {
+        moment::parse(&self.snapshot.now).expect("`now` is given as 2026-01-05T09:00:00.000Z")
+    }
+}
+
+/// A text of the test's as the host keeps it.
+#[track_caller]
+pub(super) fn canonical(what: &str, text: &str) -> Json {
+    match Json::parse(text) {
+        Ok(json) => json,
+        Err(error) => panic!("{what} is no JSON that the host takes: {error}"),
     }
 }

@@ -1,178 +1,164 @@
-//! Time in a scenario: the deadlines that work was given, and what they do when they pass.
-//!
-//! No calendar is known here: working time passes like any other.
+//! Time in a scenario: which deadline passes next. What it does is the core's to say.
 
-use super::outcome::{Answer, Entered};
+use jiff::{SignedDuration, Timestamp};
+use wrkflw_core::actor::Actor;
+use wrkflw_core::answer::OverdueAction;
+use wrkflw_core::command::Command;
+use wrkflw_core::ids::DeadlineId;
+use wrkflw_core::instance::{Instance, OpenDeadline, StateInstance, Status, Task};
+
+use super::contract::lower;
+use super::event::When;
+use super::outcome::{Answer, Outcome};
 use super::scenario::Scenario;
-use crate::bindings::wrkflw::flow::types::{Definition, Event};
-use crate::{Deadline, Due, EventSource, Flow, Moment, Overdue, OverdueAction, TaskStatus};
+use super::when::denied;
+use crate::{Flow, Triggers};
 
 /// Deadlines that may pass in one go.
 const PASSING_MAX: usize = 1000;
 
 /// A deadline that has not passed, or that comes again.
-#[derive(Clone, Debug)]
-pub(super) struct Pending {
-    at: Moment,
+#[derive(Clone, Copy)]
+struct Due<'a> {
+    state: &'a StateInstance,
     /// Of this task alone.
-    pub(super) task: Option<String>,
-    deadline: Deadline,
-    count: u32,
+    task: Option<&'a Task>,
+    deadline: &'a OpenDeadline,
 }
 
 impl<F: Flow> Scenario<F> {
-    pub(super) fn moment(&self) -> Moment {
-        Moment::parse(&self.snapshot.now).expect("`now` is given as RFC 3339")
-    }
-
-    /// From now on these deadlines count for the stay, or for one task of it.
-    #[track_caller]
-    pub(super) fn schedule(&mut self, stay: &str, task: Option<&str>, deadlines: &[Deadline]) {
-        let now = self.moment();
-        let pending = deadlines.iter().map(|deadline| Pending {
-            at: match &deadline.when {
-                Due::After(seconds) => now.after(*seconds),
-                Due::Working(working) => now.after(working.time),
-                Due::At(time) => Moment::parse(time)
-                    .unwrap_or_else(|| panic!("a deadline is at {time:?}, which is no time")),
-            },
-            task: task.map(Into::into),
-            deadline: deadline.clone(),
-            count: 0,
-        });
-        let pending: Vec<_> = pending.collect();
-        let stay = self.stays.entry(stay.into()).or_default();
-        stay.deadlines.extend(pending);
-    }
-
     /// Time goes on, and what is due meanwhile acts, the earliest first.
     #[track_caller]
-    pub(super) fn pass(
-        &mut self,
-        definition: &Definition,
-        seconds: u32,
-        entered: &mut Vec<Entered>,
-    ) -> Answer {
-        let until = self.moment().after(seconds);
-        let mut answer = Answer::Done;
+    pub(super) fn later(&mut self, seconds: u32) -> Outcome {
+        let until = self.moment() + SignedDuration::from_secs(i64::from(seconds));
+        let mut all = Outcome::nothing();
         for _ in 0..PASSING_MAX {
-            let Some((stay, due)) = self.next_due(until) else {
-                self.snapshot.now = until.to_string();
-                return answer;
+            let Some((at, id)) = self.next_due().filter(|(at, _)| *at <= until) else {
+                self.snapshot.now = lower::timestamp(until);
+                return all;
             };
-            self.snapshot.now = due.at.max(self.moment()).to_string();
-            if let Some(after) = self.act(definition, &stay, &due, entered) {
-                answer = after;
-            }
+            all.add(self.passes(at, id));
         }
         panic!("more than {PASSING_MAX} deadlines pass within {seconds} seconds");
     }
 
-    /// Takes the deadline that passes next, and puts it back in where it repeats.
-    fn next_due(&mut self, until: Moment) -> Option<(String, Pending)> {
-        let active = self.snapshot.active.iter();
-        let due = active.flat_map(|stay| {
-            let deadlines = self.stays.get(&stay.id).map(|known| &known.deadlines);
-            let open = |one: &&Pending| match &one.task {
-                None => true,
-                Some(id) => stay
-                    .tasks
-                    .iter()
-                    .any(|task| &task.id == id && task.is_open()),
-            };
-            let due = deadlines.into_iter().flatten().enumerate();
-            due.filter(move |(_, one)| open(one))
-                .map(|(at, one)| (one.at, stay.id.clone(), at))
-        });
-        let (at, id, index) = due.min().filter(|(at, ..)| *at <= until)?;
-        let deadlines = &mut self.stays.get_mut(&id)?.deadlines;
-        let mut passing = deadlines.remove(index);
-        passing.count += 1;
-        if let Some(pause) = passing.deadline.repeat {
-            let at = at.after(pause.max(1));
-            let again = Pending {
-                at,
-                ..passing.clone()
-            };
-            deadlines.insert(index, again);
+    /// Time goes on until a deadline passes that fires this trigger.
+    #[track_caller]
+    pub(super) fn until_fired(&mut self, when: &When<F::Trigger>, trigger: &str) -> Outcome {
+        let fires = |action: &OverdueAction| matches!(action, OverdueAction::Fire(fired) if fired == trigger);
+        let next =
+            due(self.started()).filter(|due| due.is_meant(when) && fires(&due.deadline.action));
+        let next = next.min_by_key(|due| due.deadline.due_at);
+        let Some(id) = next.map(|due| due.deadline.id) else {
+            return denied(
+                "no_deadline",
+                format!("no deadline that is open fires {trigger}"),
+            );
+        };
+        self.until_passed(id, 1)
+    }
+
+    /// Time goes on until a deadline passes for the count-th time that has its work offered anew.
+    #[track_caller]
+    pub(super) fn until_escalated(&mut self, when: &When<F::Trigger>, count: u32) -> Outcome {
+        let escalates = |due: &Due<'_>| {
+            let of_what = due.task.is_some() == when.label.is_some();
+            of_what && due.is_meant(when) && due.deadline.action == OverdueAction::Escalate
+        };
+        let next = due(self.started()).filter(escalates);
+        let next = next.min_by_key(|due| due.deadline.due_at);
+        let next = next.map(|due| (due.deadline.id, count.checked_sub(due.deadline.count)));
+        let Some((id, Some(times @ 1..))) = next else {
+            let message = format!("no deadline that is open escalates for the {count}. time");
+            return denied("no_deadline", message);
+        };
+        self.until_passed(id, times)
+    }
+
+    /// Until this deadline has passed so often. What it did then is told alone.
+    #[track_caller]
+    fn until_passed(&mut self, wanted: DeadlineId, mut times: u32) -> Outcome {
+        for _ in 0..PASSING_MAX {
+            if !due(self.started()).any(|due| due.deadline.id == wanted) {
+                let message = "what was due before has ended what the deadline is for".to_owned();
+                return denied("no_deadline", message);
+            }
+            let (at, id) = self.next_due().expect("one is open");
+            let outcome = self.passes(at, id);
+            if id == wanted {
+                times -= 1;
+            }
+            if times == 0 {
+                return outcome;
+            }
         }
-        Some((id, passing))
+        panic!("more than {PASSING_MAX} deadlines pass before it");
+    }
+
+    fn next_due(&self) -> Option<(Timestamp, DeadlineId)> {
+        let instance = self.started();
+        let running = (instance.status == Status::Running).then_some(instance);
+        let all = running.into_iter().flat_map(due);
+        all.map(|due| (due.deadline.due_at, due.deadline.id)).min()
     }
 
     #[track_caller]
-    fn act(
-        &mut self,
-        definition: &Definition,
-        stay: &str,
-        due: &Pending,
-        entered: &mut Vec<Entered>,
-    ) -> Option<Answer> {
-        match &due.deadline.action {
-            OverdueAction::Remind => {
-                self.reminded.push(self.called(stay, due));
-                None
-            }
-            OverdueAction::Release => {
-                self.release_overdue(stay, due.task.as_deref());
-                None
-            }
-            OverdueAction::Escalate => {
-                let (task, count) = (due.task.clone(), due.count);
-                self.offer_anew(stay, Overdue { task, count }, entered);
-                None
-            }
-            OverdueAction::Fire(trigger) => {
-                let event = Event {
-                    state_instance: Some(stay.into()),
-                    trigger: trigger.clone(),
-                    source: EventSource::Deadline,
-                    input: "{}".into(),
-                };
-                Some(self.put(definition, &event, entered))
-            }
-        }
+    fn passes(&mut self, at: Timestamp, deadline: DeadlineId) -> Outcome {
+        self.snapshot.now = lower::timestamp(at.max(self.moment()));
+        let command = Command::Deadline {
+            instance: self.started().id,
+            deadline,
+            due_at: at,
+        };
+        let outcome = self.run(&Actor::host(), &command);
+        let passed = |due: Due<'_>| due.deadline.id == deadline && due.deadline.due_at == at;
+        assert!(
+            !due(self.started()).any(passed),
+            "the host tries this deadline again and again: {outcome:#?}"
+        );
+        outcome
     }
+}
 
-    /// The label of the task that is due, or the name of the state.
-    fn called(&self, stay: &str, due: &Pending) -> String {
-        let mut stays = self.snapshot.active.iter();
-        let stay = stays.find(|one| one.id == stay);
-        let stay = stay.expect("only active stays have deadlines");
-        let mut tasks = stay.tasks.iter();
-        let task = tasks.find(|task| Some(&task.id) == due.task.as_ref());
-        task.map_or_else(|| stay.name.clone(), |task| task.label.clone())
-    }
-
-    fn release_overdue(&mut self, stay: &str, task: Option<&str>) {
-        let stays = self.snapshot.active.iter_mut().filter(|one| one.id == stay);
-        let tasks = stays
-            .flat_map(|stay| &mut stay.tasks)
-            .filter(|one| one.status == TaskStatus::Claimed)
-            .filter(|one| task.is_none_or(|id| one.id == id));
-        for task in tasks {
-            (task.status, task.owner, task.claimed_at) = (TaskStatus::Pending, None, None);
+impl Outcome {
+    /// What comes after it. The answer is that of the last one that had one.
+    fn add(&mut self, next: Outcome) {
+        if !matches!(next.answer, Answer::Done) {
+            self.answer = next.answer;
         }
+        self.entered.extend(next.entered);
+        self.offered.extend(next.offered);
+        self.plans.extend(next.plans);
+        self.reminded.extend(next.reminded);
+        self.unassignable.extend(next.unassignable);
     }
+}
 
-    /// Writes into the facts when the next deadline of each stay and task passes.
-    pub(super) fn tell_due(&mut self) {
-        for stay in &mut self.snapshot.active {
-            let Some(known) = self.stays.get(&stay.id) else {
-                continue;
-            };
-            let next = |task: Option<&String>| {
-                let deadlines = known.deadlines.iter();
-                let due = deadlines.filter(|one| one.task.as_ref() == task);
-                due.map(|one| one.at).min().map(|at| at.to_string())
-            };
-            stay.due_at = next(None);
-            for task in &mut stay.tasks {
-                task.due_at = if task.is_open() {
-                    next(Some(&task.id))
-                } else {
-                    None
-                };
-            }
-        }
+impl Due<'_> {
+    fn is_meant<T: Triggers>(&self, when: &When<T>) -> bool {
+        let label = when.label.as_deref();
+        when.state.is_none_or(|name| self.state.name == name)
+            && label.is_none_or(|label| self.task.is_some_and(|task| task.label == label))
     }
+}
+
+/// The deadlines of states being worked on and of their open tasks.
+fn due(instance: &Instance) -> impl Iterator<Item = Due<'_>> {
+    instance.active.iter().flat_map(|state| {
+        let of_state = state.deadlines.iter();
+        let of_state = of_state.map(move |deadline| Due {
+            state,
+            task: None,
+            deadline,
+        });
+        let open = state.tasks.iter().filter(|task| task.status.is_open());
+        let of_tasks = open.flat_map(move |task| {
+            task.deadlines.iter().map(move |deadline| Due {
+                state,
+                task: Some(task),
+                deadline,
+            })
+        });
+        of_state.chain(of_tasks)
+    })
 }

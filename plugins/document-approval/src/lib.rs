@@ -73,7 +73,8 @@ mod tests {
 
     fn submitted() -> Scenario<DocumentApproval> {
         let mut flow = given().member("ann", "authors").member("rob", "reviewers");
-        flow.when(start("rob", json!({}))).denied("not_initiator");
+        flow.when(start("rob", json!({})))
+            .denied("not_an_initiator");
         flow.follow([start("ann", json!({ "title": "Budget" }))]);
         flow.member("amy", "approvers")
     }
@@ -81,7 +82,7 @@ mod tests {
     #[test]
     fn a_reviewer_and_an_approver_approve() {
         let mut flow = submitted();
-        flow.when(decide("amy", Approve)).denied("not_candidate");
+        flow.when(decide("amy", Approve)).denied("not_a_candidate");
         flow.when(decide("rob", Approve)).enters(FinalReview);
         flow.when(decide("amy", Approve)).ends("APPROVED");
     }

@@ -87,7 +87,7 @@ impl Flow for OrderHandling {
 
     fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Reason> {
         let order = &facts.data;
-        let unpaid = order.in_advance && facts.last_stay(Payment).is_none();
+        let unpaid = order.in_advance && facts.last_past_state(Payment).is_none();
         Ok(match event.trigger {
             Sort => Plan::to(Received)
                 .attribute("customer", &order.customer)
@@ -124,7 +124,7 @@ impl Flow for OrderHandling {
     fn wait(facts: &Facts<Self>, _: State) -> Waiting {
         Waiting::for_signals()
             .correlation(&facts.instance.entity_id)
-            .keep_early()
+            .buffer_signals()
     }
 }
 

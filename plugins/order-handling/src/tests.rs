@@ -47,7 +47,7 @@ fn back(to: &str) -> When<Trigger> {
 
 fn predecessors(flow: &Scenario<OrderHandling>) -> Vec<String> {
     let facts = flow.facts();
-    let stay = facts.stay(Shipping).expect("shipping");
+    let state_instance = facts.state_instance(Shipping).expect("shipping");
     let name = |id: &String| {
         facts
             .past
@@ -55,7 +55,11 @@ fn predecessors(flow: &Scenario<OrderHandling>) -> Vec<String> {
             .find(|past| &past.id == id)
             .map(|past| past.name.clone())
     };
-    stay.predecessors.iter().filter_map(name).collect()
+    state_instance
+        .predecessors
+        .iter()
+        .filter_map(name)
+        .collect()
 }
 
 #[test]
@@ -79,7 +83,7 @@ fn whoever_makes_one_check_does_not_make_the_other() {
         flow.when(decide("both", other)).denied("four_eyes");
     }
     let mut flow = accepted(|_| ());
-    flow.follow([decide("cleo", Grant).on_behalf_of("both")]);
+    flow.follow([decide("sue", Grant).on_behalf_of("both")]);
     flow.when(decide("both", Reserve)).denied("four_eyes");
     flow.follow([decide("walt", Reserve), back("StockReservation")]);
     flow.when(decide("both", Reserve)).denied("excluded");
@@ -91,8 +95,8 @@ fn a_refused_credit_ends_the_other_branches() {
     flow.when(decide("cleo", Refuse)).ends("REFUSED");
     assert!(
         flow.facts()
-            .last_stay(StockReservation)
-            .is_some_and(|stay| stay.left_by == Refuse)
+            .last_past_state(StockReservation)
+            .is_some_and(|state_instance| state_instance.left_by == Refuse)
     );
     let mut flow = accepted(|_| ());
     flow.follow([decide("walt", Reserve)]);
@@ -172,8 +176,8 @@ fn shipping_is_reminded_of_a_day_before_and_escalated_when_due() {
     let mut flow = checked();
     let due = |flow: &Scenario<OrderHandling>| {
         flow.facts()
-            .stay(Shipping)
-            .and_then(|stay| stay.due_at.clone())
+            .state_instance(Shipping)
+            .and_then(|state_instance| state_instance.due_at.clone())
     };
     assert_eq!(due(&flow).as_deref(), Some("2026-01-11T16:00:00.000Z"));
     flow.when(later(days(6) + hours(7))).reminds("Shipping");

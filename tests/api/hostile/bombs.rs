@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
-use wrkflw::wasm::{CompileLimits, Compiler, Sandbox, Settings};
+use wrkflw_sandbox::{CompileLimits, Compiler, Sandbox, Settings};
 
 use super::uploads::{leb, with_section};
 use super::*;

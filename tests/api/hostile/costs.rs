@@ -5,8 +5,8 @@ use std::future::Future;
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
-use wrkflw::domain::json::Json;
-use wrkflw::domain::schema::Schema;
+use wrkflw_core::json::Json;
+use wrkflw_core::schema::Schema;
 
 use super::*;
 
@@ -98,8 +98,8 @@ async fn longest<F: Future<Output = ()>>(mut ask: impl FnMut() -> F) -> Duration
 }
 
 /// The longest that `/livez` took, and the longest that a decision of this task took, asked at once.
-async fn neighbour(app: &TestApp, desk: &str) -> (Duration, Duration) {
-    let (host, neighbour, desk) = (app.host(), app.host(), desk.to_owned());
+async fn neighbour(app: &TestApp, fixture: &str) -> (Duration, Duration) {
+    let (host, neighbour, fixture) = (app.host(), app.host(), fixture.to_owned());
     let mut live = JoinSet::new();
     live.spawn(longest(move || {
         let host = host.clone();
@@ -111,10 +111,10 @@ async fn neighbour(app: &TestApp, desk: &str) -> (Duration, Duration) {
     }));
     let mut decided = JoinSet::new();
     decided.spawn(longest(move || {
-        let (host, desk) = (neighbour.clone(), desk.clone());
+        let (host, fixture) = (neighbour.clone(), fixture.clone());
         async move {
             let approve = Some(json!({ "outcome": "APPROVE" }));
-            host.send("reviewer", "POST", &desk, &[], approve)
+            host.send("reviewer", "POST", &fixture, &[], approve)
                 .await
                 .expect(200);
         }
@@ -124,25 +124,24 @@ async fn neighbour(app: &TestApp, desk: &str) -> (Duration, Duration) {
     (live.expect("answers"), decided.expect("answers"))
 }
 
-/// Sends the request again and again from several callers, and meanwhile asks `/livez` and for a neighbour's decision.
-async fn holds_up_nobody(
-    app: &TestApp,
-    what: &str,
-    (method, path, body): (&'static str, String, Option<Value>),
-) {
+/// How, where and what is asked.
+type Asked = (&'static str, String, Option<Value>);
+
+/// Sends these requests again and again from several callers, and meanwhile asks `/livez` and for a neighbour's decision.
+async fn delays_nobody(app: &TestApp, what: &str, requests: &[Asked]) {
     let start = app
         .post("author", "/v1/instances", approval_start(what))
         .await
         .expect(201);
-    let desk = format!(
+    let fixture = format!(
         "/v1/tasks/{}/decide?dryRun=true",
         claimed(app, "reviewer", &start).await
     );
     let mut told = Vec::new();
     for _ in 0..TRIALS {
         let mut attackers: JoinSet<()> = JoinSet::new();
-        for _ in 0..ATTACKERS {
-            let (host, path, body) = (app.host(), path.clone(), body.clone());
+        for (method, path, body) in requests.iter().cycle().take(ATTACKERS).cloned() {
+            let host = app.host();
             attackers.spawn(async move {
                 // One tenant's work is done one after the other: who waits for it too long is told so.
                 loop {
@@ -153,7 +152,7 @@ async fn holds_up_nobody(
                 }
             });
         }
-        let took = neighbour(app, &desk).await;
+        let took = neighbour(app, &fixture).await;
         while let Some(ended) = attackers.try_join_next() {
             ended.expect("every attack has an answer");
         }
@@ -169,12 +168,12 @@ async fn holds_up_nobody(
     panic!("{what} held others up in each of {TRIALS} trials: {told:?}");
 }
 
-fn dry_start(data: Value) -> (&'static str, String, Option<Value>) {
-    (
+fn dry_start(data: Value) -> [Asked; 1] {
+    [(
         "POST",
         "/v1/instances?dryRun=true".to_owned(),
         Some(hostile_start("t-1", data)),
-    )
+    )]
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -182,7 +181,7 @@ async fn documents_at_the_limit_of_their_schema_hold_up_nobody() {
     let app = TestApp::empty().await;
     app.with_approval().await;
     hostile_with(&app, json!({ "schema": dearest() })).await;
-    holds_up_nobody(&app, "data", dry_start(json!({ "text": text() }))).await;
+    delays_nobody(&app, "data", &dry_start(json!({ "text": text() }))).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -190,12 +189,17 @@ async fn input_at_the_limit_of_its_form_holds_up_nobody() {
     let app = TestApp::empty().await;
     app.with_approval().await;
     hostile_with(&app, json!({ "form": dearest() })).await;
-    let body = hostile_start("t-1", json!({}));
-    let instance = app.post("author", "/v1/instances", body).await.expect(201);
-    let task = claimed(&app, "reviewer", &instance).await;
     let decide = json!({ "outcome": "GO", "input": { "text": text() } });
-    let path = format!("/v1/tasks/{task}/decide?dryRun=true");
-    holds_up_nobody(&app, "input", ("POST", path, Some(decide))).await;
+    // Each caller has an instance of their own: what is asked of one is judged one after the other.
+    let mut requests = Vec::new();
+    for number in 0..ATTACKERS {
+        let body = hostile_start(&format!("t-{number}"), json!({}));
+        let instance = app.post("author", "/v1/instances", body).await.expect(201);
+        let task = claimed(&app, "reviewer", &instance).await;
+        let path = format!("/v1/tasks/{task}/decide?dryRun=true");
+        requests.push(("POST", path, Some(decide.clone())));
+    }
+    delays_nobody(&app, "input", &requests).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -211,7 +215,7 @@ async fn bodies_and_drawings_at_their_limits_hold_up_nobody() {
         drawing.text.contains("<path"),
         "it is drawn, not told in words"
     );
-    holds_up_nobody(&app, "drawing", ("GET", path, None)).await;
+    delays_nobody(&app, "drawing", &[("GET", path, None)]).await;
     // As many members as a body may have, none in its order.
     let members: Vec<_> = (0..14_000)
         .rev()
@@ -219,5 +223,5 @@ async fn bodies_and_drawings_at_their_limits_hold_up_nobody() {
         .collect();
     let members: serde_json::Map<_, _> = members.into_iter().collect();
     let large = dry_start(Value::Object(members));
-    holds_up_nobody(&app, "body", large).await;
+    delays_nobody(&app, "body", &large).await;
 }

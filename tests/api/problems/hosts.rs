@@ -67,8 +67,8 @@ pub(super) async fn of_dead_letters(app: &TestApp) -> Asked {
     let instance = app.started("doc-parked").await;
     let id = instance["id"].as_str().expect("an id");
     let parked = format!(
-        "insert into dead_letter (tenant_id, instance_id, seq, lane, pos, error, attempts, parked_at)
-         select tenant_id, instance_id, seq, lane, pos, 'refused', 3, now() from outbox_event where instance_id = '{id}' limit 1"
+        "insert into dead_letter (tenant_id, instance_id, seq, partition, pos, error, attempts, parked_at)
+         select tenant_id, instance_id, seq, partition, pos, 'refused', 3, now() from outbox_event where instance_id = '{id}' limit 1"
     );
     sqlx::raw_sql(AssertSqlSafe(parked))
         .execute(app.database.admin_pool())
@@ -80,10 +80,10 @@ pub(super) async fn of_dead_letters(app: &TestApp) -> Asked {
 }
 
 pub(super) async fn of_signals(app: &TestApp) -> Asked {
-    app.publish("errands", errands(), &json!({}))
+    app.publish("subflows", subflows(), &json!({}))
         .await
         .expect(201);
-    let path = "/v1/definitions/errands/versions/1/activate";
+    let path = "/v1/definitions/subflows/versions/1/activate";
     app.post("admin", path, json!({})).await.expect(200);
     let body = |amount: u32| {
         let input = json!({ "amount": amount });
@@ -104,6 +104,6 @@ pub(super) async fn of_a_broken_host(app: &TestApp) -> Vec<Asked> {
         "{}",
         broken.1.text
     );
-    app.engine.store().close().await;
+    app.store().close().await;
     vec![broken, ask(app, "author", "GET", &path, &[], None).await]
 }

@@ -3,14 +3,15 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
-use wrkflw::engine::verify::Finding;
+use wrkflw_audit::verify::Finding;
+use wrkflw_store::outbox::{Outbox, Parked, Reach, Settlement};
 
-use super::super::verify::{behind, everything};
+use super::super::verify::{behind, brief, everything};
 use super::{history, restore};
 use crate::support::app::TestApp;
 
 /// What an intruder would do to approve what is none of their business, and what hides it afterwards.
-const BY_HAND: [(&str, &str, &str); 19] = [
+const BY_HAND: [(&str, &str, &str); 23] = [
     (
         "membership",
         "membership",
@@ -82,6 +83,27 @@ const BY_HAND: [(&str, &str, &str); 19] = [
         "update definition_version set graph = replace(graph, 'Final review', 'Rubber stamp')",
     ),
     (
+        "definition",
+        "definition",
+        "insert into definition select tenant_id, 'made-up', gen_random_uuid(), 1, 1, created_at from definition where key = 'document-approval'",
+    ),
+    (
+        "version",
+        "definition_version",
+        "insert into definition_version select tenant_id, 'made-up', version, digest, config, config_digest, graph, sdk, wit, published_at, published_by
+        from definition_version where key = 'document-approval' and version = 1",
+    ),
+    (
+        "declaration",
+        "attribute_declaration",
+        "insert into attribute_declaration select distinct tenant_id, name, 'made-up', type from attribute_declaration",
+    ),
+    (
+        "operation",
+        "bulk_operation",
+        "insert into bulk_operation select tenant_id, gen_random_uuid(), action, settings, requested_by, roles, created_at, total, more from bulk_operation",
+    ),
+    (
         "engine_profile",
         "engine_profile",
         "update engine_profile set profile = replace(profile, 'canonical', 'any')",
@@ -137,7 +159,7 @@ async fn what_is_put_in_by_hand_is_found() {
 #[tokio::test]
 async fn what_roles_permit_is_recorded_where_no_entry_tells_of_it() {
     let app = TestApp::empty().await;
-    let store = app.engine.store();
+    let store = app.store();
     let now = app.engine.clock().now();
     let earlier = "insert into tenant (name, created_at) values ('earlier', '2025-01-01');
         insert into role_permission select id, 'user', 'task:act' from tenant where name = 'earlier'";
@@ -156,4 +178,49 @@ async fn what_roles_permit_is_recorded_where_no_entry_tells_of_it() {
             .expect("entries");
     assert_eq!(told.len(), 1, "{told:?}");
     assert_eq!(told[0]["roles"], json!({ "user": ["task:act"] }));
+}
+
+/// Publishes all that waits, as if the broker took it; or refuses the last event, where that is wished.
+async fn publish(outbox: &Outbox, refuse: bool) {
+    while let Some(claim) = outbox.claim(Reach::Everything).await.expect("a claim") {
+        let mut acknowledged: Vec<_> = claim.events.iter().map(|event| event.pos).collect();
+        let refused = acknowledged.pop_if(|_| refuse).map(|pos| Parked {
+            pos,
+            error: "too large".to_owned(),
+            attempts: 3,
+        });
+        let settlement = Settlement {
+            acknowledged,
+            parked: refused.into_iter().collect(),
+            floor: None,
+        };
+        claim.settle(settlement).await.expect("settled");
+    }
+}
+
+#[tokio::test]
+async fn an_event_that_was_taken_out_of_the_outbox_is_missed() {
+    let app = TestApp::start().await;
+    let outbox = app.store().outbox();
+    let parked = app.started("doc-1").await;
+    assert_eq!(everything(&app).await.1, [], "all wait");
+    publish(&outbox, true).await;
+    assert_eq!(everything(&app).await.1, [], "one is parked");
+    let path = format!("/v1/dead-letters/{}", parked["id"].as_str().expect("an id"));
+    let listed = app.get("admin", &path).await.expect(200);
+    let body = json!({ "entry": listed["data"][0]["entry"], "reason": "Nobody reads it." });
+    let discarded = app.post("admin", &format!("{path}/discard"), body).await;
+    discarded.expect(200);
+    assert_eq!(everything(&app).await.1, [], "it is given up");
+    app.started("doc-2").await;
+    let one = "delete from outbox_event where pos = (select min(pos) from outbox_event)";
+    behind(&app, one).await;
+    for _ in 0..2 {
+        let (_, findings) = everything(&app).await;
+        assert_eq!(brief(&findings), ["outbox: outbox"]);
+        let detail = &findings[0].detail;
+        assert!(detail.ends_with("nor settled: 1"), "{detail}");
+        // And for good, once the others are gone.
+        publish(&outbox, false).await;
+    }
 }

@@ -134,10 +134,10 @@ pub(super) const PROVEN: &[&str] = &[
     "idempotency_key.status",
     "instance.audit_head",
     "instance.audit_seq",
+    "instance.buffered_signals",
     "instance.data",
     "instance.definition_key",
     "instance.definition_version",
-    "instance.early_signals",
     "instance.end_reason",
     "instance.ended_at",
     "instance.ended_by",
@@ -152,8 +152,8 @@ pub(super) const PROVEN: &[&str] = &[
     "instance.requesters",
     "instance.revision",
     "instance.started_at",
+    "instance.state_instances",
     "instance.status",
-    "instance.stays",
     "instance.suspend_reason",
     "instance.suspended_at",
     "instance.suspended_by",
@@ -169,6 +169,7 @@ pub(super) const PROVEN: &[&str] = &[
     "membership.tenant_id",
     "membership.valid_from",
     "membership.valid_to",
+    "outbox_partition.settled",
     "person.created_at",
     "person.id",
     "person.name",
@@ -188,6 +189,7 @@ pub(super) const PROVEN: &[&str] = &[
     "role_permission.permission",
     "role_permission.role",
     "role_permission.tenant_id",
+    "state_instance.buffer_signals",
     "state_instance.caller",
     "state_instance.children",
     "state_instance.choices",
@@ -201,7 +203,6 @@ pub(super) const PROVEN: &[&str] = &[
     "state_instance.forks",
     "state_instance.id",
     "state_instance.instance_id",
-    "state_instance.keep_early",
     "state_instance.left_actor",
     "state_instance.left_at",
     "state_instance.left_by",
@@ -228,12 +229,12 @@ pub(super) const PROVEN: &[&str] = &[
     "task.due_at",
     "task.ended_at",
     "task.form",
-    "task.holding",
     "task.id",
     "task.instance_id",
     "task.label",
     "task.ordinal",
     "task.owner",
+    "task.ownership",
     "task.state_id",
     "task.status",
     "task.tenant_id",
@@ -246,28 +247,28 @@ pub(super) const PROVEN: &[&str] = &[
     "tenant.name",
 ];
 
-const CURSOR: &str =
-    "where signing goes on; what it passes over is found as entries that are no leaf";
+const CURSOR: &str = "the position of signing; skipped entries are found as entries without a leaf";
 const DELIVERED: &str =
-    "what a webhook's receiver has not accepted yet; the events themselves are proven";
-const ENDURED: &str = "what deliveries have come to, and nothing that anybody decided";
+    "deliveries that a receiver has not accepted yet; the events themselves are proven";
+const ENDURED: &str = "results of deliveries, which nobody decided";
+const HISTORY: &str = "on which server entries were written; used only in cursors";
 const PROGRESS: &str =
-    "how far an operation has come; what was done to each instance is an entry of it";
+    "progress of an operation; what was done to each instance is an entry of that instance";
 const READ: &str = "how far the notifier has read";
 const REPLIES: &str =
-    "when a reply was kept, and by which command; replies are forgotten after a day";
-const SENT: &str = "what Kafka has not acknowledged yet; the events themselves are proven, and numbered without gaps for each instance";
-const SIGNALS: &str = "signals that wait for an instance, or counted for one; the entry of each one that counted is proven";
+    "when a reply was stored, and by which command; replies are deleted after a day";
+const SENT: &str = "events that Kafka has not acknowledged yet; the events themselves are proven, and a deleted row is found by its number";
+const SIGNALS: &str = "signals that wait for an instance, or were taken by one; the entry of each taken signal is proven";
 const SINCE: &str =
-    "after which commit a subscription begins; that it was made, and when, is proven";
-const TOLD: &str = "who was told what; derived from events, which are proven";
-const WORK: &str = "what is still to be done; the entries of what it leads to are proven";
+    "the commit after which a subscription begins; its creation and time are proven";
+const TOLD: &str = "who was notified of what; derived from events, which are proven";
+const WORK: &str = "pending work; the entries that it leads to are proven";
 
 /// Not promised, and why.
 pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     (
         "attribute.text_head",
-        "PostgreSQL makes it of text_value, and lets nobody write it",
+        "a generated column, which PostgreSQL computes from text_value",
     ),
     ("bulk_item.attempts", PROGRESS),
     ("bulk_item.code", PROGRESS),
@@ -287,36 +288,37 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("checkpoint_cursor.pos", CURSOR),
     (
         "component.created_at",
-        "when it came first, for any tenant; the entry of each version has its own time",
+        "when it was first uploaded, for any tenant; the entry of each version has its own time",
     ),
     ("dead_letter.attempts", SENT),
     ("dead_letter.error", SENT),
     ("dead_letter.instance_id", SENT),
-    ("dead_letter.lane", SENT),
     ("dead_letter.parked_at", SENT),
+    ("dead_letter.partition", SENT),
     ("dead_letter.pos", SENT),
     ("dead_letter.seq", SENT),
     ("dead_letter.tenant_id", SENT),
     ("descendant_count.root_id", WORK),
     ("descendant_count.started", WORK),
     ("descendant_count.tenant_id", WORK),
+    ("descendant_place.instance_id", WORK),
+    ("descendant_place.root_id", WORK),
+    ("descendant_place.tenant_id", WORK),
     (
         "engine_profile.recorded_at",
-        "when it was used first; the entries that name it have their own times",
+        "when it was first used; the entries that name it have their own times",
     ),
-    (
-        "feed_epoch.epoch",
-        "raised by whoever restores a dump; a part of cursors, and of no meaning else",
-    ),
+    ("feed_epoch.began_after", HISTORY),
+    ("feed_epoch.epoch", HISTORY),
+    ("feed_epoch.server", HISTORY),
     ("idempotency_key.command_id", REPLIES),
     ("idempotency_key.created_at", REPLIES),
     (
         "idempotency_key.tenant_id",
-        "moved to another tenant it is found; moved to none, or deleted, it is as if it had been forgotten",
+        "a row moved to another tenant is found; one moved to no tenant, or deleted, has the same effect as an expired one",
     ),
     ("job.attempts", WORK),
     ("job.claim", WORK),
-    ("job.counted", WORK),
     ("job.due_at", WORK),
     ("job.id", WORK),
     ("job.instance_id", WORK),
@@ -331,6 +333,7 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("notification.id", TOLD),
     ("notification.instance_id", TOLD),
     ("notification.kind", TOLD),
+    ("notification.made_at", TOLD),
     ("notification.read_at", TOLD),
     ("notification.recipient", TOLD),
     ("notification.recipient_kind", TOLD),
@@ -344,27 +347,27 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("notifier_cursor.tenant_id", READ),
     ("notifier_cursor.xid", READ),
     ("outbox_event.instance_id", SENT),
-    ("outbox_event.lane", SENT),
+    ("outbox_event.partition", SENT),
     ("outbox_event.pos", SENT),
     ("outbox_event.seq", SENT),
     ("outbox_event.tenant_id", SENT),
-    ("outbox_lane.failures", SENT),
-    ("outbox_lane.floor", SENT),
-    ("outbox_lane.lane", SENT),
-    ("outbox_lane.last_error", SENT),
-    ("outbox_lane.polled_at", SENT),
-    ("outbox_lane.retry_at", SENT),
-    ("recheck.after", WORK),
-    ("recheck.attempts", WORK),
-    ("recheck.closing", WORK),
-    ("recheck.created_at", WORK),
-    ("recheck.due_at", WORK),
-    ("recheck.id", WORK),
-    ("recheck.kind", WORK),
-    ("recheck.lease_until", WORK),
-    ("recheck.principal", WORK),
-    ("recheck.stage", WORK),
-    ("recheck.tenant_id", WORK),
+    ("outbox_partition.failures", SENT),
+    ("outbox_partition.floor", SENT),
+    ("outbox_partition.last_error", SENT),
+    ("outbox_partition.partition", SENT),
+    ("outbox_partition.polled_at", SENT),
+    ("outbox_partition.retry_at", SENT),
+    ("reassessment.after", WORK),
+    ("reassessment.attempts", WORK),
+    ("reassessment.closing", WORK),
+    ("reassessment.created_at", WORK),
+    ("reassessment.due_at", WORK),
+    ("reassessment.id", WORK),
+    ("reassessment.kind", WORK),
+    ("reassessment.lease_until", WORK),
+    ("reassessment.principal", WORK),
+    ("reassessment.stage", WORK),
+    ("reassessment.tenant_id", WORK),
     ("signal.content", SIGNALS),
     ("signal.entry_id", SIGNALS),
     ("signal.identity", SIGNALS),
@@ -391,13 +394,13 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("subscription.failures", ENDURED),
     (
         "subscription.secret",
-        "no entry has it, and the role that verifies may not read it",
+        "no entry has it, and the verifying role may not read it",
     ),
     ("subscription.since_epoch", SINCE),
     ("subscription.since_snapshot", SINCE),
     (
-        "tenant.standing_mark",
-        "marks changes for the memory of hosts; what changed is proven",
+        "tenant.access_mark",
+        "marks changes for the caches of hosts; the changes are proven",
     ),
     ("webhook_delivery.attempts", DELIVERED),
     ("webhook_delivery.created_at", DELIVERED),

@@ -1,44 +1,44 @@
-//! The same service, put together otherwise: hosts beside the first, with clocks, keys and bounds of their own.
+//! Variants of the service: more hosts beside the first, with their own clocks, keys and limits.
 
 use std::time::Duration;
 
-use wrkflw::clock::Clock;
-use wrkflw::engine::{Engine, SealKeys, WriterBounds};
-use wrkflw::http::admission::Admission;
-use wrkflw::http::auth::AuthSettings;
-use wrkflw::http::router;
-use wrkflw::store::{PoolSizes, Store};
+use wrkflw_audit::seal::SealKeys;
+use wrkflw_engine::Engine;
+use wrkflw_engine::pipeline::WriterBounds;
+use wrkflw_runtime::clock::Clock;
+use wrkflw_server::http::admission::Admission;
+use wrkflw_server::http::auth::AuthSettings;
+use wrkflw_server::http::router;
+use wrkflw_store::{PoolSizes, Store};
 
-use super::{
-    Host, PATIENCE, POOLS, TestApp, application, engine, sandbox, sealing_engine, service,
-};
+use super::{Host, POOLS, TIMEOUT, TestApp, application, engine, sandbox, sealing_engine, service};
 
 impl TestApp {
     /// A second host on the same database.
     pub(crate) async fn beside(&self) -> Host {
-        self.beside_at(self.database.url(), PATIENCE).await
+        self.beside_at(self.database.url(), TIMEOUT).await
     }
 
-    /// A second host that finds the same database at another address, or gives a request another time.
-    pub(crate) async fn beside_at(&self, url: &str, patience: Duration) -> Host {
-        self.beside_with_engine(url, patience).await.0
+    /// A second host that connects to the same database at another address, with another request timeout.
+    pub(crate) async fn beside_at(&self, url: &str, timeout: Duration) -> Host {
+        self.beside_with_engine(url, timeout).await.0
     }
 
     /// A second host that seals decisions with other keys.
     pub(crate) async fn beside_sealing(&self, seals: SealKeys) -> (Host, Engine) {
         let store = Store::connect(self.database.url(), POOLS).expect("a URL");
-        let engine = sealing_engine(store, PATIENCE, seals).await;
+        let engine = sealing_engine(store, TIMEOUT, seals).await;
         (self.serving(&engine), engine)
     }
 
     /// The same, with the engine of that host.
-    pub(crate) async fn beside_with_engine(&self, url: &str, patience: Duration) -> (Host, Engine) {
+    pub(crate) async fn beside_with_engine(&self, url: &str, timeout: Duration) -> (Host, Engine) {
         let store = Store::connect(url, POOLS).expect("a URL");
-        let engine = engine(store, patience).await;
+        let engine = engine(store, timeout).await;
         (self.serving(&engine), engine)
     }
 
-    /// A second host that finds the same database at another address, with bounds of the writer that a test can reach.
+    /// A second host that connects to the same database at another address, with low limits of the writer.
     pub(crate) async fn beside_bounded(&self, url: &str, bounds: WriterBounds) -> (Host, Engine) {
         let sizes = PoolSizes {
             writer: 6,
@@ -47,21 +47,21 @@ impl TestApp {
         };
         let store = Store::connect(url, sizes).expect("a URL");
         let (sandbox, seals) = (sandbox().await, self.engine.seals().clone());
-        let engine = Engine::bounded(store, sandbox, Clock::System, seals, PATIENCE, bounds).await;
+        let engine = Engine::bounded(store, sandbox, Clock::System, seals, TIMEOUT, bounds).await;
         let engine = engine.expect("an engine");
         (self.serving(&engine), engine)
     }
 
-    /// A second host with connections of its own, whose clock stands until it is moved, and its engine.
+    /// A second host with its own connections and a clock that the test moves, and its engine.
     pub(crate) async fn beside_at_time(&self, clock: Clock) -> (Host, Engine) {
         let store = Store::connect(self.database.url(), POOLS).expect("a URL");
         let (sandbox, seals) = (sandbox().await, self.engine.seals().clone());
-        let engine = Engine::new(store, sandbox, clock, seals, PATIENCE).await;
+        let engine = Engine::new(store, sandbox, clock, seals, TIMEOUT).await;
         let engine = engine.expect("an engine");
         (self.serving(&engine), engine)
     }
 
-    /// A second host on the same database, whose clock stands until it is moved.
+    /// A second host on the same database, with a clock that the test moves.
     pub(crate) async fn beside_with_clock(&self, clock: Clock) -> Host {
         Host {
             router: service(self.engine_with_clock(clock).await, &self.auth),
@@ -72,12 +72,12 @@ impl TestApp {
     /// The engine of such a host.
     pub(crate) async fn engine_with_clock(&self, clock: Clock) -> Engine {
         let seals = self.engine.seals().clone();
-        let (store, sandbox) = (self.engine.store().clone(), sandbox().await);
-        let engine = Engine::new(store, sandbox, clock, seals, PATIENCE).await;
+        let (store, sandbox) = (self.store().clone(), sandbox().await);
+        let engine = Engine::new(store, sandbox, clock, seals, TIMEOUT).await;
         engine.expect("an engine")
     }
 
-    /// This host, if it checked tokens in another way.
+    /// This host with other settings of authentication.
     pub(crate) fn guarded_by(&self, auth: &AuthSettings) -> Host {
         Host {
             router: service(self.engine.clone(), auth),
@@ -92,7 +92,7 @@ impl TestApp {
         }
     }
 
-    /// This host, if it bounded the requests in hand otherwise.
+    /// This host with other limits of the requests in flight.
     pub(crate) fn admitting(&self, admission: Admission) -> Host {
         Host {
             router: router(application(self.engine.clone(), &self.auth).admitting(admission)),
@@ -100,11 +100,12 @@ impl TestApp {
         }
     }
 
-    /// The same service with another engine.
-    pub(crate) fn with_engine(self, engine: Engine) -> TestApp {
+    /// The same service with another engine, and the store that it writes to.
+    pub(crate) fn with_engine(self, store: Store, engine: Engine) -> TestApp {
         TestApp {
             router: service(engine.clone(), &self.auth),
             engine,
+            store,
             ..self
         }
     }

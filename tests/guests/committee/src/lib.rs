@@ -5,7 +5,7 @@
 //! "exclude": [], "fallback": "", "priority": 0, "deadlines": [{"after": 60, "working": "a calendar", "every": 60,
 //! "do": "remind, release, escalate or a trigger"}]}`; when it is late, as `overdue` says instead. It ends with `Approved`
 //! as soon as `needed` have said YES, and with `Rejected` as soon as too few votes are left for that, or when a deadline
-//! fires LATE and the data does not say `patient`.
+//! fires LATE and the data does not say `patient`. With `complaints`, so many things are wrong with each vote.
 //!
 //! Its config makes other versions of it: `{"state": "another name of Vote", "group": "who votes, whatever the data says",
 //! "requires": "a member that the data must have"}`.
@@ -73,12 +73,23 @@ impl Guest for Committee {
         })
     }
 
-    fn guard(_facts: Snapshot, _event: Event) -> Verdict {
-        Verdict::Allow
+    fn guard(facts: Snapshot, event: Event) -> Verdict {
+        let complaints = data(&facts)["complaints"].as_u64();
+        match (event.source, complaints) {
+            (EventSource::Task(_), Some(count)) => {
+                let complaint = |number| Violation {
+                    field: format!("/input/{number}"),
+                    code: "unwanted".into(),
+                    message: "x".repeat(1_000),
+                };
+                Verdict::Invalid((0..count).map(complaint).collect())
+            }
+            _ => Verdict::Allow,
+        }
     }
 
     fn transition(facts: Snapshot, event: Event) -> Result<Plan, Reason> {
-        let stay = &facts.active[0];
+        let state_instance = &facts.active[0];
         let voting = match &event.source {
             EventSource::Task(voting) => voting.task.as_str(),
             EventSource::Deadline if data(&facts)["patient"] == true => {
@@ -90,13 +101,16 @@ impl Guest for Committee {
             EventSource::Deadline => return Ok(enter(Some(REJECTED))),
             _ => unreachable!("only decisions and deadlines fire here"),
         };
-        let decisions = stay.tasks.iter().filter_map(|task| task.decision.as_ref());
+        let decisions = state_instance
+            .tasks
+            .iter()
+            .filter_map(|task| task.decision.as_ref());
         let yes = decisions.filter(|decision| decision.outcome == "YES");
         let yes = yes.count() + usize::from(event.trigger == "YES");
-        let open = stay.tasks.iter().filter(|task| {
+        let open = state_instance.tasks.iter().filter(|task| {
             matches!(task.status, TaskStatus::Pending | TaskStatus::Claimed) && task.id != voting
         });
-        let needed = usize::try_from(stay.needed).expect("a small number");
+        let needed = usize::try_from(state_instance.needed).expect("a small number");
         Ok(enter(if yes >= needed {
             Some(APPROVED)
         } else if yes + open.count() < needed {

@@ -1,0 +1,1272 @@
+-- What the migrations make, as pg_dump tells it. All belongs to wrkflw_owner where nothing else is said.
+CREATE TYPE public.commit_attribute AS (
+	member integer,
+	tenant_id integer,
+	instance_id uuid,
+	name text,
+	type text,
+	text_value text,
+	boolean_value boolean,
+	decimal_value text,
+	float_value double precision,
+	timestamp_value timestamp with time zone,
+	bytes_value bytea
+);
+CREATE TYPE public.commit_candidate AS (
+	member integer,
+	tenant_id integer,
+	task_id uuid,
+	kind text,
+	principal text
+);
+CREATE TYPE public.commit_decision AS (
+	member integer,
+	tenant_id integer,
+	instance_id uuid,
+	task_id uuid,
+	outcome text,
+	actor text,
+	on_behalf_of text,
+	comment text,
+	input text,
+	decided_at timestamp with time zone,
+	key_id text,
+	mac_version smallint,
+	mac bytea
+);
+CREATE TYPE public.commit_departure AS (
+	member integer,
+	tenant_id integer,
+	instance_id uuid,
+	id uuid,
+	left_at timestamp with time zone,
+	left_by text,
+	left_actor text
+);
+CREATE TYPE public.commit_entry AS (
+	member integer,
+	tenant_id integer,
+	stream_id uuid,
+	seq bigint,
+	id uuid,
+	type text,
+	revision integer,
+	command_id uuid,
+	actor text,
+	task_id uuid,
+	payload text,
+	evidence text,
+	salt bytea,
+	occurred_at timestamp with time zone,
+	hash bytea,
+	event_seq bigint,
+	traceparent text
+);
+CREATE TYPE public.commit_finished_job AS (
+	member integer,
+	tenant_id integer,
+	id uuid,
+	cancels uuid
+);
+CREATE TYPE public.commit_job AS (
+	member integer,
+	tenant_id integer,
+	id uuid,
+	kind text,
+	instance_id uuid,
+	due_at timestamp with time zone,
+	payload text
+);
+CREATE TYPE public.commit_member AS (
+	member integer,
+	tenant_id integer,
+	instance_id uuid,
+	command_id uuid,
+	revision_from integer,
+	revision_to integer,
+	partition smallint,
+	status text,
+	outcome text,
+	end_reason text,
+	ended_by text,
+	ended_at timestamp with time zone,
+	data text,
+	updated_at timestamp with time zone,
+	audit_seq bigint,
+	audit_head bytea,
+	event_seq bigint,
+	state_instances integer,
+	suspended_at timestamp with time zone,
+	suspended_by text,
+	suspend_reason text,
+	buffered_signals text,
+	definition_version integer,
+	access_mark uuid,
+	head_from bytea,
+	vacates boolean
+);
+CREATE TYPE public.commit_reply AS (
+	member integer,
+	tenant_id integer,
+	command_id uuid,
+	principal text,
+	key text,
+	fingerprint bytea,
+	status smallint,
+	body text,
+	headers text
+);
+CREATE TYPE public.commit_signal AS (
+	member integer,
+	tenant_id integer,
+	instance_id uuid,
+	signal_id text,
+	identity bytea,
+	content bytea,
+	entry_id uuid
+);
+CREATE TYPE public.commit_start AS (
+	member integer,
+	definition_key text,
+	definition_version integer,
+	entity_type text,
+	entity_id text,
+	initiator text,
+	requesters text[],
+	predecessor uuid,
+	parent uuid,
+	started_at timestamp with time zone
+);
+CREATE TYPE public.commit_state AS (
+	member integer,
+	tenant_id integer,
+	instance_id uuid,
+	ordinal integer,
+	waiting boolean,
+	left_at timestamp with time zone,
+	left_by text,
+	left_actor text,
+	id uuid,
+	name text,
+	entered_at timestamp with time zone,
+	due_at timestamp with time zone,
+	predecessors uuid[],
+	entered_by text,
+	caller text,
+	needed integer,
+	exclude text[],
+	fallback text,
+	priority smallint,
+	forks uuid[],
+	choices integer,
+	deadlines text,
+	correlation text,
+	buffer_signals boolean,
+	children text,
+	unassignable_since timestamp with time zone
+);
+CREATE TYPE public.commit_task AS (
+	member integer,
+	tenant_id integer,
+	instance_id uuid,
+	state_id uuid,
+	id uuid,
+	ordinal integer,
+	label text,
+	status text,
+	owner text,
+	candidates text,
+	form text,
+	created_at timestamp with time zone,
+	claimed_at timestamp with time zone,
+	ended_at timestamp with time zone,
+	due_at timestamp with time zone,
+	deadlines text,
+	ownership text,
+	cancel_reason text
+);
+
+CREATE FUNCTION public.attribute_holders(wanted text, kind text, operators text[], bounds text[], before uuid, most integer) RETURNS uuid[]
+    LANGUAGE plpgsql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    SET enable_seqscan TO 'off'
+    SET enable_bitmapscan TO 'off'
+    AS $_$
+declare
+    -- What the index of this type has, and how a bound becomes one of it.
+    value text;
+    bound text;
+    clauses text := '';
+    matches text;
+    found uuid[];
+begin
+    case kind
+        when 'text' then value := 'text_head'; bound := 'left(%L, 200)';
+        when 'boolean' then value := 'boolean_value'; bound := '%L::boolean';
+        when 'decimal' then value := 'decimal_value'; bound := '%L::numeric';
+        when 'float' then value := 'float_value'; bound := '%L::float8';
+        when 'timestamp' then value := 'timestamp_value'; bound := '%L::timestamptz';
+        when 'bytes' then value := 'sha256(bytes_value)'; bound := 'sha256(%L::bytea)';
+    end case;
+    for n in 1 .. cardinality(operators) loop
+        clauses := clauses || case operators[n]
+            when 'eq' then format(' and %s = ' || bound, value, bounds[n])
+            when 'in' then (
+                select format(' and %s in (%s)', value, string_agg(format(bound, one), ', '))
+                from unnest(bounds[n]::text[]) one
+            )
+            -- Of a text only the head is compared, so its very bound belongs to what is found.
+            when 'gt' then format(' and %s %s ' || bound, value, case kind when 'text' then '>=' else '>' end, bounds[n])
+            when 'lt' then format(' and %s %s ' || bound, value, case kind when 'text' then '<=' else '<' end, bounds[n])
+            when 'gte' then format(' and %s >= ' || bound, value, bounds[n])
+            when 'lte' then format(' and %s <= ' || bound, value, bounds[n])
+            -- No head that begins so is greater than the one that goes on with the last of all characters.
+            when 'prefix' then (
+                select format(' and %s between %L and %L', value, head, head || repeat(chr(1114111), 200 - length(head)))
+                from left(bounds[n], 200) head
+            )
+            -- Whatever else is asked is asked of instances that have the attribute.
+            else ''
+        end;
+    end loop;
+    matches := format(
+        'select instance_id from attribute where tenant_id = $1 and name = $2 and %s is not null',
+        case kind when 'bytes' then 'bytes_value' else value end);
+    if before is null then
+        matches := matches || clauses || ' limit $3 + 1';
+    elsif operators = array['eq'] or operators = array['in'] then
+        -- Behind one value, the index has the instances in their order: the newest of each are enough.
+        select format('select instance_id from (%s) m order by instance_id desc limit $3', string_agg(
+            format('(%s and %s = %s and instance_id < $4 order by instance_id desc limit $3)',
+                matches, value, format(bound, one)), ' union '))
+        into matches
+        from unnest(case operators[1] when 'in' then bounds[1]::text[] else bounds end) one;
+    else
+        -- Elsewhere the whole range is read; the primary key has the order, too, but may lead past any number of
+        -- instances without a match.
+        matches := format(
+            'select instance_id from (%s%s order by %s desc offset 0) m
+            where instance_id < $4 order by instance_id desc limit $3', matches, clauses, value);
+    end if;
+    execute format('select coalesce(array_agg(m.instance_id), ''{}'') from (%s) m', matches)
+        into found
+        using nullif(current_setting('wrkflw.tenant', true), '')::int, wanted, most, before;
+    return case when cardinality(found) <= most then found end;
+end $_$;
+
+CREATE FUNCTION public.begin_history() RETURNS void
+    LANGUAGE plpgsql SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+declare
+    here text;
+begin
+    -- Nothing is written here, as on a standby, which has the history of its primary.
+    if pg_is_in_recovery() or current_setting('transaction_read_only')::boolean then
+        return;
+    end if;
+    here := server_here();
+    if here = (select f.server from feed_epoch f order by f.epoch desc limit 1) then
+        return;
+    end if;
+    lock table feed_epoch in exclusive mode;
+    -- Whoever draws positions has ended, or draws them later.
+    lock table audit_entry in share mode;
+    if here = (select f.server from feed_epoch f order by f.epoch desc limit 1) then
+        return;
+    end if;
+    insert into feed_epoch (epoch, began_after, server)
+    select max(f.epoch) + 1, nextval('event_pos'), here from feed_epoch f;
+    -- Numbers of tenants that a lost history may have given out are not given out again: hosts may remember them.
+    perform setval(s, nextval(s) + 1000) from (select pg_get_serial_sequence('tenant', 'id')::regclass) as numbers (s);
+end $$;
+
+CREATE FUNCTION public.kept_replies(after_principal text, after_key text, most bigint) RETURNS TABLE(principal text, key text, command_id uuid, fingerprint bytea, status smallint, body_digest bytea, headers text)
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+    select k.principal, k.key, k.command_id, k.fingerprint, k.status, sha256(convert_to(k.body, 'UTF8')), k.headers
+    from idempotency_key k
+    where k.tenant_id = nullif(current_setting('wrkflw.tenant', true), '')::int
+      and (k.principal, k.key) > (after_principal, after_key)
+    order by k.principal, k.key
+    limit most
+$$;
+
+CREATE FUNCTION public.keys_taken_in_part() RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+begin
+    raise unique_violation using message = 'some of the idempotency keys of one change are another command''s';
+end $$;
+
+CREATE FUNCTION public.mark_access_change() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    -- One row of many statements is locked in the order of the tenants, so none of them wait for each other.
+    perform from tenant t where t.id in (select c.tenant_id from changed c) order by t.id for no key update;
+    update tenant t set access_mark = gen_random_uuid() where t.id in (select c.tenant_id from changed c);
+    return null;
+end $$;
+
+CREATE FUNCTION public.missing_events() RETURNS bigint
+    LANGUAGE sql STABLE SECURITY DEFINER
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+    select (select count(*) from audit_entry where event_seq is not null) + (select count(*) from checkpoint)
+        - (select count(*) from outbox_event) - (select count(*) from dead_letter) - (select sum(settled) from outbox_partition)
+$$;
+
+CREATE FUNCTION public.refuse_change() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+begin
+    raise exception '% rows are never changed or deleted', tg_table_name using errcode = 'restrict_violation';
+end $$;
+
+CREATE FUNCTION public.server_here() RETURNS text
+    LANGUAGE sql
+    SET search_path TO 'public', 'pg_temp'
+    AS $$
+    select system_identifier || '/' || left(pg_walfile_name(pg_current_wal_lsn()), 8) from pg_control_system()
+$$;
+
+CREATE TABLE public.absence (
+    tenant_id integer NOT NULL,
+    id uuid NOT NULL,
+    person_id text NOT NULL,
+    substitute_id text NOT NULL,
+    definition_key text,
+    active_from timestamp with time zone NOT NULL,
+    active_until timestamp with time zone NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    created_by text NOT NULL,
+    ended_at timestamp with time zone,
+    CONSTRAINT absence_period_check CHECK ((active_from < active_until))
+);
+
+CREATE TABLE public.attribute (
+    tenant_id integer NOT NULL,
+    instance_id uuid NOT NULL,
+    name text NOT NULL,
+    type text NOT NULL,
+    text_value text,
+    boolean_value boolean,
+    decimal_value numeric,
+    float_value double precision,
+    timestamp_value timestamp with time zone,
+    bytes_value bytea,
+    text_head text GENERATED ALWAYS AS ("left"(text_value, 200)) STORED COLLATE pg_catalog."C"
+);
+
+CREATE TABLE public.attribute_declaration (
+    tenant_id integer NOT NULL,
+    name text NOT NULL,
+    definition_key text NOT NULL,
+    type text NOT NULL
+);
+CREATE SEQUENCE public.event_pos
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1;
+
+CREATE TABLE public.audit_entry (
+    tenant_id integer NOT NULL,
+    stream_kind text NOT NULL,
+    stream_id uuid NOT NULL,
+    seq bigint NOT NULL,
+    id uuid NOT NULL,
+    type text NOT NULL,
+    revision integer NOT NULL,
+    command_id uuid NOT NULL,
+    actor text,
+    task_id uuid,
+    payload text NOT NULL,
+    evidence text,
+    salt bytea NOT NULL,
+    occurred_at timestamp with time zone NOT NULL,
+    hash bytea NOT NULL,
+    event_seq bigint,
+    traceparent text,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    pos bigint DEFAULT nextval('public.event_pos'::regclass) NOT NULL,
+    CONSTRAINT audit_entry_stream_kind_check CHECK ((stream_kind = ANY (ARRAY['instance'::text, 'definition'::text, 'directory'::text, 'operation'::text])))
+);
+ALTER TABLE ONLY public.audit_entry ALTER COLUMN payload SET COMPRESSION lz4;
+ALTER TABLE ONLY public.audit_entry ALTER COLUMN evidence SET COMPRESSION lz4;
+
+CREATE TABLE public.audit_leaf (
+    tenant_id integer NOT NULL,
+    leaf bigint NOT NULL,
+    stream_kind text NOT NULL,
+    stream_id uuid NOT NULL,
+    seq bigint NOT NULL,
+    digest bytea NOT NULL
+);
+
+CREATE TABLE public.audit_stream (
+    tenant_id integer NOT NULL,
+    stream_kind text NOT NULL,
+    stream_id uuid NOT NULL,
+    seq bigint NOT NULL,
+    head bytea NOT NULL
+);
+
+CREATE TABLE public.bulk_item (
+    tenant_id integer NOT NULL,
+    operation_id uuid NOT NULL,
+    instance_id uuid NOT NULL,
+    lease_until timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
+    attempts integer DEFAULT 0 NOT NULL,
+    result text,
+    code text,
+    detail text,
+    revision integer,
+    ended_at timestamp with time zone,
+    CONSTRAINT bulk_item_result_check CHECK ((result = ANY (ARRAY['done'::text, 'refused'::text, 'failed'::text])))
+);
+
+CREATE TABLE public.bulk_operation (
+    tenant_id integer NOT NULL,
+    id uuid NOT NULL,
+    action text NOT NULL,
+    settings text NOT NULL,
+    requested_by text NOT NULL,
+    roles text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    total integer NOT NULL,
+    more boolean NOT NULL,
+    done integer DEFAULT 0 NOT NULL,
+    refused integer DEFAULT 0 NOT NULL,
+    failed integer DEFAULT 0 NOT NULL,
+    taken_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
+    stopped_by text,
+    ended_at timestamp with time zone,
+    CONSTRAINT bulk_operation_action_check CHECK ((action = ANY (ARRAY['migrate'::text, 'cancel'::text])))
+);
+
+CREATE TABLE public.calendar (
+    tenant_id integer NOT NULL,
+    name text NOT NULL,
+    settings text NOT NULL,
+    updated_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.checkpoint (
+    tenant_id integer NOT NULL,
+    number bigint NOT NULL,
+    size bigint NOT NULL,
+    root bytea NOT NULL,
+    previous_root bytea NOT NULL,
+    signed_at timestamp with time zone NOT NULL,
+    key_id text NOT NULL,
+    signature bytea NOT NULL,
+    frontier bytea NOT NULL
+);
+
+CREATE TABLE public.checkpoint_cursor (
+    one boolean DEFAULT true NOT NULL,
+    pos bigint DEFAULT 0 NOT NULL,
+    mark_pos bigint DEFAULT 0 NOT NULL,
+    mark_xid bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT checkpoint_cursor_one_check CHECK (one)
+);
+
+CREATE TABLE public.component (
+    digest bytea NOT NULL,
+    bytes bytea NOT NULL,
+    created_at timestamp with time zone NOT NULL
+);
+ALTER TABLE ONLY public.component ALTER COLUMN bytes SET STORAGE EXTERNAL;
+
+CREATE TABLE public.dead_letter (
+    tenant_id integer NOT NULL,
+    instance_id uuid NOT NULL,
+    seq bigint NOT NULL,
+    partition smallint NOT NULL,
+    pos bigint NOT NULL,
+    error text NOT NULL,
+    attempts integer NOT NULL,
+    parked_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.decision (
+    tenant_id integer NOT NULL,
+    task_id uuid NOT NULL,
+    instance_id uuid NOT NULL,
+    outcome text NOT NULL,
+    actor text NOT NULL,
+    on_behalf_of text,
+    comment text,
+    input text NOT NULL,
+    decided_at timestamp with time zone NOT NULL,
+    key_id text NOT NULL,
+    mac_version smallint NOT NULL,
+    mac bytea NOT NULL
+);
+ALTER TABLE ONLY public.decision ALTER COLUMN input SET COMPRESSION lz4;
+
+CREATE TABLE public.definition (
+    tenant_id integer NOT NULL,
+    key text NOT NULL,
+    id uuid NOT NULL,
+    active_version integer,
+    revision integer NOT NULL,
+    created_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.definition_version (
+    tenant_id integer NOT NULL,
+    key text NOT NULL,
+    version integer NOT NULL,
+    digest bytea NOT NULL,
+    config text NOT NULL,
+    config_digest bytea NOT NULL,
+    graph text NOT NULL,
+    sdk text,
+    wit text NOT NULL,
+    published_at timestamp with time zone NOT NULL,
+    published_by text NOT NULL,
+    retired_at timestamp with time zone,
+    retired_by text,
+    stopped_at timestamp with time zone,
+    stopped_by text,
+    stop_reason text
+);
+
+CREATE TABLE public.descendant_count (
+    tenant_id integer NOT NULL,
+    root_id uuid NOT NULL,
+    started integer NOT NULL
+)
+WITH (fillfactor='80');
+
+CREATE TABLE public.descendant_place (
+    tenant_id integer NOT NULL,
+    instance_id uuid NOT NULL,
+    root_id uuid NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
+
+CREATE TABLE public.engine_profile (
+    digest bytea NOT NULL,
+    profile text NOT NULL,
+    recorded_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.feed_epoch (
+    epoch integer NOT NULL,
+    began_after bigint DEFAULT 0 NOT NULL,
+    server text
+);
+
+CREATE TABLE public."group" (
+    tenant_id integer NOT NULL,
+    id text NOT NULL,
+    name text NOT NULL,
+    created_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.idempotency_key (
+    tenant_id integer NOT NULL,
+    principal text NOT NULL,
+    key text NOT NULL,
+    fingerprint bytea NOT NULL,
+    status smallint NOT NULL,
+    body text NOT NULL,
+    headers text NOT NULL,
+    command_id uuid NOT NULL,
+    created_at timestamp with time zone NOT NULL
+);
+ALTER TABLE ONLY public.idempotency_key ALTER COLUMN body SET COMPRESSION lz4;
+
+CREATE TABLE public.instance (
+    tenant_id integer NOT NULL,
+    id uuid NOT NULL,
+    definition_key text NOT NULL,
+    definition_version integer NOT NULL,
+    revision integer NOT NULL,
+    status text NOT NULL,
+    outcome text,
+    end_reason text,
+    ended_by text,
+    ended_at timestamp with time zone,
+    entity_type text NOT NULL,
+    entity_id text NOT NULL,
+    initiator text NOT NULL,
+    requesters text[] NOT NULL,
+    predecessor uuid,
+    parent uuid,
+    data text NOT NULL,
+    started_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    audit_seq bigint NOT NULL,
+    audit_head bytea NOT NULL,
+    event_seq bigint NOT NULL,
+    state_instances integer NOT NULL,
+    suspended_at timestamp with time zone,
+    suspended_by text,
+    suspend_reason text,
+    buffered_signals text,
+    CONSTRAINT instance_status_check CHECK ((status = ANY (ARRAY['RUNNING'::text, 'SUSPENDED'::text, 'COMPLETED'::text, 'CANCELLED'::text])))
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
+ALTER TABLE ONLY public.instance ALTER COLUMN data SET COMPRESSION lz4;
+
+CREATE TABLE public.job (
+    tenant_id integer NOT NULL,
+    id uuid NOT NULL,
+    kind text NOT NULL,
+    instance_id uuid NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    payload text NOT NULL,
+    lease_until timestamp with time zone,
+    attempts integer DEFAULT 0 NOT NULL,
+    last_error text,
+    claim uuid,
+    CONSTRAINT job_kind_check CHECK ((kind = ANY (ARRAY['deadline'::text, 'start_child'::text, 'cancel_child'::text, 'child_ended'::text, 'match_signals'::text, 'reassess_instance'::text])))
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
+
+CREATE TABLE public.manager (
+    tenant_id integer NOT NULL,
+    person_id text NOT NULL,
+    manager_id text NOT NULL,
+    valid_from timestamp with time zone NOT NULL,
+    valid_to timestamp with time zone
+);
+
+CREATE TABLE public.membership (
+    tenant_id integer NOT NULL,
+    person_id text NOT NULL,
+    group_id text NOT NULL,
+    valid_from timestamp with time zone NOT NULL,
+    valid_to timestamp with time zone
+);
+
+CREATE TABLE public.notification (
+    tenant_id integer NOT NULL,
+    id uuid NOT NULL,
+    kind text NOT NULL,
+    recipient_kind text NOT NULL,
+    recipient text NOT NULL,
+    instance_id uuid NOT NULL,
+    state_id uuid,
+    task_id uuid,
+    event_id uuid NOT NULL,
+    due_at timestamp with time zone,
+    created_at timestamp with time zone NOT NULL,
+    sent_at timestamp with time zone,
+    read_at timestamp with time zone,
+    made_at timestamp with time zone DEFAULT now() NOT NULL,
+    CONSTRAINT notification_kind_check CHECK ((kind = ANY (ARRAY['assigned'::text, 'reminder'::text, 'escalated'::text, 'decided'::text]))),
+    CONSTRAINT notification_recipient_kind_check CHECK ((recipient_kind = ANY (ARRAY['user'::text, 'group'::text])))
+);
+
+CREATE TABLE public.notifier_cursor (
+    tenant_id integer NOT NULL,
+    epoch integer NOT NULL,
+    xid xid8 NOT NULL,
+    pos bigint NOT NULL,
+    moved_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.outbox_event (
+    partition smallint NOT NULL,
+    pos bigint NOT NULL,
+    tenant_id integer NOT NULL,
+    instance_id uuid NOT NULL,
+    seq bigint NOT NULL
+)
+WITH (autovacuum_vacuum_threshold='1000', autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_cost_delay='0');
+
+CREATE TABLE public.outbox_partition (
+    partition smallint NOT NULL,
+    floor bigint DEFAULT 0 NOT NULL,
+    polled_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
+    retry_at timestamp with time zone DEFAULT '1970-01-01 00:00:00+00'::timestamp with time zone NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    last_error text,
+    settled bigint DEFAULT 0 NOT NULL
+);
+
+CREATE TABLE public.person (
+    tenant_id integer NOT NULL,
+    id text NOT NULL,
+    name text NOT NULL,
+    created_at timestamp with time zone NOT NULL
+);
+
+CREATE TABLE public.reassessment (
+    tenant_id integer NOT NULL,
+    id uuid NOT NULL,
+    kind text NOT NULL,
+    principal text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    stage text DEFAULT 'offered'::text NOT NULL,
+    after uuid DEFAULT '00000000-0000-0000-0000-000000000000'::uuid NOT NULL,
+    lease_until timestamp with time zone,
+    attempts integer DEFAULT 0 NOT NULL,
+    closing boolean DEFAULT false NOT NULL,
+    CONSTRAINT reassessment_kind_check CHECK ((kind = ANY (ARRAY['user'::text, 'group'::text]))),
+    CONSTRAINT reassessment_stage_check CHECK ((stage = ANY (ARRAY['offered'::text, 'owned'::text, 'unassignable'::text])))
+);
+
+CREATE TABLE public.refused_attempt (
+    tenant_id integer NOT NULL,
+    id uuid NOT NULL,
+    occurred_at timestamp with time zone NOT NULL,
+    actor text NOT NULL,
+    action text NOT NULL,
+    instance_id uuid,
+    task_id uuid,
+    code text NOT NULL,
+    detail text NOT NULL,
+    request_id text,
+    xid xid8 DEFAULT pg_current_xact_id() NOT NULL,
+    pos bigint DEFAULT nextval('public.event_pos'::regclass) NOT NULL
+);
+
+CREATE TABLE public.role_permission (
+    tenant_id integer NOT NULL,
+    role text NOT NULL,
+    permission text NOT NULL
+);
+
+CREATE TABLE public.signal (
+    tenant_id integer NOT NULL,
+    instance_id uuid NOT NULL,
+    signal_id text NOT NULL,
+    received_at timestamp with time zone NOT NULL,
+    identity bytea DEFAULT '\x'::bytea NOT NULL,
+    content bytea DEFAULT '\x'::bytea NOT NULL,
+    entry_id uuid
+);
+
+CREATE TABLE public.signal_inbox (
+    tenant_id integer NOT NULL,
+    correlation text NOT NULL,
+    signal_id text NOT NULL,
+    trigger text NOT NULL,
+    definition_key text,
+    input text NOT NULL,
+    sender text NOT NULL,
+    received_at timestamp with time zone NOT NULL,
+    instance_id uuid,
+    delivered_at timestamp with time zone,
+    id uuid DEFAULT gen_random_uuid() NOT NULL,
+    sender_id text GENERATED ALWAYS AS (COALESCE(((sender)::jsonb ->> 'id'::text), ''::text)) STORED NOT NULL,
+    identity uuid GENERATED ALWAYS AS ((md5(((trigger || chr(10)) || COALESCE(((sender)::jsonb ->> 'id'::text), ''::text))))::uuid) STORED NOT NULL,
+    refusal text
+);
+
+CREATE TABLE public.state_instance (
+    tenant_id integer NOT NULL,
+    instance_id uuid NOT NULL,
+    id uuid NOT NULL,
+    ordinal integer NOT NULL,
+    name text NOT NULL,
+    entered_at timestamp with time zone NOT NULL,
+    due_at timestamp with time zone,
+    predecessors uuid[] NOT NULL,
+    entered_by text,
+    caller text,
+    needed integer NOT NULL,
+    exclude text[] NOT NULL,
+    fallback text,
+    priority smallint NOT NULL,
+    left_at timestamp with time zone,
+    left_by text,
+    left_actor text,
+    forks uuid[] DEFAULT '{}'::uuid[] NOT NULL,
+    choices integer DEFAULT 0 NOT NULL,
+    waiting boolean DEFAULT false NOT NULL,
+    deadlines text,
+    correlation text,
+    buffer_signals boolean DEFAULT false NOT NULL,
+    children text,
+    unassignable_since timestamp with time zone
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
+
+CREATE TABLE public.subscription (
+    tenant_id integer NOT NULL,
+    id uuid NOT NULL,
+    url text NOT NULL,
+    types text[] NOT NULL,
+    definition_key text,
+    secret bytea NOT NULL,
+    active boolean NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    created_by text NOT NULL,
+    failures integer DEFAULT 0 NOT NULL,
+    disabled_reason text,
+    since_epoch integer,
+    since_snapshot pg_snapshot
+);
+
+CREATE TABLE public.task (
+    tenant_id integer NOT NULL,
+    id uuid NOT NULL,
+    instance_id uuid NOT NULL,
+    state_id uuid NOT NULL,
+    ordinal integer NOT NULL,
+    label text NOT NULL,
+    status text NOT NULL,
+    owner text,
+    candidates text NOT NULL,
+    form text,
+    created_at timestamp with time zone NOT NULL,
+    claimed_at timestamp with time zone,
+    ended_at timestamp with time zone,
+    ownership text,
+    due_at timestamp with time zone,
+    deadlines text,
+    cancel_reason text,
+    CONSTRAINT task_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'CLAIMED'::text, 'COMPLETED'::text, 'CANCELLED'::text])))
+)
+WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
+
+CREATE TABLE public.task_candidate (
+    tenant_id integer NOT NULL,
+    kind text NOT NULL,
+    principal text NOT NULL,
+    task_id uuid NOT NULL,
+    CONSTRAINT task_candidate_kind_check CHECK ((kind = ANY (ARRAY['user'::text, 'group'::text])))
+);
+
+CREATE TABLE public.tenant (
+    id integer NOT NULL,
+    name text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    access_mark uuid DEFAULT gen_random_uuid() NOT NULL
+);
+ALTER TABLE public.tenant ALTER COLUMN id ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.tenant_id_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+
+CREATE TABLE public.webhook_delivery (
+    tenant_id integer NOT NULL,
+    subscription_id uuid NOT NULL,
+    message_id uuid NOT NULL,
+    notifies boolean NOT NULL,
+    instance_id uuid NOT NULL,
+    seq bigint NOT NULL,
+    state text DEFAULT 'pending'::text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    due_at timestamp with time zone NOT NULL,
+    lease_until timestamp with time zone,
+    attempts integer DEFAULT 0 NOT NULL,
+    last_status smallint,
+    last_error text,
+    definition_version integer,
+    CONSTRAINT webhook_delivery_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'dead'::text])))
+);
+ALTER TABLE ONLY public.absence
+    ADD CONSTRAINT absence_pkey PRIMARY KEY (tenant_id, id);
+ALTER TABLE ONLY public.attribute_declaration
+    ADD CONSTRAINT attribute_declaration_pkey PRIMARY KEY (tenant_id, name, definition_key, type);
+ALTER TABLE ONLY public.attribute
+    ADD CONSTRAINT attribute_pkey PRIMARY KEY (tenant_id, instance_id, name);
+ALTER TABLE ONLY public.audit_entry
+    ADD CONSTRAINT audit_entry_pkey PRIMARY KEY (tenant_id, stream_kind, stream_id, seq);
+ALTER TABLE ONLY public.audit_leaf
+    ADD CONSTRAINT audit_leaf_pkey PRIMARY KEY (tenant_id, leaf);
+ALTER TABLE ONLY public.audit_stream
+    ADD CONSTRAINT audit_stream_pkey PRIMARY KEY (tenant_id, stream_kind, stream_id);
+ALTER TABLE ONLY public.bulk_item
+    ADD CONSTRAINT bulk_item_pkey PRIMARY KEY (tenant_id, operation_id, instance_id);
+ALTER TABLE ONLY public.bulk_operation
+    ADD CONSTRAINT bulk_operation_pkey PRIMARY KEY (tenant_id, id);
+ALTER TABLE ONLY public.calendar
+    ADD CONSTRAINT calendar_pkey PRIMARY KEY (tenant_id, name);
+ALTER TABLE ONLY public.checkpoint_cursor
+    ADD CONSTRAINT checkpoint_cursor_pkey PRIMARY KEY (one);
+ALTER TABLE ONLY public.checkpoint
+    ADD CONSTRAINT checkpoint_pkey PRIMARY KEY (tenant_id, number);
+ALTER TABLE ONLY public.component
+    ADD CONSTRAINT component_pkey PRIMARY KEY (digest);
+ALTER TABLE ONLY public.dead_letter
+    ADD CONSTRAINT dead_letter_pkey PRIMARY KEY (tenant_id, instance_id, seq);
+ALTER TABLE ONLY public.decision
+    ADD CONSTRAINT decision_pkey PRIMARY KEY (tenant_id, task_id);
+ALTER TABLE ONLY public.definition
+    ADD CONSTRAINT definition_pkey PRIMARY KEY (tenant_id, key);
+ALTER TABLE ONLY public.definition_version
+    ADD CONSTRAINT definition_version_content_key UNIQUE (tenant_id, key, digest, config_digest);
+ALTER TABLE ONLY public.definition_version
+    ADD CONSTRAINT definition_version_pkey PRIMARY KEY (tenant_id, key, version);
+ALTER TABLE ONLY public.descendant_count
+    ADD CONSTRAINT descendant_count_pkey PRIMARY KEY (tenant_id, root_id);
+ALTER TABLE ONLY public.descendant_place
+    ADD CONSTRAINT descendant_place_pkey PRIMARY KEY (tenant_id, instance_id);
+ALTER TABLE ONLY public.engine_profile
+    ADD CONSTRAINT engine_profile_pkey PRIMARY KEY (digest);
+ALTER TABLE ONLY public.feed_epoch
+    ADD CONSTRAINT feed_epoch_pkey PRIMARY KEY (epoch);
+ALTER TABLE ONLY public."group"
+    ADD CONSTRAINT group_pkey PRIMARY KEY (tenant_id, id);
+ALTER TABLE ONLY public.idempotency_key
+    ADD CONSTRAINT idempotency_key_pkey PRIMARY KEY (tenant_id, principal, key);
+ALTER TABLE ONLY public.instance
+    ADD CONSTRAINT instance_pkey PRIMARY KEY (tenant_id, id);
+ALTER TABLE ONLY public.job
+    ADD CONSTRAINT job_pkey PRIMARY KEY (tenant_id, id);
+ALTER TABLE ONLY public.manager
+    ADD CONSTRAINT manager_pkey PRIMARY KEY (tenant_id, person_id, valid_from);
+ALTER TABLE ONLY public.membership
+    ADD CONSTRAINT membership_pkey PRIMARY KEY (tenant_id, person_id, group_id, valid_from);
+ALTER TABLE ONLY public.notification
+    ADD CONSTRAINT notification_pkey PRIMARY KEY (tenant_id, id);
+ALTER TABLE ONLY public.notifier_cursor
+    ADD CONSTRAINT notifier_cursor_pkey PRIMARY KEY (tenant_id);
+ALTER TABLE ONLY public.outbox_event
+    ADD CONSTRAINT outbox_event_pkey PRIMARY KEY (partition, pos);
+ALTER TABLE ONLY public.outbox_partition
+    ADD CONSTRAINT outbox_partition_pkey PRIMARY KEY (partition);
+ALTER TABLE ONLY public.person
+    ADD CONSTRAINT person_pkey PRIMARY KEY (tenant_id, id);
+ALTER TABLE ONLY public.reassessment
+    ADD CONSTRAINT reassessment_pkey PRIMARY KEY (tenant_id, id);
+ALTER TABLE ONLY public.refused_attempt
+    ADD CONSTRAINT refused_attempt_pkey PRIMARY KEY (tenant_id, id);
+ALTER TABLE ONLY public.role_permission
+    ADD CONSTRAINT role_permission_pkey PRIMARY KEY (tenant_id, role, permission);
+ALTER TABLE ONLY public.signal_inbox
+    ADD CONSTRAINT signal_inbox_pkey PRIMARY KEY (tenant_id, id);
+ALTER TABLE ONLY public.signal
+    ADD CONSTRAINT signal_pkey PRIMARY KEY (tenant_id, instance_id, signal_id, identity);
+ALTER TABLE ONLY public.state_instance
+    ADD CONSTRAINT state_instance_pkey PRIMARY KEY (tenant_id, instance_id, id);
+ALTER TABLE ONLY public.subscription
+    ADD CONSTRAINT subscription_pkey PRIMARY KEY (tenant_id, id);
+ALTER TABLE ONLY public.task_candidate
+    ADD CONSTRAINT task_candidate_pkey PRIMARY KEY (tenant_id, kind, principal, task_id);
+ALTER TABLE ONLY public.task
+    ADD CONSTRAINT task_pkey PRIMARY KEY (tenant_id, id);
+ALTER TABLE ONLY public.tenant
+    ADD CONSTRAINT tenant_name_key UNIQUE (name);
+ALTER TABLE ONLY public.tenant
+    ADD CONSTRAINT tenant_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.webhook_delivery
+    ADD CONSTRAINT webhook_delivery_pkey PRIMARY KEY (tenant_id, subscription_id, message_id);
+CREATE INDEX absence_by_person ON public.absence USING btree (tenant_id, person_id, active_until);
+CREATE INDEX absence_by_substitute ON public.absence USING btree (tenant_id, substitute_id, active_until);
+CREATE INDEX attribute_by_boolean ON public.attribute USING btree (tenant_id, name, boolean_value, instance_id) WHERE (boolean_value IS NOT NULL);
+CREATE INDEX attribute_by_bytes ON public.attribute USING btree (tenant_id, name, sha256(bytes_value), instance_id) WHERE (bytes_value IS NOT NULL);
+CREATE INDEX attribute_by_decimal ON public.attribute USING btree (tenant_id, name, decimal_value, instance_id) WHERE (decimal_value IS NOT NULL);
+CREATE INDEX attribute_by_float ON public.attribute USING btree (tenant_id, name, float_value, instance_id) WHERE (float_value IS NOT NULL);
+CREATE INDEX attribute_by_text ON public.attribute USING btree (tenant_id, name, text_head, instance_id) WHERE (text_head IS NOT NULL);
+CREATE INDEX attribute_by_timestamp ON public.attribute USING btree (tenant_id, name, timestamp_value, instance_id) WHERE (timestamp_value IS NOT NULL);
+CREATE INDEX attribute_declaration_by_definition ON public.attribute_declaration USING btree (tenant_id, definition_key, name);
+CREATE INDEX audit_entry_feed ON public.audit_entry USING btree (tenant_id, xid, pos) WHERE (event_seq IS NOT NULL);
+CREATE INDEX audit_entry_migrated ON public.audit_entry USING btree (tenant_id, stream_id, seq) WHERE ((stream_kind = 'instance'::text) AND (type = 'FLOW_MIGRATED'::text));
+CREATE INDEX audit_entry_pos ON public.audit_entry USING brin (pos) WITH (pages_per_range='16', autosummarize='on');
+CREATE UNIQUE INDEX audit_leaf_by_entry ON public.audit_leaf USING btree (tenant_id, stream_kind, stream_id, seq);
+CREATE INDEX bulk_item_open ON public.bulk_item USING btree (tenant_id, operation_id, lease_until) WHERE (result IS NULL);
+CREATE INDEX bulk_operation_open ON public.bulk_operation USING btree (taken_at) WHERE (ended_at IS NULL);
+CREATE INDEX bulk_operation_running ON public.bulk_operation USING btree (tenant_id) WHERE (ended_at IS NULL);
+CREATE INDEX decision_period ON public.decision USING brin (decided_at) WITH (pages_per_range='32', autosummarize='on');
+CREATE INDEX definition_version_stopped ON public.definition_version USING btree (tenant_id, key, version) WHERE (stopped_at IS NOT NULL);
+CREATE INDEX descendant_place_root ON public.descendant_place USING btree (tenant_id, root_id);
+CREATE INDEX idempotency_key_age ON public.idempotency_key USING brin (created_at);
+CREATE INDEX instance_by_definition ON public.instance USING btree (tenant_id, definition_key, id) WHERE (definition_key IS NOT NULL);
+CREATE INDEX instance_by_entity ON public.instance USING btree (tenant_id, entity_type, entity_id, id) WHERE ((entity_type IS NOT NULL) AND (entity_id IS NOT NULL));
+CREATE INDEX instance_by_initiator ON public.instance USING btree (tenant_id, initiator, id) WHERE (initiator IS NOT NULL);
+CREATE INDEX instance_by_parent ON public.instance USING btree (tenant_id, parent, id) WHERE (parent IS NOT NULL);
+CREATE INDEX instance_by_predecessor ON public.instance USING btree (tenant_id, predecessor) WHERE (predecessor IS NOT NULL);
+CREATE UNIQUE INDEX instance_running_key ON public.instance USING btree (tenant_id, definition_key, entity_type, entity_id) WHERE (status = ANY (ARRAY['RUNNING'::text, 'SUSPENDED'::text]));
+CREATE INDEX job_by_instance ON public.job USING btree (tenant_id, instance_id, due_at, id);
+CREATE INDEX job_failing ON public.job USING btree (tenant_id, id) WHERE (last_error IS NOT NULL);
+CREATE INDEX job_ready ON public.job USING btree (GREATEST(due_at, lease_until));
+CREATE INDEX job_share ON public.job USING btree (tenant_id, (
+CASE
+    WHEN (kind = 'start_child'::text) THEN 1
+    ELSE 0
+END), GREATEST(due_at, lease_until));
+CREATE INDEX job_stuck ON public.job USING btree (id) WHERE (attempts >= 10);
+CREATE UNIQUE INDEX manager_current ON public.manager USING btree (tenant_id, person_id) WHERE (valid_to IS NULL);
+CREATE UNIQUE INDEX membership_current ON public.membership USING btree (tenant_id, group_id, person_id) WHERE ((valid_to IS NULL) AND (group_id IS NOT NULL));
+CREATE INDEX notification_age ON public.notification USING brin (made_at) WITH (autosummarize='on');
+CREATE INDEX notification_by_recipient ON public.notification USING btree (tenant_id, recipient_kind, recipient, ((read_at IS NOT NULL)), id);
+CREATE INDEX reassessment_ready ON public.reassessment USING btree (GREATEST(due_at, lease_until));
+CREATE INDEX reassessment_share ON public.reassessment USING btree (tenant_id, GREATEST(due_at, lease_until));
+CREATE INDEX refused_attempt_by_time ON public.refused_attempt USING btree (tenant_id, occurred_at, id);
+CREATE INDEX refused_attempt_period ON public.refused_attempt USING brin (occurred_at) WITH (pages_per_range='32', autosummarize='on');
+CREATE INDEX refused_attempt_pos ON public.refused_attempt USING brin (pos) WITH (pages_per_range='16', autosummarize='on');
+CREATE INDEX signal_by_age ON public.signal USING brin (received_at);
+CREATE INDEX signal_inbox_by_age ON public.signal_inbox USING btree (received_at);
+CREATE INDEX signal_inbox_by_sender ON public.signal_inbox USING btree (tenant_id, sender_id, correlation) INCLUDE (received_at) WHERE (delivered_at IS NULL);
+CREATE UNIQUE INDEX signal_inbox_identity ON public.signal_inbox USING btree (tenant_id, correlation, signal_id, identity);
+CREATE INDEX signal_inbox_undelivered ON public.signal_inbox USING btree (tenant_id, correlation, received_at, signal_id) WHERE (delivered_at IS NULL);
+CREATE INDEX state_instance_active ON public.state_instance USING btree (tenant_id, name, instance_id) WHERE (left_at IS NULL);
+CREATE INDEX state_instance_correlation ON public.state_instance USING btree (tenant_id, correlation, instance_id) WHERE ((correlation IS NOT NULL) AND (left_at IS NULL));
+CREATE INDEX state_instance_unassignable ON public.state_instance USING btree (tenant_id, instance_id) WHERE ((unassignable_since IS NOT NULL) AND (left_at IS NULL));
+CREATE INDEX task_by_instance ON public.task USING btree (tenant_id, instance_id);
+CREATE INDEX task_by_owner ON public.task USING btree (tenant_id, owner, id) WHERE (status = 'CLAIMED'::text);
+CREATE INDEX task_candidate_by_task ON public.task_candidate USING btree (tenant_id, task_id);
+CREATE INDEX task_open ON public.task USING btree (tenant_id, id) WHERE (status = ANY (ARRAY['PENDING'::text, 'CLAIMED'::text]));
+CREATE INDEX webhook_delivery_dead ON public.webhook_delivery USING btree (tenant_id, subscription_id, message_id) WHERE (state = 'dead'::text);
+CREATE INDEX webhook_delivery_due ON public.webhook_delivery USING btree (due_at) WHERE (state = 'pending'::text);
+CREATE INDEX webhook_delivery_line ON public.webhook_delivery USING btree (tenant_id, subscription_id, due_at) WHERE (state = 'pending'::text);
+CREATE TRIGGER absence_added AFTER INSERT ON public.absence REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
+CREATE TRIGGER absence_changed AFTER UPDATE ON public.absence REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
+CREATE TRIGGER absence_removed AFTER DELETE ON public.absence REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
+CREATE TRIGGER audit_entry_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.audit_entry FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER audit_leaf_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.audit_leaf FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER calendar_added AFTER INSERT ON public.calendar REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
+CREATE TRIGGER calendar_changed AFTER UPDATE ON public.calendar REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
+CREATE TRIGGER calendar_removed AFTER DELETE ON public.calendar REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
+CREATE TRIGGER checkpoint_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.checkpoint FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER decision_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.decision FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER definition_changed AFTER UPDATE ON public.definition REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
+CREATE TRIGGER definition_version_changed AFTER UPDATE ON public.definition_version REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
+CREATE TRIGGER manager_added AFTER INSERT ON public.manager REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
+CREATE TRIGGER manager_changed AFTER UPDATE ON public.manager REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
+CREATE TRIGGER manager_removed AFTER DELETE ON public.manager REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
+CREATE TRIGGER membership_added AFTER INSERT ON public.membership REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
+CREATE TRIGGER membership_changed AFTER UPDATE ON public.membership REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
+CREATE TRIGGER membership_removed AFTER DELETE ON public.membership REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
+CREATE TRIGGER person_added AFTER INSERT ON public.person REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
+CREATE TRIGGER person_changed AFTER UPDATE ON public.person REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
+CREATE TRIGGER person_removed AFTER DELETE ON public.person REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
+CREATE TRIGGER refused_attempt_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON public.refused_attempt FOR EACH STATEMENT EXECUTE FUNCTION public.refuse_change();
+CREATE TRIGGER role_permission_added AFTER INSERT ON public.role_permission REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
+CREATE TRIGGER role_permission_changed AFTER UPDATE ON public.role_permission REFERENCING NEW TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
+CREATE TRIGGER role_permission_removed AFTER DELETE ON public.role_permission REFERENCING OLD TABLE AS changed FOR EACH STATEMENT EXECUTE FUNCTION public.mark_access_change();
+ALTER TABLE public.absence ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.attribute ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.attribute_declaration ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.audit_entry ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.audit_leaf ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.audit_stream ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.bulk_item ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.bulk_operation ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.calendar ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.checkpoint ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.dead_letter ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.decision ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.definition ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.definition_version ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.descendant_count ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.descendant_place ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public."group" ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.idempotency_key ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.instance ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.job ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.manager ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.membership ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.notification ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.notifier_cursor ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.outbox_event ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.person ENABLE ROW LEVEL SECURITY;
+CREATE POLICY reader ON public.absence FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.attribute FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.attribute_declaration FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.audit_entry FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.audit_leaf FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.audit_stream FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.bulk_item FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.bulk_operation FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.calendar FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.checkpoint FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.dead_letter FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.decision FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.definition FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.definition_version FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.descendant_count FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.descendant_place FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public."group" FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.idempotency_key FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.instance FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.job FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.manager FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.membership FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.notification FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.notifier_cursor FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.outbox_event FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.person FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.reassessment FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.refused_attempt FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.role_permission FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.signal FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.signal_inbox FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.state_instance FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.subscription FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.task FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.task_candidate FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+CREATE POLICY reader ON public.webhook_delivery FOR SELECT TO wrkflw_reader USING ((tenant_id = (NULLIF(current_setting('wrkflw.tenant'::text, true), ''::text))::integer));
+ALTER TABLE public.reassessment ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.refused_attempt ENABLE ROW LEVEL SECURITY;
+CREATE POLICY relay ON public.audit_entry TO wrkflw_relay USING (true) WITH CHECK (true);
+CREATE POLICY relay ON public.checkpoint TO wrkflw_relay USING (true) WITH CHECK (true);
+CREATE POLICY relay ON public.dead_letter TO wrkflw_relay USING (true) WITH CHECK (true);
+CREATE POLICY relay ON public.instance TO wrkflw_relay USING (true) WITH CHECK (true);
+CREATE POLICY relay ON public.outbox_event TO wrkflw_relay USING (true) WITH CHECK (true);
+ALTER TABLE public.role_permission ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.signal ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.signal_inbox ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.state_instance ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.subscription ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.task ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.task_candidate ENABLE ROW LEVEL SECURITY;
+ALTER TABLE public.webhook_delivery ENABLE ROW LEVEL SECURITY;
+CREATE POLICY writer ON public.absence TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.attribute TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.attribute_declaration TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.audit_entry TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.audit_leaf TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.audit_stream TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.bulk_item TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.bulk_operation TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.calendar TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.checkpoint TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.dead_letter TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.decision TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.definition TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.definition_version TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.descendant_count TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.descendant_place TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public."group" TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.idempotency_key TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.instance TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.job TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.manager TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.membership TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.notification TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.notifier_cursor TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.outbox_event TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.person TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.reassessment TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.refused_attempt TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.role_permission TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.signal TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.signal_inbox TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.state_instance TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.subscription TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.task TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.task_candidate TO wrkflw_writer USING (true) WITH CHECK (true);
+CREATE POLICY writer ON public.webhook_delivery TO wrkflw_writer USING (true) WITH CHECK (true);
+GRANT ALL ON SCHEMA public TO wrkflw_owner;
+GRANT USAGE ON SCHEMA public TO wrkflw_writer;
+GRANT USAGE ON SCHEMA public TO wrkflw_reader;
+GRANT USAGE ON SCHEMA public TO wrkflw_relay;
+REVOKE ALL ON FUNCTION public.attribute_holders(wanted text, kind text, operators text[], bounds text[], before uuid, most integer) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.attribute_holders(wanted text, kind text, operators text[], bounds text[], before uuid, most integer) TO wrkflw_reader;
+REVOKE ALL ON FUNCTION public.begin_history() FROM PUBLIC;
+GRANT ALL ON FUNCTION public.begin_history() TO wrkflw_writer;
+REVOKE ALL ON FUNCTION public.kept_replies(after_principal text, after_key text, most bigint) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.kept_replies(after_principal text, after_key text, most bigint) TO wrkflw_reader;
+REVOKE ALL ON FUNCTION public.keys_taken_in_part() FROM PUBLIC;
+GRANT ALL ON FUNCTION public.keys_taken_in_part() TO wrkflw_writer;
+REVOKE ALL ON FUNCTION public.missing_events() FROM PUBLIC;
+GRANT ALL ON FUNCTION public.missing_events() TO wrkflw_reader;
+GRANT SELECT,INSERT,UPDATE ON TABLE public.absence TO wrkflw_writer;
+GRANT SELECT ON TABLE public.absence TO wrkflw_reader;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.attribute TO wrkflw_writer;
+GRANT SELECT ON TABLE public.attribute TO wrkflw_reader;
+GRANT SELECT,INSERT ON TABLE public.attribute_declaration TO wrkflw_writer;
+GRANT SELECT ON TABLE public.attribute_declaration TO wrkflw_reader;
+GRANT SELECT,USAGE ON SEQUENCE public.event_pos TO wrkflw_writer;
+GRANT SELECT ON SEQUENCE public.event_pos TO wrkflw_relay;
+GRANT SELECT,INSERT ON TABLE public.audit_entry TO wrkflw_writer;
+GRANT SELECT ON TABLE public.audit_entry TO wrkflw_reader;
+GRANT SELECT ON TABLE public.audit_entry TO wrkflw_relay;
+GRANT SELECT,INSERT ON TABLE public.audit_leaf TO wrkflw_writer;
+GRANT SELECT ON TABLE public.audit_leaf TO wrkflw_reader;
+GRANT SELECT,INSERT,UPDATE ON TABLE public.audit_stream TO wrkflw_writer;
+GRANT SELECT ON TABLE public.audit_stream TO wrkflw_reader;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.bulk_item TO wrkflw_writer;
+GRANT SELECT ON TABLE public.bulk_item TO wrkflw_reader;
+GRANT SELECT,INSERT,UPDATE ON TABLE public.bulk_operation TO wrkflw_writer;
+GRANT SELECT ON TABLE public.bulk_operation TO wrkflw_reader;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.calendar TO wrkflw_writer;
+GRANT SELECT ON TABLE public.calendar TO wrkflw_reader;
+GRANT SELECT,INSERT ON TABLE public.checkpoint TO wrkflw_writer;
+GRANT SELECT ON TABLE public.checkpoint TO wrkflw_reader;
+GRANT SELECT ON TABLE public.checkpoint TO wrkflw_relay;
+GRANT SELECT,UPDATE ON TABLE public.checkpoint_cursor TO wrkflw_writer;
+GRANT SELECT ON TABLE public.checkpoint_cursor TO wrkflw_reader;
+GRANT SELECT,INSERT ON TABLE public.component TO wrkflw_writer;
+GRANT SELECT ON TABLE public.component TO wrkflw_reader;
+GRANT SELECT,DELETE ON TABLE public.dead_letter TO wrkflw_writer;
+GRANT SELECT ON TABLE public.dead_letter TO wrkflw_reader;
+GRANT SELECT,INSERT ON TABLE public.dead_letter TO wrkflw_relay;
+GRANT SELECT,INSERT ON TABLE public.decision TO wrkflw_writer;
+GRANT SELECT ON TABLE public.decision TO wrkflw_reader;
+GRANT SELECT,INSERT,UPDATE ON TABLE public.definition TO wrkflw_writer;
+GRANT SELECT ON TABLE public.definition TO wrkflw_reader;
+GRANT SELECT,INSERT,UPDATE ON TABLE public.definition_version TO wrkflw_writer;
+GRANT SELECT ON TABLE public.definition_version TO wrkflw_reader;
+GRANT SELECT,INSERT,UPDATE ON TABLE public.descendant_count TO wrkflw_writer;
+GRANT SELECT ON TABLE public.descendant_count TO wrkflw_reader;
+GRANT SELECT,INSERT,DELETE ON TABLE public.descendant_place TO wrkflw_writer;
+GRANT SELECT ON TABLE public.descendant_place TO wrkflw_reader;
+GRANT SELECT,INSERT ON TABLE public.engine_profile TO wrkflw_writer;
+GRANT SELECT ON TABLE public.engine_profile TO wrkflw_reader;
+GRANT SELECT ON TABLE public.feed_epoch TO wrkflw_writer;
+GRANT SELECT ON TABLE public.feed_epoch TO wrkflw_reader;
+GRANT SELECT,INSERT,UPDATE ON TABLE public."group" TO wrkflw_writer;
+GRANT SELECT ON TABLE public."group" TO wrkflw_reader;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.idempotency_key TO wrkflw_writer;
+GRANT SELECT,INSERT,UPDATE ON TABLE public.instance TO wrkflw_writer;
+GRANT SELECT ON TABLE public.instance TO wrkflw_reader;
+GRANT SELECT ON TABLE public.instance TO wrkflw_relay;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.job TO wrkflw_writer;
+GRANT SELECT ON TABLE public.job TO wrkflw_reader;
+GRANT SELECT,INSERT,UPDATE ON TABLE public.manager TO wrkflw_writer;
+GRANT SELECT ON TABLE public.manager TO wrkflw_reader;
+GRANT SELECT,INSERT,UPDATE ON TABLE public.membership TO wrkflw_writer;
+GRANT SELECT ON TABLE public.membership TO wrkflw_reader;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.notification TO wrkflw_writer;
+GRANT SELECT ON TABLE public.notification TO wrkflw_reader;
+GRANT SELECT,INSERT,UPDATE ON TABLE public.notifier_cursor TO wrkflw_writer;
+GRANT SELECT,INSERT ON TABLE public.outbox_event TO wrkflw_writer;
+GRANT SELECT,DELETE ON TABLE public.outbox_event TO wrkflw_relay;
+GRANT SELECT ON TABLE public.outbox_partition TO wrkflw_writer;
+GRANT SELECT,UPDATE ON TABLE public.outbox_partition TO wrkflw_relay;
+GRANT UPDATE(floor) ON TABLE public.outbox_partition TO wrkflw_writer;
+GRANT UPDATE(settled) ON TABLE public.outbox_partition TO wrkflw_writer;
+GRANT SELECT,INSERT,UPDATE ON TABLE public.person TO wrkflw_writer;
+GRANT SELECT ON TABLE public.person TO wrkflw_reader;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.reassessment TO wrkflw_writer;
+GRANT SELECT ON TABLE public.reassessment TO wrkflw_reader;
+GRANT SELECT,INSERT ON TABLE public.refused_attempt TO wrkflw_writer;
+GRANT SELECT ON TABLE public.refused_attempt TO wrkflw_reader;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.role_permission TO wrkflw_writer;
+GRANT SELECT ON TABLE public.role_permission TO wrkflw_reader;
+GRANT SELECT,INSERT,DELETE ON TABLE public.signal TO wrkflw_writer;
+GRANT SELECT ON TABLE public.signal TO wrkflw_reader;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.signal_inbox TO wrkflw_writer;
+GRANT SELECT ON TABLE public.signal_inbox TO wrkflw_reader;
+GRANT SELECT,INSERT,UPDATE ON TABLE public.state_instance TO wrkflw_writer;
+GRANT SELECT ON TABLE public.state_instance TO wrkflw_reader;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.subscription TO wrkflw_writer;
+GRANT SELECT(tenant_id) ON TABLE public.subscription TO wrkflw_reader;
+GRANT SELECT(id) ON TABLE public.subscription TO wrkflw_reader;
+GRANT SELECT(url) ON TABLE public.subscription TO wrkflw_reader;
+GRANT SELECT(types) ON TABLE public.subscription TO wrkflw_reader;
+GRANT SELECT(definition_key) ON TABLE public.subscription TO wrkflw_reader;
+GRANT SELECT(active) ON TABLE public.subscription TO wrkflw_reader;
+GRANT SELECT(created_at) ON TABLE public.subscription TO wrkflw_reader;
+GRANT SELECT(created_by) ON TABLE public.subscription TO wrkflw_reader;
+GRANT SELECT(failures) ON TABLE public.subscription TO wrkflw_reader;
+GRANT SELECT(disabled_reason) ON TABLE public.subscription TO wrkflw_reader;
+GRANT SELECT,INSERT,UPDATE ON TABLE public.task TO wrkflw_writer;
+GRANT SELECT ON TABLE public.task TO wrkflw_reader;
+GRANT SELECT,INSERT,DELETE ON TABLE public.task_candidate TO wrkflw_writer;
+GRANT SELECT ON TABLE public.task_candidate TO wrkflw_reader;
+GRANT SELECT,INSERT,UPDATE ON TABLE public.tenant TO wrkflw_writer;
+GRANT SELECT ON TABLE public.tenant TO wrkflw_reader;
+GRANT SELECT ON TABLE public.tenant TO wrkflw_relay;
+GRANT SELECT,INSERT,DELETE,UPDATE ON TABLE public.webhook_delivery TO wrkflw_writer;
+GRANT SELECT ON TABLE public.webhook_delivery TO wrkflw_reader;

@@ -1,0 +1,104 @@
+//! What a test gives of an instance: where it begins, and what else it says of it.
+
+use wrkflw_core::command::{Command, Lineage};
+use wrkflw_core::ids::InstanceId;
+use wrkflw_core::instance::Entity;
+use wrkflw_core::json::Json;
+use wrkflw_core::moment;
+use wrkflw_core::version::Version;
+
+use super::contract::lift;
+use super::run::{Run, well_formed};
+use super::scenario::{Scenario, canonical};
+use crate::Flow;
+
+impl<F: Flow> Scenario<F> {
+    pub(super) fn start_of(&self, data: Json, lineage: Option<Lineage>) -> Command {
+        let given = &self.snapshot.instance;
+        Command::Start {
+            definition: given.key.clone(),
+            entity: Entity {
+                kind: given.entity_type.clone(),
+                id: given.entity_id.clone(),
+            },
+            data,
+            lineage: lineage.map(Box::new),
+        }
+    }
+
+    #[track_caller]
+    pub(super) fn lineage(&self, initiator: Option<String>) -> Lineage {
+        let given = &self.snapshot.instance;
+        let id = |text: &String| {
+            let id = text
+                .parse()
+                .unwrap_or_else(|_| panic!("{text:?} is no id of an instance"));
+            InstanceId(id)
+        };
+        Lineage {
+            id: None,
+            initiator,
+            predecessor: given.predecessor.as_ref().map(id),
+            parent: given.parent.as_ref().map(id),
+            requesters: given.requesters.clone(),
+        }
+    }
+
+    /// Begins an instance in this state, as if it had come there.
+    #[track_caller]
+    pub(super) fn place(&mut self, state: &str) {
+        let version = self.version();
+        let mut graph = version.graph.clone();
+        state.clone_into(&mut graph.initial);
+        graph.initiators.clear();
+        let begun = Version {
+            reference: version.reference.clone(),
+            component: version.component,
+            config: version.config.clone(),
+            graph,
+            schema: version.schema.clone(),
+        };
+        let given = self.snapshot.instance.clone();
+        let lineage = self.lineage(Some(given.initiator.clone()));
+        let command = self.start_of(canonical("the data", &given.data), Some(lineage));
+        let actor = self.directory.actor(&given.initiator, None);
+        let placing = Run {
+            placed: Some(&given.attributes),
+            ..self.prepared(&begun, &actor)
+        };
+        let ran = placing.to_end::<F>(None, &command);
+        self.take(ran, &begun, &command).allowed();
+        // What routers on the way have set comes after what was given.
+        let told = &mut self.snapshot.instance;
+        told.attributes.splice(0..0, given.attributes);
+        told.started_at = given.started_at;
+        self.take_given();
+        self.tell(&version);
+    }
+
+    /// Takes what a test says of an instance that has started.
+    #[track_caller]
+    pub(super) fn take_given(&mut self) {
+        let given = self.snapshot.instance.clone();
+        let lineage = self.lineage(None);
+        let Some(instance) = &mut self.instance else {
+            return;
+        };
+        let started_at = moment::parse(&given.started_at);
+        let attributes = given.attributes.into_iter().map(|attribute| {
+            let attribute = well_formed("the test's attribute", lift::attribute(attribute));
+            attribute.value.map(|value| (attribute.name, value))
+        });
+        instance.definition.key = given.key;
+        instance.definition.version = given.version;
+        instance.entity.kind = given.entity_type;
+        instance.entity.id = given.entity_id;
+        instance.initiator = given.initiator;
+        instance.requesters = given.requesters;
+        instance.started_at = started_at.expect("`started_at` is given as the facts have it");
+        instance.predecessor = lineage.predecessor;
+        instance.parent = lineage.parent;
+        instance.data = canonical("the data", &given.data);
+        instance.attributes = attributes.flatten().collect();
+    }
+}

@@ -1,0 +1,204 @@
+//! One command, run by the core as the host runs it. What the core asks, the flow answers, natively.
+
+use jiff::Timestamp;
+use uuid::Uuid;
+use wrkflw_core::actor::Actor;
+use wrkflw_core::answer::Verdict;
+use wrkflw_core::command::Command;
+use wrkflw_core::event::Event;
+use wrkflw_core::execution::{Ask, Context, Execution, ExecutionError};
+use wrkflw_core::instance::Instance;
+use wrkflw_core::question::{Answer, Question, Source};
+use wrkflw_core::rejection::Rejection;
+use wrkflw_core::version::Version;
+
+use super::contract::{lift, lower};
+use super::directory::Directory;
+use super::outcome::Entered;
+use crate::bindings::exports::wrkflw::flow::logic::Guest;
+use crate::bindings::wrkflw::flow::types as wire;
+use crate::export::Logic;
+use crate::{Attribute, Flow};
+
+/// What a command is run with.
+pub(super) struct Run<'a> {
+    pub(super) version: &'a Version,
+    /// The one that a migration leaves.
+    pub(super) previous: Option<&'a Version>,
+    pub(super) tenant: &'a str,
+    pub(super) actor: &'a Actor,
+    pub(super) now: Timestamp,
+    pub(super) directory: &'a Directory,
+    /// The last one that was used.
+    pub(super) ids: Ids,
+    /// The instance is put where a test wants it, with these attributes: nobody asks whether it may start.
+    pub(super) placed: Option<&'a [Attribute]>,
+}
+
+/// What came of it.
+pub(super) struct Ran {
+    pub(super) instance: Instance,
+    pub(super) events: Vec<Event>,
+    pub(super) said: Said,
+    pub(super) ids: Ids,
+}
+
+/// What the flow said, in the order in which it was asked.
+#[derive(Default)]
+pub(super) struct Said {
+    /// Of states that were entered or assigned anew.
+    pub(super) entered: Vec<Entered>,
+    /// What follows from whatever was fired.
+    pub(super) plans: Vec<wire::Plan>,
+}
+
+/// The ids that the core needs, one after the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Ids(u128);
+
+impl Ids {
+    pub(super) fn next(&mut self) -> Uuid {
+        self.0 += 1;
+        Uuid::from_u128(self.0)
+    }
+}
+
+impl Run<'_> {
+    fn context(&self) -> Context<'_> {
+        Context {
+            version: self.version,
+            previous: self.previous,
+            tenant: self.tenant,
+            actor: self.actor,
+            now: self.now,
+        }
+    }
+
+    /// What the host says of a command before it asks the flow, and on whose behalf the flow would be told that it is.
+    #[track_caller]
+    pub(super) fn judge(
+        &self,
+        instance: &Instance,
+        command: &Command,
+    ) -> Result<Option<String>, Rejection> {
+        let mut ids = self.ids;
+        let mut next = || ids.next();
+        let instance = Some(instance.clone());
+        let begun = Execution::begin(self.context(), instance, command, &mut next);
+        let mut execution = accepted(begun)?;
+        Ok(match accepted(execution.ask())? {
+            Some(Ask::Logic(Question::Guard(occurrence))) => match occurrence.source {
+                Source::Task { actor, .. } => actor.on_behalf_of,
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
+    /// Runs it to its end. An answer that the host would not accept fails the test: its author made the mistake.
+    #[track_caller]
+    pub(super) fn to_end<F: Flow>(
+        &self,
+        instance: Option<&Instance>,
+        command: &Command,
+    ) -> Result<Ran, Rejection> {
+        let mut ids = self.ids;
+        let mut next = || ids.next();
+        let instance = instance.cloned();
+        let begun = Execution::begin(self.context(), instance, command, &mut next);
+        let mut execution = accepted(begun)?;
+        let mut said = Said::default();
+        while let Some(ask) = accepted(execution.ask())? {
+            let taken = match ask {
+                Ask::Directory(lookup) => execution.found(&self.directory.found(&lookup)),
+                Ask::Logic(Question::Guard(_)) if self.placed.is_some() => {
+                    execution.answer(Answer::Verdict(Verdict::Allow))
+                }
+                Ask::Logic(question) => {
+                    let instance = execution.instance();
+                    let mut snapshot = lower::snapshot(&execution.facts(&instance));
+                    drop(instance);
+                    if let Some(attributes) = self.placed {
+                        snapshot.instance.attributes = attributes.to_vec();
+                    }
+                    execution.answer(answer::<F>(snapshot, &question, &mut said))
+                }
+            };
+            accepted(taken)?;
+        }
+        let outcome = execution.finish();
+        let mut instance = outcome.instance;
+        instance.sort();
+        Ok(Ran {
+            instance,
+            events: outcome.events,
+            said,
+            ids,
+        })
+    }
+}
+
+#[track_caller]
+fn accepted<T>(result: Result<T, ExecutionError>) -> Result<T, Rejection> {
+    match result {
+        Ok(value) => Ok(value),
+        Err(ExecutionError::Rejected(rejection)) => Err(rejection),
+        Err(ExecutionError::Fault(fault)) => {
+            panic!("the host does not accept what the flow answers: {fault}")
+        }
+    }
+}
+
+#[track_caller]
+fn answer<F: Flow>(snapshot: wire::Snapshot, question: &Question, said: &mut Said) -> Answer {
+    let function = question.function();
+    match question {
+        Question::Guard(occurrence) => {
+            let verdict = Logic::<F>::guard(snapshot, lower::event(occurrence));
+            Answer::Verdict(well_formed(function, lift::verdict(verdict)))
+        }
+        Question::Transition(occurrence) => {
+            let router = occurrence.source == Source::Entry;
+            let name = router.then(|| state_of(&snapshot, occurrence.state_instance.as_deref()));
+            let planned = Logic::<F>::transition(snapshot, lower::event(occurrence));
+            Answer::Plan(match planned {
+                Err(reason) => Err(well_formed(function, lift::reason(reason))),
+                Ok(plan) => {
+                    match name {
+                        Some(name) => said.entered.push(Entered::Router(name, plan.clone())),
+                        None => said.plans.push(plan.clone()),
+                    }
+                    Ok(well_formed(function, lift::plan(plan)))
+                }
+            })
+        }
+        Question::Assign(state, cause) => {
+            let assignment = Logic::<F>::assign(snapshot, state.clone(), lower::cause(cause));
+            let task = Entered::Task(state.clone(), assignment.clone());
+            said.entered.push(task);
+            Answer::Assignment(well_formed(function, lift::assignment(assignment)))
+        }
+        Question::Wait(state) => {
+            let waiting = Logic::<F>::wait(snapshot, state.clone());
+            let wait = Entered::Wait(state.clone(), waiting.clone());
+            said.entered.push(wait);
+            Answer::Waiting(well_formed(function, lift::waiting(waiting)))
+        }
+    }
+}
+
+fn state_of(snapshot: &wire::Snapshot, id: Option<&str>) -> String {
+    let mut active = snapshot.active.iter();
+    let entered = active.find(|state_instance| Some(state_instance.id.as_str()) == id);
+    entered
+        .map(|state_instance| state_instance.name.clone())
+        .unwrap_or_default()
+}
+
+#[track_caller]
+pub(super) fn well_formed<T>(function: &str, lifted: lift::Lifted<T>) -> T {
+    match lifted {
+        Ok(value) => value,
+        Err(what) => panic!("the host does not accept what the flow answers: {function}: {what}"),
+    }
+}

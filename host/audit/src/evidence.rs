@@ -1,0 +1,126 @@
+//! All that is needed to evaluate a command again, as its first audit entry keeps it. Hosts write it; [`replay`](crate::replay)
+//! reads it back.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use uuid::Uuid;
+
+use wrkflw_core::actor::Actor;
+use wrkflw_core::command::Command;
+use wrkflw_core::ids::{CommandId, hex};
+use wrkflw_core::json::Json;
+use wrkflw_core::lookup::{Findings, Lookup};
+use wrkflw_core::question::{Answer, Question};
+use wrkflw_core::version::Version;
+
+/// One question, and what flow logic answered.
+#[derive(Debug, Clone)]
+pub struct Evaluation {
+    pub question: Question,
+    /// SHA-256 of the canonical facts.
+    pub facts_digest: [u8; 32],
+    pub answer: Answer,
+    pub fuel: u64,
+    /// Wall time in microseconds. Told, never compared: no second run takes the same.
+    pub micros: u64,
+}
+
+/// The circumstances of a command that its events do not tell.
+pub struct Circumstances<'a> {
+    pub id: CommandId,
+    pub command: &'a Command,
+    pub actor: &'a Actor,
+    pub now: Timestamp,
+    pub version: &'a Version,
+    /// SHA-256 of the engine profile.
+    pub profile: String,
+    pub request_id: Option<&'a str>,
+    pub evaluations: &'a [Evaluation],
+    pub lookups: &'a [(Lookup, Findings)],
+    /// Ids that the host made, in their order.
+    pub made: &'a [Uuid],
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Evidence<'a> {
+    id: CommandId,
+    command: &'a Command,
+    actor: &'a Actor,
+    now: Timestamp,
+    definition: &'a str,
+    version: u32,
+    component: String,
+    config: String,
+    profile: &'a str,
+    request_id: Option<&'a str>,
+    evaluations: Vec<Record<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    lookups: Vec<Looked<'a>>,
+    made: &'a [Uuid],
+}
+
+/// What the directory was asked, and what it said.
+#[derive(Serialize)]
+struct Looked<'a> {
+    asked: &'a Lookup,
+    found: &'a Findings,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Record<'a> {
+    question: &'a Question,
+    facts: String,
+    answer: &'a Answer,
+    fuel: u64,
+    micros: u64,
+}
+
+impl Record<'_> {
+    fn of(evaluation: &Evaluation) -> Record<'_> {
+        let Evaluation {
+            question,
+            facts_digest,
+            answer,
+            fuel,
+            micros,
+        } = evaluation;
+        Record {
+            question,
+            facts: hex(facts_digest),
+            answer,
+            fuel: *fuel,
+            micros: *micros,
+        }
+    }
+}
+
+impl Circumstances<'_> {
+    /// The evidence in canonical form. The config is named by its digest: the version keeps its text.
+    pub fn evidence(&self) -> Json {
+        let evaluations = self.evaluations.iter().map(Record::of).collect();
+        let looked = |(asked, found)| Looked { asked, found };
+        let lookups = self
+            .lookups
+            .iter()
+            .map(|(asked, found)| looked((asked, found)));
+        Json::of(&Evidence {
+            id: self.id,
+            command: self.command,
+            actor: self.actor,
+            now: self.now,
+            definition: &self.version.reference.key,
+            version: self.version.reference.version,
+            component: self.version.component.to_string(),
+            config: hex(&wrkflw_core::audit::sha256(
+                self.version.config.as_str().as_bytes(),
+            )),
+            profile: &self.profile,
+            request_id: self.request_id,
+            evaluations,
+            lookups: lookups.collect(),
+            made: self.made,
+        })
+    }
+}

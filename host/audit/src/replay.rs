@@ -1,0 +1,344 @@
+//! Commands, run again from what was recorded alone: the instance as the entries before make it, the recorded moment, actor,
+//! look-ups and ids, the pinned component. Nothing of the directory as it is now, and nothing is written.
+//!
+//! A difference is named by its place, never by the values: they may be confidential.
+
+mod record;
+mod source;
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+use moka::future::Cache;
+use serde::Serialize;
+use serde_json::Value;
+
+use self::record::Record;
+pub use self::source::{Carried, Source};
+use wrkflw_core::audit::{Entry, sha256};
+use wrkflw_core::command::Command;
+use wrkflw_core::event::Event;
+use wrkflw_core::execution::{Ask, Context, Execution, ExecutionError};
+use wrkflw_core::ids::{Digest, TenantId, VersionRef};
+use wrkflw_core::instance::Instance;
+use wrkflw_core::json::Json;
+use wrkflw_core::question::{Answer, Facts, Question};
+use wrkflw_core::version::Version;
+
+/// Versions kept ready.
+const VERSIONS_MAX: u64 = 1000;
+
+/// Answers questions of flow logic again, as the sandbox of a host does.
+pub trait Logic: Send + Sync {
+    /// What answers are given under - engine and limits - by its SHA-256 in hexadecimal digits.
+    fn profile(&self) -> String;
+
+    /// Asks one question of a version's component, whose bytes are fetched if need be. That the component answers nothing is a
+    /// difference; that it could not be asked is none.
+    fn ask<'a, 'f: 'a>(
+        &'a self,
+        pinned: (&'a VersionRef, Digest),
+        facts: Facts<'a>,
+        question: &'a Question,
+        fetch: &'a Fetch<'f>,
+    ) -> BoxFuture<'a, Result<Answered, ReplayError>>;
+}
+
+/// Gives the bytes of the component that is asked.
+pub type Fetch<'a> = dyn Fn() -> BoxFuture<'a, Result<Vec<u8>, String>> + Send + Sync + 'a;
+
+/// What flow logic answered, and what it took.
+#[derive(Debug)]
+pub struct Answered {
+    pub answer: Answer,
+    pub fuel: u64,
+}
+
+/// Runs commands again.
+pub struct Replayer {
+    source: Box<dyn Source>,
+    logic: Box<dyn Logic>,
+    versions: Cache<(TenantId, VersionRef), Arc<Version>>,
+}
+
+/// A command that came to the same again.
+#[derive(Debug)]
+pub struct Replayed {
+    pub instance: Instance,
+    pub evaluations: u64,
+    /// It was recorded on another engine or under other limits: fuel was not compared.
+    pub other_profile: bool,
+}
+
+/// Why a command is not proven.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReplayError {
+    /// It left the recorded way.
+    #[error("{0}")]
+    Differs(String),
+    /// It could not be tried.
+    #[error("{0}")]
+    Unable(String),
+}
+
+use ReplayError::{Differs, Unable};
+
+impl Replayer {
+    pub fn new(source: impl Source + 'static, logic: impl Logic + 'static) -> Replayer {
+        Replayer {
+            source: Box::new(source),
+            logic: Box::new(logic),
+            versions: Cache::new(VERSIONS_MAX),
+        }
+    }
+
+    /// Runs the command of these entries again on the instance before it. `tenant` has also its public name, which flow
+    /// logic is told.
+    pub async fn replay(
+        &self,
+        (tenant, name): (TenantId, &str),
+        before: Option<Instance>,
+        entries: &[Entry],
+    ) -> Result<Replayed, ReplayError> {
+        let first = entries
+            .first()
+            .ok_or_else(|| Unable("there are no entries".into()))?;
+        let record = record(first)?;
+        let reference = VersionRef {
+            key: record.definition.clone(),
+            version: record.version,
+        };
+        let version = self.version(tenant, &reference).await?;
+        pinned_down(&record, &version, first)?;
+        let previous = match (&before, &record.command) {
+            (Some(instance), Command::Migrate { .. }) => {
+                Some(self.version(tenant, &instance.definition).await?)
+            }
+            _ => None,
+        };
+        let context = Context {
+            version: &version,
+            previous: previous.as_deref(),
+            tenant: name,
+            actor: &record.actor,
+            now: record.now,
+        };
+        let other_profile = record.profile != self.logic.profile();
+        let instance = self
+            .run(context, before, &record, (entries, other_profile))
+            .await?;
+        Ok(Replayed {
+            instance,
+            evaluations: record.evaluations.len() as u64,
+            other_profile,
+        })
+    }
+
+    async fn run(
+        &self,
+        context: Context<'_>,
+        before: Option<Instance>,
+        record: &Record,
+        (entries, other_profile): (&[Entry], bool),
+    ) -> Result<Instance, ReplayError> {
+        let mut made = record.made.iter().copied();
+        let mut lacking = false;
+        let mut ids = || {
+            made.next().unwrap_or_else(|| {
+                lacking = true;
+                uuid::Uuid::nil()
+            })
+        };
+        let mut execution = Execution::begin(context, before, &record.command, &mut ids)
+            .map_err(|error| refused(&error))?;
+        let mut lookups = record.lookups.iter();
+        let mut evaluations = record.evaluations.iter().zip(1..);
+        let pinned = (&context.version.reference, context.version.component);
+        let fetch = || -> BoxFuture<'_, _> { Box::pin(self.component(pinned.1)) };
+        while let Some(ask) = execution.ask().map_err(|error| refused(&error))? {
+            let question = match ask {
+                Ask::Logic(question) => question,
+                Ask::Directory(lookup) => {
+                    let recorded = lookups
+                        .next()
+                        .ok_or_else(|| Differs("the directory is asked once more".into()))?;
+                    same("what the directory is asked", &recorded.asked, &lookup)?;
+                    execution
+                        .found(&recorded.found)
+                        .map_err(|error| refused(&error))?;
+                    continue;
+                }
+            };
+            let function = question.function();
+            let (recorded, number) = evaluations
+                .next()
+                .ok_or_else(|| Differs(format!("`{function}` is asked once more")))?;
+            let at = |what| format!("{what} of evaluation {number}, `{function}`,");
+            same(&at("the question"), &recorded.question, &question)?;
+            let instance = execution.instance();
+            let facts = execution.facts(&instance);
+            let digest = hex(Json::of(&facts).as_str());
+            same(&at("the digest of the facts"), &recorded.facts, &digest)?;
+            let asked = self.logic.ask(pinned, facts, &question, &fetch);
+            let evaluated = asked.await?;
+            drop(instance);
+            same(&at("the answer"), &recorded.answer, &evaluated.answer)?;
+            if !other_profile {
+                same(&at("the fuel"), &recorded.fuel, &evaluated.fuel)?;
+            }
+            execution
+                .answer(evaluated.answer)
+                .map_err(|error| refused(&error))?;
+        }
+        let outcome = execution.finish();
+        same("the number of evaluations left", &evaluations.count(), &0)?;
+        same("the number of look-ups left", &lookups.len(), &0)?;
+        same("the number of ids left", &made.len(), &0)?;
+        same("whether ids are lacking", &lacking, &false)?;
+        of_events(entries, &outcome.events)?;
+        Ok(outcome.instance)
+    }
+
+    async fn version(
+        &self,
+        tenant: TenantId,
+        reference: &VersionRef,
+    ) -> Result<Arc<Version>, ReplayError> {
+        let key = (tenant, reference.clone());
+        if let Some(version) = self.versions.get(&key).await {
+            return Ok(version);
+        }
+        let found = source::version(&*self.source, tenant, reference).await;
+        let version = Arc::new(found.map_err(Unable)?);
+        // Machine code may be ready: what is kept must be that component all the same.
+        self.component(version.component).await.map_err(Unable)?;
+        self.versions.insert(key, version.clone()).await;
+        Ok(version)
+    }
+
+    async fn component(&self, digest: Digest) -> Result<Vec<u8>, String> {
+        source::component(&*self.source, digest).await
+    }
+}
+
+fn refused(error: &ExecutionError) -> ReplayError {
+    Differs(format!("the command is refused: {error}"))
+}
+
+fn record(entry: &Entry) -> Result<Record, ReplayError> {
+    let evidence = entry.draft.evidence.as_ref();
+    let evidence = evidence.ok_or_else(|| Unable("there is no evidence".into()))?;
+    serde_json::from_str(evidence.as_str())
+        .map_err(|error| Unable(format!("its evidence cannot be read: {error}")))
+}
+
+/// The evidence names what it stands with, and what the command ran on.
+fn pinned_down(record: &Record, version: &Version, entry: &Entry) -> Result<(), ReplayError> {
+    let draft = &entry.draft;
+    let actor = (!record.actor.is_host()).then_some(&record.actor.id);
+    same("the command's id", &record.id, &draft.command)?;
+    same("the actor", &actor, &draft.actor.as_ref())?;
+    same("the moment", &record.now, &draft.at)?;
+    let (component, config) = (version.component.to_string(), hex(version.config.as_str()));
+    let of_version = |what: &str| format!("the {what} of {}", version.reference);
+    same(&of_version("component"), &record.component, &component)?;
+    same(&of_version("config"), &record.config, &config)
+}
+
+fn of_events(entries: &[Entry], again: &[Event]) -> Result<(), ReplayError> {
+    same("the number of events", &entries.len(), &again.len())?;
+    for (entry, event) in entries.iter().zip(again) {
+        let what = format!("the event of entry {}", entry.seq);
+        same(&what, &entry.draft.payload, event)?;
+        let later = entry.draft.evidence.is_some() && entry.seq != entries[0].seq;
+        same(&format!("{what} whether it has evidence"), &later, &false)?;
+    }
+    Ok(())
+}
+
+/// Whether both are the same JSON; if not, where they part.
+fn same(what: &str, recorded: &impl Serialize, again: &impl Serialize) -> Result<(), ReplayError> {
+    let (recorded, again) = (Json::of(recorded), Json::of(again));
+    if recorded == again {
+        return Ok(());
+    }
+    let at = parting(&recorded.value(), &again.value());
+    let place = if at.is_empty() {
+        String::new()
+    } else {
+        format!(" at {at}")
+    };
+    Err(Differs(format!(
+        "{what} is another one than was recorded{place}"
+    )))
+}
+
+/// The JSON Pointer of the first place where two values differ.
+fn parting(one: &Value, other: &Value) -> String {
+    match (one, other) {
+        (Value::Object(one), Value::Object(other)) => {
+            let names = one
+                .keys()
+                .chain(other.keys().filter(|name| !one.contains_key(*name)));
+            names
+                .map(|name| (name, one.get(name), other.get(name)))
+                .find(|(_, one, other)| one != other)
+                .map_or_else(String::new, |(name, one, other)| {
+                    let rest = one.zip(other).map(|(one, other)| parting(one, other));
+                    format!(
+                        "/{}{}",
+                        name.replace('~', "~0").replace('/', "~1"),
+                        rest.unwrap_or_default()
+                    )
+                })
+        }
+        (Value::Array(one), Value::Array(other)) => (0..one.len().max(other.len()))
+            .find(|at| one.get(*at) != other.get(*at))
+            .map_or_else(String::new, |at| {
+                let rest = one
+                    .get(at)
+                    .zip(other.get(at))
+                    .map(|(one, other)| parting(one, other));
+                format!("/{at}{}", rest.unwrap_or_default())
+            }),
+        _ => String::new(),
+    }
+}
+
+fn hex(text: &str) -> String {
+    Digest(sha256(text.as_bytes())).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_difference_is_named_by_its_place() {
+        let check = |one: Value, other: Value, at: &str| {
+            let error = same("it", &one, &other).expect_err("they differ");
+            let suffix = if at.is_empty() {
+                String::new()
+            } else {
+                format!(" at {at}")
+            };
+            assert_eq!(
+                error.to_string(),
+                format!("it is another one than was recorded{suffix}")
+            );
+        };
+        check(
+            json!({"a": [1, {"b": 2}]}),
+            json!({"a": [1, {"b": 3}]}),
+            "/a/1/b",
+        );
+        check(json!({"a": 1}), json!({"a": 1, "c/d": 2}), "/c~1d");
+        check(json!([1]), json!([1, 2]), "/1");
+        check(json!("secret"), json!("word"), "");
+        assert_eq!(
+            same("it", &json!({"a": 1, "b": 2}), &json!({"b": 2, "a": 1})),
+            Ok(())
+        );
+    }
+}

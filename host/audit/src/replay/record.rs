@@ -1,0 +1,48 @@
+//! What the first entry of a command keeps, read back: see [`evidence`](crate::evidence), which writes it.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use wrkflw_core::actor::Actor;
+use wrkflw_core::command::Command;
+use wrkflw_core::ids::CommandId;
+use wrkflw_core::json::Json;
+use wrkflw_core::lookup::{Findings, Lookup};
+
+/// All that is needed to evaluate a command again.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Record {
+    pub(super) id: CommandId,
+    pub(super) command: Command,
+    pub(super) actor: Actor,
+    pub(super) now: Timestamp,
+    pub(super) definition: String,
+    pub(super) version: u32,
+    /// Hexadecimal SHA-256, as the digests below.
+    pub(super) component: String,
+    pub(super) config: String,
+    pub(super) profile: String,
+    pub(super) evaluations: Vec<Evaluated>,
+    #[serde(default)]
+    pub(super) lookups: Vec<Looked>,
+    /// Ids that the host made, in their order.
+    pub(super) made: Vec<Uuid>,
+}
+
+/// What the directory was asked, and what it said.
+#[derive(Deserialize)]
+pub(super) struct Looked {
+    pub(super) asked: Lookup,
+    pub(super) found: Findings,
+}
+
+/// One question, and what flow logic answered.
+#[derive(Deserialize)]
+pub(super) struct Evaluated {
+    pub(super) question: Json,
+    pub(super) facts: String,
+    pub(super) answer: Json,
+    pub(super) fuel: u64,
+}

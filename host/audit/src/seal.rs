@@ -1,0 +1,152 @@
+//! The HMAC over a decision, with keys that have names: new decisions are sealed with the newest, older keys still verify.
+//! Stored replies are sealed with the same keys ([`reply`]).
+
+pub mod reply;
+
+use std::collections::{BTreeMap, HashSet};
+
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
+
+use wrkflw_core::ids::{InstanceId, TaskId};
+use wrkflw_core::instance::{Decision, Instance};
+
+/// Which content the MAC covers, and in which order. A change of either is a new version.
+pub const MAC_VERSION: i16 = 1;
+
+/// The keys that seal decisions.
+#[derive(Clone)]
+pub struct SealKeys {
+    current: String,
+    keys: BTreeMap<String, Vec<u8>>,
+}
+
+/// The HMAC over a decision.
+#[derive(Debug, Clone)]
+pub struct Seal {
+    pub task: TaskId,
+    pub key_id: String,
+    pub version: i16,
+    pub mac: [u8; 32],
+}
+
+/// What a seal says of its decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    Valid,
+    /// Decision and seal do not belong together.
+    Invalid,
+    /// There is no key of this name.
+    UnknownKey,
+    UnknownVersion,
+}
+
+impl SealKeys {
+    /// `current` names the key that new decisions are sealed with.
+    pub fn new(current: &str, keys: BTreeMap<String, Vec<u8>>) -> Result<SealKeys, String> {
+        match keys.get(current) {
+            Some(key) if key.len() >= 16 => Ok(SealKeys {
+                current: current.to_owned(),
+                keys,
+            }),
+            Some(_) => Err(format!("the seal key {current} has fewer than 16 bytes")),
+            None => Err(format!("there is no seal key {current}")),
+        }
+    }
+
+    /// Seals every decision that `after` has and `before` has not.
+    pub fn seal<'a>(
+        &self,
+        tenant: &str,
+        before: Option<&'a Instance>,
+        after: &'a Instance,
+    ) -> Vec<Seal> {
+        let decided = |instance: &'a Instance| {
+            let tasks = instance
+                .state_instances()
+                .flat_map(|state_instance| &state_instance.tasks);
+            tasks.filter(|task| task.decision().is_some())
+        };
+        let known: HashSet<_> = before
+            .into_iter()
+            .flat_map(decided)
+            .map(|task| task.id)
+            .collect();
+        decided(after)
+            .filter(|task| !known.contains(&task.id))
+            .filter_map(|task| {
+                let mac = self.mac(&self.current, tenant, after.id, task.id, task.decision()?)?;
+                Some(Seal {
+                    task: task.id,
+                    key_id: self.current.clone(),
+                    version: MAC_VERSION,
+                    mac,
+                })
+            })
+            .collect()
+    }
+
+    /// Whether a stored seal - its key's name, its version, its MAC - is that of this decision.
+    pub fn verdict(
+        &self,
+        (key_id, version, stored): (&str, i16, &[u8]),
+        tenant: &str,
+        (instance, task): (InstanceId, TaskId),
+        decision: &Decision,
+    ) -> Verdict {
+        if version != MAC_VERSION {
+            return Verdict::UnknownVersion;
+        }
+        match self.mac(key_id, tenant, instance, task, decision) {
+            None => Verdict::UnknownKey,
+            Some(mac) if mac == stored => Verdict::Valid,
+            Some(_) => Verdict::Invalid,
+        }
+    }
+
+    /// The MAC that this decision must have under the named key; none when there is no such key.
+    pub fn mac(
+        &self,
+        key_id: &str,
+        tenant: &str,
+        instance: InstanceId,
+        task: TaskId,
+        decision: &Decision,
+    ) -> Option<[u8; 32]> {
+        let decided_at = decision.decided_at.as_millisecond().to_string();
+        let fields = [
+            Some("wrkflw decision 1"),
+            Some(tenant),
+            Some(&instance.to_string()),
+            Some(&task.to_string()),
+            Some(&decision.outcome),
+            Some(&decision.actor),
+            decision.on_behalf_of.as_deref(),
+            decision.comment.as_deref(),
+            Some(decision.input.as_str()),
+            Some(&decided_at),
+        ];
+        self.mac_of(key_id, fields)
+    }
+
+    fn mac_of<const N: usize>(&self, key_id: &str, fields: [Option<&str>; N]) -> Option<[u8; 32]> {
+        let mut mac = Hmac::<Sha256>::new_from_slice(self.keys.get(key_id)?).ok()?;
+        for field in fields {
+            mac.update(&[u8::from(field.is_some())]);
+            mac.update(&(field.map_or(0, str::len) as u64).to_be_bytes());
+            mac.update(field.unwrap_or_default().as_bytes());
+        }
+        Some(mac.finalize().into_bytes().into())
+    }
+}
+
+impl std::fmt::Debug for SealKeys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "SealKeys {{ current: {:?}, {} keys }}",
+            self.current,
+            self.keys.len()
+        )
+    }
+}

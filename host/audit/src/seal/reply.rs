@@ -1,0 +1,145 @@
+//! The seal of a reply that is kept for repetitions. It stands in front of the headers, as one more of them: a host of a release
+//! that knows no such seals repeats it to its caller, and nobody minds.
+
+use super::{SealKeys, Verdict};
+use wrkflw_core::ids::{hex, unhex};
+
+const SEAL: &str = "wrkflw-seal: ";
+
+/// Whose reply it is: the tenant's name, the principal, the key of the request.
+pub type Owner<'a> = (&'a str, &'a str, &'a str);
+
+/// What a seal covers of a reply.
+#[derive(Debug, Clone, Copy)]
+pub struct Sealed<'a> {
+    pub fingerprint: &'a [u8],
+    pub status: u16,
+    /// SHA-256 of the body: whoever verifies need not see what was answered.
+    pub body: &'a [u8],
+    /// With the seal, if there is one.
+    pub headers: &'a str,
+}
+
+impl SealKeys {
+    /// The headers of the reply with its seal.
+    pub fn seal_reply(&self, owner: Owner<'_>, reply: Sealed<'_>) -> String {
+        let (key, headers) = (&self.current, reply.headers);
+        match self.reply_mac(key, owner, reply, headers) {
+            Some(mac) => format!("{SEAL}{key} {}\n{headers}", hex(&mac)),
+            None => headers.to_owned(),
+        }
+    }
+
+    /// Whether the reply is as it was sealed; none where it has no seal, as those of earlier releases.
+    pub fn reply_verdict(&self, owner: Owner<'_>, reply: Sealed<'_>) -> Option<Verdict> {
+        let (seal, headers) = parts(reply.headers);
+        let (key, mac) = seal?.rsplit_once(' ')?;
+        Some(match self.reply_mac(key, owner, reply, headers) {
+            None => Verdict::UnknownKey,
+            Some(made) if unhex(mac).is_some_and(|mac| mac == made) => Verdict::Valid,
+            Some(_) => Verdict::Invalid,
+        })
+    }
+
+    fn reply_mac(
+        &self,
+        key: &str,
+        (tenant, principal, name): Owner<'_>,
+        reply: Sealed<'_>,
+        headers: &str,
+    ) -> Option<[u8; 32]> {
+        let (fingerprint, status) = (hex(reply.fingerprint), reply.status.to_string());
+        let fields = [
+            "wrkflw reply 1",
+            tenant,
+            principal,
+            name,
+            &fingerprint,
+            &status,
+            &hex(reply.body),
+            headers,
+        ];
+        self.mac_of(key, fields.map(Some))
+    }
+}
+
+/// The headers of a stored reply without its seal.
+pub fn unsealed(headers: &str) -> &str {
+    parts(headers).1
+}
+
+fn parts(headers: &str) -> (Option<&str>, &str) {
+    match headers
+        .strip_prefix(SEAL)
+        .and_then(|rest| rest.split_once('\n'))
+    {
+        Some((seal, headers)) => (Some(seal), headers),
+        None => (None, headers),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn a_sealed_reply_is_itself_and_no_other() {
+        let keys = BTreeMap::from([("k 1".to_owned(), vec![7; 32])]);
+        let keys = SealKeys::new("k 1", keys).expect("keys");
+        let plain = "etag: \"1\"\nlocation: /v1";
+        let reply = Sealed {
+            fingerprint: &[1, 2],
+            status: 200,
+            body: &[5; 32],
+            headers: plain,
+        };
+        let owner = ("default", "author", "key-1");
+        let headers = keys.seal_reply(owner, reply);
+        let sealed = Sealed {
+            headers: &headers,
+            ..reply
+        };
+        assert_eq!(unsealed(&headers), plain);
+        assert_eq!(unsealed(plain), plain);
+        assert_eq!(keys.reply_verdict(owner, sealed), Some(Verdict::Valid));
+        assert_eq!(keys.reply_verdict(owner, reply), None);
+        let (longer, renamed) = (format!("{headers}x"), headers.replace("k 1", "k 2"));
+        for other in [
+            Sealed {
+                body: &[6; 32],
+                ..sealed
+            },
+            Sealed {
+                headers: &longer,
+                ..sealed
+            },
+            Sealed {
+                status: 201,
+                ..sealed
+            },
+            Sealed {
+                fingerprint: &[1, 2, 3],
+                ..sealed
+            },
+        ] {
+            assert_eq!(keys.reply_verdict(owner, other), Some(Verdict::Invalid));
+        }
+        for owner in [
+            ("other", "author", "key-1"),
+            ("default", "admin", "key-1"),
+            ("default", "author", "key-2"),
+        ] {
+            assert_eq!(keys.reply_verdict(owner, sealed), Some(Verdict::Invalid));
+        }
+        let renamed = Sealed {
+            headers: &renamed,
+            ..sealed
+        };
+        assert_eq!(
+            keys.reply_verdict(owner, renamed),
+            Some(Verdict::UnknownKey)
+        );
+    }
+}

@@ -1,0 +1,299 @@
+//! Proves the audit from the rows alone: chains, gaps, heads, decisions with their seals, and that entries folded give
+//! what is stored. Whoever runs it needs no server and changes nothing.
+//!
+//! It goes through streams page by page, each page in one snapshot, so that what hosts write meanwhile is never taken
+//! for a fault. Memory holds what a page of instances holds, however many there are and however long their streams.
+//! Findings are told as they are found. `chain` checks one stream; `instance` and `parts` what its entries say; `walk` does
+//! this and runs commands again; `streams` is what is there beside instances, folded (`folds`) in `directory`,
+//! `definitions` and `operation`; `rows` holds what was folded against tables; `tree` is about checkpoints.
+
+mod chain;
+mod definitions;
+mod directory;
+pub mod file;
+mod folds;
+mod instance;
+mod operation;
+mod parts;
+mod profiles;
+mod replies;
+mod rows;
+mod streams;
+mod tree;
+mod walk;
+
+use futures_util::TryStreamExt as _;
+use serde::Serialize;
+use uuid::Uuid;
+
+use self::profiles::Profiles;
+use self::walk::Walk;
+use crate::keys::CheckpointKeys;
+use crate::record::rows::{InstanceRow, TaskRow, Which};
+use crate::record::{Instances as _, Record, Streams as _, Tables as _};
+use crate::replay::Replayer;
+use crate::seal::SealKeys;
+use wrkflw_core::audit::{Stream, StreamKind};
+use wrkflw_core::checkpoint::Checkpoint;
+use wrkflw_core::ids::TenantId;
+
+/// Instances that are verified in one snapshot.
+const INSTANCES_MAX: i64 = 50;
+/// Keys that are looked through in one snapshot.
+const KEYS_MAX: i64 = 1000;
+/// Tenants that are read at once.
+const TENANTS_MAX: i64 = 100;
+/// The tenant of a finding that is about all of them: no name of one.
+const ALL_TENANTS: &str = "*";
+
+/// Something that is not as a host leaves it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Finding {
+    pub tenant: String,
+    /// The kind of the stream - `instance`, `definition`, `directory` or `operation` - or `checkpoint` or `outbox`.
+    pub stream: String,
+    pub id: Uuid,
+    /// The entry concerned, where it is one.
+    pub seq: Option<u64>,
+    /// A stable name for what differs.
+    pub code: &'static str,
+    pub detail: String,
+}
+
+/// What was looked at.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Tally {
+    pub streams: u64,
+    pub instances: u64,
+    pub entries: u64,
+    pub decisions: u64,
+    /// Decisions whose seal is that of their key.
+    pub seals: u64,
+    /// Commands that were run again and came to the same.
+    pub commands: u64,
+    /// Evaluations of flow logic in them.
+    pub evaluations: u64,
+    /// Those commands that were recorded on another engine or under other limits.
+    pub other_profiles: u64,
+    pub leaves: u64,
+    /// Entries of a file that no checkpoint covers yet.
+    pub uncovered: u64,
+    pub checkpoints: u64,
+    /// Checkpoints whose signature is that of their key.
+    pub signatures: u64,
+    pub findings: u64,
+}
+
+/// A finding about one stream.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Problem {
+    seq: Option<u64>,
+    code: &'static str,
+    detail: String,
+}
+
+impl Problem {
+    fn new(seq: Option<u64>, code: &'static str, detail: impl Into<String>) -> Problem {
+        Problem {
+            seq,
+            code,
+            detail: detail.into(),
+        }
+    }
+
+    fn of(self, tenant: &str, stream: &str, id: Uuid) -> Finding {
+        Finding {
+            tenant: tenant.to_owned(),
+            stream: stream.to_owned(),
+            id,
+            seq: self.seq,
+            code: self.code,
+            detail: self.detail,
+        }
+    }
+}
+
+/// What a pass verifies beside chains and rows.
+#[derive(Clone, Copy)]
+pub struct How<'a> {
+    /// None leaves the seals of decisions unchecked.
+    pub seals: Option<&'a SealKeys>,
+    /// None runs nothing again.
+    pub replayer: Option<&'a Replayer>,
+    /// Without any, signatures of checkpoints are left unchecked.
+    pub keys: &'a CheckpointKeys,
+    /// Checkpoints that somebody kept elsewhere.
+    pub kept: &'a [Checkpoint],
+}
+
+/// A pass over the audit.
+pub struct Verifier<'a, R, F> {
+    record: &'a R,
+    /// None leaves the seals of decisions unchecked.
+    seals: Option<&'a SealKeys>,
+    /// None runs nothing again.
+    replayer: Option<&'a Replayer>,
+    /// Without any, signatures of checkpoints are left unchecked.
+    keys: &'a CheckpointKeys,
+    /// What was kept elsewhere.
+    kept: &'a [Checkpoint],
+    tell: F,
+    tally: Tally,
+    profiles: Profiles,
+}
+
+impl<'a, R: Record, F: FnMut(Finding)> Verifier<'a, R, F> {
+    pub fn new(record: &'a R, how: How<'a>, tell: F) -> Verifier<'a, R, F> {
+        let How {
+            seals,
+            replayer,
+            keys,
+            kept,
+        } = how;
+        Verifier {
+            record,
+            seals,
+            replayer,
+            keys,
+            kept,
+            tell,
+            tally: Tally::default(),
+            profiles: Profiles::default(),
+        }
+    }
+
+    /// Verifies in every tenant, or in the one of this name. With [`Which::All`] the streams of definitions and of the
+    /// directory are verified, too, and what belongs to no instance is looked for.
+    pub async fn run(mut self, tenant: Option<&str>, which: &Which) -> Result<Tally, R::Error> {
+        let mut after = None;
+        loop {
+            let page = self.record.tenants(after, TENANTS_MAX).await?;
+            for (id, name) in &page {
+                if tenant.is_none_or(|wanted| wanted == name) {
+                    self.tenant(*id, name, which).await?;
+                }
+            }
+            match page.last() {
+                Some((id, _)) => after = Some(*id),
+                None => break,
+            }
+        }
+        if tenant.is_none() && matches!(which, Which::All) {
+            self.outbox().await?;
+        }
+        Ok(self.tally)
+    }
+
+    /// Events that left the outbox by no way that a host knows: they are counted for all tenants together.
+    async fn outbox(&mut self) -> Result<(), R::Error> {
+        let missing = self.record.missing_events().await?;
+        if missing == 0 {
+            return Ok(());
+        }
+        let told = if missing > 0 {
+            "public events that are neither in the outbox, nor parked, nor settled"
+        } else {
+            "events in the outbox, parked or settled that no entry tells of"
+        };
+        let detail = format!(
+            "outbox_partition (all partitions): {told}: {}",
+            missing.abs()
+        );
+        let problem = Problem::new(None, "outbox", detail);
+        self.finding(ALL_TENANTS, "outbox", Uuid::nil(), problem);
+        Ok(())
+    }
+
+    async fn tenant(&mut self, id: TenantId, name: &str, which: &Which) -> Result<(), R::Error> {
+        self.instances(id, name, which).await?;
+        self.engine_profiles(id, name).await?;
+        if let Which::One(instance) = which {
+            self.leaves_of(id, name, *instance).await?;
+            return self.missing(id, name, *instance).await;
+        }
+        if matches!(which, Which::All) {
+            let mut seen = self.heads(id, name).await?;
+            seen |= self.strays(id, name).await?;
+            self.unfounded(id, name, seen).await?;
+            self.lost_decisions(id, name).await?;
+            self.replies(id, name).await?;
+            self.tree(id, name).await?;
+        }
+        Ok(())
+    }
+
+    async fn instances(
+        &mut self,
+        tenant: TenantId,
+        name: &str,
+        which: &Which,
+    ) -> Result<(), R::Error> {
+        let mut after = None;
+        loop {
+            let mut snapshot = self.record.snapshot(tenant).await?;
+            let page = snapshot.instances(which, after, INSTANCES_MAX).await?;
+            let Some(last) = page.last() else {
+                return Ok(());
+            };
+            after = Some(last.id);
+            self.page(&mut snapshot, (tenant, name), &page).await?;
+            if matches!(which, Which::One(_)) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Verifies instances whose rows, tasks and entries are of one moment.
+    async fn page(
+        &mut self,
+        snapshot: &mut R::Snapshot,
+        (tenant, name): (TenantId, &str),
+        page: &[InstanceRow],
+    ) -> Result<(), R::Error> {
+        let ids: Vec<Uuid> = page.iter().map(|row| row.id.0).collect();
+        let tasks = snapshot.tasks(&ids).await?;
+        let mut parts = snapshot.parts(&ids).await?;
+        let mut entries = snapshot.entries(StreamKind::Instance, &ids);
+        let mut next = entries.try_next().await?;
+        for row in page {
+            let stream = Stream {
+                tenant,
+                kind: StreamKind::Instance,
+                id: row.id.0,
+            };
+            let mut problems = Vec::new();
+            let mut walk = Walk::new(stream, name, self.replayer);
+            while let Some(entry) = next.take_if(|entry| entry.stream == row.id.0) {
+                if let Ok(Some(evidence)) =
+                    (entry.entry.as_ref()).map(|entry| &entry.draft.evidence)
+                {
+                    self.profiles.see(evidence, (row.id.0, entry.seq));
+                }
+                walk.follow(entry, &mut self.tally, &mut problems).await;
+                self.told(name, stream, &mut problems);
+                next = entries.try_next().await?;
+            }
+            let of_it = |task: &&TaskRow| task.instance == row.id;
+            let tasks: Vec<&TaskRow> = tasks.iter().filter(of_it).collect();
+            let parts = parts.remove(&row.id.0).unwrap_or_default();
+            let rows = ((row, &tasks[..]), Some(&parts));
+            walk.end(rows, self.seals, &mut self.tally, &mut problems)
+                .await;
+            self.told(name, stream, &mut problems);
+        }
+        Ok(())
+    }
+
+    fn told(&mut self, tenant: &str, stream: Stream, problems: &mut Vec<Problem>) {
+        for problem in problems.drain(..) {
+            self.finding(tenant, stream.kind.name(), stream.id, problem);
+        }
+    }
+
+    fn finding(&mut self, tenant: &str, stream: &str, id: Uuid, problem: Problem) {
+        self.tally.findings += 1;
+        (self.tell)(problem.of(tenant, stream, id));
+    }
+}

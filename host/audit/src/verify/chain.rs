@@ -1,0 +1,102 @@
+//! One stream: its entries follow each other without a gap, each hashed onto the one before, up to the head.
+
+use super::Problem;
+use crate::record::rows::{EntryRow, HeadRow};
+use wrkflw_core::audit::{Head, Stream};
+use wrkflw_core::ids::hex;
+
+/// How far a stream has been followed.
+pub(super) struct Chain {
+    head: Head,
+    /// The hash of the last entry is not to be had, so the next one's cannot be made.
+    torn: bool,
+}
+
+impl Chain {
+    pub(super) fn new(stream: Stream) -> Chain {
+        let head = Head::genesis(stream);
+        Chain { head, torn: false }
+    }
+
+    /// Goes on to the next entry that there is. What was stored is gone on from, so that one change is one finding.
+    pub(super) fn follow(&mut self, row: &EntryRow, problems: &mut Vec<Problem>) {
+        let (last, seq) = (self.head.seq, row.seq);
+        if seq != last + 1 {
+            let detail = if seq == last + 2 {
+                format!("entry {} is missing", last + 1)
+            } else {
+                format!(
+                    "entries {} to {} are missing",
+                    last + 1,
+                    seq.saturating_sub(1)
+                )
+            };
+            problems.push(Problem::new(Some(seq), "gap", detail));
+            self.torn = true;
+        }
+        self.head.seq = seq;
+        let entry = match &row.entry {
+            Ok(entry) => entry,
+            Err(why) => {
+                problems.push(Problem::new(Some(seq), "malformed", *why));
+                self.torn = true;
+                return;
+            }
+        };
+        if entry.draft.at.as_microsecond() % 1000 != 0 {
+            let detail = "its time has parts of a millisecond, which the hash does not cover";
+            problems.push(Problem::new(Some(seq), "malformed", detail));
+        }
+        if let Some(number) = entry.event_seq {
+            if !self.torn && number != self.head.event_seq + 1 {
+                let detail = format!("it is public event {number}, after {}", self.head.event_seq);
+                problems.push(Problem::new(Some(seq), "event_seq", detail));
+            }
+            self.head.event_seq = number;
+        }
+        let hash = entry.digest(&self.head.hash);
+        if !self.torn && hash != entry.hash {
+            let detail = format!(
+                "{}: its hash is {}, and its content after entry {last} gives {}",
+                entry.draft.kind,
+                hex(&entry.hash),
+                hex(&hash)
+            );
+            problems.push(Problem::new(Some(seq), "hash", detail));
+        }
+        self.torn = false;
+        self.head.hash = entry.hash;
+    }
+
+    /// Holds the end of the entries against what is kept about it.
+    pub(super) fn end(self, kept: Option<&HeadRow>, problems: &mut Vec<Problem>) {
+        let last = self.head.seq;
+        let Some(kept) = kept else {
+            let detail = format!("there are {last} entries, and nothing that they belong to");
+            problems.push(Problem::new(None, "head_missing", detail));
+            return;
+        };
+        let mut differs = |detail| problems.push(Problem::new(Some(last), "head", detail));
+        if kept.seq != last {
+            let seq = kept.seq;
+            differs(format!(
+                "the head names {seq} as the last entry, and entry {last} is"
+            ));
+        } else if !self.torn && kept.hash != self.head.hash {
+            differs(format!(
+                "the head has the hash {}, and the last entry {}",
+                hex(&kept.hash),
+                hex(&self.head.hash)
+            ));
+        }
+        if let Some(number) = kept
+            .event_seq
+            .filter(|number| *number != self.head.event_seq)
+        {
+            let events = self.head.event_seq;
+            differs(format!(
+                "the head counts {number} public events, and the entries {events}"
+            ));
+        }
+    }
+}

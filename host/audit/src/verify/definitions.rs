@@ -1,0 +1,242 @@
+//! A definition - what is active, its versions with their graphs, what these run, the attributes that they declare -
+//! folded from its stream.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::Problem;
+use super::rows::{Expected, Given, Table, digest, time};
+use crate::record::Snapshot;
+use crate::record::rows::TableRows;
+use wrkflw_core::audit::Entry;
+use wrkflw_core::ids::TenantId;
+use wrkflw_core::json::Json;
+
+static DEFINITION: Table = Table {
+    name: "definition",
+    code: "definition",
+    key: &["key"],
+    hidden: &[],
+};
+static VERSION: Table = Table {
+    name: "definition_version",
+    code: "version",
+    key: &["key", "version"],
+    hidden: &["config", "config_digest", "graph"],
+};
+static DECLARATION: Table = Table {
+    name: "attribute_declaration",
+    code: "declaration",
+    key: &["definition_key", "name", "type"],
+    hidden: &[],
+};
+static COMPONENT: Table = Table {
+    name: "component",
+    code: "component",
+    key: &["digest"],
+    hidden: &["bytes"],
+};
+
+/// What an entry of a definition says.
+#[derive(Deserialize)]
+struct Told {
+    key: String,
+    version: u32,
+}
+
+/// What the entry of a new version says. The first releases did not tell of the SDK and the contract.
+#[derive(Deserialize)]
+struct Published {
+    component: String,
+    config: Value,
+    graph: Value,
+    sdk: Option<String>,
+    wit: Option<String>,
+}
+
+/// What the entry of a version that an operator stopped says besides.
+#[derive(Deserialize)]
+struct Stopped {
+    reason: String,
+}
+
+/// A definition, as its entries give it.
+pub(super) struct Definition {
+    tenant: TenantId,
+    id: Uuid,
+    key: Option<String>,
+    created: Option<Timestamp>,
+    active: Option<u32>,
+    revision: u32,
+    versions: BTreeMap<u32, Given>,
+    declared: BTreeSet<(String, String)>,
+    components: BTreeSet<String>,
+}
+
+impl Definition {
+    pub(super) fn new(tenant: TenantId, id: Uuid) -> Definition {
+        Definition {
+            tenant,
+            id,
+            key: None,
+            created: None,
+            active: None,
+            revision: 0,
+            versions: BTreeMap::new(),
+            declared: BTreeSet::new(),
+            components: BTreeSet::new(),
+        }
+    }
+
+    /// Folds the next entry.
+    pub(super) fn take(&mut self, entry: &Entry, problems: &mut Vec<Problem>) {
+        if let Err(error) = self.told(entry) {
+            let detail = format!("its payload cannot be read: {error}");
+            problems.push(Problem::new(Some(entry.seq), "payload", detail));
+        }
+    }
+
+    fn told(&mut self, entry: &Entry) -> Result<(), serde_json::Error> {
+        let draft = &entry.draft;
+        let Told { key, version } = serde_json::from_str(draft.payload.as_str())?;
+        self.created.get_or_insert(draft.at);
+        match draft.kind.as_str() {
+            "VERSION_PUBLISHED" => self.publish(entry, &key, version)?,
+            "VERSION_ACTIVATED" => {
+                self.active = Some(version);
+                self.revision += 1;
+            }
+            "VERSION_RETIRED" => {
+                self.active = self.active.filter(|active| *active != version);
+                self.revision += 1;
+                if let Some(given) = self.versions.get_mut(&version) {
+                    given.retain(|(column, _)| !column.starts_with("retired_"));
+                    given.push(("retired_at", time(draft.at)));
+                    given.push(("retired_by", json!(draft.actor)));
+                }
+            }
+            "VERSION_STOPPED" => self.stop(entry, version)?,
+            "VERSION_RESUMED" => {
+                self.revision += 1;
+                self.set_stopped(version, [Value::Null, Value::Null, Value::Null]);
+            }
+            _ => {}
+        }
+        self.key.get_or_insert(key);
+        Ok(())
+    }
+
+    fn stop(&mut self, entry: &Entry, version: u32) -> Result<(), serde_json::Error> {
+        let draft = &entry.draft;
+        let Stopped { reason } = serde_json::from_str(draft.payload.as_str())?;
+        self.revision += 1;
+        self.set_stopped(version, [time(draft.at), json!(draft.actor), json!(reason)]);
+        Ok(())
+    }
+
+    fn set_stopped(&mut self, version: u32, [at, by, reason]: [Value; 3]) {
+        if let Some(given) = self.versions.get_mut(&version) {
+            given.retain(|(column, _)| !column.starts_with("stop"));
+            given.extend([
+                ("stopped_at", at),
+                ("stopped_by", by),
+                ("stop_reason", reason),
+            ]);
+        }
+    }
+
+    fn publish(&mut self, entry: &Entry, key: &str, version: u32) -> Result<(), serde_json::Error> {
+        let draft = &entry.draft;
+        let Published {
+            component,
+            config,
+            graph,
+            sdk,
+            wit,
+        } = serde_json::from_str(draft.payload.as_str())?;
+        let config = Json::of(&config);
+        let mut given = vec![
+            ("tenant_id", json!(self.tenant)),
+            ("key", json!(key)),
+            ("version", json!(version)),
+            ("digest", json!(component)),
+            ("config", digest(config.as_str())),
+            ("config_digest", digest(config.as_str())),
+            ("graph", digest(Json::of(&graph).as_str())),
+            ("published_at", time(draft.at)),
+            ("published_by", json!(draft.actor)),
+            ("retired_at", Value::Null),
+            ("retired_by", Value::Null),
+            ("stopped_at", Value::Null),
+            ("stopped_by", Value::Null),
+            ("stop_reason", Value::Null),
+        ];
+        if let Some(wit) = wit {
+            given.extend([("sdk", json!(sdk)), ("wit", json!(wit))]);
+        }
+        self.versions.insert(version, given);
+        self.components.insert(component);
+        let attributes = graph.get("attributes").and_then(Value::as_array);
+        for attribute in attributes.into_iter().flatten() {
+            let of = |member: &str| attribute.get(member).and_then(Value::as_str);
+            if let (Some(name), Some(kind)) = (of("name"), of("kind")) {
+                self.declared.insert((name.to_owned(), kind.to_owned()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Holds it against its rows.
+    pub(super) async fn compare<S: Snapshot>(
+        self,
+        snapshot: &mut S,
+        problems: &mut Vec<Problem>,
+    ) -> Result<(), S::Error> {
+        let Some(key) = self.key else { return Ok(()) };
+        let tenant = json!(self.tenant);
+        let mut expected = Expected::new(&DEFINITION);
+        expected.give(vec![
+            ("tenant_id", tenant.clone()),
+            ("key", json!(key)),
+            ("id", json!(self.id)),
+            ("active_version", json!(self.active)),
+            ("revision", json!(self.revision)),
+            ("created_at", self.created.map_or(Value::Null, time)),
+        ]);
+        expected.hold(
+            &snapshot.table(TableRows::Definition(self.id)).await?,
+            problems,
+        );
+        let mut expected = Expected::new(&VERSION);
+        self.versions
+            .into_values()
+            .for_each(|given| expected.give(given));
+        expected.hold(&snapshot.table(TableRows::Versions(&key)).await?, problems);
+        let mut expected = Expected::new(&DECLARATION);
+        for (name, kind) in self.declared {
+            expected.give(vec![
+                ("tenant_id", tenant.clone()),
+                ("definition_key", json!(key)),
+                ("name", json!(name)),
+                ("type", json!(kind)),
+            ]);
+        }
+        expected.hold(
+            &snapshot.table(TableRows::Declarations(&key)).await?,
+            problems,
+        );
+        let (mut expected, digests) = (Expected::new(&COMPONENT), Vec::from_iter(self.components));
+        for digest in &digests {
+            expected.give(vec![("digest", json!(digest)), ("bytes", json!(digest))]);
+        }
+        expected.hold(
+            &snapshot.table(TableRows::Components(&digests)).await?,
+            problems,
+        );
+        Ok(())
+    }
+}

@@ -1,0 +1,431 @@
+//! An export, verified without the database that it came from: the same walk as over a database's rows, fed with lines.
+//!
+//! Leaves come before what they are the leaves of; of each that waits for its entry 32 bytes are held. What the last checkpoint
+//! does not cover yet is counted, not proven. The texts of lines that cannot be read are not repeated.
+
+use std::collections::HashMap;
+
+use uuid::Uuid;
+
+use super::chain::Chain;
+use super::tree::{Found, LEAF, Tree, signature};
+use super::walk::Walk;
+use super::{Finding, How, Problem, Tally};
+use crate::export::line::{EntryLine, FORMAT, LeafLine, Line, RefusedLine, TenantLine, VERSION};
+use crate::record::rows::{HeadRow, InstanceRow, TaskRow};
+use wrkflw_core::audit::{Stream, StreamKind};
+use wrkflw_core::checkpoint::{Checkpoint, REFUSED, refused_digest};
+use wrkflw_core::ids::unhex;
+use wrkflw_core::merkle::{self, Hash, proof};
+
+/// Leaves without an entry that are named one by one.
+const MISSING_MAX: usize = 1000;
+
+/// Why a line ends the verification.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {detail}")]
+pub struct LineError {
+    pub line: u64,
+    pub detail: String,
+}
+
+/// A file under way.
+pub struct FileVerifier<'a, F> {
+    how: How<'a>,
+    tell: F,
+    tally: Tally,
+    lines: u64,
+    ended: bool,
+    tenant: Option<Tenant<'a>>,
+}
+
+/// The tenant whose lines come.
+struct Tenant<'a> {
+    line: TenantLine,
+    tree: Tree<'a>,
+    /// Leaves whose entry has not come yet, by what they cover, with their place in the tree.
+    waiting: HashMap<Hash, u64>,
+    /// Who the leaves are of, for those that are left over.
+    owners: Owners,
+    /// The checkpoint that proofs of entries lead to.
+    checkpoint: Option<Checkpoint>,
+    open: Open<'a>,
+}
+
+/// The stream whose entries come.
+enum Open<'a> {
+    None,
+    Instance {
+        row: Box<InstanceRow>,
+        tasks: Vec<TaskRow>,
+        walk: Box<Walk<'a>>,
+    },
+    Stream {
+        stream: Stream,
+        chain: Chain,
+        head: Option<HeadRow>,
+    },
+}
+
+/// The stream of each leaf, in runs: neighbours are often of one stream.
+#[derive(Default)]
+struct Owners(Vec<(u64, String, Uuid, u64)>);
+
+impl<'a, F: FnMut(Finding)> FileVerifier<'a, F> {
+    pub fn new(how: How<'a>, tell: F) -> FileVerifier<'a, F> {
+        FileVerifier {
+            how,
+            tell,
+            tally: Tally::default(),
+            lines: 0,
+            ended: false,
+            tenant: None,
+        }
+    }
+
+    /// Takes the next line.
+    pub async fn line(&mut self, text: &str) -> Result<(), LineError> {
+        let at = self.lines + 1;
+        let unfit = |detail: String| LineError { line: at, detail };
+        let line: Line = serde_json::from_str(text).map_err(|error| {
+            unfit(format!(
+                "it is no line of an export ({:?})",
+                error.classify()
+            ))
+        })?;
+        if self.ended {
+            return Err(unfit("there is more after the end".into()));
+        }
+        match line {
+            Line::Header {
+                format, version, ..
+            } => {
+                if at != 1 || format != FORMAT || version != VERSION {
+                    let detail = format!(
+                        "this program reads {FORMAT} of version {VERSION}, and this is {format} of version {version}"
+                    );
+                    return Err(unfit(detail));
+                }
+            }
+            _ if at == 1 => return Err(unfit(format!("it does not begin as {FORMAT}"))),
+            Line::Tenant(line) => {
+                self.close().await;
+                self.tenant = Some(Tenant::new(line, self.how));
+            }
+            // They were read before.
+            Line::Version(_) | Line::Component { .. } => {}
+            Line::End { lines } => {
+                if lines != self.lines {
+                    return Err(unfit(format!("the file had {lines} lines before its end")));
+                }
+                self.close().await;
+                self.ended = true;
+            }
+            rest => self.of_tenant(rest).await.map_err(unfit)?,
+        }
+        self.lines += 1;
+        Ok(())
+    }
+
+    /// What was verified, once the end has come.
+    pub fn end(self) -> Result<Tally, LineError> {
+        let line = self.lines;
+        let detail = "the file was cut off: its end is missing".to_owned();
+        if self.ended {
+            Ok(self.tally)
+        } else {
+            Err(LineError { line, detail })
+        }
+    }
+
+    async fn of_tenant(&mut self, line: Line) -> Result<(), String> {
+        let mut found = Vec::new();
+        let before = "it comes before the line of a tenant";
+        let mut tenant = self.tenant.take().ok_or(before)?;
+        match line {
+            Line::Leaf(leaf) => tenant.leaf(leaf, &mut self.tally, &mut found),
+            Line::Checkpoint(row) => tenant.checkpoint(row, self.how, &mut self.tally, &mut found),
+            Line::Instance(row) => {
+                tenant.close(self.how, &mut self.tally, &mut found).await;
+                tenant.instance(row, self.how);
+            }
+            Line::Stream { kind, id, head } => {
+                tenant.close(self.how, &mut self.tally, &mut found).await;
+                tenant.stream(&kind, id, head)?;
+            }
+            Line::Task(task) => match &mut tenant.open {
+                Open::Instance { row, tasks, .. } if row.id == task.instance => tasks.push(*task),
+                _ => return Err("a task of another instance".into()),
+            },
+            Line::Entry(entry) => tenant.entry(*entry, &mut self.tally, &mut found).await?,
+            Line::Refused(refused) => tenant.refused(&refused, &mut self.tally, &mut found),
+            Line::Header { .. }
+            | Line::Tenant(_)
+            | Line::Version(_)
+            | Line::Component { .. }
+            | Line::End { .. } => return Err("it does not belong here".into()),
+        }
+        self.told(&tenant.line.name, found);
+        self.tenant = Some(tenant);
+        Ok(())
+    }
+
+    async fn close(&mut self) {
+        let Some(mut tenant) = self.tenant.take() else {
+            return;
+        };
+        let mut found = Vec::new();
+        tenant.close(self.how, &mut self.tally, &mut found).await;
+        tenant.end(&mut self.tally, &mut found);
+        self.told(&tenant.line.name, found);
+    }
+
+    fn told(&mut self, tenant: &str, found: Vec<Found>) {
+        for (stream, id, problem) in found {
+            self.tally.findings += 1;
+            (self.tell)(problem.of(tenant, &stream, id));
+        }
+    }
+}
+
+impl<'a> Tenant<'a> {
+    fn new(line: TenantLine, how: How<'a>) -> Tenant<'a> {
+        let name = line.name.clone();
+        let kept = how.kept.iter().filter(move |kept| kept.tenant == name);
+        Tenant {
+            tree: Tree::new(how.keys, kept),
+            line,
+            waiting: HashMap::new(),
+            owners: Owners::default(),
+            checkpoint: None,
+            open: Open::None,
+        }
+    }
+
+    fn leaf(&mut self, line: LeafLine, tally: &mut Tally, found: &mut Vec<Found>) {
+        tally.leaves += 1;
+        self.tree.leaf(line.leaf, &line.digest, found);
+        if let Ok(digest) = Hash::try_from(line.digest.as_slice()) {
+            self.waiting.insert(digest, line.leaf);
+        } else {
+            let detail = format!("leaf {} has not 32 bytes", line.leaf);
+            let problem = Problem::new(Some(line.seq), "leaf", detail);
+            found.push((line.kind.clone(), line.id, problem));
+        }
+        self.owners.push(line);
+    }
+
+    fn checkpoint(
+        &mut self,
+        row: Checkpoint,
+        how: How<'_>,
+        tally: &mut Tally,
+        found: &mut Vec<Found>,
+    ) {
+        tally.checkpoints += 1;
+        if row.tenant != self.line.name {
+            let detail = format!("it is of tenant {}", row.tenant);
+            found.push(super::tree::of_checkpoint(&row, "signature", detail));
+        }
+        if self.line.whole {
+            self.tree.checkpoint(&row, None, found);
+            return;
+        }
+        match signature(how.keys, &row) {
+            Some((code, detail)) => found.push(super::tree::of_checkpoint(&row, code, detail)),
+            None => tally.signatures += u64::from(!how.keys.is_empty()),
+        }
+        for kept in how.kept.iter().filter(|kept| kept.tenant == row.tenant) {
+            let differs = kept.size == row.size && kept.root != row.root;
+            if differs || kept.size > row.size {
+                let detail = "it is not the checkpoint that was kept, nor a later one".to_owned();
+                found.push(super::tree::of_checkpoint(&row, "kept", detail));
+            }
+        }
+        self.checkpoint = Some(row);
+    }
+
+    fn instance(&mut self, row: Box<InstanceRow>, how: How<'a>) {
+        let stream = Stream {
+            tenant: self.line.id,
+            kind: StreamKind::Instance,
+            id: row.id.0,
+        };
+        self.open = Open::Instance {
+            row,
+            tasks: Vec::new(),
+            walk: Box::new(Walk::new(stream, &self.line.name, how.replayer)),
+        };
+    }
+
+    fn stream(&mut self, kind: &str, id: Uuid, head: Option<HeadRow>) -> Result<(), String> {
+        let kind = StreamKind::named(kind).ok_or("it is of no kind of stream")?;
+        let stream = Stream {
+            tenant: self.line.id,
+            kind,
+            id,
+        };
+        self.open = Open::Stream {
+            stream,
+            chain: Chain::new(stream),
+            head,
+        };
+        Ok(())
+    }
+
+    async fn entry(
+        &mut self,
+        line: EntryLine,
+        tally: &mut Tally,
+        found: &mut Vec<Found>,
+    ) -> Result<(), String> {
+        let stream = match &self.open {
+            Open::None => return Err("an entry of no stream".into()),
+            Open::Instance { walk, .. } => walk.stream(),
+            Open::Stream { stream, .. } => *stream,
+        };
+        let mut problems = Vec::new();
+        problems.extend(self.bound(&line, tally));
+        let row = line.row(stream);
+        match &mut self.open {
+            Open::None => {}
+            Open::Instance { walk, .. } => walk.follow(row, tally, &mut problems).await,
+            Open::Stream { chain, .. } => {
+                tally.entries += 1;
+                chain.follow(&row, &mut problems);
+            }
+        }
+        located(stream, problems, found);
+        Ok(())
+    }
+
+    /// What is wrong with an entry's place in the tree.
+    fn bound(&mut self, line: &EntryLine, tally: &mut Tally) -> Option<Problem> {
+        let (digest, pos) = line.leaf();
+        let problem = |code, detail: &str| Some(Problem::new(Some(line.seq()), code, detail));
+        if self.line.whole {
+            let known = self.waiting.remove(&digest).is_some();
+            if !known && pos <= self.line.taken_in {
+                return problem("leaf", "it is not as it was taken into the tree");
+            }
+            tally.uncovered += u64::from(!known);
+            return None;
+        }
+        let Some((proof, checkpoint)) = line.proof.as_ref().zip(self.checkpoint.as_ref()) else {
+            tally.uncovered += 1;
+            return None;
+        };
+        let path: Option<Vec<Hash>> = proof
+            .path
+            .iter()
+            .map(|digits| unhex(digits)?.try_into().ok())
+            .collect();
+        let root = path.and_then(|path| {
+            proof::root(proof.leaf, checkpoint.size, merkle::leaf(&digest), &path)
+        });
+        if root.is_some_and(|root| root.as_slice() == checkpoint.root) {
+            tally.leaves += 1;
+            return None;
+        }
+        problem("leaf", "its proof does not lead to the checkpoint's root")
+    }
+
+    fn refused(&mut self, line: &RefusedLine, tally: &mut Tally, found: &mut Vec<Found>) {
+        let known = self
+            .waiting
+            .remove(&refused_digest(&line.columns))
+            .is_some();
+        // What the line says of itself is what its columns say.
+        let text = |column: usize| line.columns.get(column)?.as_deref();
+        let agrees = text(1) == Some(line.id.to_string().as_str())
+            && text(11) == Some(line.pos.to_string().as_str());
+        if !agrees || (!known && line.pos <= self.line.taken_in) {
+            let detail = "it is not as it was taken into the tree";
+            found.push((
+                REFUSED.to_owned(),
+                line.id,
+                Problem::new(Some(0), "leaf", detail),
+            ));
+        }
+        tally.uncovered += u64::from(!known);
+    }
+
+    /// Ends the stream that is open.
+    async fn close(&mut self, how: How<'a>, tally: &mut Tally, found: &mut Vec<Found>) {
+        let mut problems = Vec::new();
+        match std::mem::replace(&mut self.open, Open::None) {
+            Open::None => {}
+            Open::Instance { row, tasks, walk } => {
+                let (stream, tasks) = (walk.stream(), tasks.iter().collect::<Vec<_>>());
+                walk.end(((&row, &tasks), None), how.seals, tally, &mut problems)
+                    .await;
+                located(stream, problems, found);
+            }
+            Open::Stream {
+                stream,
+                chain,
+                head,
+            } => {
+                chain.end(head.as_ref(), &mut problems);
+                tally.streams += 1;
+                located(stream, problems, found);
+            }
+        }
+    }
+
+    /// Holds the tree against what came of it.
+    fn end(&mut self, tally: &mut Tally, found: &mut Vec<Found>) {
+        if !self.line.whole {
+            return;
+        }
+        self.tree.end(found);
+        tally.signatures += self.tree.signatures;
+        let mut left: Vec<u64> = self.waiting.drain().map(|(_, leaf)| leaf).collect();
+        left.sort_unstable();
+        let more = left.len().saturating_sub(MISSING_MAX);
+        left.truncate(MISSING_MAX);
+        for leaf in left {
+            let (kind, id, seq) = self.owners.of(leaf);
+            let detail = format!("it was taken in as leaf {leaf}, and is not here as it was then");
+            found.push((kind, id, Problem::new(Some(seq), "entry_missing", detail)));
+        }
+        if more > 0 {
+            let detail = format!("{more} more leaves have no entry");
+            found.push((
+                LEAF.to_owned(),
+                Uuid::nil(),
+                Problem::new(None, "entry_missing", detail),
+            ));
+        }
+    }
+}
+
+impl Owners {
+    fn push(&mut self, line: LeafLine) {
+        let follows = |(first, kind, id, seq): &(u64, String, Uuid, u64)| {
+            *kind == line.kind
+                && *id == line.id
+                && line.leaf.checked_sub(*first) == line.seq.checked_sub(*seq)
+        };
+        if !self.0.last().is_some_and(follows) {
+            self.0.push((line.leaf, line.kind, line.id, line.seq));
+        }
+    }
+
+    fn of(&self, leaf: u64) -> (String, Uuid, u64) {
+        let run = self.0.partition_point(|(first, ..)| *first <= leaf);
+        match run.checked_sub(1).and_then(|run| self.0.get(run)) {
+            Some((first, kind, id, seq)) => (kind.clone(), *id, seq + (leaf - first)),
+            None => (LEAF.to_owned(), Uuid::nil(), leaf),
+        }
+    }
+}
+
+fn located(stream: Stream, problems: Vec<Problem>, found: &mut Vec<Found>) {
+    let kind = stream.kind.name();
+    found.extend(
+        problems
+            .into_iter()
+            .map(|problem| (kind.to_owned(), stream.id, problem)),
+    );
+}

@@ -1,0 +1,413 @@
+//! What the entries of an instance say, held against its rows: the fold against the instance and its tasks, and each
+//! decision against its row and its seal.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+
+use super::Problem;
+use crate::record::rows::{DecisionRow, EntryRow, InstanceRow, TaskRow};
+use crate::seal::{SealKeys, Verdict};
+use wrkflw_core::apply::{Stamp, apply};
+use wrkflw_core::audit::Entry;
+use wrkflw_core::event::Event;
+use wrkflw_core::ids::{CommandId, InstanceId, StateId, TaskId};
+use wrkflw_core::instance::{Decision, Instance, Status};
+use wrkflw_core::json::Json;
+
+/// The instance and the decisions that entries tell of.
+#[derive(Default)]
+pub(super) struct Recorded {
+    instance: Option<Instance>,
+    /// An entry could not follow: what comes after it says nothing any more.
+    stopped: bool,
+    /// With the entry that each stands in.
+    decisions: BTreeMap<TaskId, (u64, Decision)>,
+    order: Order,
+}
+
+/// The ordinal of each state instance within its instance. Those of one command are counted in the order of their entering.
+#[derive(Default)]
+struct Order {
+    ordinals: BTreeMap<StateId, usize>,
+    command: Option<CommandId>,
+    /// Entered by the command that is being read.
+    entered: Vec<(Timestamp, StateId)>,
+}
+
+impl Order {
+    fn take(&mut self, command: CommandId, event: &Event) {
+        if self.command != Some(command) {
+            self.settle();
+            self.command = Some(command);
+        }
+        let (Event::StateEntered { state } | Event::BranchArrived { state }) = event else {
+            return;
+        };
+        if !self.ordinals.contains_key(&state.id) {
+            self.entered.retain(|(_, id)| *id != state.id);
+            self.entered.push((state.entered_at, state.id));
+        }
+    }
+
+    fn settle(&mut self) {
+        self.entered.sort_unstable();
+        for (_, id) in self.entered.drain(..) {
+            let ordinal = self.ordinals.len();
+            self.ordinals.insert(id, ordinal);
+        }
+    }
+}
+
+/// How many decisions were held against their keys.
+#[derive(Default)]
+pub(super) struct Sealed {
+    pub(super) decisions: u64,
+    pub(super) valid: u64,
+}
+
+impl Recorded {
+    /// The instance so far.
+    pub(super) fn instance(&self) -> Option<&Instance> {
+        self.instance.as_ref()
+    }
+
+    /// Whether an entry could not follow.
+    pub(super) fn is_stopped(&self) -> bool {
+        self.stopped
+    }
+
+    /// The ordinal of this state instance within its instance, from 0; once all entries were folded.
+    pub(super) fn ordinal(&self, state_instance: StateId) -> Option<usize> {
+        self.order.ordinals.get(&state_instance).copied()
+    }
+
+    /// All entries were folded.
+    pub(super) fn end(&mut self) {
+        self.order.settle();
+    }
+
+    /// Folds the next entry.
+    pub(super) fn take(&mut self, row: &EntryRow, problems: &mut Vec<Problem>) {
+        let Ok(entry) = &row.entry else {
+            self.stopped = true;
+            return;
+        };
+        let event = match read(entry) {
+            Ok(event) => event,
+            Err(detail) => {
+                problems.push(Problem::new(Some(entry.seq), "payload", detail));
+                self.stopped = true;
+                return;
+            }
+        };
+        if let Some((task, decision)) = decision(entry, &event) {
+            self.decisions.insert(task, (entry.seq, decision));
+        }
+        if self.stopped {
+            return;
+        }
+        let stamp = Stamp {
+            instance: InstanceId(entry.stream.id),
+            revision: entry.draft.revision,
+            at: entry.draft.at,
+            actor: entry.draft.actor.as_deref(),
+        };
+        self.order.take(entry.draft.command, &event);
+        match apply(self.instance.take(), &event, stamp) {
+            Ok(instance) => self.instance = Some(instance),
+            Err(error) => {
+                problems.push(Problem::new(Some(entry.seq), "fold", error.to_string()));
+                self.stopped = true;
+            }
+        }
+    }
+
+    /// Holds the folded instance against its row and its tasks.
+    pub(super) fn compare(
+        &self,
+        row: &InstanceRow,
+        tasks: &[&TaskRow],
+        problems: &mut Vec<Problem>,
+    ) {
+        if self.stopped {
+            let detail = "its entries cannot be folded, so its rows prove nothing";
+            problems.push(Problem::new(None, "fold", detail));
+            return;
+        }
+        let Some(instance) = &self.instance else {
+            let detail = "the instance has no entries";
+            problems.push(Problem::new(None, "fold", detail));
+            return;
+        };
+        of_instance(row, instance, problems);
+        of_tasks(tasks, instance, problems);
+    }
+
+    /// Holds each decision against its entry and its seal, and each entry against its decision.
+    pub(super) fn decisions(
+        &self,
+        tasks: &[&TaskRow],
+        (seals, tenant): (Option<&SealKeys>, &str),
+        problems: &mut Vec<Problem>,
+    ) -> Sealed {
+        let mut sealed = Sealed::default();
+        let mut unmet = self.decisions.clone();
+        for task in tasks {
+            let Some(stored) = &task.decision else {
+                continue;
+            };
+            sealed.decisions += 1;
+            let recorded = unmet.remove(&task.id);
+            let seq = recorded.as_ref().map(|(seq, _)| *seq);
+            if let Some((seq, recorded)) = &recorded {
+                of_decision(task, *seq, stored, recorded, problems);
+            } else {
+                let (id, by) = (task.id, &stored.decision.actor);
+                let detail =
+                    format!("there is a decision of task {id} by {by}, which no entry tells of");
+                problems.push(Problem::new(None, "decision_unrecorded", detail));
+            }
+            if let Some(seals) = seals {
+                match seal(seals, tenant, task, stored) {
+                    Ok(()) => sealed.valid += 1,
+                    Err((code, detail)) => problems.push(Problem::new(seq, code, detail)),
+                }
+            }
+        }
+        for (task, (seq, _)) in unmet {
+            let detail = format!("the decision of task {task} has no row");
+            problems.push(Problem::new(Some(seq), "decision_missing", detail));
+        }
+        sealed
+    }
+}
+
+/// The event of an entry, once its columns say the same.
+fn read(entry: &Entry) -> Result<Event, String> {
+    let draft = &entry.draft;
+    let event: Event = serde_json::from_str(draft.payload.as_str())
+        .map_err(|error| format!("its payload cannot be read: {error}"))?;
+    if event.kind() != draft.kind {
+        let kind = event.kind();
+        return Err(format!(
+            "its payload is a {kind}, and its type {}",
+            draft.kind
+        ));
+    }
+    if event.task() != draft.task {
+        return Err("its payload and its column name different tasks".to_owned());
+    }
+    Ok(event)
+}
+
+/// The decision that an event tells of.
+fn decision(entry: &Entry, event: &Event) -> Option<(TaskId, Decision)> {
+    let Event::DecisionRecorded {
+        task,
+        outcome,
+        on_behalf_of,
+        comment,
+        input,
+        ..
+    } = event
+    else {
+        return None;
+    };
+    let decision = Decision {
+        outcome: outcome.clone(),
+        actor: entry.draft.actor.clone().unwrap_or_default(),
+        on_behalf_of: on_behalf_of.clone(),
+        comment: comment.clone(),
+        input: input.clone(),
+        decided_at: entry.draft.at,
+    };
+    Some((*task, decision))
+}
+
+/// Notes where a row and the entries differ. `code` tells whose row.
+fn differs<T: PartialEq + Serialize>(
+    (code, name): (&'static str, &str),
+    stored: &T,
+    recorded: &T,
+    problems: &mut Vec<Problem>,
+) {
+    if stored != recorded {
+        let (stored, recorded) = (Json::of(stored), Json::of(recorded));
+        let detail = format!("{name} is {stored}, and its entries give {recorded}");
+        problems.push(Problem::new(None, code, detail));
+    }
+}
+
+fn of_instance(row: &InstanceRow, folded: &Instance, problems: &mut Vec<Problem>) {
+    let (mut outcome, mut ended, mut suspended) = (None, (None, None), (None, None));
+    match folded.status.clone() {
+        Status::Running => {}
+        Status::Suspended { reason, by, .. } => suspended = (Some(reason), Some(by)),
+        Status::Completed { outcome: with, .. } => outcome = Some(with),
+        Status::Cancelled { reason, by, .. } => ended = (Some(reason), Some(by)),
+    }
+    let status = folded.status.name().to_owned();
+    let at = |name| ("instance", name);
+    differs(at("status"), &row.status, &status, problems);
+    differs(at("revision"), &row.revision, &folded.revision, problems);
+    differs(at("outcome"), &row.outcome, &outcome, problems);
+    differs(at("end_reason"), &row.end_reason, &ended.0, problems);
+    differs(at("ended_by"), &row.ended_by, &ended.1, problems);
+    differs(
+        at("suspend_reason"),
+        &row.suspend_reason,
+        &suspended.0,
+        problems,
+    );
+    differs(
+        at("suspended_by"),
+        &row.suspended_by,
+        &suspended.1,
+        problems,
+    );
+    differs(
+        at("definition"),
+        &row.definition,
+        &folded.definition,
+        problems,
+    );
+    differs(at("entity"), &row.entity, &folded.entity, problems);
+    differs(at("initiator"), &row.initiator, &folded.initiator, problems);
+    differs(
+        at("requesters"),
+        &row.requesters,
+        &folded.requesters,
+        problems,
+    );
+    differs(
+        at("predecessor"),
+        &row.predecessor,
+        &folded.predecessor,
+        problems,
+    );
+    differs(at("parent"), &row.parent, &folded.parent, problems);
+    // It may be confidential, so it is named and not shown.
+    if row.data != folded.data.as_str() {
+        let detail = "data is not what its entries give";
+        problems.push(Problem::new(None, "instance", detail));
+    }
+}
+
+fn of_tasks(rows: &[&TaskRow], folded: &Instance, problems: &mut Vec<Problem>) {
+    let mut recorded: BTreeMap<_, _> = folded
+        .state_instances()
+        .flat_map(|state_instance| {
+            state_instance
+                .tasks
+                .iter()
+                .map(|task| (task.id, (state_instance.id, task)))
+        })
+        .collect();
+    for row in rows {
+        let Some((state_instance, task)) = recorded.remove(&row.id) else {
+            let detail = format!("there is a task {}, which no entry tells of", row.id);
+            problems.push(Problem::new(None, "task", detail));
+            continue;
+        };
+        let at = |what: &str| format!("{what} of task {}", row.id);
+        let (status, owner) = (
+            task.status.name().to_owned(),
+            task.owner().map(str::to_owned),
+        );
+        differs(
+            ("task", &at("state")),
+            &row.state,
+            &state_instance,
+            problems,
+        );
+        differs(("task", &at("status")), &row.status, &status, problems);
+        differs(("task", &at("owner")), &row.owner, &owner, problems);
+    }
+    for id in recorded.keys() {
+        problems.push(Problem::new(None, "task", format!("task {id} has no row")));
+    }
+}
+
+fn of_decision(
+    task: &TaskRow,
+    seq: u64,
+    stored: &DecisionRow,
+    recorded: &Decision,
+    problems: &mut Vec<Problem>,
+) {
+    let Decision {
+        outcome,
+        actor,
+        on_behalf_of,
+        comment,
+        input,
+        decided_at,
+    } = &stored.decision;
+    let shown = |name: &str, stored: Json, recorded: Json| {
+        (stored != recorded).then(|| format!("{name} is {stored}, and the entry says {recorded}"))
+    };
+    // What people wrote may be confidential, so it is named and not shown.
+    let hidden =
+        |name: &str, same: bool| (!same).then(|| format!("{name} is not what the entry says"));
+    let differences = [
+        shown("outcome", Json::of(outcome), Json::of(&recorded.outcome)),
+        shown("actor", Json::of(actor), Json::of(&recorded.actor)),
+        shown(
+            "on_behalf_of",
+            Json::of(on_behalf_of),
+            Json::of(&recorded.on_behalf_of),
+        ),
+        shown(
+            "decided_at",
+            Json::of(decided_at),
+            Json::of(&recorded.decided_at),
+        ),
+        shown(
+            "instance_id",
+            Json::of(&stored.instance),
+            Json::of(&task.instance),
+        ),
+        hidden("comment", *comment == recorded.comment),
+        hidden("input", *input == recorded.input),
+    ];
+    for difference in differences.into_iter().flatten() {
+        let detail = format!("decision of task {}: {difference}", task.id);
+        problems.push(Problem::new(Some(seq), "decision", detail));
+    }
+}
+
+fn seal(
+    seals: &SealKeys,
+    tenant: &str,
+    task: &TaskRow,
+    stored: &DecisionRow,
+) -> Result<(), (&'static str, String)> {
+    let (id, key) = (task.id, &stored.key_id);
+    let verdict = seals.verdict(
+        (key, stored.mac_version, &stored.mac),
+        tenant,
+        (stored.instance, id),
+        &stored.decision,
+    );
+    match verdict {
+        Verdict::Valid => Ok(()),
+        Verdict::Invalid => {
+            let detail =
+                format!("the decision of task {id} is not as it was sealed with key {key}");
+            Err(("seal", detail))
+        }
+        Verdict::UnknownKey => {
+            let detail = format!("no key named {key}, which sealed the decision of task {id}");
+            Err(("seal_key", detail))
+        }
+        Verdict::UnknownVersion => {
+            let version = stored.mac_version;
+            let detail = format!(
+                "the decision of task {id} has a seal of version {version}, which this program does not know"
+            );
+            Err(("seal_version", detail))
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! What operators set up - webhook subscriptions, and operations on many instances - folded from streams of operation.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::Problem;
+use super::rows::{Expected, Given, Table, time};
+use crate::record::rows::TableRows;
+use crate::record::{ITEMS_KEPT, Snapshot};
+use wrkflw_core::audit::Entry;
+use wrkflw_core::ids::TenantId;
+use wrkflw_core::json::Json;
+
+static SUBSCRIPTION: Table = Table {
+    name: "subscription",
+    code: "subscription",
+    key: &["id"],
+    hidden: &[],
+};
+static OPERATION: Table = Table {
+    name: "bulk_operation",
+    code: "operation",
+    key: &["id"],
+    hidden: &[],
+};
+static ITEMS: Table = Table {
+    name: "bulk_item",
+    code: "operation",
+    key: &["operation_id"],
+    hidden: &["instance_id"],
+};
+
+/// How far the clock of the host that began an operation may be ahead of the database's, by which its items are forgotten.
+const CLOCKS_APART: Duration = Duration::from_hours(24);
+
+#[derive(Deserialize)]
+struct Created {
+    subscription: Uuid,
+    url: String,
+    types: Vec<String>,
+    definition: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Deleted {
+    subscription: Uuid,
+}
+
+/// What the entry of a new operation says. The first releases told less.
+#[derive(Deserialize)]
+struct Begun {
+    action: String,
+    settings: Value,
+    total: u32,
+    roles: Option<Vec<String>>,
+    more: Option<bool>,
+    instances: Option<String>,
+}
+
+/// What one stream of operation gives.
+pub(super) struct Operation {
+    tenant: TenantId,
+    /// Of an operation on many instances; nil for the tenant's own stream.
+    id: Uuid,
+    subscriptions: BTreeMap<Uuid, Given>,
+    begun: Option<Given>,
+    /// The digest of its instances.
+    items: Option<String>,
+}
+
+impl Operation {
+    pub(super) fn new(tenant: TenantId, id: Uuid) -> Operation {
+        Operation {
+            tenant,
+            id,
+            subscriptions: BTreeMap::new(),
+            begun: None,
+            items: None,
+        }
+    }
+
+    /// Folds the next entry.
+    pub(super) fn take(&mut self, entry: &Entry, problems: &mut Vec<Problem>) {
+        if let Err(error) = self.told(entry) {
+            let detail = format!("its payload cannot be read: {error}");
+            problems.push(Problem::new(Some(entry.seq), "payload", detail));
+        }
+    }
+
+    fn told(&mut self, entry: &Entry) -> Result<(), serde_json::Error> {
+        let (draft, tenant) = (&entry.draft, json!(self.tenant));
+        let payload = draft.payload.as_str();
+        match draft.kind.as_str() {
+            "SUBSCRIPTION_CREATED" => {
+                let created: Created = serde_json::from_str(payload)?;
+                let given = vec![
+                    ("tenant_id", tenant),
+                    ("id", json!(created.subscription)),
+                    ("url", json!(created.url)),
+                    ("types", json!(created.types)),
+                    ("definition_key", json!(created.definition)),
+                    ("created_at", time(draft.at)),
+                    ("created_by", json!(draft.actor)),
+                ];
+                self.subscriptions.insert(created.subscription, given);
+            }
+            "SUBSCRIPTION_DELETED" => {
+                let deleted: Deleted = serde_json::from_str(payload)?;
+                self.subscriptions.remove(&deleted.subscription);
+            }
+            "OPERATION_BEGUN" => {
+                let begun: Begun = serde_json::from_str(payload)?;
+                let mut given = vec![
+                    ("tenant_id", tenant),
+                    ("id", json!(self.id)),
+                    ("action", json!(begun.action)),
+                    ("settings", json!(Json::of(&begun.settings).as_str())),
+                    ("requested_by", json!(draft.actor)),
+                    ("created_at", time(draft.at)),
+                    ("total", json!(begun.total)),
+                    ("stopped_by", Value::Null),
+                ];
+                let roles = begun.roles.map(|roles| json!(Json::of(&roles).as_str()));
+                given.extend(roles.map(|roles| ("roles", roles)));
+                given.extend(begun.more.map(|more| ("more", json!(more))));
+                self.begun = Some(given);
+                self.items = begun.instances;
+            }
+            "OPERATION_STOPPED" => {
+                if let Some(given) = &mut self.begun {
+                    given.retain(|(column, _)| *column != "stopped_by");
+                    given.push(("stopped_by", json!(draft.actor)));
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// Holds it against its rows.
+    pub(super) async fn compare<S: Snapshot>(
+        self,
+        snapshot: &mut S,
+        problems: &mut Vec<Problem>,
+    ) -> Result<(), S::Error> {
+        if self.id.is_nil() {
+            let mut expected = Expected::new(&SUBSCRIPTION);
+            self.subscriptions
+                .into_values()
+                .for_each(|given| expected.give(given));
+            expected.hold(&snapshot.table(TableRows::Subscriptions).await?, problems);
+            return Ok(());
+        }
+        let kept = ITEMS_KEPT.saturating_sub(CLOCKS_APART);
+        let stored = snapshot
+            .table(TableRows::Operation { id: self.id, kept })
+            .await?;
+        if let (Some(items), [row]) = (self.items, &stored[..])
+            && row.get("instances").is_some_and(|digest| !digest.is_null())
+        {
+            let (id, mut expected) = (json!(self.id), Expected::new(&ITEMS));
+            expected.give(vec![
+                ("operation_id", id.clone()),
+                ("instance_id", json!(items)),
+            ]);
+            let instances = row.get("instances").cloned().unwrap_or_default();
+            let row = [("operation_id", id), ("instance_id", instances)];
+            let row = row
+                .into_iter()
+                .map(|(column, value)| (column.to_owned(), value));
+            expected.hold(&[row.collect()], problems);
+        }
+        let mut expected = Expected::new(&OPERATION);
+        self.begun
+            .into_iter()
+            .for_each(|given| expected.give(given));
+        expected.hold(&stored, problems);
+        Ok(())
+    }
+}

@@ -1,0 +1,305 @@
+//! What an instance has in tables of its own - state instances, tasks, candidates, attributes - and the columns of its row that
+//! `instance` does not compare: folded from its entries, and held against the rows.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::Problem;
+use super::instance::Recorded;
+use super::rows::{Expected, Given, Table, given, time, time_or_null};
+use crate::record::rows::{Columns, PartRows};
+use wrkflw_core::answer::AttributeValue;
+use wrkflw_core::ids::{InstanceId, TenantId, hex};
+use wrkflw_core::instance::{
+    Candidate, Instance, PastState, StateInstance, Status, Task, TaskStatus,
+};
+use wrkflw_core::json::Json;
+
+static INSTANCE: Table = Table {
+    name: "instance",
+    code: "instance",
+    key: &["id"],
+    hidden: &["buffered_signals"],
+};
+static STATE: Table = Table {
+    name: "state_instance",
+    code: "state",
+    key: &["id"],
+    hidden: &["children", "deadlines"],
+};
+static TASK: Table = Table {
+    name: "task",
+    code: "task",
+    key: &["id"],
+    hidden: &["form", "deadlines", "ownership"],
+};
+static CANDIDATE: Table = Table {
+    name: "task_candidate",
+    code: "candidate",
+    key: &["task_id", "kind", "principal"],
+    hidden: &[],
+};
+static ATTRIBUTE: Table = Table {
+    name: "attribute",
+    code: "attribute",
+    key: &["instance_id", "name"],
+    hidden: &[
+        "text_value",
+        "boolean_value",
+        "decimal_value",
+        "float_value",
+        "timestamp_value",
+        "bytes_value",
+    ],
+};
+
+/// Holds an instance's parts against their rows.
+pub(super) fn compare(
+    tenant: TenantId,
+    recorded: &Recorded,
+    rows: &PartRows,
+    problems: &mut Vec<Problem>,
+) {
+    let Some(instance) = recorded.instance().filter(|_| !recorded.is_stopped()) else {
+        return;
+    };
+    let id = json!(instance.id);
+    let mut expected = Expected::new(&INSTANCE);
+    expected.give(of_instance(instance));
+    expected.hold(&rows.own, problems);
+
+    let (mut state_instances, mut tasks) = (Expected::new(&STATE), Expected::new(&TASK));
+    let mut candidates = Expected::new(&CANDIDATE);
+    let past = instance
+        .past
+        .iter()
+        .map(|past| (&past.state, Some(past), false));
+    let waiting = instance
+        .waiting
+        .iter()
+        .map(|state_instance| (state_instance, None, true));
+    let active = instance
+        .active
+        .iter()
+        .map(|state_instance| (state_instance, None, false));
+    for (state_instance, past, waiting) in past.chain(waiting).chain(active) {
+        let mut given = of_state_instance(state_instance, past, waiting);
+        given.push(("tenant_id", json!(tenant)));
+        given.push(("instance_id", id.clone()));
+        given.push(("ordinal", json!(recorded.ordinal(state_instance.id))));
+        state_instances.give(given);
+        for (ordinal, task) in state_instance.tasks.iter().enumerate() {
+            tasks.give(of_task(ordinal, task));
+            of_candidates(task, &mut candidates);
+        }
+    }
+    state_instances.hold(&rows.state_instances, problems);
+    tasks.hold(&rows.tasks, problems);
+    candidates.hold(&rows.candidates, problems);
+    let mut attributes = Expected::new(&ATTRIBUTE);
+    for (name, value) in &instance.attributes {
+        attributes.give(of_attribute(instance.id, name, value));
+    }
+    let stored: Vec<Columns> = rows.attributes.iter().map(comparable).collect();
+    attributes.hold(&stored, problems);
+}
+
+/// The canonical JSON of a list; null for an empty one.
+fn filled<T: Serialize>(items: &[T]) -> Value {
+    match items {
+        [] => Value::Null,
+        items => json!(Json::of(&items).as_str()),
+    }
+}
+
+fn of_instance(instance: &Instance) -> Given {
+    let suspended_at = match instance.status {
+        Status::Suspended { at, .. } => Some(at),
+        _ => None,
+    };
+    let state_instances = instance.state_instances().count();
+    vec![
+        ("id", json!(instance.id)),
+        ("ended_at", time_or_null(instance.status.ended_at())),
+        ("started_at", time(instance.started_at)),
+        ("updated_at", time(instance.updated_at)),
+        ("suspended_at", time_or_null(suspended_at)),
+        ("state_instances", json!(state_instances)),
+        ("buffered_signals", filled(&instance.buffered)),
+    ]
+}
+
+fn of_state_instance(
+    state_instance: &StateInstance,
+    past: Option<&PastState>,
+    waiting: bool,
+) -> Given {
+    let mut given = given(StateInstance::COLUMNS, state_instance.columns());
+    if past.is_some() {
+        given.retain(|(column, _)| !StateInstance::CLEARED.contains(column));
+    }
+    given.extend([
+        ("waiting", json!(waiting)),
+        ("left_at", time_or_null(past.map(|past| past.left_at))),
+        ("left_by", json!(past.map(|past| &past.left_by))),
+        (
+            "left_actor",
+            json!(past.and_then(|past| past.actor.as_ref())),
+        ),
+    ]);
+    given
+}
+
+fn of_task(ordinal: usize, task: &Task) -> Given {
+    let (mut claimed, mut ended, mut ownership, mut cancelled) = (None, None, None, None);
+    match &task.status {
+        TaskStatus::Pending => {}
+        TaskStatus::Claimed {
+            claimed_at,
+            ownership: held,
+            ..
+        } => {
+            claimed = Some(*claimed_at);
+            ownership = (!held.is_plain()).then(|| Json::of(held).as_str().to_owned());
+        }
+        TaskStatus::Completed {
+            claimed_at,
+            decision,
+            ..
+        } => {
+            claimed = Some(*claimed_at);
+            ended = Some(decision.decided_at);
+        }
+        TaskStatus::Cancelled {
+            cancelled_at,
+            reason,
+            ..
+        } => {
+            ended = Some(*cancelled_at);
+            cancelled = reason.as_deref();
+        }
+    }
+    vec![
+        ("id", json!(task.id)),
+        ("ordinal", json!(ordinal)),
+        ("label", json!(task.label)),
+        ("candidates", json!(Json::of(&task.candidates).as_str())),
+        ("form", json!(task.form.as_ref().map(Json::as_str))),
+        ("created_at", time(task.created_at)),
+        ("claimed_at", time_or_null(claimed)),
+        ("ended_at", time_or_null(ended)),
+        ("due_at", time_or_null(task.due_at)),
+        ("deadlines", filled(&task.deadlines)),
+        ("ownership", json!(ownership)),
+        ("cancel_reason", json!(cancelled)),
+    ]
+}
+
+/// Who finds an open task in their inbox.
+fn of_candidates(task: &Task, expected: &mut Expected) {
+    if !task.status.is_open() {
+        return;
+    }
+    for candidate in &task.candidates {
+        let (kind, principal) = match candidate {
+            Candidate::User(id) => ("user", id),
+            Candidate::Group(id) => ("group", id),
+        };
+        expected.give(vec![
+            ("task_id", json!(task.id)),
+            ("kind", json!(kind)),
+            ("principal", json!(principal)),
+        ]);
+    }
+}
+
+fn of_attribute(instance: InstanceId, name: &str, value: &AttributeValue) -> Given {
+    let (mut text, mut boolean, mut decimal) = (Value::Null, Value::Null, Value::Null);
+    let (mut float, mut timestamp, mut bytes) = (Value::Null, Value::Null, Value::Null);
+    let kind = match value {
+        AttributeValue::Text(value) => {
+            text = json!(value);
+            "text"
+        }
+        AttributeValue::Boolean(value) => {
+            boolean = json!(value);
+            "boolean"
+        }
+        AttributeValue::Decimal(value) => {
+            decimal = json!(plain(value));
+            "decimal"
+        }
+        AttributeValue::Float(value) => {
+            float = json!(value);
+            "float"
+        }
+        AttributeValue::Timestamp(value) => {
+            timestamp = time(*value);
+            "timestamp"
+        }
+        AttributeValue::Bytes(value) => {
+            bytes = json!(format!("\\x{}", hex(value)));
+            "bytes"
+        }
+    };
+    vec![
+        ("instance_id", json!(instance)),
+        ("name", json!(name)),
+        ("type", json!(kind)),
+        ("text_value", text),
+        ("boolean_value", boolean),
+        ("decimal_value", decimal),
+        ("float_value", float),
+        ("timestamp_value", timestamp),
+        ("bytes_value", bytes),
+    ]
+}
+
+/// A row of an attribute whose numbers are written as this program writes them.
+fn comparable(row: &Columns) -> Columns {
+    let mut row = row.clone();
+    if let Some(number) = row.get("float_value").and_then(Value::as_f64) {
+        row.insert("float_value".to_owned(), json!(number));
+    }
+    if let Some(decimal) = row.get("decimal_value").and_then(Value::as_str) {
+        let decimal = plain(decimal);
+        row.insert("decimal_value".to_owned(), json!(decimal));
+    }
+    row
+}
+
+/// A decimal without what two ways of writing the same number may differ in: zeros in front, and the sign of zero. Zeros
+/// behind stay: PostgreSQL keeps them.
+fn plain(decimal: &str) -> String {
+    let (sign, digits) = match decimal.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", decimal),
+    };
+    let is_zero = !digits.bytes().any(|digit| (b'1'..=b'9').contains(&digit));
+    let trimmed = digits.trim_start_matches('0');
+    let whole = if trimmed.is_empty() || trimmed.starts_with('.') {
+        "0"
+    } else {
+        ""
+    };
+    format!("{}{whole}{trimmed}", if is_zero { "" } else { sign })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::plain;
+
+    #[test]
+    fn decimals_of_one_value_are_written_alike() {
+        for (written, kept) in [
+            ("007.50", "7.50"),
+            ("-0.0", "0.0"),
+            ("0", "0"),
+            ("-12", "-12"),
+            ("00", "0"),
+            ("-0.5", "-0.5"),
+        ] {
+            assert_eq!(plain(written), kept, "{written}");
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The engine profiles that evidence names: each is kept, and is what its digest says.
+
+use std::collections::BTreeMap;
+
+use serde_json::json;
+use uuid::Uuid;
+
+use super::Problem;
+use super::rows::{Expected, Table};
+use crate::record::Snapshot;
+use crate::record::rows::TableRows;
+use wrkflw_core::json::Json;
+
+/// Profiles that are looked at; few are ever used.
+const PROFILES_MAX: usize = 10_000;
+/// What stands in front of a profile's digest. Members of evidence are sorted, so behind the last one come a text and a
+/// number: in a text the quotes would be escaped.
+const MEMBER: &str = r#""profile":""#;
+
+static PROFILE: Table = Table {
+    name: "engine_profile",
+    code: "engine_profile",
+    key: &["digest"],
+    hidden: &["profile"],
+};
+
+/// The profiles that were named, each with the entry that named it first.
+#[derive(Default)]
+pub(super) struct Profiles(BTreeMap<String, (Uuid, u64)>);
+
+impl Profiles {
+    pub(super) fn see(&mut self, evidence: &Json, (instance, seq): (Uuid, u64)) {
+        let text = evidence.as_str();
+        let Some(begins) = text.rfind(MEMBER).map(|at| at + MEMBER.len()) else {
+            return;
+        };
+        let digest = text[begins..].split('"').next().unwrap_or_default();
+        if !self.0.contains_key(digest) && self.0.len() < PROFILES_MAX {
+            self.0.insert(digest.to_owned(), (instance, seq));
+        }
+    }
+
+    /// Holds them against what is kept; none is left then.
+    pub(super) async fn compare<S: Snapshot>(
+        &mut self,
+        snapshot: &mut S,
+    ) -> Result<Vec<(Uuid, Problem)>, S::Error> {
+        let named = std::mem::take(&mut self.0);
+        // What is no digest was written by no host, and its chain says so.
+        let is_digest =
+            |text: &str| text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
+        let mut found = Vec::new();
+        for (digest, (instance, seq)) in named {
+            if !is_digest(&digest) {
+                continue;
+            }
+            let (mut expected, mut problems) = (Expected::new(&PROFILE), Vec::new());
+            expected.give(vec![("digest", json!(digest)), ("profile", json!(digest))]);
+            let rows = snapshot
+                .table(TableRows::EngineProfiles(std::slice::from_ref(&digest)))
+                .await?;
+            expected.hold(&rows, &mut problems);
+            let placed = problems.into_iter().map(|problem| Problem {
+                seq: Some(seq),
+                ..problem
+            });
+            found.extend(placed.map(|problem| (instance, problem)));
+        }
+        Ok(found)
+    }
+}

@@ -1,0 +1,56 @@
+//! Replies that are kept for repeated requests, held against their seals.
+
+use super::{Finding, Problem, Verifier};
+use crate::record::{Record, Replies as _};
+use crate::seal::Verdict;
+use crate::seal::reply::Sealed;
+use wrkflw_core::ids::TenantId;
+
+/// Replies that are read at once.
+const REPLIES_MAX: i64 = 200;
+/// What findings about replies are listed under, beside the streams; their id is the command's.
+const REPLY: &str = "reply";
+
+impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
+    /// Verifies each reply that the tenant has now, where there are keys.
+    pub(super) async fn replies(&mut self, tenant: TenantId, name: &str) -> Result<(), R::Error> {
+        let Some(seals) = self.seals else {
+            return Ok(());
+        };
+        let mut after = (String::new(), String::new());
+        loop {
+            let mut snapshot = self.record.snapshot(tenant).await?;
+            let page = snapshot.replies((&after.0, &after.1), REPLIES_MAX).await?;
+            let Some(last) = page.last() else {
+                return Ok(());
+            };
+            after = (last.principal.clone(), last.key.clone());
+            for row in &page {
+                let owner = (name, row.principal.as_str(), row.key.as_str());
+                let covered = Sealed {
+                    fingerprint: &row.fingerprint,
+                    status: row.status,
+                    body: &row.body,
+                    headers: &row.headers,
+                };
+                let why = match seals.reply_verdict(owner, covered) {
+                    Some(Verdict::Valid) => continue,
+                    Some(Verdict::Invalid) => "it is not as it was sealed",
+                    Some(Verdict::UnknownKey | Verdict::UnknownVersion) => {
+                        "there is no key of the name that it was sealed with"
+                    }
+                    None => "it has no seal: a release before seals kept it, or somebody by hand",
+                };
+                let (principal, key) = (&row.principal, &row.key);
+                let detail =
+                    format!("idempotency_key (principal {principal:?}, key {key:?}): {why}");
+                self.finding(
+                    name,
+                    REPLY,
+                    row.command,
+                    Problem::new(None, "reply", detail),
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Rows that entries give, held against the rows that are there. A finding names the table, the row by its key, and the
+//! column.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+
+use super::Problem;
+use crate::record::rows::Columns;
+use wrkflw_core::audit::sha256;
+use wrkflw_core::column::Column;
+use wrkflw_core::ids::hex;
+
+/// Characters of a value that a finding repeats.
+const SHOWN_MAX: usize = 200;
+
+/// What is known of a table.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Table {
+    pub(super) name: &'static str,
+    /// Of its findings.
+    pub(super) code: &'static str,
+    /// The columns that tell its rows of one tenant apart.
+    pub(super) key: &'static [&'static str],
+    /// Columns whose values may be confidential, or mean nothing to a reader: they are named and not shown.
+    pub(super) hidden: &'static [&'static str],
+}
+
+/// The columns that entries give a row. Those that they say nothing about are not there.
+pub(super) type Given = Vec<(&'static str, Value)>;
+
+/// All rows that entries give a table.
+pub(super) struct Expected {
+    table: &'static Table,
+    rows: BTreeMap<String, Given>,
+}
+
+impl Expected {
+    pub(super) fn new(table: &'static Table) -> Expected {
+        Expected {
+            table,
+            rows: BTreeMap::new(),
+        }
+    }
+
+    pub(super) fn give(&mut self, given: Given) {
+        let of = |name: &str| {
+            let column = given.iter().find(|(column, _)| *column == name);
+            column.map_or(&Value::Null, |(_, value)| value)
+        };
+        let key = key(self.table, of);
+        self.rows.insert(key, given);
+    }
+
+    /// Holds a row that is there against the one that is given.
+    pub(super) fn meet(&mut self, stored: &Columns, problems: &mut Vec<Problem>) {
+        let table = self.table;
+        let key = key(table, |name| stored.get(name).unwrap_or(&Value::Null));
+        let name = table.name;
+        let Some(given) = self.rows.remove(&key) else {
+            let detail = format!("{name} ({key}): there is this row, which no entry tells of");
+            problems.push(Problem::new(None, table.code, detail));
+            return;
+        };
+        for (column, given) in &given {
+            let stored = stored.get(*column).unwrap_or(&Value::Null);
+            if stored == given {
+                continue;
+            }
+            let detail = if table.hidden.contains(column) {
+                format!("{name} ({key}): {column} is not what its entries give")
+            } else {
+                let (stored, given) = (shown(stored), shown(given));
+                format!("{name} ({key}): {column} is {stored}, and its entries give {given}")
+            };
+            problems.push(Problem::new(None, table.code, detail));
+        }
+    }
+
+    /// Names the rows that are not there.
+    pub(super) fn end(self, problems: &mut Vec<Problem>) {
+        let name = self.table.name;
+        for key in self.rows.into_keys() {
+            let detail = format!("{name} ({key}): this row is missing, and its entries give it");
+            problems.push(Problem::new(None, self.table.code, detail));
+        }
+    }
+
+    /// Does all of it at once.
+    pub(super) fn hold<'a>(
+        mut self,
+        stored: impl IntoIterator<Item = &'a Columns>,
+        problems: &mut Vec<Problem>,
+    ) {
+        for row in stored {
+            self.meet(row, problems);
+        }
+        self.end(problems);
+    }
+}
+
+fn key<'a>(table: &Table, of: impl Fn(&str) -> &'a Value) -> String {
+    let parts = table
+        .key
+        .iter()
+        .map(|name| format!("{name} {}", shown_key(of(name))));
+    parts.collect::<Vec<_>>().join(", ")
+}
+
+fn shown_key(value: &Value) -> String {
+    value.to_string()
+}
+
+/// A value as JSON, cut where it is long.
+fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(SHOWN_MAX) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text,
+    }
+}
+
+/// A time as PostgreSQL keeps and writes it: to the microsecond.
+pub(super) fn time(at: Timestamp) -> Value {
+    let kept = Timestamp::from_microsecond(at.as_microsecond()).unwrap_or(at);
+    Value::String(kept.strftime("%Y-%m-%dT%H:%M:%S%.f+00:00").to_string())
+}
+
+pub(super) fn time_or_null(at: Option<Timestamp>) -> Value {
+    at.map_or(Value::Null, time)
+}
+
+/// The columns of a record with their values as PostgreSQL's JSON functions write them.
+pub(super) fn given(names: &[&'static str], values: Vec<Column<'_>>) -> Given {
+    let values = values.into_iter().map(|value| match value {
+        Column::Id(id) => json!(id),
+        Column::Ids(ids) => json!(ids),
+        Column::Text(text) => json!(text),
+        Column::Texts(texts) => json!(texts),
+        Column::List(list) => json!(list),
+        Column::Time(at) => time_or_null(at),
+        Column::Integer(number) => json!(number),
+        Column::Small(number) => json!(number),
+        Column::Boolean(is_set) => json!(is_set),
+    });
+    names.iter().copied().zip(values).collect()
+}
+
+/// What stands for a long text.
+pub(super) fn digest(text: &str) -> Value {
+    Value::String(hex(&sha256(text.as_bytes())))
+}

@@ -1,0 +1,354 @@
+//! What belongs to a tenant beside its instances: streams with heads of their own, streams and decisions that nothing
+//! belongs to any more, and the tree of leaves.
+
+use std::collections::VecDeque;
+
+use futures_util::TryStreamExt as _;
+use uuid::Uuid;
+
+use super::Finding;
+use super::chain::Chain;
+use super::directory::Share;
+use super::folds::{Fold, Seen};
+use super::tree::{Found, Tree};
+use super::{KEYS_MAX, Problem, Verifier};
+use crate::record::rows::{CheckpointRow, HeadRow, LeafRow, StreamRow, Which};
+use crate::record::{Instances as _, Leaves as _, Record, Streams as _};
+use wrkflw_core::audit::{Stream, StreamKind};
+use wrkflw_core::ids::{InstanceId, TenantId};
+
+/// Leaves that are read in one snapshot.
+const LEAVES_MAX: i64 = 5000;
+/// Entries that are no leaf, and are named one by one.
+const UNLOGGED_MAX: i64 = 1000;
+
+impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
+    /// Verifies the streams that keep their heads beside them.
+    pub(super) async fn heads(&mut self, tenant: TenantId, name: &str) -> Result<Seen, R::Error> {
+        let (mut after, mut seen) = ((String::new(), Uuid::nil()), Seen::default());
+        loop {
+            let mut snapshot = self.record.snapshot(tenant).await?;
+            let page = snapshot.heads((&after.0, after.1), KEYS_MAX).await?;
+            let Some((last, _)) = page.last() else {
+                return Ok(seen);
+            };
+            after = (last.kind.clone(), last.id);
+            for (row, head) in &page {
+                seen |= self
+                    .chain(&mut snapshot, (tenant, name), row, Some(head))
+                    .await?;
+            }
+        }
+    }
+
+    async fn chain(
+        &mut self,
+        snapshot: &mut R::Snapshot,
+        (tenant, name): (TenantId, &str),
+        row: &StreamRow,
+        head: Option<&HeadRow>,
+    ) -> Result<Seen, R::Error> {
+        let Some(kind) = StreamKind::named(&row.kind) else {
+            let detail = format!("{} is no kind of stream", row.kind);
+            self.finding(
+                name,
+                &row.kind,
+                row.id,
+                Problem::new(None, "stream_kind", detail),
+            );
+            return Ok(Seen::default());
+        };
+        let (id, mut problems) = (row.id, Vec::new());
+        let stream = Stream { tenant, kind, id };
+        let mut shares = match kind {
+            StreamKind::Directory => Share::all(snapshot.length(kind, id).await?),
+            _ => Share::all(0),
+        };
+        let first = shares.next().unwrap_or(Share::WHOLE);
+        let (mut chain, mut fold) = (Chain::new(stream), Fold::new(stream, first));
+        let ids = [id];
+        let mut entries = snapshot.entries(kind, &ids);
+        while let Some(entry) = entries.try_next().await? {
+            chain.follow(&entry, &mut problems);
+            fold.take(&entry, &mut problems);
+            self.tally.entries += 1;
+            self.told(name, stream, &mut problems);
+        }
+        drop(entries);
+        chain.end(head, &mut problems);
+        self.tally.streams += 1;
+        fold.compare(snapshot, &mut problems).await?;
+        self.told(name, stream, &mut problems);
+        for share in shares {
+            let mut fold = Fold::new(stream, share);
+            let mut entries = snapshot.entries(kind, &ids);
+            while let Some(entry) = entries.try_next().await? {
+                fold.take(&entry, &mut problems);
+            }
+            drop(entries);
+            fold.compare(snapshot, &mut problems).await?;
+            self.told(name, stream, &mut problems);
+        }
+        let own = |of| kind == of && id.is_nil();
+        Ok(Seen {
+            directory: own(StreamKind::Directory),
+            operation: own(StreamKind::Operation),
+        })
+    }
+
+    /// Entries of an instance whose row is gone.
+    pub(super) async fn missing(
+        &mut self,
+        tenant: TenantId,
+        name: &str,
+        instance: InstanceId,
+    ) -> Result<(), R::Error> {
+        let mut snapshot = self.record.snapshot(tenant).await?;
+        if !snapshot
+            .instances(&Which::One(instance), None, 1)
+            .await?
+            .is_empty()
+        {
+            return Ok(());
+        }
+        let ids = [instance.0];
+        let first = snapshot
+            .entries(StreamKind::Instance, &ids)
+            .try_next()
+            .await?;
+        if first.is_none() {
+            return Ok(());
+        }
+        let row = StreamRow {
+            kind: StreamKind::Instance.name().to_owned(),
+            id: instance.0,
+            has_head: false,
+        };
+        let stray = (tenant, name);
+        self.chain(&mut snapshot, stray, &row, None).await?;
+        Ok(())
+    }
+
+    /// Streams that nothing says the end of: a row was taken away, or entries were written by hand.
+    pub(super) async fn strays(&mut self, tenant: TenantId, name: &str) -> Result<Seen, R::Error> {
+        let (mut after, mut seen) = ((String::new(), Uuid::nil()), Seen::default());
+        loop {
+            let mut snapshot = self.record.snapshot(tenant).await?;
+            let page = snapshot.streams((&after.0, after.1), KEYS_MAX).await?;
+            let Some(last) = page.last() else {
+                return Ok(seen);
+            };
+            after = (last.kind.clone(), last.id);
+            for row in page.iter().filter(|row| !row.has_head) {
+                seen |= self.chain(&mut snapshot, (tenant, name), row, None).await?;
+            }
+        }
+    }
+
+    /// Decisions that no instance would show.
+    pub(super) async fn lost_decisions(
+        &mut self,
+        tenant: TenantId,
+        name: &str,
+    ) -> Result<(), R::Error> {
+        let mut after = None;
+        loop {
+            let mut snapshot = self.record.snapshot(tenant).await?;
+            let page = snapshot.decisions(after, KEYS_MAX).await?;
+            let Some((last, ..)) = page.last() else {
+                return Ok(());
+            };
+            after = Some(*last);
+            for (task, instance, _) in page.iter().filter(|(.., known)| !known) {
+                self.tally.decisions += 1;
+                let detail = format!(
+                    "there is a decision of task {task}, which this instance does not have"
+                );
+                let problem = Problem::new(None, "decision_unrecorded", detail);
+                self.finding(name, StreamKind::Instance.name(), instance.0, problem);
+            }
+        }
+    }
+
+    /// The tree, up to the last checkpoint that there is now.
+    pub(super) async fn tree(&mut self, tenant: TenantId, name: &str) -> Result<(), R::Error> {
+        let mut snapshot = self.record.snapshot(tenant).await?;
+        let last = snapshot.last_checkpoint(name).await?;
+        let last = last.map_or(0, |row| row.checkpoint.number);
+        let (logged, mut highest) = (snapshot.leaves_logged().await?, 0);
+        let unlogged = snapshot.unlogged(UNLOGGED_MAX).await?;
+        let cursor = snapshot.taken_in().await?;
+        drop(snapshot);
+        let kept = self.kept.iter().filter(|kept| kept.tenant == name);
+        let mut tree = Tree::new(self.keys, kept);
+        let mut checkpoints = Checkpoints::new(tenant, last);
+        let mut found = Vec::new();
+        let mut after = -1;
+        while after + 1 < logged.cast_signed() {
+            let mut snapshot = self.record.snapshot(tenant).await?;
+            let left = logged.cast_signed() - after - 1;
+            let page = snapshot.leaves(after, LEAVES_MAX.min(left)).await?;
+            let Some(row) = page.last() else { break };
+            after = row.leaf.cast_signed();
+            for leaf in &page {
+                checkpoints
+                    .due(self.record, name, &mut tree, &mut found)
+                    .await?;
+                tree.leaf(leaf.leaf, &leaf.digest, &mut found);
+                highest = highest.max(leaf.pos.unwrap_or(0));
+                found.extend(of_leaf(leaf));
+                self.tally.leaves += 1;
+            }
+            self.found(name, &mut found);
+        }
+        checkpoints
+            .due(self.record, name, &mut tree, &mut found)
+            .await?;
+        checkpoints
+            .rest(self.record, name, &mut tree, &mut found)
+            .await?;
+        tree.end(&mut found);
+        self.tally.checkpoints += checkpoints.seen;
+        self.tally.signatures += tree.signatures;
+        for entry in unlogged {
+            let detail = "it should have been taken into the tree, and is no leaf";
+            found.push((
+                entry.kind,
+                entry.id,
+                Problem::new(Some(entry.seq), "unlogged", detail),
+            ));
+        }
+        if cursor.is_none_or(|cursor| cursor < highest) {
+            let detail = format!(
+                "entries up to position {highest} are leaves, and the cursor says {cursor:?}"
+            );
+            let problem = Problem::new(None, "cursor", detail);
+            found.push((super::tree::LEAF.to_owned(), Uuid::nil(), problem));
+        }
+        self.found(name, &mut found);
+        Ok(())
+    }
+
+    /// The leaves of one instance, held against its entries.
+    pub(super) async fn leaves_of(
+        &mut self,
+        tenant: TenantId,
+        name: &str,
+        instance: InstanceId,
+    ) -> Result<(), R::Error> {
+        let mut after = -1;
+        loop {
+            let mut snapshot = self.record.snapshot(tenant).await?;
+            let kind = StreamKind::Instance.name();
+            let page = snapshot
+                .leaves_of(kind, instance.0, after, LEAVES_MAX)
+                .await?;
+            let Some(last) = page.last() else {
+                return Ok(());
+            };
+            after = last.seq.cast_signed();
+            self.tally.leaves += page.len() as u64;
+            let mut found = page.iter().filter_map(of_leaf).collect();
+            self.found(name, &mut found);
+        }
+    }
+
+    fn found(&mut self, tenant: &str, found: &mut Vec<Found>) {
+        for (stream, id, problem) in found.drain(..) {
+            self.finding(tenant, &stream, id, problem);
+        }
+    }
+}
+
+/// What a leaf says of its entry.
+fn of_leaf(row: &LeafRow) -> Option<Found> {
+    let leaf = row.leaf;
+    let (code, detail) = match &row.now {
+        None => (
+            "entry_missing",
+            format!("it was taken in as leaf {leaf}, and is gone"),
+        ),
+        Some(now) if row.digest != now => (
+            "leaf",
+            format!("it is not what was taken in as leaf {leaf}"),
+        ),
+        Some(_) => return None,
+    };
+    Some((
+        row.kind.clone(),
+        row.id,
+        Problem::new(Some(row.seq), code, detail),
+    ))
+}
+
+/// The checkpoints of a tenant, read page by page as the tree grows up to them.
+struct Checkpoints {
+    tenant: TenantId,
+    last: u64,
+    after: i64,
+    read: VecDeque<CheckpointRow>,
+    seen: u64,
+}
+
+impl Checkpoints {
+    fn new(tenant: TenantId, last: u64) -> Checkpoints {
+        Checkpoints {
+            tenant,
+            last,
+            after: 0,
+            read: VecDeque::new(),
+            seen: 0,
+        }
+    }
+
+    async fn fill<R: Record>(&mut self, record: &R, name: &str) -> Result<(), R::Error> {
+        if self.read.is_empty() && self.after < self.last.cast_signed() {
+            let mut snapshot = record.snapshot(self.tenant).await?;
+            let page = snapshot.checkpoints(name, self.after, KEYS_MAX).await?;
+            self.read = page.into();
+            self.after = self.read.back().map_or(self.last.cast_signed(), |row| {
+                row.checkpoint.number.cast_signed()
+            });
+            let last = self.last;
+            self.read.retain(|row| row.checkpoint.number <= last);
+        }
+        Ok(())
+    }
+
+    /// Holds those against the tree whose leaves are all in.
+    async fn due<R: Record>(
+        &mut self,
+        record: &R,
+        name: &str,
+        tree: &mut Tree<'_>,
+        found: &mut Vec<Found>,
+    ) -> Result<(), R::Error> {
+        loop {
+            self.fill(record, name).await?;
+            let size = tree.next();
+            let Some(row) = self.read.pop_front_if(|row| row.checkpoint.size <= size) else {
+                return Ok(());
+            };
+            self.seen += 1;
+            tree.checkpoint(&row.checkpoint, Some(&row.frontier), found);
+        }
+    }
+
+    /// The same for those of which leaves are missing.
+    async fn rest<R: Record>(
+        &mut self,
+        record: &R,
+        name: &str,
+        tree: &mut Tree<'_>,
+        found: &mut Vec<Found>,
+    ) -> Result<(), R::Error> {
+        loop {
+            self.fill(record, name).await?;
+            let Some(row) = self.read.pop_front() else {
+                return Ok(());
+            };
+            self.seen += 1;
+            tree.checkpoint(&row.checkpoint, Some(&row.frontier), found);
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! The command line. One file per noun. Each command calls the API ([`client`]) and passes the response to [`output`].
+//!
+//! `dev` and `serve` run a [`host`] in this process; `plugin` only works on files. The environment is read here, once, and passed
+//! on.
+
+mod audit;
+mod client;
+mod connection;
+mod dead_letter;
+mod definition;
+mod demo;
+mod dev;
+mod events;
+mod failure;
+mod home;
+mod host;
+mod instance;
+mod job;
+mod migrate;
+mod operation;
+pub mod output;
+mod plugin;
+mod postgres;
+mod serve;
+mod settings;
+mod signal;
+mod task;
+mod token;
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+
+use self::failure::{Exit, Failure};
+use self::output::{Format, Output};
+use crate::config::layers::{self, LayerError, PREFIX, Sources, Told};
+use crate::config::{Settings, SettingsError};
+
+/// A workflow engine for work that people decide.
+#[derive(Debug, Parser)]
+#[command(name = "wrkflw", version, after_help = failure::EXIT_CODES)]
+struct Cli {
+    /// How data is written to standard output
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        env = "WRKFLW_OUTPUT",
+        default_value = "table"
+    )]
+    output: Format,
+    /// No hints and no progress
+    #[arg(long, short, global = true)]
+    quiet: bool,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run everything on this machine: database, sample flow, demo people
+    Dev(dev::DevArgs),
+    /// Run a host: the API, the relay, timers and the notifier, as the settings say
+    Serve(Box<serve::ServeArgs>),
+    /// Migrate the database to this version
+    Migrate(Box<migrate::MigrateArgs>),
+    /// Definitions and their versions
+    #[command(subcommand)]
+    Definition(definition::DefinitionCommand),
+    /// Instances
+    #[command(subcommand)]
+    Instance(instance::InstanceCommand),
+    /// Bulk operations: commands on many instances, in the background
+    #[command(subcommand)]
+    Operation(operation::OperationCommand),
+    /// Tasks
+    #[command(subcommand)]
+    Task(task::TaskCommand),
+    /// Signals by correlation
+    #[command(subcommand)]
+    Signal(signal::SignalCommand),
+    /// Events
+    #[command(subcommand)]
+    Events(events::EventsCommand),
+    /// Background jobs that fail
+    #[command(subcommand)]
+    Job(job::JobCommand),
+    /// Events that Kafka refused for good
+    #[command(subcommand)]
+    DeadLetter(dead_letter::DeadLetterCommand),
+    /// The audit
+    #[command(subcommand)]
+    Audit(audit::AuditCommand),
+    /// Print a bearer token
+    Token(Box<token::TokenArgs>),
+    /// Write, test and build flow logic
+    #[command(subcommand)]
+    Plugin(plugin::PluginCommand),
+    /// Settings of a host
+    #[command(subcommand)]
+    Config(settings::ConfigCommand),
+}
+
+/// What commands take from the environment besides their arguments.
+#[derive(Debug, Clone)]
+struct Environment {
+    /// The folder for this user's program state.
+    state: Option<PathBuf>,
+    /// This program, which is started again to compile components.
+    program: PathBuf,
+    /// Whether the shell finds this program by its name.
+    in_path: bool,
+    /// Whether cargo runs this program, with its own settings in the environment.
+    under_cargo: bool,
+}
+
+/// The command line as clap knows it.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// Runs the command in the arguments.
+pub fn main() -> ExitCode {
+    main_with(|_| ())
+}
+
+/// The same with a change of the settings of `serve`, for tests that need shorter times than any setting allows.
+pub fn main_with(change: impl FnOnce(&mut Settings)) -> ExitCode {
+    let variables = variables();
+    let fallback = Output::new(Format::Table, false, variables.no_colour);
+    let sources = Sources {
+        arguments: std::env::args_os().collect(),
+        variables: variables.ours,
+    };
+    let told = match layers::told(command(), &sources) {
+        Ok(told) => told,
+        Err(LayerError::Clap(error)) => error.exit(),
+        Err(LayerError::Settings(error)) => return finish(fallback, Err(error.into())),
+    };
+    let mut cli = match Cli::from_arg_matches(&told.matches) {
+        Ok(cli) => cli,
+        Err(error) => error.exit(),
+    };
+    if let Command::Serve(args) = &mut cli.command {
+        change(&mut args.settings);
+    }
+    let output = Output::new(cli.output, cli.quiet, variables.no_colour);
+    told.unknown
+        .iter()
+        .for_each(|unknown| Output::warn(unknown));
+    let program = std::env::current_exe().context("cannot determine the path of this program");
+    let result = program.and_then(|program| {
+        let in_path = variables.path.iter().any(|folder| {
+            folder
+                .join("wrkflw")
+                .canonicalize()
+                .is_ok_and(|found| found == program)
+        });
+        let environment = Environment {
+            state: variables.state,
+            program,
+            in_path,
+            under_cargo: variables.under_cargo,
+        };
+        run(cli.command, &told, output, &environment)
+    });
+    finish(output, result)
+}
+
+fn run(command: Command, told: &Told, output: Output, environment: &Environment) -> Result<()> {
+    match command {
+        Command::Dev(args) => dev::run(args, output, environment),
+        Command::Serve(args) => serve::run(*args, output, environment),
+        Command::Migrate(args) => migrate::run(&args, output),
+        Command::Definition(command) => definition::run(command, output, environment),
+        Command::Instance(command) => instance::run(command, output, environment),
+        Command::Operation(command) => operation::run(command, output, environment),
+        Command::Task(command) => task::run(command, output, environment),
+        Command::Signal(command) => signal::run(command, output, environment),
+        Command::Events(command) => events::run(command, output, environment),
+        Command::Job(command) => job::run(command, output, environment),
+        Command::DeadLetter(command) => dead_letter::run(command, output, environment),
+        Command::Audit(command) => audit::run(command, output, environment),
+        Command::Token(args) => token::run(&args, output, environment),
+        Command::Plugin(command) => plugin::run(command, output, environment),
+        Command::Config(command) => settings::run(&command, told, output),
+    }
+}
+
+fn finish(output: Output, result: Result<()>) -> ExitCode {
+    let Err(error) = result else {
+        return ExitCode::SUCCESS;
+    };
+    output.failure(&error);
+    let exit = match error.downcast_ref::<Failure>() {
+        Some(failure) => failure.exit,
+        None if error.is::<SettingsError>() => Exit::Usage,
+        None => Exit::Failed,
+    };
+    ExitCode::from(exit as u8)
+}
+
+struct Variables {
+    ours: BTreeMap<String, String>,
+    state: Option<PathBuf>,
+    path: Vec<PathBuf>,
+    no_colour: bool,
+    under_cargo: bool,
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place where the environment is read"
+)]
+fn variables() -> Variables {
+    let path = |name| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let text = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    Variables {
+        ours: text.filter(|(name, _)| name.starts_with(PREFIX)).collect(),
+        state: connection::state_folder(path("XDG_STATE_HOME"), path("HOME")),
+        path: std::env::var_os("PATH")
+            .map(|path| std::env::split_paths(&path).collect())
+            .unwrap_or_default(),
+        no_colour: path("NO_COLOR").is_some(),
+        under_cargo: path("CARGO").is_some(),
+    }
+}
+
+/// The runtime of commands that need one.
+fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    runtime.block_on(future)
+}
+
+/// Parses an argument that is JSON, or `@FILE`.
+fn json_argument(text: &str) -> Result<serde_json::Value> {
+    let text = match text.strip_prefix('@') {
+        Some(path) => {
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {path}"))?
+        }
+        None => text.to_owned(),
+    };
+    serde_json::from_str(&text).map_err(|error| {
+        let failure = Failure::new(Exit::Invalid, format!("this is not JSON: {error}"));
+        failure
+            .next("quote it for the shell, as '{\"title\": \"Budget\"}', or write @FILE")
+            .into()
+    })
+}

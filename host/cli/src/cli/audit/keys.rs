@@ -1,0 +1,33 @@
+//! `wrkflw audit keys`: prints the public keys of checkpoints, as `checkpoint_keys` takes them.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::json;
+
+use crate::cli::output::Output;
+use crate::config::CheckpointArgs;
+use crate::config::secrets::PUBLIC_PREFIX;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct KeysArgs {
+    /// File with settings. Default: wrkflw.toml, if there is one
+    #[arg(
+        long = "config",
+        id = "settings_file",
+        env = "WRKFLW_CONFIG",
+        value_name = "FILE"
+    )]
+    _file: Option<PathBuf>,
+    #[command(flatten)]
+    checkpoints: CheckpointArgs,
+}
+
+pub(super) fn run(args: &KeysArgs, output: Output) -> Result<()> {
+    for (name, digits) in args.checkpoints.keys()?.public() {
+        let key = json!({ "name": name, "key": format!("{name}:{PUBLIC_PREFIX}{digits}") });
+        output.line(&key, &[("", "/key")])?;
+    }
+    Ok(())
+}

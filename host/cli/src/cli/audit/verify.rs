@@ -1,0 +1,292 @@
+//! `wrkflw audit verify`, as auditors run it: what is verified, and how the result is reported.
+
+mod file;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::{ArgGroup, Args};
+use serde_json::{Value, json};
+
+use super::which::WhichArgs;
+use crate::cli::failure::{Exit, Failure};
+use crate::cli::output::{Column, Format, Output};
+use crate::cli::serve::not_migrated;
+use crate::cli::{Environment, block_on};
+use crate::config::{CheckpointArgs, DatabaseArgs, SandboxArgs, SealArgs};
+use wrkflw_audit::keys::CheckpointKeys;
+use wrkflw_audit::replay::Replayer;
+use wrkflw_audit::seal::SealKeys;
+use wrkflw_audit::verify::{Finding, How, Tally, Verifier};
+use wrkflw_core::checkpoint::Checkpoint;
+use wrkflw_engine::replay::Sandboxed;
+use wrkflw_sandbox::Sandbox;
+use wrkflw_store::pools::Readiness;
+use wrkflw_store::{PoolSizes, Reader, Store};
+
+#[derive(Debug, Args)]
+#[command(
+    group(ArgGroup::new("what").required(true).multiple(true).args(["instance", "entity", "tenant", "all", "file"])),
+    after_help = "Exit codes: 0 all is as it was recorded, 1 there are findings, 2 it could not be verified"
+)]
+pub(in crate::cli) struct VerifyArgs {
+    #[command(flatten)]
+    which: WhichArgs,
+    /// Verify this export. No database is used, even if one is set
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["instance", "entity", "tenant", "all"])]
+    file: Option<PathBuf>,
+    /// Folder with components (`*.wasm`) that the export does not hold, to run its commands again
+    #[arg(long, value_name = "FOLDER", requires = "file")]
+    components: Option<PathBuf>,
+    /// Do not verify the seals of decisions, for those who do not have the keys
+    #[arg(long, conflicts_with = "seal_keys")]
+    without_seals: bool,
+    /// The same as `--output json`: a line for each finding, and one with the totals
+    #[arg(long)]
+    json: bool,
+    /// File with settings. Default: wrkflw.toml, if there is one
+    #[arg(
+        long = "config",
+        id = "settings_file",
+        env = "WRKFLW_CONFIG",
+        value_name = "FILE"
+    )]
+    _file: Option<PathBuf>,
+    /// Do not run recorded commands again
+    #[arg(long)]
+    no_replay: bool,
+    /// File with checkpoints that were stored elsewhere, as events or their data, one or several; may be repeated
+    #[arg(long, value_name = "FILE")]
+    checkpoint: Vec<PathBuf>,
+    #[command(flatten)]
+    database: DatabaseArgs,
+    #[command(flatten)]
+    seal: SealArgs,
+    #[command(flatten)]
+    checkpoints: CheckpointArgs,
+    #[command(flatten)]
+    sandbox: SandboxArgs,
+}
+
+const FINDING: &[Column] = &[
+    ("", "/tenant"),
+    ("", "/stream"),
+    ("", "/id"),
+    ("", "/seq"),
+    ("", "/code"),
+    ("", "/detail"),
+];
+pub(super) fn run(args: &VerifyArgs, output: Output, environment: &Environment) -> Result<()> {
+    let format = if args.json {
+        Format::Json
+    } else {
+        output.format
+    };
+    let output = Output { format, ..output };
+    let (verified, unsent) = verify(args, output, environment).map_err(unverifiable)?;
+    close(output, verified, args)?;
+    let tally = verified.tally;
+    unsent?;
+    if !args.which.all && args.file.is_none() && tally.streams + tally.findings == 0 {
+        return Err(unverifiable(
+            Failure::new(Exit::Usage, "there is nothing of that name to verify").into(),
+        ));
+    }
+    match tally.findings {
+        0 => Ok(()),
+        1 => Err(Failure::new(Exit::Failed, "there is 1 finding").into()),
+        many => Err(Failure::new(Exit::Failed, format!("there are {many} findings")).into()),
+    }
+}
+
+/// What was verified, and with which evidence.
+#[derive(Clone, Copy)]
+struct Verified {
+    tally: Tally,
+    replayed: bool,
+    sealed: bool,
+}
+
+/// Returns what was verified, and whether all findings could be written.
+fn verify(
+    args: &VerifyArgs,
+    output: Output,
+    environment: &Environment,
+) -> Result<(Verified, Result<()>)> {
+    let which = args.which.asked()?;
+    let seals = seals(args)?;
+    let keys = args.checkpoints.keys()?;
+    let kept = kept(&args.checkpoint)?;
+    if let Some(path) = &args.file {
+        let evidence = Evidence { seals, keys, kept };
+        return block_on(file::verify(path, args, evidence, output, environment));
+    }
+    block_on(async {
+        let store = Store::connect(args.database.url()?, PoolSizes::default())?;
+        if store.ready().await? == Readiness::NotMigrated {
+            return Err(not_migrated().into());
+        }
+        let replayer = if args.no_replay {
+            None
+        } else {
+            let sandbox = sandbox(&args.sandbox, environment)?;
+            let record = Reader::clone(&store);
+            Some(Replayer::new(record, Sandboxed(sandbox)))
+        };
+        let mut told = Ok(());
+        let tell = |finding: Finding| {
+            if told.is_ok() {
+                told = output.line(&json!(finding), FINDING);
+            }
+        };
+        let how = How {
+            seals: seals.as_ref(),
+            replayer: replayer.as_ref(),
+            keys: &keys,
+            kept: &kept,
+        };
+        let verifier = Verifier::new(&*store, how, tell);
+        let tally = verifier.run(args.which.tenant.as_deref(), &which).await?;
+        store.close().await;
+        let what = Verified {
+            tally,
+            replayed: !args.no_replay,
+            sealed: seals.is_some(),
+        };
+        Ok((what, told))
+    })
+}
+
+/// The sandbox that runs recorded commands again. It compiles components in a child process, as a host does.
+fn sandbox(args: &SandboxArgs, environment: &Environment) -> Result<Sandbox> {
+    let settings = args.settings(environment.program.clone());
+    settings
+        .and_then(Sandbox::new)
+        .map_err(|error| Failure::new(Exit::Usage, error).into())
+}
+
+/// The evidence that the caller supplies.
+struct Evidence {
+    seals: Option<SealKeys>,
+    keys: CheckpointKeys,
+    kept: Vec<Checkpoint>,
+}
+
+/// Without keys, the seals in a file are not verified, and the closing line says so.
+fn seals(args: &VerifyArgs) -> Result<Option<SealKeys>> {
+    if args.without_seals || (args.file.is_some() && args.seal.seal_keys.is_empty()) {
+        return Ok(None);
+    }
+    let keys = args.seal.keys().map_err(|error| {
+        Failure::new(Exit::Usage, error.0)
+            .next("or pass --without-seals, to verify everything else")
+    })?;
+    Ok(Some(keys))
+}
+
+/// The checkpoints in these files. Each is the data of an event, or a whole event.
+fn kept(files: &[PathBuf]) -> Result<Vec<Checkpoint>> {
+    let mut kept = Vec::new();
+    for path in files {
+        let text = std::fs::read_to_string(path)
+            .with_context(|| format!("cannot read {}", path.display()))?;
+        for value in serde_json::Deserializer::from_str(&text).into_iter::<Value>() {
+            kept.push(checkpoint(path, value)?);
+        }
+    }
+    Ok(kept)
+}
+
+fn checkpoint(path: &Path, value: serde_json::Result<Value>) -> Result<Checkpoint> {
+    let named = || format!("{} holds a line that is no checkpoint", path.display());
+    let mut value = value.with_context(named)?;
+    if let Some(data) = value.get_mut("data") {
+        value = data.take();
+    }
+    serde_json::from_value(value).with_context(named)
+}
+
+/// Prints the closing lines: what was verified, and what was not.
+fn close(output: Output, verified: Verified, args: &VerifyArgs) -> Result<()> {
+    let Verified {
+        tally,
+        replayed,
+        sealed,
+    } = verified;
+    let keys = args.checkpoints.keys()?;
+    if output.format == Format::Json {
+        let closing = json!({
+            "verified": tally,
+            "sealsVerified": sealed,
+            "replayed": replayed,
+            "signaturesVerified": !keys.is_empty(),
+        });
+        return output.line(&closing, &[]);
+    }
+    for line in closing(verified, args, &keys) {
+        output.line(&json!({ "closing": line }), &[("", "/closing")])?;
+    }
+    Ok(())
+}
+
+fn closing(verified: Verified, args: &VerifyArgs, keys: &CheckpointKeys) -> Vec<String> {
+    let Verified {
+        tally,
+        replayed,
+        sealed,
+    } = verified;
+    let seals = if sealed {
+        format!("{} of them with a valid seal", tally.seals)
+    } else {
+        "their seals not verified".to_owned()
+    };
+    let replay = match (replayed, args.no_replay) {
+        (true, _) => format!(
+            "{} commands with {} evaluations run again, {} of them recorded under another engine profile",
+            tally.commands, tally.evaluations, tally.other_profiles
+        ),
+        (false, true) => "commands not run again".to_owned(),
+        (false, false) => {
+            "commands not run again: no component is in the file or in --components".to_owned()
+        }
+    };
+    let signatures = if keys.is_empty() {
+        "their signatures not verified, for want of checkpoint_keys".to_owned()
+    } else {
+        format!("{} of them with a valid signature", tally.signatures)
+    };
+    let mut lines = vec![
+        replay,
+        format!(
+            "{} leaves under {} checkpoints, {signatures}",
+            tally.leaves, tally.checkpoints
+        ),
+    ];
+    if args.file.is_some() {
+        lines.push(format!(
+            "{} entries are not under a checkpoint yet",
+            tally.uncovered
+        ));
+    }
+    lines.push(format!(
+        "verified {} streams with {} entries and {} decisions, {seals}; findings: {}",
+        tally.streams, tally.entries, tally.decisions, tally.findings
+    ));
+    lines
+}
+
+/// Marks an error that is no finding: the audit could not be verified.
+fn unverifiable(error: anyhow::Error) -> anyhow::Error {
+    match error.downcast::<Failure>() {
+        Ok(mut failure) => {
+            failure.exit = Exit::Usage;
+            failure.into()
+        }
+        Err(error) => {
+            let next = "the audit was not verified: check database_url, or the file";
+            Failure::new(Exit::Usage, format!("{error:#}"))
+                .next(next)
+                .into()
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! The HTTP client of the commands: sends JSON, returns JSON or a failure.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, IF_MATCH};
+use hyper::http::request::Builder;
+use hyper::{Method, Request, StatusCode};
+use serde_json::Value;
+use tokio::runtime::Runtime;
+use url::form_urlencoded::Serializer;
+
+use super::failure::{Exit, Failure};
+use wrkflw_runtime::http_client::{self, ClientError, HttpClient, Route};
+
+/// The timeout of a response. Publishing compiles on the server, which may take long.
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(3);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
+/// The largest response that is read.
+const ANSWER_BYTES_MAX: usize = 64 << 20;
+const JSON: &str = "application/json";
+
+/// A connection to one server as one person.
+pub(super) struct Client {
+    http: HttpClient,
+    /// Runs one request at a time.
+    runtime: Arc<Runtime>,
+    route: Route,
+    /// Without a trailing slash.
+    server: String,
+    token: Option<String>,
+}
+
+/// Options of every change.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(super) struct AttemptArgs {
+    /// Show all that would follow, and write nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Makes it safe to repeat this command: the same key gives the same answer and one effect
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+}
+
+/// Options of a change of one instance.
+#[derive(Debug, Clone, Default, clap::Args)]
+pub(super) struct ChangeArgs {
+    #[command(flatten)]
+    attempt: AttemptArgs,
+    /// Only if the instance still has this revision
+    #[arg(long, value_name = "REVISION")]
+    if_match: Option<u32>,
+}
+
+impl Client {
+    pub(super) fn new(server: &str, token: Option<String>) -> Result<Client> {
+        // A proxy would connect to its own loopback interface.
+        let is_local = ["http://127.", "http://localhost", "http://[::1]"]
+            .iter()
+            .any(|start| server.starts_with(start));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .context("cannot start the runtime")?;
+        Ok(Client {
+            http: HttpClient::new().connecting_within(CONNECT_TIMEOUT),
+            runtime: Arc::new(runtime),
+            route: if is_local {
+                Route::Direct
+            } else {
+                Route::Proxied
+            },
+            server: server.trim_end_matches('/').to_owned(),
+            token,
+        })
+    }
+
+    pub(super) fn get(&self, path: &str, query: &[(&str, Option<String>)]) -> Result<Value> {
+        json(&self.answer(self.request(Method::GET, path, query), Vec::new())?)
+    }
+
+    /// A document that is not JSON.
+    pub(super) fn get_text(&self, path: &str) -> Result<String> {
+        let text = self.answer(self.request(Method::GET, path, &[]), Vec::new())?;
+        Ok(String::from_utf8_lossy(&text).into_owned())
+    }
+
+    pub(super) fn post(&self, path: &str, body: &Value) -> Result<Value> {
+        let request = self.request(Method::POST, path, &[]);
+        let request = request.header(CONTENT_TYPE, JSON);
+        json(&self.answer(request, body.to_string().into())?)
+    }
+
+    /// A command on an instance or a task.
+    pub(super) fn change(&self, path: &str, body: &Value, with: &ChangeArgs) -> Result<Value> {
+        let mut request = self.attempting(path, &with.attempt);
+        if let Some(revision) = with.if_match {
+            request = request.header(IF_MATCH, format!("\"{revision}\""));
+        }
+        json(&self.answer(request, body.to_string().into())?)
+    }
+
+    /// A command on many instances.
+    pub(super) fn attempt(&self, path: &str, body: &Value, with: &AttemptArgs) -> Result<Value> {
+        let request = self.attempting(path, with);
+        json(&self.answer(request, body.to_string().into())?)
+    }
+
+    /// Sends a multipart form of two files.
+    pub(super) fn publish(&self, path: &str, component: &[u8], config: &str) -> Result<Value> {
+        let boundary = format!("wrkflw-{}", wrkflw_runtime::clock::new_id().simple());
+        let mut form = Vec::with_capacity(component.len() + config.len() + 512);
+        for (name, kind, content) in [
+            ("component", "application/wasm", component),
+            ("config", "application/json", config.as_bytes()),
+        ] {
+            let head = format!(
+                "--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"; filename=\"{name}\"\r\nContent-Type: {kind}\r\n\r\n"
+            );
+            form.extend_from_slice(head.as_bytes());
+            form.extend_from_slice(content);
+            form.extend_from_slice(b"\r\n");
+        }
+        form.extend_from_slice(format!("--{boundary}--\r\n").as_bytes());
+        let kind = format!("multipart/form-data; boundary={boundary}");
+        let request = self.request(Method::POST, path, &[]);
+        json(&self.answer(request.header(CONTENT_TYPE, kind), form)?)
+    }
+
+    /// Opens a stream that goes on until either side ends it.
+    pub(super) fn stream(&self, path: &str, after: Option<&str>) -> Result<impl Read + use<>> {
+        let request = self.request(Method::GET, path, &[]);
+        let mut request = request.header(ACCEPT, "text/event-stream");
+        if let Some(after) = after {
+            request = request.header("Last-Event-ID", after);
+        }
+        let request = request
+            .body(Vec::new())
+            .map_err(|error| self.unreached(error))?;
+        let sent = self.http.send(request, self.route.clone(), ANSWER_TIMEOUT);
+        let response = self
+            .runtime
+            .block_on(sent)
+            .map_err(|error| self.unreached(error))?;
+        let (status, body) = (response.status(), response.into_body());
+        if !status.is_success() {
+            let reading = http_client::read(body, ANSWER_BYTES_MAX);
+            let body = self.runtime.block_on(reading).unwrap_or_default();
+            return Err(self.refused(status, &body).into());
+        }
+        let stream = Stream {
+            runtime: Arc::clone(&self.runtime),
+            body,
+            unread: Bytes::new(),
+        };
+        Ok(stream)
+    }
+
+    /// A request with the caller's token. Parts of the query without a value are left out.
+    fn request(&self, method: Method, path: &str, query: &[(&str, Option<String>)]) -> Builder {
+        let given = query
+            .iter()
+            .filter_map(|(name, value)| Some((*name, value.as_deref()?)));
+        let query = Serializer::new(String::new()).extend_pairs(given).finish();
+        let mark = if query.is_empty() { "" } else { "?" };
+        let url = format!("{}{path}{mark}{query}", self.server);
+        let request = Request::builder().method(method).uri(url);
+        match &self.token {
+            Some(token) => request.header(AUTHORIZATION, format!("Bearer {token}")),
+            None => request,
+        }
+    }
+
+    fn attempting(&self, path: &str, with: &AttemptArgs) -> Builder {
+        let dry_run = with.dry_run.then(|| "true".to_owned());
+        let request = self.request(Method::POST, path, &[("dryRun", dry_run)]);
+        let request = request.header(CONTENT_TYPE, JSON);
+        let request = request.header("Prefer", "return=representation");
+        match &with.idempotency_key {
+            Some(key) => request.header("Idempotency-Key", key),
+            None => request,
+        }
+    }
+
+    /// The body of a successful response.
+    fn answer(&self, request: Builder, body: Vec<u8>) -> Result<Bytes> {
+        let request = request.body(body).map_err(|error| self.unreached(error))?;
+        let route = self.route.clone();
+        let fetching = self
+            .http
+            .fetch(request, route, ANSWER_TIMEOUT, ANSWER_BYTES_MAX);
+        let response = match self.runtime.block_on(fetching) {
+            Ok(response) => response,
+            Err(error @ ClientError::TooLarge(_)) => return Err(error.into()),
+            Err(error) => return Err(self.unreached(error).into()),
+        };
+        if response.status().is_success() {
+            return Ok(response.into_body());
+        }
+        Err(self.refused(response.status(), response.body()).into())
+    }
+
+    fn unreached(&self, error: impl std::fmt::Display) -> Failure {
+        let message = format!("{} cannot be reached: {error}", self.server);
+        Failure::new(Exit::Unreachable, message)
+            .next("start one with `wrkflw dev`, or name another with --server or WRKFLW_SERVER")
+    }
+
+    fn refused(&self, status: StatusCode, body: &[u8]) -> Failure {
+        match serde_json::from_slice::<Value>(body) {
+            Ok(problem) if problem["code"].is_string() => {
+                Failure::of_problem(status.as_u16(), problem)
+            }
+            _ => Failure::new(
+                Exit::Failed,
+                format!(
+                    "{} answered {status}, but not as a wrkflw server does",
+                    self.server
+                ),
+            )
+            .next("check the URL of the server"),
+        }
+    }
+}
+
+/// The body of a response, read as it comes.
+struct Stream {
+    runtime: Arc<Runtime>,
+    body: Incoming,
+    unread: Bytes,
+}
+
+impl Read for Stream {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.unread.is_empty() {
+            match self.runtime.block_on(http_client::next(&mut self.body)) {
+                Some(bytes) => self.unread = bytes.map_err(io::Error::other)?,
+                None => return Ok(0),
+            }
+        }
+        let count = buffer.len().min(self.unread.len());
+        buffer[..count].copy_from_slice(&self.unread.split_to(count));
+        Ok(count)
+    }
+}
+
+fn json(text: &[u8]) -> Result<Value> {
+    serde_json::from_slice(text).context("the server's answer is no JSON: is this a wrkflw server?")
+}
+
+/// Encodes a text as one segment of a path.
+pub(super) fn segment(text: &str) -> String {
+    use std::fmt::Write as _;
+    text.bytes().fold(String::new(), |mut path, byte| {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+            path.push(char::from(byte));
+        } else {
+            write!(path, "%{byte:02X}").expect("a String takes every write");
+        }
+        path
+    })
+}

@@ -1,0 +1,325 @@
+//! `wrkflw definition`: publish, list, show, activate, retire, stop, resume, draw.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result};
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+
+use super::Environment;
+use super::client::{Client, segment};
+use super::connection::ConnectionArgs;
+use super::output::{Column, Output};
+use super::plugin::project::Project;
+
+#[derive(Debug, Subcommand)]
+pub(super) enum DefinitionCommand {
+    /// Publish a component as a new version
+    Publish(PublishArgs),
+    /// List definitions and their versions
+    List {
+        /// Only the versions of this definition
+        key: Option<String>,
+        #[command(flatten)]
+        page: PageArgs,
+        #[command(flatten)]
+        connection: ConnectionArgs,
+    },
+    /// Show a version: by default the active one, else the newest
+    Show {
+        key: String,
+        version: Option<u32>,
+        #[command(flatten)]
+        connection: ConnectionArgs,
+    },
+    /// Let new instances take this version
+    Activate(VersionArgs),
+    /// Let no new instance take this version
+    Retire(VersionArgs),
+    /// Stop every instance of this version until it is resumed
+    Stop {
+        #[command(flatten)]
+        version: VersionArgs,
+        /// Why; the audit keeps it
+        #[arg(long)]
+        reason: String,
+    },
+    /// Let a stopped version run again
+    Resume(VersionArgs),
+    /// Draw a version as SVG
+    Diagram {
+        key: String,
+        version: u32,
+        /// Write to this file
+        #[arg(long, short = 'o', value_name = "FILE")]
+        out: Option<PathBuf>,
+        #[command(flatten)]
+        connection: ConnectionArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct PublishArgs {
+    /// The component. Default: the one that `wrkflw plugin build` made in this folder
+    file: Option<PathBuf>,
+    /// Key of the definition. Default: name of the package in this folder, else of the file
+    #[arg(long)]
+    key: Option<String>,
+    /// Settings of the flow, a JSON file. Default: config.json of the plugin's folder
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Let new instances take it at once
+    #[arg(long)]
+    activate: bool,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct VersionArgs {
+    key: String,
+    version: u32,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+/// Which page of a list.
+#[derive(Debug, Args)]
+pub(super) struct PageArgs {
+    /// How many, at most 100
+    #[arg(long)]
+    limit: Option<u32>,
+    /// The cursor at the end of the previous page
+    #[arg(long, value_name = "CURSOR")]
+    after: Option<String>,
+}
+
+impl PageArgs {
+    pub(super) fn query(&self) -> [(&'static str, Option<String>); 2] {
+        [
+            ("limit", self.limit.map(|limit| limit.to_string())),
+            ("after", self.after.clone()),
+        ]
+    }
+}
+
+const VERSIONS: &[Column] = &[
+    ("KEY", "/key"),
+    ("VERSION", "/version"),
+    ("ACTIVE", "/active"),
+    ("PUBLISHED", "/publishedAt"),
+    ("BY", "/publishedBy"),
+    ("RETIRED", "/retiredAt"),
+    ("STOPPED", "/stoppedAt"),
+    ("DIGEST", "/digest"),
+];
+const VERSION: &[Column] = &[
+    ("key", "/key"),
+    ("version", "/version"),
+    ("active", "/active"),
+    ("digest", "/digest"),
+    ("sdk", "/sdk"),
+    ("wit", "/wit"),
+    ("published", "/publishedAt"),
+    ("by", "/publishedBy"),
+    ("retired", "/retiredAt"),
+    ("stopped", "/stoppedAt"),
+    ("states", "/graph/states"),
+    ("config", "/config"),
+];
+const PUBLISHED: &[Column] = &[
+    ("key", "/key"),
+    ("version", "/version"),
+    ("new", "/created"),
+    ("digest", "/digest"),
+    ("own work", "/ownWork"),
+    ("active", "/active"),
+];
+const STOPPING: &[Column] = &[
+    ("key", "/key"),
+    ("version", "/version"),
+    ("stopped", "/stopped"),
+    ("changed", "/changed"),
+];
+const ACTIVATION: &[Column] = &[
+    ("key", "/key"),
+    ("version", "/version"),
+    ("active", "/active"),
+    ("changed", "/changed"),
+];
+
+pub(super) fn run(
+    command: DefinitionCommand,
+    output: Output,
+    environment: &Environment,
+) -> Result<()> {
+    match command {
+        DefinitionCommand::Publish(args) => publish(&args, output, environment),
+        DefinitionCommand::List {
+            key,
+            page,
+            connection,
+        } => {
+            let path = key.map_or_else(|| "/v1/definitions".to_owned(), |key| versions_path(&key));
+            output.list(
+                &connection.open(environment)?.get(&path, &page.query())?,
+                VERSIONS,
+            )
+        }
+        DefinitionCommand::Show {
+            key,
+            version,
+            connection,
+        } => {
+            let client = connection.open(environment)?;
+            let version = match version {
+                Some(version) => version.into(),
+                None => usual_version(&client, &key)?,
+            };
+            output.record(
+                &client.get(&format!("{}/{version}", versions_path(&key)), &[])?,
+                VERSION,
+            )
+        }
+        DefinitionCommand::Activate(args) => {
+            args.tell("activate", &json!({}), ACTIVATION, output, environment)
+        }
+        DefinitionCommand::Retire(args) => {
+            args.tell("retire", &json!({}), ACTIVATION, output, environment)
+        }
+        DefinitionCommand::Stop { version, reason } => {
+            let body = json!({ "reason": reason });
+            version.tell("stop", &body, STOPPING, output, environment)
+        }
+        DefinitionCommand::Resume(args) => {
+            args.tell("resume", &json!({}), STOPPING, output, environment)
+        }
+        DefinitionCommand::Diagram {
+            key,
+            version,
+            out,
+            connection,
+        } => {
+            let svg = connection
+                .open(environment)?
+                .get_text(&format!("{}/{version}/diagram.svg", versions_path(&key)))?;
+            draw(&svg, out.as_deref(), output)
+        }
+    }
+}
+
+/// Writes a drawing to a file, if one is named, else as data.
+pub(super) fn draw(svg: &str, out: Option<&Path>, output: Output) -> Result<()> {
+    let Some(path) = out else {
+        return output.text("svg", svg);
+    };
+    fs::write(path, svg).with_context(|| format!("cannot write {}", path.display()))?;
+    output.record(&json!({ "path": path }), &[("path", "/path")])
+}
+
+impl VersionArgs {
+    fn tell(
+        &self,
+        verb: &str,
+        body: &Value,
+        columns: &[Column],
+        output: Output,
+        environment: &Environment,
+    ) -> Result<()> {
+        let path = format!("{}/{}/{verb}", versions_path(&self.key), self.version);
+        output.record(
+            &self.connection.open(environment)?.post(&path, body)?,
+            columns,
+        )
+    }
+}
+
+fn publish(args: &PublishArgs, output: Output, environment: &Environment) -> Result<()> {
+    let project = Project::find_unless(args.file.is_some() && args.key.is_some())?;
+    let (file, config, key) = resolve(args, project.as_ref())?;
+    let component = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
+    let config = read_config(config.as_deref())?;
+    let client = args.connection.open(environment)?;
+    output.hint(&format!(
+        "publishing {} ({} KiB) as {key}",
+        file.display(),
+        component.len() / 1024
+    ));
+    let mut published = client.publish(&versions_path(&key), &component, &config)?;
+    let version = published["version"].clone();
+    if args.activate {
+        let activation = client.post(
+            &format!("{}/{version}/activate", versions_path(&key)),
+            &json!({}),
+        )?;
+        published["active"] = activation["active"].clone();
+    }
+    output.record(&published, PUBLISHED)?;
+    if args.activate {
+        output.hint(&format!(
+            "next: wrkflw instance start {key} --entity TYPE/ID --data '{{...}}'"
+        ));
+    } else {
+        output.hint(&format!("next: wrkflw definition activate {key} {version}"));
+    }
+    Ok(())
+}
+
+/// What to publish: the component, its config, and the key.
+fn resolve(
+    args: &PublishArgs,
+    project: Option<&Project>,
+) -> Result<(PathBuf, Option<PathBuf>, String)> {
+    let built = match &args.file {
+        Some(file) => file.clone(),
+        None => Project::require(project)?.built()?,
+    };
+    // A named file need not belong to the current folder.
+    let project =
+        project.filter(|project| args.file.is_none() || built.starts_with(&project.target));
+    let config = args.config.clone().or_else(|| project?.config());
+    let stem = || {
+        built
+            .file_stem()
+            .map(|stem| stem.to_string_lossy().replace('_', "-"))
+    };
+    let key = args
+        .key
+        .clone()
+        .or_else(|| Some(project?.name.clone()))
+        .or_else(stem);
+    Ok((
+        built,
+        config,
+        key.context("name the definition with --key")?,
+    ))
+}
+
+/// The text of a config, or an empty object.
+pub(super) fn read_config(path: Option<&Path>) -> Result<String> {
+    let Some(path) = path else {
+        return Ok("{}".to_owned());
+    };
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+fn usual_version(client: &Client, key: &str) -> Result<Value> {
+    let page = client.get(&versions_path(key), &[("limit", Some("100".to_owned()))])?;
+    let versions = page["data"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let newest = versions
+        .iter()
+        .max_by_key(|version| version["version"].as_u64());
+    let usual = versions
+        .iter()
+        .find(|version| version["active"] == true)
+        .or(newest);
+    Ok(usual.context("the definition has no versions")?["version"].clone())
+}
+
+fn versions_path(key: &str) -> String {
+    format!("/v1/definitions/{}/versions", segment(key))
+}

@@ -1,0 +1,86 @@
+//! The demo people and the sample flow of `wrkflw dev`.
+
+use anyhow::{Context as _, Result};
+
+use super::connection::DEV_TENANT;
+use crate::roles;
+use crate::sample::DOCUMENT_APPROVAL;
+use wrkflw_core::ids::VersionRef;
+use wrkflw_core::json::Json;
+use wrkflw_engine::{Engine, Identity};
+use wrkflw_store::directory::Membership;
+
+/// The key of the sample flow.
+pub(super) const FLOW: &str = "document-approval";
+/// The groups.
+const GROUPS: [(&str, &str); 3] = [
+    ("authors", "Authors"),
+    ("reviewers", "Reviewers"),
+    ("approvers", "Approvers"),
+];
+/// The people, each with their group.
+pub(super) const PEOPLE: [(&str, &str, Option<&str>); 6] = [
+    ("author", "Ada Author", Some("authors")),
+    ("reviewer", "Rob Reviewer", Some("reviewers")),
+    ("reviewer2", "Rita Reviewer", Some("reviewers")),
+    ("approver", "Amy Approver", Some("approvers")),
+    ("outsider", "Otto Outsider", None),
+    ("admin", "Alex Admin", None),
+];
+
+/// Adds what is missing. Later changes are not overwritten.
+pub(super) async fn prepare(engine: &Engine) -> Result<()> {
+    let tenant = engine
+        .reader()
+        .tenant(DEV_TENANT)
+        .await?
+        .context("the tenant was made at the start")?;
+    let who = Identity {
+        tenant,
+        tenant_name: DEV_TENANT.to_owned(),
+        subject: "admin".to_owned(),
+        roles: vec![roles::ADMIN.to_owned()],
+    };
+    directory(engine, &who).await?;
+    let published = engine
+        .publish(&who, FLOW, DOCUMENT_APPROVAL, &Json::empty())
+        .await
+        .context("the sample flow cannot be published")?;
+    let versions = engine
+        .reader()
+        .versions(tenant, Some(FLOW), None, i64::from(u16::MAX))
+        .await?;
+    if published.created || !versions.iter().any(|version| version.active) {
+        let reference = VersionRef {
+            key: published.key,
+            version: published.version,
+        };
+        engine
+            .activate(&who, &reference)
+            .await
+            .context("the sample flow cannot be activated")?;
+    }
+    Ok(())
+}
+
+async fn directory(engine: &Engine, who: &Identity) -> Result<()> {
+    let reader = engine.reader();
+    for (id, name) in GROUPS {
+        if reader.group(who.tenant, id).await?.is_none() {
+            engine.put_group(who, id, name).await?;
+        }
+    }
+    for (id, name, group) in PEOPLE {
+        if reader.person(who.tenant, id).await?.is_some() {
+            continue;
+        }
+        engine.put_person(who, id, name).await?;
+        if let Some(group) = group {
+            let begins = Membership::Begins;
+            engine
+                .put_membership(who, (group, id), begins, false)
+                .await?;
+        }
+    }
+    Ok(())
+}

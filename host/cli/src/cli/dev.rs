@@ -1,0 +1,169 @@
+//! `wrkflw dev`: runs everything on this machine by one command, without configuration. Not for production.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use serde_json::json;
+
+use super::demo::{self, PEOPLE};
+use super::home::{Home, JWT, Note};
+use super::host::{self, Host};
+use super::output::{Format, Output};
+use super::postgres::{self, Managed};
+use super::{Environment, block_on};
+use crate::config::{Role, Settings};
+use wrkflw_store::Store;
+
+#[derive(Debug, Args)]
+pub(super) struct DevArgs {
+    /// Port of the API, on this machine only; 0 takes any free port
+    #[arg(long, default_value_t = 8080)]
+    port: u16,
+    /// Use this PostgreSQL database, with a login that may create roles. Default: a server of our own
+    #[arg(long, value_name = "URL")]
+    database_url: Option<String>,
+    /// Keep nothing: data and secrets are deleted at the end
+    #[arg(long)]
+    ephemeral: bool,
+    /// Also relay events to Kafka: `host:port`
+    #[arg(long, value_name = "BROKERS")]
+    kafka: Option<String>,
+    /// Which log lines are written
+    #[arg(long, default_value = "info")]
+    log: String,
+}
+
+pub(super) fn run(args: DevArgs, output: Output, environment: &Environment) -> Result<()> {
+    let begun = Instant::now();
+    let mut settings = Settings::defaults();
+    settings.log.clone_from(&args.log);
+    let telemetry = host::observe(&settings)?;
+    block_on(async {
+        let stop = host::stop_signal()?;
+        let here = std::env::current_dir().context("cannot determine the current folder")?;
+        let home = if args.ephemeral {
+            Home::ephemeral()?
+        } else {
+            Home::kept(&here)?
+        };
+        let listener = host::listen(SocketAddr::from((Ipv4Addr::LOCALHOST, args.port)))?;
+        let url = format!("http://{}", listener.local_addr()?);
+        output.hint("starting: database, migrations, sample flow");
+        let (server, database) = database(&args, &home).await?;
+        Store::migrate(&database)
+            .await
+            .context("the database cannot be brought up to date")?;
+        configure(&mut settings, &args, &home, &url, database)?;
+
+        let host = Host::start(&settings, listener, environment.program.clone(), telemetry).await?;
+        let engine = host.engine().context("a dev host serves the API")?;
+        demo::prepare(engine).await?;
+        let note = Note {
+            url,
+            secret: home.secret_path(JWT),
+            pid: std::process::id().cast_signed(),
+        };
+        let announced = home.announce(&note, environment.state.as_deref())?;
+        show(output, &note, &args, home.folder())?;
+        if !environment.in_path {
+            output.hint(&format!(
+                "the commands above need: alias wrkflw={}",
+                environment.program.display()
+            ));
+        }
+        output.hint(&format!(
+            "ready after {:.1} s; Ctrl-C stops",
+            begun.elapsed().as_secs_f32()
+        ));
+        let ran = host.run_until(stop).await;
+        drop(announced);
+        let stopped = match server {
+            Some(server) => server.stop().await,
+            None => Ok(()),
+        };
+        ran.and(stopped)
+    })
+}
+
+async fn database(args: &DevArgs, home: &Home) -> Result<(Option<Managed>, String)> {
+    let server = match &args.database_url {
+        Some(url) => return Ok((None, url.clone())),
+        None if args.ephemeral => postgres::start_ephemeral().await?,
+        None => postgres::start(&home.folder().join("postgres")).await?,
+    };
+    let url = server.url();
+    Ok((Some(server), url))
+}
+
+fn configure(
+    settings: &mut Settings,
+    args: &DevArgs,
+    home: &Home,
+    url: &str,
+    database: String,
+) -> Result<()> {
+    url.clone_into(&mut settings.public_url);
+    settings.database.database_url = Some(database.into());
+    settings.auth.jwt_secret = Some(home.secret(JWT)?.into());
+    settings.seal.seal_keys = vec![format!("dev:{}", home.secret("seal.secret")?).into()];
+    settings.checkpoint.checkpoint_keys =
+        vec![format!("dev:{}", home.secret("checkpoint.secret")?).into()];
+    settings.sandbox.artifact_key = Some(home.secret("artifact.secret")?.into());
+    settings.sandbox.artifact_dir = Some(home.folder().join("artifacts"));
+    settings.roles = vec![Role::Api, Role::Timers, Role::Notifier];
+    // Receivers for trials are usually on this machine.
+    settings.webhook_allow_private = true;
+    if let Some(brokers) = &args.kafka {
+        settings.roles.push(Role::Relay);
+        settings.kafka_brokers = Some(brokers.clone());
+    }
+    Ok(())
+}
+
+fn show(output: Output, note: &Note, args: &DevArgs, folder: &Path) -> Result<()> {
+    let kept = match (&args.database_url, args.ephemeral) {
+        (Some(_), _) => "in the database that was given".to_owned(),
+        (None, true) => "until this ends".to_owned(),
+        (None, false) => format!("in {}", folder.display()),
+    };
+    let people: Vec<_> = PEOPLE
+        .iter()
+        .map(|(id, _, group)| json!({ "id": id, "group": group }))
+        .collect();
+    let facts = json!({ "url": note.url, "docs": format!("{}/docs", note.url), "dataKept": kept, "people": people });
+    output.record(
+        &facts,
+        &[
+            ("api", "/url"),
+            ("docs", "/docs"),
+            ("data kept", "/dataKept"),
+        ],
+    )?;
+    if output.format == Format::Table {
+        let named = PEOPLE.map(|(id, _, group)| {
+            group.map_or_else(|| id.to_owned(), |group| format!("{id} ({group})"))
+        });
+        output.hint(&format!(
+            "people: {}\n{}",
+            named.join(", "),
+            next_commands(&note.url)
+        ));
+    }
+    Ok(())
+}
+
+fn next_commands(url: &str) -> String {
+    let flow = demo::FLOW;
+    format!(
+        "try, in another terminal:
+  wrkflw instance start {flow} --entity document/1 --data '{{\"title\": \"Budget\"}}' --as author
+  wrkflw task list --view available --as reviewer
+  wrkflw task decide TASK APPROVE --as reviewer
+  wrkflw events tail --follow
+  wrkflw plugin new my-flow
+  curl -H \"Authorization: Bearer $(wrkflw token author)\" {url}/v1/instances"
+    )
+}

@@ -1,0 +1,157 @@
+//! `wrkflw events tail`: prints events, one per line, and the cursor to continue from.
+
+use std::io::{BufRead as _, BufReader};
+use std::thread::sleep;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result};
+use clap::{Args, Subcommand};
+use serde_json::Value;
+
+use super::Environment;
+use super::client::Client;
+use super::connection::ConnectionArgs;
+use super::failure::{Exit, Failure};
+use super::output::{Column, Output};
+
+/// How often in a row a lost stream is reconnected.
+const RECONNECTS_MAX: u32 = 60;
+const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
+
+#[derive(Debug, Subcommand)]
+pub(super) enum EventsCommand {
+    /// Print events, oldest first; as JSON, one per line
+    Tail(TailArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct TailArgs {
+    /// Wait for further events
+    #[arg(long, short)]
+    follow: bool,
+    /// Continue after this cursor of an earlier run
+    #[arg(long, value_name = "CURSOR")]
+    after: Option<String>,
+    /// Stop after this number of events
+    #[arg(long, value_name = "COUNT")]
+    limit: Option<u64>,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+const EVENT: &[Column] = &[
+    ("", "/time"),
+    ("", "/type"),
+    ("", "/subject"),
+    ("", "/data"),
+];
+
+/// The position of the reader.
+struct Tail<'a> {
+    client: &'a Client,
+    output: Output,
+    cursor: Option<String>,
+    left: u64,
+}
+
+pub(super) fn run(command: EventsCommand, output: Output, environment: &Environment) -> Result<()> {
+    let EventsCommand::Tail(args) = command;
+    let client = args.connection.open(environment)?;
+    let mut tail = Tail {
+        client: &client,
+        output,
+        cursor: args.after,
+        left: args.limit.unwrap_or(u64::MAX),
+    };
+    if args.follow {
+        tail.follow()?;
+    } else {
+        tail.read_all()?;
+    }
+    if let Some(cursor) = tail.cursor {
+        output.hint(&format!("next: wrkflw events tail --after {cursor}"));
+    }
+    Ok(())
+}
+
+impl Tail<'_> {
+    /// Reads page by page to the current end.
+    fn read_all(&mut self) -> Result<()> {
+        while self.left > 0 {
+            let limit = self.left.min(100).to_string();
+            let page = self.client.get(
+                "/v1/events",
+                &[("after", self.cursor.clone()), ("limit", Some(limit))],
+            )?;
+            let next = page["page"]["next"].as_str().map(str::to_owned);
+            let ended = next.is_none() || next == self.cursor;
+            for event in page["data"].as_array().into_iter().flatten() {
+                self.output.line(event, EVENT)?;
+                self.left -= 1;
+            }
+            self.cursor = next.or_else(|| self.cursor.take());
+            if ended {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads the stream, and reconnects after the last event whenever it breaks.
+    fn follow(&mut self) -> Result<()> {
+        let mut breaks = 0;
+        loop {
+            let before = self.cursor.clone();
+            match self.read_stream() {
+                Ok(()) if self.left == 0 => return Ok(()),
+                Ok(()) => self.output.hint("the stream ended; reconnecting"),
+                // A refusal is final. Only an unreachable server may come back.
+                Err(error)
+                    if error
+                        .downcast_ref::<Failure>()
+                        .is_some_and(|failure| failure.exit != Exit::Unreachable) =>
+                {
+                    return Err(error);
+                }
+                Err(error) if breaks >= RECONNECTS_MAX => return Err(error),
+                Err(error) => self
+                    .output
+                    .hint(&format!("the stream broke; reconnecting ({error:#})")),
+            }
+            breaks = if before == self.cursor { breaks + 1 } else { 0 };
+            sleep(RECONNECT_PAUSE);
+        }
+    }
+
+    fn read_stream(&mut self) -> Result<()> {
+        let lines = BufReader::new(
+            self.client
+                .stream("/v1/events/stream", self.cursor.as_deref())?,
+        )
+        .lines();
+        let (mut id, mut data) = (None, String::new());
+        for line in lines {
+            let line = line.context("the stream broke")?;
+            match line
+                .split_once(':')
+                .map(|(field, value)| (field, value.trim_start_matches(' ')))
+            {
+                Some(("id", value)) => id = Some(value.to_owned()),
+                Some(("data", value)) => data.push_str(value),
+                None if line.is_empty() && !data.is_empty() => {
+                    let event: Value =
+                        serde_json::from_str(&data).context("an event of the stream is no JSON")?;
+                    self.output.line(&event, EVENT)?;
+                    data.clear();
+                    self.cursor = id.take().or_else(|| self.cursor.take());
+                    self.left -= 1;
+                    if self.left == 0 {
+                        break;
+                    }
+                }
+                Some(_) | None => {}
+            }
+        }
+        Ok(())
+    }
+}

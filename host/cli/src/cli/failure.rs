@@ -1,0 +1,222 @@
+//! The failure of a command: what happened, its class, and what to try next. The class is the exit code.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// Shown at the end of `--help`.
+pub(super) const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  failed
+  2  wrong usage, or an unknown or invalid setting
+  3  refused: you are not known, or may not do this (401, 403)
+  4  there is no such thing (404)
+  5  a conflict, or not possible now (409, 412, 429)
+  6  the input is not valid (400, 422)
+  7  the server cannot be reached
+  8  the flow's logic failed (502)";
+
+/// The class of a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Exit {
+    Failed = 1,
+    Usage = 2,
+    Refused = 3,
+    NotFound = 4,
+    Conflict = 5,
+    Invalid = 6,
+    Unreachable = 7,
+    Logic = 8,
+}
+
+impl Exit {
+    fn of_status(status: u16) -> Exit {
+        match status {
+            401 | 403 => Exit::Refused,
+            404 => Exit::NotFound,
+            409 | 412 | 429 => Exit::Conflict,
+            400 | 413 | 415 | 422 => Exit::Invalid,
+            502 => Exit::Logic,
+            _ => Exit::Failed,
+        }
+    }
+}
+
+/// A failure with its next step.
+#[derive(Debug)]
+pub(super) struct Failure {
+    pub(super) exit: Exit,
+    message: String,
+    details: Vec<String>,
+    next: Option<String>,
+    /// The server's problem document, for `--output json`.
+    pub(super) problem: Option<Value>,
+}
+
+impl Failure {
+    pub(super) fn new(exit: Exit, message: impl Into<String>) -> Failure {
+        Failure {
+            exit,
+            message: message.into(),
+            details: Vec::new(),
+            next: None,
+            problem: None,
+        }
+    }
+
+    pub(super) fn details(mut self, details: impl IntoIterator<Item = String>) -> Failure {
+        self.details.extend(details);
+        self
+    }
+
+    pub(super) fn next(mut self, next: impl Into<String>) -> Failure {
+        self.next = Some(next.into());
+        self
+    }
+
+    /// The failure that a problem document of the API describes.
+    pub(super) fn of_problem(status: u16, problem: Value) -> Failure {
+        let text = |name: &str| problem[name].as_str().unwrap_or_default().to_owned();
+        let (title, detail, code) = (text("title"), text("detail"), text("code"));
+        let fields = problem["errors"].as_array().into_iter().flatten();
+        let details: Vec<String> = fields
+            .map(|field| format!("{}: {}", plain(&field["pointer"]), plain(&field["detail"])))
+            .collect();
+        // A detail that repeats the first field error is not shown twice.
+        let first = problem["errors"][0]["detail"].as_str();
+        let message = if detail.is_empty() || first.is_some_and(|first| detail.contains(first)) {
+            title
+        } else {
+            format!("{title}: {detail}")
+        };
+        let failure =
+            Failure::new(Exit::of_status(status), format!("{message} [{code}]")).details(details);
+        let failure = match next_step(&code) {
+            Some(next) => failure.next(next),
+            None => failure,
+        };
+        Failure {
+            problem: Some(problem),
+            ..failure
+        }
+    }
+}
+
+fn plain(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn next_step(code: &str) -> Option<&'static str> {
+    Some(match code {
+        "token_missing" | "token_malformed" | "token_untrusted" => {
+            "pass --as USER against `wrkflw dev`, or a token with --token or WRKFLW_TOKEN"
+        }
+        "token_expired" => "make a new token with `wrkflw token USER`",
+        "permission_missing" => {
+            "act as somebody whose role has the permission, such as `--as admin` against `wrkflw dev`"
+        }
+        "forbidden" => {
+            "`wrkflw instance actions ID --as USER` lists what that person may do, and why not the rest"
+        }
+        "not_found" => {
+            "list what there is with `wrkflw definition list`, `wrkflw instance list` or `wrkflw task list --view all`"
+        }
+        "task_taken" => "`wrkflw task list --view available` shows what is still open",
+        "instance_suspended" => {
+            "`wrkflw instance show ID` shows by whom and why; `wrkflw instance resume ID` lets it go on"
+        }
+        "instance_running" => "cancel it first, or wait for its end",
+        "not_claimed" => "`wrkflw task claim ID` takes it",
+        "not_delegated" => "`wrkflw task release ID` gives it back to its candidates",
+        "delegations_exhausted" => "decide it, or hand it back with `wrkflw task resolve ID`",
+        "instance_ended" => "`wrkflw instance history ID` shows how it ended",
+        "already_running" => {
+            "find it with `wrkflw instance list --status RUNNING`, or start one for another entity"
+        }
+        "no_active_version" => "activate a version with `wrkflw definition activate KEY VERSION`",
+        "version_stopped" => {
+            "`wrkflw definition resume KEY VERSION` lets it run again, once its error is fixed"
+        }
+        "too_many_operations" => "`wrkflw operation stop ID` ends one",
+        "version_retired" => "publish it again, or activate another of `wrkflw definition list`",
+        "stale_revision" => {
+            "look at it again with `wrkflw instance show ID`, then repeat with the new revision"
+        }
+        "unpublishable" => "fix these, build again, and try with `wrkflw plugin check` first",
+        "invalid_input" | "invalid_request" | "malformed_json" => "fix these and repeat",
+        "busy" | "overloaded" | "request_timeout" | "unavailable" => "try again in a moment",
+        "logic_budget_exceeded" | "logic_fault" | "logic_output_too_large" => {
+            "the flow's author must fix its logic; nothing was written"
+        }
+        _ => return None,
+    })
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        self.details
+            .iter()
+            .try_for_each(|detail| write!(f, "\n  {detail}"))?;
+        match &self.next {
+            Some(next) => write!(f, "\nnext: {next}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use wrkflw_server::http::problem::CODES;
+
+    #[test]
+    fn every_code_of_the_api_has_a_class_and_every_hint_a_code() {
+        for (code, status, _) in CODES {
+            let classified = !matches!(Exit::of_status(*status), Exit::Failed);
+            let ours = matches!(status, 405 | 408 | 410 | 431 | 500 | 503);
+            assert!(classified || ours, "{code} has no exit code of its own");
+        }
+        for code in [
+            "token_missing",
+            "permission_missing",
+            "no_active_version",
+            "task_taken",
+            "stale_revision",
+            "unpublishable",
+        ] {
+            assert!(
+                CODES.iter().any(|(known, ..)| *known == code),
+                "{code} is no code of the API"
+            );
+            assert!(next_step(code).is_some(), "{code}");
+        }
+    }
+
+    #[test]
+    fn a_problem_shows_its_fields_and_the_next_step() {
+        let problem = serde_json::json!({
+            "title": "The flow needs other input", "detail": "look at the fields", "code": "invalid_input",
+            "errors": [{ "pointer": "/comment", "code": "required", "detail": "Say what has to change." }],
+        });
+        let failure = Failure::of_problem(422, problem);
+        assert_eq!(failure.exit, Exit::Invalid);
+        assert_eq!(
+            failure.to_string(),
+            "The flow needs other input: look at the fields [invalid_input]\n  /comment: Say what has to change.\nnext: fix these and repeat"
+        );
+        let told_twice = serde_json::json!({
+            "title": "The flow needs other input", "detail": "/comment: Say what has to change.", "code": "invalid_input",
+            "errors": [{ "pointer": "/comment", "code": "required", "detail": "Say what has to change." }],
+        });
+        assert_eq!(
+            Failure::of_problem(422, told_twice).to_string(),
+            "The flow needs other input [invalid_input]\n  /comment: Say what has to change.\nnext: fix these and repeat"
+        );
+    }
+}

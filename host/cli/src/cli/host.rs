@@ -1,0 +1,367 @@
+//! A running host: the engine, the API, the relay, the job worker, the notifier and periodic deletions, from start to a drained
+//! stop.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::failure::{Exit, Failure};
+use super::migrate::ensure_tenants;
+use super::serve::not_migrated;
+use crate::config::{LogFormat, Role, Settings, SettingsError};
+use wrkflw_audit::keys::CheckpointKeys;
+use wrkflw_audit::seal::SealKeys;
+use wrkflw_engine::Engine;
+use wrkflw_engine::checkpoint::Checkpointer;
+use wrkflw_engine::jobs::Jobs;
+use wrkflw_relay::outbox::Relay;
+use wrkflw_relay::webhook::Notifier;
+use wrkflw_runtime::clock::Clock;
+use wrkflw_runtime::telemetry::{self, LogSettings, Telemetry};
+use wrkflw_runtime::worker::every;
+use wrkflw_sandbox::Sandbox;
+use wrkflw_server::http::admission::Admission;
+use wrkflw_server::http::auth::Authenticator;
+use wrkflw_server::http::health::{Operation, operational};
+use wrkflw_server::http::{self, App};
+use wrkflw_store::pools::Readiness;
+use wrkflw_store::{Reader, Store};
+
+/// How long a shutdown waits for work in flight, in timeouts of a request. A request ends within one timeout; the second one is
+/// for the relay and the timers.
+const DRAIN_TIMEOUTS: u32 = 2;
+/// How often expired replies are deleted.
+const SWEEP_EVERY: Duration = Duration::from_hours(1);
+
+/// Everything that runs in this process.
+pub(super) struct Host {
+    /// None if no role of this process executes commands.
+    engine: Option<Engine>,
+    store: Store,
+    admission: Admission,
+    stages: Stages,
+    tasks: TaskTracker,
+    /// The streams of the API.
+    streams: TaskTracker,
+    server: tokio::task::JoinHandle<std::io::Result<()>>,
+    notice: Duration,
+    drain: Duration,
+}
+
+/// The stages of a shutdown, in order.
+#[derive(Clone, Default)]
+struct Stages {
+    /// `/readyz` reports that the host is not ready. It still serves requests.
+    draining: CancellationToken,
+    /// No new work is begun; work in flight is finished.
+    stopping: CancellationToken,
+    /// No work is in flight: the port closes.
+    closing: CancellationToken,
+}
+
+/// Starts logs and metrics.
+pub(super) fn observe(settings: &Settings) -> Result<Telemetry> {
+    let format = match settings.log_format {
+        LogFormat::Text => telemetry::LogFormat::Human,
+        LogFormat::Json => telemetry::LogFormat::Json,
+    };
+    let log = LogSettings {
+        format,
+        filter: settings.log.clone(),
+    };
+    Ok(telemetry::init(&log).map_err(SettingsError)?)
+}
+
+/// Binds the address. The error suggests another port.
+pub(super) fn listen(address: SocketAddr) -> Result<TcpListener> {
+    http::server::listen(address).map_err(|error| {
+        let next = "choose another with --port or --listen; port 0 takes any that is free";
+        Failure::new(Exit::Failed, format!("cannot listen on {address}: {error}"))
+            .next(next)
+            .into()
+    })
+}
+
+/// Completes when this process is asked to stop.
+pub(super) fn stop_signal() -> Result<impl Future<Output = ()>> {
+    let (mut terminate, mut interrupt) = (
+        signal(SignalKind::terminate())?,
+        signal(SignalKind::interrupt())?,
+    );
+    Ok(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+    })
+}
+
+impl Host {
+    /// Starts the roles in the settings. A host without the API also listens, for probes and metrics.
+    pub(super) async fn start(
+        settings: &Settings,
+        listener: TcpListener,
+        program: PathBuf,
+        telemetry: Telemetry,
+    ) -> Result<Host> {
+        // Missing settings are reported before any connection is made.
+        let logic = logic(settings, program)?;
+        let naming = settings.naming();
+        let checkpoints = settings
+            .has(Role::Timers)
+            .then(|| settings.checkpoints())
+            .transpose()?;
+        let kafka = settings
+            .has(Role::Relay)
+            .then(|| settings.kafka())
+            .transpose()?;
+        let clock = Clock::System;
+        let auth = authenticator(settings, &clock)?;
+        let store = Store::connect(settings.database.url()?, settings.pools())?;
+        let notifier = notifier(settings, &store, &clock)?;
+        check(&store).await?;
+        ensure_tenants(&store, &settings.database.tenants).await?;
+        let engine = match logic {
+            Some(logic) => Some(commanding(settings, &store, clock, logic).await?),
+            None => None,
+        };
+
+        let (stages, tasks) = (Stages::default(), TaskTracker::new());
+        let (admission, mut streams) = (
+            Admission::sized(settings.requests_in_flight_max),
+            TaskTracker::new(),
+        );
+        let metrics = telemetry.metrics.clone();
+        let operation = Operation {
+            reader: Reader::clone(&store),
+            metrics: Arc::new(move || metrics.render()),
+            draining: stages.draining.clone(),
+            admission: admission.clone(),
+        };
+        let router = match (&engine, auth) {
+            (Some(engine), Some(auth)) => {
+                let app = app(settings, engine, auth, operation, &stages);
+                streams = app.tracker.clone();
+                http::router(app)
+            }
+            _ => operational(operation),
+        };
+        // Not one of the tasks: it ends after them.
+        let (limits, closing) = (settings.connections.limits(), stages.closing.clone());
+        let serving = http::server::serve(listener, router, limits, closing);
+        let server = TaskTracker::new().spawn(serving);
+        let cancel = stages.stopping.clone();
+        if let Some(notifier) = notifier {
+            tasks.spawn(notifier.run(cancel.clone(), commits(engine.as_ref())));
+        }
+        if let Some(kafka) = kafka {
+            let relay = Relay::new(store.outbox(), kafka, naming)
+                .map_err(|error| SettingsError(error.to_string()))?;
+            let wake = engine.as_ref().map(Engine::wake).unwrap_or_default();
+            tasks.spawn(relay.run(cancel.clone(), wake));
+        }
+        if let Some(engine) = &engine {
+            look_after(engine, checkpoints, &tasks, &cancel);
+        }
+        tasks.spawn(telemetry.metrics.upkeep(cancel));
+        Ok(Host {
+            engine,
+            store,
+            admission,
+            stages,
+            tasks,
+            streams,
+            server,
+            notice: Duration::from_secs(settings.drain_notice_seconds),
+            drain: DRAIN_TIMEOUTS * Duration::from_secs(settings.request_seconds_max),
+        })
+    }
+
+    /// The engine, if a role of this host executes commands.
+    pub(super) fn engine(&self) -> Option<&Engine> {
+        self.engine.as_ref()
+    }
+
+    /// Runs until `stop`, then drains: `/readyz` reports it at once; after the notice no new work is begun, and requests in
+    /// flight are answered; then the port and the pools close. The drain has a time limit, and a second signal ends it at once.
+    pub(super) async fn run_until(mut self, stop: impl Future<Output = ()>) -> Result<()> {
+        let failed = tokio::select! {
+            () = stop => None,
+            ended = &mut self.server => Some(ended),
+        };
+        if let Some(failed) = failed {
+            self.stages.stopping.cancel();
+            failed
+                .context("the API ended")?
+                .context("the API cannot go on")?;
+            bail!("the API ended");
+        }
+        tracing::info!("stopping");
+        let again = stop_signal()?;
+        self.stages.draining.cancel();
+        let (notice, drain) = (self.notice, self.drain);
+        let ending = async {
+            tokio::time::sleep(notice).await;
+            self.stages.stopping.cancel();
+            tokio::time::timeout(drain, self.drained()).await
+        };
+        tokio::select! {
+            drained = ending => match drained {
+                Ok(served) => served,
+                Err(_) => bail!("stopped after {} s with requests still in flight", drain.as_secs()),
+            },
+            () = again => bail!("stopped at once by a second signal"),
+        }
+    }
+
+    async fn drained(&mut self) -> Result<()> {
+        self.admission.drained().await;
+        for tracker in [&self.streams, &self.tasks] {
+            tracker.close();
+            tracker.wait().await;
+        }
+        self.stages.closing.cancel();
+        let served = (&mut self.server).await.context("the API ended")?;
+        if let Some(engine) = &self.engine {
+            engine.settled().await;
+        }
+        self.store.close().await;
+        served.context("the API cannot go on")
+    }
+}
+
+/// The keys and the sandbox of a host that executes commands.
+fn logic(settings: &Settings, program: PathBuf) -> Result<Option<(SealKeys, Sandbox)>> {
+    if !settings.has(Role::Api) && !settings.has(Role::Timers) {
+        return Ok(None);
+    }
+    let seals = settings.seals()?;
+    let sandbox = Sandbox::new(settings.sandbox(program)?).map_err(SettingsError)?;
+    Ok(Some((seals, sandbox)))
+}
+
+/// The engine of a host that executes commands.
+async fn commanding(
+    settings: &Settings,
+    store: &Store,
+    clock: Clock,
+    (seals, sandbox): (SealKeys, Sandbox),
+) -> Result<Engine> {
+    let timeout = Duration::from_secs(settings.request_seconds_max);
+    let engine = Engine::new(store.clone(), sandbox, clock, seals, timeout).await?;
+    Ok(engine.budgeted(settings.budgets.budgets()))
+}
+
+/// A counter of the commits of this process. It stays unchanged on a host that executes no commands.
+fn commits(engine: Option<&Engine>) -> watch::Receiver<u64> {
+    let (_, nothing) = watch::channel(0);
+    engine.map_or(nothing, Engine::commits)
+}
+
+/// The verifier of tokens, if the API is served.
+fn authenticator(settings: &Settings, clock: &Clock) -> Result<Option<Authenticator>> {
+    if !settings.has(Role::Api) {
+        return Ok(None);
+    }
+    let judge = Authenticator::new(settings.auth.settings(), clock.clone());
+    Ok(Some(judge.map_err(SettingsError)?))
+}
+
+/// Starts the background work.
+fn look_after(
+    engine: &Engine,
+    checkpoints: Option<CheckpointKeys>,
+    tasks: &TaskTracker,
+    cancel: &CancellationToken,
+) {
+    // Only hosts that run timers have been asked for these keys.
+    if let Some(keys) = checkpoints {
+        let handle_job = Arc::new(engine.clone());
+        tasks.spawn(Jobs::new(engine, handle_job, cancel.clone()).run());
+        sign_checkpoints(engine, keys, tasks, cancel);
+    }
+    tasks.spawn(sweep(engine.clone(), cancel.clone()));
+}
+
+fn app(
+    settings: &Settings,
+    engine: &Engine,
+    auth: Authenticator,
+    operation: Operation,
+    stages: &Stages,
+) -> App {
+    App::new(
+        engine.clone(),
+        Arc::new(auth),
+        settings.naming(),
+        settings.kafka_topic.clone(),
+        operation.metrics,
+        stages.stopping.clone(),
+    )
+    .reaching(settings.webhooks().reach)
+    .paced(settings.connections.pace)
+    .admitting(operation.admission)
+    .draining(operation.draining)
+}
+
+/// Runs the checkpointer, if this host has a signing key.
+fn sign_checkpoints(
+    engine: &Engine,
+    keys: CheckpointKeys,
+    tasks: &TaskTracker,
+    cancel: &CancellationToken,
+) {
+    if let Some(checkpointer) = Checkpointer::new(engine, Arc::new(keys)) {
+        tasks.spawn(checkpointer.run(cancel.clone()));
+    } else {
+        tracing::warn!("checkpoint_keys is not set: this host signs no checkpoints of the audit");
+    }
+}
+
+/// The notifier, if this host runs one.
+fn notifier(settings: &Settings, store: &Store, clock: &Clock) -> Result<Option<Notifier>> {
+    if !settings.has(Role::Notifier) {
+        return Ok(None);
+    }
+    let (naming, webhooks) = (settings.naming(), settings.webhooks());
+    let notifier = Notifier::new(store.clone(), clock.clone(), naming, webhooks)
+        .map_err(|error| SettingsError(error.to_string()))?;
+    Ok(Some(notifier))
+}
+
+async fn check(store: &Store) -> Result<()> {
+    match store.ready().await {
+        Ok(Readiness::Ready) => Ok(()),
+        Ok(Readiness::NotMigrated) => Err(not_migrated().into()),
+        Ok(Readiness::ReadOnly) => {
+            let next = "point database_url at a server that takes writes: not at a standby";
+            let failure = Failure::new(Exit::Failed, "the database is read-only");
+            Err(failure.next(next).into())
+        }
+        Err(error) => {
+            let next = "check database_url; if the database is new, run `wrkflw migrate` first";
+            Err(
+                Failure::new(Exit::Failed, format!("the database is not usable: {error}"))
+                    .next(next)
+                    .into(),
+            )
+        }
+    }
+}
+
+async fn sweep(engine: Engine, cancel: CancellationToken) {
+    let purge = async || {
+        if let Err(error) = engine.purge().await {
+            tracing::warn!(%error, "expired replies could not be deleted; the host tries again later");
+        }
+    };
+    every(SWEEP_EVERY, &cancel, purge).await;
+}

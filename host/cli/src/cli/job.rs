@@ -1,0 +1,46 @@
+//! `wrkflw job`: background jobs that fail.
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+
+use super::Environment;
+use super::connection::ConnectionArgs;
+use super::definition::PageArgs;
+use super::output::{Column, Output};
+
+const JOBS: &[Column] = &[
+    ("ID", "/id"),
+    ("KIND", "/kind"),
+    ("INSTANCE", "/instance"),
+    ("DEFINITION", "/definition/key"),
+    ("VERSION", "/definition/version"),
+    ("DUE", "/dueAt"),
+    ("ATTEMPTS", "/attempts"),
+    ("NEXT", "/nextAt"),
+    ("ERROR", "/error"),
+];
+
+#[derive(Debug, Subcommand)]
+pub(super) enum JobCommand {
+    /// List jobs that failed and are retried, with the error
+    List(ListArgs),
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    /// failing, which is the default
+    #[arg(long)]
+    state: Option<String>,
+    #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+pub(super) fn run(command: JobCommand, output: Output, environment: &Environment) -> Result<()> {
+    let JobCommand::List(args) = command;
+    let state = [("state", args.state)];
+    let query: Vec<_> = state.into_iter().chain(args.page.query()).collect();
+    let client = args.connection.open(environment)?;
+    output.list(&client.get("/v1/jobs", &query)?, JOBS)
+}

@@ -1,0 +1,201 @@
+//! `wrkflw operation`: cancels or migrates many instances in the background, and shows the progress.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use uuid::Uuid;
+
+use super::Environment;
+use super::client::AttemptArgs;
+use super::connection::ConnectionArgs;
+use super::definition::PageArgs;
+use super::instance::{entity, renamed};
+use super::output::{Column, Format, Output};
+
+const OPERATION: &[Column] = &[
+    ("id", "/id"),
+    ("action", "/action"),
+    ("status", "/status"),
+    ("definition", "/settings/definition"),
+    ("from", "/settings/from"),
+    ("version", "/settings/version"),
+    ("reason", "/settings/reason"),
+    ("total", "/total"),
+    ("more", "/more"),
+    ("done", "/done"),
+    ("refused", "/refused"),
+    ("failed", "/failed"),
+    ("requested by", "/requestedBy"),
+    ("created", "/createdAt"),
+    ("ended", "/endedAt"),
+    ("stopped by", "/stoppedBy"),
+];
+const TRIAL: &[Column] = &[
+    ("dry run", "/dryRun"),
+    ("total", "/total"),
+    ("more", "/more"),
+    ("tried", "/tried"),
+    ("done", "/done"),
+    ("refused", "/refused"),
+    ("failed", "/failed"),
+];
+const ITEMS: &[Column] = &[
+    ("INSTANCE", "/instance"),
+    ("RESULT", "/result"),
+    ("REVISION", "/revision"),
+    ("ENDED", "/endedAt"),
+    ("CODE", "/code"),
+    ("DETAIL", "/detail"),
+];
+
+#[derive(Debug, Subcommand)]
+pub(super) enum OperationCommand {
+    /// Cancel the instances of a version, also of a stopped one
+    Cancel {
+        #[command(flatten)]
+        which: WhichArgs,
+        /// Why; each instance keeps it
+        #[arg(long)]
+        reason: String,
+    },
+    /// Migrate the instances of a version to another one
+    Migrate {
+        #[command(flatten)]
+        which: WhichArgs,
+        /// A published version
+        #[arg(long = "to", value_name = "VERSION")]
+        target: u32,
+        /// The new name of a state that does not keep its own; may be repeated
+        #[arg(long = "state", value_name = "OLD=NEW", value_parser = renamed)]
+        states: Vec<(String, String)>,
+    },
+    /// Show the progress of an operation
+    Show(OneArgs),
+    /// List the result of each instance of an operation
+    Items {
+        #[command(flatten)]
+        one: OneArgs,
+        /// done, refused, failed, or waiting for those not tried yet
+        #[arg(long)]
+        result: Option<String>,
+        #[command(flatten)]
+        page: PageArgs,
+    },
+    /// End an operation early. Items in flight are still done
+    Stop(OneArgs),
+}
+
+/// Which instances.
+#[derive(Debug, Args)]
+pub(super) struct WhichArgs {
+    /// Key of a definition
+    definition: String,
+    /// The version that the instances have
+    version: u32,
+    /// Only those that are RUNNING, or SUSPENDED
+    #[arg(long)]
+    status: Option<String>,
+    /// Only those with an active state of this name
+    #[arg(long = "in", value_name = "STATE")]
+    state: Option<String>,
+    /// Only those about this entity, as TYPE/ID
+    #[arg(long, value_name = "TYPE/ID", value_parser = entity)]
+    entity: Option<(String, String)>,
+    /// Only those that this person started
+    #[arg(long)]
+    initiator: Option<String>,
+    #[command(flatten)]
+    attempt: AttemptArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OneArgs {
+    id: Uuid,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+pub(super) fn run(
+    command: OperationCommand,
+    output: Output,
+    environment: &Environment,
+) -> Result<()> {
+    match command {
+        OperationCommand::Cancel { which, reason } => {
+            let body = json!({ "version": which.version, "reason": reason });
+            which.begin("/v1/cancellations", body, output, environment)
+        }
+        OperationCommand::Migrate {
+            which,
+            target,
+            states,
+        } => {
+            let states: BTreeMap<_, _> = states.into_iter().collect();
+            let body = json!({ "from": which.version, "version": target, "states": states });
+            which.begin("/v1/migrations", body, output, environment)
+        }
+        OperationCommand::Show(one) => {
+            let client = one.connection.open(environment)?;
+            output.record(&client.get(&path(one.id, ""), &[])?, OPERATION)
+        }
+        OperationCommand::Items { one, result, page } => {
+            let query: Vec<_> = [("result", result)]
+                .into_iter()
+                .chain(page.query())
+                .collect();
+            let client = one.connection.open(environment)?;
+            output.list(&client.get(&path(one.id, "/items"), &query)?, ITEMS)
+        }
+        OperationCommand::Stop(one) => {
+            let client = one.connection.open(environment)?;
+            output.record(&client.post(&path(one.id, "/stop"), &json!({}))?, OPERATION)
+        }
+    }
+}
+
+fn path(id: Uuid, below: &str) -> String {
+    format!("/v1/operations/{id}{below}")
+}
+
+impl WhichArgs {
+    /// Begins an operation, or shows what it would do.
+    fn begin(
+        self,
+        path: &str,
+        mut body: Value,
+        output: Output,
+        environment: &Environment,
+    ) -> Result<()> {
+        body["definition"] = json!(self.definition);
+        let (kind, id) = self.entity.unzip();
+        for (name, value) in [
+            ("status", self.status),
+            ("state", self.state),
+            ("entityType", kind),
+            ("entityId", id),
+            ("initiator", self.initiator),
+        ] {
+            if let Some(value) = value {
+                body["filter"][name] = json!(value);
+            }
+        }
+        let client = self.connection.open(environment)?;
+        let answer = client.attempt(path, &body, &self.attempt)?;
+        if answer["dryRun"] != true {
+            output.record(&answer, OPERATION)?;
+            if let Some(id) = answer["id"].as_str() {
+                output.hint(&format!("next: wrkflw operation show {id}"));
+            }
+            return Ok(());
+        }
+        output.record(&answer, TRIAL)?;
+        if output.format == Format::Table {
+            output.list(&json!({ "data": answer["sample"] }), ITEMS)?;
+        }
+        Ok(())
+    }
+}

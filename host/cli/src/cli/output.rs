@@ -1,0 +1,250 @@
+//! The only module that prints. Standard output has data only, as a table or as the API's JSON; hints and progress go to standard
+//! error.
+
+use std::io::{self, IsTerminal as _, Write};
+
+use anyhow::Result;
+use clap::ValueEnum;
+use serde_json::Value;
+
+use super::failure::Failure;
+
+/// The format of data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum Format {
+    /// For people; may change between releases.
+    #[default]
+    Table,
+    /// For programs: the JSON of the API.
+    Json,
+}
+
+/// A column or a line of a table: its name, and the JSON Pointer to its value.
+pub(super) type Column = (&'static str, &'static str);
+
+/// How to print results.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Output {
+    pub(super) format: Format,
+    pub(super) quiet: bool,
+    /// Whether headings are highlighted.
+    pub(super) colour: bool,
+}
+
+impl Output {
+    /// `no_colour`: the environment variable `NO_COLOR` is set.
+    pub(super) fn new(format: Format, quiet: bool, no_colour: bool) -> Output {
+        Output {
+            format,
+            quiet,
+            colour: !no_colour && io::stdout().is_terminal(),
+        }
+    }
+
+    /// Prints one object, a line per field.
+    pub(super) fn record(self, value: &Value, fields: &[Column]) -> Result<()> {
+        if self.format == Format::Json {
+            return json(value);
+        }
+        let width = fields
+            .iter()
+            .map(|(name, _)| name.len())
+            .max()
+            .unwrap_or_default();
+        let shown = fields
+            .iter()
+            .map(|(name, pointer)| (name, cell(value, pointer)))
+            .filter(|(_, text)| !text.is_empty());
+        let lines = shown
+            .map(|(name, text)| format!("{}  {text}\n", self.heading(&format!("{name:width$}"))));
+        write(&lines.collect::<String>())
+    }
+
+    /// Prints a page of a list: its items as rows, the cursor of the next page as a hint.
+    pub(super) fn list(self, page: &Value, columns: &[Column]) -> Result<()> {
+        if self.format == Format::Json {
+            return json(page);
+        }
+        let items = page["data"]
+            .as_array()
+            .map(Vec::as_slice)
+            .unwrap_or_default();
+        write(&self.table(items, columns))?;
+        if items.is_empty() {
+            self.hint("nothing found");
+        }
+        if let Some(next) = page["page"]["next"].as_str() {
+            self.hint(&format!("there is more: --after {next}"));
+        }
+        Ok(())
+    }
+
+    /// Prints one item of a sequence: a line of JSON, or the values of the columns.
+    pub(super) fn line(self, value: &Value, columns: &[Column]) -> Result<()> {
+        match self.format {
+            Format::Json => write(&format!("{value}\n")),
+            Format::Table => {
+                let cells: Vec<String> = columns
+                    .iter()
+                    .map(|(_, pointer)| cell(value, pointer))
+                    .collect();
+                write(&format!("{}\n", cells.join("  ")))
+            }
+        }
+    }
+
+    /// Prints a text document. As JSON it is the value of `name`.
+    pub(super) fn text(self, name: &str, text: &str) -> Result<()> {
+        match self.format {
+            Format::Json => json(&serde_json::json!({ name: text })),
+            Format::Table if text.ends_with('\n') => write(text),
+            Format::Table => write(&format!("{text}\n")),
+        }
+    }
+
+    /// Prints a hint for people.
+    pub(super) fn hint(self, text: &str) {
+        if !self.quiet {
+            // If standard error is closed, the hint is lost.
+            drop(writeln!(io::stderr(), "{text}"));
+        }
+    }
+
+    /// Prints a warning: the command goes on, but this may not be intended.
+    pub(super) fn warn(text: &str) {
+        drop(writeln!(io::stderr(), "warning: {text}"));
+    }
+
+    pub(super) fn failure(self, error: &anyhow::Error) {
+        let problem = error
+            .downcast_ref::<Failure>()
+            .and_then(|failure| failure.problem.as_ref());
+        let text = match (self.format, problem) {
+            (Format::Json, Some(problem)) => problem.to_string(),
+            _ => format!("error: {error:#}"),
+        };
+        drop(writeln!(io::stderr(), "{text}"));
+    }
+
+    fn heading(self, text: &str) -> String {
+        if self.colour {
+            format!("\x1b[1m{text}\x1b[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+
+    fn table(self, items: &[Value], columns: &[Column]) -> String {
+        if items.is_empty() {
+            return String::new();
+        }
+        let rows: Vec<Vec<String>> = items
+            .iter()
+            .map(|item| {
+                columns
+                    .iter()
+                    .map(|(_, pointer)| cell(item, pointer))
+                    .collect()
+            })
+            .collect();
+        let width = |column: usize| {
+            let cells = rows.iter().map(|row| row[column].chars().count());
+            cells
+                .chain([columns[column].0.len()])
+                .max()
+                .unwrap_or_default()
+        };
+        let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+        let line = |cells: Vec<&str>| {
+            let padded = cells
+                .iter()
+                .zip(&widths)
+                .map(|(text, width)| format!("{text:width$}"));
+            padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+        };
+        let head = self.heading(&line(columns.iter().map(|(name, _)| *name).collect()));
+        let body = rows
+            .iter()
+            .map(|row| line(row.iter().map(String::as_str).collect()));
+        [head]
+            .into_iter()
+            .chain(body)
+            .map(|line| line + "\n")
+            .collect()
+    }
+}
+
+/// The value at `pointer` as one line of text.
+fn cell(value: &Value, pointer: &str) -> String {
+    let text = match value.pointer(pointer) {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.clone(),
+        Some(Value::Array(items)) => items.iter().map(short).collect::<Vec<_>>().join(", "),
+        Some(other) => other.to_string(),
+    };
+    // Text from other people must neither break the table nor control the terminal.
+    text.chars()
+        .map(|char| if char.is_control() { ' ' } else { char })
+        .collect()
+}
+
+/// An item of a list: its text, or the identifying field of an object.
+fn short(item: &Value) -> String {
+    let known_by = |name: &str| item.get(name).and_then(Value::as_str);
+    match item {
+        Value::String(text) => text.clone(),
+        Value::Object(_) => match (
+            known_by("type").or(known_by("kind")),
+            known_by("id"),
+            known_by("name"),
+        ) {
+            (_, _, Some(name)) => name.to_owned(),
+            (Some(kind), Some(id), None) => format!("{kind}:{id}"),
+            _ => item.to_string(),
+        },
+        other => other.to_string(),
+    }
+}
+
+fn json(value: &Value) -> Result<()> {
+    write(&format!("{}\n", serde_json::to_string_pretty(value)?))
+}
+
+fn write(text: &str) -> Result<()> {
+    let mut stdout = io::stdout().lock();
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
+        // The reader has closed the pipe, as `| head` does.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => std::process::exit(0),
+        result => Ok(result?),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_table_lines_up_and_tames_what_others_wrote() {
+        let output = Output {
+            format: Format::Table,
+            quiet: true,
+            colour: false,
+        };
+        let items = [
+            json!({ "id": "a", "candidates": [{ "type": "group", "id": "reviewers" }], "n": null }),
+            json!({ "id": "lon\u{1b}ger", "candidates": ["x", "y"], "n": 3 }),
+        ];
+        let table = output.table(
+            &items,
+            &[("ID", "/id"), ("FOR", "/candidates"), ("N", "/n")],
+        );
+        assert_eq!(
+            table,
+            "ID       FOR              N\na        group:reviewers\nlon ger  x, y             3\n"
+        );
+    }
+}

@@ -1,0 +1,89 @@
+//! `wrkflw plugin check`: checks a component as publishing does, without a server.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, anyhow};
+use serde_json::json;
+
+use super::super::definition::read_config;
+use super::super::failure::{Exit, Failure};
+use super::super::output::{Column, Output};
+use super::super::{Environment, block_on};
+use super::project::Project;
+use wrkflw_core::check::Problem;
+use wrkflw_core::ids::TenantId;
+use wrkflw_core::json::Json;
+use wrkflw_engine::offload::Offload;
+use wrkflw_engine::{Error, check_component};
+use wrkflw_sandbox::{Compiler, Sandbox, Settings};
+
+/// There is no tenant here.
+const NOBODY: TenantId = TenantId(0);
+const ADMITTED: &[Column] = &[
+    ("file", "/path"),
+    ("digest", "/digest"),
+    ("sdk", "/sdk"),
+    ("wit", "/wit"),
+    ("states", "/states"),
+    ("own work", "/ownWork"),
+];
+
+pub(super) fn run(
+    file: Option<PathBuf>,
+    config: Option<PathBuf>,
+    output: Output,
+    environment: &Environment,
+) -> Result<()> {
+    let project = Project::find_unless(file.is_some())?;
+    let path = match file {
+        Some(file) => file,
+        None => Project::require(project.as_ref())?.built()?,
+    };
+    let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+    let config = config.or_else(|| project?.config());
+    let text = read_config(config.as_deref())?;
+    let config = Json::parse(&text)
+        .map_err(|error| Failure::new(Exit::Invalid, format!("the config has {error}")))?;
+    let program = environment.program.clone();
+    let admission = block_on(async {
+        let sandbox = Sandbox::new(Settings::new(Compiler::Child(program)))
+            .map_err(|error| anyhow!(error))?;
+        check_component(&sandbox, (&Offload::default(), NOBODY), &bytes, &config)
+            .await
+            .map_err(refusal)
+    })?;
+    let states = &admission.graph.states;
+    let names = |own_work: bool| {
+        states
+            .iter()
+            .filter(|state| state.own_work || !own_work)
+            .map(|state| &state.name)
+            .collect::<Vec<_>>()
+    };
+    let admitted = json!({
+        "path": path,
+        "digest": admission.digest.to_string(),
+        "sdk": admission.sdk,
+        "wit": admission.wit,
+        "states": names(false),
+        "ownWork": names(true),
+    });
+    output.record(&admitted, ADMITTED)?;
+    output.hint("next: wrkflw definition publish");
+    Ok(())
+}
+
+fn refusal(error: Error) -> anyhow::Error {
+    let Error::Unpublishable(problems) = error else {
+        return error.into();
+    };
+    let named = |problem: &Problem| match problem.at.as_str() {
+        "" => format!("{} [{}]", problem.message, problem.code),
+        at => format!("{at}: {} [{}]", problem.message, problem.code),
+    };
+    Failure::new(Exit::Invalid, "the component cannot be published")
+        .details(problems.iter().map(named))
+        .next("fix these, then run `wrkflw plugin build` and `wrkflw plugin check` again")
+        .into()
+}

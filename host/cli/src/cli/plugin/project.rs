@@ -1,0 +1,146 @@
+//! The plugin's crate in the current folder, as cargo reports it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result};
+use serde_json::Value;
+
+use super::super::Environment;
+use super::super::failure::{Exit, Failure};
+use super::toolchain::choose;
+
+/// Variables that cargo sets for a program that it runs. They describe that program's build, not the plugin's.
+const OF_OUTER_BUILD: [&str; 7] = [
+    "CARGO",
+    "RUSTC",
+    "RUSTC_WORKSPACE_WRAPPER",
+    "RUSTDOC",
+    "RUSTUP_TOOLCHAIN",
+    "LD_LIBRARY_PATH",
+    "RUST_RECURSION_COUNT",
+];
+
+/// A crate.
+pub(in crate::cli) struct Project {
+    pub(in crate::cli) name: String,
+    pub(in crate::cli) folder: PathBuf,
+    /// Cargo's target folder.
+    pub(in crate::cli) target: PathBuf,
+}
+
+impl Project {
+    /// The crate of the current folder or of one above it.
+    pub(in crate::cli) fn find() -> Result<Option<Project>> {
+        let here = std::env::current_dir().context("cannot determine the current folder")?;
+        if !here
+            .ancestors()
+            .any(|folder| folder.join("Cargo.toml").is_file())
+        {
+            return Ok(None);
+        }
+        let mut cargo = Command::new("cargo");
+        choose(&mut cargo);
+        let output = cargo
+            .args([
+                "metadata",
+                "--no-deps",
+                "--offline",
+                "--format-version",
+                "1",
+            ])
+            .stderr(Stdio::piped())
+            .output()
+            .map_err(|_| no_cargo())?;
+        if !output.status.success() {
+            let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
+            return Err(Failure::new(
+                Exit::Failed,
+                format!("cargo does not understand this folder: {said}"),
+            )
+            .into());
+        }
+        let metadata = serde_json::from_slice(&output.stdout)
+            .context("the answer of `cargo metadata` is no JSON")?;
+        Ok(nearest(&metadata, &here))
+    }
+
+    /// Does not search if nothing depends on it.
+    pub(in crate::cli) fn find_unless(needless: bool) -> Result<Option<Project>> {
+        if needless { Ok(None) } else { Project::find() }
+    }
+
+    pub(in crate::cli) fn require(found: Option<&Project>) -> Result<&Project> {
+        let missing = || {
+            Failure::new(Exit::Usage, "this folder is no plugin: it has no Cargo.toml with a package")
+                .next("go into the plugin's folder, begin one with `wrkflw plugin new NAME`, or name a file")
+        };
+        found.ok_or_else(|| missing().into())
+    }
+
+    /// The path of this crate's component.
+    pub(super) fn component(&self) -> PathBuf {
+        self.target
+            .join("components")
+            .join(&self.name)
+            .with_extension("wasm")
+    }
+
+    /// The component, if it was built.
+    pub(in crate::cli) fn built(&self) -> Result<PathBuf> {
+        let path = self.component();
+        if path.is_file() {
+            return Ok(path);
+        }
+        let failure = Failure::new(
+            Exit::NotFound,
+            format!("{} is not built: there is no {}", self.name, path.display()),
+        );
+        Err(failure.next("wrkflw plugin build").into())
+    }
+
+    /// The settings of the flow, if it has some.
+    pub(in crate::cli) fn config(&self) -> Option<PathBuf> {
+        Some(self.folder.join("config.json")).filter(|path| path.is_file())
+    }
+}
+
+fn nearest(metadata: &Value, here: &Path) -> Option<Project> {
+    let target = PathBuf::from(metadata["target_directory"].as_str()?);
+    let packages = metadata["packages"]
+        .as_array()?
+        .iter()
+        .filter_map(|package| {
+            let folder = Path::new(package["manifest_path"].as_str()?)
+                .parent()?
+                .to_owned();
+            let name = package["name"].as_str()?.to_owned();
+            here.starts_with(&folder).then(|| Project {
+                name,
+                folder,
+                target: target.clone(),
+            })
+        });
+    packages.max_by_key(|project| project.folder.components().count())
+}
+
+/// Cargo, of a toolchain if one is named.
+pub(super) fn cargo(toolchain: Option<&str>, environment: &Environment) -> Command {
+    let mut command = Command::new("cargo");
+    if environment.under_cargo {
+        for name in OF_OUTER_BUILD {
+            command.env_remove(name);
+        }
+    }
+    match toolchain {
+        Some(toolchain) => {
+            command.arg(format!("+{toolchain}"));
+        }
+        None => choose(&mut command),
+    }
+    command
+}
+
+pub(super) fn no_cargo() -> Failure {
+    Failure::new(Exit::Failed, "cargo cannot be run").next("install Rust from https://rustup.rs")
+}

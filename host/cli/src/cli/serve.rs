@@ -1,0 +1,60 @@
+//! `wrkflw serve`: a host for production, as its settings say.
+
+use std::path::PathBuf;
+use std::pin::pin;
+
+use anyhow::{Context as _, Result, bail};
+use clap::Args;
+use serde_json::json;
+
+use super::failure::{Exit, Failure};
+use super::host::{self, Host};
+use super::output::Output;
+use super::{Environment, block_on};
+use crate::config::Settings;
+
+#[derive(Debug, Args)]
+pub(super) struct ServeArgs {
+    /// File with settings. Default: wrkflw.toml, if there is one
+    #[arg(
+        long = "config",
+        id = "settings_file",
+        env = "WRKFLW_CONFIG",
+        value_name = "FILE"
+    )]
+    _file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(super) settings: Settings,
+}
+
+pub(super) fn run(args: ServeArgs, output: Output, environment: &Environment) -> Result<()> {
+    let settings = args.settings;
+    let telemetry = host::observe(&settings)?;
+    block_on(async {
+        // From here on signals are handled: a client that sees the address may send one at once.
+        let mut stop = pin!(host::stop_signal()?);
+        let listener = host::listen(settings.listen)?;
+        let address = listener.local_addr().context("no address")?;
+        let starting = Host::start(&settings, listener, environment.program.clone(), telemetry);
+        let host = tokio::select! {
+            started = starting => started?,
+            () = &mut stop => bail!("stopped before it was ready"),
+        };
+        let roles: Vec<String> = settings
+            .roles
+            .iter()
+            .map(|role| format!("{role:?}").to_lowercase())
+            .collect();
+        output.record(
+            &json!({ "listen": address, "roles": roles }),
+            &[("listen", "/listen"), ("roles", "/roles")],
+        )?;
+        host.run_until(stop).await
+    })
+}
+
+/// The refusal of a database that lacks migrations.
+pub(super) fn not_migrated() -> Failure {
+    Failure::new(Exit::Failed, "the database is not up to date")
+        .next("run `wrkflw migrate` with the same settings, as a login that may create roles")
+}

@@ -1,0 +1,91 @@
+//! `wrkflw signal`: sends a signal by correlation, and shows its status.
+
+use anyhow::Result;
+use clap::{Args, Subcommand};
+use serde_json::json;
+
+use super::client::{ChangeArgs, segment};
+use super::connection::ConnectionArgs;
+use super::output::{Column, Output};
+use super::{Environment, json_argument};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum SignalCommand {
+    /// Send a signal to the instance that waits under a correlation, now or later
+    Send(SendArgs),
+    /// Show the status of a signal
+    Show {
+        /// The host's id of it, as `send` printed it
+        signal: String,
+        #[command(flatten)]
+        connection: ConnectionArgs,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct SendArgs {
+    /// The trigger that it fires
+    trigger: String,
+    /// The correlation under which an instance waits
+    #[arg(long, value_name = "NAME")]
+    correlation: String,
+    /// Your id of it: a repeated signal with the same id has no further effect
+    #[arg(long)]
+    id: String,
+    /// Only for instances of this definition
+    #[arg(long, value_name = "KEY")]
+    definition: Option<String>,
+    /// Its input, JSON or @FILE
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    input: String,
+    #[command(flatten)]
+    change: ChangeArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+const SENT: &[Column] = &[
+    ("signal", "/signal"),
+    ("correlation", "/correlation"),
+    ("kept as", "/id"),
+    ("taken by", "/instance/id"),
+    ("definition", "/instance/definitionKey"),
+    ("status", "/instance/status"),
+    ("states", "/instance/states"),
+    ("dry run", "/dryRun"),
+];
+const SIGNAL: &[Column] = &[
+    ("signal", "/signal"),
+    ("trigger", "/trigger"),
+    ("correlation", "/correlation"),
+    ("id", "/id"),
+    ("sender", "/sender"),
+    ("received", "/receivedAt"),
+    ("status", "/status"),
+    ("expires", "/expiresAt"),
+    ("instance", "/instance"),
+    ("event", "/event"),
+    ("settled", "/settledAt"),
+    ("refusal", "/refusal/message"),
+];
+
+pub(super) fn run(command: SignalCommand, output: Output, environment: &Environment) -> Result<()> {
+    match command {
+        SignalCommand::Send(args) => {
+            let mut body = json!({
+                "correlation": args.correlation, "id": args.id, "input": json_argument(&args.input)?,
+            });
+            if let Some(definition) = &args.definition {
+                body["definition"] = json!(definition);
+            }
+            let client = args.connection.open(environment)?;
+            let path = format!("/v1/signals/{}", segment(&args.trigger));
+            output.record(&client.change(&path, &body, &args.change)?, SENT)
+        }
+        SignalCommand::Show { signal, connection } => {
+            let client = connection.open(environment)?;
+            let path = format!("/v1/signals/{}", segment(&signal));
+            output.record(&client.get(&path, &[])?, SIGNAL)
+        }
+    }
+}

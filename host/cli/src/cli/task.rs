@@ -1,0 +1,219 @@
+//! `wrkflw task`: find tasks, claim, release, delegate and decide them.
+
+use anyhow::Result;
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::{Value, json};
+
+use super::client::{ChangeArgs, segment};
+use super::connection::ConnectionArgs;
+use super::definition::PageArgs;
+use super::output::{Column, Format, Output};
+use super::{Environment, json_argument};
+
+#[derive(Debug, Subcommand)]
+pub(super) enum TaskCommand {
+    /// List open tasks, oldest first
+    List(ListArgs),
+    /// Show a task
+    Show {
+        id: String,
+        #[command(flatten)]
+        connection: ConnectionArgs,
+    },
+    /// Claim a task: from now on only you decide it
+    Claim(OneArgs),
+    /// Release a task: its candidates may claim it again
+    Release(OneArgs),
+    /// Decide a task that you own, or that you may claim
+    Decide {
+        #[command(flatten)]
+        one: OneArgs,
+        /// One of the outcomes that its state takes, such as APPROVE
+        outcome: String,
+        /// Why
+        #[arg(long)]
+        comment: Option<String>,
+        /// The input of the task's form, JSON or @FILE
+        #[arg(long, value_name = "JSON", default_value = "{}")]
+        input: String,
+    },
+    /// Delegate a task: the other person decides it on your behalf
+    Delegate(HandArgs),
+    /// Resolve a delegated task: it goes back to the person who delegated it
+    Resolve(OneArgs),
+    /// Assign an open task to somebody, whoever owns it now
+    Reassign(HandArgs),
+    /// Take a task from its owner and offer it to its candidates again
+    Reset {
+        #[command(flatten)]
+        one: OneArgs,
+        /// Why
+        #[arg(long)]
+        reason: String,
+    },
+}
+
+/// Whose tasks.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum View {
+    /// Those that you own, and those of the people whom you substitute
+    Mine,
+    /// Those that you may claim
+    Available,
+    /// Everybody's
+    All,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    /// Whose tasks
+    #[arg(long, value_enum, default_value = "mine")]
+    view: View,
+    /// Key of a definition
+    #[arg(long)]
+    definition: Option<String>,
+    /// Name of a state
+    #[arg(long)]
+    state: Option<String>,
+    #[command(flatten)]
+    page: PageArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct OneArgs {
+    id: String,
+    #[command(flatten)]
+    change: ChangeArgs,
+    #[command(flatten)]
+    connection: ConnectionArgs,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct HandArgs {
+    #[command(flatten)]
+    one: OneArgs,
+    /// Id of the new owner
+    #[arg(long, value_name = "PERSON")]
+    to: String,
+    /// Why
+    #[arg(long)]
+    reason: String,
+}
+
+const TASKS: &[Column] = &[
+    ("ID", "/id"),
+    ("TASK", "/label"),
+    ("STATUS", "/status"),
+    ("OWNER", "/owner"),
+    ("FOR", "/onBehalfOf"),
+    ("CANDIDATES", "/candidates"),
+    ("STATE", "/state"),
+    ("DEFINITION", "/definitionKey"),
+    ("TYPE", "/entityType"),
+    ("ENTITY", "/entityId"),
+    ("SINCE", "/createdAt"),
+];
+const TASK: &[Column] = &[
+    ("task", "/task/id"),
+    ("label", "/task/label"),
+    ("status", "/task/status"),
+    ("owner", "/task/owner"),
+    ("for", "/task/ownership/onBehalfOf"),
+    ("delegations", "/task/ownership/delegations"),
+    ("candidates", "/task/candidates"),
+    ("decision", "/task/decision/outcome"),
+    ("decided by", "/task/decision/actor"),
+    ("on behalf of", "/task/decision/onBehalfOf"),
+    ("form", "/task/form"),
+    ("instance", "/instance/id"),
+    ("instance status", "/instance/status"),
+    ("outcome", "/instance/outcome"),
+    ("states", "/instance/states"),
+    ("revision", "/instance/revision"),
+    ("dry run", "/dryRun"),
+];
+
+pub(super) fn run(command: TaskCommand, output: Output, environment: &Environment) -> Result<()> {
+    match command {
+        TaskCommand::List(args) => list(&args, output, environment),
+        TaskCommand::Show { id, connection } => {
+            output.record(&connection.open(environment)?.get(&path(&id), &[])?, TASK)
+        }
+        TaskCommand::Claim(one) => {
+            output.record(&one.tell("claim", &json!({}), environment)?, TASK)?;
+            output.hint(&format!("next: wrkflw task decide {} OUTCOME", one.id));
+            Ok(())
+        }
+        TaskCommand::Release(one) => {
+            output.record(&one.tell("release", &json!({}), environment)?, TASK)
+        }
+        TaskCommand::Decide {
+            one,
+            outcome,
+            comment,
+            input,
+        } => {
+            let body =
+                json!({ "outcome": outcome, "comment": comment, "input": json_argument(&input)? });
+            output.record(&one.tell("decide", &body, environment)?, TASK)
+        }
+        TaskCommand::Delegate(args) => args.hand("delegate", output, environment),
+        TaskCommand::Resolve(one) => {
+            output.record(&one.tell("resolve", &json!({}), environment)?, TASK)
+        }
+        TaskCommand::Reassign(args) => args.hand("reassign", output, environment),
+        TaskCommand::Reset { one, reason } => {
+            let body = json!({ "reason": reason });
+            output.record(&one.tell("reset", &body, environment)?, TASK)
+        }
+    }
+}
+
+impl HandArgs {
+    fn hand(&self, verb: &str, output: Output, environment: &Environment) -> Result<()> {
+        let body = json!({ "to": self.to, "reason": self.reason });
+        output.record(&self.one.tell(verb, &body, environment)?, TASK)
+    }
+}
+
+impl OneArgs {
+    fn tell(&self, verb: &str, body: &Value, environment: &Environment) -> Result<Value> {
+        self.connection.open(environment)?.change(
+            &format!("{}/{verb}", path(&self.id)),
+            body,
+            &self.change,
+        )
+    }
+}
+
+fn path(id: &str) -> String {
+    format!("/v1/tasks/{}", segment(id))
+}
+
+fn list(args: &ListArgs, output: Output, environment: &Environment) -> Result<()> {
+    let view = match args.view {
+        View::Mine => "mine",
+        View::Available => "available",
+        View::All => "all",
+    };
+    let filters = [
+        ("view", Some(view.to_owned())),
+        ("definition", args.definition.clone()),
+        ("state", args.state.clone()),
+    ];
+    let query: Vec<_> = filters.into_iter().chain(args.page.query()).collect();
+    let page = args
+        .connection
+        .open(environment)?
+        .get("/v1/tasks", &query)?;
+    output.list(&page, TASKS)?;
+    if output.format == Format::Table
+        && page["data"].as_array().is_some_and(Vec::is_empty)
+        && matches!(args.view, View::Mine)
+    {
+        output.hint("next: `--view available` lists what you may claim");
+    }
+    Ok(())
+}

@@ -1,0 +1,264 @@
+//! The settings of a host: one struct, whose doc comments are the help, the settings template and the reference.
+//!
+//! A setting comes from its flag, else from its variable `WRKFLW_...`, else from the file. `layers` makes clap read all three, so
+//! each value is parsed and refused in one place. This module converts single values to the typed settings of the modules that
+//! use them; it starts nothing and makes no connection.
+
+mod auth;
+mod budgets;
+mod checkpoint;
+mod connections;
+mod database;
+pub mod layers;
+mod nearest;
+mod sandbox;
+mod seal;
+pub(crate) mod secrets;
+pub mod template;
+mod texts;
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+use clap::builder::{RangedU64ValueParser, Resettable};
+use clap::{Args, FromArgMatches as _, ValueEnum};
+
+pub use auth::AuthArgs;
+pub use budgets::BudgetArgs;
+pub use checkpoint::CheckpointArgs;
+pub use connections::ConnectionArgs;
+pub use database::DatabaseArgs;
+pub use sandbox::SandboxArgs;
+pub use seal::SealArgs;
+pub use secrets::Hidden;
+use wrkflw_audit::keys::CheckpointKeys;
+use wrkflw_audit::seal::SealKeys;
+use wrkflw_core::cloudevent::Naming;
+use wrkflw_core::subscription::Reach;
+use wrkflw_relay::outbox::settings::{KafkaSettings, Mode};
+use wrkflw_relay::webhook;
+use wrkflw_server::http::admission::IN_FLIGHT_MAX;
+use wrkflw_store::PoolSizes;
+
+/// A role of a process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Role {
+    /// Serves the HTTP API.
+    Api,
+    /// Sends events from the outbox to Kafka.
+    Relay,
+    /// Runs background jobs: deadlines and other work of instances.
+    Timers,
+    /// Makes notifications and calls webhooks.
+    Notifier,
+}
+
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    Text,
+    Json,
+}
+
+/// How an event becomes a Kafka record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum KafkaMode {
+    /// Attributes as headers, data as value.
+    Binary,
+    /// One JSON document as value.
+    Structured,
+}
+
+/// All settings of operators.
+#[derive(Debug, Clone, Args)]
+#[group(skip)]
+pub struct Settings {
+    #[command(flatten)]
+    pub database: DatabaseArgs,
+    /// Address and port of the HTTP API, or of the probes and metrics of a host without it. By default only this machine can connect
+    #[arg(long, env = "WRKFLW_LISTEN", value_name = "ADDRESS", default_value_t = SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)))]
+    pub listen: SocketAddr,
+    /// The roles of this process, separated by commas
+    #[arg(
+        long,
+        env = "WRKFLW_ROLES",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "api,relay,timers,notifier"
+    )]
+    pub roles: Vec<Role>,
+    /// URL under which other systems reach the API; events link to their schemas below it
+    #[arg(
+        long,
+        env = "WRKFLW_PUBLIC_URL",
+        value_name = "URL",
+        default_value = "http://localhost:8080",
+        value_parser = texts::web_url
+    )]
+    pub public_url: String,
+
+    #[command(flatten)]
+    pub auth: AuthArgs,
+    #[command(flatten)]
+    pub seal: SealArgs,
+    #[command(flatten)]
+    pub checkpoint: CheckpointArgs,
+
+    /// Kafka brokers, `host:port` and separated by commas
+    #[arg(long, env = "WRKFLW_KAFKA_BROKERS", value_name = "HOSTS", value_parser = texts::present)]
+    pub kafka_brokers: Option<String>,
+    /// The topic of all events
+    #[arg(long, env = "WRKFLW_KAFKA_TOPIC", default_value = "wrkflw.events", value_parser = texts::topic)]
+    pub kafka_topic: String,
+    /// How an event becomes a record
+    #[arg(long, env = "WRKFLW_KAFKA_MODE", value_enum, default_value_t = KafkaMode::Binary)]
+    pub kafka_mode: KafkaMode,
+    /// Further librdkafka properties, `name=value` and separated by commas. A secret: may hold a password
+    #[arg(
+        long,
+        env = "WRKFLW_KAFKA_PROPERTIES",
+        value_delimiter = ',',
+        hide_env_values = true
+    )]
+    pub kafka_properties: Vec<Hidden>,
+    /// Prefix of every event type
+    #[arg(long, env = "WRKFLW_EVENT_PREFIX", default_value = "dev.wrkflw", value_parser = texts::prefix)]
+    pub event_prefix: String,
+
+    /// Whether webhooks may go to private networks, and there without TLS: everybody who may subscribe then reaches what this host reaches
+    #[arg(long, env = "WRKFLW_WEBHOOK_ALLOW_PRIVATE", value_name = "BOOL", action = clap::ArgAction::Set, default_value_t = false)]
+    pub webhook_allow_private: bool,
+    /// File with certificates (PEM) that webhooks trust besides the public ones
+    #[arg(long, env = "WRKFLW_WEBHOOK_CA_FILE", value_name = "FILE")]
+    pub webhook_ca_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub connections: ConnectionArgs,
+
+    /// Timeout of a request, in seconds. A shutdown waits twice as long for requests in flight
+    #[arg(long, env = "WRKFLW_REQUEST_SECONDS_MAX", default_value_t = 10, value_parser = between::<u64>(1, SECONDS_MAX))]
+    pub request_seconds_max: u64,
+    /// Requests in flight. Four times as many may wait; further ones are refused at once, with 503 and Retry-After. For each 16, the host opens a database connection: 5 at least, 64 at most
+    #[arg(long, env = "WRKFLW_REQUESTS_IN_FLIGHT_MAX", default_value_t = IN_FLIGHT_MAX, value_parser = between::<usize>(1, 100_000))]
+    pub requests_in_flight_max: usize,
+    /// How long a host that is asked to stop goes on serving while /readyz says that it is not ready, in seconds. A load balancer needs this time to notice
+    #[arg(long, env = "WRKFLW_DRAIN_NOTICE_SECONDS", default_value_t = 0, value_parser = between::<u64>(0, SECONDS_MAX))]
+    pub drain_notice_seconds: u64,
+
+    /// Which log lines are written: a level, or directives such as `wrkflw=debug,sqlx=warn`
+    #[arg(long, env = "WRKFLW_LOG", default_value = "info")]
+    pub log: String,
+    /// How log lines are written
+    #[arg(long, env = "WRKFLW_LOG_FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    pub log_format: LogFormat,
+
+    #[command(flatten)]
+    pub sandbox: SandboxArgs,
+
+    #[command(flatten)]
+    pub budgets: BudgetArgs,
+}
+
+/// A setting that is missing or invalid.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SettingsError(pub String);
+
+/// Settings that no process list and no error message may show. Each can also be read from a file, named by its variable with the
+/// suffix `_FILE` or its key with the suffix `_file`.
+pub const SECRETS: [&str; 6] = [
+    "database_url",
+    "jwt_secret",
+    "seal_keys",
+    "checkpoint_keys",
+    "artifact_key",
+    "kafka_properties",
+];
+
+/// The longest timeout in seconds. A larger number is probably in another unit.
+const SECONDS_MAX: u64 = 3_600;
+
+/// A number from `least` to `most`. Every number has both limits: one that is too small is useless, and one that is too large
+/// would exhaust the machine later.
+fn between<T: TryFrom<u64>>(least: u64, most: u64) -> RangedU64ValueParser<T> {
+    RangedU64ValueParser::new().range(least..=most)
+}
+
+/// The error for a missing setting. It says how to set it.
+fn missing(name: &str, why: &str) -> SettingsError {
+    let (flag, variable) = (name.replace('_', "-"), name.to_uppercase());
+    SettingsError(format!(
+        "{name} is not set: {why}. Set it with --{flag}, WRKFLW_{variable} or `{name}` in the file"
+    ))
+}
+
+impl Settings {
+    /// The defaults, whatever the environment variables are.
+    pub fn defaults() -> Settings {
+        let command = Settings::augment_args(clap::Command::new("defaults"))
+            .mut_args(|arg| arg.env(Resettable::Reset));
+        let matches = command.get_matches_from(["defaults"]);
+        Settings::from_arg_matches(&matches).expect("the defaults are valid")
+    }
+
+    pub fn has(&self, role: Role) -> bool {
+        self.roles.contains(&role)
+    }
+
+    pub fn seals(&self) -> Result<SealKeys, SettingsError> {
+        self.seal.keys()
+    }
+
+    pub fn checkpoints(&self) -> Result<CheckpointKeys, SettingsError> {
+        self.checkpoint.keys()
+    }
+
+    pub fn kafka(&self) -> Result<KafkaSettings, SettingsError> {
+        let why = "the relay needs Kafka; a process without it runs with `--roles api,timers`";
+        Ok(KafkaSettings {
+            brokers: self
+                .kafka_brokers
+                .clone()
+                .ok_or_else(|| missing("kafka_brokers", why))?,
+            topic: self.kafka_topic.clone(),
+            mode: match self.kafka_mode {
+                KafkaMode::Binary => Mode::Binary,
+                KafkaMode::Structured => Mode::Structured,
+            },
+            properties: self
+                .kafka_properties
+                .iter()
+                .map(|text| secrets::property(text.reveal()))
+                .collect::<Result<_, _>>()
+                .map_err(SettingsError)?,
+        })
+    }
+
+    pub fn webhooks(&self) -> webhook::settings::Settings {
+        webhook::settings::Settings {
+            reach: if self.webhook_allow_private {
+                Reach::Private
+            } else {
+                Reach::Public
+            },
+            ca_file: self.webhook_ca_file.clone(),
+            ..webhook::settings::Settings::default()
+        }
+    }
+
+    pub fn naming(&self) -> Naming {
+        Naming {
+            prefix: self.event_prefix.clone(),
+            base: self.public_url.trim_end_matches('/').to_owned(),
+        }
+    }
+
+    /// The sizes of the pools of database connections.
+    pub fn pools(&self) -> PoolSizes {
+        PoolSizes::serving(self.requests_in_flight_max)
+    }
+
+    pub fn sandbox(&self, program: PathBuf) -> Result<wrkflw_sandbox::Settings, SettingsError> {
+        self.sandbox.settings(program).map_err(SettingsError)
+    }
+}

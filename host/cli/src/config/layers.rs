@@ -1,0 +1,496 @@
+//! Flags, variables and the file as layers: a value in the file becomes clap's default, so that clap's own order (flag, then
+//! variable, then default) is the order of the layers.
+//!
+//! An unknown key in the file is refused and the nearest known key suggested: a misspelt setting must not silently mean a
+//! default. An unknown variable only causes a warning, because others may set variables, too.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use clap::{ArgMatches, Args, Command};
+
+use super::nearest::nearest;
+use super::{SECRETS, Settings, SettingsError};
+
+/// The file that is read if `--config` names no other.
+pub const DEFAULT_FILE: &str = "wrkflw.toml";
+/// The prefix of all environment variables of this program.
+pub const PREFIX: &str = "WRKFLW_";
+/// The id of the argument that names the file. The commands with this argument take settings.
+pub const FILE_ARGUMENT: &str = "settings_file";
+
+/// The sources of the values.
+pub struct Sources {
+    pub arguments: Vec<OsString>,
+    /// Variables whose names begin with [`PREFIX`].
+    pub variables: BTreeMap<String, String>,
+}
+
+/// Why there are no matches.
+#[derive(Debug)]
+pub enum LayerError {
+    /// An error of clap: wrong usage, or a request for help.
+    Clap(clap::Error),
+    Settings(SettingsError),
+}
+
+impl From<clap::Error> for LayerError {
+    fn from(error: clap::Error) -> LayerError {
+        LayerError::Clap(error)
+    }
+}
+
+impl From<SettingsError> for LayerError {
+    fn from(error: SettingsError) -> LayerError {
+        LayerError::Settings(error)
+    }
+}
+
+/// Reads a file that a source names.
+pub type Reader<'a> = &'a dyn Fn(&Path) -> io::Result<String>;
+
+/// The matches of a command, and the sources of its values.
+#[derive(Debug)]
+pub struct Told {
+    pub matches: ArgMatches,
+    /// The variable or file of each value that is neither an argument, a variable nor a default.
+    pub origins: BTreeMap<String, String>,
+    /// Variables with the prefix that are no setting, each with a suggestion.
+    pub unknown: Vec<String>,
+}
+
+/// Matches `command` with all its sources.
+pub fn told(command: Command, sources: &Sources) -> Result<Told, LayerError> {
+    told_reading(command, sources, &|path| std::fs::read_to_string(path))
+}
+
+/// The same, with a function that reads files.
+pub fn told_reading(
+    command: Command,
+    sources: &Sources,
+    read: Reader<'_>,
+) -> Result<Told, LayerError> {
+    let (mut values, unknown) = of_variables(&command, &sources.variables, read)?;
+    let matches = command.clone().try_get_matches_from(&sources.arguments)?;
+    let Some(chosen) = taking_settings(&command, &matches) else {
+        return Ok(Told {
+            matches,
+            origins: BTreeMap::new(),
+            unknown,
+        });
+    };
+    for (name, of_file) in of_file(chosen.get_one(FILE_ARGUMENT).map(PathBuf::as_path), read)? {
+        values.entry(name).or_insert(of_file);
+    }
+    Ok(Told {
+        matches: with_defaults(command, &values).try_get_matches_from(&sources.arguments)?,
+        origins: values
+            .into_iter()
+            .map(|(name, value)| (name, value.origin))
+            .collect(),
+        unknown,
+    })
+}
+
+/// The matches of the chosen command, if it takes settings. The command is asked for its arguments, because matches know them in
+/// builds with debug assertions only.
+fn taking_settings<'a>(command: &Command, matches: &'a ArgMatches) -> Option<&'a ArgMatches> {
+    if takes_settings(command) {
+        return Some(matches);
+    }
+    let (name, matches) = matches.subcommand()?;
+    taking_settings(command.find_subcommand(name)?, matches)
+}
+
+fn takes_settings(command: &Command) -> bool {
+    let mut arguments = command.get_arguments();
+    arguments.any(|argument| argument.get_id() == FILE_ARGUMENT)
+}
+
+/// The value of a setting in a file.
+struct Value {
+    texts: Vec<String>,
+    /// The variable that names the file, or the settings file.
+    origin: String,
+}
+
+type Values = BTreeMap<String, Value>;
+
+/// Reads the files that `..._FILE` variables name, and collects unknown variables.
+fn of_variables(
+    command: &Command,
+    variables: &BTreeMap<String, String>,
+    read: Reader<'_>,
+) -> Result<(Values, Vec<String>), SettingsError> {
+    let mut known = BTreeSet::new();
+    collect(command, &mut known);
+    let files: BTreeMap<String, &str> = SECRETS
+        .iter()
+        .map(|name| (format!("{PREFIX}{}_FILE", name.to_uppercase()), *name))
+        .collect();
+    known.extend(files.keys().cloned());
+    let (mut values, mut strangers) = (Values::new(), Vec::new());
+    for (variable, value) in variables {
+        if !known.contains(variable) {
+            if !is_of_a_service(variable, value) {
+                let known = known.iter().map(String::as_str);
+                strangers.push(unknown("the variable", variable, known).0);
+            }
+            continue;
+        }
+        let Some(name) = files.get(variable) else {
+            continue;
+        };
+        let plain = variable.trim_end_matches("_FILE");
+        if variables.contains_key(plain) {
+            return Err(SettingsError(format!(
+                "{plain} and {variable} are both set: unset one of them"
+            )));
+        }
+        let value = Value {
+            texts: vec![content(variable, Path::new(value), read)?],
+            origin: variable.clone(),
+        };
+        values.insert((*name).to_owned(), value);
+    }
+    Ok((values, strangers))
+}
+
+/// Whether this is one of the variables that Kubernetes sets in each pod for each Service, here for one whose name begins with
+/// `wrkflw`: `..._SERVICE_HOST`, `..._SERVICE_PORT`, `..._SERVICE_PORT_HTTP`, `..._PORT` with an address as its value, and
+/// `..._PORT_8080_TCP`, also with the suffix `_PROTO`, `_PORT` or `_ADDR`.
+fn is_of_a_service(variable: &str, value: &str) -> bool {
+    const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
+    let is_address = |value: &str| {
+        let protocol = value.split_once("://").map(|(protocol, _)| protocol);
+        protocol.is_some_and(|name| {
+            PROTOCOLS
+                .iter()
+                .any(|known| known.eq_ignore_ascii_case(name))
+        })
+    };
+    let is_port = |rest: &str| {
+        let mut words = rest.split('_');
+        let is_number = |word: &str| word.parse::<u16>().is_ok();
+        words.next().is_some_and(is_number)
+            && words.next().is_some_and(|word| PROTOCOLS.contains(&word))
+            && matches!(words.next(), None | Some("PROTO" | "PORT" | "ADDR"))
+            && words.next().is_none()
+    };
+    variable.ends_with("_SERVICE_HOST")
+        || variable.ends_with("_SERVICE_PORT")
+        || variable.contains("_SERVICE_PORT_")
+        || (variable.ends_with("_PORT") && is_address(value))
+        || variable
+            .match_indices("_PORT_")
+            .any(|(at, word)| is_port(&variable[at + word.len()..]))
+}
+
+fn collect(command: &Command, known: &mut BTreeSet<String>) {
+    known.extend(
+        command
+            .get_arguments()
+            .filter_map(|arg| Some(arg.get_env()?.to_str()?.to_owned())),
+    );
+    command
+        .get_subcommands()
+        .for_each(|command| collect(command, known));
+}
+
+fn of_file(named: Option<&Path>, read: Reader<'_>) -> Result<Values, SettingsError> {
+    let path = named.unwrap_or(Path::new(DEFAULT_FILE));
+    let shown = path.display();
+    let text = match read(path) {
+        Ok(text) => text,
+        Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => {
+            return Ok(Values::new());
+        }
+        Err(error) => {
+            return Err(SettingsError(format!(
+                "cannot read the settings in {shown}: {error}"
+            )));
+        }
+    };
+    // The parser's message is not shown: it quotes the line, which may hold a secret.
+    let table: toml::Table = toml::from_str(&text).map_err(|error: toml::de::Error| {
+        let line = error.span().map_or(1, |span| {
+            1 + text[..span.start.min(text.len())].matches('\n').count()
+        });
+        SettingsError(format!("{shown}, line {line}: {}", error.message()))
+    })?;
+    let settings = Settings::augment_args(Command::new("settings"));
+    let known: BTreeSet<&str> = settings
+        .get_arguments()
+        .map(|arg| arg.get_id().as_str())
+        .collect();
+    let mut values = Values::new();
+    for (key, value) in table {
+        let secret = key
+            .strip_suffix("_file")
+            .filter(|name| SECRETS.contains(name));
+        if secret.is_none() && !known.contains(key.as_str()) {
+            return Err(unknown(&format!("{shown} has the key"), &key, known));
+        }
+        let texts = texts(&value).ok_or_else(|| {
+            SettingsError(format!("{shown}: {key} is neither a text, number nor list"))
+        })?;
+        let (name, texts) = match (secret, texts.first()) {
+            (Some(name), Some(file)) => {
+                let text = content(&key, Path::new(file), read)?;
+                (name.to_owned(), vec![text])
+            }
+            _ => (key, texts),
+        };
+        let origin = shown.to_string();
+        values.insert(name, Value { texts, origin });
+    }
+    Ok(values)
+}
+
+fn texts(value: &toml::Value) -> Option<Vec<String>> {
+    match value {
+        toml::Value::String(text) => Some(vec![text.clone()]),
+        toml::Value::Integer(number) => Some(vec![number.to_string()]),
+        toml::Value::Boolean(truth) => Some(vec![truth.to_string()]),
+        toml::Value::Array(items) => Some(items.iter().filter_map(texts).flatten().collect()),
+        toml::Value::Table(entries) => entries
+            .iter()
+            .map(|(name, value)| Some(format!("{name}={}", texts(value)?.join(","))))
+            .collect(),
+        toml::Value::Float(_) | toml::Value::Datetime(_) => None,
+    }
+}
+
+fn content(name: &str, path: &Path, read: Reader<'_>) -> Result<String, SettingsError> {
+    let text = read(path).map_err(|error| {
+        SettingsError(format!(
+            "cannot read {}, which {name} names: {error}",
+            path.display()
+        ))
+    })?;
+    Ok(text.trim_end_matches(['\r', '\n']).to_owned())
+}
+
+fn unknown<'a>(what: &str, name: &str, known: impl IntoIterator<Item = &'a str>) -> SettingsError {
+    let meant = nearest(name, known).map_or_else(
+        || "`wrkflw config template` lists all".into(),
+        |near| format!("did you mean {near}?"),
+    );
+    SettingsError(format!("{what} {name}, which is no setting: {meant}"))
+}
+
+fn with_defaults(command: Command, values: &Values) -> Command {
+    let names: Vec<String> = command
+        .get_subcommands()
+        .map(|command| command.get_name().to_owned())
+        .collect();
+    let command = names.into_iter().fold(command, |command, name| {
+        command.mut_subcommand(name, |sub| with_defaults(sub, values))
+    });
+    if !takes_settings(&command) {
+        return command;
+    }
+    command.mut_args(|arg| match values.get(arg.get_id().as_str()) {
+        Some(value) => arg.default_values(value.texts.clone()),
+        None => arg,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Hidden;
+    use clap::FromArgMatches as _;
+
+    fn read(
+        arguments: &[&str],
+        variables: &[(&str, &str)],
+        file: &str,
+    ) -> Result<Settings, String> {
+        let folder = std::env::temp_dir().join(format!(
+            "wrkflw-settings-{}",
+            wrkflw_runtime::clock::new_id()
+        ));
+        std::fs::create_dir(&folder).expect("a folder");
+        let path = folder.join("test.toml");
+        std::fs::write(
+            &path,
+            file.replace("FOLDER", folder.to_str().expect("text")),
+        )
+        .expect("a file");
+        std::fs::write(folder.join("secret"), "from-a-file\n").expect("a file");
+        let variables = variables
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        let arguments = ["serve", "--config", path.to_str().expect("text")]
+            .iter()
+            .chain(arguments)
+            .map(Into::into)
+            .collect();
+        let command = Settings::augment_args(Command::new("serve"))
+            .arg(
+                clap::Arg::new(FILE_ARGUMENT)
+                    .long("config")
+                    .value_parser(clap::value_parser!(PathBuf)),
+            )
+            .mut_args(|arg| arg.env(clap::builder::Resettable::Reset))
+            .mut_arg("kafka_topic", |arg| arg.env("WRKFLW_KAFKA_TOPIC"));
+        let result = told(
+            command,
+            &Sources {
+                arguments,
+                variables,
+            },
+        );
+        std::fs::remove_dir_all(&folder).expect("our folder");
+        match result {
+            Ok(told) if !told.unknown.is_empty() => Err(told.unknown.join("; ")),
+            Ok(told) => {
+                Ok(Settings::from_arg_matches(&told.matches).expect("matches of the settings"))
+            }
+            Err(LayerError::Settings(error)) => Err(error.0),
+            Err(LayerError::Clap(error)) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn a_flag_comes_before_the_file_and_the_file_before_the_default() {
+        let file = "listen = \"127.0.0.1:1\"\nconnections_max = 7\nroles = [\"api\"]\n";
+        let settings = read(&["--listen", "127.0.0.1:2"], &[], file).expect("settings");
+        assert_eq!(settings.listen.port(), 2);
+        assert_eq!(
+            (settings.connections.connections_max, settings.roles.len()),
+            (7, 1)
+        );
+        assert_eq!(settings.kafka_topic, "wrkflw.events");
+    }
+
+    #[test]
+    fn an_unknown_key_is_refused_with_the_nearest_name() {
+        let error = read(&[], &[], "kafka_tpoic = \"x\"").expect_err("unknown");
+        assert!(
+            error.contains("kafka_tpoic") && error.contains("did you mean kafka_topic?"),
+            "{error}"
+        );
+        let error = read(&[], &[("WRKFLW_KAFKA_TOPICS", "x")], "").expect_err("unknown");
+        assert!(
+            error.contains("did you mean WRKFLW_KAFKA_TOPIC?"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn variables_of_services_are_passed_over() {
+        for (variable, value) in [
+            ("WRKFLW_SERVICE_HOST", "10.0.0.11"),
+            ("WRKFLW_SERVICE_PORT", "8080"),
+            ("WRKFLW_SERVICE_PORT_HTTP", "8080"),
+            ("WRKFLW_PORT", "tcp://10.0.0.11:8080"),
+            ("WRKFLW_PORT_8080_TCP", "tcp://10.0.0.11:8080"),
+            ("WRKFLW_PORT_8080_TCP_PROTO", "tcp"),
+            ("WRKFLW_PORT_8080_TCP_PORT", "8080"),
+            ("WRKFLW_PORT_8080_TCP_ADDR", "10.0.0.11"),
+            ("WRKFLW_API_PORT_53_UDP_ADDR", "10.0.0.11"),
+            ("WRKFLW_API_PORT", "udp://10.0.0.11:53"),
+        ] {
+            read(&[], &[(variable, value)], "").expect(variable);
+        }
+        for (variable, value) in [
+            ("WRKFLW_PORT", "8080"),
+            ("WRKFLW_PORT_HTTP", "8080"),
+            ("WRKFLW_PORT_8080_TCP_NAME", "x"),
+            ("WRKFLW_HOST", "10.0.0.11"),
+        ] {
+            read(&[], &[(variable, value)], "").expect_err(variable);
+        }
+    }
+
+    #[test]
+    fn a_file_that_is_named_and_cannot_be_read_is_an_error() {
+        let command = Settings::augment_args(Command::new("serve"))
+            .arg(
+                clap::Arg::new(FILE_ARGUMENT)
+                    .long("config")
+                    .value_parser(clap::value_parser!(PathBuf)),
+            )
+            .mut_args(|arg| arg.env(clap::builder::Resettable::Reset));
+        let sources = Sources {
+            arguments: ["serve", "--config", "/nowhere"].map(Into::into).to_vec(),
+            variables: BTreeMap::new(),
+        };
+        match told(command, &sources) {
+            Err(LayerError::Settings(error)) => assert!(error.0.contains("/nowhere"), "{error}"),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn each_number_is_bounded_on_both_sides() {
+        let settings = Settings::augment_args(Command::new("settings"));
+        let accepts = |flag: &str, value: &str| read(&[flag, value], &[], "").is_ok();
+        let mut numbers = 0;
+        for argument in settings.get_arguments() {
+            let flag = format!("--{}", argument.get_long().expect("each has a flag"));
+            let default = argument
+                .get_default_values()
+                .first()
+                .and_then(|text| text.to_str());
+            let is_number = default.is_some_and(|text| text.parse::<u64>().is_ok())
+                || (accepts(&flag, "20000000") && !accepts(&flag, "many"));
+            if !is_number {
+                continue;
+            }
+            numbers += 1;
+            let most = u64::MAX.to_string();
+            assert!(!accepts(&flag, &most), "{flag} takes {most}");
+            // No notice, and no children.
+            let takes_none = ["--drain-notice-seconds", "--descendants-max"].contains(&&*flag);
+            assert_eq!(accepts(&flag, "0"), takes_none, "{flag} and 0");
+        }
+        assert_eq!(numbers, 8);
+    }
+
+    #[test]
+    fn settings_are_few() {
+        let settings = Settings::augment_args(Command::new("settings"));
+        assert_eq!(settings.get_arguments().count(), 33);
+    }
+
+    #[test]
+    fn secrets_are_read_from_the_files_that_are_named() {
+        let settings = read(&[], &[], "jwt_secret_file = \"FOLDER/secret\"").expect("settings");
+        assert_eq!(
+            settings.auth.jwt_secret.as_ref().map(Hidden::reveal),
+            Some("from-a-file")
+        );
+        let error =
+            read(&[], &[("WRKFLW_JWT_SECRET_FILE", "/nowhere")], "").expect_err("no such file");
+        assert!(error.contains("WRKFLW_JWT_SECRET_FILE"), "{error}");
+    }
+
+    #[test]
+    fn a_value_of_the_wrong_type_is_refused() {
+        assert!(
+            read(&[], &[], "connections_max = \"many\"")
+                .expect_err("no number")
+                .contains("connections-max")
+        );
+        assert!(
+            read(&[], &[], "listen = 1.5")
+                .expect_err("a float")
+                .contains("listen")
+        );
+    }
+
+    #[test]
+    fn a_broken_file_is_named_with_its_line_and_not_quoted() {
+        let error = read(&[], &[], "log = \"info\"\njwt_secret = \"s3cret\n").expect_err("broken");
+        assert!(
+            error.contains("line 2") && !error.contains("s3cret"),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,67 @@
+//! The default roles of a new tenant. Tokens carry roles; the tenant's table says what each may do.
+
+use std::collections::BTreeMap;
+
+/// Acts in flows.
+pub const USER: &str = "user";
+/// Publishes and runs flows.
+pub const ADMIN: &str = "admin";
+
+const USER_PERMISSIONS: &[&str] = &[
+    "instance:start",
+    "instance:read",
+    "task:act",
+    "task:read",
+    "definition:read",
+    "event:read",
+    "directory:read",
+    "absence:self",
+    "notification:read",
+    "instance:signal",
+];
+
+const ADMIN_PERMISSIONS: &[&str] = &[
+    "instance:start",
+    "instance:read",
+    "task:act",
+    "task:read",
+    "definition:read",
+    "event:read",
+    "directory:read",
+    "absence:self",
+    "definition:publish",
+    "definition:activate",
+    "definition:activate-own-work",
+    "definition:retire",
+    "instance:cancel",
+    "instance:suspend",
+    "instance:migrate",
+    "instance:signal",
+    "task:assign",
+    "audit:read",
+    "directory:write",
+    "notification:read",
+    "subscription:read",
+    "subscription:write",
+    "dead-letter:read",
+    "dead-letter:write",
+];
+
+/// What each role may do in a new tenant. Changes to a tenant's table are its own from then on.
+pub fn defaults() -> BTreeMap<&'static str, &'static [&'static str]> {
+    BTreeMap::from([(USER, USER_PERMISSIONS), (ADMIN, ADMIN_PERMISSIONS)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_admin_may_do_all_that_a_user_may() {
+        assert!(
+            USER_PERMISSIONS
+                .iter()
+                .all(|permission| ADMIN_PERMISSIONS.contains(permission))
+        );
+    }
+}

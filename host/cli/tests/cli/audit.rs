@@ -1,0 +1,211 @@
+//! `wrkflw audit verify` as an auditor runs it: its output and its exit code.
+
+use serde_json::Value;
+use sqlx::{AssertSqlSafe, Connection as _, Executor as _, PgConnection};
+
+use crate::program::{self, Place};
+
+/// Runs a statement without triggers, as the owner of the machine could.
+fn behind(url: &str, sql: &str) {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    runtime.block_on(async {
+        let mut connection = PgConnection::connect(url)
+            .await
+            .expect("the database of dev");
+        let sql = format!("set session_replication_role = replica; {sql}");
+        connection
+            .execute(AssertSqlSafe(sql))
+            .await
+            .expect("a change");
+    });
+}
+
+fn lines(text: &str) -> Vec<Value> {
+    let lines = text
+        .lines()
+        .map(|line| serde_json::from_str(line).expect("a line of JSON"));
+    lines.collect()
+}
+
+/// The id of an instance with one decision.
+fn decided(place: &Place) -> String {
+    let start = "instance start document-approval --entity document/1 --data {\"title\":\"Budget\"} --as author";
+    let instance = place.data(start);
+    let id = instance["id"].as_str().expect("an id").to_owned();
+    let task = instance["states"][0]["tasks"][0]["id"]
+        .as_str()
+        .expect("a task");
+    place.data(&format!("task claim {task} --as reviewer"));
+    place.data(&format!("task decide {task} APPROVE --as reviewer"));
+    id
+}
+
+#[test]
+fn a_change_is_named_and_fails_the_verification() {
+    let place = Place::new();
+    let mut dev = place.start("dev --port 0");
+    let home = place.folder.join(".wrkflw");
+    let url = format!(
+        "postgres://postgres@localhost/postgres?host={}/postgres/socket",
+        home.display()
+    );
+    let id = decided(&place);
+    let seal = std::fs::read_to_string(home.join("seal.secret")).expect("dev made it");
+    let keys = format!("--database-url {url} --seal-keys dev:{}", seal.trim());
+    let verify = |what: &str| place.run(&format!("audit verify {what} {keys}"));
+    let ran = verify("--all");
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let closing = "1 decisions, 1 of them with a valid seal; findings: 0\n";
+    assert!(
+        ran.stdout.ends_with(closing) && ran.stdout.contains("run again, 0 of them"),
+        "{}",
+        ran.stdout
+    );
+
+    exported(&place, &url);
+
+    behind(&url, "update decision set actor = 'approver'");
+    for what in [
+        "--all",
+        "--tenant default",
+        "--entity document/1",
+        &format!("--instance {id}"),
+    ] {
+        let ran = verify(what);
+        assert_eq!(ran.code, 1, "{what}: {}", ran.stderr);
+        let named = "actor is \"approver\", and the entry says \"reviewer\"";
+        assert!(
+            ran.stdout.contains(named) && ran.stdout.contains(&id),
+            "{what}: {}",
+            ran.stdout
+        );
+        assert!(
+            ran.stderr.contains("there are 2 findings"),
+            "{what}: {}",
+            ran.stderr
+        );
+    }
+    let ran = verify("--all --json");
+    let said = lines(&ran.stdout);
+    assert_eq!((ran.code, said.len()), (1, 3), "{}", ran.stdout);
+    assert_eq!(
+        (&said[0]["code"], &said[1]["code"]),
+        (&"decision".into(), &"seal".into())
+    );
+    assert_eq!(said[0]["id"], *id);
+    assert_eq!(
+        (&said[2]["verified"]["findings"], &said[2]["sealsVerified"]),
+        (&2.into(), &true.into())
+    );
+
+    with_other_keys(&place, &url, seal.trim());
+    for what in [
+        "--entity document/2",
+        "--tenant nobody",
+        "--entity document",
+    ] {
+        let ran = verify(what);
+        assert_eq!(ran.code, 2, "{what}: {}", ran.stdout);
+    }
+    assert_eq!(dev.stop(), Some(0));
+    let ran = verify("--all");
+    assert_eq!(ran.code, 2, "{}", ran.stdout);
+    assert!(ran.stderr.contains("check database_url"), "{}", ran.stderr);
+}
+
+/// An export is verified in another folder, with only the file and public keys.
+fn exported(place: &Place, url: &str) {
+    let secret = place.folder.join(".wrkflw/checkpoint.secret");
+    let secret = std::fs::read_to_string(secret).expect("dev made it");
+    let export =
+        format!("audit export --all --out audit.jsonl --with-components --database-url {url}");
+    let ran = place.run(&export);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let ran = place.run(&format!(
+        "audit keys --checkpoint-keys dev:{}",
+        secret.trim()
+    ));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let public = ran.stdout.trim().to_owned();
+    assert!(public.starts_with("dev:public:") && !public.contains(secret.trim()));
+    let elsewhere = Place::new();
+    let file = place.folder.join("audit.jsonl");
+    let verify = format!(
+        "audit verify --file {} --checkpoint-keys {public}",
+        file.display()
+    );
+    let ran = elsewhere.run(&verify);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    for words in [
+        "evaluations run again",
+        "their seals not verified; findings: 0",
+    ] {
+        assert!(ran.stdout.contains(words), "{}", ran.stdout);
+    }
+    // A database in the environment is not used.
+    let mut command = elsewhere.command(&verify);
+    command.env("WRKFLW_DATABASE_URL", "postgres://127.0.0.1:1/none");
+    let ran = program::ran(command);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let text = std::fs::read_to_string(&file).expect("the export");
+    let other = text.replace("\"reviewer\"", "\"approver\"");
+    assert_ne!(text, other);
+    std::fs::write(&file, other).expect("a change");
+    assert_eq!(elsewhere.run(&verify).code, 1, "somebody changed it");
+    let half = &text[..text.len() / 2];
+    std::fs::write(&file, half).expect("a change");
+    let ran = elsewhere.run(&verify);
+    assert_eq!(ran.code, 2, "{}", ran.stdout);
+    let ran = place.run(&format!(
+        "audit export --tenant nobody --out none.jsonl --database-url {url}"
+    ));
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+}
+
+/// The keys of a verifier only decide what is reported of seals.
+fn with_other_keys(place: &Place, url: &str, seal: &str) {
+    let other = format!("audit verify --all --database-url {url} --seal-keys k2:{seal}");
+    let ran = place.run(&other);
+    assert_eq!(ran.code, 1);
+    assert!(ran.stdout.contains("no key named dev"), "{}", ran.stdout);
+    let without = format!("audit verify --all --database-url {url} --without-seals");
+    let ran = place.run(&without);
+    assert_eq!(
+        ran.code, 1,
+        "the row still differs from the entry: {}",
+        ran.stdout
+    );
+    assert!(
+        ran.stdout.contains("their seals not verified; findings: 1"),
+        "{}",
+        ran.stdout
+    );
+}
+
+#[test]
+fn missing_settings_of_verify_are_named() {
+    let place = Place::new();
+    let url = "--database-url postgres://127.0.0.1:1/none";
+    for (line, words) in [
+        ("audit verify --all", "seal_keys is not set"),
+        (
+            "audit verify --all --without-seals",
+            "database_url is not set",
+        ),
+        ("audit verify", "--instance"),
+        ("audit verify --all --tenant default", "cannot be used with"),
+        (
+            "audit verify --all --without-seals --seal-keys k1:00",
+            "cannot be used with",
+        ),
+    ] {
+        let ran = place.run(line);
+        assert_eq!(ran.code, 2, "{line}: {}", ran.stderr);
+        assert!(ran.stderr.contains(words), "{line}: {}", ran.stderr);
+    }
+    let ran = place.run(&format!("audit verify --all --without-seals {url}"));
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+}

@@ -1,0 +1,314 @@
+//! `wrkflw dev` and the commands that call it, as its banner suggests them.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::program::Place;
+
+fn text(value: &Value, pointer: &str) -> String {
+    let found = value.pointer(pointer).and_then(Value::as_str);
+    found
+        .unwrap_or_else(|| panic!("no {pointer} in {value}"))
+        .to_owned()
+}
+
+fn start_line(entity: &str) -> String {
+    format!(
+        r#"instance start document-approval --entity {entity} --data {{"title":"Budget"}} --as author"#
+    )
+}
+
+/// Starts an instance. Returns its id and that of its first task.
+fn start(place: &Place, entity: &str) -> (String, String) {
+    let started = place.data(&start_line(entity));
+    (
+        text(&started, "/id"),
+        text(&started, "/states/0/tasks/0/id"),
+    )
+}
+
+#[test]
+fn a_document_is_approved_from_the_command_line() {
+    let place = Place::new();
+    let mut dev = place.start("dev --ephemeral --port 0");
+    assert!(text(&dev.facts, "/url").starts_with("http://127.0.0.1:"));
+
+    assert_eq!(
+        place.data(&format!("{} --dry-run", start_line("document/1")))["dryRun"],
+        true
+    );
+    let (id, first) = start(&place, "document/1");
+    let available = place.data("task list --view available --as reviewer");
+    assert_eq!(text(&available, "/data/0/id"), first);
+    place.data(&format!("task claim {first} --as reviewer2"));
+    let released = place.data(&format!("task release {first} --as reviewer2"));
+    assert_eq!(released["task"]["status"], "PENDING");
+    place.data(&format!("task claim {first} --as reviewer"));
+    let decided = place.data(&format!("task decide {first} APPROVE --as reviewer"));
+    let last = text(&decided, "/instance/states/0/tasks/0/id");
+    place.data(&format!("task claim {last} --as approver"));
+    let ended = place.data(&format!(
+        "task decide {last} APPROVE --comment Fine. --as approver"
+    ));
+    assert_eq!(text(&ended, "/instance/outcome"), "APPROVED");
+
+    // No flow here takes signals.
+    let unknown = place
+        .run("signal send PAID --correlation 7 --id payment-1 --as author")
+        .stderr;
+    assert!(unknown.contains("take no signals"), "{unknown}");
+    let nobody = place
+        .run("signal show 01a20416-5f62-7350-986a-13b0f0477285 --as author")
+        .stderr;
+    assert!(nobody.contains("signal of yours"), "{nobody}");
+
+    let history = place.data(&format!("instance history {id}"));
+    assert_eq!(history["data"].as_array().map(Vec::len), Some(3));
+    assert_eq!(
+        place.data(&format!("instance show {id}"))["status"],
+        "COMPLETED"
+    );
+    assert_eq!(
+        place.data("instance list --status COMPLETED")["data"][0]["id"],
+        *id
+    );
+    assert_eq!(dev.stop(), Some(0));
+    assert_eq!(
+        place.run("instance list").code,
+        7,
+        "a server that is gone is not found any more"
+    );
+}
+
+#[test]
+fn work_changes_hands_from_the_command_line() {
+    let place = Place::new();
+    let _dev = place.start("dev --ephemeral --port 0");
+    let (id, task) = start(&place, "document/1");
+    place.data(&format!("task claim {task} --as reviewer"));
+    let owner = |line: String| text(&place.data(&line), "/task/owner");
+    let delegate = format!("task delegate {task} --to approver --reason away --as reviewer");
+    assert_eq!(owner(delegate), "approver");
+    assert_eq!(
+        owner(format!("task resolve {task} --as approver")),
+        "reviewer"
+    );
+    let reassign = format!("task reassign {task} --to reviewer2 --reason late --as admin");
+    assert_eq!(owner(reassign), "reviewer2");
+    let reset = place.data(&format!("task reset {task} --reason ill --as admin"));
+    assert_eq!(reset["task"]["status"], "PENDING");
+
+    let status = |line: String| text(&place.data(&line), "/instance/status");
+    let suspend = format!("instance suspend {id} --reason audit --as admin");
+    assert_eq!(status(suspend), "SUSPENDED");
+    let claim = place.run(&format!("task claim {task} --as reviewer"));
+    assert_eq!(claim.code, 5, "{}", claim.stderr);
+    assert!(claim.stderr.contains("[instance_suspended]"));
+    assert_eq!(
+        status(format!("instance resume {id} --as admin")),
+        "RUNNING"
+    );
+    let cancel = format!("instance cancel {id} --reason late --as admin");
+    assert_eq!(status(cancel), "CANCELLED");
+    let restart = format!(r#"instance restart {id} --data {{"title":"Again"}} --as author"#);
+    let restarted = place.data(&restart);
+    assert_eq!(
+        (&restarted["predecessor"], &restarted["data"]["title"]),
+        (&Value::String(id), &Value::String("Again".into()))
+    );
+}
+
+#[test]
+fn each_refusal_has_its_exit_code_and_a_next_step() {
+    let place = Place::new();
+    let _dev = place.start("dev --ephemeral --port 0");
+    let (id, task) = start(&place, "document/1");
+    let unknown = "00000000-0000-7000-8000-000000000000";
+    let claimed = place.data(&format!("task claim {task} --as reviewer"));
+    assert_eq!(claimed["task"]["owner"], "reviewer");
+    let cases = [
+        (
+            3,
+            "permission_missing",
+            "instance cancel ID --reason late --as author".replace("ID", &id),
+        ),
+        (
+            3,
+            "forbidden",
+            format!("task decide {task} APPROVE --as approver"),
+        ),
+        (
+            3,
+            "token_malformed",
+            "task list --token nonsense".to_owned(),
+        ),
+        (4, "not_found", format!("task show {unknown}")),
+        (5, "task_taken", format!("task claim {task} --as reviewer2")),
+        (5, "already_running", start_line("document/1")),
+        (
+            5,
+            "stale_revision",
+            format!("task decide {task} APPROVE --if-match 1 --as reviewer"),
+        ),
+        (
+            6,
+            "invalid_input",
+            format!("task decide {task} REJECT --as reviewer"),
+        ),
+    ];
+    for (code, problem, line) in cases {
+        let ran = place.run(&line);
+        assert_eq!(
+            (ran.code, ran.stdout.as_str()),
+            (code, ""),
+            "{line}: {}",
+            ran.stderr
+        );
+        assert!(
+            ran.stderr.contains(&format!("[{problem}]")),
+            "{line}: {}",
+            ran.stderr
+        );
+        assert!(ran.stderr.contains("\nnext: "), "{line}: {}", ran.stderr);
+    }
+    let rejected = place.run(&format!(
+        "task decide {task} REJECT --as reviewer --output json"
+    ));
+    let problem: Value =
+        serde_json::from_str(&rejected.stderr).expect("the problem as the server sent it");
+    assert_eq!(text(&problem, "/errors/0/pointer"), "/comment");
+    assert_eq!(place.run("instance start x --entity y/1 --data {").code, 6);
+}
+
+#[test]
+fn events_are_read_in_order_and_from_a_cursor() {
+    let place = Place::new();
+    let _dev = place.start("dev --ephemeral --port 0");
+    let types = |stdout: &str| -> Vec<String> {
+        let events = stdout
+            .lines()
+            .map(|line| serde_json::from_str(line).expect("an event a line"));
+        events.map(|event: Value| text(&event, "/type")).collect()
+    };
+    start(&place, "document/1");
+    let first = place.run("events tail --output json");
+    let begun = [
+        "dev.wrkflw.flow.started",
+        "dev.wrkflw.state.entered",
+        "dev.wrkflw.task.created",
+    ];
+    assert_eq!(types(&first.stdout), begun);
+    let cursor = first
+        .stderr
+        .trim()
+        .rsplit(' ')
+        .next()
+        .expect("the cursor is hinted at")
+        .to_owned();
+    assert_eq!(
+        place.run(&format!("events tail --after {cursor}")).stdout,
+        ""
+    );
+
+    let (second, _) = start(&place, "document/2");
+    let followed = place.run(&format!(
+        "events tail --follow --limit 3 --after {cursor} --output json --quiet"
+    ));
+    assert_eq!((followed.code, followed.stderr.as_str()), (0, ""));
+    assert_eq!(types(&followed.stdout), begun);
+    assert!(
+        followed.stdout.lines().all(|line| line.contains(&second)),
+        "{}",
+        followed.stdout
+    );
+}
+
+#[test]
+fn data_and_secrets_are_kept_and_a_production_host_shares_the_database() {
+    let place = Place::new();
+    let mut dev = place.start("dev --port 0");
+    let (id, _) = start(&place, "document/1");
+    let token = text(&place.data("token reviewer"), "/token");
+    assert_eq!(dev.stop(), Some(0));
+
+    let mut dev = place.start("dev --port 0");
+    assert_eq!(
+        place.data(&format!("instance show {id} --token {token}"))["status"],
+        "RUNNING"
+    );
+    let versions = place.data("definition list document-approval");
+    assert_eq!(
+        versions["data"].as_array().map(Vec::len),
+        Some(1),
+        "the same component is the same version"
+    );
+
+    let home = place.folder.join(".wrkflw");
+    let database = format!(
+        "postgres://postgres@localhost/postgres?host={}/postgres/socket",
+        home.display()
+    );
+    let seal = fs::read_to_string(home.join("seal.secret")).expect("dev made it");
+    let settings = format!(
+        "database_url = {database:?}\njwt_secret_file = {:?}\nseal_keys = [\"dev:{seal}\"]\nroles = [\"api\"]\n",
+        home.join("jwt.secret")
+    );
+    fs::write(place.folder.join("wrkflw.toml"), settings).expect("our own folder");
+    assert_eq!(place.data("migrate")["migrated"], true);
+    let mut serve = place.start("serve --listen 127.0.0.1:0");
+    let show = format!(
+        "instance show {id} --server http://{}",
+        text(&serve.facts, "/listen")
+    );
+    assert_eq!(place.data(&format!("{show} --token {token}"))["id"], *id);
+    assert_eq!(
+        place.run(&show).code,
+        3,
+        "no token is made for another server"
+    );
+    assert_eq!(serve.stop(), Some(0));
+    assert_eq!(dev.stop(), Some(0));
+}
+
+/// Temporary folders of `wrkflw dev --ephemeral` in `temporary`.
+fn leftovers(temporary: &std::path::Path) -> Vec<String> {
+    let entries = fs::read_dir(temporary).expect("a folder");
+    let names = entries.map(|entry| entry.expect("an entry").file_name().into_string());
+    let mut names: Vec<_> = names
+        .map(|name| name.expect("text"))
+        .filter(|name| name.starts_with("wrkflw-"))
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn the_next_start_removes_the_folders_of_a_killed_server() {
+    let place = Place::new();
+    // Short, because sockets are below it, and open to the database's account.
+    let temporary = std::env::temp_dir().join(format!("wk-{}", std::process::id()));
+    fs::create_dir(&temporary).expect("a fresh folder");
+    let start = || {
+        let mut command = place.command("dev --port 0 --ephemeral --output json");
+        command.env("TMPDIR", &temporary);
+        place.start_command(command)
+    };
+    let mut killed = start();
+    killed.kill();
+    let left = leftovers(&temporary);
+    assert_eq!(left.len(), 2, "its data and its secrets: {left:?}");
+    let mut next = start();
+    let now = leftovers(&temporary);
+    assert!(
+        left.iter().all(|name| !now.contains(name)),
+        "{left:?} {now:?}"
+    );
+    assert_eq!(now.len(), 2, "its own: {now:?}");
+    // A third one does not touch the folders of running ones.
+    let mut third = start();
+    assert_eq!(leftovers(&temporary).len(), 4);
+    assert_eq!((third.stop(), next.stop()), (Some(0), Some(0)));
+    assert_eq!(leftovers(&temporary), [""; 0]);
+    fs::remove_dir(&temporary).expect("empty");
+}

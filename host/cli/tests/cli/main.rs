@@ -1,0 +1,8 @@
+//! The program as its users run it: arguments in; data, hints and an exit code out.
+
+mod audit;
+mod dev;
+mod operators;
+mod plugin;
+mod program;
+mod usage;

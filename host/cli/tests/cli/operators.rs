@@ -1,0 +1,213 @@
+//! What operators do about a harmful flow: see what fails, stop the version, and cancel its instances.
+
+use std::fs;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use sqlx::Connection as _;
+
+use crate::program::{Place, Running};
+
+/// How long an operation on a few instances may take on a busy machine.
+const TIMEOUT: Duration = Duration::from_mins(1);
+
+/// A host with some instances of document approval, and their ids.
+fn office(place: &Place, count: usize) -> (Running, Vec<Value>) {
+    let dev = place.start("dev --port 0");
+    let start = |number: usize| {
+        let line = format!(
+            r#"instance start document-approval --entity document/{number} --data {{"title":"Budget"}} --as author"#
+        );
+        place.data(&line)["id"].clone()
+    };
+    (dev, (0..count).map(start).collect())
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("text")
+}
+
+/// The operation, once it is over.
+fn until_over(place: &Place, operation: &Value) -> Value {
+    let show = format!("operation show {} --as admin", text(&operation["id"]));
+    let begun = Instant::now();
+    loop {
+        let shown = place.data(&show);
+        if shown["status"] != "RUNNING" {
+            return shown;
+        }
+        assert!(begun.elapsed() < TIMEOUT, "in time: {shown}");
+    }
+}
+
+/// Inserts a job for every instance that has failed three times.
+fn fail_jobs(place: &Place) {
+    let socket = place.folder.join(".wrkflw/postgres/socket");
+    let url = format!(
+        "postgres://postgres@localhost/postgres?host={}",
+        socket.display()
+    );
+    let failing = "insert into job (tenant_id, id, kind, instance_id, due_at, payload, attempts, last_error, lease_until)
+        select tenant_id, id, 'deadline', id, timestamptz '2030-01-31 08:00Z', '{}', 3, 'the calendar office is not there',
+            now() + interval '1 hour' from instance";
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    runtime.block_on(async {
+        let connection = sqlx::PgConnection::connect(&url).await;
+        let mut connection = connection.expect("a connection");
+        let failed = sqlx::raw_sql(failing).execute(&mut connection).await;
+        failed.expect("jobs");
+    });
+}
+
+#[test]
+fn failing_jobs_are_listed_page_by_page() {
+    let place = Place::new();
+    let (_dev, ids) = office(&place, 3);
+    let none = place.run("job list --as admin");
+    assert_eq!(
+        (none.code, none.stdout.as_str()),
+        (0, ""),
+        "{}",
+        none.stderr
+    );
+    assert!(none.stderr.contains("nothing found"), "{}", none.stderr);
+    fail_jobs(&place);
+
+    let table = place.run("job list --state failing --as admin");
+    let mut lines = table.stdout.lines();
+    let heads: Vec<_> = lines
+        .next()
+        .expect("a heading")
+        .split_whitespace()
+        .collect();
+    assert_eq!(
+        heads,
+        [
+            "ID",
+            "KIND",
+            "INSTANCE",
+            "DEFINITION",
+            "VERSION",
+            "DUE",
+            "ATTEMPTS",
+            "NEXT",
+            "ERROR"
+        ]
+    );
+    let first = lines.next().expect("a job");
+    let id = text(&ids[0]);
+    let beginning = format!("{id}  deadline  {id}  document-approval  1 ");
+    assert!(first.starts_with(&beginning), "{first}");
+    assert!(
+        first.ends_with("the calendar office is not there"),
+        "{first}"
+    );
+
+    let page = place.data("job list --limit 2 --as admin");
+    let next = page["page"]["next"].as_str().expect("there is more");
+    let rest = place.data(&format!("job list --after {next} --as admin"));
+    let of = |page: &Value| -> Vec<Value> {
+        let jobs = page["data"].as_array().expect("jobs").iter();
+        jobs.map(|job| job["instance"].clone()).collect()
+    };
+    assert_eq!([of(&page), of(&rest)].concat(), ids);
+
+    let refused = place.run("job list --as author");
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    let unknown = place.run("job list --state sleeping --as admin");
+    assert_eq!(unknown.code, 6, "{}", unknown.stderr);
+}
+
+#[test]
+fn a_version_is_stopped_and_its_instances_are_cancelled() {
+    let place = Place::new();
+    let (_dev, ids) = office(&place, 3);
+    let stopped = place.data("definition stop document-approval 1 --reason harm --as admin");
+    assert_eq!(stopped["stopped"], true);
+    let refused = place.run(
+        r#"instance start document-approval --entity document/9 --data {"title":"Budget"} --as author"#,
+    );
+    assert_eq!(refused.code, 5, "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("[version_stopped]"),
+        "{}",
+        refused.stderr
+    );
+    assert!(
+        refused
+            .stderr
+            .contains("next: `wrkflw definition resume KEY VERSION`"),
+        "{}",
+        refused.stderr
+    );
+
+    let cancel = "operation cancel document-approval 1 --reason harm --as admin";
+    let tried = place.data(&format!("{cancel} --dry-run"));
+    assert_eq!((&tried["total"], &tried["done"]), (&json!(3), &json!(3)));
+    let tried = place.run(&format!("{cancel} --dry-run")).stdout;
+    assert!(
+        tried.contains(&format!("\n{}  done", text(&ids[0]))),
+        "{tried}"
+    );
+
+    // Selected by their properties.
+    let one = place.data(&format!(
+        "{cancel} --entity document/1 --in Submitted --status RUNNING --initiator author"
+    ));
+    assert_eq!(one["total"], 1);
+    let begun = place.data(&format!("{cancel} --idempotency-key all"));
+    assert_eq!(
+        place.data(&format!("{cancel} --idempotency-key all"))["id"],
+        begun["id"]
+    );
+    until_over(&place, &begun);
+    let id = text(&begun["id"]);
+    let shown = place.run(&format!("operation show {id} --as admin")).stdout;
+    assert!(shown.contains("action        cancel\n"), "{shown}");
+    let items = place.data(&format!("operation items {id} --result failed --as admin"));
+    assert_eq!(items["data"], json!([]));
+    for instance in &ids {
+        let instance = text(instance);
+        let status = &place.data(&format!("instance show {instance}"))["status"];
+        assert_eq!(status, "CANCELLED");
+    }
+    let resumed = place.data("definition resume document-approval 1 --as admin");
+    assert_eq!(resumed["stopped"], false);
+}
+
+#[test]
+fn instances_are_migrated_together() {
+    let place = Place::new();
+    let (_dev, ids) = office(&place, 2);
+    let write = |name: &str, bytes: &[u8]| {
+        fs::write(place.folder.join(name), bytes).expect("our own folder");
+    };
+    write("flow.wasm", wrkflw::sample::DOCUMENT_APPROVAL);
+    write("flow.json", br#"{"reviewers": "approvers"}"#);
+    let publish =
+        "definition publish flow.wasm --key document-approval --config flow.json --as admin";
+    assert_eq!(place.data(publish)["version"], 2);
+
+    let migrate =
+        "operation migrate document-approval 1 --to 2 --state Submitted=Submitted --as admin";
+    let same = place.run(&migrate.replace("--to 2", "--to 1"));
+    assert_eq!(same.code, 6, "{}", same.stderr);
+    assert!(
+        same.stderr.contains("have this version already"),
+        "{}",
+        same.stderr
+    );
+    let begun = place.data(migrate);
+    let done = until_over(&place, &begun);
+    assert_eq!(
+        (&done["done"], &done["status"]),
+        (&json!(2), &json!("DONE"))
+    );
+    for instance in &ids {
+        let instance = text(instance);
+        let version = &place.data(&format!("instance show {instance}"))["definitionVersion"];
+        assert_eq!(version, 2);
+    }
+    let stop = format!("operation stop {} --as admin", text(&begun["id"]));
+    assert_eq!(place.data(&stop)["status"], "DONE", "it is over already");
+}

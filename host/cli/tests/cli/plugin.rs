@@ -1,0 +1,112 @@
+//! From an empty folder to a running flow, outside this repository and without a network.
+
+use std::fs;
+
+use crate::program::Place;
+
+const FLOW: &str = "my-flow";
+
+/// A new flow, tested and built.
+fn built() -> Place {
+    let place = Place::new();
+    place.data("plugin new my-flow");
+    assert_eq!(
+        place.run("plugin new my-flow").code,
+        5,
+        "nothing is written over"
+    );
+    assert_eq!(
+        place.run_in(FLOW, "plugin check").code,
+        4,
+        "nothing is built yet"
+    );
+    assert_eq!(place.data_in(FLOW, "plugin test")["passed"], true);
+    let built = place.data_in(FLOW, "plugin build");
+    assert!(
+        built["sizeBytes"]
+            .as_u64()
+            .is_some_and(|bytes| (10_000..1_000_000).contains(&bytes)),
+        "{built}"
+    );
+    let checked = place.data_in(FLOW, "plugin check");
+    assert_eq!(checked["digest"], built["digest"]);
+    assert_eq!(checked["ownWork"], serde_json::json!(["Rework"]));
+    place
+}
+
+#[test]
+fn a_new_flow_is_tested_built_checked_and_published() {
+    let place = built();
+    let _dev = place.start("dev --ephemeral --port 0");
+    let published = place.data_in(FLOW, "definition publish --activate");
+    assert_eq!(
+        (&published["key"], &published["version"]),
+        (&FLOW.into(), &1.into())
+    );
+    assert_eq!(published["active"], true);
+    let again = place.data_in(FLOW, "definition publish");
+    assert_eq!(
+        again["created"], false,
+        "the same content is the same version"
+    );
+    let started = place
+        .data(r#"instance start my-flow --entity desk/1 --data {"subject":"Desk"} --as author"#);
+    assert_eq!(started["states"][0]["name"], "Review");
+
+    place.data("definition diagram my-flow 1 -o flow.svg");
+    let drawing = fs::read_to_string(place.folder.join("flow.svg")).expect("the drawing");
+    assert!(
+        drawing.contains("<svg") && drawing.contains("Review"),
+        "{drawing}"
+    );
+    assert_eq!(place.data("definition show my-flow")["active"], true);
+    assert_eq!(place.data("definition retire my-flow 1")["active"], false);
+    assert_eq!(place.run("definition activate my-flow 1").code, 5);
+
+    let config = place.folder.join(FLOW).join("config.json");
+    fs::write(config, r#"{ "reviewer": "reviewers" }"#).expect("our own folder");
+    for line in ["plugin check", "definition publish"] {
+        let refused = place.run_in(FLOW, line);
+        assert_eq!(refused.code, 6, "{line}: {}", refused.stderr);
+        assert!(
+            refused.stderr.contains("/reviewer") && refused.stderr.contains("next: "),
+            "{}",
+            refused.stderr
+        );
+    }
+}
+
+#[test]
+fn other_files_than_components_are_refused_with_the_reason() {
+    let place = Place::new();
+    fs::write(place.folder.join("random.wasm"), b"\x07random bytes").expect("our own folder");
+    fs::write(place.folder.join("core.wasm"), b"\0asm\x01\0\0\0").expect("our own folder");
+    for (file, words) in [
+        ("random.wasm", "no WebAssembly"),
+        ("core.wasm", "core WebAssembly module"),
+    ] {
+        let refused = place.run(&format!("plugin check {file}"));
+        assert_eq!(
+            (refused.code, refused.stdout.as_str()),
+            (6, ""),
+            "{}",
+            refused.stderr
+        );
+        assert!(refused.stderr.contains(words), "{}", refused.stderr);
+    }
+}
+
+#[test]
+fn a_name_that_cargo_or_the_api_would_refuse_is_refused_at_once() {
+    let place = Place::new();
+    for name in ["My-Flow", "../flow", "test", "wrkflw-guest", "9flow"] {
+        assert_eq!(place.run(&format!("plugin new {name}")).code, 6, "{name}");
+    }
+    assert_eq!(
+        fs::read_dir(&place.folder).expect("our own folder").count(),
+        0
+    );
+    place.data("plugin new in-place --init");
+    assert!(place.folder.join("Cargo.lock").is_file());
+    assert!(place.folder.join("sdk/wit/world.wit").is_file());
+}

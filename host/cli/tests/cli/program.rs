@@ -1,0 +1,144 @@
+//! Runs the program in a separate folder, without the developer's settings.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+/// A folder that is removed after the test.
+pub(crate) struct Place {
+    pub(crate) folder: PathBuf,
+    /// The folder for the user's program state.
+    state: PathBuf,
+}
+
+/// The result of a command.
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// A host in the background, stopped when this is dropped.
+pub(crate) struct Running {
+    child: Child,
+    /// What it printed when it was ready.
+    pub(crate) facts: Value,
+}
+
+impl Place {
+    pub(crate) fn new() -> Place {
+        // Short, because sockets are below it.
+        let name = format!("wcli-{}", wrkflw_runtime::clock::new_id().simple());
+        let folder = std::env::temp_dir().join(name);
+        fs::create_dir(&folder).expect("a fresh folder");
+        let state = folder.join("state");
+        Place { folder, state }
+    }
+
+    /// The program with the words of `line` as its arguments.
+    pub(crate) fn command(&self, line: &str) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_wrkflw"));
+        for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("WRKFLW_")) {
+            command.env_remove(name);
+        }
+        command
+            .args(line.split_whitespace())
+            .current_dir(&self.folder)
+            .env("XDG_STATE_HOME", &self.state)
+            .env("CARGO_NET_OFFLINE", "true");
+        command
+    }
+
+    pub(crate) fn run(&self, line: &str) -> Ran {
+        ran(self.command(line))
+    }
+
+    pub(crate) fn run_in(&self, below: impl AsRef<Path>, line: &str) -> Ran {
+        let mut command = self.command(line);
+        command.current_dir(self.folder.join(below));
+        ran(command)
+    }
+
+    /// The data that a successful command prints.
+    pub(crate) fn data(&self, line: &str) -> Value {
+        self.data_in("", line)
+    }
+
+    pub(crate) fn data_in(&self, below: impl AsRef<Path>, line: &str) -> Value {
+        let Ran {
+            code,
+            stdout,
+            stderr,
+        } = self.run_in(below, &format!("{line} --output json"));
+        assert_eq!(code, 0, "{line}: {stderr}");
+        serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{line}: {error}: {stdout}"))
+    }
+
+    /// Starts a host, and waits until it prints its address.
+    pub(crate) fn start(&self, line: &str) -> Running {
+        self.start_command(self.command(&format!("{line} --output json")))
+    }
+
+    pub(crate) fn start_command(&self, mut command: Command) -> Running {
+        let path = self.folder.join("host.log");
+        let log = fs::File::create(&path).expect("our own folder");
+        let spawned = command.stdout(Stdio::piped()).stderr(log).spawn();
+        let child = spawned.expect("the program starts");
+        let mut running = Running {
+            child,
+            facts: Value::Null,
+        };
+        let mut said = String::new();
+        for line in BufReader::new(running.child.stdout.take().expect("a pipe")).lines() {
+            said += &line.expect("text");
+            if let Ok(facts) = serde_json::from_str(&said) {
+                running.facts = facts;
+                return running;
+            }
+        }
+        let log = fs::read_to_string(path).expect("its log");
+        panic!("it ended early: {log}");
+    }
+}
+
+pub(crate) fn ran(mut command: Command) -> Ran {
+    let output = command.output().expect("the program starts");
+    Ran {
+        code: output.status.code().expect("no signal ends it"),
+        stdout: String::from_utf8(output.stdout).expect("text"),
+        stderr: String::from_utf8(output.stderr).expect("text"),
+    }
+}
+
+impl Running {
+    /// `kill -9`.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().expect("our own child");
+        self.child.wait().expect("our own child");
+    }
+
+    /// Asks it to stop, and returns its exit code.
+    pub(crate) fn stop(&mut self) -> Option<i32> {
+        let pid = Pid::from_raw(self.child.id().cast_signed()).expect("a pid");
+        kill_process(pid, Signal::TERM).expect("our own child");
+        self.child.wait().expect("our own child").code()
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            self.stop();
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        drop(fs::remove_dir_all(&self.folder));
+    }
+}

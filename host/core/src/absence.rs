@@ -1,0 +1,154 @@
+//! When somebody may stand in for an absent person, and how long a chain of substitutes may be.
+//!
+//! A new absence is checked against the existing ones: no chain of substitutes leads back to a person in it, and none is
+//! longer than [`LINKS_MAX`]. [`eligibility`](super::eligibility) checks what a substitute may do when they act.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::refusal::Refusal;
+
+/// The longest chain of absences from an absent person to the one who acts for them.
+pub const LINKS_MAX: usize = 3;
+/// The longest absence.
+pub const DAYS_MAX: i64 = 366;
+
+/// The absence of a person, with their substitute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Absence {
+    pub person: String,
+    pub substitute: String,
+    /// Limits it to work of this definition; none for all work.
+    pub definition: Option<String>,
+    pub from: Timestamp,
+    /// Exclusive.
+    pub until: Timestamp,
+}
+
+impl Absence {
+    /// Checks the absence alone, without the others.
+    pub fn check(&self, now: Timestamp) -> Result<(), Refusal> {
+        if self.person == self.substitute {
+            return Err(Refusal::OwnSubstitute);
+        }
+        if self.from >= self.until {
+            return Err(Refusal::Backwards);
+        }
+        if self.until <= now {
+            return Err(Refusal::Over);
+        }
+        if self.from.duration_until(self.until) > SignedDuration::from_hours(24 * DAYS_MAX) {
+            return Err(Refusal::TooLong);
+        }
+        Ok(())
+    }
+
+    /// Checks the absence against the current and future ones.
+    pub fn fits(&self, held: &[Absence]) -> Result<(), Refusal> {
+        let double = held.iter().find(|other| {
+            other.person == self.person
+                && other.definition == self.definition
+                && Reach::of(self).within(other).is_some()
+        });
+        if let Some(double) = double {
+            return Err(Refusal::Overlap {
+                substitute: double.substitute.clone(),
+                from: double.from,
+                until: double.until,
+            });
+        }
+        let chain = Chain {
+            people: vec![&self.person, &self.substitute],
+            reach: Reach::of(self),
+        };
+        chain.extend_forward(held)
+    }
+}
+
+/// The period and the work for which all absences of a chain are in force.
+#[derive(Clone, Copy)]
+struct Reach<'a> {
+    from: Timestamp,
+    until: Timestamp,
+    definition: Option<&'a str>,
+}
+
+impl<'a> Reach<'a> {
+    fn of(absence: &'a Absence) -> Reach<'a> {
+        Reach {
+            from: absence.from,
+            until: absence.until,
+            definition: absence.definition.as_deref(),
+        }
+    }
+
+    /// The intersection with the absence; none if they do not overlap.
+    fn within(self, absence: &'a Absence) -> Option<Reach<'a>> {
+        let other = Reach::of(absence);
+        let (from, until) = (self.from.max(other.from), self.until.min(other.until));
+        let definition = match (self.definition, other.definition) {
+            (Some(one), Some(two)) if one != two => return None,
+            (one, two) => one.or(two),
+        };
+        (from < until).then_some(Reach {
+            from,
+            until,
+            definition,
+        })
+    }
+}
+
+/// A chain of absences. One of more than [`LINKS_MAX`] is refused, which also bounds the recursion.
+struct Chain<'a> {
+    /// From the absent person to the last substitute.
+    people: Vec<&'a str>,
+    reach: Reach<'a>,
+}
+
+impl<'a> Chain<'a> {
+    fn extend_forward(&self, held: &'a [Absence]) -> Result<(), Refusal> {
+        self.extend_backward(held)?;
+        let last = self.people[self.people.len() - 1];
+        for link in held.iter().filter(|link| link.person == last) {
+            let Some(reach) = self.reach.within(link) else {
+                continue;
+            };
+            let mut people = self.people.clone();
+            people.push(&link.substitute);
+            self.extended(&link.substitute, people, reach)?
+                .extend_forward(held)?;
+        }
+        Ok(())
+    }
+
+    fn extend_backward(&self, held: &'a [Absence]) -> Result<(), Refusal> {
+        for link in held.iter().filter(|link| link.substitute == self.people[0]) {
+            let Some(reach) = self.reach.within(link) else {
+                continue;
+            };
+            let mut people = vec![link.person.as_str()];
+            people.extend(&self.people);
+            self.extended(&link.person, people, reach)?
+                .extend_backward(held)?;
+        }
+        Ok(())
+    }
+
+    fn extended(
+        &self,
+        new: &str,
+        people: Vec<&'a str>,
+        reach: Reach<'a>,
+    ) -> Result<Chain<'a>, Refusal> {
+        let names = || people.iter().map(ToString::to_string).collect();
+        if self.people.contains(&new) {
+            return Err(Refusal::Circle(names()));
+        }
+        if people.len() - 1 > LINKS_MAX {
+            return Err(Refusal::Chain(names()));
+        }
+        Ok(Chain { people, reach })
+    }
+}
+
+#[cfg(test)]
+mod tests;

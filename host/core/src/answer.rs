@@ -1,0 +1,230 @@
+//! The answers of flow logic as plain data. They are untrusted until [`super::execution`] has checked them.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::declare::record;
+use crate::instance::Candidate;
+use crate::lookup::{Findings, Lookup};
+
+/// The answer of `guard`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "verdict", content = "because")]
+pub enum Verdict {
+    Allow,
+    /// This actor may not, whatever the data or input.
+    Deny(Reason),
+    /// The data or the input does not allow it yet.
+    Invalid(Vec<Violation>),
+}
+
+/// A stable code for programs, and a sentence for people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    pub code: String,
+    pub message: String,
+}
+
+/// What is wrong with one field of the data or the input.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Violation {
+    /// JSON Pointer (RFC 6901).
+    pub field: String,
+    pub code: String,
+    pub message: String,
+}
+
+/// The answer of `transition`: what follows from an occurrence.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Plan {
+    /// None: the state stays active. An empty list: this branch ends.
+    pub enter: Option<Vec<String>>,
+    /// Other active or waiting states to cancel, by the text of their ids.
+    pub cancel: Vec<String>,
+    /// JSON Merge Patch (RFC 7396) for the instance's data; not canonical yet.
+    pub data: Option<String>,
+    pub attributes: Vec<Attribute>,
+    pub publish: Vec<PublishedEvent>,
+    pub notes: Vec<String>,
+}
+
+record! {
+    /// A change of an attribute.
+    pub struct Attribute {
+        /// The attribute's name.
+        pub name: String,
+        /// Its value; none removes it.
+        pub value: Option<AttributeValue>,
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "type", content = "value")]
+pub enum AttributeValue {
+    Text(String),
+    Boolean(bool),
+    /// Exact, in decimal notation.
+    Decimal(String),
+    /// Finite.
+    Float(f64),
+    Timestamp(Timestamp),
+    /// As JSON: base64 with padding (RFC 4648).
+    Bytes(#[serde(with = "base64_text")] Vec<u8>),
+}
+
+impl AttributeValue {
+    /// The length of a value of variable length; 0 for the others.
+    pub fn bytes(&self) -> usize {
+        match self {
+            AttributeValue::Text(text) | AttributeValue::Decimal(text) => text.len(),
+            AttributeValue::Bytes(bytes) => bytes.len(),
+            AttributeValue::Boolean(_)
+            | AttributeValue::Float(_)
+            | AttributeValue::Timestamp(_) => 0,
+        }
+    }
+}
+
+mod base64_text {
+    use base64::Engine as _;
+    use base64::engine::general_purpose::STANDARD;
+    use serde::{Deserialize as _, Deserializer, Serializer, de};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&STANDARD.encode(bytes))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<u8>, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        STANDARD.decode(text).map_err(de::Error::custom)
+    }
+}
+
+/// An event that the flow defines.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PublishedEvent {
+    pub name: String,
+    /// Not canonical yet.
+    pub data: String,
+}
+
+/// The answer of `assign`: who works on a state.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Assignment {
+    pub offers: Vec<Offer>,
+    /// How many decisions with the same outcome the state needs.
+    pub needed: u32,
+    /// People who must not decide.
+    pub exclude: Vec<String>,
+    /// The group that becomes a candidate when nobody else is eligible.
+    pub fallback: Option<String>,
+    pub priority: u8,
+    pub deadlines: Vec<Deadline>,
+}
+
+/// One task to create.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Offer {
+    pub label: String,
+    pub candidates: Vec<Principal>,
+    /// Owned from the start.
+    pub owner: Option<String>,
+    /// JSON Schema 2020-12 of the decider's input; not canonical yet.
+    pub form: Option<String>,
+    pub deadlines: Vec<Deadline>,
+}
+
+/// Whom an offer is made to. The host resolves it to a [candidate](super::instance::Candidate) before it creates the task.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "type", content = "id")]
+pub enum Principal {
+    User(String),
+    Group(String),
+    ManagerOf(String),
+}
+
+impl Principal {
+    /// The id of the person or group.
+    pub fn id(&self) -> &str {
+        match self {
+            Principal::User(id) | Principal::Group(id) | Principal::ManagerOf(id) => id,
+        }
+    }
+
+    /// Adds to the question what the directory must answer to resolve it.
+    pub fn ask(&self, lookup: &mut Lookup) {
+        match self {
+            Principal::User(_) | Principal::Group(_) => {}
+            Principal::ManagerOf(id) => drop(lookup.managers_of.insert(id.clone())),
+        }
+    }
+
+    /// The candidate that it stands for; none if a person has no manager.
+    pub fn resolved(self, findings: &Findings) -> Option<Candidate> {
+        match self {
+            Principal::User(id) => Some(Candidate::User(id)),
+            Principal::Group(id) => Some(Candidate::Group(id)),
+            Principal::ManagerOf(id) => findings.managers.get(&id).cloned().map(Candidate::User),
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Deadline {
+    pub when: Due,
+    /// Seconds between repetitions.
+    pub repeat: Option<u32>,
+    pub action: OverdueAction,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Due {
+    /// Seconds from now.
+    After(u32),
+    /// Seconds of working time by one of the tenant's calendars.
+    Working {
+        seconds: u32,
+        calendar: String,
+    },
+    At(Timestamp),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum OverdueAction {
+    Remind,
+    /// Ask `assign` again.
+    Escalate,
+    /// Take the task back from its owner.
+    Release,
+    Fire(String),
+}
+
+/// The answer of `wait`: what a wait state waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Waiting {
+    pub deadlines: Vec<Deadline>,
+    pub correlation: Option<String>,
+    pub buffer_signals: bool,
+    pub children: Vec<Child>,
+}
+
+/// An instance to start as a child.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Child {
+    pub key: String,
+    pub entity_type: String,
+    pub entity_id: String,
+    /// Not canonical yet.
+    pub data: String,
+    pub on_end: Option<String>,
+}

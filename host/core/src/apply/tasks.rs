@@ -1,0 +1,157 @@
+//! The fold of task events.
+
+use super::{Stamp, active};
+use crate::event::Event;
+use crate::ids::{StateId, TaskId};
+use crate::instance::{Decision, Delegation, Instance, Ownership, Task, TaskStatus};
+
+pub(super) fn change(
+    instance: &mut Instance,
+    event: &Event,
+    stamp: Stamp<'_>,
+) -> Result<(), String> {
+    match event {
+        Event::TaskCreated { state, task, .. } => {
+            active(instance, *state)?.tasks.push(task.clone());
+        }
+        Event::TaskClaimed {
+            task,
+            state,
+            owner,
+            on_behalf_of,
+        } => {
+            let ownership = Ownership {
+                on_behalf_of: on_behalf_of.clone(),
+                ..Ownership::default()
+            };
+            give(open(instance, *state, *task)?, owner, ownership, stamp);
+        }
+        Event::TaskReassigned {
+            task, state, to, ..
+        } => {
+            let ownership = Ownership {
+                assigned: true,
+                ..Ownership::default()
+            };
+            give(open(instance, *state, *task)?, to, ownership, stamp);
+        }
+        Event::TaskDelegated { task, state, .. } | Event::TaskResolved { task, state, .. } => {
+            hand_over(open(instance, *state, *task)?, event, stamp)?;
+        }
+        Event::TaskReleased { task, state, .. } | Event::TaskReset { task, state, .. } => {
+            open(instance, *state, *task)?.status = TaskStatus::Pending;
+        }
+        Event::TaskRerouted {
+            task,
+            state,
+            candidates,
+            ..
+        } => open(instance, *state, *task)?
+            .candidates
+            .clone_from(candidates),
+        Event::DecisionRecorded { task, state, .. } => {
+            decide(open(instance, *state, *task)?, event, stamp)?;
+        }
+        Event::TaskCancelled {
+            task,
+            state,
+            reason,
+        } => {
+            let task = open(instance, *state, *task)?;
+            task.status = TaskStatus::Cancelled {
+                owner: task.owner().map(str::to_owned),
+                cancelled_at: stamp.at,
+                reason: reason.clone(),
+            };
+            task.deadlines.clear();
+        }
+        _ => unreachable!("called only for changes of tasks"),
+    }
+    Ok(())
+}
+
+pub(super) fn open(
+    instance: &mut Instance,
+    state: StateId,
+    id: TaskId,
+) -> Result<&mut Task, String> {
+    active(instance, state)?
+        .tasks
+        .iter_mut()
+        .find(|task| task.id == id && task.status.is_open())
+        .ok_or_else(|| format!("task {id} is not open"))
+}
+
+fn give(task: &mut Task, owner: &str, ownership: Ownership, stamp: Stamp<'_>) {
+    task.status = TaskStatus::Claimed {
+        owner: owner.to_owned(),
+        claimed_at: stamp.at,
+        ownership,
+    };
+}
+
+/// Changes the owner by a delegation or its resolution.
+fn hand_over(task: &mut Task, event: &Event, stamp: Stamp<'_>) -> Result<(), String> {
+    let TaskStatus::Claimed {
+        owner, ownership, ..
+    } = &mut task.status
+    else {
+        return Err(format!("task {} has no owner", task.id));
+    };
+    match event {
+        Event::TaskDelegated {
+            from, to, reason, ..
+        } => {
+            ownership.delegations.push(Delegation {
+                from: from.clone(),
+                to: to.clone(),
+                reason: reason.clone(),
+                at: stamp.at,
+            });
+            owner.clone_from(to);
+        }
+        Event::TaskResolved { to, .. } => {
+            let last = ownership.delegations.pop();
+            if last.is_none_or(|last| last.from != *to) {
+                return Err(format!("task {} was not delegated by {to}", task.id));
+            }
+            owner.clone_from(to);
+        }
+        _ => unreachable!("called only for delegations"),
+    }
+    Ok(())
+}
+
+fn decide(task: &mut Task, event: &Event, stamp: Stamp<'_>) -> Result<(), String> {
+    let Event::DecisionRecorded {
+        outcome,
+        on_behalf_of,
+        comment,
+        input,
+        ..
+    } = event
+    else {
+        unreachable!("called only for a decision")
+    };
+    let TaskStatus::Claimed {
+        owner, claimed_at, ..
+    } = task.status.clone()
+    else {
+        return Err(format!("task {} has no owner", task.id));
+    };
+    let decision = Decision {
+        outcome: outcome.clone(),
+        actor: stamp.actor.ok_or("somebody decides a task")?.to_owned(),
+        on_behalf_of: on_behalf_of.clone(),
+        comment: comment.clone(),
+        input: input.clone(),
+        decided_at: stamp.at,
+    };
+    task.status = TaskStatus::Completed {
+        owner,
+        claimed_at,
+        decision,
+    };
+    task.deadlines.clear();
+    Ok(())
+}

@@ -1,0 +1,168 @@
+//! Checks whether a declared graph can be published and run.
+//!
+//! The command line and the server call the same function, so both refuse the same graphs with the same messages. It
+//! returns every problem, each with a stable code, the place and how to fix it. It reads only the graph: it does not
+//! check whether a group exists or a component answers.
+//!
+//! Start with [`check`]. [`names`] checks each item alone, `shape` each item with its neighbours, `paths` the graph as
+//! a whole.
+
+pub mod names;
+mod paths;
+#[cfg(any(test, feature = "testing"))]
+pub mod samples;
+mod shape;
+
+use serde::Serialize;
+
+use super::graph::{Graph, StateKind};
+use super::schema::Schema;
+
+/// States of one definition.
+pub const STATES_MAX: usize = 200;
+/// Transitions of one definition.
+pub const TRANSITIONS_MAX: usize = 1_000;
+/// Targets of one transition.
+pub const TARGETS_MAX: usize = 20;
+/// Attribute declarations of one definition.
+pub const ATTRIBUTES_MAX: usize = 100;
+/// Groups that may start an instance.
+pub const INITIATORS_MAX: usize = 100;
+/// Problems reported at once; the rest is only counted.
+pub const PROBLEMS_MAX: usize = 200;
+
+/// One reason why a graph is refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Problem {
+    /// A stable code for programs.
+    pub code: &'static str,
+    /// The state (`FinalReview`), the trigger of a state (`FinalReview/APPROVE`), or a JSON Pointer
+    /// into the graph (`/initial`, `/dataSchema/properties/title`).
+    pub at: String,
+    /// What is wrong and how to fix it, for people.
+    pub message: String,
+}
+
+impl Problem {
+    /// A problem found by the caller.
+    pub fn new(code: &'static str, at: impl Into<String>, message: impl Into<String>) -> Problem {
+        Problem {
+            code,
+            at: at.into(),
+            message: message.into(),
+        }
+    }
+}
+
+/// `document-approval`: lower-case letters, digits and hyphens, a letter first, at most 64 characters.
+pub fn is_key(key: &str) -> bool {
+    key.len() <= 64
+        && key.starts_with(|c: char| c.is_ascii_lowercase())
+        && key
+            .chars()
+            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
+}
+
+/// Every problem that keeps `graph` from being published; empty for a valid graph.
+///
+/// A graph beyond the size limits gets no other check, because their time grows with its size.
+pub fn check(graph: &Graph) -> Vec<Problem> {
+    let mut problems = sizes(graph);
+    if problems.is_empty() {
+        names::check(graph, &mut problems);
+        shape::check(graph, &mut problems);
+        paths::check(graph, &mut problems);
+        data_schema(graph, &mut problems);
+    }
+    bounded(problems)
+}
+
+/// What a valid `graph` uses and this release cannot run.
+pub fn unsupported(graph: &Graph) -> Vec<Problem> {
+    let services = graph
+        .states
+        .iter()
+        .filter(|state| state.kind == StateKind::Service);
+    let problems = services.map(|state| {
+        Problem::new(
+            "unsupported",
+            names::shown(&state.name),
+            "this release runs no service states; wait for a signal of the service, or use a task or a router state",
+        )
+    });
+    bounded(problems.collect())
+}
+
+fn sizes(graph: &Graph) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (at, count, max, things) in [
+        ("/states", graph.states.len(), STATES_MAX, "states"),
+        (
+            "/transitions",
+            graph.transitions.len(),
+            TRANSITIONS_MAX,
+            "transitions",
+        ),
+        (
+            "/attributes",
+            graph.attributes.len(),
+            ATTRIBUTES_MAX,
+            "attributes",
+        ),
+        (
+            "/initiators",
+            graph.initiators.len(),
+            INITIATORS_MAX,
+            "initiator groups",
+        ),
+    ] {
+        if count > max {
+            problems.push(Problem::new(
+                "too_large",
+                at,
+                format!("{count} {things} are declared; at most {max} are allowed"),
+            ));
+        }
+    }
+    for transition in graph.transitions.iter().take(TRANSITIONS_MAX) {
+        let count = transition.targets.len();
+        if count > TARGETS_MAX {
+            problems.push(Problem::new(
+                "too_large",
+                names::place(&transition.source, &transition.trigger),
+                format!("{count} targets are declared; at most {TARGETS_MAX} are allowed"),
+            ));
+        }
+    }
+    problems
+}
+
+fn data_schema(graph: &Graph, problems: &mut Vec<Problem>) {
+    let Some(schema) = &graph.data_schema else {
+        return;
+    };
+    if let Err(error) = Schema::admit(schema) {
+        problems.push(Problem::new(
+            "schema_invalid",
+            format!("/dataSchema{}", error.pointer),
+            error.detail,
+        ));
+    }
+}
+
+fn bounded(mut problems: Vec<Problem>) -> Vec<Problem> {
+    if problems.len() > PROBLEMS_MAX {
+        let left_out = problems.len() - (PROBLEMS_MAX - 1);
+        problems.truncate(PROBLEMS_MAX - 1);
+        problems.push(Problem::new(
+            "too_many_problems",
+            "",
+            format!("{left_out} more problems are left out; mend those above first"),
+        ));
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,250 @@
+//! Checks of each declared item alone: its name is well formed and unique, its text is bounded.
+//!
+//! Names appear in URLs, event payloads, diagrams and logs, so they have strict patterns. Titles are for people: they may
+//! use any script, but no control or bidirectional formatting characters.
+
+use std::collections::BTreeSet;
+
+use super::Problem;
+use crate::graph::{Graph, StateKind};
+use crate::ids::{NOT_NORMAL, check_id};
+
+/// Characters of a name: of a state, trigger, outcome or attribute.
+pub const NAME_CHARS_MAX: usize = 64;
+/// Characters of a state's title.
+pub const TITLE_CHARS_MAX: usize = 200;
+/// Characters of a group's id.
+pub const GROUP_CHARS_MAX: usize = 128;
+/// Characters of a permission.
+pub const PERMISSION_CHARS_MAX: usize = 128;
+/// Characters of a refused name that a problem repeats.
+const SHOWN_CHARS_MAX: usize = 80;
+
+/// Checks the names and texts of everything that `graph` declares.
+pub(super) fn check(graph: &Graph, problems: &mut Vec<Problem>) {
+    states(graph, problems);
+    transitions(graph, problems);
+    groups(graph, problems);
+    attributes(graph, problems);
+}
+
+/// A name from a component in a form that is safe to show: bounded, without control characters.
+pub(super) fn shown(name: &str) -> String {
+    let plain = |character| {
+        if is_plain(character) {
+            character
+        } else {
+            '\u{fffd}'
+        }
+    };
+    let mut shown: String = name.chars().take(SHOWN_CHARS_MAX).map(plain).collect();
+    if name.chars().nth(SHOWN_CHARS_MAX).is_some() {
+        shown.push('…');
+    }
+    shown
+}
+
+/// The place of a trigger of a state, as problems name it.
+pub(super) fn place(source: &str, trigger: &str) -> String {
+    format!("{}/{}", shown(source), shown(trigger))
+}
+
+/// Letters and digits, a capital first, such as `FinalReview`.
+pub fn is_state_name(name: &str) -> bool {
+    is_name(
+        name,
+        |c| c.is_ascii_uppercase(),
+        |c| c.is_ascii_alphanumeric(),
+    )
+}
+
+/// Capitals, digits and underscores, a capital first, such as `SEND_BACK`.
+pub fn is_trigger_name(name: &str) -> bool {
+    let follows = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    is_name(name, |c| c.is_ascii_uppercase(), follows)
+}
+
+/// Letters, digits and underscores, a small letter first, such as `costCentre`.
+pub fn is_attribute_name(name: &str) -> bool {
+    let follows = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    is_name(name, |c| c.is_ascii_lowercase(), follows)
+}
+
+/// Any text in normal form C without white space and control characters, since identity providers choose the names.
+pub fn is_group_id(id: &str) -> bool {
+    check_id(id, GROUP_CHARS_MAX).is_ok() && id.chars().all(|c| is_plain(c) && !c.is_whitespace())
+}
+
+/// A subject and an action, such as `document:publish`.
+pub fn is_permission(permission: &str) -> bool {
+    let part = |part: &str| {
+        part.starts_with(|c: char| c.is_ascii_alphabetic())
+            && part
+                .chars()
+                .all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
+    };
+    permission.len() <= PERMISSION_CHARS_MAX
+        && permission
+            .split_once(':')
+            .is_some_and(|(subject, action)| part(subject) && part(action))
+}
+
+fn is_name(name: &str, begins: impl Fn(char) -> bool, follows: impl Fn(char) -> bool) -> bool {
+    name.starts_with(begins) && name.len() <= NAME_CHARS_MAX && name.chars().all(follows)
+}
+
+/// Neither a control character nor one that changes the direction of the text around it.
+fn is_plain(character: char) -> bool {
+    !character.is_control()
+        && !matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
+}
+
+fn states(graph: &Graph, problems: &mut Vec<Problem>) {
+    let mut seen = BTreeSet::new();
+    for state in &graph.states {
+        let at = shown(&state.name);
+        if !is_state_name(&state.name) {
+            problems.push(Problem::new(
+                "state_name_malformed",
+                &at,
+                format!(
+                    "name the state like `FinalReview`: letters and digits, a capital first, at most \
+                     {NAME_CHARS_MAX}"
+                ),
+            ));
+        }
+        if !seen.insert(&state.name) {
+            problems.push(Problem::new(
+                "state_repeated",
+                &at,
+                "a state of this name is declared already; rename one of them",
+            ));
+        }
+        let length = state.title.chars().count();
+        if state.title.trim().is_empty()
+            || length > TITLE_CHARS_MAX
+            || !state.title.chars().all(is_plain)
+        {
+            problems.push(Problem::new(
+                "title_malformed",
+                &at,
+                format!(
+                    "give the state a title of 1 to {TITLE_CHARS_MAX} characters on one line, without \
+                     control characters"
+                ),
+            ));
+        }
+        if let StateKind::Terminal(outcome) = &state.kind {
+            outcome_name(outcome, &at, problems);
+        }
+    }
+}
+
+fn outcome_name(outcome: &str, at: &str, problems: &mut Vec<Problem>) {
+    if outcome.is_empty() {
+        problems.push(Problem::new(
+            "outcome_missing",
+            at,
+            "a terminal state needs an outcome, such as `APPROVED`",
+        ));
+    } else if !is_trigger_name(outcome) {
+        problems.push(Problem::new(
+            "outcome_malformed",
+            at,
+            format!(
+                "name the outcome like `APPROVED`: capitals, digits and underscores, at most \
+                 {NAME_CHARS_MAX}"
+            ),
+        ));
+    }
+}
+
+fn transitions(graph: &Graph, problems: &mut Vec<Problem>) {
+    let mut seen = BTreeSet::new();
+    for transition in &graph.transitions {
+        let at = place(&transition.source, &transition.trigger);
+        if !is_trigger_name(&transition.trigger) {
+            problems.push(Problem::new(
+                "trigger_name_malformed",
+                &at,
+                format!(
+                    "name the trigger like `SEND_BACK`: capitals, digits and underscores, a capital \
+                     first, at most {NAME_CHARS_MAX}"
+                ),
+            ));
+        }
+        if !seen.insert((&transition.source, &transition.trigger)) {
+            problems.push(Problem::new(
+                "trigger_repeated",
+                &at,
+                "this state declares the trigger already; give both ways as targets of one \
+                 transition, or rename one",
+            ));
+        }
+        if let Some(permission) = &transition.permission
+            && !is_permission(permission)
+        {
+            problems.push(Problem::new(
+                "permission_malformed",
+                &at,
+                format!(
+                    "write the permission `{}` as `subject:action`, at most {PERMISSION_CHARS_MAX} \
+                     characters",
+                    shown(permission)
+                ),
+            ));
+        }
+    }
+}
+
+fn groups(graph: &Graph, problems: &mut Vec<Problem>) {
+    let mut seen = BTreeSet::new();
+    for (index, group) in graph.initiators.iter().enumerate() {
+        let at = format!("/initiators/{index}");
+        if !is_group_id(group) {
+            problems.push(Problem::new(
+                "group_malformed",
+                &at,
+                format!(
+                    "`{}` is no group id: 1 to {GROUP_CHARS_MAX} characters without white space, {NOT_NORMAL}",
+                    shown(group)
+                ),
+            ));
+        }
+        if !seen.insert(group) {
+            problems.push(Problem::new(
+                "group_repeated",
+                &at,
+                format!("`{}` is named already; leave it out here", shown(group)),
+            ));
+        }
+    }
+}
+
+fn attributes(graph: &Graph, problems: &mut Vec<Problem>) {
+    let mut seen = BTreeSet::new();
+    for (index, attribute) in graph.attributes.iter().enumerate() {
+        let at = format!("/attributes/{index}");
+        if !is_attribute_name(&attribute.name) {
+            problems.push(Problem::new(
+                "attribute_name_malformed",
+                &at,
+                format!(
+                    "name the attribute `{}` like `costCentre`: letters, digits and underscores, a \
+                     small letter first, at most {NAME_CHARS_MAX}",
+                    shown(&attribute.name)
+                ),
+            ));
+        }
+        if !seen.insert(&attribute.name) {
+            problems.push(Problem::new(
+                "attribute_repeated",
+                &at,
+                format!(
+                    "an attribute `{}` is declared already; rename one of them",
+                    shown(&attribute.name)
+                ),
+            ));
+        }
+    }
+}

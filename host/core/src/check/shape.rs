@@ -1,0 +1,226 @@
+//! Checks of each state and transition with its neighbours: transitions begin and end at declared states, only sources that
+//! their state's kind allows fire them, and every state but a terminal one has a transition.
+//!
+//! [`super::paths`] checks what takes more than one step.
+
+use std::collections::BTreeSet;
+
+use super::Problem;
+use super::names::{place, shown};
+use crate::graph::{FiredBy, Graph, State, StateKind, Transition};
+
+/// Checks each state and each transition against its neighbours.
+pub(super) fn check(graph: &Graph, problems: &mut Vec<Problem>) {
+    initial(graph, problems);
+    for state in &graph.states {
+        ways_out(graph, state, problems);
+        flags(state, problems);
+    }
+    for transition in &graph.transitions {
+        ends(graph, transition, problems);
+        sources(graph, transition, problems);
+    }
+}
+
+/// What may fire the triggers of a state of this kind.
+fn sources_of(kind: &StateKind) -> &'static [FiredBy] {
+    match kind {
+        StateKind::Task => &[FiredBy::Decision, FiredBy::Signal, FiredBy::Deadline],
+        StateKind::Service => &[
+            FiredBy::Signal,
+            FiredBy::Deadline,
+            FiredBy::Reply,
+            FiredBy::Failure,
+        ],
+        StateKind::Router => &[FiredBy::Entry],
+        StateKind::Wait => &[FiredBy::Signal, FiredBy::Deadline, FiredBy::Child],
+        StateKind::Terminal(_) => &[],
+    }
+}
+
+fn source_name(by: FiredBy) -> &'static str {
+    match by {
+        FiredBy::Decision => "decision",
+        FiredBy::Signal => "signal",
+        FiredBy::Deadline => "deadline",
+        FiredBy::Reply => "reply",
+        FiredBy::Failure => "failure",
+        FiredBy::Child => "child",
+        FiredBy::Entry => "entry",
+    }
+}
+
+fn initial(graph: &Graph, problems: &mut Vec<Problem>) {
+    let Some(state) = graph.state(&graph.initial) else {
+        problems.push(Problem::new(
+            "initial_missing",
+            "/initial",
+            format!(
+                "the initial state `{}` is not declared; name one of the states",
+                shown(&graph.initial)
+            ),
+        ));
+        return;
+    };
+    if let StateKind::Terminal(_) = state.kind {
+        problems.push(Problem::new(
+            "initial_terminal",
+            shown(&state.name),
+            "an instance would end as it starts; begin in a state that can be left",
+        ));
+    }
+    if state.join {
+        problems.push(Problem::new(
+            "initial_join",
+            shown(&state.name),
+            "no branch leads to the start of an instance, so it cannot be a join; put a state before it",
+        ));
+    }
+}
+
+fn ways_out(graph: &Graph, state: &State, problems: &mut Vec<Problem>) {
+    let at = shown(&state.name);
+    let ways = graph.leaving(&state.name).count();
+    match state.kind {
+        StateKind::Terminal(_) => {
+            for transition in graph.leaving(&state.name) {
+                problems.push(Problem::new(
+                    "terminal_left",
+                    place(&transition.source, &transition.trigger),
+                    "the instance has ended here; leave the transition out, or make the state no \
+                     terminal one",
+                ));
+            }
+        }
+        StateKind::Task | StateKind::Service | StateKind::Router | StateKind::Wait if ways == 0 => problems.push(Problem::new(
+            "no_way_out",
+            at,
+            "no transition leaves this state; add one, or make it terminal with an outcome",
+        )),
+        StateKind::Router if ways != 1 => problems.push(Problem::new(
+            "router_ways",
+            at,
+            format!(
+                "a router has exactly one transition, this one has {ways}; give the ways as targets of \
+                 one transition"
+            ),
+        )),
+        StateKind::Service => {
+            for by in [FiredBy::Reply, FiredBy::Failure] {
+                if !graph.leaving(&state.name).any(|way| way.by.contains(&by)) {
+                    problems.push(Problem::new(
+                        "service_unanswered",
+                        &at,
+                        format!(
+                            "no trigger of this service state is fired by {}; declare where it leads",
+                            source_name(by)
+                        ),
+                    ));
+                }
+            }
+        }
+        StateKind::Task | StateKind::Router | StateKind::Wait => {}
+    }
+}
+
+fn flags(state: &State, problems: &mut Vec<Problem>) {
+    let kind = state.kind.name();
+    if state.own_work && state.kind != StateKind::Task {
+        problems.push(Problem::new(
+            "own_work_without_task",
+            shown(&state.name),
+            format!("only a task state can be its initiators' own work; this is a {kind} state"),
+        ));
+    }
+    if state.join && matches!(state.kind, StateKind::Terminal(_)) {
+        problems.push(Problem::new(
+            "terminal_join",
+            shown(&state.name),
+            "a terminal state ends the other branches instead of waiting for them; join in a router \
+             before it",
+        ));
+    }
+}
+
+fn ends(graph: &Graph, transition: &Transition, problems: &mut Vec<Problem>) {
+    let at = place(&transition.source, &transition.trigger);
+    if graph.state(&transition.source).is_none() {
+        problems.push(Problem::new(
+            "source_missing",
+            &at,
+            format!(
+                "the transition leaves `{}`, which is not declared; declare the state or name another",
+                shown(&transition.source)
+            ),
+        ));
+    }
+    if transition.targets.is_empty() {
+        problems.push(Problem::new(
+            "targets_missing",
+            &at,
+            "the transition leads nowhere; name at least one target",
+        ));
+    }
+    let mut seen = BTreeSet::new();
+    for target in &transition.targets {
+        if !seen.insert(target) {
+            problems.push(Problem::new(
+                "target_repeated",
+                &at,
+                format!(
+                    "the target `{}` is named twice; name it once",
+                    shown(target)
+                ),
+            ));
+        } else if graph.state(target).is_none() {
+            problems.push(Problem::new(
+                "target_missing",
+                &at,
+                format!(
+                    "the target `{}` is not declared; declare the state or name another",
+                    shown(target)
+                ),
+            ));
+        }
+    }
+}
+
+fn sources(graph: &Graph, transition: &Transition, problems: &mut Vec<Problem>) {
+    let at = place(&transition.source, &transition.trigger);
+    if transition.by.is_empty() {
+        problems.push(Problem::new(
+            "sources_missing",
+            &at,
+            "nothing may fire this trigger; name what does, such as a decision",
+        ));
+    }
+    let Some(state) = graph.state(&transition.source) else {
+        return;
+    };
+    if let StateKind::Terminal(_) = state.kind {
+        return;
+    }
+    let allowed = sources_of(&state.kind);
+    let mut seen = BTreeSet::new();
+    for by in &transition.by {
+        if !seen.insert(by) {
+            problems.push(Problem::new(
+                "source_repeated",
+                &at,
+                format!("`{}` is named twice; name it once", source_name(*by)),
+            ));
+        } else if !allowed.contains(by) {
+            let names: Vec<_> = allowed.iter().map(|by| source_name(*by)).collect();
+            problems.push(Problem::new(
+                "source_not_of_kind",
+                &at,
+                format!(
+                    "a {} state has no {} that could fire this trigger; it has {}",
+                    state.kind.name(),
+                    source_name(*by),
+                    names.join(", ")
+                ),
+            ));
+        }
+    }
+}

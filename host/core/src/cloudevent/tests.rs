@@ -1,0 +1,210 @@
+//! Events in both modes; their data is compared with an implementation that uses a JSON tree.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::json::tests::any_json;
+
+fn entry(kind: &str, payload: &str) -> PublicEntry {
+    PublicEntry {
+        tenant: "acme & co".into(),
+        instance: InstanceId(Uuid::from_u128(1)),
+        id: Uuid::from_u128(2),
+        kind: kind.into(),
+        payload: payload.into(),
+        event_seq: 7,
+        occurred_at: "2026-01-02T03:04:05.000678Z".parse().expect("a timestamp"),
+        actor: Some("ada".into()),
+        definition: VersionRef {
+            key: "approval".into(),
+            version: 3,
+        },
+        entity: Entity {
+            kind: "invoice".into(),
+            id: "i-1".into(),
+        },
+        traceparent: Some("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into()),
+        revision: 4,
+    }
+}
+
+fn event(entry: &PublicEntry) -> CloudEvent {
+    CloudEvent::of(entry, &Naming::default()).expect("a sound payload")
+}
+
+#[test]
+fn structured_mode_is_one_document_with_all_attributes() {
+    let claimed = entry(
+        "TASK_CLAIMED",
+        r#"{"type":"TASK_CLAIMED","task":"t","state":"s","owner":"ada"}"#,
+    );
+    let expected = json!({
+        "specversion": "1.0",
+        "id": "00000000-0000-0000-0000-000000000002",
+        "source": "/acme%20%26%20co/instances/00000000-0000-0000-0000-000000000001",
+        "type": "dev.wrkflw.task.claimed",
+        "subject": "00000000-0000-0000-0000-000000000001",
+        "time": "2026-01-02T03:04:05.000678Z",
+        "datacontenttype": "application/json",
+        "dataschema": "http://localhost:8080/schemas/dev.wrkflw.task.claimed.json",
+        "partitionkey": "00000000-0000-0000-0000-000000000001",
+        "sequence": "00000000000000000007",
+        "authtype": "user",
+        "authid": "ada",
+        "traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+        "data": {
+            "task": "t", "state": "s", "owner": "ada", "actor": "ada", "revision": 4,
+            "instance": "00000000-0000-0000-0000-000000000001",
+            "definition": {"key": "approval", "version": 3},
+            "entity": {"type": "invoice", "id": "i-1"},
+        },
+    });
+    assert_eq!(event(&claimed).structured().value(), expected);
+}
+
+#[test]
+fn binary_mode_has_a_header_for_each_attribute_and_none_for_the_content_type() {
+    let mut completed = entry(
+        "FLOW_COMPLETED",
+        r#"{"type":"FLOW_COMPLETED","outcome":"APPROVED"}"#,
+    );
+    completed.actor = None;
+    completed.traceparent = None;
+    let event = event(&completed);
+    let headers: Vec<(String, &str)> = event.binary_headers().collect();
+    let names: Vec<&str> = headers.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "content-type",
+            "ce_specversion",
+            "ce_id",
+            "ce_source",
+            "ce_type",
+            "ce_subject",
+            "ce_time",
+            "ce_dataschema",
+            "ce_partitionkey",
+            "ce_sequence",
+            "ce_authtype",
+        ]
+    );
+    assert_eq!(headers[0].1, "application/json");
+    assert_eq!(event.attribute("authtype"), Some("system"));
+}
+
+#[test]
+fn a_flows_own_event_is_named_by_it_and_keeps_its_data_to_the_letter() {
+    let custom = entry(
+        CUSTOM,
+        r#"{"type":"CUSTOM","name":"stamped","data":{"sum":1e2}}"#,
+    );
+    let event = event(&custom);
+    assert_eq!(event.attribute("type"), Some("dev.wrkflw.custom.stamped"));
+    assert!(
+        event.data.as_str().contains(r#""data":{"sum":1e2}"#),
+        "{}",
+        event.data
+    );
+}
+
+#[test]
+fn what_is_confidential_stays_behind() {
+    let decided = entry(
+        "DECISION_RECORDED",
+        r#"{"type":"DECISION_RECORDED","task":"t","input":{"salary":1},"outcome":"APPROVE"}"#,
+    );
+    assert!(!event(&decided).structured().as_str().contains("salary"));
+    let started = entry(
+        "FLOW_STARTED",
+        r#"{"type":"FLOW_STARTED","data":{"salary":1}}"#,
+    );
+    assert!(!event(&started).structured().as_str().contains("salary"));
+}
+
+#[test]
+fn a_notification_is_an_event_that_its_schema_describes() {
+    let created = entry(
+        "TASK_CREATED",
+        r#"{"state":"00000000-0000-0000-0000-000000000007","task":{"candidates":[{"id":"ben","type":"user"}]}}"#,
+    );
+    let told = crate::notification::of(&created, &[]).expect("a sound payload");
+    let event = CloudEvent::notification(&told[0], &created, &Naming::default());
+    let structured = event.structured().value();
+    assert_eq!(structured["type"], "dev.wrkflw.notification.assigned");
+    assert_eq!(structured["id"], told[0].id.to_string());
+    assert_eq!(event.attribute("sequence"), None);
+    assert_eq!(structured["data"].get("task"), None);
+    assert_eq!(
+        structured["data"]["recipient"],
+        json!({"type": "user", "id": "ben"})
+    );
+    let schema = crate::notification::schema("notification.assigned").expect("a schema");
+    assert!(
+        jsonschema::is_valid(&schema, &structured["data"]),
+        "{structured}"
+    );
+    assert_eq!(crate::notification::schema("notification.other"), None);
+}
+
+#[test]
+fn a_damaged_payload_is_an_error_and_no_panic() {
+    assert!(CloudEvent::of(&entry("TASK_CLAIMED", "{"), &Naming::default()).is_err());
+}
+
+/// The data as a tree makes them.
+fn data_by_tree(entry: &PublicEntry) -> Json {
+    let mut payload = Node::parse(&entry.payload).expect("parses");
+    if let Node::Object(members) = &mut payload {
+        members.remove("type");
+        if entry.kind != CUSTOM {
+            for name in ["data", "input", "sender"] {
+                members.remove(name);
+            }
+        }
+        for (object, name) in [("task", "form"), ("state", "children")] {
+            if let Some(Node::Object(object)) = members.get_mut(object) {
+                object.remove(name);
+            }
+        }
+    }
+    let context = json!({
+        "instance": entry.instance,
+        "revision": entry.revision,
+        "definition": entry.definition,
+        "entity": entry.entity,
+        "actor": entry.actor,
+    });
+    Json::from(&payload.merge(Json::of(&context).node()))
+}
+
+proptest! {
+    #[test]
+    fn data_are_the_payload_merged_with_its_context(
+        members in prop::collection::btree_map(
+            prop_oneof![
+                "[a-z\"]{1,3}",
+                prop::sample::select(vec![
+                    "type", "data", "input", "sender", "task", "state", "definition", "entity", "revision",
+                ]).prop_map(str::to_owned),
+            ],
+            prop_oneof![
+                any_json(),
+                prop::collection::btree_map(
+                    prop::sample::select(vec!["form", "children", "key", "id", "more"]), any_json(), 0..4,
+                ).prop_map(|members| json!(members)),
+            ],
+            0..8,
+        ),
+        is_custom in any::<bool>(),
+        has_actor in any::<bool>(),
+    ) {
+        let kind = if is_custom { CUSTOM } else { "TASK_CREATED" };
+        let mut entry = entry(kind, Json::of(&members).as_str());
+        entry.actor = entry.actor.filter(|_| has_actor);
+        let event = event(&entry);
+        prop_assert_eq!(&event.data, &data_by_tree(&entry));
+        let structured = event.structured();
+        prop_assert_eq!(Json::stored(structured.as_str()), Ok(structured.clone()));
+    }
+}

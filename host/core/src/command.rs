@@ -1,0 +1,201 @@
+//! Commands: the changes that callers ask for.
+
+mod declare;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::de::{Deserializer, Error as _};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use self::declare::commands;
+use super::audit::sha256;
+use super::ids::{DeadlineId, InstanceId, TaskId};
+use super::instance::Entity;
+use super::json::Json;
+
+commands! {
+    /// One command. HTTP, the command line, deadlines and ended children all issue one of these. No role grants `host:act`: only
+    /// the host itself issues those commands.
+    pub enum Command {
+        Start() = "start" needs "instance:start" {
+            definition: String,
+            entity: Entity,
+            data: Json,
+            /// Where a restarted or child instance comes from; none for any other start.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            lineage: Option<Box<Lineage>>,
+        }
+        Claim(task) = "claim" needs "task:act" {
+            task: TaskId,
+        }
+        Release(task) = "release" needs "task:act" {
+            task: TaskId,
+        }
+        Decide(task) = "decide" needs "task:act" {
+            task: TaskId,
+            outcome: String,
+            comment: Option<String>,
+            input: Json,
+        }
+        /// The owner hands the task to somebody; the delegation is recorded.
+        Delegate(task) = "delegate" needs "task:act" {
+            task: TaskId,
+            to: String,
+            reason: String,
+        }
+        /// A delegate hands the task back.
+        Resolve(task) = "resolve" needs "task:act" {
+            task: TaskId,
+        }
+        /// An operator gives the task to somebody.
+        Reassign(task) = "reassign" needs "task:assign" {
+            task: TaskId,
+            to: String,
+            reason: String,
+        }
+        /// An operator opens a claimed task for its candidates again.
+        Reset(task) = "reset" needs "task:assign" {
+            task: TaskId,
+            reason: String,
+        }
+        Cancel(instance) = "cancel" needs "instance:cancel" {
+            instance: InstanceId,
+            reason: String,
+        }
+        Suspend(instance) = "suspend" needs "instance:suspend" {
+            instance: InstanceId,
+            reason: String,
+        }
+        Resume(instance) = "resume" needs "instance:suspend" {
+            instance: InstanceId,
+        }
+        /// Continues the instance under another version of the definition.
+        Migrate(instance) = "migrate" needs "instance:migrate" {
+            instance: InstanceId,
+            version: u32,
+            /// The new name of each state that does not keep its own.
+            states: BTreeMap<String, String>,
+        }
+        Signal(instance) = "signal" needs "instance:signal" {
+            instance: InstanceId,
+            trigger: String,
+            /// The sender's id of the signal. A repeated signal of one sender counts once.
+            id: String,
+            input: Json,
+            /// The correlation key by which it was sent; none if it was sent to the instance itself.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            correlation: Option<String>,
+        }
+        /// A deadline is due. Issued by the host.
+        Deadline(instance) = "deadline" needs "host:act" {
+            instance: InstanceId,
+            deadline: DeadlineId,
+            due_at: Timestamp,
+        }
+        /// A child has ended, or could not be started. Issued by the host.
+        ChildEnded(instance) = "child_ended" needs "host:act" {
+            instance: InstanceId,
+            child: InstanceId,
+            outcome: String,
+            /// The child's data at its end.
+            data: Json,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            reason: Option<String>,
+        }
+        /// Groups, managers or absences changed: checks the owners and the staffing again. Issued by the host.
+        Reassessment(instance) = "reassessment" needs "host:act" {
+            instance: InstanceId,
+        }
+    }
+}
+
+/// What a restarted or child instance inherits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Lineage {
+    /// Its id, if a parent has chosen it.
+    pub id: Option<InstanceId>,
+    /// Who started it, if not the actor.
+    pub initiator: Option<String>,
+    /// The ended instance that it restarts.
+    pub predecessor: Option<InstanceId>,
+    /// The instance whose child it is.
+    pub parent: Option<InstanceId>,
+    /// The requesters of the predecessor or parent.
+    pub requesters: Vec<String>,
+}
+
+/// The name of a start that restarts an ended instance.
+pub const RESTART: &str = "restart";
+
+impl<'de> Deserialize<'de> for Command {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Command, D::Error> {
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        Command::stored(text.get()).map_err(D::Error::custom)
+    }
+}
+
+impl Command {
+    /// The action's name in logs, metrics and the audit.
+    pub fn action(&self) -> &'static str {
+        match self {
+            Command::Start {
+                lineage: Some(lineage),
+                ..
+            } if lineage.predecessor.is_some() => RESTART,
+            command => command.declared_name(),
+        }
+    }
+
+    /// Whether it is allowed while its instance's version is stopped, since it does not call flow logic.
+    pub fn passes_a_stop(&self) -> bool {
+        matches!(self, Command::Cancel { .. })
+    }
+
+    /// The key of the signal; none for any other command.
+    pub fn signal(&self) -> Option<SignalKey> {
+        match self {
+            Command::Signal {
+                trigger,
+                id,
+                correlation,
+                ..
+            } => Some(SignalKey {
+                trigger: trigger.clone(),
+                id: id.clone(),
+                correlation: correlation.clone(),
+            }),
+            _ => None,
+        }
+    }
+
+    /// SHA-256 of the signal's input; none for any other command.
+    pub fn content(&self) -> Option<[u8; 32]> {
+        match self {
+            Command::Signal { input, .. } => Some(sha256(input.as_str().as_bytes())),
+            _ => None,
+        }
+    }
+}
+
+/// What identifies a signal among those of its sender.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignalKey {
+    pub trigger: String,
+    /// The sender's.
+    pub id: String,
+    pub correlation: Option<String>,
+}
+
+impl SignalKey {
+    /// SHA-256 over the sender, the trigger and the correlation key.
+    pub fn identity(&self, sender: &str) -> [u8; 32] {
+        sha256(
+            Json::of(&(sender, &self.trigger, &self.correlation))
+                .as_str()
+                .as_bytes(),
+        )
+    }
+}

@@ -1,0 +1,146 @@
+//! The macros that declare records, and what they share with those that declare [events](crate::event) and
+//! [commands](crate::command).
+
+/// Takes the member of a field from the members of a stored event or command. A member with a `#[serde(...)]` rule may be
+/// absent.
+macro_rules! take {
+    ($members:ident, $field:ident, []) => {
+        $members.take(stringify!($field))?
+    };
+    ($members:ident, $field:ident, [$($rule:tt)+]) => {
+        $members.take_or_default(stringify!($field))?
+    };
+}
+
+/// The schema of a member for consumers; none if it is hidden.
+macro_rules! member {
+    ([$hidden:literal] $field:ident: $type:ty, $rule:tt, $about:expr) => { None };
+    ([] $field:ident: $type:ty, [skip_serializing_if $($rest:tt)+], $about:expr) => {
+        $crate::declare::member!(@of stringify!($field), $type, $crate::event_schema::Presence::Sometimes, $about)
+    };
+    ([] $field:ident: $type:ty, [rename = $name:literal], $about:expr) => {
+        $crate::declare::member!(@of $name, $type, <$type as $crate::event_schema::MemberType>::PRESENCE, $about)
+    };
+    ([] $field:ident: $type:ty, [$(flatten)?], $about:expr) => {
+        $crate::declare::member!(
+            @of stringify!($field), $type, <$type as $crate::event_schema::MemberType>::PRESENCE, $about
+        )
+    };
+    (@of $name:expr, $type:ty, $presence:expr, $about:expr) => {
+        Some($crate::event_schema::member(
+            $name, <$type as $crate::event_schema::MemberType>::SHAPE, $presence, $about,
+        ))
+    };
+}
+
+/// Declares a record: its type, its JSON in camel case, its schema for consumers with the documentation of its members, and
+/// its columns if it has a table. A member with `#[hidden("reason")]` is not in the schema. One with
+/// `#[serde(skip_serializing_if = ...)]` may be absent.
+///
+/// `columns` has the members that its row holds, each in the column of its name; `besides`, those that are stored otherwise.
+/// A new column goes to the end, as in the composite type by which rows are written. For example:
+///
+/// ```ignore
+/// record! {
+///     /// A remark on an instance.
+///     #[derive(Eq)]
+///     pub struct Remark {
+///         columns {
+///             /// When it was made.
+///             pub made_at: Timestamp,
+///             /// Who made it.
+///             #[serde(skip_serializing_if = "Option::is_none", default)]
+///             pub author: Option<String>,
+///         }
+///         besides {
+///             /// Answers, each with a row of its own.
+///             #[hidden("they may be confidential")]
+///             pub answers: Vec<Answer>,
+///         }
+///     }
+/// }
+/// ```
+///
+/// declares the struct `Remark` with its three members, `<Remark as MemberType>::SHAPE`, `Remark::COLUMNS` with the names
+/// `made_at` and `author`, `remark.columns()` with their values, and `Remark::of_row(row, answers)`.
+macro_rules! record {
+    (
+        $(#[$meta:meta])*
+        pub struct $record:ident {
+            columns { $($columns:tt)* }
+            besides { $($besides:tt)* }
+        }
+    ) => {
+        $crate::declare::record! {
+            $(#[$meta])*
+            pub struct $record { $($columns)* $($besides)* }
+        }
+        $crate::declare::columns! { $record { $($columns)* } { $($besides)* } }
+    };
+    (
+        $(#[$meta:meta])*
+        pub struct $record:ident {
+            $(
+                $(#[doc = $about:literal])+
+                $(#[hidden($reason:literal)])?
+                $(#[serde($($rule:tt)+)])?
+                pub $field:ident: $type:ty,
+            )*
+        }
+    ) => {
+        #[derive(Debug, Clone, PartialEq, ::serde::Serialize, ::serde::Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        $(#[$meta])*
+        pub struct $record {
+            $(
+                $(#[doc = $about])+
+                $(#[doc = concat!("\n\nHidden: ", $reason)])?
+                $(#[serde($($rule)+)])?
+                pub $field: $type,
+            )*
+        }
+
+        impl $crate::event_schema::MemberType for $record {
+            const SHAPE: $crate::event_schema::Shape = $crate::event_schema::Shape::Record(&[
+                $($crate::declare::member!(
+                    [$($reason)?] $field: $type, [$($($rule)+)?], concat!($($about),+)
+                ),)*
+            ]);
+        }
+    };
+}
+
+/// Declares the columns of a record. [`record!`] uses it.
+macro_rules! columns {
+    (
+        $record:ident
+        { $($(#[$of_column:meta])* pub $column:ident: $type:ty,)* }
+        { $($(#[$of_other:meta])* pub $other:ident: $other_type:ty,)* }
+    ) => {
+        impl $record {
+            /// The columns of its table that hold it.
+            pub const COLUMNS: &[&str] = &[$(stringify!($column)),*];
+
+            /// The values of [`COLUMNS`](Self::COLUMNS), in the same order.
+            pub fn columns(&self) -> Vec<$crate::column::Column<'_>> {
+                vec![$($crate::column::ColumnType::column(&self.$column)),*]
+            }
+
+            /// The record of a row, which is an object of its columns as PostgreSQL's JSON functions write them. The members that
+            /// the row does not hold are given.
+            pub fn of_row(row: &str, $($other: $other_type),*) -> Result<$record, serde_json::Error> {
+                #[derive(::serde::Deserialize)]
+                struct Row {
+                    $($column: <$type as $crate::column::ColumnType>::Stored,)*
+                }
+                let row: Row = serde_json::from_str(row)?;
+                Ok($record {
+                    $($column: $crate::column::ColumnType::of_stored(row.$column)?,)*
+                    $($other,)*
+                })
+            }
+        }
+    };
+}
+
+pub(crate) use {columns, member, record, take};

@@ -1,0 +1,453 @@
+//! Explains who may act on a task, in which way, and who is excluded and why. The input is the work and the directory as of
+//! one moment, now or in the past.
+//!
+//! A person may not act on work that they, or a person they act for, requested or are excluded from. A person decides, or is
+//! acted for, at most once in one state instance. Own work is for the initiator alone. An owner keeps a task as long as they
+//! could claim it again, or if it was assigned to them. A substitute of an absent owner may act, too.
+//!
+//! A [`Judge`] examines a bounded number of claims and absences. Beyond that, [`Eligibility::cut`] says that the answer may be
+//! incomplete.
+
+pub mod directory;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde::Serialize;
+
+use self::directory::Directory;
+use super::absence::LINKS_MAX;
+use super::instance::{Candidate, Instance, Ownership, StateInstance, Task, TaskStatus};
+
+/// How many claims and absences are examined for one task, and by one judge.
+pub const EXAMINED_MAX: usize = 5_000;
+pub const EXAMINED_IN_ALL_MAX: usize = 200_000;
+/// How many excluded people a message names.
+const NAMED_MAX: usize = 5;
+
+/// The facts of one task that determine who may act on it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Work {
+    /// The key of its definition.
+    pub definition: String,
+    pub candidates: Vec<Candidate>,
+    pub owner: Option<Owner>,
+    pub exclude: Vec<String>,
+    pub requesters: Vec<String>,
+    pub initiator: String,
+    /// Only the initiator may do it.
+    pub own_work: bool,
+    /// Who has decided in this state instance, or was acted for.
+    pub decided: Vec<String>,
+}
+
+/// The owner of the task.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Owner {
+    pub id: String,
+    /// They got it by assignment, from an operator or by delegation, so they need not be a candidate.
+    pub assigned: bool,
+    /// The person on whose behalf they own it, if not their own.
+    pub principal: Option<String>,
+}
+
+/// Why a person may act.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
+#[serde(tag = "how", rename_all = "camelCase")]
+pub enum Way {
+    Candidate,
+    Group {
+        group: String,
+    },
+    Owner,
+    /// As the substitute of an absent person.
+    Substitute {
+        of: String,
+        /// The substitutes between them, who are absent too.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        via: Vec<String>,
+    },
+}
+
+/// Why a candidate or owner may not act.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, PartialOrd, Ord)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum Exclusion {
+    Requester,
+    Excluded,
+    AlreadyDecided,
+    NotInitiator,
+    /// They would act for somebody who requested the instance.
+    ForRequester {
+        of: String,
+    },
+    /// They would act for somebody who is excluded.
+    ForExcluded {
+        of: String,
+    },
+    /// They would act for somebody who has decided already, or was acted for.
+    ForDecided {
+        of: String,
+    },
+    /// Somebody else owns the task.
+    Owned {
+        by: String,
+    },
+    /// They own the task and are no longer a candidate.
+    LostEligibility,
+}
+
+/// Who may act on one task, and who may not.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Eligibility {
+    pub eligible: BTreeMap<String, Vec<Way>>,
+    pub excluded: BTreeMap<String, Vec<Exclusion>>,
+    /// The answer may be incomplete: a group was too large to read, or a limit of the judge was reached.
+    pub cut: bool,
+}
+
+/// One way by which a person may act on a task.
+struct Claim<'a> {
+    /// From the person whose work it is to the person who would act.
+    line: Vec<&'a str>,
+    way: Way,
+}
+
+impl Work {
+    /// A task of an instance; the instance may be one as of a past moment.
+    pub fn of(
+        instance: &Instance,
+        state_instance: &StateInstance,
+        task: &Task,
+        own_work: bool,
+    ) -> Work {
+        let decisions = state_instance.tasks.iter().filter_map(Task::decision);
+        Work {
+            definition: instance.definition.key.clone(),
+            candidates: task.candidates.clone(),
+            owner: Owner::of(task),
+            exclude: state_instance.exclude.clone(),
+            requesters: instance.requesters.clone(),
+            initiator: instance.initiator.clone(),
+            own_work,
+            decided: decisions
+                .flat_map(|decision| [Some(&decision.actor), decision.on_behalf_of.as_ref()])
+                .flatten()
+                .cloned()
+                .collect(),
+        }
+    }
+}
+
+impl Owner {
+    /// An owner who got the task in this way.
+    pub fn with(id: &str, ownership: &Ownership) -> Owner {
+        Owner {
+            id: id.to_owned(),
+            assigned: ownership.assigned || !ownership.delegations.is_empty(),
+            principal: ownership.principal().map(str::to_owned),
+        }
+    }
+
+    fn of(task: &Task) -> Option<Owner> {
+        match &task.status {
+            TaskStatus::Claimed {
+                owner, ownership, ..
+            } => Some(Owner::with(owner, ownership)),
+            TaskStatus::Pending | TaskStatus::Completed { .. } | TaskStatus::Cancelled { .. } => {
+                None
+            }
+        }
+    }
+}
+
+impl Directory {
+    /// The people whom a candidate covers, each with the way by which they may act: a person, or the members of a group.
+    fn roots<'a>(&'a self, candidate: &'a Candidate) -> Vec<(&'a str, Way)> {
+        match candidate {
+            Candidate::User(id) => vec![(id, Way::Candidate)],
+            Candidate::Group(group) => {
+                let way = || Way::Group {
+                    group: group.clone(),
+                };
+                let members = self.members.get(group).into_iter().flatten();
+                members.map(|person| (person.as_str(), way())).collect()
+            }
+        }
+    }
+
+    /// The claim and those of all substitutes of its person. Examines at most `budget` claims and absences.
+    fn with_substitutes<'a>(
+        &'a self,
+        definition: &str,
+        claim: Claim<'a>,
+        budget: &mut usize,
+    ) -> Vec<Claim<'a>> {
+        let (mut claims, mut next) = (vec![claim], 0);
+        while let Some(Claim { line, .. }) = claims.get(next).filter(|_| *budget > 0) {
+            let line = line.clone();
+            (next, *budget) = (next + 1, *budget - 1);
+            if line.len() > LINKS_MAX {
+                continue;
+            }
+            let theirs = self.substitutions.get(line[line.len() - 1]);
+            for one in theirs.into_iter().flatten() {
+                let Some(rest) = budget.checked_sub(1) else {
+                    break;
+                };
+                *budget = rest;
+                let holds = one.definition.as_ref().is_none_or(|key| key == definition);
+                if holds && !line.contains(&one.substitute.as_str()) {
+                    let way = Way::Substitute {
+                        of: line[0].to_owned(),
+                        via: line[1..].iter().map(ToString::to_string).collect(),
+                    };
+                    let mut line = line.clone();
+                    line.push(&one.substitute);
+                    claims.push(Claim { line, way });
+                }
+            }
+        }
+        claims
+    }
+}
+
+impl Claim<'_> {
+    fn actor(&self) -> &str {
+        self.line[self.line.len() - 1]
+    }
+
+    /// Why the claim does not count; none if it does.
+    fn exclusion(&self, rules: &Rules<'_>) -> Option<Exclusion> {
+        let (work, actor) = (rules.work, self.actor());
+        let others = || self.line[..self.line.len() - 1].iter().copied();
+        let of = |id: &str| id.to_owned();
+        if work.own_work && (actor != work.initiator || self.line.len() > 1) {
+            return Some(Exclusion::NotInitiator);
+        }
+        let is_requester = |id: &str| !work.own_work && rules.requesters.contains(id);
+        if is_requester(actor) {
+            return Some(Exclusion::Requester);
+        }
+        if rules.exclude.contains(actor) {
+            return Some(Exclusion::Excluded);
+        }
+        if rules.decided.contains(actor) {
+            return Some(Exclusion::AlreadyDecided);
+        }
+        if let Some(id) = others().find(|id| is_requester(id)) {
+            return Some(Exclusion::ForRequester { of: of(id) });
+        }
+        if let Some(id) = others().find(|id| rules.exclude.contains(id)) {
+            return Some(Exclusion::ForExcluded { of: of(id) });
+        }
+        // Only the first person's work is done; the substitutes in between may have decided.
+        let first = self.line[0];
+        (self.line.len() > 1 && rules.decided.contains(first))
+            .then(|| Exclusion::ForDecided { of: of(first) })
+    }
+}
+
+/// The people whom the rules of one task exclude.
+struct Rules<'a> {
+    work: &'a Work,
+    requesters: HashSet<&'a str>,
+    exclude: HashSet<&'a str>,
+    decided: HashSet<&'a str>,
+}
+
+impl<'a> Rules<'a> {
+    fn of(work: &'a Work) -> Rules<'a> {
+        let people = |people: &'a [String]| people.iter().map(String::as_str).collect();
+        Rules {
+            work,
+            requesters: people(&work.requesters),
+            exclude: people(&work.exclude),
+            decided: people(&work.decided),
+        }
+    }
+}
+
+/// Judges tasks against one directory, with a bound on the total work.
+pub struct Judge<'a> {
+    directory: &'a Directory,
+    /// How many claims and absences it may still examine.
+    budget: usize,
+    /// Results by work: many tasks are offered to the same people.
+    known: HashMap<Work, Eligibility>,
+}
+
+impl<'a> Judge<'a> {
+    pub fn of(directory: &'a Directory) -> Judge<'a> {
+        Judge {
+            directory,
+            budget: EXAMINED_IN_ALL_MAX,
+            known: HashMap::new(),
+        }
+    }
+
+    /// Who may act on the work.
+    pub fn judge(&mut self, work: &Work) -> Eligibility {
+        if let Some(known) = self.known.get(work) {
+            return known.clone();
+        }
+        let mut budget = self.budget.min(EXAMINED_MAX);
+        let had = budget;
+        let eligibility = judged(work, self.directory, &mut budget);
+        self.budget -= had - budget;
+        self.known.insert(work.clone(), eligibility.clone());
+        eligibility
+    }
+}
+
+fn judged(work: &Work, directory: &Directory, budget: &mut usize) -> Eligibility {
+    let mut claims: Vec<Claim<'_>> = Vec::new();
+    let candidates = work.candidates.iter();
+    for (person, way) in candidates.flat_map(|candidate| directory.roots(candidate)) {
+        if *budget == 0 {
+            break;
+        }
+        let line = vec![person];
+        claims.extend(directory.with_substitutes(&work.definition, Claim { line, way }, budget));
+    }
+    let mut eligibility = Eligibility {
+        cut: work.candidates.iter().any(
+            |candidate| matches!(candidate, Candidate::Group(group) if directory.cut.contains(group)),
+        ),
+        ..Eligibility::default()
+    };
+    let rules = Rules::of(work);
+    match &work.owner {
+        None => eligibility.settle(&rules, claims),
+        Some(owner) => eligibility.settle_owned(&rules, directory, owner, &claims, budget),
+    }
+    eligibility.cut |= *budget == 0;
+    let eligible = &eligibility.eligible;
+    eligibility
+        .excluded
+        .retain(|person, _| !eligible.contains_key(person));
+    for exclusions in eligibility.excluded.values_mut() {
+        exclusions.sort();
+        exclusions.dedup();
+    }
+    eligibility
+}
+
+impl Eligibility {
+    fn settle(&mut self, rules: &Rules<'_>, claims: Vec<Claim<'_>>) {
+        let mut seen = HashSet::new();
+        for claim in claims {
+            if let Some(exclusion) = claim.exclusion(rules) {
+                self.exclusion(claim.actor(), exclusion);
+                continue;
+            }
+            let actor = claim.actor().to_owned();
+            if seen.insert((actor.clone(), claim.way.clone())) {
+                self.eligible.entry(actor).or_default().push(claim.way);
+            }
+        }
+    }
+
+    fn settle_owned(
+        &mut self,
+        rules: &Rules<'_>,
+        directory: &Directory,
+        owner: &Owner,
+        claims: &[Claim<'_>],
+        budget: &mut usize,
+    ) {
+        let (theirs, others): (Vec<_>, Vec<_>) =
+            claims.iter().partition(|claim| claim.actor() == owner.id);
+        for claim in others {
+            let taken = || Exclusion::Owned {
+                by: owner.id.clone(),
+            };
+            self.exclusion(claim.actor(), claim.exclusion(rules).unwrap_or_else(taken));
+        }
+        // An owner by assignment needs no claim as a candidate.
+        let assigned = Claim {
+            line: owner
+                .principal
+                .iter()
+                .map(String::as_str)
+                .filter(|principal| owner.assigned && *principal != owner.id)
+                .chain([owner.id.as_str()])
+                .collect(),
+            way: Way::Owner,
+        };
+        let exclusions: Vec<_> = if owner.assigned {
+            assigned.exclusion(rules).into_iter().collect()
+        } else if theirs.iter().any(|claim| claim.exclusion(rules).is_none()) {
+            Vec::new()
+        } else if theirs.is_empty() {
+            vec![Exclusion::LostEligibility]
+        } else {
+            theirs
+                .iter()
+                .filter_map(|claim| claim.exclusion(rules))
+                .collect()
+        };
+        if exclusions.is_empty() {
+            let line = vec![owner.id.as_str()];
+            let way = Way::Owner;
+            let claim = Claim { line, way };
+            let with_substitutes =
+                directory.with_substitutes(&rules.work.definition, claim, budget);
+            self.settle(rules, with_substitutes);
+        }
+        for exclusion in exclusions {
+            self.exclusion(&owner.id, exclusion);
+        }
+    }
+
+    fn exclusion(&mut self, person: &str, exclusion: Exclusion) {
+        self.excluded
+            .entry(person.to_owned())
+            .or_default()
+            .push(exclusion);
+    }
+
+    /// Whether nobody may act and the answer is complete.
+    pub fn is_nobody(&self) -> bool {
+        self.eligible.is_empty() && !self.cut
+    }
+
+    /// Why nobody may act, for people to read.
+    pub fn why_nobody(&self) -> String {
+        if self.excluded.is_empty() {
+            return "nobody is among its candidates".to_owned();
+        }
+        let named = self.excluded.iter().take(NAMED_MAX);
+        let mut reasons: Vec<_> = named
+            .map(|(person, exclusions)| {
+                let exclusions: Vec<_> = exclusions.iter().map(ToString::to_string).collect();
+                format!("{person} {}", exclusions.join(" and "))
+            })
+            .collect();
+        if self.excluded.len() > NAMED_MAX {
+            reasons.push(format!(
+                "{} more are excluded",
+                self.excluded.len() - NAMED_MAX
+            ));
+        }
+        reasons.join("; ")
+    }
+}
+
+impl std::fmt::Display for Exclusion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Exclusion::Requester => f.write_str("requested the instance"),
+            Exclusion::Excluded => f.write_str("is excluded"),
+            Exclusion::AlreadyDecided => f.write_str("has already decided or was acted for"),
+            Exclusion::NotInitiator => f.write_str("is not the initiator acting in person"),
+            Exclusion::ForRequester { of } => write!(f, "would act for the requester {of}"),
+            Exclusion::ForExcluded { of } => write!(f, "would act for {of}, who is excluded"),
+            Exclusion::ForDecided { of } => write!(f, "would act for {of}, whose decision is made"),
+            Exclusion::Owned { by } => write!(f, "would have to claim what {by} has"),
+            Exclusion::LostEligibility => f.write_str("has the task and is no longer a candidate"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,459 @@
+//! The events of an instance. [`apply`](super::apply) folds them into the instance.
+
+mod declare;
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::de::{Deserialize, Deserializer, Error as _};
+use serde_json::value::RawValue;
+
+use self::declare::events;
+
+use super::actor::Actor;
+use super::answer::{Attribute, OverdueAction};
+use super::ids::{DeadlineId, InstanceId, StateId, TaskId, VersionRef};
+use super::instance::{Candidate, Entity, OpenDeadline, StateInstance, Task};
+use super::json::{Json, JsonError, Member, members};
+
+events! {
+    /// One fact. Its JSON is the payload of an audit entry.
+    pub enum Event {
+        /// An instance started.
+        public FlowStarted = "FLOW_STARTED" {
+            /// The version that it runs.
+            #[hidden("every event names the version")]
+            definition: VersionRef,
+            /// What it is about.
+            #[hidden("every event names the entity")]
+            entity: Entity,
+            /// Who started it.
+            initiator: String,
+            /// The requesters, who must not decide in it.
+            requesters: Vec<String>,
+            /// The ended instance that it restarts.
+            predecessor: Option<InstanceId>,
+            /// The instance that started it.
+            parent: Option<InstanceId>,
+            /// The data that it starts with.
+            #[hidden("it may be large or confidential")]
+            data: Json,
+        }
+        /// An instance entered a state.
+        public StateEntered = "STATE_ENTERED" {
+            /// The state instance.
+            state: StateInstance,
+        }
+        /// A task was created.
+        public TaskCreated = "TASK_CREATED" {
+            /// The state instance.
+            state: StateId,
+            /// The state's name.
+            state_name: String,
+            /// The task.
+            task: Task,
+        }
+        /// A candidate took a task.
+        public TaskClaimed = "TASK_CLAIMED" {
+            /// The task.
+            task: TaskId,
+            /// The state instance.
+            state: StateId,
+            /// The new owner.
+            owner: String,
+            /// The absent candidate for whom the owner claimed it.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            on_behalf_of: Option<String>,
+        }
+        /// A task lost its owner; its candidates may claim it again.
+        public TaskReleased = "TASK_RELEASED" {
+            /// The task.
+            task: TaskId,
+            /// The state instance.
+            state: StateId,
+            /// Who had it.
+            owner: String,
+            /// Why, if not by the owner.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            reason: Option<String>,
+        }
+        /// A task was delegated.
+        public TaskDelegated = "TASK_DELEGATED" {
+            /// The task.
+            task: TaskId,
+            /// The state instance.
+            state: StateId,
+            /// The former owner.
+            from: String,
+            /// Who owns it now.
+            to: String,
+            /// Why.
+            reason: String,
+        }
+        /// A delegate gave a task back to the person who delegated it.
+        public TaskResolved = "TASK_RESOLVED" {
+            /// The task.
+            task: TaskId,
+            /// The state instance.
+            state: StateId,
+            /// Who handed it back.
+            from: String,
+            /// Who owns it now.
+            to: String,
+        }
+        /// An operator gave a task to somebody.
+        public TaskReassigned = "TASK_REASSIGNED" {
+            /// The task.
+            task: TaskId,
+            /// The state instance.
+            state: StateId,
+            /// Who had it.
+            previous: Option<String>,
+            /// Who owns it now.
+            to: String,
+            /// Why.
+            reason: String,
+        }
+        /// An operator opened a claimed task for its candidates again.
+        public TaskReset = "TASK_RESET" {
+            /// The task.
+            task: TaskId,
+            /// The state instance.
+            state: StateId,
+            /// Who had it.
+            owner: String,
+            /// Why.
+            reason: String,
+        }
+        /// The candidates of a task changed: too few people were eligible, or the instance was migrated.
+        public TaskRerouted = "TASK_REROUTED" {
+            /// The task.
+            task: TaskId,
+            /// The state instance.
+            state: StateId,
+            /// `manager` or `fallback`; `migrated` after a migration.
+            step: String,
+            /// The new candidates.
+            candidates: Vec<Candidate>,
+        }
+        /// A task was decided.
+        public DecisionRecorded = "DECISION_RECORDED" {
+            /// The task.
+            task: TaskId,
+            /// The state instance.
+            state: StateId,
+            /// The state's name.
+            state_name: String,
+            /// The outcome chosen.
+            outcome: String,
+            /// The person on whose behalf the decision was made.
+            on_behalf_of: Option<String>,
+            /// The comment on the decision.
+            comment: Option<String>,
+            /// What came with it.
+            #[hidden("it may be large or confidential")]
+            input: Json,
+        }
+        /// A task was cancelled.
+        public TaskCancelled = "TASK_CANCELLED" {
+            /// The task.
+            task: TaskId,
+            /// The state instance.
+            state: StateId,
+            /// Why, if the host cancelled it by itself.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            reason: Option<String>,
+        }
+        /// A deadline passed. Its effects are further events of the same command.
+        internal DeadlinePassed = "DEADLINE_PASSED" {
+            /// The deadline.
+            deadline: DeadlineId,
+            /// The state instance.
+            state: StateId,
+            /// None for a deadline of the state as a whole.
+            task: Option<TaskId>,
+            /// What it does.
+            action: OverdueAction,
+            /// When it was due.
+            due_at: Timestamp,
+            /// How many times it has passed.
+            count: u32,
+            /// How late the host was, in seconds.
+            late: u64,
+            /// Its next repetition.
+            next: Option<Timestamp>,
+        }
+        /// Work is due, and its owners or candidates are reminded.
+        public TaskReminded = "TASK_REMINDED" {
+            /// The state instance.
+            state: StateId,
+            /// The task; none for all open ones of the state.
+            task: Option<TaskId>,
+            /// The owners, or the candidates of tasks without an owner.
+            recipients: Vec<Candidate>,
+            /// When it was due.
+            due_at: Timestamp,
+            /// How many times they were reminded.
+            count: u32,
+        }
+        /// Overdue work was escalated. The old tasks are cancelled and new ones follow.
+        public TaskEscalated = "TASK_ESCALATED" {
+            /// The state instance.
+            state: StateId,
+            /// The task; none for all open ones of the state.
+            task: Option<TaskId>,
+            /// The former owners or candidates.
+            from: Vec<Candidate>,
+            /// When it was due.
+            due_at: Timestamp,
+            /// How many times it was escalated.
+            count: u32,
+        }
+        /// The work of a state was assigned again, after an escalation or migration.
+        internal StateReassigned = "STATE_REASSIGNED" {
+            /// The state instance.
+            state: StateId,
+            /// Decisions of one outcome that the state asks for.
+            needed: u32,
+            /// People who must not decide.
+            exclude: Vec<String>,
+            /// The group that gets the work when nobody else is left.
+            fallback: Option<String>,
+            /// Higher is more urgent.
+            priority: u8,
+            /// Those of the state as a whole; none leaves them as they are.
+            deadlines: Option<Vec<OpenDeadline>>,
+        }
+        /// Too few people are eligible for the work of a state.
+        public StateUnassignable = "STATE_UNASSIGNABLE" {
+            /// The state instance.
+            state: StateId,
+            /// The state's name.
+            name: String,
+        }
+        /// Enough people are eligible for the work of a state again.
+        public StateAssignable = "STATE_ASSIGNABLE" {
+            /// The state instance.
+            state: StateId,
+            /// The state's name.
+            name: String,
+        }
+        /// A branch arrived at a join and waits for others.
+        internal BranchArrived = "BRANCH_ARRIVED" {
+            /// The join, with the branches that have arrived.
+            state: StateInstance,
+        }
+        /// A signal was received.
+        public SignalReceived = "SIGNAL_RECEIVED" {
+            /// The sender's id of the signal.
+            id: String,
+            /// The trigger that it fires.
+            trigger: String,
+            /// The state instance that takes it; none if it is buffered.
+            state: Option<StateId>,
+            /// What came with it.
+            #[hidden("it may be large or confidential")]
+            input: Json,
+            /// Who sent it, with the groups and permissions of that moment.
+            #[hidden("it names permissions")]
+            sender: Actor,
+        }
+        /// A buffered signal was taken by a state, or dropped when a state was entered that takes no buffered signals.
+        internal SignalTaken = "SIGNAL_TAKEN" {
+            /// The sender's id of the signal.
+            id: String,
+            /// The state instance.
+            state: StateId,
+            /// How many older buffered signals have the same id; none if it is the oldest.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            older: Option<u32>,
+        }
+        /// A child instance has ended.
+        public ChildEnded = "CHILD_ENDED" {
+            /// The state instance.
+            state: StateId,
+            /// The child.
+            child: InstanceId,
+            /// Its outcome.
+            outcome: String,
+            /// Why it could not be started.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            reason: Option<String>,
+        }
+        /// The trigger of a deadline, a child's end or a buffered signal was refused.
+        internal TriggerRefused = "TRIGGER_REFUSED" {
+            /// The state instance.
+            state: StateId,
+            /// The trigger.
+            trigger: String,
+            /// The reason, for programs.
+            code: String,
+            /// The reason, for people.
+            message: String,
+        }
+        /// A trigger moved an instance from one state to the next.
+        public StateTransitioned = "STATE_TRANSITIONED" {
+            /// The state instance.
+            state: StateId,
+            /// The state's name.
+            from: String,
+            /// The trigger.
+            trigger: String,
+            /// The names of the states that follow; none where a branch ends.
+            to: Vec<String>,
+            /// JSON Merge Patch for the instance's data.
+            #[hidden("it may be large or confidential")]
+            #[serde(skip_serializing_if = "Option::is_none")]
+            data: Option<Json>,
+            /// Attributes that changed.
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            attributes: Vec<Attribute>,
+            /// Notes of the flow on its choice.
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            notes: Vec<String>,
+            }
+            /// A trigger had effects, and the state stays active.
+        internal StateContinued = "STATE_CONTINUED" {
+            /// The state instance.
+            state: StateId,
+            /// The trigger.
+            trigger: String,
+            /// JSON Merge Patch for the instance's data.
+            #[hidden("it may be large or confidential")]
+            #[serde(skip_serializing_if = "Option::is_none")]
+            data: Option<Json>,
+            /// Attributes that changed.
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            attributes: Vec<Attribute>,
+            /// Notes of the flow on its choice.
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            notes: Vec<String>,
+        }
+        /// A flow cancelled a state of another branch.
+        public StateCancelled = "STATE_CANCELLED" {
+            /// The state instance.
+            state: StateId,
+            /// The state's name.
+            name: String,
+            /// The trigger that ended it.
+            trigger: String,
+        }
+        /// An instance reached a terminal state.
+        public FlowCompleted = "FLOW_COMPLETED" {
+            /// Its outcome.
+            outcome: String,
+        }
+        /// An instance was cancelled.
+        public FlowCancelled = "FLOW_CANCELLED" {
+            /// Why.
+            reason: String,
+        }
+        /// An instance was suspended.
+        public FlowSuspended = "FLOW_SUSPENDED" {
+            /// Why.
+            reason: String,
+        }
+        /// An instance was resumed.
+        public FlowResumed = "FLOW_RESUMED" {}
+        /// An instance was started as the restart of an ended one.
+        public FlowRestarted = "FLOW_RESTARTED" {
+            /// The ended instance.
+            predecessor: InstanceId,
+        }
+        /// An instance was migrated to another version.
+        public FlowMigrated = "FLOW_MIGRATED" {
+            /// The version before.
+            previous: VersionRef,
+            /// The version that it runs.
+            #[hidden("every event names the version")]
+            definition: VersionRef,
+            /// The new names of renamed states.
+            states: BTreeMap<String, String>,
+        }
+        /// A flow published an event.
+        public Custom = "CUSTOM" {
+            /// The name that the flow gave it.
+            name: String,
+            /// Data of the flow.
+            data: Json,
+        }
+    }
+}
+
+impl Event {
+    /// The task that it is about.
+    pub fn task(&self) -> Option<TaskId> {
+        match self {
+            Event::TaskCreated { task, .. } => Some(task.id),
+            Event::TaskClaimed { task, .. }
+            | Event::TaskReleased { task, .. }
+            | Event::TaskDelegated { task, .. }
+            | Event::TaskResolved { task, .. }
+            | Event::TaskReassigned { task, .. }
+            | Event::TaskReset { task, .. }
+            | Event::TaskRerouted { task, .. }
+            | Event::DecisionRecorded { task, .. }
+            | Event::TaskCancelled { task, .. } => Some(*task),
+            Event::DeadlinePassed { task, .. }
+            | Event::TaskReminded { task, .. }
+            | Event::TaskEscalated { task, .. } => *task,
+            _ => None,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Event {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Event, D::Error> {
+        let text = Box::<RawValue>::deserialize(deserializer)?;
+        Event::stored(text.get()).map_err(D::Error::custom)
+    }
+}
+
+/// The payload of an entry without the instance's data and the decider's input, which may be large or confidential; callers
+/// with the permission can read them over HTTP. It works on the stored text, so that numbers keep their text and an older host
+/// can publish entries of a newer one.
+pub fn public_view<'a>(kind: &str, payload: &'a str) -> Result<Vec<Member<'a>>, JsonError> {
+    let mut members = members(payload)?;
+    members.retain(|(name, _)| match &**name {
+        "type" => false,
+        "data" | "input" | "sender" => kind == CUSTOM,
+        _ => true,
+    });
+    for (name, value) in &mut members {
+        match &**name {
+            "task" => leave_out(value, "form")?,
+            // The data of children is not public.
+            "state" => leave_out(value, "children")?,
+            _ => {}
+        }
+    }
+    Ok(members)
+}
+
+/// Removes the member of this name from an object.
+fn leave_out(object: &mut Cow<'_, str>, name: &str) -> Result<(), JsonError> {
+    if !object.starts_with('{') || !object.contains(name) {
+        return Ok(());
+    }
+    let all = members(object)?;
+    let others = all.iter().filter(|(held, _)| held != name);
+    let rest = Json::of_members(others.map(|(name, value)| (&**name, &**value)));
+    *object = Cow::Owned(rest.to_string());
+    Ok(())
+}
+
+/// The audit type of events that flows publish themselves.
+pub const CUSTOM: &str = "CUSTOM";
+
+/// The CloudEvents type of an audit type without the operator's prefix: `task.claimed` for `TASK_CLAIMED`, and `custom.` with the
+/// event's name for events that flows publish.
+pub fn type_suffix(kind: &str, custom_name: Option<&str>) -> String {
+    match custom_name {
+        Some(name) => format!("custom.{name}"),
+        None => kind.to_ascii_lowercase().replacen('_', ".", 1),
+    }
+}
+
+#[cfg(test)]
+mod tests;

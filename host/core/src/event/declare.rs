@@ -1,0 +1,82 @@
+//! The macro that declares the events. One list generates each event's type, its stored form and the parser for it, and the
+//! schema for consumers.
+
+/// Declares the events. Each is `public` or `internal`: consumers see the public ones, with the documentation of the event
+/// and of its members. A member with `#[hidden("reason")]` is stored and not shown. A member with a `#[serde(...)]` rule
+/// is left out when it is empty; any other member of type `Option` is then null.
+macro_rules! events {
+    (
+        $(#[$meta:meta])*
+        pub enum Event {
+            $(
+                $(#[doc = $summary:literal])+
+                $reach:ident $variant:ident = $kind:literal {
+                    $(
+                        $(#[doc = $about:literal])+
+                        $(#[hidden($reason:literal)])?
+                        $(#[serde($($rule:tt)+)])?
+                        $field:ident: $type:ty,
+                    )*
+                }
+            )*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, ::serde::Serialize)]
+        #[serde(tag = "type", rename_all_fields = "camelCase")]
+        pub enum Event {
+            $(
+                $(#[doc = $summary])+
+                #[serde(rename = $kind)]
+                $variant {
+                    $(
+                        $(#[doc = $about])+
+                        $(#[doc = concat!("\n\nHidden: ", $reason)])?
+                        $(#[serde($($rule)+)])?
+                        $field: $type,
+                    )*
+                },
+            )*
+        }
+
+        impl Event {
+            /// The audit type, such as `TASK_CLAIMED`.
+            pub fn kind(&self) -> &'static str {
+                match self { $(Event::$variant { .. } => $kind,)* }
+            }
+
+            /// Whether consumers see it.
+            pub fn is_public(&self) -> bool {
+                match self { $(Event::$variant { .. } => events!(@reach $reach),)* }
+            }
+
+            fn stored(text: &str) -> Result<Event, String> {
+                let mut members = $crate::stored::Members::of(text)?;
+                let kind: String = members.take("type")?;
+                match kind.as_str() {
+                    $($kind => Ok(Event::$variant {
+                        $($field: $crate::declare::take!(members, $field, [$($($rule)+)?]),)*
+                    }),)*
+                    _ => Err(format!("{kind} is no event of this host")),
+                }
+            }
+        }
+
+        /// The schema of each event.
+        pub(crate) const DECLARED: &[$crate::event_schema::EventType] = {
+            use $crate::event_schema::EventType;
+            &[$(EventType {
+                kind: $kind,
+                is_public: events!(@reach $reach),
+                summary: concat!($($summary),+),
+                members: &[$($crate::declare::member!(
+                    [$($reason)?] $field: $type, [$($($rule)+)?], concat!($($about),+)
+                ),)*],
+            },)*]
+        };
+    };
+    (@reach public) => { true };
+    (@reach internal) => { false };
+}
+
+pub(super) use events;

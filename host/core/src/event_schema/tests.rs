@@ -1,0 +1,425 @@
+//! Every event against the schema of its type: every member is documented, and every documented member occurs.
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::*;
+use crate::actor::Actor;
+use crate::answer::{Attribute, AttributeValue, OverdueAction};
+use crate::cloudevent::{CloudEvent, Naming, PublicEntry};
+use crate::event::Event;
+use crate::ids::{DeadlineId, ForkId, InstanceId, StateId, TaskId, VersionRef};
+use crate::instance::{Candidate, Entity, OpenDeadline, StateInstance, Task, TaskStatus};
+use crate::json::Json;
+
+const STATE: StateId = StateId(Uuid::from_u128(3));
+const DEADLINE: DeadlineId = DeadlineId(Uuid::from_u128(5));
+const TASK_ID: TaskId = TaskId(Uuid::from_u128(4));
+
+/// One event of each variant. A new variant does not compile until it says which comes after it.
+#[expect(clippy::too_many_lines, reason = "one arm a variant")]
+fn next(event: Option<&Event>) -> Option<Event> {
+    let Some(event) = event else {
+        return Some(started());
+    };
+    let (task, state) = (TASK_ID, STATE);
+    Some(match event {
+        Event::FlowStarted { .. } => Event::StateEntered {
+            state: state_instance(),
+        },
+        Event::StateEntered { .. } => Event::TaskCreated {
+            state,
+            state_name: "Review".into(),
+            task: open_task(),
+        },
+        Event::TaskCreated { .. } => Event::TaskClaimed {
+            task,
+            state,
+            owner: "ada".into(),
+            on_behalf_of: Some("eve".into()),
+        },
+        Event::TaskClaimed { .. } => Event::TaskReleased {
+            task,
+            state,
+            owner: "ada".into(),
+            reason: Some("DEADLINE".into()),
+        },
+        Event::TaskReleased { .. } => Event::TaskDelegated {
+            task,
+            state,
+            from: "ada".into(),
+            to: "bob".into(),
+            reason: "on holiday".into(),
+        },
+        Event::TaskDelegated { .. } => Event::TaskResolved {
+            task,
+            state,
+            from: "bob".into(),
+            to: "ada".into(),
+        },
+        Event::TaskResolved { .. } => Event::TaskReassigned {
+            task,
+            state,
+            previous: None,
+            to: "bob".into(),
+            reason: "faster".into(),
+        },
+        Event::TaskReassigned { .. } => Event::TaskReset {
+            task,
+            state,
+            owner: "bob".into(),
+            reason: "stuck".into(),
+        },
+        Event::TaskReset { .. } => Event::TaskRerouted {
+            task,
+            state,
+            step: "manager".into(),
+            candidates: people(),
+        },
+        Event::TaskRerouted { .. } => Event::DecisionRecorded {
+            task,
+            state,
+            state_name: "Review".into(),
+            outcome: "APPROVE".into(),
+            on_behalf_of: None,
+            comment: Some("fine".into()),
+            input: Json::empty(),
+        },
+        Event::DecisionRecorded { .. } => Event::TaskCancelled {
+            task,
+            state,
+            reason: Some("nobody_able".into()),
+        },
+        Event::TaskCancelled { .. } => Event::DeadlinePassed {
+            deadline: DEADLINE,
+            state,
+            task: Some(task),
+            action: OverdueAction::Fire("LATE".into()),
+            due_at: Timestamp::UNIX_EPOCH,
+            count: 1,
+            late: 3,
+            next: None,
+        },
+        Event::DeadlinePassed { .. } => Event::TaskReminded {
+            state,
+            task: None,
+            recipients: people(),
+            due_at: Timestamp::UNIX_EPOCH,
+            count: 1,
+        },
+        Event::TaskReminded { .. } => Event::TaskEscalated {
+            state,
+            task: Some(task),
+            from: people(),
+            due_at: Timestamp::UNIX_EPOCH,
+            count: 2,
+        },
+        Event::TaskEscalated { .. } => Event::StateReassigned {
+            state,
+            needed: 2,
+            exclude: vec!["bob".into()],
+            fallback: None,
+            priority: 9,
+            deadlines: Some(deadlines()),
+        },
+        Event::StateReassigned { .. } => Event::StateUnassignable {
+            state,
+            name: "Review".into(),
+        },
+        Event::StateUnassignable { .. } => Event::StateAssignable {
+            state,
+            name: "Review".into(),
+        },
+        Event::StateAssignable { .. } => Event::BranchArrived {
+            state: state_instance(),
+        },
+        Event::BranchArrived { .. } => Event::SignalReceived {
+            id: "s-1".into(),
+            trigger: "PAID".into(),
+            state: None,
+            input: Json::empty(),
+            sender: Actor::host(),
+        },
+        Event::SignalReceived { .. } => Event::SignalTaken {
+            id: "s-1".into(),
+            state,
+            older: Some(1),
+        },
+        Event::SignalTaken { .. } => Event::ChildEnded {
+            state,
+            child: InstanceId(Uuid::from_u128(8)),
+            outcome: "NOT_STARTED".into(),
+            reason: Some("there is no such definition".into()),
+        },
+        Event::ChildEnded { .. } => Event::TriggerRefused {
+            state,
+            trigger: "LATE".into(),
+            code: "too_early".into(),
+            message: "not yet".into(),
+        },
+        Event::TriggerRefused { .. } => Event::StateTransitioned {
+            state,
+            from: "Review".into(),
+            trigger: "APPROVE".into(),
+            to: vec!["Approved".into()],
+            data: Some(Json::empty()),
+            attributes: attributes(),
+            notes: notes(),
+        },
+        Event::StateTransitioned { .. } => Event::StateContinued {
+            state,
+            trigger: "REMIND".into(),
+            data: Some(Json::empty()),
+            attributes: attributes(),
+            notes: notes(),
+        },
+        Event::StateContinued { .. } => Event::StateCancelled {
+            state,
+            name: "Review".into(),
+            trigger: "APPROVE".into(),
+        },
+        Event::StateCancelled { .. } => Event::FlowCompleted {
+            outcome: "APPROVED".into(),
+        },
+        Event::FlowCompleted { .. } => Event::FlowCancelled {
+            reason: "withdrawn".into(),
+        },
+        Event::FlowCancelled { .. } => Event::FlowSuspended {
+            reason: "a strike".into(),
+        },
+        Event::FlowSuspended { .. } => Event::FlowResumed {},
+        Event::FlowResumed {} => Event::FlowRestarted {
+            predecessor: InstanceId(Uuid::from_u128(7)),
+        },
+        Event::FlowRestarted { .. } => Event::FlowMigrated {
+            previous: reference(2),
+            definition: reference(3),
+            states: [("Review".to_owned(), "Check".to_owned())].into(),
+        },
+        Event::FlowMigrated { .. } => Event::Custom {
+            name: "stamped".into(),
+            data: Json::empty(),
+        },
+        Event::Custom { .. } => return None,
+    })
+}
+
+fn people() -> Vec<Candidate> {
+    vec![
+        Candidate::User("bob".into()),
+        Candidate::Group("crew".into()),
+    ]
+}
+
+fn reference(version: u32) -> VersionRef {
+    VersionRef {
+        key: "approval".into(),
+        version,
+    }
+}
+
+fn deadlines() -> Vec<OpenDeadline> {
+    vec![OpenDeadline {
+        id: DEADLINE,
+        due_at: Timestamp::UNIX_EPOCH,
+        repeat: Some(60),
+        action: OverdueAction::Remind,
+        count: 0,
+    }]
+}
+
+fn started() -> Event {
+    Event::FlowStarted {
+        definition: VersionRef {
+            key: "approval".into(),
+            version: 3,
+        },
+        entity: Entity {
+            kind: "invoice".into(),
+            id: "i-1".into(),
+        },
+        initiator: "ada".into(),
+        requesters: vec!["ada".into()],
+        predecessor: None,
+        parent: Some(InstanceId(Uuid::from_u128(9))),
+        data: Json::empty(),
+    }
+}
+
+fn state_instance() -> StateInstance {
+    StateInstance {
+        due_at: Some(Timestamp::UNIX_EPOCH),
+        predecessors: vec![STATE],
+        exclude: vec!["bob".into()],
+        priority: 5,
+        forks: vec![ForkId(STATE.0)],
+        choices: 1,
+        deadlines: deadlines(),
+        correlation: Some("order-7".into()),
+        buffer_signals: true,
+        ..StateInstance::new(STATE, "Review", Timestamp::UNIX_EPOCH)
+    }
+}
+
+fn open_task() -> Task {
+    Task {
+        id: TASK_ID,
+        label: "Review it".into(),
+        candidates: vec![
+            Candidate::User("bob".into()),
+            Candidate::Group("reviewers".into()),
+        ],
+        form: None,
+        created_at: Timestamp::UNIX_EPOCH,
+        due_at: Some(Timestamp::UNIX_EPOCH),
+        deadlines: deadlines(),
+        status: TaskStatus::Pending,
+    }
+}
+
+fn attributes() -> Vec<Attribute> {
+    vec![
+        Attribute {
+            name: "sum".into(),
+            value: Some(AttributeValue::Decimal("1.50".into())),
+        },
+        Attribute {
+            name: "gone".into(),
+            value: None,
+        },
+    ]
+}
+
+fn notes() -> Vec<String> {
+    vec!["small sums need one approval".into()]
+}
+
+fn data(event: &Event) -> (String, Value) {
+    let entry = PublicEntry {
+        tenant: "acme".into(),
+        instance: InstanceId(Uuid::from_u128(1)),
+        id: Uuid::from_u128(2),
+        kind: event.kind().into(),
+        payload: Json::of(event).to_string(),
+        event_seq: 1,
+        occurred_at: Timestamp::UNIX_EPOCH,
+        actor: Some("ada".into()),
+        definition: VersionRef {
+            key: "approval".into(),
+            version: 3,
+        },
+        entity: Entity {
+            kind: "invoice".into(),
+            id: "i-1".into(),
+        },
+        traceparent: None,
+        revision: 1,
+    };
+    let event = CloudEvent::of(&entry, &Naming::default()).expect("a sound entry");
+    let suffix = event
+        .attribute("type")
+        .and_then(|name| name.strip_prefix("dev.wrkflw."))
+        .expect("a type");
+    (suffix.to_owned(), event.data.value())
+}
+
+/// The same schema without room for members that the table does not name.
+fn closed(mut schema: Value) -> Value {
+    match &mut schema {
+        Value::Object(members) => {
+            for value in members.values_mut() {
+                *value = closed(value.take());
+            }
+            if members.contains_key("properties") {
+                members.insert("additionalProperties".into(), json!(false));
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                *item = closed(item.take());
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+    schema
+}
+
+#[test]
+fn every_public_event_is_documented_to_the_last_member() {
+    let mut kinds = Vec::new();
+    let mut last = None;
+    while let Some(event) = next(last.as_ref()) {
+        if event.is_public() {
+            let (suffix, data) = data(&event);
+            let event_type =
+                EventType::by_suffix(&suffix).unwrap_or_else(|| panic!("{suffix} has no schema"));
+            assert_eq!(event_type.kind, event.kind());
+            let schema = closed(event_type.schema());
+            jsonschema::meta::validate(&schema).expect("a sound schema");
+            let validator = jsonschema::options()
+                .should_validate_formats(true)
+                .build(&schema)
+                .expect("a sound schema");
+            let errors: Vec<String> = validator
+                .iter_errors(&data)
+                .map(|error| error.to_string())
+                .collect();
+            assert!(errors.is_empty(), "{suffix}: {errors:?} in {data}");
+            kinds.push(event_type.kind);
+        } else {
+            assert!(public_types().all(|event_type| event_type.kind != event.kind()));
+        }
+        last = Some(event);
+    }
+    let table: Vec<&str> = public_types().map(|event_type| event_type.kind).collect();
+    assert_eq!(
+        kinds, table,
+        "the table names each public event once, in the order of the vocabulary"
+    );
+}
+
+#[test]
+fn an_event_that_lacks_a_member_is_refused() {
+    let (suffix, mut data) = data(&Event::FlowCompleted {
+        outcome: "APPROVED".into(),
+    });
+    let schema = EventType::by_suffix(&suffix).expect("documented").schema();
+    assert!(jsonschema::is_valid(&schema, &data));
+    data["more"] = json!("members may be added");
+    assert!(jsonschema::is_valid(&schema, &data));
+    data.as_object_mut().expect("an object").remove("outcome");
+    assert!(!jsonschema::is_valid(&schema, &data));
+}
+
+#[test]
+fn types_are_found_by_their_public_names() {
+    assert_eq!(
+        EventType::by_suffix("decision.recorded").map(|found| found.kind),
+        Some("DECISION_RECORDED")
+    );
+    assert_eq!(
+        EventType::by_suffix("custom.anything.at-all").map(|found| found.kind),
+        Some(CUSTOM)
+    );
+    for unknown in [
+        "custom",
+        "custom.",
+        "task",
+        "task.eaten",
+        "state.continued",
+        "",
+    ] {
+        assert!(EventType::by_suffix(unknown).is_none(), "{unknown}");
+    }
+}
+
+#[test]
+fn every_event_reads_back_as_it_was_written() {
+    let mut last = None;
+    while let Some(event) = next(last.as_ref()) {
+        let text = Json::of(&event).to_string();
+        let back: Event = serde_json::from_str(&text).expect("an event of this host");
+        assert_eq!(back, event, "{text}");
+        last = Some(event);
+    }
+}

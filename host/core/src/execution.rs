@@ -1,0 +1,476 @@
+//! The execution of one command: a step machine that asks questions, takes answers, and emits events.
+//!
+//! It does no input or output. [`Execution::ask`] returns the next question to flow logic or to the directory,
+//! [`Execution::answer`] and [`Execution::found`] take the answer. A command, a dry run and a replay drive it the same way, until
+//! no question is left. Every answer is checked against the declared graph and the host's rules before an event is emitted.
+//!
+//! Start reading at [`Execution::begin`]. The host's rules are in `rules` and `eligibility`. `plan` checks the answers of
+//! `transition`, `assign` those of `assign`, and `wait` those of `wait`.
+
+mod assign;
+mod deadline;
+pub mod effort;
+mod eligibility;
+mod fallback;
+mod fault;
+mod fork;
+mod matching;
+mod migration;
+mod operation;
+mod ownership;
+mod plan;
+mod reassessment;
+mod rules;
+mod signal;
+mod staffing;
+mod start;
+mod wait;
+
+use std::borrow::Cow;
+use std::collections::VecDeque;
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::actor::Actor;
+use super::apply::{Stamp, apply_to};
+use super::command::Command;
+use super::event::Event;
+use super::graph::{State, StateKind};
+use super::ids::{ForkId, StateId, TaskId};
+use super::instance::{Instance, StateInstance};
+use super::json::Json;
+use super::lookup::Lookup;
+use super::question::{Answer, AssignCause, Facts, Occurrence, Question, Source};
+use super::shown;
+use super::version::Version;
+
+use assign::LookupPurpose;
+use fallback::StaffingCheck;
+use migration::Migration;
+
+pub use fallback::NOBODY_ABLE;
+pub use fault::{ExecutionError, Fault};
+pub use ownership::DELEGATIONS_MAX;
+pub use reassessment::LOST_ELIGIBILITY;
+pub use signal::{BUFFERED_MAX, BUFFERED_OF_SENDER_MAX, NOBODY_WAITS, check_signal_id};
+
+/// How many router states one command may pass.
+pub const ROUTER_STEPS_MAX: u32 = 16;
+/// The trigger of the guard's question about a start.
+pub const START: &str = "START";
+
+/// The next question of an execution.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Ask {
+    /// To flow logic.
+    Logic(Question),
+    /// To the tenant's directory.
+    Directory(Lookup),
+}
+
+/// The context in which a command runs.
+#[derive(Debug, Clone, Copy)]
+pub struct Context<'a> {
+    pub version: &'a Version,
+    /// For a migration, the version that the instance runs before it.
+    pub previous: Option<&'a Version>,
+    pub tenant: &'a str,
+    pub actor: &'a Actor,
+    /// Not earlier than the instance's last audit entry.
+    pub now: Timestamp,
+}
+
+/// A command that is being executed.
+pub struct Execution<'a> {
+    context: Context<'a>,
+    /// Makes the ids that the command needs. They are recorded, so that a replay uses the same.
+    ids: &'a mut (dyn FnMut() -> Uuid + Send),
+    instance: Instance,
+    revision: u32,
+    events: Vec<Event>,
+    phase: Phase,
+    entering: VecDeque<Entry>,
+    /// Joins that wait for no further branch, and whether they close their fork.
+    ready_joins: VecDeque<(StateId, bool)>,
+    /// State instances whose staffing is to be checked.
+    staffing_checks: VecDeque<StaffingCheck>,
+    /// Set if the command is a migration.
+    migration: Option<Migration>,
+    router_steps: u32,
+    /// The question is about a buffered signal: no caller waits for the answer.
+    is_buffered: bool,
+    /// The command may enlarge the facts that flow logic is shown.
+    may_enlarge: bool,
+}
+
+/// Which question is pending.
+enum Phase {
+    Guard(Occurrence, After),
+    Transition(Occurrence, Moving),
+    /// Candidates for the state instance.
+    Assign(Box<StateInstance>, AssignCause),
+    /// What the state instance waits for.
+    Wait(Box<StateInstance>),
+    /// A question to the directory.
+    Lookup(Lookup, LookupPurpose),
+    /// No question is pending.
+    Settle,
+}
+
+/// What follows if the guard allows it.
+enum After {
+    Enter,
+    Transition(Moving),
+}
+
+/// The state instance that a plan moves, and the decision that it follows from.
+#[derive(Clone)]
+struct Moving {
+    state: StateId,
+    decision: Option<Deciding>,
+}
+
+#[derive(Clone)]
+struct Deciding {
+    task: TaskId,
+    outcome: String,
+    /// The person on whose behalf it is made; none if the actor decides for themselves.
+    on_behalf_of: Option<String>,
+    comment: Option<String>,
+    input: Json,
+}
+
+/// A state to be entered.
+struct Entry {
+    name: String,
+    predecessors: Vec<StateId>,
+    by: Option<String>,
+    /// The forks around it, outermost first.
+    forks: Vec<ForkId>,
+    /// As in [`StateInstance`].
+    choices: u32,
+}
+
+/// The result of an execution.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    pub instance: Instance,
+    pub events: Vec<Event>,
+}
+
+impl Context<'_> {
+    /// The acting person; none for the host itself.
+    fn by(&self) -> Option<&str> {
+        (!self.actor.is_host()).then_some(&self.actor.id)
+    }
+}
+
+impl<'a> Execution<'a> {
+    /// Checks the rules that need no flow logic. `instance` is none for a start.
+    pub fn begin(
+        context: Context<'a>,
+        instance: Option<Instance>,
+        command: &Command,
+        ids: &'a mut (dyn FnMut() -> Uuid + Send),
+    ) -> Result<Execution<'a>, ExecutionError> {
+        if matches!(
+            command,
+            Command::Start { .. } | Command::Decide { .. } | Command::Signal { .. }
+        ) {
+            shown::check_actor(context.actor)?;
+        }
+        match instance {
+            Some(instance) => Execution::resume(context, instance, command, ids),
+            None => Execution::start(context, command, ids),
+        }
+    }
+
+    fn resume(
+        context: Context<'a>,
+        instance: Instance,
+        command: &Command,
+        ids: &'a mut (dyn FnMut() -> Uuid + Send),
+    ) -> Result<Execution<'a>, ExecutionError> {
+        let revision = instance.revision + 1;
+        let mut execution = Execution {
+            context,
+            ids,
+            instance,
+            revision,
+            events: Vec::new(),
+            phase: Phase::Settle,
+            entering: VecDeque::new(),
+            ready_joins: VecDeque::new(),
+            staffing_checks: VecDeque::new(),
+            migration: None,
+            router_steps: 0,
+            is_buffered: false,
+            may_enlarge: may_enlarge(command),
+        };
+        operation::not_suspended(&execution.instance, command)?;
+        match command {
+            Command::Start { .. } => unreachable!("a start has no instance yet"),
+            Command::Claim { task } => execution.claim(*task)?,
+            Command::Release { task } => execution.release(*task)?,
+            Command::Delegate { task, to, reason } => execution.delegate(*task, to, reason)?,
+            Command::Resolve { task } => execution.resolve(*task)?,
+            Command::Reassign { task, to, reason } => execution.reassign(*task, to, reason)?,
+            Command::Reset { task, reason } => execution.reset(*task, reason)?,
+            Command::Decide {
+                task,
+                outcome,
+                comment,
+                input,
+            } => {
+                let deciding = Deciding {
+                    task: *task,
+                    outcome: outcome.clone(),
+                    on_behalf_of: None,
+                    comment: comment.clone(),
+                    input: input.clone(),
+                };
+                execution.claim_if_pending(*task)?;
+                execution.phase = rules::may_decide(context, &execution.instance, deciding)?;
+            }
+            Command::Cancel { reason, .. } => execution.cancel(reason)?,
+            Command::Suspend { reason, .. } => execution.suspend(reason)?,
+            Command::Resume { .. } => execution.end_suspension()?,
+            Command::Migrate { states, .. } => execution.migrate(states)?,
+            Command::Reassessment { .. } => execution.check_all_staffing(),
+            Command::Deadline {
+                deadline, due_at, ..
+            } => execution.deadline(*deadline, *due_at),
+            Command::Signal {
+                trigger,
+                id,
+                input,
+                correlation,
+                ..
+            } => execution.signal(trigger, id, input, correlation.as_deref())?,
+            Command::ChildEnded {
+                child,
+                outcome,
+                data,
+                reason,
+                ..
+            } => execution.child_ended(*child, outcome, data, reason.as_ref()),
+        }
+        Ok(execution)
+    }
+
+    /// The next question; none when the execution is complete.
+    pub fn ask(&mut self) -> Result<Option<Ask>, ExecutionError> {
+        while matches!(self.phase, Phase::Settle) {
+            if let Some(entry) = self.entering.pop_front() {
+                self.enter(entry)?;
+            } else if self.take_buffered() || self.begin_joins()? || self.assign_next() {
+            } else if let Some(staffing_check) = self.staffing_checks.pop_front() {
+                self.review(staffing_check);
+            } else {
+                self.check_still_assignable()?;
+                if self.may_enlarge && self.instance.status.ended_at().is_none() {
+                    shown::check(&self.instance)?;
+                }
+                return Ok(None);
+            }
+        }
+        let question = match &self.phase {
+            Phase::Guard(occurrence, _) => Question::Guard(occurrence.clone()),
+            Phase::Transition(occurrence, _) => Question::Transition(occurrence.clone()),
+            Phase::Assign(state_instance, cause) => {
+                Question::Assign(state_instance.name.clone(), cause.clone())
+            }
+            Phase::Wait(state_instance) => Question::Wait(state_instance.name.clone()),
+            Phase::Lookup(lookup, _) => return Ok(Some(Ask::Directory(lookup.clone()))),
+            Phase::Settle => unreachable!("the loop above leaves this phase"),
+        };
+        Ok(Some(Ask::Logic(question)))
+    }
+
+    /// The instance as the pending question sees it.
+    pub fn instance(&self) -> Cow<'_, Instance> {
+        match &self.phase {
+            // A state instance that is active already is shown as it is.
+            Phase::Assign(state_instance, _) | Phase::Wait(state_instance)
+                if !self.is_active(state_instance.id) =>
+            {
+                let mut instance = self.instance.clone();
+                instance
+                    .waiting
+                    .retain(|waiting| waiting.id != state_instance.id);
+                instance.active.push(StateInstance::clone(state_instance));
+                Cow::Owned(instance)
+            }
+            _ => Cow::Borrowed(&self.instance),
+        }
+    }
+
+    /// The facts of the pending question.
+    pub fn facts<'f>(&'f self, instance: &'f Instance) -> Facts<'f> {
+        Facts {
+            now: self.context.now,
+            tenant: self.context.tenant,
+            config: &self.context.version.config,
+            instance,
+        }
+    }
+
+    fn is_active(&self, id: StateId) -> bool {
+        self.instance
+            .active
+            .iter()
+            .any(|state_instance| state_instance.id == id)
+    }
+
+    /// Takes the answer to the pending question.
+    pub fn answer(&mut self, answer: Answer) -> Result<(), ExecutionError> {
+        match (std::mem::replace(&mut self.phase, Phase::Settle), answer) {
+            (Phase::Guard(occurrence, after), Answer::Verdict(verdict)) => {
+                let judged = fault::judge(verdict);
+                if let After::Transition(moving) = after {
+                    if self.is_buffered {
+                        return self.judged_buffered(occurrence, moving, judged);
+                    }
+                    self.phase = Phase::Transition(occurrence, moving);
+                }
+                judged
+            }
+            (Phase::Transition(occurrence, moving), Answer::Plan(plan)) => {
+                self.planned(&occurrence, moving, plan)
+            }
+            (Phase::Assign(state_instance, cause), Answer::Assignment(assignment)) => {
+                self.look_up(state_instance, cause, assignment)
+            }
+            (Phase::Wait(state_instance), Answer::Waiting(waiting)) => {
+                self.wait_for(state_instance, waiting)
+            }
+            _ => unreachable!("the driver answers the pending question"),
+        }
+    }
+
+    /// The result, once there is no question left.
+    pub fn finish(self) -> Outcome {
+        assert!(matches!(self.phase, Phase::Settle) && self.entering.is_empty());
+        Outcome {
+            instance: self.instance,
+            events: self.events,
+        }
+    }
+
+    fn enter(&mut self, entry: Entry) -> Result<(), ExecutionError> {
+        let declared = self.declared(&entry.name);
+        let state_instance = self.state_instance(&entry);
+        if declared.join {
+            self.arrive(state_instance);
+            return Ok(());
+        }
+        self.begin_state(state_instance)
+    }
+
+    /// Enters a state instance by the kind of its state.
+    fn begin_state(&mut self, state_instance: StateInstance) -> Result<(), ExecutionError> {
+        let declared = self.declared(&state_instance.name);
+        match &declared.kind {
+            StateKind::Task => {
+                self.phase = Phase::Assign(Box::new(state_instance), AssignCause::Entered);
+            }
+            StateKind::Router => {
+                self.router_steps += 1;
+                if self.router_steps > ROUTER_STEPS_MAX {
+                    return Err(Fault::new(
+                        "transition",
+                        format!("more than {ROUTER_STEPS_MAX} router states in a row"),
+                    )
+                    .into());
+                }
+                let way_out = self
+                    .context
+                    .version
+                    .graph
+                    .leaving(&state_instance.name)
+                    .next()
+                    .expect("a router has one transition");
+                let occurrence = Occurrence {
+                    state_instance: Some(state_instance.id.to_string()),
+                    trigger: way_out.trigger.clone(),
+                    source: Source::Entry,
+                    input: Json::empty(),
+                };
+                self.phase = Phase::Transition(
+                    occurrence,
+                    Moving {
+                        state: state_instance.id,
+                        decision: None,
+                    },
+                );
+                self.emit(Event::StateEntered {
+                    state: state_instance,
+                });
+            }
+            StateKind::Terminal(outcome) => {
+                self.entering.clear();
+                self.ready_joins.clear();
+                self.cancel_open_tasks(None);
+                self.emit(Event::StateEntered {
+                    state: state_instance,
+                });
+                self.emit(Event::FlowCompleted {
+                    outcome: outcome.clone(),
+                });
+            }
+            StateKind::Wait => self.phase = Phase::Wait(Box::new(state_instance)),
+            StateKind::Service => unreachable!("versions with such states are not published"),
+        }
+        Ok(())
+    }
+
+    fn declared(&self, name: &str) -> &'a State {
+        self.context
+            .version
+            .graph
+            .state(name)
+            .expect("plans name declared states only")
+    }
+
+    fn state_instance(&mut self, entry: &Entry) -> StateInstance {
+        StateInstance {
+            predecessors: entry.predecessors.clone(),
+            entered_by: entry.by.clone(),
+            caller: self.context.by().map(str::to_owned),
+            forks: entry.forks.clone(),
+            choices: entry.choices,
+            ..StateInstance::new(StateId((self.ids)()), &entry.name, self.context.now)
+        }
+    }
+
+    fn emit(&mut self, event: Event) {
+        let stamp = Stamp {
+            instance: self.instance.id,
+            revision: self.revision,
+            at: self.context.now,
+            actor: self.context.by(),
+        };
+        apply_to(&mut self.instance, &event, stamp).expect("an execution emits only legal events");
+        self.check_staffing_after(&event);
+        self.events.push(event);
+    }
+}
+
+/// Whether the command may enlarge the facts that flow logic is shown. Commands that release, suspend or end work do not, so
+/// they are never refused for the size.
+fn may_enlarge(command: &Command) -> bool {
+    !matches!(
+        command,
+        Command::Release { .. }
+            | Command::Resolve { .. }
+            | Command::Reset { .. }
+            | Command::Cancel { .. }
+            | Command::Suspend { .. }
+            | Command::Resume { .. }
+            | Command::Reassessment { .. }
+    )
+}
+
+#[cfg(test)]
+mod tests;

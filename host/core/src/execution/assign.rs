@@ -1,0 +1,333 @@
+//! Checks the answers of `assign` and creates tasks from them.
+
+use super::fallback::{Cause, StaffingCheck};
+use super::fault::{self, ExecutionError, Fault};
+use super::ownership::OwnerChange;
+use super::{Execution, Phase, deadline, effort};
+use crate::answer::{Assignment, Offer, Principal, Waiting};
+use crate::event::Event;
+use crate::ids::{StateId, TaskId};
+use crate::instance::{Ownership, StateInstance, Task, TaskStatus};
+use crate::json::Json;
+use crate::lookup::{Findings, Lookup};
+use crate::question::AssignCause;
+
+const ASSIGN: &str = "assign";
+/// How many tasks one state instance may have.
+pub(super) const OFFERS_MAX: usize = 200;
+/// How many tasks one state instance may have had in all, escalations included.
+const TASKS_MAX: usize = 1_000;
+const CANDIDATES_MAX: usize = 200;
+const EXCLUDED_MAX: usize = 200;
+/// The largest form of an offer, in bytes.
+const FORM_BYTES_MAX: usize = 16 * 1024;
+
+/// What the pending question to the directory is for.
+pub(super) enum LookupPurpose {
+    /// To create the tasks of an assignment.
+    Assign(Box<StateInstance>, AssignCause, Assignment),
+    /// To check the staffing of a state instance.
+    Staffing(StaffingCheck),
+    /// To find the fallbacks, with the findings about the candidates.
+    Fallback(StaffingCheck, Findings),
+    /// To check that a new owner exists.
+    ChangeOwner(Box<OwnerChange>),
+    /// To enter a wait state.
+    Wait(Box<StateInstance>, Waiting),
+}
+
+impl Execution<'_> {
+    /// Takes the answer of the directory.
+    pub fn found(&mut self, findings: &Findings) -> Result<(), ExecutionError> {
+        match std::mem::replace(&mut self.phase, Phase::Settle) {
+            Phase::Lookup(_, LookupPurpose::Assign(state_instance, cause, assignment)) => {
+                self.assigned(*state_instance, cause, assignment, findings)?;
+            }
+            Phase::Lookup(_, LookupPurpose::Staffing(staffing_check)) => {
+                self.reviewed(staffing_check, findings.clone());
+            }
+            Phase::Lookup(_, LookupPurpose::Fallback(staffing_check, known)) => {
+                self.use_fallbacks(staffing_check, known, findings);
+            }
+            Phase::Lookup(_, LookupPurpose::ChangeOwner(change)) => {
+                self.new_owner_found(*change, findings)?;
+            }
+            Phase::Lookup(_, LookupPurpose::Wait(state_instance, waiting)) => {
+                self.enter_wait(*state_instance, waiting, findings)?;
+            }
+            _ => unreachable!("the driver answers the pending question"),
+        }
+        Ok(())
+    }
+
+    /// Checks an assignment, and asks the directory for the managers and calendars that it names, if any.
+    pub(super) fn look_up(
+        &mut self,
+        state_instance: Box<StateInstance>,
+        cause: AssignCause,
+        assignment: Assignment,
+    ) -> Result<(), ExecutionError> {
+        self.check(&state_instance, &cause, &assignment)?;
+        let lookup = lookup(&assignment);
+        if lookup.is_empty() {
+            return self.assigned(*state_instance, cause, assignment, &Findings::default());
+        }
+        self.phase = Phase::Lookup(
+            lookup,
+            LookupPurpose::Assign(state_instance, cause, assignment),
+        );
+        Ok(())
+    }
+
+    fn check(
+        &self,
+        state_instance: &StateInstance,
+        cause: &AssignCause,
+        assignment: &Assignment,
+    ) -> Result<(), Fault> {
+        let own_work = self.is_own_work(&state_instance.name);
+        Self::check_assignment(state_instance, cause, assignment)?;
+        let working = deadline::of(assignment).flat_map(deadline::calendars);
+        if working.count() > deadline::WORKING_MAX {
+            let message = format!(
+                "{} counts more than {} deadlines in working time",
+                state_instance.name,
+                deadline::WORKING_MAX
+            );
+            return Err(Fault::new(ASSIGN, message));
+        }
+        for deadlines in deadline::of(assignment) {
+            deadline::check(
+                ASSIGN,
+                &self.context.version.graph,
+                &state_instance.name,
+                deadlines,
+            )?;
+        }
+        for offer in &assignment.offers {
+            self.check_offer(state_instance, own_work, offer, &assignment.exclude)?;
+        }
+        Ok(())
+    }
+
+    /// Creates the tasks of a checked assignment.
+    pub(super) fn assigned(
+        &mut self,
+        mut state_instance: StateInstance,
+        cause: AssignCause,
+        assignment: Assignment,
+        findings: &Findings,
+    ) -> Result<(), ExecutionError> {
+        let (state, state_name) = (state_instance.id, state_instance.name.clone());
+        if let AssignCause::Overdue { task, .. } = cause {
+            self.withdraw_overdue(&state_instance, task, &assignment);
+            self.offer(state, &state_name, assignment.offers, findings)?;
+            return Ok(());
+        }
+        if cause == AssignCause::Migrated {
+            return self.assign_migrated(&state_instance, assignment, findings);
+        }
+        state_instance.deadlines = self.open_deadlines(ASSIGN, &assignment.deadlines, findings)?;
+        state_instance.due_at = deadline::earliest(&state_instance.deadlines);
+        state_instance.needed = assignment.needed.max(1);
+        state_instance.exclude = assignment.exclude;
+        state_instance.fallback = assignment.fallback;
+        state_instance.priority = assignment.priority;
+        self.emit(Event::StateEntered {
+            state: state_instance,
+        });
+        self.offer(state, &state_name, assignment.offers, findings)?;
+        Ok(())
+    }
+
+    /// The offers of a state instance. If there is none, one task without candidates is made; the fallbacks apply to it.
+    pub(super) fn completed(&self, state_name: &str, mut offers: Vec<Offer>) -> Vec<Offer> {
+        if offers.is_empty() {
+            let declared = self.context.version.graph.state(state_name);
+            offers.push(Offer {
+                label: declared.map_or(state_name, |state| &state.title).to_owned(),
+                ..Offer::default()
+            });
+        }
+        if self.is_own_work(state_name) {
+            for offer in &mut offers {
+                if offer.candidates.is_empty() && offer.owner.is_none() {
+                    let initiator = self.instance.initiator.clone();
+                    offer.candidates.push(Principal::User(initiator));
+                }
+            }
+        }
+        offers
+    }
+
+    /// Creates the tasks of a state instance.
+    fn offer(
+        &mut self,
+        state: StateId,
+        state_name: &str,
+        offers: Vec<Offer>,
+        findings: &Findings,
+    ) -> Result<(), Fault> {
+        for offer in self.completed(state_name, offers) {
+            let task = self.task(offer, findings)?;
+            self.emit(Event::TaskCreated {
+                state,
+                state_name: state_name.to_owned(),
+                task,
+            });
+        }
+        self.staffing_check(state, Cause::Assigned);
+        Ok(())
+    }
+
+    pub(super) fn task(&mut self, offer: Offer, findings: &Findings) -> Result<Task, Fault> {
+        let form = offer.form.as_deref().map(check_form).transpose()?;
+        let id = TaskId((self.ids)());
+        let deadlines = self.open_deadlines(ASSIGN, &offer.deadlines, findings)?;
+        let status = match offer.owner {
+            Some(owner) => TaskStatus::Claimed {
+                owner,
+                claimed_at: self.context.now,
+                ownership: Ownership {
+                    assigned: true,
+                    ..Ownership::default()
+                },
+            },
+            None => TaskStatus::Pending,
+        };
+        let candidates = offer.candidates.into_iter();
+        let candidates = candidates.filter_map(|candidate| candidate.resolved(findings));
+        let (label, candidates) = (offer.label, candidates.collect());
+        Ok(Task {
+            id,
+            label,
+            candidates,
+            form,
+            created_at: self.context.now,
+            due_at: deadline::earliest(&deadlines),
+            deadlines,
+            status,
+        })
+    }
+
+    fn check_assignment(
+        state_instance: &StateInstance,
+        cause: &AssignCause,
+        assignment: &Assignment,
+    ) -> Result<(), Fault> {
+        let state = &state_instance.name;
+        let refuse = |message: String| Err(Fault::new(ASSIGN, message));
+        if assignment.offers.len() > OFFERS_MAX {
+            return refuse(format!(
+                "{state} may have {OFFERS_MAX} offers at most, not {}",
+                assignment.offers.len()
+            ));
+        }
+        let kept = kept(state_instance, cause);
+        if assignment.needed as usize > (assignment.offers.len() + kept).max(1) {
+            return refuse(format!(
+                "{state} needs {} decisions and offers {} tasks besides {kept} existing ones",
+                assignment.needed,
+                assignment.offers.len()
+            ));
+        }
+        if state_instance.tasks.len() + assignment.offers.len() > TASKS_MAX {
+            return refuse(format!(
+                "{state} has had {} tasks and takes no {} more",
+                state_instance.tasks.len(),
+                assignment.offers.len()
+            ));
+        }
+        if assignment.exclude.len() > EXCLUDED_MAX {
+            return refuse(format!("{state} excludes more than {EXCLUDED_MAX} people"));
+        }
+        for id in assignment.exclude.iter().chain(&assignment.fallback) {
+            fault::principal(ASSIGN, "an excluded person or fallback group", id)?;
+        }
+        Ok(())
+    }
+
+    fn check_offer(
+        &self,
+        state_instance: &StateInstance,
+        own_work: bool,
+        offer: &Offer,
+        exclude: &[String],
+    ) -> Result<(), Fault> {
+        let state = &state_instance.name;
+        let refuse = |message: String| Err(Fault::new(ASSIGN, message));
+        fault::text(ASSIGN, "a label", &offer.label, fault::NAME_BYTES_MAX)?;
+        if offer.candidates.len() > CANDIDATES_MAX {
+            return refuse(format!(
+                "an offer in {state} names {CANDIDATES_MAX} candidates at most"
+            ));
+        }
+        for candidate in &offer.candidates {
+            fault::principal(ASSIGN, "a candidate", candidate.id())?;
+        }
+        if let Some(owner) = &offer.owner {
+            fault::principal(ASSIGN, "an owner", owner)?;
+            if exclude.contains(owner) || (!own_work && self.instance.requesters.contains(owner)) {
+                return refuse(format!(
+                    "{state} is given to {}, who must not decide there",
+                    owner.escape_debug()
+                ));
+            }
+        }
+        let initiator = &self.instance.initiator;
+        let theirs = offer.owner.iter().all(|owner| owner == initiator)
+            && offer
+                .candidates
+                .iter()
+                .all(|candidate| matches!(candidate, Principal::User(id) if id == initiator));
+        if own_work && !theirs {
+            return refuse(format!(
+                "{state} is the initiator's own work and is offered to somebody else"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// How many tasks of the state instance a new assignment leaves unchanged.
+fn kept(state_instance: &StateInstance, cause: &AssignCause) -> usize {
+    let goes = |task: &Task| match cause {
+        AssignCause::Entered => true,
+        AssignCause::Overdue { task: overdue, .. } => {
+            overdue.is_none_or(|overdue| overdue == task.id) && task.status.is_open()
+        }
+        AssignCause::Migrated => task.status.is_open(),
+    };
+    let stand = state_instance
+        .tasks
+        .iter()
+        .filter(|task| !goes(task) && !matches!(task.status, TaskStatus::Cancelled { .. }));
+    stand.count()
+}
+
+/// The question to the directory that the assignment needs.
+fn lookup(assignment: &Assignment) -> Lookup {
+    let calendars = deadline::of(assignment).flat_map(deadline::calendars);
+    let mut lookup = Lookup {
+        calendars: calendars.cloned().collect(),
+        ..Lookup::default()
+    };
+    for candidate in assignment.offers.iter().flat_map(|offer| &offer.candidates) {
+        candidate.ask(&mut lookup);
+    }
+    lookup
+}
+
+fn check_form(form: &str) -> Result<Json, Fault> {
+    if form.len() > FORM_BYTES_MAX {
+        return Err(Fault::new(
+            ASSIGN,
+            format!("a form is longer than {FORM_BYTES_MAX} bytes"),
+        ));
+    }
+    let form =
+        Json::parse(form).map_err(|error| Fault::new(ASSIGN, format!("a form has {error}")))?;
+    effort::offered_form(&form)
+        .map_err(|error| Fault::new(ASSIGN, format!("a form is no JSON Schema: {error}")))?;
+    Ok(form)
+}

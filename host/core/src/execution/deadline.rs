@@ -1,0 +1,335 @@
+//! Deadlines: how they are opened with their work, and what happens when one passes.
+//!
+//! The host issues a command when a deadline is due. Its execution reminds, takes the work back, reassigns it, or fires a
+//! trigger. A deadline that is no longer open, or was postponed, does nothing.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::fault::Fault;
+use super::{Execution, Moving, Phase, effort};
+use crate::answer::{Assignment, Deadline, Due, OverdueAction};
+use crate::apply::next_due;
+use crate::event::Event;
+use crate::graph::{FiredBy, Graph};
+use crate::ids::{DeadlineId, StateId, TaskId};
+use crate::instance::{Candidate, OpenDeadline, StateInstance, Status, Task, TaskStatus};
+use crate::json::Json;
+use crate::lookup::Findings;
+use crate::question::{AssignCause, Occurrence, Source};
+
+/// Deadlines of one state instance or one task.
+const DEADLINES_MAX: usize = 16;
+/// Deadlines of one assignment that count working time. Each may be twenty years ahead.
+pub(super) const WORKING_MAX: usize = 400;
+/// The shortest pause between two repetitions, in seconds.
+const REPEAT_MIN: u32 = 60;
+/// The reason of a cancelled task whose work went to others.
+pub(super) const ESCALATED: &str = "escalated";
+/// The reason of a release at a deadline.
+pub(super) const OVERDUE: &str = "overdue";
+
+/// The code of a refused trigger that the instance's version does not declare.
+const NOT_DECLARED: &str = "trigger_not_declared";
+
+/// A deadline that has passed, with its state instance and task.
+struct Passed {
+    state: StateId,
+    task: Option<TaskId>,
+    deadline: OpenDeadline,
+}
+
+/// Checks the number, the repetition and the triggers of deadlines.
+pub(super) fn check(
+    function: &'static str,
+    graph: &Graph,
+    state: &str,
+    deadlines: &[Deadline],
+) -> Result<(), Fault> {
+    let refuse = |message: String| Err(Fault::new(function, message));
+    if deadlines.len() > DEADLINES_MAX {
+        return refuse(format!(
+            "{state} has more than {DEADLINES_MAX} deadlines in one place"
+        ));
+    }
+    for deadline in deadlines {
+        if deadline.repeat.is_some_and(|pause| pause < REPEAT_MIN) {
+            return refuse(format!(
+                "a deadline of {state} repeats more often than every {REPEAT_MIN} seconds"
+            ));
+        }
+        match &deadline.action {
+            OverdueAction::Fire(trigger) if !may_fire(graph, state, trigger) => {
+                return refuse(format!(
+                    "a deadline of {state} fires {trigger:?}, which is declared for no deadline there"
+                ));
+            }
+            OverdueAction::Fire(_)
+            | OverdueAction::Remind
+            | OverdueAction::Escalate
+            | OverdueAction::Release => {}
+        }
+    }
+    Ok(())
+}
+
+fn may_fire(graph: &Graph, state: &str, trigger: &str) -> bool {
+    let way = graph.transition(state, trigger);
+    way.is_some_and(|way| way.by.contains(&FiredBy::Deadline))
+}
+
+/// The calendars that these deadlines count by.
+pub(super) fn calendars(deadlines: &[Deadline]) -> impl Iterator<Item = &String> {
+    deadlines
+        .iter()
+        .filter_map(|deadline| match &deadline.when {
+            Due::Working { calendar, .. } => Some(calendar),
+            Due::After(_) | Due::At(_) => None,
+        })
+}
+
+/// All deadlines of an assignment.
+pub(super) fn of(assignment: &Assignment) -> impl Iterator<Item = &[Deadline]> {
+    let of_offers = assignment
+        .offers
+        .iter()
+        .map(|offer| offer.deadlines.as_slice());
+    std::iter::once(assignment.deadlines.as_slice()).chain(of_offers)
+}
+
+/// The earliest of these.
+pub(super) fn earliest(deadlines: &[OpenDeadline]) -> Option<Timestamp> {
+    let mut due_at = None;
+    next_due(deadlines, &mut due_at);
+    due_at
+}
+
+impl Execution<'_> {
+    /// Opens deadlines, counted from now, or from the moment of suspension while the instance is suspended.
+    pub(super) fn open_deadlines(
+        &mut self,
+        function: &'static str,
+        deadlines: &[Deadline],
+        findings: &Findings,
+    ) -> Result<Vec<OpenDeadline>, Fault> {
+        let now = match self.instance.status {
+            Status::Suspended { at, .. } => at,
+            _ => self.context.now,
+        };
+        let mut open = Vec::with_capacity(deadlines.len());
+        for deadline in deadlines {
+            let due_at = due(&deadline.when, now, findings)
+                .map_err(|message| Fault::new(function, message))?;
+            open.push(OpenDeadline {
+                id: DeadlineId((self.ids)()),
+                due_at,
+                repeat: deadline.repeat,
+                action: deadline.action.clone(),
+                count: 0,
+            });
+        }
+        Ok(open)
+    }
+
+    /// Runs the action of a deadline, if it is still open and due at that moment.
+    pub(super) fn deadline(&mut self, id: DeadlineId, due_at: Timestamp) {
+        if self.instance.status != Status::Running {
+            return;
+        }
+        let Some(passed) = self
+            .open_deadline(id)
+            .filter(|found| found.deadline.due_at == due_at)
+        else {
+            return;
+        };
+        let (state, task) = (passed.state, passed.task);
+        let count = passed.deadline.count.saturating_add(1);
+        let late = self.context.now.duration_since(due_at).as_secs();
+        self.emit(Event::DeadlinePassed {
+            deadline: id,
+            state,
+            task,
+            action: passed.deadline.action.clone(),
+            due_at,
+            count,
+            late: u64::try_from(late).unwrap_or(0),
+            next: next_repetition(&passed.deadline, self.context.now),
+        });
+        match passed.deadline.action {
+            OverdueAction::Remind => self.remind(state, task, due_at, count),
+            OverdueAction::Release => self.take_back(state, task),
+            OverdueAction::Escalate => self.escalate(state, task, due_at, count),
+            OverdueAction::Fire(trigger) if self.may_fire(state, &trigger) => {
+                self.fire(state, trigger, Source::Deadline, Json::empty());
+            }
+            OverdueAction::Fire(trigger) => self.emit(Event::TriggerRefused {
+                state,
+                message: format!("the definition declares {trigger} for no deadline there"),
+                trigger,
+                code: NOT_DECLARED.to_owned(),
+            }),
+        }
+    }
+
+    /// The trigger was checked when the deadline was opened; a migration may have changed the version since.
+    fn may_fire(&self, state: StateId, trigger: &str) -> bool {
+        let graph = &self.context.version.graph;
+        may_fire(graph, &self.state_instance_of(state).name, trigger)
+    }
+
+    fn open_deadline(&self, id: DeadlineId) -> Option<Passed> {
+        let found = |deadlines: &[OpenDeadline]| {
+            deadlines.iter().find(|deadline| deadline.id == id).cloned()
+        };
+        self.instance.active.iter().find_map(|state_instance| {
+            let state = state_instance.id;
+            let of_state_instance =
+                found(&state_instance.deadlines).map(|deadline| (None, deadline));
+            let open = state_instance
+                .tasks
+                .iter()
+                .filter(|task| task.status.is_open());
+            let mut of_tasks =
+                open.filter_map(|task| Some((Some(task.id), found(&task.deadlines)?)));
+            let (task, deadline) = of_state_instance.or_else(|| of_tasks.next())?;
+            Some(Passed {
+                state,
+                task,
+                deadline,
+            })
+        })
+    }
+
+    /// The open tasks of a deadline.
+    fn overdue(&self, state: StateId, task: Option<TaskId>) -> Vec<Task> {
+        let state_instance = self.state_instance_of(state);
+        let open = state_instance
+            .tasks
+            .iter()
+            .filter(|known| known.status.is_open() && task.is_none_or(|task| task == known.id));
+        open.cloned().collect()
+    }
+
+    fn remind(&mut self, state: StateId, task: Option<TaskId>, due_at: Timestamp, count: u32) {
+        let recipients = holders(&self.overdue(state, task));
+        if !recipients.is_empty() {
+            self.emit(Event::TaskReminded {
+                state,
+                task,
+                recipients,
+                due_at,
+                count,
+            });
+        }
+    }
+
+    fn take_back(&mut self, state: StateId, task: Option<TaskId>) {
+        for task in self.overdue(state, task) {
+            if let TaskStatus::Claimed { owner, .. } = task.status {
+                self.emit(Event::TaskReleased {
+                    task: task.id,
+                    state,
+                    owner,
+                    reason: Some(OVERDUE.to_owned()),
+                });
+            }
+        }
+    }
+
+    /// Asks `assign` for others, who get the work with the answer.
+    fn escalate(&mut self, state: StateId, task: Option<TaskId>, due_at: Timestamp, count: u32) {
+        let overdue = self.overdue(state, task);
+        if overdue.is_empty() {
+            return;
+        }
+        self.emit(Event::TaskEscalated {
+            state,
+            task,
+            // Empty if nobody is eligible.
+            from: holders(&overdue),
+            due_at,
+            count,
+        });
+        let state_instance = Box::new(self.state_instance_of(state).clone());
+        self.phase = Phase::Assign(state_instance, AssignCause::Overdue { task, count });
+    }
+
+    /// Cancels the overdue tasks; the new offers follow.
+    pub(super) fn withdraw_overdue(
+        &mut self,
+        state_instance: &StateInstance,
+        task: Option<TaskId>,
+        assignment: &Assignment,
+    ) {
+        self.emit(Event::StateReassigned {
+            state: state_instance.id,
+            needed: assignment.needed.max(1),
+            exclude: assignment.exclude.clone(),
+            fallback: assignment.fallback.clone(),
+            priority: assignment.priority,
+            deadlines: None,
+        });
+        for overdue in self.overdue(state_instance.id, task) {
+            self.emit(Event::TaskCancelled {
+                task: overdue.id,
+                state: state_instance.id,
+                reason: Some(ESCALATED.to_owned()),
+            });
+        }
+    }
+
+    /// Fires a trigger without a caller: `guard` is skipped, only `transition` is called.
+    pub(super) fn fire(&mut self, state: StateId, trigger: String, source: Source, input: Json) {
+        let occurrence = Occurrence {
+            state_instance: Some(state.to_string()),
+            trigger,
+            source,
+            input,
+        };
+        let moving = Moving {
+            state,
+            decision: None,
+        };
+        self.phase = Phase::Transition(occurrence, moving);
+    }
+}
+
+/// The owners of the tasks, and the candidates of those without an owner.
+fn holders(tasks: &[Task]) -> Vec<Candidate> {
+    let of = |task: &Task| match task.owner() {
+        Some(owner) => vec![Candidate::User(owner.to_owned())],
+        None => task.candidates.clone(),
+    };
+    let mut holders: Vec<_> = tasks.iter().flat_map(of).collect();
+    holders.sort_unstable();
+    holders.dedup();
+    holders
+}
+
+/// The next repetition after now. Repetitions that were missed while no host ran are skipped.
+fn next_repetition(deadline: &OpenDeadline, now: Timestamp) -> Option<Timestamp> {
+    let pause = i64::from(deadline.repeat?).max(1);
+    let missed = now.duration_since(deadline.due_at).as_secs().max(0) / pause;
+    let seconds = pause.checked_mul(missed + 1)?;
+    let next = SignedDuration::from_secs(seconds);
+    deadline.due_at.checked_add(next).ok()
+}
+
+fn due(when: &Due, now: Timestamp, findings: &Findings) -> Result<Timestamp, String> {
+    match when {
+        Due::At(at) => Ok(*at),
+        Due::After(seconds) => now
+            .checked_add(SignedDuration::from_secs(i64::from(*seconds)))
+            .map_err(|error| error.to_string()),
+        Due::Working { seconds, calendar } => {
+            let settings = findings.calendars.get(calendar).ok_or_else(|| {
+                format!("there is no calendar {calendar:?}; the tenant must set it up first")
+            })?;
+            let parsed = effort::calendar(settings)
+                .ok_or_else(|| format!("the calendar {calendar:?} cannot be read"))?;
+            let at = parsed.after(now, *seconds);
+            at.ok_or_else(|| {
+                format!("the calendar {calendar:?} has fewer than {seconds} working seconds in twenty years")
+            })
+        }
+    }
+}

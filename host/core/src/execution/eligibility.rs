@@ -1,0 +1,183 @@
+//! Whether the actor of a command is eligible, and on whose behalf they act.
+//!
+//! A person acts for themselves or for an absent person. An owner acts for the person who delegated the task to them. If one of
+//! these people is excluded, the command is refused. So a group, substitute, delegation or operator cannot bypass the rule. The
+//! actor's groups and absences are those of the moment of the command.
+
+use jiff::Timestamp;
+
+use super::Context;
+use super::staffing::deciders;
+use crate::instance::{Candidate, Instance, Ownership, StateInstance, Task, TaskStatus};
+use crate::rejection::{Owned, Rejection};
+
+/// The state instance that the actor wants to work in.
+#[derive(Clone, Copy)]
+pub(super) struct Place<'a> {
+    pub(super) context: Context<'a>,
+    pub(super) instance: &'a Instance,
+    pub(super) state_instance: &'a StateInstance,
+}
+
+impl<'a> Place<'a> {
+    /// Whether the initiator does this work on their own request. Nobody may do it for them.
+    pub(super) fn is_own_work(self) -> bool {
+        let declared = self.context.version.graph.state(&self.state_instance.name);
+        declared
+            .expect("state instances are of declared states")
+            .own_work
+    }
+
+    /// Refuses a person who requested the instance, is excluded, or decided in this state instance already.
+    pub(super) fn not_excluded(self, person: &str) -> Result<(), Rejection> {
+        let name = &self.state_instance.name;
+        let is = |id: &String| id == person;
+        if self.instance.requesters.iter().any(is) && !self.is_own_work() {
+            let message =
+                format!("{person} requested this instance and does not work on it in {name}");
+            return Err(Rejection::forbidden("own_request", message));
+        }
+        if self.state_instance.exclude.iter().any(is) {
+            let message = format!("{person} is excluded from work in {name}");
+            return Err(Rejection::forbidden("excluded", message));
+        }
+        let mut decided = self.state_instance.tasks.iter().flat_map(deciders);
+        if decided.any(|decider| decider == person) {
+            let message = format!("{person} has already decided in {name}");
+            return Err(Rejection::forbidden("already_decided", message));
+        }
+        Ok(())
+    }
+
+    /// The absent person for whom the actor would claim the task; none if the actor is a candidate.
+    pub(super) fn claimed_for(self, task: &Task) -> Result<Option<String>, Rejection> {
+        let actor = self.context.actor;
+        self.not_excluded(&actor.id)?;
+        if is_candidate(task, &actor.id, &actor.groups) {
+            return Ok(None);
+        }
+        let mut refusal = None;
+        for (person, groups) in self.absent() {
+            if !is_candidate(task, person, groups) {
+                continue;
+            }
+            match self.not_excluded(person) {
+                Ok(()) => return Ok(Some(person.to_owned())),
+                Err(excluded_people) => refusal = refusal.or(Some(excluded_people)),
+            }
+        }
+        Err(refusal.unwrap_or_else(|| not_a_candidate(task, &actor.id)))
+    }
+
+    /// The person on whose behalf the actor does the owner's work; none for their own.
+    pub(super) fn acting_for(self, task: &Task, what: &str) -> Result<Option<String>, Rejection> {
+        let actor = self.context.actor;
+        self.not_excluded(&actor.id)?;
+        let (owner, ownership) = self.owned(task, what)?;
+        let absent = self.still_entitled(task, owner, ownership)?;
+        let delegators = ownership.delegations.iter().map(|link| link.from.as_str());
+        let people = || absent.into_iter().chain(delegators.clone()).chain([owner]);
+        people().try_for_each(|person| self.not_excluded(person))?;
+        // The work belongs to the absent person, else to the first delegator, else to the owner.
+        let principal = people().find(|person| *person != actor.id);
+        Ok(principal.map(str::to_owned))
+    }
+
+    /// The owner whose work the actor may do, and how the owner got the task.
+    pub(super) fn owned<'t>(
+        self,
+        task: &'t Task,
+        what: &str,
+    ) -> Result<(&'t str, &'t Ownership), Rejection> {
+        let refuse = |message, owner: Option<(&String, Timestamp)>| {
+            let owned = Owned {
+                task: task.id,
+                owner: owner.map(|(owner, _)| owner.clone()),
+                at: owner.map(|(_, at)| at),
+                revision: self.instance.revision,
+            };
+            Err(Rejection::NotOwner { owned, message })
+        };
+        match &task.status {
+            TaskStatus::Claimed {
+                owner, ownership, ..
+            } if self.groups_of(owner).is_some() => Ok((owner, ownership)),
+            TaskStatus::Claimed {
+                owner, claimed_at, ..
+            } => {
+                let message = format!("only its owner {owner} may {what} this task");
+                refuse(message, Some((owner, *claimed_at)))
+            }
+            TaskStatus::Pending | TaskStatus::Completed { .. } | TaskStatus::Cancelled { .. } => {
+                let message = format!("nobody owns this task; claim it before you {what} it");
+                refuse(message, None)
+            }
+        }
+    }
+
+    /// The absent person for whom the owner has the task. Groups and absences may have changed since the claim, so they are
+    /// checked again.
+    fn still_entitled<'t>(
+        self,
+        task: &Task,
+        owner: &str,
+        ownership: &'t Ownership,
+    ) -> Result<Option<&'t str>, Rejection> {
+        let absent = ownership.on_behalf_of.as_deref();
+        if ownership.assigned || !ownership.delegations.is_empty() {
+            return Ok(absent);
+        }
+        let is_candidate = |person: &str| {
+            let groups = self.groups_of(person);
+            groups.is_some_and(|groups| is_candidate(task, person, groups))
+        };
+        match absent {
+            Some(person) if is_candidate(person) => Ok(absent),
+            _ if is_candidate(owner) => Ok(None),
+            Some(person) if self.groups_of(person).is_none() => Err(Rejection::forbidden(
+                "no_longer_substitute",
+                format!("{owner} claimed this task for {person}, and stands in for them no longer"),
+            )),
+            Some(person) => Err(not_a_candidate(task, person)),
+            None => Err(not_a_candidate(task, owner)),
+        }
+    }
+
+    /// The groups of a person for whom the actor may act: the actor or an absent person.
+    fn groups_of(self, person: &str) -> Option<&'a [String]> {
+        let actor = self.context.actor;
+        if person == actor.id {
+            return Some(&actor.groups);
+        }
+        let mut absent = self.absent();
+        absent
+            .find(|(id, _)| *id == person)
+            .map(|(_, groups)| groups)
+    }
+
+    /// The absent people for whom the actor may work here, with their groups. There are none in the initiator's own work.
+    fn absent(self) -> impl Iterator<Item = (&'a str, &'a [String])> {
+        let nobody = self.is_own_work();
+        let key = &self.context.version.reference.key;
+        let absent = self.context.actor.absent(key).filter(move |_| !nobody);
+        absent.map(|absent| (absent.person.as_str(), absent.groups.as_slice()))
+    }
+}
+
+fn is_candidate(task: &Task, person: &str, groups: &[String]) -> bool {
+    let mut candidates = task.candidates.iter();
+    candidates.any(|candidate| candidate.includes(person, groups))
+}
+
+fn not_a_candidate(task: &Task, person: &str) -> Rejection {
+    let name = |candidate: &Candidate| match candidate {
+        Candidate::User(id) => format!("user {id}"),
+        Candidate::Group(id) => format!("group {id}"),
+    };
+    let names: Vec<_> = task.candidates.iter().map(name).collect();
+    let message = format!(
+        "{person} is not among the candidates of this task: {}",
+        names.join(", ")
+    );
+    Rejection::forbidden("not_a_candidate", message)
+}

@@ -1,0 +1,147 @@
+//! Invalid answers of flow logic, and the bounds on the texts in answers.
+
+use crate::actor::is_reserved;
+use crate::answer::{Reason, Verdict, Violation};
+use crate::ids::{NOT_NORMAL, is_normal};
+use crate::rejection::Rejection;
+
+/// The longest message of flow logic to people, in bytes.
+pub(super) const MESSAGE_BYTES_MAX: usize = 2_000;
+/// The longest name, code, label or id in an answer, in bytes.
+pub(super) const NAME_BYTES_MAX: usize = 200;
+/// How many field errors one answer may carry.
+const VIOLATIONS_MAX: usize = 100;
+
+/// An answer of flow logic that violates its own graph, its schema or the host's rules. It is a mistake of the flow's author,
+/// not of the caller.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{function}: {message}")]
+pub struct Fault {
+    /// The function that gave the answer.
+    pub function: &'static str,
+    pub message: String,
+}
+
+impl Fault {
+    pub(super) fn new(function: &'static str, message: impl Into<String>) -> Fault {
+        Fault {
+            function,
+            message: message.into(),
+        }
+    }
+}
+
+/// Why an execution failed.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum ExecutionError {
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+    #[error(transparent)]
+    Fault(#[from] Fault),
+}
+
+/// Refuses text that contains NUL or is longer than `bytes_max`.
+pub(super) fn text(
+    function: &'static str,
+    what: &str,
+    text: &str,
+    bytes_max: usize,
+) -> Result<(), Fault> {
+    if text.len() > bytes_max {
+        return Err(Fault::new(
+            function,
+            format!("{what} is longer than {bytes_max} bytes"),
+        ));
+    }
+    if text.contains('\0') {
+        return Err(Fault::new(
+            function,
+            format!("{what} contains the character NUL"),
+        ));
+    }
+    Ok(())
+}
+
+/// The same for a name, which must not be empty either.
+pub(super) fn name(function: &'static str, what: &str, name: &str) -> Result<(), Fault> {
+    if name.is_empty() {
+        return Err(Fault::new(function, format!("{what} is empty")));
+    }
+    text(function, what, name, NAME_BYTES_MAX)
+}
+
+/// The same for an id, which must be in Unicode's normal form C, too.
+pub(super) fn id(function: &'static str, what: &str, id: &str) -> Result<(), Fault> {
+    name(function, what, id)?;
+    if is_normal(id) {
+        return Ok(());
+    }
+    Err(Fault::new(
+        function,
+        format!("{what} is not {NOT_NORMAL}: {}", id.escape_unicode()),
+    ))
+}
+
+/// The same for the id of a person or group, which must not be reserved for the host, too.
+pub(super) fn principal(function: &'static str, what: &str, id: &str) -> Result<(), Fault> {
+    self::id(function, what, id)?;
+    if is_reserved(id) {
+        let message = format!(
+            "{what} is {}, a name reserved for the host",
+            id.escape_debug()
+        );
+        return Err(Fault::new(function, message));
+    }
+    Ok(())
+}
+
+pub(super) fn reason(function: &'static str, reason: Reason) -> Result<Reason, Fault> {
+    name(function, "the code of a reason", &reason.code)?;
+    text(
+        function,
+        "the message of a reason",
+        &reason.message,
+        MESSAGE_BYTES_MAX,
+    )?;
+    Ok(reason)
+}
+
+pub(super) fn violations(
+    function: &'static str,
+    violations: Vec<Violation>,
+) -> Result<Vec<Violation>, Fault> {
+    if violations.is_empty() || violations.len() > VIOLATIONS_MAX {
+        return Err(Fault::new(
+            function,
+            format!(
+                "an invalid verdict names 1 to {VIOLATIONS_MAX} fields, not {}",
+                violations.len()
+            ),
+        ));
+    }
+    for violation in &violations {
+        text(
+            function,
+            "the field of a violation",
+            &violation.field,
+            NAME_BYTES_MAX,
+        )?;
+        name(function, "the code of a violation", &violation.code)?;
+        text(
+            function,
+            "the message of a violation",
+            &violation.message,
+            MESSAGE_BYTES_MAX,
+        )?;
+    }
+    Ok(violations)
+}
+
+/// The result of the guard's verdict for the caller.
+pub(super) fn judge(verdict: Verdict) -> Result<(), ExecutionError> {
+    match verdict {
+        Verdict::Allow => Ok(()),
+        Verdict::Deny(because) => Err(Rejection::Forbidden(reason("guard", because)?).into()),
+        Verdict::Invalid(wrong) => Err(Rejection::Invalid(violations("guard", wrong)?).into()),
+    }
+}

@@ -1,0 +1,217 @@
+//! Forks and joins: which branches belong together, and when all of them have arrived.
+//!
+//! A plan that enters several states opens a fork. Every state instance records the forks around it. A branch that arrives at a
+//! join waits there until every other branch of the innermost fork has arrived at a join or ended. Then the join begins and
+//! closes the fork. If branches wait in several joins, those that no other of them leads to begin and stay inside the fork.
+//!
+//! A plan may also choose one of several targets. Such a choice may be a fork with one branch, or not a fork at all. If no other
+//! branch of the surrounding fork can reach the join, it was a fork with one branch, and the join does not wait.
+
+use std::collections::BTreeSet;
+
+use super::{Execution, ExecutionError};
+use crate::event::Event;
+use crate::graph::Graph;
+use crate::ids::{ForkId, StateId};
+use crate::instance::StateInstance;
+
+/// How deep forks may be nested.
+pub(super) const FORKS_MAX: usize = 16;
+
+impl Execution<'_> {
+    /// The forks and choices of the branches that follow a state instance.
+    pub(super) fn branches(
+        &mut self,
+        from: StateId,
+        trigger: &str,
+        count: usize,
+    ) -> (Vec<ForkId>, u32) {
+        let state_instance = self.state_instance_of(from);
+        let (mut forks, mut choices) = (state_instance.forks.clone(), state_instance.choices);
+        let graph = &self.context.version.graph;
+        let declared = graph.transition(&state_instance.name, trigger);
+        if count > 1 {
+            forks.push(ForkId((self.ids)()));
+        } else if declared.is_some_and(|declared| declared.targets.len() > 1) {
+            choices |= 1 << forks.len();
+        }
+        (forks, choices)
+    }
+
+    /// A branch arrives at a join.
+    pub(super) fn arrive(&mut self, arriving: StateInstance) {
+        let known = self
+            .instance
+            .waiting
+            .iter()
+            .find(|waiting| waiting.name == arriving.name && waiting.forks == arriving.forks);
+        let state = match known {
+            None => arriving,
+            Some(waiting) => {
+                let mut waiting = waiting.clone();
+                let new = arriving.predecessors.into_iter();
+                waiting.predecessors.extend(
+                    new.filter(|id| !known.is_some_and(|known| known.predecessors.contains(id))),
+                );
+                waiting.choices |= arriving.choices;
+                // The join is entered by the last branch that arrives.
+                waiting.entered_by = arriving.entered_by;
+                waiting.caller = arriving.caller;
+                waiting
+            }
+        };
+        self.emit(Event::BranchArrived { state });
+    }
+
+    /// Begins the next join that waits for no further branch, if there is one.
+    pub(super) fn begin_joins(&mut self) -> Result<bool, ExecutionError> {
+        if self.ready_joins.is_empty() {
+            self.ready_joins = self.find_ready_joins().into();
+        }
+        let Some((id, closes)) = self.ready_joins.pop_front() else {
+            return Ok(false);
+        };
+        // A join that began before it may have cancelled it.
+        let waiting = self
+            .instance
+            .waiting
+            .iter()
+            .find(|state_instance| state_instance.id == id);
+        if let Some(mut state_instance) = waiting.cloned() {
+            state_instance.entered_at = self.context.now;
+            if closes {
+                // The join may have closed the fork or a choice inside it, and another join may follow for the other one. So the
+                // choice is kept, moved to the surrounding fork.
+                let chosen = state_instance.choices >> state_instance.forks.len() != 0;
+                state_instance.choices &= (1 << state_instance.forks.len()) - 1;
+                if state_instance.forks.pop().is_some() && chosen {
+                    state_instance.choices |= 1 << state_instance.forks.len();
+                }
+            }
+            self.begin_state(state_instance)?;
+        }
+        Ok(true)
+    }
+
+    /// The joins that wait for no further branch, and whether they close their fork.
+    fn find_ready_joins(&self) -> Vec<(StateId, bool)> {
+        let waiting = &self.instance.waiting;
+        // Inner forks close before outer ones.
+        let Some(innermost) = waiting
+            .iter()
+            .filter(|state_instance| self.running_branches(&state_instance.forks).is_empty())
+            .max_by_key(|state_instance| state_instance.forks.len())
+        else {
+            return self.unreachable().into_iter().collect();
+        };
+        let forward = ForwardEdges::of(&self.context.version.graph);
+        let together: Vec<_> = waiting
+            .iter()
+            .filter(|state_instance| state_instance.forks == innermost.forks)
+            .collect();
+        let foremost: Vec<_> = together
+            .iter()
+            .filter(|state_instance| {
+                let mut others = together
+                    .iter()
+                    .filter(|other| other.id != state_instance.id);
+                !others.any(|other| forward.leads(&other.name, &state_instance.name))
+            })
+            .collect();
+        let closes = together.len() == 1;
+        foremost
+            .into_iter()
+            .map(|state_instance| (state_instance.id, closes))
+            .collect()
+    }
+
+    /// A join at which a branch by choice waits, and which no other branch of its fork can reach.
+    fn unreachable(&self) -> Option<(StateId, bool)> {
+        let waiting = &self.instance.waiting;
+        let chosen = |state_instance: &&StateInstance| {
+            state_instance.choices & (1 << state_instance.forks.len()) != 0
+        };
+        let mut candidates = waiting.iter().filter(chosen).peekable();
+        candidates.peek()?;
+        let forward = ForwardEdges::of(&self.context.version.graph);
+        candidates
+            .find(|state_instance| {
+                let live = self.running_branches(&state_instance.forks);
+                let others = waiting.iter().filter(|other| {
+                    other.id != state_instance.id && other.forks.starts_with(&state_instance.forks)
+                });
+                !live
+                    .into_iter()
+                    .chain(others)
+                    .any(|other| forward.leads(&other.name, &state_instance.name))
+            })
+            .map(|state_instance| (state_instance.id, false))
+    }
+
+    /// The branches inside these forks that have neither arrived at a join nor ended.
+    fn running_branches(&self, forks: &[ForkId]) -> Vec<&StateInstance> {
+        let inside = |state_instance: &&StateInstance| state_instance.forks.starts_with(forks);
+        let inner = self
+            .instance
+            .waiting
+            .iter()
+            .filter(|state_instance| state_instance.forks.len() > forks.len());
+        self.instance
+            .active
+            .iter()
+            .chain(inner)
+            .filter(inside)
+            .collect()
+    }
+}
+
+/// The edges of the graph without back edges.
+struct ForwardEdges<'a> {
+    edges: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> ForwardEdges<'a> {
+    fn of(graph: &'a Graph) -> ForwardEdges<'a> {
+        let mut forward = ForwardEdges { edges: Vec::new() };
+        let mut done = BTreeSet::new();
+        // Depth-first search with an explicit stack, since a graph may be deep. Each entry is a state and its remaining targets.
+        let ways = |name: &'a str| -> Vec<&'a str> {
+            let targets = graph.leaving(name).flat_map(|way| &way.targets);
+            targets.map(String::as_str).collect()
+        };
+        let mut path = vec![(graph.initial.as_str(), ways(&graph.initial))];
+        while let Some((state, left)) = path.last_mut() {
+            let state = *state;
+            let Some(target) = left.pop() else {
+                done.insert(state);
+                path.pop();
+                continue;
+            };
+            if path.iter().any(|(above, _)| *above == target) {
+                continue;
+            }
+            forward.edges.push((state, target));
+            if !done.contains(target) {
+                path.push((target, ways(target)));
+            }
+        }
+        forward
+    }
+
+    /// Whether a branch in `from` may reach `to`; false for a branch that is in `to`.
+    fn leads(&self, from: &str, to: &str) -> bool {
+        let mut seen = BTreeSet::from([from]);
+        let mut open = vec![from];
+        while let Some(state) = open.pop() {
+            for (_, target) in self.edges.iter().filter(|(source, _)| *source == state) {
+                if *target == to {
+                    return true;
+                }
+                if seen.insert(target) {
+                    open.push(target);
+                }
+            }
+        }
+        false
+    }
+}

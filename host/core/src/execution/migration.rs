@@ -1,0 +1,366 @@
+//! The command that continues an instance under another version of its definition, the target.
+//!
+//! Every state instance must have a matching state in the target, and the instance's data and attributes must satisfy the
+//! target's declarations. Then `assign` of the target is called for each task state. Decisions are kept. An owner keeps a task
+//! that is offered again, if they are still eligible. A migration after which nobody could do work that somebody could do before
+//! is refused as a whole.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::fallback::Cause;
+use super::staffing::OpenState;
+use super::{Execution, ExecutionError, Phase, operation, rules};
+use crate::answer::{Assignment, AttributeValue, Offer, OverdueAction, Violation};
+use crate::event::Event;
+use crate::graph::{AttributeType, FiredBy, Graph, State, StateKind};
+use crate::ids::StateId;
+use crate::instance::{Instance, StateInstance, Task, TaskStatus};
+use crate::lookup::Findings;
+use crate::question::AssignCause;
+use crate::rejection::Rejection;
+use crate::version::Version;
+
+/// The reason of a task cancelled by a migration, and of new candidates for a task that its owner keeps.
+pub(super) const MIGRATED: &str = "migrated";
+
+/// The progress of a migration.
+pub(super) struct Migration {
+    /// State instances whose work is still to be assigned under the target.
+    pending: VecDeque<StateId>,
+    /// State instances that were not marked unassignable before.
+    assignable: BTreeSet<StateId>,
+}
+
+impl Execution<'_> {
+    /// Migrates to the version of this execution, if the instance fits it.
+    pub(super) fn migrate(&mut self, states: &BTreeMap<String, String>) -> Result<(), Rejection> {
+        operation::not_ended(&self.instance)?;
+        let previous = self.context.previous;
+        let previous = previous.expect("a migration comes with the version that is left");
+        let target = self.context.version;
+        let violations = migration_violations(&self.instance, previous, target, states);
+        if !violations.is_empty() {
+            return Err(Rejection::Invalid(violations));
+        }
+        let renamed = states.iter().filter(|(old, new)| old != new);
+        let renamed = renamed.map(|(old, new)| (old.clone(), new.clone()));
+        self.emit(Event::FlowMigrated {
+            previous: self.instance.definition.clone(),
+            definition: target.reference.clone(),
+            states: renamed.collect(),
+        });
+        let state_instances = self.instance.active.iter();
+        let worked = state_instances
+            .filter(|state_instance| self.declared(&state_instance.name).kind == StateKind::Task);
+        let assignable = worked
+            .clone()
+            .filter(|state_instance| state_instance.unassignable_since.is_none());
+        self.migration = Some(Migration {
+            pending: worked
+                .clone()
+                .map(|state_instance| state_instance.id)
+                .collect(),
+            assignable: assignable.map(|state_instance| state_instance.id).collect(),
+        });
+        Ok(())
+    }
+
+    /// Asks `assign` for the next pending state instance, if there is one. Skips state instances that a buffered signal or a join
+    /// has moved on or cancelled meanwhile.
+    pub(super) fn assign_next(&mut self) -> bool {
+        while let Some(migration) = &mut self.migration
+            && let Some(next) = migration.pending.pop_front()
+        {
+            let state_instance = self
+                .instance
+                .active
+                .iter()
+                .find(|state_instance| state_instance.id == next);
+            if let Some(state_instance) = state_instance.cloned() {
+                self.phase = Phase::Assign(Box::new(state_instance), AssignCause::Migrated);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Refuses the migration if it has made a state instance unassignable.
+    pub(super) fn check_still_assignable(&self) -> Result<(), Rejection> {
+        let Some(migration) = &self.migration else {
+            return Ok(());
+        };
+        let state_instances = self.instance.active.iter();
+        let left = state_instances.filter(|state_instance| {
+            state_instance.unassignable_since.is_some()
+                && migration.assignable.contains(&state_instance.id)
+        });
+        let states: Vec<_> = left
+            .map(|state_instance| state_instance.name.clone())
+            .collect();
+        if states.is_empty() {
+            Ok(())
+        } else {
+            Err(Rejection::NobodyLeft { states })
+        }
+    }
+
+    /// Replaces the open tasks of a state instance by the target's offers.
+    pub(super) fn assign_migrated(
+        &mut self,
+        state_instance: &StateInstance,
+        assignment: Assignment,
+        findings: &Findings,
+    ) -> Result<(), ExecutionError> {
+        let deadlines = self.open_deadlines("assign", &assignment.deadlines, findings)?;
+        self.emit(Event::StateReassigned {
+            state: state_instance.id,
+            needed: assignment.needed.max(1),
+            exclude: assignment.exclude,
+            fallback: assignment.fallback,
+            priority: assignment.priority,
+            deadlines: Some(deadlines),
+        });
+        let mut offers = self.completed(&state_instance.name, assignment.offers);
+        let mut made = Vec::new();
+        for task in state_instance
+            .tasks
+            .iter()
+            .filter(|task| task.status.is_open())
+        {
+            let again = offers
+                .iter()
+                .position(|offer| self.is_kept(state_instance.id, task, offer));
+            let Some(offer) = again.map(|place| offers.remove(place)) else {
+                self.withdraw(state_instance.id, task);
+                continue;
+            };
+            let new = Task {
+                status: task.status.clone(),
+                ..self.task(offer, findings)?
+            };
+            // A task's form and deadlines cannot change, so the owner gets a new task instead.
+            if new.form == task.form && new.deadlines.is_empty() && task.deadlines.is_empty() {
+                self.offer_kept(state_instance.id, task, new);
+            } else {
+                self.withdraw(state_instance.id, task);
+                made.push(new);
+            }
+        }
+        for offer in offers {
+            made.push(self.task(offer, findings)?);
+        }
+        for task in made {
+            self.emit(Event::TaskCreated {
+                state: state_instance.id,
+                state_name: state_instance.name.clone(),
+                task,
+            });
+        }
+        self.staffing_check(state_instance.id, Cause::Reassessed);
+        Ok(())
+    }
+
+    /// Whether the task is offered again and its owner is not excluded. The staffing check then asks the directory whether the
+    /// owner is still a candidate.
+    fn is_kept(&self, state: StateId, task: &Task, offer: &Offer) -> bool {
+        let TaskStatus::Claimed {
+            owner, ownership, ..
+        } = &task.status
+        else {
+            return false;
+        };
+        let state_instance = self.state_instance_of(state);
+        let open_state = OpenState {
+            instance: &self.instance,
+            state_instance,
+            own_work: self.is_own_work(&state_instance.name),
+        };
+        let excluded_people = open_state.excluded_people();
+        let mut concerned = std::iter::once(owner.as_str()).chain(ownership.principal());
+        // An owner by claim must stay a candidate. If the target assigns the work to them, they need not be one: a new task.
+        let is_given = ownership.assigned || !ownership.delegations.is_empty();
+        offer.label == task.label
+            && offer
+                .owner
+                .iter()
+                .all(|assigned| assigned == owner && is_given)
+            && !concerned.any(|person| excluded_people.contains(person))
+    }
+
+    /// Leaves a task to its owner, with the target's candidates.
+    fn offer_kept(&mut self, state: StateId, task: &Task, offered: Task) {
+        if offered.candidates != task.candidates {
+            self.emit(Event::TaskRerouted {
+                task: task.id,
+                state,
+                step: MIGRATED.to_owned(),
+                candidates: offered.candidates,
+            });
+        }
+    }
+
+    fn withdraw(&mut self, state: StateId, task: &Task) {
+        self.emit(Event::TaskCancelled {
+            task: task.id,
+            state,
+            reason: Some(MIGRATED.to_owned()),
+        });
+    }
+}
+
+/// Every reason why the instance cannot migrate.
+fn migration_violations(
+    instance: &Instance,
+    previous: &Version,
+    target: &Version,
+    states: &BTreeMap<String, String>,
+) -> Vec<Violation> {
+    if previous.reference == target.reference {
+        let message = format!("the instance runs under {} already", target.reference);
+        return vec![violation("/version".into(), "same_version", message)];
+    }
+    let state_instances = || instance.active.iter().chain(&instance.waiting);
+    let mut violations = Vec::new();
+    for name in states.keys() {
+        if !state_instances().any(|state_instance| state_instance.name == *name) {
+            let message = format!("the instance is not in a state {name}");
+            violations.push(violation(pointer(name), "not_in_use", message));
+        }
+    }
+    let names: BTreeSet<_> = state_instances()
+        .map(|state_instance| state_instance.name.as_str())
+        .collect();
+    for name in names {
+        let new = states.get(name).map_or(name, String::as_str);
+        if let Err((code, message)) = fits(&previous.graph, &target.graph, name, new) {
+            violations.push(violation(pointer(name), code, message));
+            continue;
+        }
+        for state_instance in state_instances().filter(|state_instance| state_instance.name == name)
+        {
+            violations.extend(undeclared_triggers(state_instance, new, &target.graph));
+        }
+    }
+    if let Some(schema) = &target.schema
+        && let Err(Rejection::Invalid(found)) = rules::satisfies(schema, "/data", &instance.data)
+    {
+        violations.extend(found);
+    }
+    violations.extend(undeclared_attributes(instance, &target.graph));
+    violations
+}
+
+/// Whether a state instance in `old` may continue in `new`.
+fn fits(
+    previous: &Graph,
+    target: &Graph,
+    old: &str,
+    new: &str,
+) -> Result<(), (&'static str, String)> {
+    let Some(after) = target.state(new) else {
+        return Err((
+            "unknown_state",
+            format!("the version has no state {new}; say which one takes its place"),
+        ));
+    };
+    let before = previous.state(old);
+    let differs =
+        |is_same: fn(&State, &State) -> bool| before.is_some_and(|before| !is_same(before, after));
+    if differs(|before, after| before.kind == after.kind) {
+        let message = format!("{new} is a {} state there", after.kind.name());
+        return Err(("other_kind", message));
+    }
+    if differs(|before, after| before.join == after.join) {
+        let is = if after.join { "a" } else { "no" };
+        return Err(("other_join", format!("{new} is {is} join there")));
+    }
+    if differs(|before, after| before.own_work == after.own_work) {
+        let is = if after.own_work { "the" } else { "not the" };
+        let message = format!("{new} is {is} initiator's own work there");
+        return Err(("other_own_work", message));
+    }
+    Ok(())
+}
+
+/// Triggers of a wait state instance that the target does not declare.
+fn undeclared_triggers(
+    state_instance: &StateInstance,
+    name: &str,
+    target: &Graph,
+) -> Vec<Violation> {
+    if target
+        .state(name)
+        .is_none_or(|state| state.kind != StateKind::Wait)
+    {
+        return Vec::new();
+    }
+    let due = state_instance
+        .deadlines
+        .iter()
+        .filter_map(|deadline| match &deadline.action {
+            OverdueAction::Fire(trigger) => Some((trigger, FiredBy::Deadline)),
+            _ => None,
+        });
+    let running = state_instance
+        .children
+        .iter()
+        .filter(|child| child.outcome.is_none());
+    let ends = running.filter_map(|child| {
+        child
+            .on_end
+            .as_ref()
+            .map(|trigger| (trigger, FiredBy::Child))
+    });
+    due.chain(ends)
+        .filter(|(trigger, by)| {
+            let way = target.transition(name, trigger);
+            way.is_none_or(|way| !way.by.contains(by))
+        })
+        .map(|(trigger, _)| {
+            let message = format!("{name} waits for {trigger}, which leads nowhere there");
+            violation(pointer(&state_instance.name), "unknown_trigger", message)
+        })
+        .collect()
+}
+
+/// Attributes that the target does not declare with their type.
+fn undeclared_attributes(instance: &Instance, target: &Graph) -> Vec<Violation> {
+    let mut violations = Vec::new();
+    for (name, value) in &instance.attributes {
+        let declared = target.attributes.iter().find(|known| known.name == *name);
+        if declared.is_none_or(|declared| declared.kind != kind_of(value)) {
+            let message = format!("the version declares no attribute {name} of this type");
+            let field = format!("/attributes/{}", escaped(name));
+            violations.push(violation(field, "undeclared_attribute", message));
+        }
+    }
+    violations
+}
+
+fn kind_of(value: &AttributeValue) -> AttributeType {
+    match value {
+        AttributeValue::Text(_) => AttributeType::Text,
+        AttributeValue::Boolean(_) => AttributeType::Boolean,
+        AttributeValue::Decimal(_) => AttributeType::Decimal,
+        AttributeValue::Float(_) => AttributeType::Float,
+        AttributeValue::Timestamp(_) => AttributeType::Timestamp,
+        AttributeValue::Bytes(_) => AttributeType::Bytes,
+    }
+}
+
+fn pointer(state: &str) -> String {
+    format!("/states/{}", escaped(state))
+}
+
+/// As a segment of a JSON Pointer.
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}
+
+fn violation(field: String, code: &str, message: String) -> Violation {
+    Violation {
+        field,
+        code: code.to_owned(),
+        message,
+    }
+}

@@ -1,0 +1,270 @@
+//! Commands that change the owner of a task: people claim, release, delegate and resolve; operators reassign and reset. Decisions
+//! are in `rules`.
+
+use super::assign::LookupPurpose;
+use super::eligibility::Place;
+use super::{Execution, ExecutionError, Phase, rules};
+use crate::answer::Violation;
+use crate::event::Event;
+use crate::ids::{StateId, TaskId};
+use crate::instance::{Ownership, Task, TaskStatus};
+use crate::lookup::{Findings, Lookup};
+use crate::rejection::{Rejection, Winner};
+
+/// How often a task may be delegated.
+pub const DELEGATIONS_MAX: usize = 3;
+/// The permission to take a task from its owner.
+const ASSIGN: &str = "task:assign";
+
+/// A change of owner that is pending until the directory confirms that the new owner exists.
+pub(super) struct OwnerChange {
+    to: String,
+    then: Event,
+}
+
+impl Execution<'_> {
+    pub(super) fn claim(&mut self, id: TaskId) -> Result<(), ExecutionError> {
+        let (place, task) = self.place(id)?;
+        let state = place.state_instance.id;
+        let on_behalf_of = place.claimed_for(task)?;
+        if let TaskStatus::Claimed {
+            owner, claimed_at, ..
+        } = &task.status
+        {
+            let winner = Winner {
+                task: id,
+                action: "claimed",
+                by: Some(owner.clone()),
+                at: *claimed_at,
+                outcome: None,
+                revision: self.instance.revision,
+            };
+            return Err(Rejection::Taken(winner).into());
+        }
+        self.emit(Event::TaskClaimed {
+            task: id,
+            state,
+            owner: self.context.actor.id.clone(),
+            on_behalf_of,
+        });
+        Ok(())
+    }
+
+    /// A decision on a task without an owner claims it first. The rules of a claim apply, and both are recorded.
+    pub(super) fn claim_if_pending(&mut self, id: TaskId) -> Result<(), ExecutionError> {
+        let (_, task) = rules::open(&self.instance, id)?;
+        match task.status {
+            TaskStatus::Pending => self.claim(id),
+            _ => Ok(()),
+        }
+    }
+
+    /// The owner, a substitute of the owner or an operator releases the task.
+    pub(super) fn release(&mut self, id: TaskId) -> Result<(), ExecutionError> {
+        let (place, task) = self.place(id)?;
+        let (state, actor) = (place.state_instance.id, self.context.actor);
+        let (owner, reason) = match (place.owned(task, "release"), task.owner()) {
+            (Ok((owner, _)), _) if owner == actor.id => (owner, None),
+            (Ok((owner, _)), _) => (owner, Some("by a substitute of its owner")),
+            (Err(_), Some(owner)) if actor.may(ASSIGN) => (owner, Some("by an operator")),
+            (Err(refusal), _) => return Err(refusal.into()),
+        };
+        let event = Event::TaskReleased {
+            task: id,
+            state,
+            owner: owner.to_owned(),
+            reason: reason.map(str::to_owned),
+        };
+        self.emit(event);
+        Ok(())
+    }
+
+    pub(super) fn delegate(
+        &mut self,
+        id: TaskId,
+        to: &str,
+        reason: &str,
+    ) -> Result<(), ExecutionError> {
+        let (place, task) = self.place(id)?;
+        place.acting_for(task, "delegate")?;
+        let (owner, ownership) = place.owned(task, "delegate")?;
+        if place.is_own_work() {
+            return Err(own_work(place).into());
+        }
+        if ownership.delegations.len() >= DELEGATIONS_MAX {
+            let message = format!("a task is delegated at most {DELEGATIONS_MAX} times");
+            return Err(Rejection::not_now("delegations_exhausted", message).into());
+        }
+        check_stated(Some(to), reason)?;
+        not_in_a_circle(to, &self.context.actor.id, owner, ownership)?;
+        place.not_excluded(to)?;
+        let event = Event::TaskDelegated {
+            task: id,
+            state: place.state_instance.id,
+            from: owner.to_owned(),
+            to: to.to_owned(),
+            reason: reason.to_owned(),
+        };
+        self.change_owner(to, event);
+        Ok(())
+    }
+
+    /// Hands the task back to the person who delegated it.
+    pub(super) fn resolve(&mut self, id: TaskId) -> Result<(), ExecutionError> {
+        let (place, task) = self.place(id)?;
+        let (owner, ownership) = place.owned(task, "resolve")?;
+        let Some(link) = ownership.delegations.last() else {
+            let message = format!("{owner} did not get this task from anybody to hand it back to");
+            return Err(Rejection::not_now("not_delegated", message).into());
+        };
+        let event = Event::TaskResolved {
+            task: id,
+            state: place.state_instance.id,
+            from: owner.to_owned(),
+            to: link.from.clone(),
+        };
+        self.emit(event);
+        Ok(())
+    }
+
+    pub(super) fn reassign(
+        &mut self,
+        id: TaskId,
+        to: &str,
+        reason: &str,
+    ) -> Result<(), ExecutionError> {
+        let (place, task) = self.place(id)?;
+        let initiator = &self.instance.initiator;
+        let theirs = task.owner() == Some(initiator);
+        if place.is_own_work() && theirs {
+            return Err(own_work(place).into());
+        }
+        check_stated(Some(to), reason)?;
+        place.not_excluded(to)?;
+        if place.is_own_work() && to != initiator {
+            return Err(own_work(place).into());
+        }
+        if task.owner() == Some(to) {
+            let message = format!("{to} owns this task already");
+            return Err(Rejection::invalid("/to", "already_owner", message).into());
+        }
+        let event = Event::TaskReassigned {
+            task: id,
+            state: place.state_instance.id,
+            previous: task.owner().map(str::to_owned),
+            to: to.to_owned(),
+            reason: reason.to_owned(),
+        };
+        self.change_owner(to, event);
+        Ok(())
+    }
+
+    pub(super) fn reset(&mut self, id: TaskId, reason: &str) -> Result<(), ExecutionError> {
+        let (state, owner) = self.owned_task(id)?;
+        check_stated(None, reason)?;
+        self.emit(Event::TaskReset {
+            task: id,
+            state,
+            owner,
+            reason: reason.to_owned(),
+        });
+        Ok(())
+    }
+
+    /// Asks the directory whether the new owner exists. An unknown owner, who could not sign in, is refused.
+    fn change_owner(&mut self, to: &str, then: Event) {
+        let lookup = Lookup {
+            people: [to.to_owned()].into(),
+            ..Lookup::default()
+        };
+        let to = to.to_owned();
+        self.phase = Phase::Lookup(
+            lookup,
+            LookupPurpose::ChangeOwner(Box::new(OwnerChange { to, then })),
+        );
+    }
+
+    pub(super) fn new_owner_found(
+        &mut self,
+        change: OwnerChange,
+        findings: &Findings,
+    ) -> Result<(), ExecutionError> {
+        let OwnerChange { to, then } = change;
+        if !findings.people.contains(&to) {
+            let message = format!("the directory does not know {to}");
+            return Err(Rejection::invalid("/to", "unknown_person", message).into());
+        }
+        self.emit(then);
+        Ok(())
+    }
+
+    fn owned_task(&self, id: TaskId) -> Result<(StateId, String), Rejection> {
+        let (place, task) = self.place(id)?;
+        match task.owner() {
+            Some(owner) => Ok((place.state_instance.id, owner.to_owned())),
+            None => Err(Rejection::not_now("not_claimed", "nobody owns this task")),
+        }
+    }
+
+    fn place(&self, id: TaskId) -> Result<(Place<'_>, &Task), Rejection> {
+        let (state_instance, task) = rules::open(&self.instance, id)?;
+        let place = Place {
+            context: self.context,
+            instance: &self.instance,
+            state_instance,
+        };
+        Ok((place, task))
+    }
+}
+
+/// Refuses a delegation to somebody who delegated the task before.
+fn not_in_a_circle(
+    to: &str,
+    actor: &str,
+    owner: &str,
+    ownership: &Ownership,
+) -> Result<(), Rejection> {
+    let refuse = |code, message| Err(Rejection::invalid("/to", code, message));
+    if to == actor {
+        return refuse(
+            "delegation_to_self",
+            "a task cannot be delegated to oneself".to_owned(),
+        );
+    }
+    let absent = ownership.on_behalf_of.as_deref();
+    let mut before = ownership.delegations.iter().map(|link| link.from.as_str());
+    if to == owner || absent == Some(to) || before.any(|from| from == to) {
+        let message = format!("{to} had this task before; hand it back instead");
+        return refuse("delegation_circle", message);
+    }
+    Ok(())
+}
+
+/// Refuses a command that does not name the new owner or the reason.
+fn check_stated(to: Option<&str>, reason: &str) -> Result<(), Rejection> {
+    let missing = |field: &str, message: &str| Violation {
+        field: field.to_owned(),
+        code: "required".to_owned(),
+        message: message.to_owned(),
+    };
+    let mut violations = Vec::new();
+    if to.is_some_and(str::is_empty) {
+        violations.push(missing("/to", "name the new owner"));
+    }
+    if reason.trim().is_empty() {
+        violations.push(missing("/reason", "say why"));
+    }
+    if violations.is_empty() {
+        Ok(())
+    } else {
+        Err(Rejection::Invalid(violations))
+    }
+}
+
+fn own_work(place: Place<'_>) -> Rejection {
+    let message = format!(
+        "{} is the own work of {}, and nobody does it for them",
+        place.state_instance.name, place.instance.initiator
+    );
+    Rejection::forbidden("own_work", message)
+}

@@ -1,0 +1,419 @@
+//! Checks a plan against the graph and the data's schema, and turns it into events.
+
+use super::fault::{self, ExecutionError, Fault, MESSAGE_BYTES_MAX};
+use super::fork::FORKS_MAX;
+use super::{Entry, Execution, Moving};
+use crate::answer::{Attribute, AttributeValue, OverdueAction, Plan, PublishedEvent, Reason};
+use crate::event::Event;
+use crate::graph::{AttributeType, FiredBy, Transition};
+use crate::ids::{StateId, TaskId};
+use crate::instance::StateInstance;
+use crate::json::Json;
+use crate::question::{Occurrence, Source};
+use crate::rejection::Rejection;
+use crate::search::is_decimal;
+use crate::shown::{self, DATA_BYTES_MAX};
+
+const TRANSITION: &str = "transition";
+/// The largest data of an event that a plan publishes.
+const PUBLISHED_BYTES_MAX: usize = 64 * 1024;
+const PUBLISHED_MAX: usize = 32;
+const NOTES_MAX: usize = 32;
+const ATTRIBUTES_MAX: usize = 64;
+
+/// The checked effects of a plan besides the states that it enters and cancels.
+struct Effects {
+    /// JSON Merge Patch for the instance's data.
+    data: Option<Json>,
+    attributes: Vec<Attribute>,
+    notes: Vec<String>,
+}
+
+impl Execution<'_> {
+    pub(super) fn planned(
+        &mut self,
+        occurrence: &Occurrence,
+        moving: Moving,
+        plan: Result<Plan, Reason>,
+    ) -> Result<(), ExecutionError> {
+        let is_buffered = std::mem::take(&mut self.is_buffered);
+        let by_itself = matches!(occurrence.source, Source::Deadline | Source::Child { .. });
+        // A caller waits for the answer.
+        let is_asked = !by_itself && !is_buffered;
+        let plan = match plan {
+            Ok(plan) => plan,
+            Err(reason) => {
+                let reason = fault::reason(TRANSITION, reason)?;
+                if is_asked {
+                    return Err(Rejection::Refused(reason).into());
+                }
+                self.refuse(moving.state, occurrence.trigger.clone(), reason);
+                return Ok(());
+            }
+        };
+        // States entered from a router are not limited, since the router itself was allowed.
+        let entered = plan.enter.as_ref().map_or(0, Vec::len);
+        if !matches!(occurrence.source, Source::Entry)
+            && let Err(full) = shown::check_state_instances(&self.instance, entered)
+        {
+            if is_asked {
+                return Err(full.into());
+            }
+            let reason = Reason {
+                code: full.code().to_owned(),
+                message: full.to_string(),
+            };
+            self.refuse(moving.state, occurrence.trigger.clone(), reason);
+            return Ok(());
+        }
+        let cancel = self.check_cancel(&moving, &plan)?;
+        self.check_enter(occurrence, &moving, &plan, &cancel)?;
+        let effects = self.check_effects(&plan)?;
+        let published = plan
+            .publish
+            .into_iter()
+            .map(check_published)
+            .collect::<Result<Vec<_>, _>>()?;
+        if published.len() > PUBLISHED_MAX {
+            return Err(Fault::new(
+                TRANSITION,
+                format!("a plan publishes at most {PUBLISHED_MAX} events"),
+            )
+            .into());
+        }
+        self.apply_plan(&occurrence.trigger, moving, plan.enter, effects);
+        for event in published {
+            self.emit(event);
+        }
+        for state in cancel {
+            self.cancel_open_tasks(Some(state));
+            let name = self.state_name_of(state);
+            self.emit(Event::StateCancelled {
+                state,
+                name,
+                trigger: occurrence.trigger.clone(),
+            });
+        }
+        Ok(())
+    }
+
+    pub(super) fn state_instance_of(&self, id: StateId) -> &StateInstance {
+        let mut here = self.instance.active.iter().chain(&self.instance.waiting);
+        here.find(|state| state.id == id)
+            .expect("checked to be active")
+    }
+
+    fn state_name_of(&self, id: StateId) -> String {
+        self.state_instance_of(id).name.clone()
+    }
+
+    fn apply_plan(
+        &mut self,
+        trigger: &str,
+        moving: Moving,
+        enter: Option<Vec<String>>,
+        effects: Effects,
+    ) {
+        let from = self.state_name_of(moving.state);
+        if let Some(deciding) = moving.decision {
+            self.emit(Event::DecisionRecorded {
+                task: deciding.task,
+                state: moving.state,
+                state_name: from.clone(),
+                outcome: deciding.outcome,
+                on_behalf_of: deciding.on_behalf_of,
+                comment: deciding.comment,
+                input: deciding.input,
+            });
+        }
+        let Effects {
+            data,
+            attributes,
+            notes,
+        } = effects;
+        let Some(to) = enter else {
+            self.emit(Event::StateContinued {
+                state: moving.state,
+                trigger: trigger.to_owned(),
+                data,
+                attributes,
+                notes,
+            });
+            return;
+        };
+        self.cancel_open_tasks(Some(moving.state));
+        let (forks, choices) = self.branches(moving.state, trigger, to.len());
+        self.entering.extend(to.iter().map(|name| Entry {
+            name: name.clone(),
+            predecessors: vec![moving.state],
+            by: Some(trigger.to_owned()),
+            forks: forks.clone(),
+            choices,
+        }));
+        self.emit(Event::StateTransitioned {
+            state: moving.state,
+            from,
+            trigger: trigger.to_owned(),
+            to,
+            data,
+            attributes,
+            notes,
+        });
+    }
+
+    fn check_enter(
+        &self,
+        occurrence: &Occurrence,
+        moving: &Moving,
+        plan: &Plan,
+        cancel: &[StateId],
+    ) -> Result<(), Fault> {
+        let from = self.state_name_of(moving.state);
+        let Some(to) = &plan.enter else {
+            let state_instance = self
+                .instance
+                .active
+                .iter()
+                .find(|state| state.id == moving.state)
+                .expect("checked to be active");
+            let decided = moving.decision.as_ref().map(|deciding| deciding.task);
+            return if self.may_be_moved(state_instance, decided) {
+                Ok(())
+            } else {
+                Err(Fault::new(
+                    TRANSITION,
+                    format!("{from} goes on with nothing left that could move it"),
+                ))
+            };
+        };
+        let graph = &self.context.version.graph;
+        let declared = graph
+            .transition(&from, &occurrence.trigger)
+            .expect("checked before the guard was asked");
+        if let Some(name) = to.iter().find(|name| !declared.targets.contains(name)) {
+            let message = format!(
+                "{from} on {} may lead to {}, not to {name:?}",
+                occurrence.trigger,
+                declared.targets.join(", ")
+            );
+            return Err(Fault::new(TRANSITION, bounded(message)));
+        }
+        if to
+            .iter()
+            .enumerate()
+            .any(|(index, name)| to[..index].contains(name))
+        {
+            return Err(Fault::new(
+                TRANSITION,
+                "a plan must not enter a state twice",
+            ));
+        }
+        let others = self
+            .instance
+            .active
+            .iter()
+            .filter(|state| state.id != moving.state && !cancel.contains(&state.id))
+            .count();
+        let waiting = self.instance.waiting.iter();
+        let waiting = waiting.filter(|state| !cancel.contains(&state.id)).count();
+        if to.len() > 1 && self.state_instance_of(moving.state).forks.len() >= FORKS_MAX {
+            return Err(Fault::new(
+                TRANSITION,
+                format!("{from} opens a fork inside {FORKS_MAX} others, which is the limit"),
+            ));
+        }
+        if to.is_empty() && others + waiting == 0 && self.entering.is_empty() {
+            return Err(Fault::new(
+                TRANSITION,
+                format!("{from} ends the last branch without an outcome"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Whether anything may still move the state instance, once this task is decided.
+    fn may_be_moved(&self, state_instance: &StateInstance, decided: Option<TaskId>) -> bool {
+        let by_signal = |way: &Transition| way.by.contains(&FiredBy::Signal);
+        let fires = |action: &OverdueAction| matches!(action, OverdueAction::Fire(_));
+        let graph = &self.context.version.graph;
+        state_instance
+            .tasks
+            .iter()
+            .any(|task| task.status.is_open() && Some(task.id) != decided)
+            || state_instance
+                .deadlines
+                .iter()
+                .any(|open| fires(&open.action))
+            || state_instance
+                .children
+                .iter()
+                .any(|child| child.outcome.is_none() && child.on_end.is_some())
+            || graph.leaving(&state_instance.name).any(by_signal)
+    }
+
+    fn check_cancel(&self, moving: &Moving, plan: &Plan) -> Result<Vec<StateId>, Fault> {
+        let find = |id: &String| {
+            let here = self.instance.active.iter().chain(&self.instance.waiting);
+            let found = here
+                .clone()
+                .find(|state| state.id.to_string() == *id && state.id != moving.state);
+            found.map(|state| state.id).ok_or_else(|| {
+                Fault::new(
+                    TRANSITION,
+                    bounded(format!("{id:?} is no other active or waiting state")),
+                )
+            })
+        };
+        let mut cancel = plan
+            .cancel
+            .iter()
+            .map(find)
+            .collect::<Result<Vec<_>, _>>()?;
+        cancel.sort_unstable();
+        cancel.dedup();
+        Ok(cancel)
+    }
+
+    fn check_effects(&self, plan: &Plan) -> Result<Effects, Fault> {
+        let data = plan
+            .data
+            .as_deref()
+            .map(|patch| self.check_data(patch))
+            .transpose()?;
+        if plan.attributes.len() > ATTRIBUTES_MAX || plan.notes.len() > NOTES_MAX {
+            let message =
+                format!("a plan carries at most {ATTRIBUTES_MAX} attributes and {NOTES_MAX} notes");
+            return Err(Fault::new(TRANSITION, message));
+        }
+        for attribute in &plan.attributes {
+            self.check_attribute(attribute)?;
+        }
+        for note in &plan.notes {
+            fault::text(TRANSITION, "a note", note, MESSAGE_BYTES_MAX)?;
+        }
+        Ok(Effects {
+            data,
+            attributes: plan.attributes.clone(),
+            notes: plan.notes.clone(),
+        })
+    }
+
+    fn check_data(&self, patch: &str) -> Result<Json, Fault> {
+        let patch = Json::parse(patch)
+            .map_err(|error| Fault::new(TRANSITION, format!("the data patch has {error}")))?;
+        let data = self.instance.data.merged(&patch);
+        if !data.is_object() {
+            return Err(Fault::new(
+                TRANSITION,
+                "the data would no longer be a JSON object",
+            ));
+        }
+        if data.as_str().len() > DATA_BYTES_MAX {
+            return Err(Fault::new(
+                TRANSITION,
+                format!("the data grows beyond {DATA_BYTES_MAX} bytes"),
+            ));
+        }
+        let schema = self.context.version.schema.as_ref();
+        match schema.and_then(|schema| schema.first_violation(&data)) {
+            Some(first) => {
+                let message = format!(
+                    "the data no longer satisfies the flow's own schema: {} at {}",
+                    first.message, first.field
+                );
+                Err(Fault::new(TRANSITION, bounded(message)))
+            }
+            None => Ok(patch),
+        }
+    }
+
+    fn check_attribute(&self, attribute: &Attribute) -> Result<(), Fault> {
+        let name = &attribute.name;
+        let declared = self
+            .context
+            .version
+            .graph
+            .attributes
+            .iter()
+            .find(|declared| declared.name == *name);
+        let declared = declared.ok_or_else(|| {
+            Fault::new(
+                TRANSITION,
+                bounded(format!("the attribute {name:?} is not declared")),
+            )
+        })?;
+        let Some(value) = &attribute.value else {
+            return Ok(());
+        };
+        let fits = match (declared.kind, value) {
+            (AttributeType::Text, AttributeValue::Text(text)) => {
+                text.len() <= MESSAGE_BYTES_MAX && !text.contains('\0')
+            }
+            (AttributeType::Decimal, AttributeValue::Decimal(text)) => is_decimal(text),
+            (AttributeType::Float, AttributeValue::Float(number)) => number.is_finite(),
+            (AttributeType::Bytes, AttributeValue::Bytes(bytes)) => {
+                bytes.len() <= MESSAGE_BYTES_MAX
+            }
+            (AttributeType::Boolean, AttributeValue::Boolean(_))
+            | (AttributeType::Timestamp, AttributeValue::Timestamp(_)) => true,
+            _ => false,
+        };
+        if fits {
+            Ok(())
+        } else {
+            Err(Fault::new(
+                TRANSITION,
+                format!(
+                    "the attribute {name} is no {:?} that can be kept",
+                    declared.kind
+                ),
+            ))
+        }
+    }
+}
+
+/// Shortens a message: it may quote a long name from flow logic.
+fn bounded(mut message: String) -> String {
+    let end = (0..=MESSAGE_BYTES_MAX.min(message.len()))
+        .rev()
+        .find(|end| message.is_char_boundary(*end))
+        .unwrap_or(0);
+    message.truncate(end);
+    message
+}
+
+fn check_published(event: PublishedEvent) -> Result<Event, Fault> {
+    let well_formed = |name: &str| {
+        (1..=64).contains(&name.len())
+            && name.starts_with(|c: char| c.is_ascii_lowercase())
+            && name.chars().all(|c| {
+                c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '.' | '-' | '_')
+            })
+    };
+    if !well_formed(&event.name) {
+        let message = format!(
+            "an event's name is 1 to 64 of a-z, 0-9, '.', '-' and '_', not {:?}",
+            event.name
+        );
+        return Err(Fault::new(TRANSITION, bounded(message)));
+    }
+    if event.data.len() > PUBLISHED_BYTES_MAX {
+        return Err(Fault::new(
+            TRANSITION,
+            format!(
+                "the data of event {} is longer than {PUBLISHED_BYTES_MAX} bytes",
+                event.name
+            ),
+        ));
+    }
+    let data = Json::parse(&event.data).map_err(|error| {
+        Fault::new(
+            TRANSITION,
+            format!("the data of event {} has {error}", event.name),
+        )
+    })?;
+    Ok(Event::Custom {
+        name: event.name,
+        data,
+    })
+}

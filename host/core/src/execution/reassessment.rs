@@ -1,0 +1,77 @@
+//! Reassessment: after a change of groups, managers or absences, owners lose tasks for which they are no longer eligible. The
+//! staffing check in `fallback` follows.
+
+use super::Execution;
+use super::staffing::OpenState;
+use crate::event::Event;
+use crate::ids::StateId;
+use crate::instance::{Ownership, Task, TaskStatus};
+use crate::lookup::{Findings, Lookup};
+
+/// The reason of a release: the owner is no longer eligible.
+pub const LOST_ELIGIBILITY: &str = "lost_eligibility";
+
+/// Adds the owners of claimed tasks to the question to the directory.
+pub(super) fn ask_for_owners(open_state: OpenState<'_>, lookup: &mut Lookup) {
+    for (owner, ownership) in open_state.open().filter_map(claimed) {
+        lookup.memberships_of.insert(owner.to_owned());
+        if ownership.on_behalf_of.is_some() {
+            lookup.stand_ins_of.insert(owner.to_owned());
+        }
+    }
+}
+
+impl Execution<'_> {
+    /// Releases tasks whose owners by claim are no longer candidates or substitutes of one.
+    pub(super) fn release_lost(&mut self, state: StateId, findings: &Findings) {
+        let Some(open_state) = self.open_state(state) else {
+            return;
+        };
+        let lost: Vec<_> = open_state
+            .open()
+            .filter_map(|task| claimed(task).map(|(owner, ownership)| (task, owner, ownership)))
+            .filter(|(task, owner, ownership)| !self.keeps(task, owner, ownership, findings))
+            .map(|(task, owner, _)| (task.id, owner.to_owned()))
+            .collect();
+        for (task, owner) in lost {
+            self.emit(Event::TaskReleased {
+                task,
+                state,
+                owner,
+                reason: Some(LOST_ELIGIBILITY.to_owned()),
+            });
+        }
+    }
+
+    fn keeps(&self, task: &Task, owner: &str, ownership: &Ownership, findings: &Findings) -> bool {
+        let groups = findings.groups.get(owner).map_or(&[][..], Vec::as_slice);
+        let own = is_offered(task, owner, groups);
+        let Some(absent) = &ownership.on_behalf_of else {
+            return own;
+        };
+        let key = &self.instance.definition.key;
+        let stands_in = findings.stand_ins.get(owner).into_iter().flatten();
+        own || stands_in
+            .filter(|stand_in| stand_in.person == *absent)
+            .filter(|stand_in| stand_in.definition.iter().all(|of| of == key))
+            .any(|stand_in| is_offered(task, absent, &stand_in.groups))
+    }
+}
+
+/// The owner of a claimed task. An owner by assignment or delegation need not be a candidate, so they are not named here.
+fn claimed(task: &Task) -> Option<(&str, &Ownership)> {
+    match &task.status {
+        TaskStatus::Claimed {
+            owner, ownership, ..
+        } if !ownership.assigned && ownership.delegations.is_empty() => Some((owner, ownership)),
+        TaskStatus::Claimed { .. }
+        | TaskStatus::Pending
+        | TaskStatus::Completed { .. }
+        | TaskStatus::Cancelled { .. } => None,
+    }
+}
+
+fn is_offered(task: &Task, person: &str, groups: &[String]) -> bool {
+    let mut candidates = task.candidates.iter();
+    candidates.any(|candidate| candidate.includes(person, groups))
+}

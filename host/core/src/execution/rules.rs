@@ -1,0 +1,179 @@
+//! The host's rules for starts and decisions. They are checked before flow logic is called, which cannot override them.
+//!
+//! `eligibility` has the rules about who may work in a state instance, and for whom. `ownership` has the rules for claims,
+//! releases and delegations.
+
+use super::eligibility::Place;
+use super::{After, Context, Deciding, Moving, Phase, effort};
+use crate::actor::Actor;
+use crate::answer::Violation;
+use crate::graph::FiredBy;
+use crate::ids::TaskId;
+use crate::instance::{Instance, StateInstance, Status, Task, TaskStatus};
+use crate::json::Json;
+use crate::question::{Occurrence, Source};
+use crate::rejection::{Rejection, Winner};
+use crate::schema::Schema;
+use crate::shown;
+
+pub(super) fn may_start(context: Context<'_>, data: &Json) -> Result<(), Rejection> {
+    let initiators = &context.version.graph.initiators;
+    // The host starts children. The initiator was checked when the parent started.
+    if !context.actor.is_host()
+        && !initiators.is_empty()
+        && !initiators.iter().any(|group| context.actor.is_in(group))
+    {
+        let message = format!(
+            "only members of {} may start {}",
+            initiators.join(", "),
+            context.version.reference.key
+        );
+        return Err(Rejection::forbidden("not_an_initiator", message));
+    }
+    match &context.version.schema {
+        Some(schema) => satisfies(schema, "/data", data),
+        None => Ok(()),
+    }
+}
+
+/// The actor of a start that flow logic is shown. For a child, which the host starts, it is the initiator without groups or
+/// permissions.
+pub(super) fn starter(context: Context<'_>, initiator: &str) -> Actor {
+    if !context.actor.is_host() {
+        return context.actor.clone();
+    }
+    Actor {
+        id: initiator.to_owned(),
+        ..Actor::host()
+    }
+}
+
+/// Checks a decision, and returns the question to `guard` about it.
+pub(super) fn may_decide(
+    context: Context<'_>,
+    instance: &Instance,
+    mut deciding: Deciding,
+) -> Result<Phase, Rejection> {
+    let (state_instance, task) = open(instance, deciding.task)?;
+    let place = Place {
+        context,
+        instance,
+        state_instance,
+    };
+    deciding.on_behalf_of = place.acting_for(task, "decide")?;
+    may_trigger(context, state_instance, &deciding.outcome)?;
+    let comment = deciding.comment.as_deref();
+    shown::check_decision(instance, comment, deciding.input.as_str())?;
+    if let Some(form) = &task.form {
+        let schema = effort::form(form).expect("forms are compiled when they are offered");
+        satisfies(&schema, "/input", &deciding.input)?;
+    }
+    let occurrence = Occurrence {
+        state_instance: Some(state_instance.id.to_string()),
+        trigger: deciding.outcome.clone(),
+        source: Source::Task {
+            task: deciding.task.to_string(),
+            actor: Actor {
+                on_behalf_of: deciding.on_behalf_of.clone(),
+                ..context.actor.clone()
+            },
+            comment: deciding.comment.clone(),
+        },
+        input: deciding.input.clone(),
+    };
+    Ok(Phase::Guard(
+        occurrence,
+        After::Transition(Moving {
+            state: state_instance.id,
+            decision: Some(deciding),
+        }),
+    ))
+}
+
+/// The open task of this id. The error says who ended the task or the instance.
+pub(super) fn open(instance: &Instance, id: TaskId) -> Result<(&StateInstance, &Task), Rejection> {
+    if let Some(found) = instance
+        .open_task(id)
+        .filter(|(_, task)| task.status.is_open())
+    {
+        return Ok(found);
+    }
+    let winner = |action, by, at, outcome| {
+        Err(Rejection::Taken(Winner {
+            task: id,
+            action,
+            by,
+            at,
+            outcome,
+            revision: instance.revision,
+        }))
+    };
+    match instance.task(id).map(|task| &task.status) {
+        Some(TaskStatus::Completed { decision, .. }) => winner(
+            "decided",
+            Some(decision.actor.clone()),
+            decision.decided_at,
+            Some(decision.outcome.clone()),
+        ),
+        Some(TaskStatus::Cancelled { cancelled_at, .. }) => {
+            let by = match &instance.status {
+                Status::Cancelled { by, .. } => Some(by.clone()),
+                _ => None,
+            };
+            winner("cancelled", by, *cancelled_at, None)
+        }
+        Some(TaskStatus::Pending | TaskStatus::Claimed { .. }) | None => {
+            let at = instance.status.ended_at().unwrap_or(instance.updated_at);
+            Err(Rejection::ended(instance, at))
+        }
+    }
+}
+
+fn may_trigger(
+    context: Context<'_>,
+    state_instance: &StateInstance,
+    outcome: &str,
+) -> Result<(), Rejection> {
+    let graph = &context.version.graph;
+    let by_decision = |by: &[FiredBy]| by.contains(&FiredBy::Decision);
+    let Some(transition) = graph
+        .transition(&state_instance.name, outcome)
+        .filter(|transition| by_decision(&transition.by))
+    else {
+        let offered: Vec<_> = graph
+            .leaving(&state_instance.name)
+            .filter(|way| by_decision(&way.by))
+            .map(|way| way.trigger.as_str())
+            .collect();
+        let message = format!(
+            "{} takes one of the outcomes {}",
+            state_instance.name,
+            offered.join(", ")
+        );
+        return Err(Rejection::invalid("/outcome", "unknown_outcome", message));
+    };
+    match &transition.permission {
+        Some(permission) if !context.actor.may(permission) => Err(Rejection::forbidden(
+            "permission_missing",
+            format!(
+                "{outcome} in {} needs the permission {permission}",
+                state_instance.name
+            ),
+        )),
+        Some(_) | None => Ok(()),
+    }
+}
+
+pub(super) fn satisfies(schema: &Schema, below: &str, document: &Json) -> Result<(), Rejection> {
+    let violations = schema.violations(document);
+    if violations.is_empty() {
+        return Ok(());
+    }
+    let placed = |violation: Violation| Violation {
+        field: format!("{below}{}", violation.field),
+        ..violation
+    };
+    Err(Rejection::Invalid(
+        violations.into_iter().map(placed).collect(),
+    ))
+}

@@ -1,0 +1,292 @@
+//! Signals: which state instance takes one, and how signals are buffered.
+//!
+//! A signal moves the oldest active state instance that declares its trigger for signals. If there is none, the signal is
+//! buffered until a wait state that takes buffered signals is entered. A wait state that declares the trigger and does not take
+//! buffered signals drops it. A signal never replaces a decision.
+
+use super::fault::ExecutionError;
+use super::{After, Execution, Moving, Phase};
+use crate::actor::Actor;
+use crate::answer::Reason;
+use crate::event::Event;
+use crate::graph::{FiredBy, StateKind, Transition};
+use crate::ids::{StateId, check_id};
+use crate::instance::{BufferedSignal, StateInstance, Status};
+use crate::json::Json;
+use crate::question::{Occurrence, Source};
+use crate::rejection::Rejection;
+
+/// How many signals an instance buffers, in all and of one sender, so that one sender cannot fill the buffer.
+pub const BUFFERED_MAX: usize = 400;
+pub const BUFFERED_OF_SENDER_MAX: usize = 100;
+/// How many bytes of input the buffered signals may have. Every command on the instance reads and writes them.
+const BUFFERED_BYTES_MAX: usize = 1024 * 1024;
+const BUFFERED_BYTES_OF_SENDER_MAX: usize = 256 * 1024;
+/// The code of a refused signal by correlation: no state instance here waits for it, or no longer.
+pub const NOBODY_WAITS: &str = "nobody_waits";
+/// The longest id of a signal, in bytes.
+const SIGNAL_ID_BYTES_MAX: usize = 200;
+
+/// Checks the id of a signal. The error states the rule.
+pub fn check_signal_id(id: &str) -> Result<(), String> {
+    if id.len() > SIGNAL_ID_BYTES_MAX {
+        return Err(format!("at most {SIGNAL_ID_BYTES_MAX} bytes"));
+    }
+    check_id(id, SIGNAL_ID_BYTES_MAX)
+}
+
+/// A signal that is being checked.
+struct Sent<'s> {
+    trigger: &'s str,
+    input: &'s Json,
+    sender: &'s Actor,
+}
+
+impl<'a> Execution<'a> {
+    /// Takes or buffers a signal. The caller has already excluded duplicates. A signal by correlation is only for a state
+    /// instance with that correlation key; it is refused if there is none, never buffered.
+    pub(super) fn signal(
+        &mut self,
+        trigger: &str,
+        id: &str,
+        input: &Json,
+        correlation: Option<&str>,
+    ) -> Result<(), ExecutionError> {
+        super::operation::not_ended(&self.instance)?;
+        check_signal_id(id).map_err(|rule| Rejection::invalid("/id", "malformed", rule))?;
+        self.check_declared(trigger)?;
+        let sent = &Sent {
+            trigger,
+            input,
+            sender: self.context.actor,
+        };
+        let is_meant = |state_instance: &&StateInstance| {
+            correlation.is_none() || state_instance.correlation.as_deref() == correlation
+        };
+        let taker = self
+            .takers(trigger)
+            .find(is_meant)
+            .map(|state_instance| state_instance.id);
+        match (taker, correlation) {
+            (Some(state), _) => self.permits(state, sent)?,
+            (None, Some(name)) => {
+                let message = format!("no state waits under {name} for {trigger}");
+                return Err(Rejection::not_now(NOBODY_WAITS, message).into());
+            }
+            (None, None) => self.check_room(sent)?,
+        }
+        self.emit(Event::SignalReceived {
+            id: id.to_owned(),
+            trigger: trigger.to_owned(),
+            state: taker,
+            input: sent.input.clone(),
+            sender: sent.sender.clone(),
+        });
+        if let Some(state) = taker {
+            self.propose(state, sent);
+        }
+        Ok(())
+    }
+
+    /// Refuses a signal that exceeds the limits of the buffer.
+    fn check_room(&self, sent: &Sent<'_>) -> Result<(), Rejection> {
+        let buffered = &self.instance.buffered;
+        let own = buffered
+            .iter()
+            .filter(|signal| signal.sender.id == sent.sender.id);
+        let bytes = |signal: &BufferedSignal| signal.input.as_str().len();
+        let coming = sent.input.as_str().len();
+        let of_sender: usize = own.clone().map(bytes).sum();
+        let of_all: usize = buffered.iter().map(bytes).sum();
+        let full = if own.count() >= BUFFERED_OF_SENDER_MAX {
+            format!("{BUFFERED_OF_SENDER_MAX} signals of yours are")
+        } else if of_sender + coming > BUFFERED_BYTES_OF_SENDER_MAX {
+            format!("with it, more than {BUFFERED_BYTES_OF_SENDER_MAX} bytes of yours would be")
+        } else if buffered.len() >= BUFFERED_MAX {
+            format!("{BUFFERED_MAX} signals are")
+        } else if of_all + coming > BUFFERED_BYTES_MAX {
+            format!("with it, more than {BUFFERED_BYTES_MAX} bytes would be")
+        } else {
+            return Ok(());
+        };
+        let trigger = sent.trigger;
+        let message =
+            format!("no state takes {trigger} now, and {full} kept for states to come already");
+        Err(Rejection::not_now("limit_reached", message))
+    }
+
+    fn check_declared(&self, trigger: &str) -> Result<(), Rejection> {
+        let graph = &self.context.version.graph;
+        let declared = graph.transitions.iter().filter(|way| by_signal(way));
+        let mut declared: Vec<_> = declared.map(|way| way.trigger.as_str()).collect();
+        declared.sort_unstable();
+        declared.dedup();
+        if declared.contains(&trigger) {
+            return Ok(());
+        }
+        let message = if declared.is_empty() {
+            "no state of this flow takes signals".to_owned()
+        } else {
+            format!("this flow takes the signals {}", declared.join(", "))
+        };
+        Err(Rejection::invalid("/trigger", "unknown_signal", message))
+    }
+
+    /// The state instances that declare this trigger for signals, the oldest first.
+    fn takers<'t>(&'t self, trigger: &'t str) -> impl Iterator<Item = &'t StateInstance> + 't {
+        let takes = move |state_instance: &&StateInstance| {
+            self.way(&state_instance.name, trigger).is_some()
+        };
+        self.instance.active.iter().filter(takes)
+    }
+
+    fn way(&self, state: &str, trigger: &str) -> Option<&'a Transition> {
+        let way = self.context.version.graph.transition(state, trigger);
+        way.filter(|way| by_signal(way))
+    }
+
+    fn permits(&self, state: StateId, sent: &Sent<'_>) -> Result<(), Rejection> {
+        let name = &self.state_instance_of(state).name;
+        let way = self.way(name, sent.trigger);
+        match way.and_then(|way| way.permission.as_deref()) {
+            Some(permission) if !sent.sender.may(permission) => Err(Rejection::forbidden(
+                "permission_missing",
+                format!(
+                    "{} in {name} needs the permission {permission}",
+                    sent.trigger
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn propose(&mut self, state: StateId, sent: &Sent<'_>) {
+        let occurrence = Occurrence {
+            state_instance: Some(state.to_string()),
+            trigger: sent.trigger.to_owned(),
+            source: Source::Signal(sent.sender.clone()),
+            input: sent.input.clone(),
+        };
+        let moving = Moving {
+            state,
+            decision: None,
+        };
+        self.phase = Phase::Guard(occurrence, After::Transition(moving));
+    }
+
+    /// Drops buffered signals whose trigger the state instance declares, unless another state instance takes them.
+    pub(super) fn drop_buffered(&mut self, state: StateId) {
+        let name = self.state_instance_of(state).name.clone();
+        let taken = |signal: &&BufferedSignal| {
+            self.way(&name, &signal.trigger).is_some()
+                && self.buffered_taker(&signal.trigger).is_none()
+        };
+        let buffered = self.instance.buffered.iter().filter(taken);
+        let dropped: Vec<_> = buffered.cloned().collect();
+        for signal in &dropped {
+            self.take(signal, state);
+        }
+    }
+
+    /// Removes a signal from the buffer. Other buffered signals may have the same id.
+    fn take(&mut self, signal: &BufferedSignal, state: StateId) {
+        let mut namesakes = self
+            .instance
+            .buffered
+            .iter()
+            .filter(|kept| kept.id == signal.id);
+        let older = namesakes.position(|kept| kept == signal);
+        let older = older.filter(|older| *older > 0);
+        self.emit(Event::SignalTaken {
+            id: signal.id.clone(),
+            state,
+            older: older.and_then(|older| u32::try_from(older).ok()),
+        });
+    }
+
+    /// The oldest wait state instance that takes buffered signals of this trigger.
+    fn buffered_taker(&self, trigger: &str) -> Option<StateId> {
+        let graph = &self.context.version.graph;
+        let waits = |state_instance: &&StateInstance| {
+            let declared = graph.state(&state_instance.name);
+            state_instance.buffer_signals
+                && declared.is_some_and(|state| state.kind == StateKind::Wait)
+        };
+        let mut takers = self.takers(trigger);
+        takers.find(waits).map(|state_instance| state_instance.id)
+    }
+
+    /// Proposes the oldest buffered signal that a wait state takes, if there is one. A suspended instance takes it when it is
+    /// resumed.
+    pub(super) fn take_buffered(&mut self) -> bool {
+        if self.instance.status != Status::Running {
+            return false;
+        }
+        let found = self.instance.buffered.iter().find_map(|signal| {
+            let state = self.buffered_taker(&signal.trigger)?;
+            Some((state, signal.clone()))
+        });
+        let Some((state, signal)) = found else {
+            return false;
+        };
+        self.take(&signal, state);
+        let sent = Sent {
+            trigger: &signal.trigger,
+            input: &signal.input,
+            sender: &signal.sender,
+        };
+        match self.permits(state, &sent) {
+            Ok(()) => {
+                self.propose(state, &sent);
+                self.is_buffered = true;
+            }
+            Err(Rejection::Forbidden(reason)) => {
+                self.refuse(state, signal.trigger.clone(), reason);
+            }
+            Err(other) => unreachable!("a permission is missing or not: {other}"),
+        }
+        true
+    }
+
+    /// Continues with a buffered signal after the guard's verdict. A refusal is recorded, and the next buffered signal follows.
+    pub(super) fn judged_buffered(
+        &mut self,
+        occurrence: Occurrence,
+        moving: Moving,
+        judged: Result<(), ExecutionError>,
+    ) -> Result<(), ExecutionError> {
+        let reason = match judged {
+            Ok(()) => {
+                self.phase = Phase::Transition(occurrence, moving);
+                return Ok(());
+            }
+            Err(ExecutionError::Rejected(Rejection::Forbidden(reason))) => reason,
+            Err(ExecutionError::Rejected(Rejection::Invalid(violations))) => {
+                let first = violations.into_iter().next();
+                let first = first.expect("an invalid verdict names one field at least");
+                Reason {
+                    code: first.code,
+                    message: format!("{}: {}", first.field, first.message),
+                }
+            }
+            Err(other) => return Err(other),
+        };
+        self.is_buffered = false;
+        self.refuse(moving.state, occurrence.trigger, reason);
+        Ok(())
+    }
+
+    /// Records a refusal for which no caller waits.
+    pub(super) fn refuse(&mut self, state: StateId, trigger: String, reason: Reason) {
+        self.emit(Event::TriggerRefused {
+            state,
+            trigger,
+            code: reason.code,
+            message: reason.message,
+        });
+    }
+}
+
+fn by_signal(way: &Transition) -> bool {
+    way.by.contains(&FiredBy::Signal)
+}

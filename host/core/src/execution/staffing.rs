@@ -1,0 +1,189 @@
+//! Staffing: how many open tasks of a state instance the eligible people can decide.
+//!
+//! A candidate or owner of a task is eligible unless excluded. Requesters are excluded (except from their own work), as are
+//! people whom the assignment excludes and people who have decided in this state instance. An owner who has the task on behalf
+//! of an excluded person is excluded, too: the decision would be made in that person's name. Substitutes are not counted: the
+//! person they act for could decide, and the decision counts for that person.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::matching::matching;
+use crate::ids::TaskId;
+use crate::instance::{Candidate, Instance, StateInstance, Task, TaskStatus};
+use crate::lookup::{Findings, Lookup};
+
+/// How many members of a group are read. Only hundreds of tasks, requesters and excluded people together reach this limit.
+const MEMBERS_MAX: usize = 1_024;
+
+/// The staffing of one state instance.
+pub(super) struct Staffing {
+    /// How many tasks can be decided when each person decides one.
+    possible: usize,
+    /// How many decisions the state instance still needs.
+    required: usize,
+    /// Tasks for which nobody is eligible.
+    pub(super) nobody: Vec<TaskId>,
+    /// Tasks for which nobody is left when each person decides one.
+    pub(super) unstaffed: Vec<TaskId>,
+}
+
+impl Staffing {
+    pub(super) fn of(open_state: OpenState<'_>, findings: &Findings) -> Staffing {
+        let mut open: Vec<_> = open_state.open().collect();
+        // Owners keep their tasks; the other people are matched with the rest.
+        open.sort_by_key(|task| task.owner().is_none());
+        let excluded_people = open_state.excluded_people();
+        let mut numbers = BTreeMap::new();
+        let eligible: Vec<Vec<usize>> = open
+            .iter()
+            .map(|task| {
+                let people = eligible(task, &excluded_people, findings, open.len()).into_iter();
+                let number = |person| {
+                    let next = numbers.len();
+                    *numbers.entry(person).or_insert(next)
+                };
+                people.map(number).collect()
+            })
+            .collect();
+        let done_by = matching(&eligible, numbers.len());
+        let of = |is_wanted: &dyn Fn(usize) -> bool| -> Vec<TaskId> {
+            let wanted = (0..open.len()).filter(|task| is_wanted(*task));
+            wanted.map(|task| open[task].id).collect()
+        };
+        let unstaffed = of(&|task| done_by[task].is_none());
+        let decided = open_state
+            .state_instance
+            .tasks
+            .iter()
+            .filter_map(Task::decision)
+            .count();
+        let needed = usize::try_from(open_state.state_instance.needed).unwrap_or(usize::MAX);
+        Staffing {
+            possible: open.len() - unstaffed.len(),
+            required: needed.saturating_sub(decided).max(1).min(open.len()),
+            nobody: of(&|task| eligible[task].is_empty()),
+            unstaffed,
+        }
+    }
+
+    /// Whether as many tasks can be decided as the state instance needs, and at least one.
+    pub(super) fn suffices(&self) -> bool {
+        self.possible >= self.required
+    }
+}
+
+/// A state instance with open tasks.
+#[derive(Clone, Copy)]
+pub(super) struct OpenState<'a> {
+    pub(super) instance: &'a Instance,
+    pub(super) state_instance: &'a StateInstance,
+    /// The initiator does this work on their own request.
+    pub(super) own_work: bool,
+}
+
+impl<'a> OpenState<'a> {
+    pub(super) fn open(self) -> impl Iterator<Item = &'a Task> {
+        self.state_instance
+            .tasks
+            .iter()
+            .filter(|task| task.status.is_open())
+    }
+
+    /// The people who must not decide in the state instance, including those who have decided.
+    pub(super) fn excluded_people(self) -> BTreeSet<&'a str> {
+        let requesters = self.instance.requesters.iter();
+        let requesters = requesters.filter(|_| !self.own_work);
+        requesters
+            .chain(&self.state_instance.exclude)
+            .map(String::as_str)
+            .chain(self.state_instance.tasks.iter().flat_map(deciders))
+            .collect()
+    }
+
+    /// The question to the directory about the groups among the candidates. It does not depend on who the requesters are, so that
+    /// many instances ask the same question and the answer can be cached.
+    pub(super) fn lookup(self) -> Lookup {
+        if self.own_work {
+            return Lookup::default();
+        }
+        let candidates = self.open().flat_map(|task| &task.candidates);
+        let groups = candidates.filter_map(|candidate| match candidate {
+            Candidate::Group(id) => Some(id.clone()),
+            Candidate::User(_) => None,
+        });
+        Lookup {
+            groups: groups.collect(),
+            members_max: self.members_max(),
+            ..Lookup::default()
+        }
+    }
+
+    /// How many members of a group to ask for: enough to have one for each open task even if all excluded people are members.
+    pub(super) fn members_max(self) -> u32 {
+        let people = self.open().count()
+            + self.state_instance.tasks.iter().flat_map(deciders).count()
+            + self.instance.requesters.len()
+            + self.state_instance.exclude.len();
+        u32::try_from(people.min(MEMBERS_MAX)).expect("a small number")
+    }
+}
+
+/// The people whom the task's decision excludes from another one in the state instance: its actor, its owner and the person it
+/// was made for.
+pub(super) fn deciders(task: &Task) -> impl Iterator<Item = &str> {
+    let decision = task.decision();
+    let named = decision.map(|decision| {
+        let principal = decision.on_behalf_of.as_deref();
+        // An absent owner may have had the task on behalf of another person.
+        let owner = task.owner().filter(|owner| *owner != decision.actor);
+        let others = principal.into_iter().chain(owner);
+        std::iter::once(decision.actor.as_str()).chain(others)
+    });
+    named.into_iter().flatten()
+}
+
+/// Up to `people_max` people who are eligible for the task.
+fn eligible<'a>(
+    task: &'a Task,
+    excluded_people: &BTreeSet<&str>,
+    findings: &'a Findings,
+    people_max: usize,
+) -> BTreeSet<&'a str> {
+    let candidates = task.candidates.iter();
+    let users = candidates.clone().filter_map(|candidate| match candidate {
+        Candidate::User(id) => Some(id.as_str()),
+        Candidate::Group(_) => None,
+    });
+    let members = candidates.flat_map(|candidate| match candidate {
+        Candidate::Group(id) => findings.members.get(id).map_or(&[][..], Vec::as_slice),
+        Candidate::User(_) => &[],
+    });
+    let from_excluded = represented(task).any(|person| excluded_people.contains(person));
+    let owner = task.owner().filter(|_| !from_excluded);
+    let mut eligible = BTreeSet::new();
+    for person in owner
+        .into_iter()
+        .chain(users)
+        .chain(members.map(String::as_str))
+    {
+        if eligible.len() == people_max {
+            break;
+        }
+        if !excluded_people.contains(person) {
+            eligible.insert(person);
+        }
+    }
+    eligible
+}
+
+/// The people on whose behalf the owner has the task: the absent person and the delegators.
+fn represented(task: &Task) -> impl Iterator<Item = &str> {
+    let ownership = match &task.status {
+        TaskStatus::Claimed { ownership, .. } => Some(ownership),
+        TaskStatus::Pending | TaskStatus::Completed { .. } | TaskStatus::Cancelled { .. } => None,
+    };
+    ownership.into_iter().flat_map(|ownership| {
+        let delegators = ownership.delegations.iter().map(|link| link.from.as_str());
+        delegators.chain(ownership.on_behalf_of.as_deref())
+    })
+}

@@ -1,0 +1,92 @@
+//! The start of an instance: its first events and the question to `guard`.
+
+use std::collections::VecDeque;
+
+use uuid::Uuid;
+
+use super::{After, Context, Entry, Execution, ExecutionError, Phase, START, rules};
+use crate::apply::{Stamp, apply};
+use crate::command::Command;
+use crate::event::Event;
+use crate::ids::InstanceId;
+use crate::json::Json;
+use crate::question::{Occurrence, Source};
+
+impl<'a> Execution<'a> {
+    pub(super) fn start(
+        context: Context<'a>,
+        command: &Command,
+        ids: &'a mut (dyn FnMut() -> Uuid + Send),
+    ) -> Result<Execution<'a>, ExecutionError> {
+        let Command::Start {
+            entity,
+            data,
+            lineage,
+            ..
+        } = command
+        else {
+            unreachable!("only a start has no instance")
+        };
+        rules::may_start(context, data)?;
+        let lineage = lineage.as_deref();
+        let initiator = lineage.and_then(|lineage| lineage.initiator.as_ref());
+        let initiator = initiator.unwrap_or(&context.actor.id);
+        let mut requesters = vec![initiator.clone()];
+        for inherited in lineage.iter().flat_map(|lineage| &lineage.requesters) {
+            if !requesters.contains(inherited) {
+                requesters.push(inherited.clone());
+            }
+        }
+        let event = Event::FlowStarted {
+            definition: context.version.reference.clone(),
+            entity: entity.clone(),
+            initiator: initiator.clone(),
+            requesters,
+            predecessor: lineage.and_then(|lineage| lineage.predecessor),
+            parent: lineage.and_then(|lineage| lineage.parent),
+            data: data.clone(),
+        };
+        let chosen = lineage.and_then(|lineage| lineage.id);
+        let stamp = Stamp {
+            instance: chosen.unwrap_or_else(|| InstanceId(ids())),
+            revision: 1,
+            at: context.now,
+            actor: context.by(),
+        };
+        let mut instance = apply(None, &event, stamp).expect("a start begins an instance");
+        let mut events = vec![event];
+        if let Some(predecessor) = instance.predecessor {
+            let event = Event::FlowRestarted { predecessor };
+            instance = apply(Some(instance), &event, stamp).expect("a restart follows a start");
+            events.push(event);
+        }
+        let proposed = Occurrence {
+            state_instance: None,
+            trigger: START.to_owned(),
+            source: Source::Start(rules::starter(context, initiator)),
+            input: Json::empty(),
+        };
+        let initial = Entry {
+            name: context.version.graph.initial.clone(),
+            predecessors: Vec::new(),
+            by: None,
+            forks: Vec::new(),
+            choices: 0,
+        };
+        Ok(Execution {
+            context,
+            ids,
+            instance,
+            revision: 1,
+            events,
+            phase: Phase::Guard(proposed, After::Enter),
+            entering: VecDeque::from([initial]),
+            ready_joins: VecDeque::new(),
+            staffing_checks: VecDeque::new(),
+            migration: None,
+            router_steps: 0,
+            is_buffered: false,
+            may_enlarge: true,
+        })
+    }
+}

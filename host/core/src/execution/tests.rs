@@ -1,0 +1,24 @@
+//! Executions with closures as flow logic: what the host refuses from callers, and from flow logic.
+//!
+//! `script` has the flow and drives the executions.
+
+mod answers;
+mod callers;
+mod deadlines;
+mod directory;
+mod escalations;
+mod fallback;
+mod forks;
+mod limits;
+mod migration;
+mod model;
+mod operation;
+mod ownership;
+mod people;
+mod random;
+mod script;
+mod signals;
+mod staffing;
+mod substitutes;
+mod waits;
+mod watches;

@@ -1,0 +1,497 @@
+//! Invalid answers of flow logic, and the messages for its author.
+
+use super::script::{Script, enter, fault, offers};
+use crate::answer::{
+    Assignment, Attribute, AttributeValue, Deadline, Due, Offer, OverdueAction, Plan, Principal,
+    PublishedEvent, Reason, Verdict, Violation,
+};
+use crate::event::Event;
+use crate::execution::ROUTER_STEPS_MAX;
+
+/// The fault of a plan that answers the decision in `Review`.
+#[track_caller]
+fn planned(plan: Plan) -> String {
+    fault(
+        Script::new()
+            .claimed()
+            .planning(move |_, _| Ok(plan.clone()))
+            .go(),
+    )
+}
+
+/// The fault of an assignment that answers for `Review`, at the start.
+#[track_caller]
+fn assigned(assignment: Assignment) -> String {
+    let mut script = Script::new().assigning(move |_| assignment.clone());
+    fault(script.run("ann", &super::script::start()))
+}
+
+fn with(change: impl FnOnce(&mut Plan)) -> Plan {
+    let mut plan = enter(&["Done"]);
+    change(&mut plan);
+    plan
+}
+
+fn offering(change: impl FnOnce(&mut Assignment, &mut Offer)) -> Assignment {
+    let mut assignment = offers(&["crew"]);
+    let mut offer = assignment.offers.remove(0);
+    change(&mut assignment, &mut offer);
+    assignment.offers.insert(0, offer);
+    assignment
+}
+
+fn attribute(name: &str, value: AttributeValue) -> Plan {
+    with(|plan| {
+        plan.attributes.push(Attribute {
+            name: name.into(),
+            value: Some(value),
+        });
+    })
+}
+
+fn published(name: &str, data: &str) -> Plan {
+    with(|plan| {
+        plan.publish.push(PublishedEvent {
+            name: name.into(),
+            data: data.into(),
+        });
+    })
+}
+
+#[test]
+fn plans_enter_what_was_declared() {
+    for (plan, message) in [
+        (
+            enter(&["Unreached"]),
+            "Review on GO may lead to Review, Other, Rework, Hop, Done, not to \"Unreached\"",
+        ),
+        (enter(&["Nowhere"]), "not to \"Nowhere\""),
+        (
+            enter(&["Done", "Done"]),
+            "a plan must not enter a state twice",
+        ),
+        (enter(&[]), "Review ends the last branch without an outcome"),
+        (
+            Plan::default(),
+            "Review goes on with nothing left that could move it",
+        ),
+        (
+            with(|plan| plan.cancel.push("7".into())),
+            "\"7\" is no other active or waiting state",
+        ),
+    ] {
+        let fault = planned(plan);
+        assert!(
+            fault.starts_with("transition: ") && fault.ends_with(message),
+            "{fault}"
+        );
+    }
+}
+
+#[test]
+fn effects_are_of_the_declared_kinds() {
+    let text = |text: &str| AttributeValue::Text(text.into());
+    let many = vec![
+        PublishedEvent {
+            name: "a".into(),
+            data: "{}".into()
+        };
+        33
+    ];
+    for (plan, message) in [
+        (
+            attribute("colour", text("red")),
+            "the attribute \"colour\" is not declared",
+        ),
+        (
+            attribute("title", AttributeValue::Boolean(true)),
+            "the attribute title is no Text that can be kept",
+        ),
+        (
+            attribute("title", text(&"x".repeat(2_001))),
+            "the attribute title is no Text that can be kept",
+        ),
+        (
+            attribute("price", AttributeValue::Decimal("1e9".into())),
+            "the attribute price is no Decimal that can be kept",
+        ),
+        (
+            attribute("price", AttributeValue::Float(1.0)),
+            "the attribute price is no Decimal that can be kept",
+        ),
+        (
+            with(|plan| plan.data = Some(r#"{"title":7}"#.into())),
+            "the data no longer satisfies the flow's own schema: ",
+        ),
+        (
+            with(|plan| plan.data = Some(r#"{"title":null}"#.into())),
+            "the data no longer satisfies the flow's own schema: ",
+        ),
+        (
+            with(|plan| plan.data = Some("{".into())),
+            "the data patch has the text ends too early",
+        ),
+        (
+            with(|plan| plan.data = Some(format!("{{\"x\":{:?}}}", "y".repeat(65_536)))),
+            "the data grows beyond 65536 bytes",
+        ),
+        (
+            with(|plan| plan.notes = vec![String::new(); 33]),
+            "a plan carries at most 64 attributes and 32 notes",
+        ),
+        (
+            with(|plan| plan.notes.push("x".repeat(2_001))),
+            "a note is longer than 2000 bytes",
+        ),
+        (published("Paid", "{}"), "an event's name is 1 to 64 of a-z"),
+        (
+            published("paid", "{"),
+            "the data of event paid has the text ends too early",
+        ),
+        (
+            with(|plan| plan.publish = many.clone()),
+            "a plan publishes at most 32 events",
+        ),
+    ] {
+        let fault = planned(plan);
+        assert!(
+            fault.starts_with(&format!("transition: {message}")),
+            "{fault}"
+        );
+    }
+}
+
+#[test]
+fn no_text_holds_a_nul() {
+    let nul = || "a\0b".to_owned();
+    for plan in [
+        with(|plan| plan.notes.push(nul())),
+        with(|plan| plan.data = Some(r#"{"title":"a\u0000b"}"#.into())),
+        attribute("title", AttributeValue::Text(nul())),
+        published("paid", r#"{"a":"\u0000"}"#),
+        published("pa\0id", "{}"),
+        enter(&["Do\0ne"]),
+    ] {
+        let shown = format!("{plan:?}");
+        assert!(!planned(plan).contains('\0'), "{shown}");
+    }
+    for assignment in [
+        offering(|_, offer| offer.label = nul()),
+        offering(|_, offer| offer.candidates = vec![Principal::User(nul())]),
+        offering(|_, offer| offer.owner = Some(nul())),
+        offering(|_, offer| offer.form = Some(r#"{"title":"a\u0000b"}"#.into())),
+        offering(|assignment, _| assignment.exclude.push(nul())),
+        offering(|assignment, _| assignment.fallback = Some(nul())),
+    ] {
+        let shown = format!("{assignment:?}");
+        assert!(!assigned(assignment).contains('\0'), "{shown}");
+    }
+    let reason = move || Reason {
+        code: "no".into(),
+        message: nul(),
+    };
+    let mut denied = Script::new()
+        .claimed()
+        .guarding(move |_| Verdict::Deny(reason()));
+    assert_eq!(
+        fault(denied.go()),
+        "guard: the message of a reason contains the character NUL"
+    );
+    let mut refused = Script::new().claimed().planning(move |_, _| Err(reason()));
+    assert_eq!(
+        fault(refused.go()),
+        "transition: the message of a reason contains the character NUL"
+    );
+}
+
+#[test]
+fn ids_have_one_spelling() {
+    let other = || "Rene\u{301}".to_owned();
+    for assignment in [
+        offering(|_, offer| offer.candidates = vec![Principal::User(other())]),
+        offering(|_, offer| offer.owner = Some(other())),
+        offering(|assignment, _| assignment.exclude.push(other())),
+        offering(|assignment, _| assignment.fallback = Some(other())),
+    ] {
+        let told = assigned(assignment);
+        assert!(told.contains("normal form C"), "{told}");
+    }
+    let same = offering(|_, offer| offer.candidates = vec![Principal::User("Ren\u{e9}".into())]);
+    let mut script = Script::new().assigning(move |_| same.clone());
+    script.run("ann", &super::script::start()).expect("a start");
+}
+
+#[test]
+fn verdicts_say_something() {
+    let violation = |code: &str| Violation {
+        field: "/a".into(),
+        code: code.into(),
+        message: "m".into(),
+    };
+    let verdicts = [
+        (
+            Verdict::Invalid(vec![]),
+            "guard: an invalid verdict names 1 to 100 fields, not 0",
+        ),
+        (
+            Verdict::Invalid(vec![violation("c"); 101]),
+            "guard: an invalid verdict names 1 to 100 fields, not 101",
+        ),
+        (
+            Verdict::Invalid(vec![violation("")]),
+            "guard: the code of a violation is empty",
+        ),
+        (
+            Verdict::Deny(Reason {
+                code: String::new(),
+                message: "m".into(),
+            }),
+            "guard: the code of a reason is empty",
+        ),
+        (
+            Verdict::Deny(Reason {
+                code: "c".into(),
+                message: "m".repeat(2_001),
+            }),
+            "guard: the message of a reason is longer than 2000 bytes",
+        ),
+    ];
+    for (verdict, message) in verdicts {
+        let mut script = Script::new().claimed().guarding(move |_| verdict.clone());
+        assert_eq!(fault(script.go()), message);
+    }
+}
+
+#[test]
+fn assignments_find_somebody_who_may() {
+    for (assignment, message) in [
+        (
+            offers(&["crew"; 201]),
+            "Review may have 200 offers at most, not 201",
+        ),
+        (
+            offering(|assignment, _| assignment.needed = 2),
+            "Review needs 2 decisions and offers 1 tasks",
+        ),
+        (
+            offering(|_, offer| offer.candidates = vec![Principal::User("bob".into()); 201]),
+            "an offer in Review names 200 candidates at most",
+        ),
+        (
+            offering(|_, offer| offer.candidates = vec![Principal::Group(String::new())]),
+            "a candidate is empty",
+        ),
+        (
+            offering(|_, offer| offer.owner = Some("ann".into())),
+            "Review is given to ann, who must not decide there",
+        ),
+        (
+            offering(|assignment, offer| {
+                assignment.exclude.push("bob".into());
+                offer.owner = Some("bob".into());
+            }),
+            "Review is given to bob, who must not decide there",
+        ),
+        (
+            offering(|_, offer| offer.form = Some("{".into())),
+            "a form has the text ends too early at the top",
+        ),
+        (
+            offering(|_, offer| offer.form = Some(r#"{"type":"what"}"#.into())),
+            "a form is no JSON Schema: ",
+        ),
+        (
+            offering(|_, offer| offer.form = Some(" ".repeat(16_385))),
+            "a form is longer than 16384 bytes",
+        ),
+    ] {
+        let fault = assigned(assignment);
+        assert!(fault.starts_with(&format!("assign: {message}")), "{fault}");
+    }
+}
+
+#[test]
+fn deadlines_can_be_kept() {
+    let deadline = |repeat, action| Deadline {
+        when: Due::After(60),
+        repeat,
+        action,
+    };
+    let remind = || deadline(None, OverdueAction::Remind);
+    let fire = |trigger: &str| deadline(None, OverdueAction::Fire(trigger.into()));
+    for (assignment, message) in [
+        (
+            offering(|_, offer| offer.deadlines = vec![remind(); 17]),
+            "Review has more than 16 deadlines in one place",
+        ),
+        (
+            offering(|assignment, _| assignment.deadlines = vec![remind(); 17]),
+            "Review has more than 16 deadlines in one place",
+        ),
+        (
+            offering(|assignment, _| {
+                assignment.deadlines = vec![deadline(Some(59), OverdueAction::Remind)];
+            }),
+            "a deadline of Review repeats more often than every 60 seconds",
+        ),
+        (
+            offering(|_, offer| offer.deadlines = vec![fire("LATE")]),
+            "a deadline of Review fires \"LATE\", which is declared for no deadline there",
+        ),
+        (
+            offering(|assignment, _| assignment.deadlines = vec![fire("GO")]),
+            "a deadline of Review fires \"GO\", which is declared for no deadline there",
+        ),
+    ] {
+        assert_eq!(assigned(assignment), format!("assign: {message}"));
+    }
+}
+
+#[test]
+fn own_work_is_offered_to_the_initiator_alone() {
+    let user = |id: &str| vec![Principal::User(id.into())];
+    for (candidates, owner) in [
+        (vec![Principal::Group("crew".into())], None),
+        (user("bob"), None),
+        ([user("ann"), user("bob")].concat(), None),
+        (user("ann"), Some("bob")),
+        (vec![], Some("bob")),
+    ] {
+        let assign = move |state: &str| {
+            let change = |_: &mut Assignment, offer: &mut Offer| {
+                if state == "Rework" {
+                    offer.candidates.clone_from(&candidates);
+                    offer.owner = owner.map(str::to_owned);
+                }
+            };
+            offering(change)
+        };
+        let mut script = Script::new()
+            .assigning(assign)
+            .planning(|_, _| Ok(enter(&["Rework"])))
+            .claimed();
+        assert_eq!(
+            fault(script.go()),
+            "assign: Rework is the initiator's own work and is offered to somebody else"
+        );
+    }
+}
+
+#[test]
+fn routers_come_to_an_end() {
+    // So many routers in a row, then the end.
+    let routers = |count: usize| {
+        let plan = move |state: &str, instance: &crate::instance::Instance| {
+            let hops = instance
+                .state_instances()
+                .filter(|state_instance| state_instance.name == "Hop")
+                .count();
+            Ok(enter(if state == "Review" || hops < count {
+                &["Hop"]
+            } else {
+                &["Done"]
+            }))
+        };
+        Script::new().planning(plan).claimed().go()
+    };
+    let most = usize::try_from(ROUTER_STEPS_MAX).expect("few");
+    let events = routers(most).expect("as many as may be").events;
+    assert_eq!(
+        events
+            .iter()
+            .filter(|event| matches!(event, Event::StateTransitioned { from, .. } if from == "Hop"))
+            .count(),
+        most
+    );
+    assert_eq!(
+        fault(routers(most + 1)),
+        "transition: more than 16 router states in a row"
+    );
+    // A router cannot go on where it is: nobody would move it.
+    let state_instances = |state: &str, _: &_| {
+        Ok(if state == "Hop" {
+            Plan::default()
+        } else {
+            enter(&["Hop"])
+        })
+    };
+    let stuck = fault(Script::new().planning(state_instances).claimed().go());
+    assert_eq!(
+        stuck,
+        "transition: Hop goes on with nothing left that could move it"
+    );
+}
+
+#[test]
+fn a_branch_may_end_while_another_goes_on() {
+    let plan = |state: &str, instance: &crate::instance::Instance| {
+        Ok(match (state, instance.past.len()) {
+            ("Review", 0) => enter(&["Review", "Other"]),
+            _ => enter(&[]),
+        })
+    };
+    let mut script = Script::new().planning(plan).claimed();
+    script.go().expect("a fork");
+    for (number, ends) in [(0, true), (0, false)] {
+        let task = script.task(number);
+        script
+            .run("bob", &crate::command::Command::Claim { task })
+            .expect("a claim");
+        let result = script.go();
+        if ends {
+            result.expect("the other branch goes on");
+        } else {
+            assert_eq!(
+                fault(result),
+                "transition: Other ends the last branch without an outcome"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_plan_may_cancel_another_branch() {
+    let plan = |state: &str, instance: &crate::instance::Instance| {
+        if state == "Review" && instance.past.is_empty() {
+            return Ok(enter(&["Review", "Other"]));
+        }
+        let other = instance
+            .active
+            .iter()
+            .find(|state_instance| state_instance.name == "Other")
+            .expect("the other branch");
+        Ok(Plan {
+            cancel: vec![other.id.to_string(); 2],
+            ..enter(&["Review"])
+        })
+    };
+    let mut script = Script::new().planning(plan).claimed();
+    script.go().expect("a fork");
+    let task = script.task(0);
+    script
+        .run("bob", &crate::command::Command::Claim { task })
+        .expect("a claim");
+    let kinds: Vec<_> = script
+        .go()
+        .expect("a plan")
+        .events
+        .iter()
+        .map(Event::kind)
+        .collect();
+    let expected = [
+        "DECISION_RECORDED",
+        "STATE_TRANSITIONED",
+        "TASK_CANCELLED",
+        "STATE_CANCELLED",
+        "STATE_ENTERED",
+        "TASK_CREATED",
+    ];
+    assert_eq!(kinds, expected);
+    let names: Vec<_> = script
+        .instance()
+        .active
+        .iter()
+        .map(|state_instance| state_instance.name.clone())
+        .collect();
+    assert_eq!(names, ["Review"]);
+}

@@ -1,0 +1,77 @@
+//! The directory of a test: groups, managers and substitutes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::actor::StandIn;
+use crate::lookup::{Findings, Lookup};
+
+/// People and groups, and how often somebody asked about them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct TestDirectory {
+    pub(super) groups: BTreeMap<String, BTreeSet<String>>,
+    pub(super) managers: BTreeMap<String, String>,
+    pub(super) stand_ins: BTreeMap<String, Vec<StandIn>>,
+    pub(super) asked: usize,
+}
+
+impl TestDirectory {
+    /// A crew of ten.
+    pub(super) fn new() -> TestDirectory {
+        let crew = [
+            "ann", "bob", "cid", "dan", "eve", "fay", "gus", "hal", "ida", "jim",
+        ];
+        TestDirectory::default().group("crew", &crew)
+    }
+
+    pub(super) fn group(mut self, group: &str, members: &[&str]) -> TestDirectory {
+        let members = members.iter().map(ToString::to_string).collect();
+        self.groups.insert(group.into(), members);
+        self
+    }
+
+    pub(super) fn manager(mut self, of: &str, manager: &str) -> TestDirectory {
+        self.managers.insert(of.into(), manager.into());
+        self
+    }
+
+    /// What a host would find.
+    pub(super) fn found(&mut self, lookup: &Lookup) -> Findings {
+        self.asked += 1;
+        let members_max = usize::try_from(lookup.members_max).expect("a small number");
+        let members = self
+            .groups
+            .iter()
+            .filter(|(group, members)| lookup.groups.contains(*group) && !members.is_empty())
+            .map(|(group, members)| {
+                let first = members.iter().take(members_max).cloned().collect();
+                (group.clone(), first)
+            });
+        let groups_of = |person: &String| -> Vec<String> {
+            let groups = self.groups.iter();
+            let theirs = groups.filter(|(_, members)| members.contains(person));
+            theirs.map(|(group, _)| group.clone()).collect()
+        };
+        let asked = |people: &BTreeSet<String>, one: &String| people.contains(one);
+        Findings {
+            managers: self
+                .managers
+                .iter()
+                .filter(|(person, _)| asked(&lookup.managers_of, person))
+                .map(|(person, manager)| (person.clone(), manager.clone()))
+                .collect(),
+            members: members.collect(),
+            groups: lookup
+                .memberships_of
+                .iter()
+                .map(|person| (person.clone(), groups_of(person)))
+                .collect(),
+            stand_ins: self
+                .stand_ins
+                .iter()
+                .filter(|(person, _)| asked(&lookup.stand_ins_of, person))
+                .map(|(person, found)| (person.clone(), found.clone()))
+                .collect(),
+            ..Findings::default()
+        }
+    }
+}

@@ -1,0 +1,182 @@
+//! Escalations: of one task or a whole state, with votes that are kept, and with invalid assignments.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::deadlines::{after, crew, due, every, graph, kinds, open, pass, passed, user};
+use super::script::{Script, fault, offers};
+use crate::answer::{Assignment, Deadline, OverdueAction, Plan};
+use crate::command::Command;
+use crate::event::Event;
+use crate::instance::{Candidate, TaskStatus};
+use crate::question::AssignCause;
+
+/// A vote of two out of three, with one task that dan owns; late work goes to the boss. Returns the questions to `assign`.
+fn vote(deadline: Deadline, of_state: bool) -> (Script, Rc<RefCell<Vec<AssignCause>>>) {
+    let causes = Rc::new(RefCell::new(Vec::new()));
+    let asked = causes.clone();
+    let assign = move |_: &str, cause: &AssignCause| {
+        asked.borrow_mut().push(cause.clone());
+        if *cause != AssignCause::Entered {
+            return Assignment {
+                needed: 2,
+                exclude: vec!["dan".into()],
+                ..offers(&["bosses"])
+            };
+        }
+        let mut assignment = offers(&["crew"; 3]);
+        assignment.needed = 2;
+        if of_state {
+            assignment.deadlines.push(deadline.clone());
+        } else {
+            assignment.offers[1].deadlines.push(deadline.clone());
+        }
+        assignment
+    };
+    let bosses = |lookup: &_| {
+        let directory = super::directory::TestDirectory::new().group("bosses", &["bea"]);
+        directory.clone().found(lookup)
+    };
+    let mut script = Script::new()
+        .drawn(graph())
+        .assigning_for(assign)
+        .knowing(bosses)
+        .planning(|_, _| Ok(Plan::default()))
+        .started();
+    for (number, person) in [(0, "bob"), (1, "dan")] {
+        let task = script.task(number);
+        script
+            .run(person, &Command::Claim { task })
+            .expect("a claim");
+    }
+    script.go().expect("a vote");
+    (script, causes)
+}
+
+fn statuses(script: &Script) -> Vec<&'static str> {
+    let name = |status: &TaskStatus| match status {
+        TaskStatus::Pending => "pending",
+        TaskStatus::Claimed { .. } => "claimed",
+        TaskStatus::Completed { .. } => "completed",
+        TaskStatus::Cancelled { reason, .. } => {
+            assert_eq!(reason.as_deref(), Some("escalated"));
+            "cancelled"
+        }
+    };
+    let tasks = &script.instance().active[0].tasks;
+    tasks.iter().map(|task| name(&task.status)).collect()
+}
+
+#[test]
+fn one_late_task_goes_to_others_and_the_votes_stand() {
+    let (mut script, causes) = vote(after(60, OverdueAction::Escalate), false);
+    let task = script.task(1);
+    let events = pass(&mut script, 0, 70);
+    let expected = [
+        "DEADLINE_PASSED",
+        "TASK_ESCALATED",
+        "STATE_REASSIGNED",
+        "TASK_CANCELLED",
+        "TASK_CREATED",
+    ];
+    assert_eq!(
+        (kinds(&events), passed(&events)),
+        (expected.to_vec(), (1, 9, None))
+    );
+    let Event::TaskEscalated { from, .. } = &events[1] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(*from, [user("dan")]);
+    let cause = AssignCause::Overdue {
+        task: Some(task),
+        count: 1,
+    };
+    assert_eq!(*causes.borrow(), [AssignCause::Entered, cause]);
+    assert_eq!(
+        statuses(&script),
+        ["completed", "cancelled", "pending", "pending"]
+    );
+    let state_instance = &script.instance().active[0];
+    assert_eq!(
+        (state_instance.needed, &state_instance.exclude[..]),
+        (2, &["dan".to_owned()][..])
+    );
+    assert_eq!(
+        state_instance.tasks[3].candidates,
+        [Candidate::Group("bosses".into())]
+    );
+}
+
+#[test]
+fn a_late_state_goes_to_others_as_far_as_it_is_open() {
+    let (mut script, causes) = vote(every(60, after(60, OverdueAction::Escalate)), true);
+    let events = pass(&mut script, 0, 61);
+    let Event::TaskEscalated { from, task, .. } = &events[1] else {
+        panic!("{events:?}")
+    };
+    assert_eq!((&from[..], *task), (&[user("dan"), crew()][..], None));
+    assert_eq!(
+        statuses(&script),
+        ["completed", "cancelled", "cancelled", "pending"]
+    );
+    // And again, from those who have it by now.
+    let events = pass(&mut script, 0, 121);
+    let Event::TaskEscalated { from, count: 2, .. } = &events[1] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(*from, [Candidate::Group("bosses".into())]);
+    assert_eq!(
+        causes.borrow()[1..],
+        [1, 2].map(|count| AssignCause::Overdue { task: None, count })
+    );
+}
+
+#[test]
+fn an_escalation_cannot_ask_for_more_votes_than_there_are() {
+    for (needed, is_fault) in [(2, false), (3, true)] {
+        let assign = move |_: &str, cause: &AssignCause| {
+            let mut assignment = offers(&["crew", "crew"]);
+            assignment.deadlines = vec![after(60, OverdueAction::Escalate)];
+            if *cause != AssignCause::Entered {
+                assignment = offers(&["crew"]);
+                assignment.needed = needed;
+            }
+            assignment
+        };
+        let mut script = Script::new()
+            .drawn(graph())
+            .assigning_for(assign)
+            .planning(|_, _| Ok(Plan::default()))
+            .claimed();
+        script.go().expect("a vote");
+        let deadline = open(script.instance())[0].2.clone();
+        script.at(61);
+        let result = due(&mut script, deadline.id, deadline.due_at);
+        if is_fault {
+            assert_eq!(
+                fault(result),
+                "assign: Review needs 3 decisions and offers 1 tasks besides 1 existing ones"
+            );
+        } else {
+            result.expect("an escalation");
+        }
+    }
+}
+
+#[test]
+fn work_that_nobody_is_able_to_do_is_escalated_too() {
+    let mut script = Script::new()
+        .drawn(graph())
+        .assigning_for(|_, cause| {
+            let mut assignment = offers(&["crew"]);
+            if *cause == AssignCause::Entered {
+                assignment.offers[0].candidates.clear();
+                assignment.deadlines = vec![after(60, OverdueAction::Escalate)];
+            }
+            assignment
+        })
+        .started();
+    assert!(script.instance().active[0].unassignable_since.is_some());
+    let events = pass(&mut script, 0, 61);
+    assert!(kinds(&events).contains(&"STATE_ASSIGNABLE"), "{events:?}");
+}

@@ -1,0 +1,212 @@
+//! The answers of random flow logic: drawn from numbers, with the graph of the version that is called.
+
+use super::world::{GROUPS, PEOPLE};
+use crate::answer::{
+    Assignment, Child, Deadline, Due, Offer, OverdueAction, Plan, Principal, PublishedEvent,
+    Reason, Waiting,
+};
+use crate::graph::{FiredBy, Graph};
+use crate::instance::Instance;
+use crate::question::{AssignCause, Occurrence};
+
+/// Where the answers of one command come from: numbers, and zeros when they are used up.
+#[derive(Debug, Default)]
+pub(super) struct Choices {
+    pub(super) left: Vec<u8>,
+    /// Of both versions.
+    pub(super) graphs: Vec<Graph>,
+    /// The index of the version that is called.
+    pub(super) version: usize,
+    /// What was assigned after a migration, by the state's name.
+    pub(super) reassigned: Vec<(String, Assignment)>,
+}
+
+impl Choices {
+    fn below(&mut self, bound: usize) -> usize {
+        usize::from(self.left.pop().unwrap_or(0)) % bound
+    }
+
+    pub(super) fn plan(
+        &mut self,
+        occurrence: &Occurrence,
+        state: &str,
+        instance: &Instance,
+    ) -> Result<Plan, Reason> {
+        let state_instance = |id: &String| {
+            instance
+                .active
+                .iter()
+                .find(|state_instance| state_instance.id.to_string() == *id)
+        };
+        let state_instance = occurrence
+            .state_instance
+            .as_ref()
+            .and_then(state_instance)
+            .expect("an active state instance");
+        let open = state_instance
+            .tasks
+            .iter()
+            .filter(|task| task.status.is_open())
+            .count();
+        let graph = self.graphs[self.version].clone();
+        let declared = graph
+            .transition(state, &occurrence.trigger)
+            .expect("a declared way");
+        let targets = &declared.targets;
+        let one = |choices: &mut Choices| targets[choices.below(targets.len())].clone();
+        let enter = match self.below(20) {
+            0..=10 if open > 1 => None,
+            0..=7 => Some(vec![one(self)]),
+            8..=15 => Some(targets.clone()),
+            16 => Some(Vec::new()),
+            17 => None,
+            18 => {
+                let any = self.below(graph.states.len());
+                Some(vec![graph.states[any].name.clone()])
+            }
+            _ if self.below(2) == 0 => {
+                let twice = one(self);
+                Some(vec![twice.clone(), twice])
+            }
+            _ => {
+                return Err(Reason {
+                    code: "unwilling".into(),
+                    message: "not today".into(),
+                });
+            }
+        };
+        // Sometimes itself, which is not allowed.
+        let itself = self.below(16) == 15;
+        let here = instance.active.iter().chain(&instance.waiting);
+        let here: Vec<_> = here
+            .filter(|other| itself || other.id != state_instance.id)
+            .collect();
+        let cancels = !here.is_empty() && self.below(8) == 7;
+        let cancel = cancels.then(|| here[self.below(here.len())].id.to_string());
+        let published = (self.below(6) == 5).then(|| PublishedEvent {
+            name: "moved".into(),
+            data: r#"{"on":1.50}"#.into(),
+        });
+        Ok(Plan {
+            enter,
+            cancel: cancel.into_iter().collect(),
+            data: (self.below(5) == 4).then(|| r#"{"title":"Another"}"#.to_owned()),
+            publish: published.into_iter().collect(),
+            ..Plan::default()
+        })
+    }
+
+    fn person(&mut self) -> String {
+        PEOPLE[self.below(PEOPLE.len())].to_owned()
+    }
+
+    fn group(&mut self) -> String {
+        GROUPS[self.below(GROUPS.len())].to_owned()
+    }
+
+    fn candidate(&mut self) -> Principal {
+        match self.below(8) {
+            0..=2 => Principal::Group(self.group()),
+            3..=6 => Principal::User(self.person()),
+            _ => Principal::ManagerOf(self.person()),
+        }
+    }
+
+    pub(super) fn assigned(&mut self, state: &str, cause: &AssignCause) -> Assignment {
+        let graph = self.graphs[self.version].clone();
+        let assignment = self.assignment(&graph, state);
+        if *cause == AssignCause::Migrated {
+            self.reassigned.push((state.to_owned(), assignment.clone()));
+        }
+        assignment
+    }
+
+    /// Sometimes nothing that could ever move it, which is not allowed.
+    pub(super) fn waiting(&mut self, state: &str) -> Waiting {
+        let graph = self.graphs[self.version].clone();
+        let by = |by: FiredBy| {
+            let mut ways = graph.leaving(state).filter(move |way| way.by.contains(&by));
+            ways.next().map(|way| way.trigger.clone())
+        };
+        let mut deadlines = self.deadlines(&graph, state);
+        if let Some(trigger) = by(FiredBy::Deadline).filter(|_| self.below(4) != 3) {
+            deadlines.push(Deadline {
+                when: Due::After(60),
+                repeat: None,
+                action: OverdueAction::Fire(trigger),
+            });
+        }
+        let children = (0..[1, 2, 0, 1][self.below(4)]).map(|number| {
+            let twice = self.below(16) == 15;
+            let on_end = match self.below(12) {
+                9 => None,
+                10 => Some("GO".to_owned()),
+                _ => by(FiredBy::Child),
+            };
+            Child {
+                key: "subflows".into(),
+                entity_type: "errand".into(),
+                entity_id: format!("child {}", if twice { 0 } else { number }),
+                data: r#"{"title":"A part"}"#.into(),
+                on_end,
+            }
+        });
+        Waiting {
+            children: children.collect(),
+            deadlines,
+            correlation: (self.below(2) == 1).then(|| "order 7".to_owned()),
+            buffer_signals: self.below(2) == 0,
+        }
+    }
+
+    fn assignment(&mut self, graph: &Graph, state: &str) -> Assignment {
+        let own = graph.state(state).is_some_and(|declared| declared.own_work);
+        let is_meek = own && self.below(6) != 5;
+        let count = [1, 1, 2, 2, 3, 4, 0][self.below(7)];
+        let offer = |choices: &mut Choices| {
+            let count = [1, 1, 2, 3, 0][choices.below(5)];
+            let owner = choices.below(6) == 5;
+            Offer {
+                label: "work".into(),
+                candidates: (0..if is_meek { 0 } else { count })
+                    .map(|_| choices.candidate())
+                    .collect(),
+                owner: (owner && !is_meek).then(|| choices.person()),
+                deadlines: choices.deadlines(graph, state),
+                form: None,
+            }
+        };
+        let offers: Vec<_> = (0..count).map(|_| offer(self)).collect();
+        let needed = 1 + self.below(offers.len().max(1));
+        let excluded = [0, 0, 0, 1, 2][self.below(5)];
+        Assignment {
+            needed: u32::try_from(needed).expect("few"),
+            offers,
+            exclude: (0..excluded).map(|_| self.person()).collect(),
+            fallback: (self.below(3) == 2).then(|| self.group()),
+            priority: 0,
+            deadlines: self.deadlines(graph, state),
+        }
+    }
+
+    fn deadlines(&mut self, graph: &Graph, state: &str) -> Vec<Deadline> {
+        if self.below(3) != 2 {
+            return Vec::new();
+        }
+        let mut ways = graph.leaving(state);
+        let by_deadline = ways.find(|way| way.by.contains(&FiredBy::Deadline));
+        let action = match (self.below(6), by_deadline) {
+            (0, _) => OverdueAction::Remind,
+            (1, _) => OverdueAction::Release,
+            (2 | 3, _) | (4, None) => OverdueAction::Escalate,
+            (4, Some(way)) => OverdueAction::Fire(way.trigger.clone()),
+            _ if self.below(8) == 7 => OverdueAction::Fire("GO".into()),
+            _ => OverdueAction::Remind,
+        };
+        vec![Deadline {
+            when: Due::After(60),
+            repeat: (self.below(3) == 2).then_some(60),
+            action,
+        }]
+    }
+}

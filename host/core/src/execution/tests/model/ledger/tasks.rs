@@ -1,0 +1,276 @@
+//! Task events in the model, checked against the rules.
+
+use std::collections::BTreeSet;
+
+use super::super::{rules, staffing};
+use super::{Checked, Hand, Ledger, Moment, Work, ensure};
+use crate::command::Command;
+use crate::event::Event;
+use crate::execution::{LOST_ELIGIBILITY, NOBODY_ABLE};
+use crate::ids::{StateId, TaskId};
+use crate::instance::{Candidate, Task, TaskStatus};
+
+impl Ledger {
+    pub(super) fn create(&mut self, state: StateId, task: &Task, now: &Moment<'_>) -> Checked {
+        self.active(state)?;
+        let hand = match &task.status {
+            TaskStatus::Claimed {
+                owner, ownership, ..
+            } => Some(Hand {
+                owner: owner.clone(),
+                absent: ownership.on_behalf_of.clone(),
+                chain: ownership
+                    .delegations
+                    .iter()
+                    .map(|link| link.from.clone())
+                    .collect(),
+                given: ownership.assigned,
+            }),
+            _ => None,
+        };
+        if let Some(hand) = &hand {
+            // Only a migration makes a task for somebody who had it before.
+            ensure(hand.given || self.had(state, hand, now), || {
+                format!("{} never had what is made theirs", hand.owner)
+            })?;
+            let place = &self.state_instances[&state];
+            let requested = !self.is_own_work(state) && self.requesters.contains(&hand.owner);
+            ensure(!requested && !place.exclude.contains(&hand.owner), || {
+                format!("{} is given what they must not decide", hand.owner)
+            })?;
+        }
+        if self.is_own_work(state) {
+            let mine = Candidate::User(self.initiator.clone());
+            let theirs = task.candidates.iter().all(|candidate| *candidate == mine)
+                && hand.iter().all(|hand| hand.owner == self.initiator);
+            ensure(theirs, || format!("own work of others: {task:?}"))?;
+        }
+        let work = Work {
+            state_instance: state,
+            offered: task.candidates.clone(),
+            hand,
+            open: true,
+            decided: false,
+        };
+        let before = self.tasks.insert(task.id, work);
+        ensure(before.is_none(), || format!("{} is made twice", task.id))
+    }
+
+    fn had(&self, state: StateId, hand: &Hand, now: &Moment<'_>) -> bool {
+        let mut here = self
+            .tasks
+            .values()
+            .filter(|work| work.state_instance == state);
+        matches!(now.command, Command::Migrate { .. })
+            && here.any(|work| !work.open && work.hand.as_ref() == Some(hand))
+    }
+
+    pub(super) fn decide(&mut self, event: &Event, now: &Moment<'_>) -> Checked {
+        let (
+            Event::DecisionRecorded {
+                task,
+                state,
+                outcome,
+                on_behalf_of,
+                ..
+            },
+            Command::Decide {
+                task: asked,
+                outcome: wanted,
+                ..
+            },
+        ) = (event, now.command)
+        else {
+            return Err(format!("{} decides", now.command.action()));
+        };
+        ensure(task == asked && outcome == wanted, || {
+            format!("{task} {outcome} was not asked")
+        })?;
+        let owner = self
+            .open(*task)?
+            .hand
+            .as_ref()
+            .map(|hand| hand.owner.clone());
+        let owner = owner.ok_or("nobody's task is decided")?;
+        let mut people = BTreeSet::from([now.actor.to_owned(), owner]);
+        people.extend(on_behalf_of.clone());
+        for person in &people {
+            ensure(!self.excluded_people(*state, person), || {
+                format!("{person} is excluded and decides")
+            })?;
+        }
+        if self.is_own_work(*state) {
+            ensure(now.actor == self.initiator, || {
+                "own work is done for another".into()
+            })?;
+        }
+        let work = self.open(*task)?;
+        (work.open, work.decided) = (false, true);
+        ensure(work.state_instance == *state, || "decided elsewhere".into())?;
+        let state_instance = self.active(*state)?;
+        state_instance.decisions += 1;
+        state_instance.spent.extend(people);
+        Ok(())
+    }
+
+    pub(super) fn write_task(&mut self, event: &Event, now: &Moment<'_>) -> Checked {
+        match event {
+            Event::TaskClaimed {
+                task,
+                owner,
+                on_behalf_of,
+                ..
+            } => {
+                ensure(owner == now.actor, || {
+                    format!("{} claims for {owner}", now.actor)
+                })?;
+                let work = self.open(*task)?;
+                ensure(work.hand.is_none(), || format!("{task} is claimed twice"))?;
+                let right = on_behalf_of.as_ref().unwrap_or(owner);
+                ensure(now.world.is_offered(&work.offered, right), || {
+                    format!("{task} was not offered to {right}")
+                })?;
+                work.hand = Some(Hand {
+                    owner: owner.clone(),
+                    absent: on_behalf_of.clone(),
+                    ..Hand::default()
+                });
+                Ok(())
+            }
+            Event::TaskReassigned { task, to, .. } => {
+                self.open(*task)?.hand = Some(Hand {
+                    owner: to.clone(),
+                    given: true,
+                    ..Hand::default()
+                });
+                Ok(())
+            }
+            Event::TaskReleased { task, reason, .. } => self.release(*task, reason.as_deref(), now),
+            Event::TaskReset { task, .. } => {
+                let hand = self.open(*task)?.hand.take();
+                ensure(hand.is_some(), || "nobody's task is reset".into())
+            }
+            Event::TaskDelegated { .. } | Event::TaskResolved { .. } => self.hand_over(event),
+            Event::TaskRerouted {
+                task,
+                step,
+                candidates,
+                ..
+            } => self.reroute(*task, step, candidates, now),
+            Event::TaskCancelled {
+                task,
+                reason,
+                state,
+            } => {
+                if reason.as_deref() == Some(NOBODY_ABLE) {
+                    let eligible = staffing::eligible(self, now.world, *state, *task);
+                    ensure(eligible.is_empty(), || {
+                        format!("{eligible:?} could have done {task}")
+                    })?;
+                }
+                let migrates = matches!(now.command, Command::Migrate { .. });
+                ensure(migrates || reason.as_deref() != Some("migrated"), || {
+                    format!("{task} was migrated")
+                })?;
+                self.open(*task)?.open = false;
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn release(&mut self, task: TaskId, reason: Option<&str>, now: &Moment<'_>) -> Checked {
+        let hand = self.open(task)?.hand.take();
+        let hand = hand.ok_or("nobody's task is released")?;
+        let lost = reason == Some(LOST_ELIGIBILITY);
+        let kept = hand.given || !hand.chain.is_empty() || {
+            let work = &self.tasks[&task];
+            rules::is_entitled(now.world, work, &hand, &hand.owner)
+        };
+        ensure(!(lost && kept), || format!("{} lost nothing", hand.owner))
+    }
+
+    /// A chain goes on to somebody new, three times at most, and back the same way.
+    fn hand_over(&mut self, event: &Event) -> Checked {
+        match event {
+            Event::TaskDelegated { task, from, to, .. } => {
+                let hand = self
+                    .open(*task)?
+                    .hand
+                    .as_mut()
+                    .ok_or("nobody's is delegated")?;
+                ensure(hand.owner == *from, || {
+                    format!("{from} delegates another's task")
+                })?;
+                hand.chain
+                    .push(std::mem::replace(&mut hand.owner, to.clone()));
+                ensure(hand.chain.len() <= 3, || "delegated once too often".into())?;
+                ensure(!hand.chain.contains(to), || {
+                    format!("a circle back to {to}")
+                })
+            }
+            Event::TaskResolved { task, from, to, .. } => {
+                let hand = self
+                    .open(*task)?
+                    .hand
+                    .as_mut()
+                    .ok_or("nobody's is handed back")?;
+                ensure(hand.owner == *from, || {
+                    format!("{from} hands another's task back")
+                })?;
+                let back = hand.chain.pop();
+                ensure(back.as_ref() == Some(to), || {
+                    format!("back to {to}, not {back:?}")
+                })?;
+                hand.owner.clone_from(to);
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The fallbacks are the initiator's manager and the fallback group, besides those who have it.
+    fn reroute(&mut self, task: TaskId, step: &str, to: &[Candidate], now: &Moment<'_>) -> Checked {
+        let work = self.open(task)?.clone();
+        if step == "migrated" {
+            let is_meant = matches!(now.command, Command::Migrate { .. }) && work.hand.is_some();
+            ensure(is_meant, || format!("{task} is offered to others"))?;
+            let mine = Candidate::User(self.initiator.clone());
+            let theirs = to.iter().all(|candidate| *candidate == mine);
+            ensure(theirs || !self.is_own_work(work.state_instance), || {
+                "own work is offered to others".into()
+            })?;
+            self.open(task)?.offered = to.to_vec();
+            return Ok(());
+        }
+        ensure(!self.is_own_work(work.state_instance), || {
+            "own work is for nobody else".into()
+        })?;
+        let fallback = match step {
+            "manager" => {
+                let manager = now.world.manager(&self.initiator);
+                manager.map(|id| Candidate::User(id.to_owned()))
+            }
+            "fallback" => self.state_instances[&work.state_instance]
+                .fallback
+                .clone()
+                .map(Candidate::Group),
+            _ => None,
+        };
+        let mut wanted = work.offered;
+        wanted.extend(fallback);
+        ensure(wanted == to, || format!("{step}: {to:?}, not {wanted:?}"))?;
+        self.open(task)?.offered = wanted;
+        Ok(())
+    }
+
+    pub(super) fn same(&self, task: &Task) -> Checked {
+        let work = &self.tasks[&task.id];
+        let owner = work.hand.as_ref().map(|hand| hand.owner.as_str());
+        let is_same = work.open == task.status.is_open()
+            && work.decided == task.decision().is_some()
+            && owner == task.owner()
+            && work.offered == task.candidates;
+        ensure(is_same, || format!("{task:?} is not {work:?}"))
+    }
+}

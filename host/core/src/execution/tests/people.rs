@@ -1,0 +1,184 @@
+//! Random people who delegate random tasks to each other, some of them absent. Every decision is checked by a second
+//! implementation of the rules that reads only the events.
+
+use std::cell::Cell;
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
+
+use super::script::{Script, decide, enter, everybody, offers, person, start};
+use crate::actor::{Actor, StandIn};
+use crate::answer::{Plan, Principal};
+use crate::command::Command;
+use crate::instance::{Instance, Task, TaskStatus};
+
+/// The initiator, somebody excluded, two of the crew, and two who are not.
+const PEOPLE: [&str; 6] = ["ann", "eve", "bob", "cid", "dee", "eli"];
+const CREW: [&str; 4] = ["ann", "eve", "bob", "cid"];
+
+#[derive(Debug, Clone)]
+struct Step {
+    actor: usize,
+    task: usize,
+    action: usize,
+    to: usize,
+    /// Pairs of an absent person and their substitute.
+    absences: Vec<(usize, usize)>,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let one = 0..PEOPLE.len();
+    let absences = prop::collection::vec((one.clone(), one.clone()), 0..4);
+    (one.clone(), 0..3_usize, 0..12_usize, one, absences).prop_map(
+        |(actor, task, action, to, absences)| Step {
+            actor,
+            task,
+            action,
+            to,
+            absences,
+        },
+    )
+}
+
+fn groups(id: &str) -> Vec<String> {
+    let crew = CREW.contains(&id).then(|| "crew".to_owned());
+    crew.into_iter().collect()
+}
+
+fn actor(step: &Step) -> Actor {
+    let id = PEOPLE[step.actor];
+    let mine = step.absences.iter().filter(|(_, by)| *by == step.actor);
+    let stands_in_for = mine.map(|(absent, _)| StandIn {
+        person: PEOPLE[*absent].into(),
+        groups: groups(PEOPLE[*absent]),
+        definition: None,
+        via: vec![],
+    });
+    Actor {
+        groups: groups(id),
+        stands_in_for: stands_in_for.collect(),
+        ..person(id)
+    }
+}
+
+fn command(step: &Step, task: &Task) -> Command {
+    let (task, to, reason) = (task.id, PEOPLE[step.to].to_owned(), "so".to_owned());
+    match step.action {
+        0..=2 => Command::Claim { task },
+        3..=5 => decide(task, "GO"),
+        6..=8 => Command::Delegate { task, to, reason },
+        9 => Command::Resolve { task },
+        10 => Command::Reassign { task, to, reason },
+        _ => Command::Release { task },
+    }
+}
+
+/// Everybody who is said to have decided, or in whose name it was done.
+fn named(instance: &Instance) -> Vec<BTreeSet<String>> {
+    let tasks = instance
+        .state_instances()
+        .flat_map(|state_instance| &state_instance.tasks);
+    let decided = tasks.filter_map(|task| task.decision().map(|decision| (task, decision)));
+    decided
+        .map(|(task, decision)| {
+            let people = [Some(decision.actor.as_str()), task.owner()];
+            let principal = decision.on_behalf_of.as_deref();
+            let people = people.into_iter().chain([principal]).flatten();
+            people.map(str::to_owned).collect()
+        })
+        .collect()
+}
+
+fn holds(instance: &Instance) {
+    let decisions = named(instance);
+    for (number, people) in decisions.iter().enumerate() {
+        assert!(!people.contains("ann"), "own request: {people:?}");
+        assert!(!people.contains("eve"), "excluded: {people:?}");
+        for others in &decisions[..number] {
+            assert!(people.is_disjoint(others), "twice: {people:?} {others:?}");
+        }
+    }
+    for task in instance
+        .state_instances()
+        .flat_map(|state_instance| &state_instance.tasks)
+    {
+        if let TaskStatus::Claimed {
+            owner, ownership, ..
+        } = &task.status
+        {
+            let links = &ownership.delegations;
+            assert!(links.len() <= super::super::DELEGATIONS_MAX);
+            let mut chain: Vec<_> = links.iter().map(|link| &link.from).collect();
+            assert!(links.last().is_none_or(|link| link.to == *owner));
+            chain.push(owner);
+            let distinct: BTreeSet<_> = chain.iter().collect();
+            assert_eq!(distinct.len(), chain.len(), "a circle: {chain:?}");
+        }
+    }
+}
+
+fn flow() -> Script {
+    let assign = |_: &str| {
+        let mut assignment = offers(&["crew", "crew", "crew"]);
+        assignment.exclude = vec!["eve".into()];
+        let dee = Principal::User("dee".into());
+        assignment.offers[2].candidates.push(dee);
+        assignment
+    };
+    let plan = |_: &str, instance: &Instance| {
+        let tasks = instance.active[0].tasks.iter();
+        let left = tasks.filter(|task| task.status.is_open()).count();
+        Ok(if left > 1 {
+            Plan::default()
+        } else {
+            enter(&["Done"])
+        })
+    };
+    Script::new()
+        .assigning(assign)
+        .planning(plan)
+        .knowing(everybody)
+}
+
+/// How many decisions were made in another's name.
+fn walk(steps: &[Step]) -> usize {
+    let mut script = flow();
+    script.run("ann", &start()).expect("a start");
+    for step in steps {
+        let Some(state_instance) = script.instance().active.first() else {
+            break;
+        };
+        let command = command(step, &state_instance.tasks[step.task]);
+        let before = script.instance().clone();
+        match script.run_as(&actor(step), &command) {
+            Ok(_) => holds(script.instance()),
+            Err(_) => assert_eq!(script.instance(), &before),
+        }
+    }
+    let decisions = script
+        .instance()
+        .state_instances()
+        .flat_map(|state_instance| &state_instance.tasks);
+    let principals = decisions.filter_map(|task| task.decision()?.on_behalf_of.as_ref());
+    principals.count()
+}
+
+#[test]
+fn no_way_around_leads_past_a_bar() {
+    let same = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let config = Config {
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let mut runner = TestRunner::new_with_rng(config, same);
+    let for_others = Cell::new(0);
+    let steps = prop::collection::vec(step(), 0..60);
+    let result = runner.run(&steps, |steps| {
+        for_others.set(for_others.get() + walk(&steps));
+        Ok(())
+    });
+    result.unwrap_or_else(|failure| panic!("{failure}"));
+    // A property that holds of nothing would hold as well.
+    assert!(for_others.get() > 20, "{}", for_others.get());
+}

@@ -1,0 +1,282 @@
+//! Substitutes of absent candidates and owners: who may act for whom, and how long.
+
+use super::script::{Script, decide, enter, forbidden, offers, person, substitute};
+use crate::actor::{Actor, StandIn};
+use crate::answer::{Plan, Principal};
+use crate::command::Command;
+use crate::instance::{Decision, TaskStatus};
+use crate::question::Source;
+
+fn ownership_for(script: &Script) -> Option<String> {
+    match &script.instance().active[0].tasks[0].status {
+        TaskStatus::Claimed { ownership, .. } => ownership.on_behalf_of.clone(),
+        other => panic!("not claimed: {other:?}"),
+    }
+}
+
+fn decision(script: &Script) -> Decision {
+    let past = &script.instance().past[0].state;
+    past.tasks[0].decision().cloned().expect("a decision")
+}
+
+/// `sue`, who is no candidate, claimed for the absent `bob`.
+fn claimed_for_bob() -> Script {
+    let mut script = Script::new().started();
+    let task = script.task(0);
+    script
+        .run_as(&substitute("sue", &["bob"]), &Command::Claim { task })
+        .expect("a claim for bob");
+    assert_eq!(ownership_for(&script).as_deref(), Some("bob"));
+    script
+}
+
+#[test]
+fn a_substitute_claims_and_decides_for_an_absent_candidate() {
+    let mut script = claimed_for_bob().guarding(|occurrence| {
+        if let Source::Task { actor, .. } = &occurrence.source {
+            // Flow logic gets the person on whose behalf it is.
+            assert_eq!(
+                (actor.id.as_str(), actor.on_behalf_of.as_deref()),
+                ("sue", Some("bob"))
+            );
+        }
+        crate::answer::Verdict::Allow
+    });
+    let command = decide(script.task(0), "GO");
+    script
+        .run_as(&substitute("sue", &["bob"]), &command)
+        .expect("a decision");
+    let decision = decision(&script);
+    assert_eq!(
+        (decision.actor.as_str(), decision.on_behalf_of.as_deref()),
+        ("sue", Some("bob"))
+    );
+}
+
+#[test]
+fn ones_own_right_comes_first() {
+    let mut script = Script::new().started();
+    let task = script.task(0);
+    let both = Actor {
+        groups: vec!["crew".into()],
+        ..substitute("sue", &["bob"])
+    };
+    script
+        .run_as(&both, &Command::Claim { task })
+        .expect("a claim");
+    assert_eq!(ownership_for(&script), None);
+    script
+        .run_as(&both, &decide(task, "GO"))
+        .expect("a decision");
+    assert_eq!(decision(&script).on_behalf_of, None);
+}
+
+#[test]
+fn an_absence_may_hold_for_one_definition() {
+    let limited = |definition: &str| {
+        let mut actor = substitute("sue", &["bob"]);
+        actor.stands_in_for[0].definition = Some(definition.into());
+        actor
+    };
+    let mut script = Script::new().started();
+    let task = script.task(0);
+    let claim = Command::Claim { task };
+    assert_eq!(
+        forbidden(script.run_as(&limited("holidays"), &claim)),
+        "not_a_candidate"
+    );
+    script
+        .run_as(&limited("subflows"), &claim)
+        .expect("this definition");
+}
+
+#[test]
+fn standing_is_read_at_the_moment_of_deciding() {
+    // The absence is over.
+    let mut script = claimed_for_bob();
+    let command = decide(script.task(0), "GO");
+    let alone = substitute("sue", &[]);
+    assert_eq!(
+        forbidden(script.run_as(&alone, &command)),
+        "no_longer_substitute"
+    );
+    // It holds, and the absent person left the group.
+    let mut without_group = substitute("sue", &["bob"]);
+    without_group.stands_in_for[0].groups.clear();
+    assert_eq!(
+        forbidden(script.run_as(&without_group, &command)),
+        "not_a_candidate"
+    );
+    // It is over, and she has come to be a candidate herself.
+    script
+        .run_as(&person("sue"), &command)
+        .expect("her own right");
+    assert_eq!(decision(&script).on_behalf_of, None);
+    // An owner who claimed as a candidate must still be one.
+    let mut script = Script::new().claimed();
+    let left = substitute("bob", &[]);
+    assert_eq!(forbidden(script.run_as(&left, &command)), "not_a_candidate");
+    // An owner by assignment need not be.
+    let owned = |_: &str| {
+        let mut assignment = offers(&["crew"]);
+        assignment.offers[0].owner = Some("bob".into());
+        assignment
+    };
+    let mut script = Script::new().assigning(owned).started();
+    let command = decide(script.task(0), "GO");
+    script.run_as(&left, &command).expect("his by assignment");
+}
+
+#[test]
+fn a_substitute_of_the_owner_decides_and_releases() {
+    let mut script = Script::new().claimed();
+    let task = script.task(0);
+    let release = Command::Release { task };
+    assert_eq!(
+        forbidden(script.run_as(&substitute("sue", &["cid"]), &release)),
+        "not_owner"
+    );
+    let released = script.run_as(&substitute("sue", &["bob"]), &release);
+    let events = released.expect("a release").events;
+    let crate::event::Event::TaskReleased { owner, reason, .. } = &events[0] else {
+        panic!("{events:?}")
+    };
+    assert_eq!(
+        (owner.as_str(), reason.as_deref()),
+        ("bob", Some("by a substitute of its owner"))
+    );
+    script
+        .run("bob", &Command::Claim { task })
+        .expect("a claim");
+    script
+        .run_as(&substitute("sue", &["bob"]), &decide(task, "GO"))
+        .expect("a decision");
+    let decision = decision(&script);
+    assert_eq!(
+        (decision.actor.as_str(), decision.on_behalf_of.as_deref()),
+        ("sue", Some("bob"))
+    );
+}
+
+#[test]
+fn a_substitute_of_a_substitute_decides_for_the_first() {
+    let mut script = claimed_for_bob();
+    let command = decide(script.task(0), "GO");
+    // `tom` stands in for `sue` alone, who is no candidate: her standing for bob is not his.
+    let mut chain = substitute("tom", &["sue"]);
+    chain.stands_in_for[0].groups.clear();
+    assert_eq!(
+        forbidden(script.run_as(&chain, &command)),
+        "no_longer_substitute"
+    );
+    chain.stands_in_for.push(StandIn {
+        person: "bob".into(),
+        groups: vec!["crew".into()],
+        definition: None,
+        via: vec!["sue".into()],
+    });
+    script.run_as(&chain, &command).expect("a chain");
+    let decision = decision(&script);
+    assert_eq!(
+        (decision.actor.as_str(), decision.on_behalf_of.as_deref()),
+        ("tom", Some("bob"))
+    );
+}
+
+#[test]
+fn bars_hold_for_those_acted_for() {
+    let claim = |script: &Script| Command::Claim {
+        task: script.task(0),
+    };
+    // A substitute of the requester, who is a candidate by group.
+    let mut script = Script::new().started();
+    let command = claim(&script);
+    let for_ann = substitute("sue", &["ann"]);
+    assert_eq!(forbidden(script.run_as(&for_ann, &command)), "own_request");
+    // The requester as a substitute.
+    let ann = substitute("ann", &["bob"]);
+    assert_eq!(forbidden(script.run_as(&ann, &command)), "own_request");
+    let mut script = Script::new().claimed();
+    let command = decide(script.task(0), "GO");
+    assert_eq!(forbidden(script.run_as(&ann, &command)), "own_request");
+    // Of several absent people, one who is not excluded.
+    let mut script = Script::new().started();
+    let command = claim(&script);
+    script
+        .run_as(&substitute("sue", &["ann", "bob"]), &command)
+        .expect("for bob");
+    assert_eq!(ownership_for(&script).as_deref(), Some("bob"));
+    // Somebody excluded.
+    let excluding = |_: &str| {
+        let mut assignment = offers(&["crew"]);
+        assignment.exclude = vec!["bob".into()];
+        assignment
+    };
+    let mut script = Script::new().assigning(excluding).started();
+    let command = claim(&script);
+    let for_bob = substitute("sue", &["bob"]);
+    assert_eq!(forbidden(script.run_as(&for_bob, &command)), "excluded");
+}
+
+#[test]
+fn nobody_decides_twice_in_a_state_instance_for_anybody() {
+    let two = || {
+        Script::new()
+            .assigning(|_| offers(&["crew", "crew"]))
+            .planning(|_, _| Ok(Plan::default()))
+    };
+    // First bob himself, then somebody for him.
+    let mut script = two().claimed();
+    script.go().expect("bob decides");
+    let command = Command::Claim {
+        task: script.task(1),
+    };
+    let for_bob = substitute("sue", &["bob"]);
+    assert_eq!(
+        forbidden(script.run_as(&for_bob, &command)),
+        "already_decided"
+    );
+    // First somebody for him, then bob, then she for another.
+    let mut script = two().claimed();
+    let first = decide(script.task(0), "GO");
+    script.run_as(&for_bob, &first).expect("sue for bob");
+    let again = Command::Claim {
+        task: script.task(1),
+    };
+    assert_eq!(forbidden(script.run("bob", &again)), "already_decided");
+    let for_cid = substitute("sue", &["cid"]);
+    assert_eq!(
+        forbidden(script.run_as(&for_cid, &again)),
+        "already_decided"
+    );
+    script.run("cid", &again).expect("somebody else");
+}
+
+#[test]
+fn what_initiators_do_on_their_own_request_nobody_does_for_them() {
+    let mine = |state: &str| {
+        let mut assignment = offers(&["crew"]);
+        if state == "Rework" {
+            assignment.offers[0].candidates = vec![Principal::User("ann".into())];
+        }
+        assignment
+    };
+    let plan = |_: &str, _: &_| Ok(enter(&["Rework"]));
+    let mut script = Script::new().assigning(mine).planning(plan).claimed();
+    script.go().expect("to the rework");
+    let task = script.task(0);
+    let for_ann = substitute("sue", &["ann"]);
+    for command in [Command::Claim { task }, decide(task, "GO")] {
+        assert_eq!(
+            forbidden(script.run_as(&for_ann, &command)),
+            "not_a_candidate"
+        );
+    }
+    script
+        .run("ann", &Command::Claim { task })
+        .expect("her own work");
+    assert_eq!(
+        forbidden(script.run_as(&for_ann, &decide(task, "GO"))),
+        "not_owner"
+    );
+}

@@ -1,0 +1,195 @@
+//! Wait states: what they wait for, and the child instances that they start.
+//!
+//! A state instance has the ids of its children from the moment it is entered. The host starts, cancels and reports the end of
+//! children by separate commands, because no command changes two instances. A wait state that nothing could ever move is a fault.
+
+use std::collections::BTreeSet;
+
+use super::deadline;
+use super::fault::{self, ExecutionError, Fault};
+use super::{Execution, LookupPurpose, Phase};
+use crate::answer::{Child, Deadline, OverdueAction, Waiting};
+use crate::check::is_key;
+use crate::event::Event;
+use crate::graph::{FiredBy, Transition};
+use crate::ids::{InstanceId, check_id};
+use crate::instance::{ChildInstance, Entity, StateInstance};
+use crate::json::Json;
+use crate::lookup::{Findings, Lookup};
+use crate::question::Source;
+use crate::shown::DATA_BYTES_MAX;
+
+const WAIT: &str = "wait";
+/// How many instances one state instance may start.
+const CHILDREN_MAX: usize = 20;
+/// The longest type or id of an entity, in characters; the API has the same limit.
+const ENTITY_CHARS_MAX: usize = 200;
+
+impl Execution<'_> {
+    /// Checks what a wait state waits for, and asks the directory for the calendars of its deadlines.
+    pub(super) fn wait_for(
+        &mut self,
+        state_instance: Box<StateInstance>,
+        waiting: Waiting,
+    ) -> Result<(), ExecutionError> {
+        self.check_waiting(&state_instance.name, &waiting)?;
+        let lookup = Lookup {
+            calendars: deadline::calendars(&waiting.deadlines).cloned().collect(),
+            ..Lookup::default()
+        };
+        if lookup.is_empty() {
+            return self.enter_wait(*state_instance, waiting, &Findings::default());
+        }
+        self.phase = Phase::Lookup(lookup, LookupPurpose::Wait(state_instance, waiting));
+        Ok(())
+    }
+
+    /// Enters a wait state after the checks.
+    pub(super) fn enter_wait(
+        &mut self,
+        mut state_instance: StateInstance,
+        waiting: Waiting,
+        findings: &Findings,
+    ) -> Result<(), ExecutionError> {
+        state_instance.deadlines = self.open_deadlines(WAIT, &waiting.deadlines, findings)?;
+        state_instance.due_at = deadline::earliest(&state_instance.deadlines);
+        state_instance.correlation = waiting.correlation;
+        state_instance.buffer_signals = waiting.buffer_signals;
+        for child in waiting.children {
+            let child = self.child(child)?;
+            state_instance.children.push(child);
+        }
+        let state = state_instance.id;
+        let drops_buffered = !state_instance.buffer_signals;
+        self.emit(Event::StateEntered {
+            state: state_instance,
+        });
+        if drops_buffered {
+            self.drop_buffered(state);
+        }
+        Ok(())
+    }
+
+    fn child(&mut self, child: Child) -> Result<ChildInstance, Fault> {
+        Ok(ChildInstance {
+            id: InstanceId((self.ids)()),
+            key: child.key,
+            entity: Entity {
+                kind: child.entity_type,
+                id: child.entity_id,
+            },
+            data: data_of(&child.data)?,
+            on_end: child.on_end,
+            outcome: None,
+        })
+    }
+
+    fn check_waiting(&self, state: &str, waiting: &Waiting) -> Result<(), Fault> {
+        let graph = &self.context.version.graph;
+        deadline::check(WAIT, graph, state, &waiting.deadlines)?;
+        if let Some(correlation) = &waiting.correlation {
+            fault::id(WAIT, "a correlation", correlation)?;
+        }
+        let count = waiting.children.len();
+        if count > CHILDREN_MAX {
+            let message = format!("{state} starts {CHILDREN_MAX} instances at most, not {count}");
+            return Err(Fault::new(WAIT, message));
+        }
+        let mut entities = BTreeSet::new();
+        for child in &waiting.children {
+            self.check_child(state, child)?;
+            if !entities.insert((&child.key, &child.entity_type, &child.entity_id)) {
+                let message = format!(
+                    "{state} starts {} about the same entity twice; one of them could never run",
+                    child.key
+                );
+                return Err(Fault::new(WAIT, message));
+            }
+        }
+        let by_signal = |way: &Transition| way.by.contains(&FiredBy::Signal);
+        let fires = |deadline: &Deadline| matches!(deadline.action, OverdueAction::Fire(_));
+        let is_movable = graph.leaving(state).any(by_signal)
+            || waiting.deadlines.iter().any(fires)
+            || waiting.children.iter().any(|child| child.on_end.is_some());
+        if is_movable {
+            return Ok(());
+        }
+        let message = format!(
+            "{state} waits for nothing that could move it: no signal is declared, no deadline fires, no child has on-end"
+        );
+        Err(Fault::new(WAIT, message))
+    }
+
+    fn check_child(&self, state: &str, child: &Child) -> Result<(), Fault> {
+        if !is_key(&child.key) {
+            let key = child.key.chars().take(100).collect::<String>();
+            let message = format!("{state} starts {key:?}, which is no key of a definition");
+            return Err(Fault::new(WAIT, message));
+        }
+        for (what, name) in [("type", &child.entity_type), ("id", &child.entity_id)] {
+            if let Err(rule) = check_id(name, ENTITY_CHARS_MAX) {
+                let message = format!("the entity {what} of a child {} is not: {rule}", child.key);
+                return Err(Fault::new(WAIT, message));
+            }
+        }
+        data_of(&child.data)?;
+        let Some(trigger) = &child.on_end else {
+            return Ok(());
+        };
+        let way = self.context.version.graph.transition(state, trigger);
+        if way.is_some_and(|way| way.by.contains(&FiredBy::Child)) {
+            return Ok(());
+        }
+        let trigger = trigger.chars().take(100).collect::<String>();
+        let message = format!(
+            "the end of a child of {state} fires {trigger:?}, which is declared for no child there"
+        );
+        Err(Fault::new(WAIT, message))
+    }
+
+    /// A child has ended or could not be started. Nothing changes if its state instance has ended, or for a repeated report.
+    pub(super) fn child_ended(
+        &mut self,
+        id: InstanceId,
+        outcome: &str,
+        data: &Json,
+        reason: Option<&String>,
+    ) {
+        let running = self.instance.active.iter().find_map(|state_instance| {
+            let mut children = state_instance.children.iter();
+            let child = children.find(|child| child.id == id && child.outcome.is_none())?;
+            Some((state_instance.id, child.clone()))
+        });
+        let Some((state, child)) = running else {
+            return;
+        };
+        self.emit(Event::ChildEnded {
+            state,
+            child: id,
+            outcome: outcome.to_owned(),
+            reason: reason.cloned(),
+        });
+        if let Some(trigger) = child.on_end {
+            let source = Source::Child {
+                id: id.to_string(),
+                key: child.key,
+                outcome: outcome.to_owned(),
+            };
+            self.fire(state, trigger, source, data.clone());
+        }
+    }
+}
+
+/// The data that a child starts with.
+fn data_of(text: &str) -> Result<Json, Fault> {
+    let data = Json::parse(text)
+        .map_err(|error| Fault::new(WAIT, format!("the data of a child has {error}")))?;
+    if data.as_str().len() > DATA_BYTES_MAX {
+        let message = format!("the data of a child is longer than {DATA_BYTES_MAX} bytes");
+        return Err(Fault::new(WAIT, message));
+    }
+    if !data.is_object() {
+        return Err(Fault::new(WAIT, "the data of a child is no JSON object"));
+    }
+    Ok(data)
+}

@@ -1,0 +1,139 @@
+//! The graph that a component declares for its config. The host enforces it.
+
+use serde::{Deserialize, Serialize};
+
+use super::json::Json;
+
+/// The answer of `describe` when the version was published.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Graph {
+    pub initial: String,
+    /// Groups whose members may start an instance; empty means anyone signed in.
+    pub initiators: Vec<String>,
+    pub states: Vec<State>,
+    pub transitions: Vec<Transition>,
+    /// JSON Schema 2020-12 of an instance's data. It is enforced at every change.
+    pub data_schema: Option<Json>,
+    pub attributes: Vec<AttributeDeclaration>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct State {
+    pub name: String,
+    pub title: String,
+    pub kind: StateKind,
+    /// A join begins only when every branch of the fork around it has arrived or ended.
+    pub join: bool,
+    /// The initiator does this work on their own request and is the only candidate.
+    pub own_work: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "type", content = "outcome")]
+pub enum StateKind {
+    /// People work on it.
+    Task,
+    /// A service works on it.
+    Service,
+    /// Left at once: `transition` chooses the next states.
+    Router,
+    /// Waits for a signal, a deadline or a child's end.
+    Wait,
+    /// The instance ends here with this outcome.
+    Terminal(String),
+}
+
+impl StateKind {
+    /// The name of the kind in problems and diagrams.
+    pub fn name(&self) -> &'static str {
+        match self {
+            StateKind::Task => "task",
+            StateKind::Service => "service",
+            StateKind::Router => "router",
+            StateKind::Wait => "wait",
+            StateKind::Terminal(_) => "terminal",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Transition {
+    pub source: String,
+    pub trigger: String,
+    /// The states that this trigger may lead to.
+    pub targets: Vec<String>,
+    /// What may fire it, each source at most once, in the order of [`FiredBy`].
+    pub by: Vec<FiredBy>,
+    /// The permission (`subject:action`) that the actor needs besides being eligible.
+    pub permission: Option<String>,
+}
+
+/// What may fire a trigger.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum FiredBy {
+    Decision,
+    Signal,
+    Deadline,
+    Reply,
+    Failure,
+    Child,
+    Entry,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AttributeDeclaration {
+    pub name: String,
+    pub kind: AttributeType,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum AttributeType {
+    Text,
+    Boolean,
+    Decimal,
+    Float,
+    Timestamp,
+    Bytes,
+}
+
+impl Graph {
+    /// Its approximate length as JSON.
+    pub fn bytes(&self) -> usize {
+        const PART_BYTES: usize = 100;
+        let states = self.states.iter();
+        let states = states.map(|state| PART_BYTES + state.name.len() + state.title.len());
+        let transitions = self.transitions.iter().map(|way| {
+            let targets = way.targets.iter().map(|target| 3 + target.len());
+            PART_BYTES + way.source.len() + way.trigger.len() + targets.sum::<usize>()
+        });
+        let schema = self
+            .data_schema
+            .as_ref()
+            .map_or(0, |schema| schema.as_str().len());
+        states.chain(transitions).sum::<usize>() + schema
+    }
+
+    /// The declared state of this name.
+    pub fn state(&self, name: &str) -> Option<&State> {
+        self.states.iter().find(|state| state.name == name)
+    }
+
+    /// The declared transition out of `source` on `trigger`.
+    pub fn transition(&self, source: &str, trigger: &str) -> Option<&Transition> {
+        self.leaving(source)
+            .find(|transition| transition.trigger == trigger)
+    }
+
+    /// All transitions out of `source`, in their declared order.
+    pub fn leaving<'a>(&'a self, source: &str) -> impl Iterator<Item = &'a Transition> {
+        self.transitions
+            .iter()
+            .filter(move |transition| transition.source == source)
+    }
+}

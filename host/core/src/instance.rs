@@ -1,0 +1,483 @@
+//! An instance: one run of a definition version, with its state instances and their tasks.
+
+mod stored;
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use self::stored::StoredTask;
+use super::actor::Actor;
+use super::answer::{AttributeValue, OverdueAction};
+use super::declare::record;
+use super::ids::{DeadlineId, ForkId, InstanceId, StateId, TaskId, VersionRef};
+use super::json::Json;
+
+/// The stored state of one run. Flow logic and readers are shown the same.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Instance {
+    pub id: InstanceId,
+    pub definition: VersionRef,
+    /// The optimistic lock: every change of the instance or of a part of it adds one.
+    pub revision: u32,
+    pub entity: Entity,
+    pub initiator: String,
+    /// The initiator, and the requesters of the predecessor and the parent.
+    pub requesters: Vec<String>,
+    pub status: Status,
+    pub started_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub predecessor: Option<InstanceId>,
+    pub parent: Option<InstanceId>,
+    pub data: Json,
+    pub attributes: BTreeMap<String, AttributeValue>,
+    /// Active state instances, oldest first.
+    pub active: Vec<StateInstance>,
+    /// Joins that some branches have reached and others have not.
+    pub waiting: Vec<StateInstance>,
+    /// State instances that have ended, oldest first.
+    pub past: Vec<PastState>,
+    /// Buffered signals, which no state instance has taken yet, oldest first.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub buffered: Vec<BufferedSignal>,
+}
+
+/// A signal that was kept because nothing waited for it yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BufferedSignal {
+    pub id: String,
+    pub trigger: String,
+    pub input: Json,
+    /// Who sent it, with the groups and permissions of that moment.
+    pub sender: Actor,
+    pub at: Timestamp,
+}
+
+record! {
+    /// What the instance is about: a document, a purchase order.
+    #[derive(Eq)]
+    pub struct Entity {
+        /// The type of the entity.
+        #[serde(rename = "type")]
+        pub kind: String,
+        /// The id of the entity in its own system.
+        pub id: String,
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE", tag = "name")]
+pub enum Status {
+    Running,
+    /// Nothing happens to it and its deadlines are paused. No other instance of the definition can start about its entity.
+    Suspended {
+        reason: String,
+        by: String,
+        at: Timestamp,
+    },
+    /// Reached a terminal state with this outcome.
+    Completed {
+        outcome: String,
+        at: Timestamp,
+    },
+    Cancelled {
+        reason: String,
+        by: String,
+        at: Timestamp,
+    },
+}
+
+impl Status {
+    /// The name of the status, as stored and shown.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Status::Running => "RUNNING",
+            Status::Suspended { .. } => "SUSPENDED",
+            Status::Completed { .. } => "COMPLETED",
+            Status::Cancelled { .. } => "CANCELLED",
+        }
+    }
+
+    /// When the instance ended, if it has.
+    pub fn ended_at(&self) -> Option<Timestamp> {
+        match self {
+            Status::Running | Status::Suspended { .. } => None,
+            Status::Completed { at, .. } | Status::Cancelled { at, .. } => Some(*at),
+        }
+    }
+}
+
+record! {
+    /// One visit of an instance to a state.
+    pub struct StateInstance {
+        columns {
+            /// The state instance.
+            pub id: StateId,
+            /// The state's name.
+            pub name: String,
+            /// When it was entered.
+            pub entered_at: Timestamp,
+            // The next deadline of the state as a whole, or the last one when all have passed.
+            /// When its work is due.
+            pub due_at: Option<Timestamp>,
+            // Several after a join.
+            /// The state instances that led here, in order.
+            pub predecessors: Vec<StateId>,
+            // None for the initial state.
+            /// The trigger that led here.
+            pub entered_by: Option<String>,
+            // None for the host itself.
+            /// Who fired it.
+            pub caller: Option<String>,
+            /// Decisions of one outcome that the state asks for.
+            pub needed: u32,
+            /// People who must not decide.
+            pub exclude: Vec<String>,
+            /// The group that becomes a candidate when nobody else is eligible.
+            pub fallback: Option<String>,
+            /// Higher is more urgent.
+            pub priority: u8,
+            /// The forks around it, from the outermost.
+            #[serde(skip_serializing_if = "Vec::is_empty", default)]
+            pub forks: Vec<ForkId>,
+            // Bit 0 is for choices outside any fork.
+            /// Bit n: inside the n-th fork, a plan chose one of several targets for its branch.
+            #[serde(skip_serializing_if = "is_zero", default)]
+            pub choices: u32,
+            // Those of the state as a whole.
+            /// Its open deadlines.
+            #[serde(skip_serializing_if = "Vec::is_empty", default)]
+            pub deadlines: Vec<OpenDeadline>,
+            // The correlation key, chosen by the flow.
+            /// The name by which signals find it.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            pub correlation: Option<String>,
+            // They were buffered before it was entered.
+            /// Whether it takes buffered signals.
+            #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+            pub buffer_signals: bool,
+            /// The instances that it started, in the order of the flow's answer.
+            #[hidden("their data may be confidential")]
+            #[serde(skip_serializing_if = "Vec::is_empty", default)]
+            pub children: Vec<ChildInstance>,
+            /// Since when nobody is able to do its work.
+            #[hidden("no event carries it")]
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            pub unassignable_since: Option<Timestamp>,
+        }
+        besides {
+            /// Empty: each task has a separate event.
+            pub tasks: Vec<Task>,
+        }
+    }
+}
+
+impl StateInstance {
+    /// The columns that [`clear`](Self::clear) clears. Their last values stay in the row.
+    pub const CLEARED: [&str; 2] = ["deadlines", "unassignable_since"];
+
+    /// Clears what has no meaning once the state is left.
+    pub fn clear(&mut self) {
+        self.deadlines.clear();
+        self.unassignable_since = None;
+    }
+
+    /// A state instance without work, entered now.
+    pub fn new(id: StateId, name: &str, at: Timestamp) -> StateInstance {
+        StateInstance {
+            id,
+            name: name.to_owned(),
+            entered_at: at,
+            due_at: None,
+            predecessors: Vec::new(),
+            entered_by: None,
+            caller: None,
+            needed: 1,
+            exclude: Vec::new(),
+            fallback: None,
+            priority: 0,
+            tasks: Vec::new(),
+            forks: Vec::new(),
+            choices: 0,
+            deadlines: Vec::new(),
+            correlation: None,
+            buffer_signals: false,
+            children: Vec::new(),
+            unassignable_since: None,
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks by reference")]
+fn is_zero(bits: &u32) -> bool {
+    *bits == 0
+}
+
+/// A deadline whose work has not ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenDeadline {
+    pub id: DeadlineId,
+    pub due_at: Timestamp,
+    /// Seconds between repetitions.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub repeat: Option<u32>,
+    pub action: OverdueAction,
+    /// How many times it has passed.
+    pub count: u32,
+}
+
+/// An instance that a wait state started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChildInstance {
+    pub id: InstanceId,
+    /// The key of its definition.
+    pub key: String,
+    pub entity: Entity,
+    /// The data that it starts with.
+    pub data: Json,
+    /// The trigger that its end fires.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub on_end: Option<String>,
+    /// Its outcome, once it has ended.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub outcome: Option<String>,
+}
+
+/// The outcome, for its parent, of a child that was cancelled.
+pub const CHILD_CANCELLED: &str = "CANCELLED";
+/// The outcome, for its parent, of a child that could not be started.
+pub const CHILD_NOT_STARTED: &str = "NOT_STARTED";
+
+/// A state instance that has ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PastState {
+    #[serde(flatten)]
+    pub state: StateInstance,
+    pub left_at: Timestamp,
+    /// The trigger that ended it, or `CANCEL`.
+    pub left_by: String,
+    /// Who fired it; none for the host itself.
+    pub actor: Option<String>,
+}
+
+impl PastState {
+    /// The sort key of past state instances: when they were left, then when they were entered.
+    pub fn order(&self) -> (Timestamp, Timestamp, StateId) {
+        (self.left_at, self.state.entered_at, self.state.id)
+    }
+}
+
+record! {
+    /// A work item.
+    #[serde(try_from = "StoredTask")]
+    pub struct Task {
+        /// The task.
+        pub id: TaskId,
+        /// The task in words.
+        pub label: String,
+        /// Who may claim it.
+        pub candidates: Vec<Candidate>,
+        /// JSON Schema of the decider's input.
+        #[hidden("it may be large or confidential")]
+        pub form: Option<Json>,
+        /// When it was created.
+        pub created_at: Timestamp,
+        // The next deadline of this task alone, or the last one when all have passed.
+        /// Its next deadline.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub due_at: Option<Timestamp>,
+        /// Its open deadlines.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub deadlines: Vec<OpenDeadline>,
+        /// Its status with the members of that status.
+        #[serde(flatten)]
+        pub status: TaskStatus,
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(
+    rename_all = "SCREAMING_SNAKE_CASE",
+    rename_all_fields = "camelCase",
+    tag = "status"
+)]
+pub enum TaskStatus {
+    /// Waits for a candidate to claim it.
+    Pending,
+    Claimed {
+        owner: String,
+        claimed_at: Timestamp,
+        #[serde(skip_serializing_if = "Ownership::is_plain")]
+        ownership: Ownership,
+    },
+    Completed {
+        owner: String,
+        claimed_at: Timestamp,
+        decision: Decision,
+    },
+    Cancelled {
+        owner: Option<String>,
+        cancelled_at: Timestamp,
+        /// Why the host cancelled it by itself.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+}
+
+/// Who may claim a task.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "type", content = "id")]
+pub enum Candidate {
+    User(String),
+    Group(String),
+}
+
+impl Candidate {
+    /// The id of the person or group.
+    pub fn id(&self) -> &str {
+        match self {
+            Candidate::User(id) | Candidate::Group(id) => id,
+        }
+    }
+
+    /// Whether the person is a candidate, given their groups.
+    pub fn includes(&self, person: &str, groups: &[String]) -> bool {
+        match self {
+            Candidate::User(id) => id == person,
+            Candidate::Group(id) => groups.contains(id),
+        }
+    }
+}
+
+/// How the owner got the task: by claim, assignment, substitution or delegation.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ownership {
+    /// By an assignment or an operator, so the owner need not be a candidate.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub assigned: bool,
+    /// The absent candidate for whom the owner claimed it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub on_behalf_of: Option<String>,
+    /// Who delegated it to whom, oldest first; the last delegate is the owner.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub delegations: Vec<Delegation>,
+}
+
+/// One delegation of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Delegation {
+    pub from: String,
+    pub to: String,
+    pub reason: String,
+    pub at: Timestamp,
+}
+
+impl Ownership {
+    /// Whether the owner claimed it as a candidate, for themselves.
+    pub fn is_plain(&self) -> bool {
+        *self == Ownership::default()
+    }
+
+    /// The person on whose behalf the owner has it, if not their own.
+    pub fn principal(&self) -> Option<&str> {
+        let delegated = self.delegations.first().map(|first| first.from.as_str());
+        self.on_behalf_of.as_deref().or(delegated)
+    }
+}
+
+impl TaskStatus {
+    /// The status without its details, as stored and shown.
+    pub fn name(&self) -> &'static str {
+        match self {
+            TaskStatus::Pending => "PENDING",
+            TaskStatus::Claimed { .. } => "CLAIMED",
+            TaskStatus::Completed { .. } => "COMPLETED",
+            TaskStatus::Cancelled { .. } => "CANCELLED",
+        }
+    }
+
+    /// Whether somebody may still act on the task.
+    pub fn is_open(&self) -> bool {
+        matches!(self, TaskStatus::Pending | TaskStatus::Claimed { .. })
+    }
+}
+
+/// The final answer on a task. It never changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Decision {
+    pub outcome: String,
+    pub actor: String,
+    pub on_behalf_of: Option<String>,
+    pub comment: Option<String>,
+    pub input: Json,
+    pub decided_at: Timestamp,
+}
+
+impl Task {
+    /// Who owns or owned the task.
+    pub fn owner(&self) -> Option<&str> {
+        match &self.status {
+            TaskStatus::Pending => None,
+            TaskStatus::Claimed { owner, .. } | TaskStatus::Completed { owner, .. } => Some(owner),
+            TaskStatus::Cancelled { owner, .. } => owner.as_deref(),
+        }
+    }
+
+    /// The decision, once there is one.
+    pub fn decision(&self) -> Option<&Decision> {
+        match &self.status {
+            TaskStatus::Completed { decision, .. } => Some(decision),
+            TaskStatus::Pending | TaskStatus::Claimed { .. } | TaskStatus::Cancelled { .. } => None,
+        }
+    }
+}
+
+impl Instance {
+    /// The active state instance and the task of this id in it.
+    pub fn open_task(&self, id: TaskId) -> Option<(&StateInstance, &Task)> {
+        self.active.iter().find_map(|state| {
+            state
+                .tasks
+                .iter()
+                .find(|task| task.id == id)
+                .map(|task| (state, task))
+        })
+    }
+
+    /// The task of this id in any state instance, past ones included.
+    pub fn task(&self, id: TaskId) -> Option<&Task> {
+        self.state_instances()
+            .flat_map(|state| &state.tasks)
+            .find(|task| task.id == id)
+    }
+
+    /// Sorts the state instances into the order in which they are shown.
+    pub fn sort(&mut self) {
+        self.past.sort_by_key(PastState::order);
+        self.active
+            .sort_by_key(|state_instance| (state_instance.entered_at, state_instance.id));
+        self.waiting
+            .sort_by_key(|state_instance| (state_instance.entered_at, state_instance.id));
+    }
+
+    /// All state instances, past ones first.
+    pub fn state_instances(&self) -> impl Iterator<Item = &StateInstance> {
+        self.past
+            .iter()
+            .map(|past| &past.state)
+            .chain(&self.waiting)
+            .chain(&self.active)
+    }
+}
+
+#[cfg(test)]
+mod tests;

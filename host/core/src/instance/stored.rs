@@ -1,0 +1,83 @@
+//! The parser for tasks in the audit. Their JSON is flat: the members of the status are members of the task.
+//! [`crate::stored`] explains why serde cannot read it.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+
+use super::{Decision, OpenDeadline, Ownership, Task, TaskStatus};
+use crate::ids::TaskId;
+use crate::instance::Candidate;
+use crate::json::Json;
+
+/// The members of a task, whatever its status.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct StoredTask {
+    id: TaskId,
+    label: String,
+    candidates: Vec<Candidate>,
+    form: Option<Json>,
+    created_at: Timestamp,
+    status: String,
+    owner: Option<String>,
+    claimed_at: Option<Timestamp>,
+    cancelled_at: Option<Timestamp>,
+    reason: Option<String>,
+    decision: Option<Decision>,
+    due_at: Option<Timestamp>,
+    #[serde(default)]
+    deadlines: Vec<OpenDeadline>,
+    #[serde(default)]
+    ownership: Ownership,
+}
+
+impl TryFrom<StoredTask> for Task {
+    type Error = String;
+
+    fn try_from(stored: StoredTask) -> Result<Task, String> {
+        let StoredTask {
+            id,
+            label,
+            candidates,
+            form,
+            created_at,
+            owner,
+            due_at,
+            deadlines,
+            ..
+        } = stored;
+        let status = match stored.status.as_str() {
+            "PENDING" => TaskStatus::Pending,
+            "CLAIMED" => TaskStatus::Claimed {
+                owner: need("owner", owner)?,
+                claimed_at: need("claimedAt", stored.claimed_at)?,
+                ownership: stored.ownership,
+            },
+            "COMPLETED" => TaskStatus::Completed {
+                owner: need("owner", owner)?,
+                claimed_at: need("claimedAt", stored.claimed_at)?,
+                decision: need("decision", stored.decision)?,
+            },
+            "CANCELLED" => TaskStatus::Cancelled {
+                owner,
+                cancelled_at: need("cancelledAt", stored.cancelled_at)?,
+                reason: stored.reason,
+            },
+            other => return Err(format!("{other} is no status of a task")),
+        };
+        Ok(Task {
+            id,
+            label,
+            candidates,
+            form,
+            created_at,
+            due_at,
+            deadlines,
+            status,
+        })
+    }
+}
+
+fn need<T>(name: &str, value: Option<T>) -> Result<T, String> {
+    value.ok_or_else(|| format!("the member {name} is missing"))
+}

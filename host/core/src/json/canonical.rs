@@ -1,0 +1,104 @@
+//! Converts JSON text to canonical form in one pass, without a tree.
+//!
+//! A command writes and reads a dozen documents, so this is fast: the output is written as the text is read, and only an
+//! object with unsorted members is rewritten. It accepts and refuses the same as [`super::parse`].
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use super::JsonError;
+use super::node::write_string;
+use super::reader::{Reader, Step};
+
+/// The canonical form of `text`.
+pub(super) fn canonical(text: &str, depth_max: usize) -> Result<String, JsonError> {
+    let mut reader = Reader::new(text, depth_max);
+    let mut out = String::with_capacity(text.len());
+    value(&mut reader, &mut out)?;
+    reader.end()?;
+    Ok(out)
+}
+
+/// One member of an object, and its position in the output.
+struct Member<'a> {
+    name: Cow<'a, str>,
+    written: Range<usize>,
+}
+
+pub(super) fn value(reader: &mut Reader<'_>, out: &mut String) -> Result<(), JsonError> {
+    match reader.next() {
+        Some(b'{') => object(reader, out),
+        Some(b'[') => array(reader, out),
+        Some(b'"') => {
+            write_string(out, &reader.string()?).expect("writing to a string");
+            Ok(())
+        }
+        Some(b'-' | b'0'..=b'9') => {
+            out.push_str(reader.number()?);
+            Ok(())
+        }
+        _ => {
+            out.push_str(reader.word()?);
+            Ok(())
+        }
+    }
+}
+
+fn array(reader: &mut Reader<'_>, out: &mut String) -> Result<(), JsonError> {
+    reader.open()?;
+    out.push('[');
+    let mut index = 0;
+    while !reader.closes(b']', index == 0)? {
+        if index > 0 {
+            out.push(',');
+        }
+        reader.enter(Step::Index(index));
+        value(reader, out)?;
+        reader.leave();
+        index += 1;
+    }
+    out.push(']');
+    Ok(())
+}
+
+fn object(reader: &mut Reader<'_>, out: &mut String) -> Result<(), JsonError> {
+    reader.open()?;
+    out.push('{');
+    let begin = out.len();
+    let mut members: Vec<Member<'_>> = Vec::new();
+    let mut is_sorted = true;
+    while !reader.closes(b'}', members.is_empty())? {
+        let name = reader.name()?;
+        if let Some(last) = members.last() {
+            is_sorted &= last.name < name;
+            out.push(',');
+        }
+        let start = out.len();
+        write_string(out, &name).expect("writing to a string");
+        out.push(':');
+        reader.enter(Step::Name(name));
+        reader.colon()?;
+        value(reader, out)?;
+        let Some(Step::Name(name)) = reader.leave() else {
+            unreachable!("what was entered is left")
+        };
+        let written = start..out.len();
+        members.push(Member { name, written });
+    }
+    if !is_sorted {
+        members.sort_by(|one, other| one.name.cmp(&other.name));
+        if let Some(twice) = members.windows(2).find(|pair| pair[0].name == pair[1].name) {
+            reader.enter(Step::Name(twice[0].name.clone()));
+            return Err(reader.error("a member named twice"));
+        }
+        let unsorted = out.split_off(begin);
+        for (index, Member { written, .. }) in members.into_iter().enumerate() {
+            if index > 0 {
+                out.push(',');
+            }
+            out.push_str(&unsorted[written.start - begin..written.end - begin]);
+        }
+    }
+    out.push('}');
+    Ok(())
+}

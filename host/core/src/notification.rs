@@ -1,0 +1,235 @@
+//! Who is notified of which event: a pure function from a public entry to its notifications.
+//!
+//! The id of a notification is derived from the event and the recipient, so a notifier that reads an entry twice creates the
+//! same notification. An entry of an older host may lack members: recipients that cannot be read from it are skipped.
+//! Delivery is elsewhere.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use super::cloudevent::PublicEntry;
+use super::ids::InstanceId;
+use super::json::{Json, JsonError};
+
+/// Why somebody is notified.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// There is work for them.
+    Assigned,
+    /// Their work is due.
+    Reminder,
+    /// Their work has gone to others.
+    Escalated,
+    /// There is a decision about an instance that they requested.
+    Decided,
+}
+
+/// All kinds.
+pub const KINDS: [Kind; 4] = [
+    Kind::Assigned,
+    Kind::Reminder,
+    Kind::Escalated,
+    Kind::Decided,
+];
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Assigned => "assigned",
+            Kind::Reminder => "reminder",
+            Kind::Escalated => "escalated",
+            Kind::Decided => "decided",
+        }
+    }
+
+    /// The kind of this name.
+    pub fn named(name: &str) -> Option<Kind> {
+        KINDS.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// The name of its CloudEvents type without the operator's prefix.
+    pub fn suffix(self) -> String {
+        format!("notification.{}", self.name())
+    }
+}
+
+/// The audit types that cause notifications. If nobody subscribes to events, no other entries need to be read.
+pub const EVENT_TYPES: [&str; 10] = [
+    "TASK_CREATED",
+    "TASK_REROUTED",
+    "TASK_REASSIGNED",
+    "TASK_DELEGATED",
+    "TASK_RESOLVED",
+    "TASK_REMINDED",
+    "TASK_ESCALATED",
+    "DECISION_RECORDED",
+    "FLOW_COMPLETED",
+    "FLOW_CANCELLED",
+];
+
+/// Who is notified. A group gets one notification, for everybody who is a member when they read it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Recipient {
+    User(String),
+    Group(String),
+}
+
+impl Recipient {
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Recipient::User(_) => "user",
+            Recipient::Group(_) => "group",
+        }
+    }
+
+    pub fn id(&self) -> &str {
+        match self {
+            Recipient::User(id) | Recipient::Group(id) => id,
+        }
+    }
+
+    /// Reads `{"type": "user", "id": "ada"}` or a person's id alone. None for an empty id or an unknown type.
+    fn of(value: &Value) -> Option<Recipient> {
+        let id = value.as_str().or_else(|| value["id"].as_str())?.to_owned();
+        if id.is_empty() {
+            return None;
+        }
+        match value["type"].as_str().unwrap_or("user") {
+            "user" => Some(Recipient::User(id)),
+            "group" => Some(Recipient::Group(id)),
+            _ => None,
+        }
+    }
+}
+
+/// The notification of one recipient about one event.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notification {
+    pub id: Uuid,
+    pub kind: Kind,
+    pub recipient: Recipient,
+    pub instance: InstanceId,
+    pub state: Option<Uuid>,
+    pub task: Option<Uuid>,
+    /// The event that it is about.
+    pub event: Uuid,
+    pub due_at: Option<Timestamp>,
+    /// When the event happened.
+    pub at: Timestamp,
+}
+
+/// The notifications of an entry, one per recipient. Fails only on a damaged entry, whose payload is not JSON.
+pub fn of(entry: &PublicEntry, requesters: &[String]) -> Result<Vec<Notification>, JsonError> {
+    let payload = Json::stored(&entry.payload)?.value();
+    let Some((kind, recipients)) = recipients(&entry.kind, &payload, requesters) else {
+        return Ok(Vec::new());
+    };
+    let task = &payload["task"];
+    let due_at = [&payload["dueAt"], &task["dueAt"]];
+    let due_at = due_at.into_iter().find_map(Value::as_str);
+    let notify = |recipient: Recipient| Notification {
+        id: id(entry.id, kind, &recipient),
+        kind,
+        recipient,
+        instance: entry.instance,
+        state: uuid(&payload["state"]),
+        task: uuid(task).or_else(|| uuid(&task["id"])),
+        event: entry.id,
+        due_at: due_at.and_then(|text| text.parse().ok()),
+        at: entry.occurred_at,
+    };
+    Ok(recipients.into_iter().map(notify).collect())
+}
+
+fn uuid(value: &Value) -> Option<Uuid> {
+    value.as_str()?.parse().ok()
+}
+
+fn recipients(
+    kind: &str,
+    payload: &Value,
+    requesters: &[String],
+) -> Option<(Kind, BTreeSet<Recipient>)> {
+    let all = |values: &Value| -> BTreeSet<Recipient> {
+        let values = values
+            .as_array()
+            .map_or(std::slice::from_ref(values), Vec::as_slice);
+        values.iter().filter_map(Recipient::of).collect()
+    };
+    let told = match kind {
+        "TASK_CREATED" => match &payload["task"]["owner"] {
+            Value::Null => (Kind::Assigned, all(&payload["task"]["candidates"])),
+            owner => (Kind::Assigned, all(owner)),
+        },
+        "TASK_REROUTED" => (Kind::Assigned, all(&payload["candidates"])),
+        "TASK_REASSIGNED" | "TASK_DELEGATED" | "TASK_RESOLVED" => {
+            (Kind::Assigned, all(&payload["to"]))
+        }
+        "TASK_REMINDED" => (Kind::Reminder, all(&payload["recipients"])),
+        "TASK_ESCALATED" => (Kind::Escalated, all(&payload["from"])),
+        "DECISION_RECORDED" | "FLOW_COMPLETED" | "FLOW_CANCELLED" => {
+            let requesters = requesters.iter().cloned().map(Recipient::User);
+            (Kind::Decided, requesters.collect())
+        }
+        _ => return None,
+    };
+    Some(told)
+}
+
+/// The id for an event and recipient. It begins with the event's time, as all ids of the host do.
+fn id(event: Uuid, kind: Kind, recipient: &Recipient) -> Uuid {
+    const TIME_BYTES: usize = 6;
+    let mut hasher = Sha256::new();
+    hasher.update(event.as_bytes());
+    for part in [kind.name(), recipient.kind(), recipient.id()] {
+        hasher.update((part.len() as u64).to_be_bytes());
+        hasher.update(part);
+    }
+    let digest: [u8; 32] = hasher.finalize().into();
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&digest[..16]);
+    bytes[..TIME_BYTES].copy_from_slice(&event.as_bytes()[..TIME_BYTES]);
+    // Version 8: a custom format (RFC 9562).
+    bytes[6] = (bytes[6] & 0x0f) | 0x80;
+    bytes[8] = (bytes[8] & 0x3f) | 0x80;
+    Uuid::from_bytes(bytes)
+}
+
+/// The JSON Schema of a notification's data in webhooks, by its type name without the operator's prefix.
+pub fn schema(suffix: &str) -> Option<Value> {
+    let kind = KINDS.into_iter().find(|kind| kind.suffix() == suffix)?;
+    let id = |about: &str| json!({"type": "string", "format": "uuid", "description": about});
+    let text = json!({"type": "string"});
+    let pair = |one: &str, other: &str, of: Value| {
+        let properties = json!({one: text, other: of});
+        json!({"type": "object", "required": [one, other], "properties": properties})
+    };
+    Some(json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": suffix,
+        "description": "Somebody is told of an event.",
+        "type": "object",
+        "required": ["notification", "kind", "recipient", "event", "instance", "revision", "definition", "entity"],
+        "properties": {
+            "notification": id("The notification."),
+            "kind": {"const": kind.name()},
+            "recipient": pair("type", "id", text.clone()),
+            "event": id("The event that it tells of."),
+            "state": id("The state instance in the state, if it is about one."),
+            "task": id("The task, if it is about one."),
+            "dueAt": {"type": "string", "format": "date-time", "description": "When the work is due."},
+            "instance": id("The instance."),
+            "revision": {"type": "integer", "minimum": 0},
+            "definition": pair("key", "version", json!({"type": "integer", "minimum": 0})),
+            "entity": pair("type", "id", text.clone()),
+            "actor": {"type": "string", "description": "Who acted; absent when the host acted by itself."},
+        },
+    }))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,185 @@
+//! The table of recipients by event, and the ids of notifications.
+
+use super::*;
+use crate::event_schema::public_types;
+use crate::ids::VersionRef;
+use crate::instance::Entity;
+
+const STATE: Uuid = Uuid::from_u128(7);
+const TASK: Uuid = Uuid::from_u128(8);
+
+fn entry(kind: &str, payload: &Value) -> PublicEntry {
+    PublicEntry {
+        tenant: "acme".into(),
+        instance: InstanceId(Uuid::from_u128(1)),
+        id: "019a0000-1111-7222-8333-444455556666"
+            .parse()
+            .expect("an id"),
+        kind: kind.into(),
+        payload: payload.to_string(),
+        event_seq: 1,
+        occurred_at: Timestamp::UNIX_EPOCH,
+        actor: Some("ada".into()),
+        definition: VersionRef {
+            key: "approval".into(),
+            version: 1,
+        },
+        entity: Entity {
+            kind: "invoice".into(),
+            id: "i".into(),
+        },
+        traceparent: None,
+        revision: 1,
+    }
+}
+
+/// `kind:recipient` of each, in order.
+#[track_caller]
+fn check(kind: &str, payload: Value, expected: &[&str]) {
+    let requesters = ["ina".to_owned(), "paul".to_owned()];
+    let told = of(&entry(kind, &payload), &requesters).expect("a sound payload");
+    let told: Vec<String> = told
+        .iter()
+        .map(|told| {
+            let (recipient, kind) = (&told.recipient, told.kind.name());
+            format!("{kind} {}:{}", recipient.kind(), recipient.id())
+        })
+        .collect();
+    assert_eq!(told, expected, "{kind} {payload}");
+}
+
+fn offered(candidates: Value) -> Value {
+    json!({"state": STATE, "task": {"id": TASK, "status": "PENDING", "candidates": candidates}})
+}
+
+#[test]
+fn work_is_told_to_those_it_waits_for() {
+    let both = json!([{"type": "group", "id": "finance"}, {"type": "user", "id": "ben"}]);
+    check(
+        "TASK_CREATED",
+        offered(both.clone()),
+        &["assigned user:ben", "assigned group:finance"],
+    );
+    let twice = json!([{"type": "user", "id": "ben"}, {"type": "user", "id": "ben"}]);
+    check("TASK_CREATED", offered(twice), &["assigned user:ben"]);
+    let unknown = json!([{"type": "managerOf", "id": "ben"}, {"type": "robot", "id": "r"}]);
+    check("TASK_CREATED", offered(unknown), &[]);
+    let mut owned = offered(both);
+    owned["task"]["status"] = json!("CLAIMED");
+    owned["task"]["owner"] = json!("eve");
+    check("TASK_CREATED", owned, &["assigned user:eve"]);
+    let rerouted =
+        json!({"task": TASK, "state": STATE, "candidates": [{"type": "user", "id": "eve"}]});
+    check("TASK_REROUTED", rerouted, &["assigned user:eve"]);
+    for kind in ["TASK_REASSIGNED", "TASK_DELEGATED", "TASK_RESOLVED"] {
+        let moved =
+            json!({"task": TASK, "state": STATE, "from": "ben", "to": "eve", "reason": "ill"});
+        check(kind, moved, &["assigned user:eve"]);
+    }
+}
+
+#[test]
+fn deadlines_are_told_to_those_who_had_the_work() {
+    let recipients = json!([{"type": "user", "id": "ben"}, {"type": "group", "id": "finance"}]);
+    check(
+        "TASK_REMINDED",
+        json!({"state": STATE, "recipients": recipients, "dueAt": "2026-01-02T03:04:05Z"}),
+        &["reminder user:ben", "reminder group:finance"],
+    );
+    for from in [json!(["ben"]), json!([{"type": "user", "id": "ben"}])] {
+        let escalated = json!({"state": STATE, "count": 1, "from": from});
+        check("TASK_ESCALATED", escalated, &["escalated user:ben"]);
+    }
+}
+
+#[test]
+fn ends_and_decisions_are_told_to_the_requesters() {
+    let both = ["decided user:ina", "decided user:paul"];
+    check(
+        "DECISION_RECORDED",
+        json!({"task": TASK, "state": STATE, "outcome": "APPROVE"}),
+        &both,
+    );
+    check("FLOW_COMPLETED", json!({"outcome": "APPROVED"}), &both);
+    check("FLOW_CANCELLED", json!({"reason": "withdrawn"}), &both);
+}
+
+#[test]
+fn other_events_and_missing_members_are_told_to_nobody() {
+    for kind in ["FLOW_STARTED", "TASK_CLAIMED", "CUSTOM", "SOMETHING_NEW"] {
+        check(kind, json!({"to": "eve", "from": ["ben"]}), &[]);
+    }
+    for kind in [
+        "TASK_CREATED",
+        "TASK_REROUTED",
+        "TASK_REASSIGNED",
+        "TASK_DELEGATED",
+        "TASK_REMINDED",
+        "TASK_ESCALATED",
+    ] {
+        check(kind, json!({}), &[]);
+        check(
+            kind,
+            json!({"task": 1, "to": {}, "recipients": "", "from": {"id": 1}}),
+            &[],
+        );
+    }
+    assert!(
+        of(
+            &PublicEntry {
+                payload: "{".into(),
+                ..entry("TASK_CREATED", &json!({}))
+            },
+            &[]
+        )
+        .is_err()
+    );
+}
+
+#[test]
+fn the_types_that_tell_are_all_of_them() {
+    let telling: Vec<&str> = public_types()
+        .map(|event_type| event_type.kind)
+        .filter(|kind| recipients(kind, &Value::Null, &[]).is_some())
+        .collect();
+    let (found, listed) = (BTreeSet::from_iter(telling), BTreeSet::from(EVENT_TYPES));
+    assert_eq!(found, listed);
+}
+
+#[test]
+fn a_notification_names_what_it_is_about() {
+    let reminded = json!({
+        "state": STATE, "task": TASK, "dueAt": "2026-01-02T03:04:05Z", "recipients": [{"type": "user", "id": "ben"}],
+    });
+    let told = of(&entry("TASK_REMINDED", &reminded), &[]).expect("a sound payload");
+    assert_eq!((told[0].state, told[0].task), (Some(STATE), Some(TASK)));
+    let due: Timestamp = "2026-01-02T03:04:05Z".parse().expect("a time");
+    assert_eq!(told[0].due_at, Some(due));
+    let mut created = offered(json!([{"type": "user", "id": "ben"}]));
+    created["task"]["dueAt"] = json!("2026-01-02T03:04:05Z");
+    let told = of(&entry("TASK_CREATED", &created), &[]).expect("a sound payload");
+    assert_eq!((told[0].state, told[0].task), (Some(STATE), Some(TASK)));
+    assert_eq!(told[0].due_at, Some(due));
+}
+
+#[test]
+fn the_id_is_that_of_event_and_recipient() {
+    let event = entry("FLOW_COMPLETED", &json!({})).id;
+    let user = Recipient::User("ben".into());
+    let one = id(event, Kind::Decided, &user);
+    assert_eq!(one, id(event, Kind::Decided, &user));
+    assert_ne!(one, id(event, Kind::Assigned, &user));
+    assert_ne!(
+        one,
+        id(event, Kind::Decided, &Recipient::Group("ben".into()))
+    );
+    assert_ne!(
+        one,
+        id(Uuid::from_u128(event.as_u128() + 1), Kind::Decided, &user)
+    );
+    assert_eq!(one.as_bytes()[..6], event.as_bytes()[..6]);
+    assert_eq!(
+        (one.get_version_num(), one.get_variant()),
+        (8, uuid::Variant::RFC4122)
+    );
+}

@@ -1,0 +1,72 @@
+//! JSON Schema 2020-12 for an instance's data and a task's form.
+//!
+//! Schemas come from components, so they are untrusted. Nothing is fetched, patterns run in linear time, and a schema whose
+//! references would expand too far is refused before it is compiled. [`cost`] computes an upper bound on the time to check
+//! the worst document; a schema with too high a bound is refused when it is published or offered. A violation has the field's
+//! JSON Pointer and never the value, since data may be confidential.
+//!
+//! Everything here but [`Kept`] and the times needs the feature `schema`, which hosts are built with. Without it, [`Schema`] checks
+//! nothing: the validator takes longer to compile than the rest of this crate, and the tests of a flow can do without it.
+
+#[cfg(feature = "schema")]
+mod bounds;
+#[cfg(feature = "schema")]
+mod checked;
+#[cfg(feature = "schema")]
+mod cost;
+mod kept;
+#[cfg(feature = "schema")]
+mod pattern;
+#[cfg(not(feature = "schema"))]
+mod unchecked;
+
+use std::time::Duration;
+
+#[cfg(feature = "schema")]
+pub use bounds::{ENUM_VALUES_MAX, NESTING_MAX, SCHEMA_BYTES_MAX, SUBSCHEMAS_MAX};
+#[cfg(feature = "schema")]
+pub use checked::Schema;
+pub use kept::Kept;
+#[cfg(feature = "schema")]
+pub use pattern::{PATTERN_BYTES_MAX, PATTERN_TEXT_MAX, PATTERNS_BYTES_MAX, PATTERNS_MAX};
+#[cfg(not(feature = "schema"))]
+pub use unchecked::Schema;
+
+/// Violations reported at once.
+pub const VIOLATIONS_MAX: usize = 50;
+/// Characters of a violation's message.
+pub const MESSAGE_CHARS_MAX: usize = 300;
+/// Bytes of the largest document that is checked against a schema.
+pub const DOCUMENT_BYTES_MAX: usize = 64 * 1024;
+/// The upper limit on the time to check whether a document satisfies a schema.
+pub const JUDGING_MAX: Duration = Duration::from_millis(100);
+/// The upper limit on the time to list a document's violations. If it could take longer, there is one general violation.
+pub const LISTING_MAX: Duration = Duration::from_millis(20);
+
+/// Work that takes no longer runs on the calling thread.
+pub const QUICK_MAX: Duration = Duration::from_millis(1);
+/// The upper bound on the time to compile a schema.
+pub const COMPILE_MAX: Duration = Duration::from_millis(50);
+/// The time to compile a schema of at most this size without patterns is negligible.
+const PLAIN_BYTES_MAX: usize = 2 * 1024;
+
+/// The upper bound on the time to compile this schema.
+pub fn compile_max(document: &str) -> Duration {
+    if document.len() <= PLAIN_BYTES_MAX && !document.contains("pattern") {
+        Duration::ZERO
+    } else {
+        COMPILE_MAX
+    }
+}
+
+/// Why a document is not a valid schema for the host.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{detail} at {}", if pointer.is_empty() { "the top of the schema" } else { pointer })]
+pub struct SchemaError {
+    /// JSON Pointer into the schema.
+    pub pointer: String,
+    pub detail: String,
+}
+
+#[cfg(all(test, feature = "schema"))]
+mod tests;

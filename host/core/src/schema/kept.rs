@@ -1,0 +1,118 @@
+//! A bounded cache of values compiled from JSON texts, such as the forms of tasks.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::json::Json;
+
+/// A cache by JSON text. When it is full, the oldest entry is removed.
+#[derive(Debug)]
+pub struct Kept<T> {
+    parts: Mutex<Parts<T>>,
+    count_max: usize,
+    bytes_max: usize,
+}
+
+#[derive(Debug)]
+struct Parts<T> {
+    made: HashMap<Arc<Json>, T>,
+    order: VecDeque<Arc<Json>>,
+    /// The bytes of all texts.
+    bytes: usize,
+}
+
+impl<T: Clone> Kept<T> {
+    /// A cache of at most `count_max` values, whose texts have at most `bytes_max` bytes together.
+    pub fn new(count_max: usize, bytes_max: usize) -> Kept<T> {
+        Kept {
+            parts: Mutex::new(Parts {
+                made: HashMap::new(),
+                order: VecDeque::new(),
+                bytes: 0,
+            }),
+            count_max,
+            bytes_max,
+        }
+    }
+
+    /// The cached value of the text, if there is one.
+    pub fn get(&self, text: &Json) -> Option<T> {
+        self.parts().made.get(text).cloned()
+    }
+
+    /// The cached value of the text, or a new one, which is then cached. Errors are not cached.
+    pub fn get_or_make<E>(
+        &self,
+        text: &Json,
+        make: impl FnOnce(&Json) -> Result<T, E>,
+    ) -> Result<T, E> {
+        if let Some(known) = self.get(text) {
+            return Ok(known);
+        }
+        // The lock is not held meanwhile. Two threads may make the same value at once.
+        let fresh = make(text)?;
+        self.keep(text, fresh.clone());
+        Ok(fresh)
+    }
+
+    /// Caches a value.
+    pub fn keep(&self, text: &Json, made: T) {
+        let key = Arc::new(text.clone());
+        let mut parts = self.parts();
+        if parts.made.insert(Arc::clone(&key), made).is_some() {
+            return;
+        }
+        parts.bytes += key.as_str().len();
+        parts.order.push_back(key);
+        while parts.order.len() > self.count_max || parts.bytes > self.bytes_max {
+            let Some(first) = parts.order.pop_front() else {
+                return;
+            };
+            parts.made.remove(&first);
+            parts.bytes -= first.as_str().len();
+        }
+    }
+
+    fn parts(&self) -> MutexGuard<'_, Parts<T>> {
+        self.parts.lock().expect("nobody panics while holding it")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(number: usize) -> Json {
+        Json::of(&number)
+    }
+
+    #[test]
+    fn what_is_kept_is_made_once_and_the_first_goes() {
+        let kept = Kept::new(2, 1_000);
+        let made = |number: usize| {
+            let mut made = false;
+            let result = kept.get_or_make(&text(number), |_| {
+                made = true;
+                Ok::<_, ()>(number)
+            });
+            assert_eq!(result, Ok(number));
+            made
+        };
+        assert!(made(1) && made(2));
+        assert!(!made(1) && !made(2));
+        assert!(made(3), "which takes the place of the first");
+        assert!(made(1));
+        assert!(!made(3));
+    }
+
+    #[test]
+    fn texts_are_bounded_together_and_failures_are_not_kept() {
+        let kept = Kept::new(100, 3);
+        for number in [11, 22] {
+            kept.keep(&text(number), number);
+        }
+        assert_eq!((kept.get(&text(11)), kept.get(&text(22))), (None, Some(22)));
+        assert_eq!(kept.get_or_make(&text(5), |_| Err(())), Err(()));
+        assert_eq!(kept.get(&text(5)), None);
+    }
+}

@@ -1,0 +1,270 @@
+//! Schemas and documents, good and hostile.
+
+use std::fmt::Write as _;
+
+mod costs;
+
+use proptest::prelude::*;
+use serde_json::Value;
+
+use super::*;
+use crate::json::Json;
+
+fn json(text: &str) -> Json {
+    Json::parse(text).expect(text)
+}
+
+fn violations(schema: &str, data: &str) -> Vec<(String, String)> {
+    Schema::compile(&json(schema))
+        .expect("compiles")
+        .violations(&json(data))
+        .into_iter()
+        .map(|violation| (violation.field, violation.code))
+        .collect()
+}
+
+fn refusal(schema: &str) -> SchemaError {
+    Schema::admit(&json(schema)).expect_err(schema)
+}
+
+#[test]
+fn violations_mark_the_field_that_a_form_would_mark() {
+    let schema = r##"{
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "$id": "https://example.com/document",
+        "type": "object",
+        "required": ["title", "a/b"],
+        "properties": {
+            "title": {"$ref": "#/$defs/line"},
+            "pages": {"type": "integer", "minimum": 1},
+            "day": {"format": "date"},
+            "$id": {"type": "string"},
+            "a/b": true
+        },
+        "additionalProperties": false,
+        "$defs": {"line": {"type": "string", "pattern": "^[^\\n]+$", "maxLength": 5}}
+    }"##;
+    for (data, expected) in [
+        (r#"{"title":"x","a/b":1,"$id":"y"}"#, &[][..]),
+        (r#"{"title":"x"}"#, &[("/a~1b", "required")]),
+        (r#"{"title":1,"a/b":1}"#, &[("/title", "type")]),
+        (
+            r#"{"title":"too long","a/b":1}"#,
+            &[("/title", "maxLength")],
+        ),
+        (
+            r#"{"title":"x","a/b":1,"pages":0}"#,
+            &[("/pages", "minimum")],
+        ),
+        (
+            r#"{"title":"x","a/b":1,"day":"soon"}"#,
+            &[("/day", "format")],
+        ),
+        (
+            r#"{"title":"x","a/b":1,"m~n":0,"o":0}"#,
+            &[
+                ("/m~0n", "additionalProperties"),
+                ("/o", "additionalProperties"),
+            ],
+        ),
+        ("[]", &[("", "type")]),
+    ] {
+        let found = violations(schema, data);
+        let found: Vec<_> = found
+            .iter()
+            .map(|(f, c)| (f.as_str(), c.as_str()))
+            .collect();
+        assert_eq!(found, expected, "{data}");
+    }
+}
+
+#[test]
+fn a_violation_does_not_repeat_the_value() {
+    let schema =
+        Schema::compile(&json(r#"{"properties":{"pin":{"maxLength":2}}}"#)).expect("compiles");
+    let [violation] = &schema.violations(&json(r#"{"pin":"secret"}"#))[..] else {
+        panic!("one violation");
+    };
+    assert_eq!(violation.message, "this is longer than 2 characters");
+}
+
+#[test]
+fn violations_are_bounded() {
+    let data = format!("[{}]", vec!["1"; 1_000].join(","));
+    assert_eq!(
+        violations(r#"{"items":{"type":"string"}}"#, &data).len(),
+        VIOLATIONS_MAX
+    );
+    let schema = json(&format!(r#"{{"const":"{}"}}"#, "x".repeat(1_000)));
+    let schema = Schema::compile(&schema).expect("compiles");
+    let message = &schema.violations(&json("1"))[0].message;
+    assert_eq!(message.chars().count(), MESSAGE_CHARS_MAX + 1, "{message}");
+}
+
+#[test]
+fn what_cannot_be_used_is_refused_at_its_place() {
+    for (schema, pointer, says) in [
+        (r#"{"type":"strin"}"#, "/type", "strin"),
+        ("[]", "", ""),
+        (
+            r#"{"$schema":"http://json-schema.org/draft-07/schema#"}"#,
+            "/$schema",
+            "dialect",
+        ),
+        (
+            r#"{"$ref":"https://example.com/s"}"#,
+            "/$ref",
+            "nothing is fetched",
+        ),
+        (
+            r#"{"items":{"$ref":"file:///etc/passwd"}}"#,
+            "/items/$ref",
+            "nothing is fetched",
+        ),
+        (
+            r##"{"$ref":"#anchor","$defs":{"a":{"$anchor":"anchor"}}}"##,
+            "/$ref",
+            "anchors",
+        ),
+        (r##"{"$ref":"#/$defs/b"}"##, "/$ref", "leads to no place"),
+        (
+            r##"{"properties":{"a":{"$ref":"#"}}}"##,
+            "",
+            "refers back to itself",
+        ),
+        (r##"{"$ref":"#"}"##, "", "refers back to itself"),
+        (
+            r##"{"items":{"$dynamicRef":"#a"}}"##,
+            "/items/$dynamicRef",
+            "not supported",
+        ),
+        (
+            r#"{"items":{"$id":"urn:x"}}"#,
+            "/items/$id",
+            "not supported",
+        ),
+        (r#"{"pattern":"(?=look)ahead"}"#, "/pattern", "look-around"),
+        (
+            r#"{"items":{"pattern":"(a)\\1"}}"#,
+            "/items/pattern",
+            "backreferences",
+        ),
+        (
+            r#"{"patternProperties":{"(a/b":true}}"#,
+            "/patternProperties/(a~1b",
+            "no regular expression",
+        ),
+        (
+            r#"{"pattern":"(\\w{100}){100}"}"#,
+            "/pattern",
+            "`maxLength`",
+        ),
+    ] {
+        let error = refusal(schema);
+        assert_eq!(error.pointer, pointer, "{schema}: {error}");
+        assert!(error.detail.contains(says), "{schema}: {error}");
+    }
+}
+
+#[test]
+fn references_that_multiply_are_refused_before_they_cost() {
+    let mut definitions = String::new();
+    for step in 0..40 {
+        let next = step + 1;
+        write!(
+            definitions,
+            r##""d{step}":{{"allOf":[{{"$ref":"#/$defs/d{next}"}},{{"$ref":"#/$defs/d{next}"}}]}},"##
+        )
+        .expect("a string takes it");
+    }
+    let schema = format!(r##"{{"$ref":"#/$defs/d0","$defs":{{{definitions}"d40":true}}}}"##);
+    assert!(
+        refusal(&schema).detail.contains("written out"),
+        "{}",
+        refusal(&schema)
+    );
+}
+
+/// A chain of `links` definitions, each referring to the next.
+fn chain(links: usize) -> String {
+    let mut definitions = String::new();
+    for link in 0..links {
+        let next = link + 1;
+        write!(
+            definitions,
+            r##""d{link}":{{"items":{{"$ref":"#/$defs/d{next}"}}}},"##
+        )
+        .expect("a string takes it");
+    }
+    format!(r##"{{"$ref":"#/$defs/d0","$defs":{{{definitions}"d{links}":true}}}}"##)
+}
+
+#[test]
+fn nesting_through_references_is_bounded() {
+    Schema::compile(&json(&chain(48))).expect("two subschemas a link fit");
+    for links in [50, 1_000] {
+        let error = refusal(&chain(links));
+        assert!(error.detail.contains("within each other"), "{error}");
+    }
+}
+
+#[test]
+fn size_and_patterns_are_bounded() {
+    let long = format!(r#"{{"title":"{}"}}"#, "x".repeat(SCHEMA_BYTES_MAX));
+    assert!(refusal(&long).detail.contains("bytes"));
+    let items = vec![r#"{"pattern":"a"}"#; PATTERNS_MAX + 1].join(",");
+    assert!(
+        refusal(&format!(r#"{{"allOf":[{items}]}}"#))
+            .detail
+            .contains("patterns")
+    );
+}
+
+/// JSON that often is a schema.
+fn schema_like() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Bool(true)),
+        Just(serde_json::json!({"type": "string"})),
+        Just(serde_json::json!({"$ref": "#/$defs/a"})),
+        Just(serde_json::json!({"$ref": "#/properties/a/items"})),
+        Just(serde_json::json!(3)),
+        Just(serde_json::json!("[")),
+    ];
+    let keyword = prop::sample::select(vec![
+        "properties",
+        "items",
+        "allOf",
+        "$defs",
+        "a",
+        "pattern",
+        "$ref",
+        "type",
+        "not",
+        "enum",
+        "minLength",
+        "unevaluatedProperties",
+        "$id",
+        "$anchor",
+        "dependentSchemas",
+    ]);
+    leaf.prop_recursive(5, 40, 4, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            prop::collection::btree_map(keyword.clone(), inner, 0..4).prop_map(|members| {
+                let members = members
+                    .into_iter()
+                    .map(|(name, value)| (name.to_owned(), value));
+                Value::Object(members.collect())
+            }),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn no_schema_makes_the_host_panic(schema in schema_like(), data in schema_like()) {
+        if let Ok(schema) = Schema::compile(&json(&schema.to_string())) {
+            schema.violations(&json(&data.to_string()));
+        }
+    }
+}

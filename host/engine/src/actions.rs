@@ -1,0 +1,423 @@
+//! What an actor may do with an instance now, and why not the rest: each answer is that of the very command, run dry.
+
+use std::collections::BTreeSet;
+
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::Engine;
+use super::error::Error;
+use super::pipeline::executions::Directory;
+use super::pipeline::load::NO_INSTANCE;
+use super::request::Identity;
+use super::restart::{has_ended, start_after};
+use wrkflw_core::actor::Actor;
+use wrkflw_core::answer::Violation;
+use wrkflw_core::command::Command;
+use wrkflw_core::execution::Context;
+use wrkflw_core::graph::FiredBy;
+use wrkflw_core::ids::{InstanceId, TaskId, VersionRef};
+use wrkflw_core::instance::{Entity, Instance, StateInstance};
+use wrkflw_core::json::Json;
+use wrkflw_core::rejection::Rejection;
+use wrkflw_core::shown::{Omitted, Shown};
+use wrkflw_core::version::Version;
+use wrkflw_store::load::Asked;
+
+/// The most commands that one answer tries. An instance with more open tasks is cut there, and the answer says so.
+const ACTIONS_MAX: usize = 800;
+/// How much one answer says. What is left then is cut as well, and what is left when the request's time is over.
+const BYTES_MAX: usize = 1 << 20;
+/// Of an action, without what it says.
+const ACTION_BYTES: usize = 200;
+
+/// One thing that might be done.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Action {
+    pub action: &'static str,
+    pub task: Option<TaskId>,
+    pub state: Option<String>,
+    pub outcome: Option<String>,
+    pub trigger: Option<String>,
+    pub allowed: bool,
+    pub required: Vec<Violation>,
+    pub refusal: Option<Refusal>,
+}
+
+/// All that is open to an actor, and what it does not tell.
+pub struct Explained {
+    /// Of the instance.
+    pub revision: u32,
+    pub actions: Vec<Action>,
+    /// Actions that were not tried, for there are too many.
+    pub untried: usize,
+    /// What flow logic was not told.
+    pub omitted: Omitted,
+}
+
+impl Action {
+    /// About how long it is.
+    pub(super) fn bytes(&self) -> usize {
+        let required = self.required.iter();
+        let required = required.map(|one| one.field.len() + one.code.len() + one.message.len());
+        let refusal = self.refusal.as_ref();
+        ACTION_BYTES + required.sum::<usize>() + refusal.map_or(0, |refusal| refusal.message.len())
+    }
+}
+
+impl Explained {
+    /// About how long it is.
+    pub fn bytes(&self) -> usize {
+        self.actions.iter().map(Action::bytes).sum()
+    }
+}
+
+/// Why an action is not open to this actor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    pub code: String,
+    pub message: String,
+}
+
+/// What is known of the caller and the tenant.
+struct Known<'a> {
+    actor: &'a Actor,
+    /// As of [`Loaded::access_mark`](wrkflw_store::load::Loaded::access_mark).
+    mark: Uuid,
+    stopped: &'a [VersionRef],
+}
+
+impl<'a> Known<'a> {
+    fn of(actor: &'a Actor, mark: Uuid, stopped: &'a [VersionRef]) -> Known<'a> {
+        Known {
+            actor,
+            mark,
+            stopped,
+        }
+    }
+}
+
+impl Engine {
+    /// All actions on the instance, allowed and refused.
+    pub async fn actions(&self, who: &Identity, id: InstanceId) -> Result<Explained, Error> {
+        let loaded = {
+            let asked = Asked::at(self.0.clock.now());
+            self.loaded(&who.principalship(), id, asked).await?
+        };
+        let stored = loaded.found.ok_or_else(|| Error::NotFound {
+            what: "instance",
+            id: id.to_string(),
+        })?;
+        let revision = stored.instance.revision;
+        let omitted = Shown::of(&stored.instance).omitted;
+        let known = Known::of(&loaded.actor, loaded.access_mark, &loaded.stopped);
+        let explained = self.explain_all(who, known, &stored.instance);
+        let (actions, untried) = explained.await?;
+        Ok(Explained {
+            revision,
+            actions,
+            untried,
+            omitted,
+        })
+    }
+
+    /// All actions on the instance as it stands here, whether or not it is the one that is kept.
+    pub(super) async fn actions_on(
+        &self,
+        who: &Identity,
+        instance: &Instance,
+    ) -> Result<Vec<Action>, Error> {
+        let asked = Asked::at(self.0.clock.now());
+        let principal = who.principalship();
+        let loaded = self.loaded(&principal, NO_INSTANCE, asked).await?;
+        let known = Known::of(&loaded.actor, loaded.access_mark, &loaded.stopped);
+        let explained = self.explain_all(who, known, instance);
+        Ok(explained.await?.0)
+    }
+
+    async fn explain_all(
+        &self,
+        who: &Identity,
+        Known {
+            actor,
+            mark,
+            stopped,
+        }: Known<'_>,
+        instance: &Instance,
+    ) -> Result<(Vec<Action>, usize), Error> {
+        let version = self.version(who.tenant, &instance.definition).await?;
+        let now = self.0.clock.now().max(instance.updated_at);
+        let context = Context {
+            version: &version,
+            previous: None,
+            tenant: &who.tenant_name,
+            actor,
+            now,
+        };
+        let directory = Directory {
+            tenant: who.tenant,
+            mark,
+            now,
+        };
+        let mut actions = Vec::new();
+        let mut commands = of_tasks(&version, instance);
+        commands.extend(signals(&version, instance));
+        let (until, mut bytes) = (Instant::now() + self.0.timeout, 0);
+        let (mut tried, mut untried) = (0, 0);
+        let whole = of_the_whole(instance).map(|command| (command, None));
+        let of_parts = commands.len();
+        for (number, (command, state)) in commands.into_iter().chain(whole).enumerate() {
+            let is_full = tried >= ACTIONS_MAX || bytes > BYTES_MAX || Instant::now() >= until;
+            if number < of_parts && is_full {
+                untried += 1;
+                continue;
+            }
+            // Many of them never wait for anything: others have their turn between two.
+            tokio::task::yield_now().await;
+            tried += 1;
+            let stops = stopped.contains(&instance.definition) && !command.passes_a_stop();
+            let action = if stops {
+                let permitted = permitted(actor, &command);
+                let refused =
+                    permitted.and_then(|()| Err(Error::stopped(instance.definition.clone())));
+                explained(&command, state, refused)?
+            } else {
+                let explained = self.explain(directory, context, instance, command, state);
+                explained.await?
+            };
+            bytes += action.bytes();
+            actions.push(action);
+        }
+        actions.push(self.explain_restart(who, context, instance).await?);
+        Ok((actions, untried))
+    }
+
+    /// Of a restart, too, the answer is that of the command: a start under the version that is active now.
+    async fn explain_restart(
+        &self,
+        who: &Identity,
+        context: Context<'_>,
+        instance: &Instance,
+    ) -> Result<Action, Error> {
+        let command = start_after(instance, None);
+        let result = match permitted(context.actor, &command) {
+            Ok(()) => self.try_restart(who, context, instance, &command).await,
+            Err(error) => Err(error),
+        };
+        explained(&command, None, result)
+    }
+
+    async fn try_restart(
+        &self,
+        who: &Identity,
+        context: Context<'_>,
+        instance: &Instance,
+        command: &Command,
+    ) -> Result<(), Error> {
+        has_ended(instance)?;
+        let (tenant, key) = (who.tenant, &instance.definition.key);
+        let principal = who.principalship();
+        let asked = Asked {
+            definition: Some(key),
+            ..Asked::at(context.now)
+        };
+        let loaded = self.loaded(&principal, NO_INSTANCE, asked).await?;
+        let active = loaded.definition.and_then(|found| found.active_version);
+        let active = active.zip(loaded.content.as_deref());
+        let (version, digests) = active.ok_or_else(|| Error::NoActiveVersion(key.clone()))?;
+        let reference = VersionRef {
+            key: key.clone(),
+            version,
+        };
+        if loaded.stopped.contains(&reference) {
+            return Err(Error::stopped(reference));
+        }
+        let version = self.version_of(tenant, &reference, Some(digests)).await?;
+        let context = Context {
+            version: &version,
+            ..context
+        };
+        let directory = Directory {
+            tenant,
+            mark: loaded.access_mark,
+            now: context.now,
+        };
+        self.execute_once(directory, context, None, command).await?;
+        let Entity { kind, id } = &instance.entity;
+        match self.0.store.running(tenant, key, kind, id).await? {
+            Some(running) => Err(self.already_running(who, running).await?),
+            None => Ok(()),
+        }
+    }
+
+    async fn explain(
+        &self,
+        directory: Directory,
+        context: Context<'_>,
+        instance: &Instance,
+        command: Command,
+        state: Option<String>,
+    ) -> Result<Action, Error> {
+        let result = match permitted(context.actor, &command) {
+            Ok(()) => self
+                .execute_once(directory, context, Some(instance), &command)
+                .await
+                .map(drop),
+            Err(error) => Err(error),
+        };
+        explained(&command, state, result)
+    }
+}
+
+/// The answer to a command that was tried, unless it could not be tried now.
+fn explained(
+    command: &Command,
+    state: Option<String>,
+    result: Result<(), Error>,
+) -> Result<Action, Error> {
+    let (required, refusal) = match result {
+        Ok(()) => (unsaid(command), None),
+        Err(Error::Rejected(Rejection::Invalid(violations))) => (violations, None),
+        // The guard let the actor pass. What refused the empty input may take another.
+        Err(Error::Rejected(Rejection::Refused(reason))) => {
+            (vec![violation("/input", reason.code, reason.message)], None)
+        }
+        Err(error @ (Error::Store(_) | Error::Unavailable(_) | Error::Busy)) => return Err(error),
+        Err(error) => (Vec::new(), Some(refusal(&error))),
+    };
+    let outcome = match command {
+        Command::Decide { outcome, .. } => Some(outcome.clone()),
+        _ => None,
+    };
+    let trigger = match command {
+        Command::Signal { trigger, .. } => Some(trigger.clone()),
+        _ => None,
+    };
+    Ok(Action {
+        action: command.action(),
+        task: command.task(),
+        state,
+        outcome,
+        trigger,
+        allowed: refusal.is_none(),
+        required,
+        refusal,
+    })
+}
+
+/// Every command that the graph knows for the open tasks. What it must say besides is left empty.
+fn of_tasks(version: &Version, instance: &Instance) -> Vec<(Command, Option<String>)> {
+    let mut commands = Vec::new();
+    for state in &instance.active {
+        for task in state
+            .tasks
+            .iter()
+            .filter(|task| task.status.is_open())
+            .map(|task| task.id)
+        {
+            let mut add = |command| commands.push((command, Some(state.name.clone())));
+            add(Command::Claim { task });
+            add(Command::Release { task });
+            let (to, reason) = (String::new(), String::new());
+            add(Command::Delegate {
+                task,
+                to: to.clone(),
+                reason: reason.clone(),
+            });
+            add(Command::Resolve { task });
+            add(Command::Reassign {
+                task,
+                to,
+                reason: reason.clone(),
+            });
+            add(Command::Reset { task, reason });
+            for way in version
+                .graph
+                .leaving(&state.name)
+                .filter(|way| way.by.contains(&FiredBy::Decision))
+            {
+                add(Command::Decide {
+                    task,
+                    outcome: way.trigger.clone(),
+                    comment: None,
+                    input: Json::empty(),
+                });
+            }
+        }
+    }
+    commands
+}
+
+/// The signals that move a state now, each for the oldest state that takes it.
+fn signals(version: &Version, instance: &Instance) -> Vec<(Command, Option<String>)> {
+    let mut seen = BTreeSet::new();
+    let of = |state: &StateInstance| -> Vec<(Command, Option<String>)> {
+        let ways = version.graph.leaving(&state.name);
+        let ways = ways.filter(|way| way.by.contains(&FiredBy::Signal));
+        ways.filter(|way| seen.insert(way.trigger.clone()))
+            .map(|way| {
+                let signal = Command::Signal {
+                    instance: instance.id,
+                    trigger: way.trigger.clone(),
+                    id: "explain".to_owned(),
+                    input: Json::empty(),
+                    correlation: None,
+                };
+                (signal, Some(state.name.clone()))
+            })
+            .collect()
+    };
+    instance.active.iter().flat_map(of).collect()
+}
+
+fn of_the_whole(instance: &Instance) -> impl Iterator<Item = Command> {
+    let (instance, reason) = (instance.id, String::new());
+    let cancel = Command::Cancel {
+        instance,
+        reason: reason.clone(),
+    };
+    let suspend = Command::Suspend { instance, reason };
+    [cancel, suspend, Command::Resume { instance }].into_iter()
+}
+
+/// What a command must say beyond what was tried.
+fn unsaid(command: &Command) -> Vec<Violation> {
+    match command {
+        Command::Cancel { .. } | Command::Suspend { .. } => {
+            vec![violation("/reason", "required".into(), "say why".into())]
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn violation(field: &str, code: String, message: String) -> Violation {
+    Violation {
+        field: field.to_owned(),
+        code,
+        message,
+    }
+}
+
+fn permitted(actor: &Actor, command: &Command) -> Result<(), Error> {
+    let permission = command.permission();
+    if actor.may(permission) {
+        Ok(())
+    } else {
+        Err(Error::Permission(permission))
+    }
+}
+
+pub(super) fn refusal(error: &Error) -> Refusal {
+    let code = match error {
+        Error::Rejected(rejection) => rejection.forbids().unwrap_or(rejection.code()),
+        Error::Permission(_) => "permission_missing",
+        Error::Logic(logic) => logic.code,
+        Error::NoActiveVersion(_) => "no_active_version",
+        Error::Stopped { .. } => "version_stopped",
+        _ => "unavailable",
+    };
+    Refusal {
+        code: code.to_owned(),
+        message: error.to_string(),
+    }
+}

@@ -1,0 +1,113 @@
+//! How much one instance may make others do: bounds that operators set, so that a flow in a circle comes to an end.
+
+use wrkflw_core::ids::InstanceId;
+use wrkflw_core::instance::{Instance, StateInstance};
+use wrkflw_core::rejection::Rejection;
+use wrkflw_store::descendants::{Bounds, Place};
+
+/// The instances that may be started below one, for each that may run at a time: with the defaults, one a day for 27 years.
+const STARTED_FOR_EACH: u32 = 20;
+
+/// Bounds on what follows from one instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budgets {
+    /// Instances below one that has no parent, of all generations, that may run at a time.
+    pub descendants_max: u32,
+    /// The same from its start to its end, those that ended included.
+    pub descendants_started_max: u32,
+    /// Deadlines, children and waits for signals that an instance may have open at a time: each is a job, or will be one.
+    pub open_jobs_max: u32,
+}
+
+impl Default for Budgets {
+    fn default() -> Budgets {
+        Budgets::of(500, 1_000)
+    }
+}
+
+impl Budgets {
+    /// The bounds of a host with these settings.
+    pub fn of(descendants_max: u32, open_jobs_max: u32) -> Budgets {
+        Budgets {
+            descendants_max,
+            descendants_started_max: descendants_max.saturating_mul(STARTED_FOR_EACH),
+            open_jobs_max,
+        }
+    }
+
+    pub(super) fn below_a_root(self) -> Bounds {
+        Bounds {
+            running_max: self.descendants_max,
+            started_max: self.descendants_started_max,
+        }
+    }
+
+    /// Why a child has no place below its root, and what helps; none where it has.
+    pub(super) fn refusal(self, place: Place, root: InstanceId) -> Option<String> {
+        match place {
+            Place::Taken => None,
+            Place::TooManyRun => Some(format!(
+                "{} instances below {root} run, as many as may at a time (descendants_max); try again when some of them have ended",
+                self.descendants_max
+            )),
+            Place::TooManyStarted => Some(format!(
+                "{} instances have been started below {root}, as many as may be from its start to its end; go on in a new instance, or raise descendants_max",
+                self.descendants_started_max
+            )),
+        }
+    }
+
+    /// Refuses a change after which the instance would have more open than it may. One that had more before, under another
+    /// bound, may have as many still.
+    pub(super) fn check(
+        self,
+        before: Option<&Instance>,
+        after: &Instance,
+    ) -> Result<(), Rejection> {
+        let open = open(after);
+        let most = usize::try_from(self.open_jobs_max).unwrap_or(usize::MAX);
+        if open <= most || before.is_some_and(|before| open <= self::open(before)) {
+            return Ok(());
+        }
+        let message = format!(
+            "the instance would have {open} deadlines, children and waits for signals open; {most} are as many as may be (open_jobs_max)"
+        );
+        Err(Rejection::not_now("limit_reached", message))
+    }
+}
+
+fn open(instance: &Instance) -> usize {
+    let of_state_instance = |state_instance: &StateInstance| {
+        let tasks = state_instance
+            .tasks
+            .iter()
+            .filter(|task| task.status.is_open());
+        let children = state_instance
+            .children
+            .iter()
+            .filter(|child| child.outcome.is_none());
+        state_instance.deadlines.len()
+            + tasks.map(|task| task.deadlines.len()).sum::<usize>()
+            + children.count()
+            + usize::from(state_instance.correlation.is_some())
+    };
+    instance.active.iter().map(of_state_instance).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn twenty_times_as_many_may_start_as_may_run() {
+        let Budgets {
+            descendants_max,
+            descendants_started_max,
+            open_jobs_max,
+        } = Budgets::default();
+        let bounds = (descendants_max, descendants_started_max, open_jobs_max);
+        assert_eq!(bounds, (500, 10_000, 1_000));
+        assert_eq!(Budgets::of(7, 1).descendants_started_max, 140);
+        assert_eq!(Budgets::of(u32::MAX, 1).descendants_started_max, u32::MAX);
+    }
+}

@@ -1,0 +1,356 @@
+//! Bulk operations: migrations and cancellations of many instances. Chooses the instances, tries some of them dry, and runs the
+//! items of an operation. Each item is one ordinary command in the name of the person who requested the operation.
+//!
+//! Each item's command has its own idempotency key: if a host dies between the commit and the record of it, the repeated command
+//! changes nothing. [`operations`] begins and stops operations, [`items`] runs a
+//! batch of items.
+
+pub(super) mod items;
+mod operations;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::actions::refusal;
+use super::request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
+use super::{Engine, Error};
+use wrkflw_core::audit::sha256;
+use wrkflw_core::command::Command;
+use wrkflw_core::ids::{InstanceId, VersionRef};
+use wrkflw_core::json::{Json, whole};
+use wrkflw_core::rejection::Rejection;
+use wrkflw_store::bulk::{AliveFilter, Batch, ITEMS_MAX, Outcome};
+
+/// The permissions for changes of many instances.
+const MIGRATE: &str = "instance:migrate";
+const CANCEL: &str = "instance:cancel";
+/// Instances read at a time.
+const PAGE: usize = 1_000;
+/// Limit of the instances that a dry run tries.
+const TRIED_MAX: usize = 20;
+/// Limit of the repetitions in one attempt because the instance was changed meanwhile.
+const MOVES_MAX: u32 = 10;
+
+/// Which instances go over to which version, as an operation keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Migrations {
+    /// Key of the definition.
+    pub definition: String,
+    /// The version that the instances have now.
+    #[serde(deserialize_with = "whole")]
+    pub from: u32,
+    /// The version that they go over to.
+    #[serde(deserialize_with = "whole")]
+    pub version: u32,
+    /// The new name of each state that does not keep its own.
+    #[serde(default)]
+    pub states: BTreeMap<String, String>,
+    #[serde(default)]
+    pub filter: AliveFilter,
+}
+
+/// Which instances are cancelled, as an operation keeps it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Cancellations {
+    /// Key of the definition.
+    pub definition: String,
+    /// The version that the instances have.
+    #[serde(deserialize_with = "whole")]
+    pub version: u32,
+    /// Why; each instance keeps it.
+    pub reason: String,
+    #[serde(default)]
+    pub filter: AliveFilter,
+}
+
+/// A bulk operation.
+#[derive(Debug, Clone)]
+pub enum Many {
+    Migrate(Migrations),
+    Cancel(Cancellations),
+}
+
+impl Many {
+    /// The permission that the requester needs.
+    fn permission(&self) -> &'static str {
+        match self {
+            Many::Migrate(_) => MIGRATE,
+            Many::Cancel(_) => CANCEL,
+        }
+    }
+
+    fn action(&self) -> &'static str {
+        match self {
+            Many::Migrate(_) => "migrate",
+            Many::Cancel(_) => "cancel",
+        }
+    }
+
+    fn settings(&self) -> Json {
+        match self {
+            Many::Migrate(migrations) => Json::of(migrations),
+            Many::Cancel(cancellations) => Json::of(cancellations),
+        }
+    }
+
+    fn of(batch: &Batch) -> Result<Many, String> {
+        let text = batch.settings.as_str();
+        let read = match batch.action.as_str() {
+            "migrate" => serde_json::from_str(text).map(Many::Migrate),
+            "cancel" => serde_json::from_str(text).map(Many::Cancel),
+            unknown => return Err(format!("this host does not know operations that {unknown}")),
+        };
+        read.map_err(|error| format!("the operation cannot be read: {error}"))
+    }
+
+    /// The version of the instances, and the filter.
+    fn about(&self) -> (VersionRef, &AliveFilter) {
+        let (key, version, filter) = match self {
+            Many::Migrate(one) => (&one.definition, one.from, &one.filter),
+            Many::Cancel(one) => (&one.definition, one.version, &one.filter),
+        };
+        let key = key.clone();
+        (VersionRef { key, version }, filter)
+    }
+}
+
+/// What a dry run of many came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trial {
+    pub dry_run: bool,
+    pub total: usize,
+    pub more: bool,
+    pub tried: usize,
+    pub done: usize,
+    pub refused: usize,
+    pub failed: usize,
+    pub sample: Vec<Tried>,
+}
+
+/// What the dry run of one came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tried {
+    pub instance: Uuid,
+    pub result: &'static str,
+    pub code: Option<String>,
+    pub detail: Option<String>,
+}
+
+impl Engine {
+    /// Counts the instances that match the filter, and tries some of them.
+    pub async fn try_many(&self, who: &Identity, many: &Many) -> Result<Trial, Error> {
+        self.check_many(who, many).await?;
+        let (instances, more) = self.choose(who, many).await?;
+        let mut trial = Trial {
+            dry_run: true,
+            total: instances.len(),
+            more,
+            tried: 0,
+            done: 0,
+            refused: 0,
+            failed: 0,
+            sample: Vec::new(),
+        };
+        for instance in instances.into_iter().take(TRIED_MAX) {
+            let outcome = self.one_of(who, many, InstanceId(instance), None).await?;
+            trial.tried += 1;
+            let (code, detail) = match &outcome {
+                Outcome::Done { .. } => (None, None),
+                Outcome::Refused { code, detail } | Outcome::Failed { code, detail } => {
+                    (Some(code.clone()), Some(detail.clone()))
+                }
+            };
+            match outcome {
+                Outcome::Done { .. } => trial.done += 1,
+                Outcome::Refused { .. } => trial.refused += 1,
+                Outcome::Failed { .. } => trial.failed += 1,
+            }
+            trial.sample.push(Tried {
+                instance,
+                result: outcome.name(),
+                code,
+                detail,
+            });
+        }
+        Ok(trial)
+    }
+
+    /// The instances of the operation, read page by page, and whether there are more than one operation takes.
+    async fn choose(&self, who: &Identity, many: &Many) -> Result<(Vec<Uuid>, bool), Error> {
+        let (current, filter) = many.about();
+        let mut chosen: Vec<Uuid> = Vec::new();
+        loop {
+            let after = chosen.last().copied();
+            let found = self
+                .0
+                .store
+                .alive(who.tenant, &current, filter, after, PAGE)
+                .await?;
+            let is_last = found.len() < PAGE;
+            chosen.extend(found);
+            if chosen.len() > ITEMS_MAX {
+                chosen.truncate(ITEMS_MAX);
+                return Ok((chosen, true));
+            }
+            if is_last {
+                return Ok((chosen, false));
+            }
+        }
+    }
+
+    /// Runs the command on one instance: for good with a key, else as a dry run. An error is transient.
+    async fn one_of(
+        &self,
+        who: &Identity,
+        many: &Many,
+        id: InstanceId,
+        key: Option<&Idempotency>,
+    ) -> Result<Outcome, Error> {
+        match many {
+            Many::Migrate(migrations) => self.migrate_one(who, migrations, id, key).await,
+            Many::Cancel(cancellations) => self.cancel_one(who, cancellations, id, key).await,
+        }
+    }
+
+    async fn cancel_one(
+        &self,
+        who: &Identity,
+        cancellations: &Cancellations,
+        id: InstanceId,
+        key: Option<&Idempotency>,
+    ) -> Result<Outcome, Error> {
+        let done = self.execute(Request {
+            who,
+            command: Command::Cancel {
+                instance: id,
+                reason: cancellations.reason.clone(),
+            },
+            if_match: None,
+            idempotency: key.cloned(),
+            dry_run: key.is_none(),
+            trace: Trace::default(),
+            job: None,
+            render: &revision_alone,
+        });
+        match done.await {
+            Ok(reply) => Ok(done_at(&reply)),
+            Err(error) => ended_by(error),
+        }
+    }
+
+    async fn migrate_one(
+        &self,
+        who: &Identity,
+        migrations: &Migrations,
+        id: InstanceId,
+        key: Option<&Idempotency>,
+    ) -> Result<Outcome, Error> {
+        for _ in 0..MOVES_MAX {
+            let result = match self.read(who, id).await {
+                Ok(stored) => {
+                    let instance = &stored.instance;
+                    let known = [migrations.from, migrations.version];
+                    if !known.contains(&instance.definition.version) {
+                        return Ok(Outcome::Refused {
+                            code: "other_version".to_owned(),
+                            detail: format!("it runs under {} by now", instance.definition),
+                        });
+                    }
+                    let states = instance.active.iter().chain(&instance.waiting);
+                    let renamed = states.filter_map(|state_instance| {
+                        let new = migrations.states.get(&state_instance.name)?;
+                        Some((state_instance.name.clone(), new.clone()))
+                    });
+                    let command = Command::Migrate {
+                        instance: id,
+                        version: migrations.version,
+                        states: renamed.collect(),
+                    };
+                    let revision = instance.revision;
+                    self.execute(Request {
+                        who,
+                        command,
+                        if_match: Some(revision),
+                        idempotency: key.cloned(),
+                        dry_run: key.is_none(),
+                        trace: Trace::default(),
+                        job: None,
+                        render: &revision_alone,
+                    })
+                    .await
+                }
+                Err(error) => Err(error),
+            };
+            match result {
+                Err(Error::Rejected(Rejection::Stale { .. })) => {}
+                Ok(reply) => return Ok(done_at(&reply)),
+                Err(error) => return ended_by(error),
+            }
+        }
+        Err(Error::Busy)
+    }
+
+    /// Runs an item of an operation.
+    pub(super) async fn item(&self, batch: &Batch, instance: InstanceId) -> Result<Outcome, Error> {
+        let many = Many::of(batch).map_err(Error::Unavailable)?;
+        let name = self.tenant_name(batch.tenant).await?;
+        let who = Identity {
+            tenant: batch.tenant,
+            tenant_name: name.to_string(),
+            subject: batch.requested_by.clone(),
+            roles: batch.roles.clone(),
+        };
+        let key = format!("operation {} {instance}", batch.operation);
+        let key = Idempotency {
+            fingerprint: sha256(key.as_bytes()),
+            key,
+        };
+        self.one_of(&who, &many, instance, Some(&key)).await
+    }
+}
+
+fn done_at(reply: &Reply) -> Outcome {
+    let revision = revision_of(&reply.rendered.body);
+    Outcome::Done { revision }
+}
+
+/// The outcome of an item that failed. A transient error is returned as an error, and the item is tried again.
+fn ended_by(error: Error) -> Result<Outcome, Error> {
+    if let Error::Store(_) | Error::Unavailable(_) | Error::Busy = error {
+        return Err(error);
+    }
+    let refusal = refusal(&error);
+    let (code, detail) = (refusal.code, refusal.message);
+    Ok(match error {
+        Error::Logic(_) => Outcome::Failed { code, detail },
+        _ => Outcome::Refused { code, detail },
+    })
+}
+
+/// The stored reply.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    revision: u32,
+}
+
+/// Renders a reply with the new revision of the instance only.
+pub fn revision_alone(done: &Done<'_>) -> Rendered {
+    let kept = Kept {
+        revision: done.instance.revision,
+    };
+    Rendered {
+        status: 200,
+        body: Json::of(&kept).to_string(),
+        headers: String::new(),
+    }
+}
+
+/// The revision in a reply of [`revision_alone`].
+pub fn revision_of(body: &str) -> u32 {
+    let kept: Option<Kept> = serde_json::from_str(body).ok();
+    kept.map_or(0, |kept| kept.revision)
+}

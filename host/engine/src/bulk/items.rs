@@ -1,0 +1,125 @@
+//! Runs a batch of an operation's items, a few concurrently, and stores their outcomes.
+
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use tokio::sync::mpsc;
+
+use crate::jobs::{WorkerContext, tally};
+use wrkflw_core::ids::InstanceId;
+use wrkflw_runtime::lease_worker::{Claim, LeaseQueue, Window, guarded};
+use wrkflw_store::StoreError;
+use wrkflw_store::bulk::{Batch, End, Outcome};
+
+/// Batches in flight at a time.
+const BATCHES_MAX: usize = 1;
+/// Operations that are tried in a row. An operation gives no batch while other workers have claimed all its open items.
+const TURNS_MAX: usize = 4;
+/// Items that a host claims at a time. Other operations wait for them. Their lease is longer than the time they take.
+const BATCH_ITEMS: i64 = 64;
+/// Items in flight. They are read and committed in the same batches, so more of them need no more connections. But commands of
+/// others wait for the batches that they fill: more than half of a batch gains little and costs others much.
+const AT_ONCE: usize = 16;
+/// Limit of the attempts of an item that fails with transient errors.
+const ATTEMPTS_MAX: u32 = 10;
+/// The label `kind` of an item in metrics.
+const KIND: &str = "bulk_item";
+
+/// The queue of bulk items. A claim is a batch of items of one operation.
+pub(crate) struct BatchQueue(pub(crate) Arc<WorkerContext>);
+
+impl LeaseQueue for BatchQueue {
+    type Slot = ();
+    type Error = StoreError;
+
+    const NAME: &'static str = "bulk items";
+    const SLOTS: usize = BATCHES_MAX;
+
+    async fn claim(&mut self, window: Window) -> Result<Vec<Claim<()>>, StoreError> {
+        let Window { now, lease_end, .. } = window;
+        for _ in 0..TURNS_MAX {
+            let batch = self.0.store.claim_batch(now, lease_end, BATCH_ITEMS);
+            let Some(batch) = batch.await? else { break };
+            if !batch.items.is_empty() {
+                wrkflw_fault::point("batch.claimed");
+                return Ok(vec![Claim::new((), self.0.clone().batch(batch))]);
+            }
+        }
+        Ok(Vec::new())
+    }
+}
+
+impl WorkerContext {
+    /// Runs the items of a batch, a few concurrently, and stores their outcomes. Outcomes that come while a statement runs are
+    /// stored together by the next one.
+    async fn batch(self: Arc<Self>, batch: Batch) {
+        let (ended, mut ends) = mpsc::channel(batch.items.len().max(1));
+        let working = async {
+            let ended = ended;
+            let work = |(instance, attempts): (InstanceId, u32)| {
+                let (context, batch, ended) = (&self, &batch, &ended);
+                async move {
+                    if let Some(end) = context.one(batch, instance, attempts).await {
+                        ended
+                            .send(end)
+                            .await
+                            .expect("outcomes are received until all items have ended");
+                    }
+                }
+            };
+            let items = futures_util::stream::iter(batch.items.iter().copied());
+            items.for_each_concurrent(AT_ONCE, work).await;
+        };
+        let noting = async {
+            let mut together = Vec::new();
+            while ends.recv_many(&mut together, batch.items.len()).await > 0 {
+                let settled = self.store.settle_items(&batch, &together).await;
+                unsettled(&batch, settled);
+                together.clear();
+            }
+        };
+        // Commands in flight may run batches for others, so they are polled while outcomes are stored.
+        tokio::join!(working, noting);
+    }
+
+    /// Runs one item. None if it is to be tried again.
+    async fn one(&self, batch: &Batch, instance: InstanceId, attempts: u32) -> Option<End> {
+        if self.cancel.is_cancelled() {
+            // Other hosts may claim it at once.
+            let next = self.clock.now();
+            let put_off = self.store.put_off_item(batch, instance, attempts, next);
+            unsettled(batch, put_off.await);
+            return None;
+        }
+        let worked = guarded(self.lease, self.handle_job.item(batch, instance)).await;
+        let at = self.clock.now();
+        let outcome = match worked {
+            Ok(outcome) => outcome,
+            Err(detail) if attempts >= ATTEMPTS_MAX => Outcome::Failed {
+                code: "unavailable".to_owned(),
+                detail,
+            },
+            Err(detail) => {
+                tracing::warn!(operation.id = %batch.operation, instance.id = %instance, attempts, "an item failed: {detail}");
+                let next = self.retry_at(attempts);
+                let put_off = self.store.put_off_item(batch, instance, attempts, next);
+                unsettled(batch, put_off.await);
+                return None;
+            }
+        };
+        wrkflw_fault::point("batch.item_done");
+        tally(KIND, matches!(outcome, Outcome::Done { .. }));
+        Some(End {
+            instance,
+            outcome,
+            at,
+        })
+    }
+}
+
+/// Logs a failure to store outcomes. Another worker claims the items again when their lease has expired.
+fn unsettled(batch: &Batch, settled: Result<(), StoreError>) {
+    if let Err(error) = settled {
+        tracing::warn!(operation.id = %batch.operation, %error, "items could not be settled");
+    }
+}

@@ -1,0 +1,128 @@
+//! Beginning an operation on many instances, and ending one early.
+
+use uuid::Uuid;
+
+use super::{CANCEL, MIGRATE, Many, Migrations};
+use crate::Engine;
+use crate::error::Error;
+use crate::request::{Identity, id_under};
+use crate::validation::{check_id, check_reason, check_states};
+use wrkflw_core::ids::VersionRef;
+use wrkflw_core::rejection::Rejection;
+use wrkflw_store::bulk::{AliveFilter, Begun, NewOperation, Operation, RUNNING_MAX};
+
+impl Engine {
+    /// Begins to do it to all instances that the filter finds. Under an idempotency key of the caller's, a repeat finds the
+    /// operation that goes on.
+    pub async fn begin_many(
+        &self,
+        who: &Identity,
+        many: &Many,
+        key: Option<&str>,
+    ) -> Result<Operation, Error> {
+        self.check_many(who, many).await?;
+        let (instances, more) = self.choose(who, many).await?;
+        let (id, settings) = (id_under("operation", &who.subject, key), many.settings());
+        let new = NewOperation {
+            id,
+            action: many.action(),
+            settings: &settings,
+            roles: &who.roles,
+            instances: &instances,
+            more,
+        };
+        let note = self.note(&who.subject);
+        match self
+            .0
+            .store
+            .begin_operation(who.tenant, &new, &note)
+            .await?
+        {
+            Begun::Yes => self.0.post_commit.wake_workers(),
+            Begun::Taken => return Err(Error::KeyReused),
+            Begun::TooMany => {
+                let detail = format!(
+                    "at most {RUNNING_MAX} operations go on at once; wait for one, or stop one"
+                );
+                return Err(Rejection::not_now("too_many_operations", detail).into());
+            }
+        }
+        self.operation(who, id).await
+    }
+
+    /// Ends an operation early. What is in hand is still done. Whoever may begin one may end it.
+    pub async fn stop_operation(&self, who: &Identity, id: Uuid) -> Result<Operation, Error> {
+        let actor = self.actor(who).await?;
+        if !actor.may(MIGRATE) && !actor.may(CANCEL) {
+            return Err(Error::Permission(MIGRATE));
+        }
+        let operation = self.operation(who, id).await?;
+        let needed = if operation.action == "cancel" {
+            CANCEL
+        } else {
+            MIGRATE
+        };
+        if !actor.may(needed) {
+            return Err(Error::Permission(needed));
+        }
+        let note = self.note(&who.subject);
+        if !self.0.store.stop_operation(who.tenant, id, &note).await? {
+            return Err(Error::missing("operation", id));
+        }
+        self.operation(who, id).await
+    }
+
+    /// How far an operation has come, for those who may read instances or have just changed it.
+    pub async fn operation(&self, who: &Identity, id: Uuid) -> Result<Operation, Error> {
+        let found = self.0.store.operation(who.tenant, id).await?;
+        found.ok_or_else(|| Error::missing("operation", id))
+    }
+
+    /// Refuses who may not, and what could come to nothing for any instance.
+    pub(super) async fn check_many(&self, who: &Identity, many: &Many) -> Result<(), Error> {
+        self.permit(who, many.permission()).await?;
+        let (definition, versions) = match many {
+            Many::Migrate(migrations) => {
+                check_migrations(migrations)?;
+                let versions = vec![migrations.from, migrations.version];
+                (&migrations.definition, versions)
+            }
+            Many::Cancel(cancellations) => {
+                check_id("/definition", &cancellations.definition)?;
+                check_reason(&cancellations.reason)?;
+                check_status(&cancellations.filter)?;
+                (&cancellations.definition, vec![cancellations.version])
+            }
+        };
+        for version in versions {
+            let key = definition.clone();
+            self.version(who.tenant, &VersionRef { key, version })
+                .await?;
+        }
+        Ok(())
+    }
+}
+
+fn check_migrations(migrations: &Migrations) -> Result<(), Error> {
+    check_id("/definition", &migrations.definition)?;
+    check_states(&migrations.states)?;
+    check_status(&migrations.filter)?;
+    if migrations.from == migrations.version {
+        let detail = "the instances have this version already";
+        return Err(Error::invalid_as_a_whole(
+            detail,
+            "/version",
+            "same_version",
+        ));
+    }
+    Ok(())
+}
+
+fn check_status(filter: &AliveFilter) -> Result<(), Error> {
+    let status = filter.status.as_deref();
+    if status.is_none_or(|status| ["RUNNING", "SUSPENDED"].contains(&status)) {
+        return Ok(());
+    }
+    let detail = "only what is RUNNING or SUSPENDED can be changed";
+    Err(Error::invalid_as_a_whole(detail, "/filter/status", "enum"))
+}

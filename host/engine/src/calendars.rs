@@ -1,0 +1,84 @@
+//! Working calendars of a tenant: adding, replacing and deleting them. Deadlines that were computed stay as they are.
+
+use super::Engine;
+use super::error::Error;
+use super::request::Identity;
+use super::validation::check_document;
+use wrkflw_core::answer::Violation;
+use wrkflw_core::calendar::Calendar;
+use wrkflw_core::check::is_key;
+use wrkflw_core::execution::effort;
+use wrkflw_core::ids::TenantId;
+use wrkflw_core::json::Json;
+use wrkflw_store::calendars::{CALENDARS_MAX, CalendarPut};
+
+/// The permission that changes of calendars need.
+const WRITE: &str = "directory:write";
+
+impl Engine {
+    /// Adds the calendar of these settings, or replaces it.
+    pub async fn put_calendar(
+        &self,
+        who: &Identity,
+        name: &str,
+        settings: &Json,
+    ) -> Result<(), Error> {
+        self.permit(who, WRITE).await?;
+        if !is_key(name) {
+            let detail =
+                "lower-case letters, digits and hyphens, a letter first, at most 64 characters";
+            return Err(Error::malformed("/name", detail));
+        }
+        check_document("", settings)?;
+        let calendar = self.read_calendar(who.tenant, settings).await?;
+        let settings = calendar.map_err(unfit)?.to_json();
+        let note = self.note(&who.subject);
+        let put = self
+            .0
+            .store
+            .put_calendar(who.tenant, name, &settings, &note);
+        match put.await? {
+            CalendarPut::Done => Ok(()),
+            CalendarPut::TooMany => {
+                let detail =
+                    format!("a tenant has at most {CALENDARS_MAX} calendars; delete one first");
+                Err(Error::invalid_as_a_whole(detail, "/name", "too_many"))
+            }
+        }
+    }
+
+    /// Deletes the calendar.
+    pub async fn delete_calendar(&self, who: &Identity, name: &str) -> Result<(), Error> {
+        self.permit(who, WRITE).await?;
+        let note = self.note(&who.subject);
+        if self
+            .0
+            .store
+            .delete_calendar(who.tenant, name, &note)
+            .await?
+        {
+            Ok(())
+        } else {
+            Err(Error::missing("calendar", name))
+        }
+    }
+
+    /// Reads settings, where that holds up nobody.
+    pub async fn read_calendar(
+        &self,
+        tenant: TenantId,
+        settings: &Json,
+    ) -> Result<Result<Calendar, Vec<Violation>>, Error> {
+        let effort = effort::calendar_of(settings);
+        let read = || Calendar::parse(settings);
+        self.0.offload.in_place(tenant, effort, read).await
+    }
+}
+
+/// The settings' own problems, each by its pointer.
+fn unfit(violations: Vec<Violation>) -> Error {
+    Error::Invalid {
+        detail: "the calendar has settings that need mending".to_owned(),
+        violations,
+    }
+}

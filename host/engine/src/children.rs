@@ -1,0 +1,234 @@
+//! Child instances: the jobs of parents and children. Each job is one command on one instance; no transaction spans two.
+//!
+//! A parent chooses the id of its child, so a second host that starts the child again finds it. If the parent leaves the state
+//! while its child is being started, this is found after the start and the child is cancelled. A start that no host has begun
+//! ends together with the state instance that asked for it.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::job_handlers::{REST, Unread, payload};
+use super::request::{Identity, Request, Trace};
+use super::{Engine, Error};
+use wrkflw_core::command::{Command, Lineage};
+use wrkflw_core::ids::{InstanceId, StateId};
+use wrkflw_core::instance::{CHILD_NOT_STARTED, ChildInstance, Instance, StateInstance, Status};
+use wrkflw_core::json::Json;
+use wrkflw_core::rejection::Rejection;
+use wrkflw_store::commit::Change;
+use wrkflw_store::jobs::Job;
+use wrkflw_store::load::Asked;
+
+/// Limit of a line of children, from the first parent down.
+const DEPTH_MAX: u32 = 8;
+/// The reason in a cancelled child.
+const PARENT_LEFT: &str = "parent left the state";
+/// The pause until a cancellation checks again whether a concurrent start of the child has ended. If the host of that start died,
+/// the checks go on until its lease has expired. They do not count as failures, so the pauses do not grow.
+const START_AWAITED: Duration = Duration::from_secs(1);
+/// Limit of the reason that a parent stores, in bytes.
+const REASON_BYTES_MAX: usize = 2_000;
+
+#[derive(Deserialize)]
+struct StartChild {
+    state: StateId,
+    child: ChildInstance,
+}
+
+#[derive(Deserialize)]
+struct ChildEnded {
+    child: InstanceId,
+    outcome: String,
+    data: Json,
+}
+
+/// The state of a parent, as far as it concerns a child.
+enum Parent {
+    /// It waits for the child.
+    Waits(Box<Instance>),
+    /// It is suspended: its jobs are put off.
+    Suspended,
+    /// It has left the state, or the end of the child is recorded.
+    Gone,
+}
+
+impl Engine {
+    /// Starts a child, or ends it for the parent if it can never start.
+    pub(super) async fn start_child(&self, job: &Job) -> Result<(), Error> {
+        let StartChild { state, child } = payload(job)?;
+        let id = child.id;
+        let parent = match self.parent(job, state, id).await? {
+            Parent::Waits(parent) => parent,
+            Parent::Suspended => return self.put_off(job, REST).await,
+            Parent::Gone => return Ok(self.0.store.free_place(job).await?),
+        };
+        let is_started = self.0.store.knows_instance(job.tenant, id.0).await?;
+        if !is_started && let Some(reason) = self.begin(job, &parent, child).await? {
+            self.0.store.free_place(job).await?;
+            let command = Command::ChildEnded {
+                instance: job.instance,
+                child: id,
+                outcome: CHILD_NOT_STARTED.to_owned(),
+                data: Json::empty(),
+                reason: Some(reason),
+            };
+            return self.act(job.tenant, command, Some(job.id)).await;
+        }
+        wrkflw_fault::point("child.started");
+        match self.parent(job, state, id).await? {
+            Parent::Gone => self.act(job.tenant, cancel(id), None).await,
+            Parent::Waits(_) | Parent::Suspended => Ok(()),
+        }
+    }
+
+    /// Cancels a child whose parent has left the state. A child that does not exist yet may be starting concurrently.
+    pub(super) async fn cancel_child(&self, job: &Job) -> Result<(), Error> {
+        let (tenant, child) = (job.tenant, job.instance);
+        let store = &self.0.store;
+        // If a start ends between the two queries, its child exists, and the command finds it.
+        if !store.knows_instance(tenant, child.0).await? && store.has_job(tenant, child.0).await? {
+            return self.put_off(job, START_AWAITED).await;
+        }
+        self.act(tenant, cancel(child), Some(job.id)).await
+    }
+
+    /// Reports to a parent that a child has ended.
+    pub(super) async fn child_ended(&self, job: &Job) -> Result<(), Error> {
+        let ended: ChildEnded = payload(job)?;
+        let command = Command::ChildEnded {
+            instance: job.instance,
+            child: ended.child,
+            outcome: ended.outcome,
+            data: ended.data,
+            reason: None,
+        };
+        match self.act(job.tenant, command, Some(job.id)).await {
+            Err(Error::Rejected(Rejection::Suspended { .. })) => self.put_off(job, REST).await,
+            done => done,
+        }
+    }
+
+    async fn parent(&self, job: &Job, state: StateId, child: InstanceId) -> Result<Parent, Error> {
+        let host = Identity::host(job.tenant, "").principalship();
+        let asked = Asked::at(self.0.clock.now());
+        let loaded = self.loaded(&host, job.instance, asked).await?;
+        let Some(instance) = loaded.found.map(|stored| stored.instance) else {
+            return Ok(Parent::Gone);
+        };
+        let state_instance = instance
+            .active
+            .iter()
+            .find(|state_instance| state_instance.id == state);
+        let mut children = state_instance
+            .into_iter()
+            .flat_map(|state_instance| &state_instance.children);
+        if !children.any(|known| known.id == child && known.outcome.is_none()) {
+            return Ok(Parent::Gone);
+        }
+        Ok(match instance.status {
+            Status::Suspended { .. } => Parent::Suspended,
+            _ => Parent::Waits(Box::new(instance)),
+        })
+    }
+
+    /// Starts the child. Returns the reason if it can never be started.
+    async fn begin(
+        &self,
+        job: &Job,
+        parent: &Instance,
+        child: ChildInstance,
+    ) -> Result<Option<String>, Error> {
+        let store = &self.0.store;
+        let line = store.line(job.tenant, parent.id, DEPTH_MAX).await?;
+        if line.depth >= DEPTH_MAX {
+            let reason = format!("at most {DEPTH_MAX} instances may be nested below each other");
+            return Ok(Some(reason));
+        }
+        let budgets = self.0.budgets;
+        let place = store.take_place(job, line.root, budgets.below_a_root());
+        if let Some(reason) = budgets.refusal(place.await?, line.root) {
+            return Ok(Some(reason));
+        }
+        let name = self.tenant_name(job.tenant).await?;
+        let who = Identity::host(job.tenant, &name);
+        let id = child.id;
+        let started = self.execute(Request {
+            who: &who,
+            command: Command::Start {
+                definition: child.key,
+                entity: child.entity,
+                data: child.data,
+                lineage: Some(Box::new(Lineage {
+                    id: Some(id),
+                    initiator: Some(parent.initiator.clone()),
+                    predecessor: None,
+                    parent: Some(parent.id),
+                    requesters: parent.requesters.clone(),
+                })),
+            },
+            if_match: None,
+            idempotency: None,
+            dry_run: false,
+            trace: Trace::default(),
+            job: Some(job.id),
+            render: &Unread::render,
+        });
+        match started.await {
+            Ok(_) => Ok(None),
+            // Another host has started this child first.
+            Err(Error::Rejected(Rejection::AlreadyRunning { running, .. })) if running == id => {
+                Ok(None)
+            }
+            Err(error) if is_final(&error) => Ok(Some(bounded(error.to_string()))),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Puts a job off, because its instance is suspended or another host works on the same. That is no failure.
+    pub(super) async fn put_off(&self, job: &Job, pause: Duration) -> Result<(), Error> {
+        let until = self.0.clock.now() + pause;
+        Ok(self.0.store.put_off_job(job, until).await?)
+    }
+}
+
+/// Whether the same start would fail again in the same way.
+fn is_final(error: &Error) -> bool {
+    matches!(
+        error,
+        Error::Rejected(_)
+            | Error::Permission(_)
+            | Error::NotFound { .. }
+            | Error::NoActiveVersion(_)
+    )
+}
+
+fn bounded(mut reason: String) -> String {
+    reason.truncate(reason.floor_char_boundary(REASON_BYTES_MAX));
+    reason
+}
+
+fn cancel(child: InstanceId) -> Command {
+    Command::Cancel {
+        instance: child,
+        reason: PARENT_LEFT.to_owned(),
+    }
+}
+
+/// Whether a commit has jobs that are due at once: for children, for a parent, or for signals sent by correlation.
+pub(super) fn leaves_work(change: &Change) -> bool {
+    let linked = |instance: &Instance| -> Vec<Uuid> {
+        let is_linked = |state_instance: &&StateInstance| {
+            state_instance.correlation.is_some() || !state_instance.children.is_empty()
+        };
+        let state_instances = instance.active.iter().filter(is_linked);
+        state_instances
+            .map(|state_instance| state_instance.id.0)
+            .collect()
+    };
+    let before = change.before.as_ref().map(|stored| &stored.instance);
+    let after = &change.after;
+    let tells_parent = after.parent.is_some() && after.status.ended_at().is_some();
+    tells_parent || before.map(linked).unwrap_or_default() != linked(after)
+}

@@ -1,0 +1,236 @@
+//! The chain of custody of decisions: what each says, by its entry in the audit, and whether its seal holds for exactly
+//! that. A change of the entry or of the decision's row shows in the seal; a change of both, in the chain.
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use uuid::Uuid;
+
+use super::Engine;
+use super::error::Error;
+use super::request::Identity;
+use wrkflw_audit::seal::Verdict;
+use wrkflw_core::audit::{Head, Stream, StreamKind, sha256};
+use wrkflw_core::event::Event;
+use wrkflw_core::ids::{InstanceId, TaskId, TenantId, hex};
+use wrkflw_core::instance::{Decision, Entity};
+use wrkflw_store::custody::{CustodyCursor, CustodyPage, CustodyQuestion, CustodyRow, LinkRow};
+
+/// One decision, as its entry in the audit tells it.
+#[derive(Debug, Clone)]
+pub struct CustodyRecord {
+    pub instance_id: Uuid,
+    pub definition_key: String,
+    pub definition_version: u32,
+    pub entity_type: String,
+    pub entity_id: String,
+    pub initiator: String,
+    pub requesters: Vec<String>,
+    pub task_id: Option<Uuid>,
+    pub state: Option<String>,
+    pub outcome: Option<String>,
+    pub actor: Option<String>,
+    pub on_behalf_of: Option<String>,
+    pub comment: Option<String>,
+    pub decided_at: Timestamp,
+    pub signature: Option<Signature>,
+    pub entry: ChainLink,
+}
+
+/// The HMAC-SHA256 of a decision.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signature {
+    pub key_id: String,
+    pub mac_version: i16,
+    pub mac: String,
+    pub status: SealStatus,
+}
+
+/// What this host finds when it makes the signature again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SealStatus {
+    Valid,
+    Invalid,
+    UnknownKey,
+    UnknownVersion,
+}
+
+/// An entry with all that its hash covers; of evidence its digest.
+#[derive(Debug, Clone)]
+pub struct ChainLink {
+    pub seq: u64,
+    pub id: Uuid,
+    pub r#type: String,
+    pub revision: u32,
+    pub command_id: Uuid,
+    pub actor: Option<String>,
+    pub task_id: Option<Uuid>,
+    pub occurred_at: Timestamp,
+    pub event_seq: Option<u64>,
+    pub payload: String,
+    pub salt: String,
+    pub evidence_digest: Option<String>,
+    pub previous_hash: Option<String>,
+    pub hash: String,
+}
+
+/// What evidence says of the version that it was given by.
+#[derive(Deserialize)]
+struct Evidence {
+    definition: String,
+    version: u32,
+}
+
+impl Engine {
+    /// What `told` makes of a page of decisions, oldest first, and of the place that the next one begins behind.
+    pub async fn custody<T: Send + 'static>(
+        &self,
+        who: &Identity,
+        question: &CustodyQuestion,
+        told: impl FnOnce(Vec<CustodyRecord>, Option<CustodyCursor>) -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let CustodyPage { rows, more } = self.0.store.custody(who.tenant, question).await?;
+        let (engine, who, entity) = (self.clone(), who.clone(), question.entity.clone());
+        // Each row has evidence, which may be as large as what flow logic is shown.
+        let tenant = who.tenant;
+        let records = move || {
+            let next = rows.last().filter(|_| more).map(CustodyRow::cursor);
+            let records = rows
+                .into_iter()
+                .map(|row| engine.record(&who, &entity, row));
+            told(records.collect(), next)
+        };
+        self.offload().run(tenant, records).await
+    }
+
+    fn record(&self, who: &Identity, entity: &Entity, row: CustodyRow) -> CustodyRecord {
+        let entry = &row.entry;
+        let told = told(entry);
+        let evidence = row
+            .evidence
+            .as_deref()
+            .and_then(|text| serde_json::from_str(text).ok());
+        let (key, version) = match evidence {
+            Some(Evidence {
+                definition,
+                version,
+            }) => (definition, version),
+            None => (row.definition_key, row.definition_version),
+        };
+        let signature = row.seal.map(|seal| Signature {
+            status: match &told {
+                Some((task, decision, _)) => SealStatus::of(self.seals().verdict(
+                    (&seal.key_id, seal.version, &seal.mac),
+                    &who.tenant_name,
+                    (row.instance, *task),
+                    decision,
+                )),
+                None => SealStatus::Invalid,
+            },
+            key_id: seal.key_id,
+            mac_version: seal.version,
+            mac: hex(&seal.mac),
+        });
+        let (decision, state) = match told {
+            Some((_, decision, state)) => (Some(decision), Some(state)),
+            None => (None, None),
+        };
+        CustodyRecord {
+            instance_id: row.instance.0,
+            definition_key: key,
+            definition_version: version,
+            entity_type: entity.kind.clone(),
+            entity_id: entity.id.clone(),
+            initiator: row.initiator,
+            requesters: row.requesters,
+            task_id: entry.task_id,
+            state,
+            outcome: decision.as_ref().map(|decision| decision.outcome.clone()),
+            actor: entry.actor.clone(),
+            on_behalf_of: decision
+                .as_ref()
+                .and_then(|decision| decision.on_behalf_of.clone()),
+            comment: decision.and_then(|decision| decision.comment),
+            decided_at: entry.occurred_at,
+            signature,
+            entry: ChainLink::of(row.entry, who.tenant, row.instance),
+        }
+    }
+}
+
+impl SealStatus {
+    /// The word for it, as JSON has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            SealStatus::Valid => "valid",
+            SealStatus::Invalid => "invalid",
+            SealStatus::UnknownKey => "unknown_key",
+            SealStatus::UnknownVersion => "unknown_version",
+        }
+    }
+
+    fn of(verdict: Verdict) -> SealStatus {
+        match verdict {
+            Verdict::Valid => SealStatus::Valid,
+            Verdict::Invalid => SealStatus::Invalid,
+            Verdict::UnknownKey => SealStatus::UnknownKey,
+            Verdict::UnknownVersion => SealStatus::UnknownVersion,
+        }
+    }
+}
+
+impl ChainLink {
+    fn of(row: LinkRow, tenant: TenantId, instance: InstanceId) -> ChainLink {
+        let stream = Stream {
+            tenant,
+            kind: StreamKind::Instance,
+            id: instance.0,
+        };
+        let before = match row.seq {
+            1 => Some(Head::genesis(stream).hash.to_vec()),
+            _ => row.previous_hash,
+        };
+        ChainLink {
+            seq: row.seq,
+            id: row.id,
+            r#type: row.r#type,
+            revision: row.revision,
+            command_id: row.command_id,
+            actor: row.actor,
+            task_id: row.task_id,
+            occurred_at: row.occurred_at,
+            event_seq: row.event_seq,
+            payload: row.payload,
+            evidence_digest: row
+                .evidence
+                .map(|evidence| hex(&sha256(&[&row.salt, evidence.as_bytes()].concat()))),
+            salt: hex(&row.salt),
+            previous_hash: before.map(|hash| hex(&hash)),
+            hash: hex(&row.hash),
+        }
+    }
+}
+
+/// The decision of an entry with its task and state, if the entry can be read.
+fn told(entry: &LinkRow) -> Option<(TaskId, Decision, String)> {
+    let Ok(Event::DecisionRecorded {
+        task,
+        state_name,
+        outcome,
+        on_behalf_of,
+        comment,
+        input,
+        ..
+    }) = serde_json::from_str(&entry.payload)
+    else {
+        return None;
+    };
+    let decision = Decision {
+        outcome,
+        actor: entry.actor.clone()?,
+        on_behalf_of,
+        comment,
+        input,
+        decided_at: entry.occurred_at,
+    };
+    Some((task, decision, state_name))
+}

@@ -1,0 +1,32 @@
+//! Events that Kafka refused for good: sending them again, or giving one up.
+
+use super::Engine;
+use super::error::Error;
+use super::request::Identity;
+use super::validation::check_reason;
+use wrkflw_core::ids::InstanceId;
+use wrkflw_store::dead_letters::{Release, Released};
+
+impl Engine {
+    /// Lets the events of an instance leave again, all of them or without the first, and wakes the relay.
+    pub async fn release(
+        &self,
+        who: &Identity,
+        instance: InstanceId,
+        release: Release,
+        reason: &str,
+    ) -> Result<Released, Error> {
+        self.permit(who, "dead-letter:write").await?;
+        check_reason(reason)?;
+        let note = self.note(&who.subject);
+        let released = self
+            .0
+            .store
+            .release(who.tenant, instance, release, reason, &note);
+        let released = released.await?;
+        if let Released::Done(_) = released {
+            self.0.post_commit.wake.notify_one();
+        }
+        Ok(released)
+    }
+}

@@ -1,0 +1,131 @@
+//! Changes of the directory: people, groups, who is in which, and who manages whom. [`absences`] has who stands in for whom.
+//!
+//! A use case asks for the permission, judges the values, and writes or runs dry. A dry run is judged in full and answered
+//! with the open tasks that the change would leave to nobody.
+
+pub(super) mod absences;
+
+use super::Engine;
+use super::eligibility::Preview;
+use super::error::Error;
+use super::request::Identity;
+use super::validation::{check_id, check_name, check_person};
+use wrkflw_core::eligibility::directory::Change;
+use wrkflw_store::directory::people::{Group, Person};
+use wrkflw_store::directory::{Membership, Put, Run};
+
+/// The permission that changes of the directory need.
+const WRITE: &str = "directory:write";
+
+/// What a change came to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Changed<T> {
+    /// It is written, and this is what it is about by now.
+    Done(T),
+    /// Nothing was written.
+    Dry(Preview),
+}
+
+impl Engine {
+    /// Adds a person, or renames them.
+    pub async fn put_person(&self, who: &Identity, id: &str, name: &str) -> Result<Person, Error> {
+        self.permit(who, WRITE).await?;
+        check_person("/id", id)?;
+        check_name("/name", name)?;
+        let note = self.note(&who.subject);
+        self.0.store.put_person(who.tenant, id, name, &note).await?;
+        self.person(who, id).await
+    }
+
+    /// Adds a group, or renames it.
+    pub async fn put_group(&self, who: &Identity, id: &str, name: &str) -> Result<Group, Error> {
+        self.permit(who, WRITE).await?;
+        check_id("/id", id)?;
+        check_name("/name", name)?;
+        let note = self.note(&who.subject);
+        self.0.store.put_group(who.tenant, id, name, &note).await?;
+        self.group(who, id).await
+    }
+
+    /// Makes a person a member of a group, or ends that.
+    pub async fn put_membership(
+        &self,
+        who: &Identity,
+        (group, person): (&str, &str),
+        membership: Membership,
+        dry_run: bool,
+    ) -> Result<Changed<Group>, Error> {
+        self.permit(who, WRITE).await?;
+        let (note, run) = (self.note(&who.subject), run_of(dry_run));
+        let put = self
+            .0
+            .store
+            .put_membership(who.tenant, (group, person), membership, run, &note);
+        let id = format!("{group}/{person}");
+        settle(put.await?, "group with that person", &id)?;
+        if !dry_run {
+            return Ok(Changed::Done(self.group(who, group).await?));
+        }
+        let (group, person) = (group.to_owned(), person.to_owned());
+        let change = match membership {
+            Membership::Begins => Change::Joins { group, person },
+            Membership::Ends => Change::Leaves { group, person },
+        };
+        Ok(Changed::Dry(self.preview(who, &change).await?))
+    }
+
+    /// Gives a person a manager instead of the one they have, or leaves them without.
+    pub async fn put_manager(
+        &self,
+        who: &Identity,
+        person: &str,
+        manager: Option<&str>,
+        dry_run: bool,
+    ) -> Result<Changed<Person>, Error> {
+        self.permit(who, WRITE).await?;
+        if let Some(manager) = manager {
+            check_person("/manager", manager)?;
+        }
+        let (note, run) = (self.note(&who.subject), run_of(dry_run));
+        let put = self
+            .0
+            .store
+            .put_manager(who.tenant, person, manager, run, &note);
+        settle(put.await?, "person", person)?;
+        if !dry_run {
+            return Ok(Changed::Done(self.person(who, person).await?));
+        }
+        // Offers to a manager were made to the person: no open task hangs on it.
+        Ok(Changed::Dry(Preview::default()))
+    }
+
+    /// A person with their groups, for those who may read the directory or have just changed it.
+    pub async fn person(&self, who: &Identity, id: &str) -> Result<Person, Error> {
+        let person = self.0.store.person(who.tenant, id).await?;
+        person.ok_or_else(|| Error::missing("person", id))
+    }
+
+    /// A group with its members, for the same.
+    pub async fn group(&self, who: &Identity, id: &str) -> Result<Group, Error> {
+        let group = self.0.store.group(who.tenant, id).await?;
+        group.ok_or_else(|| Error::missing("group", id))
+    }
+}
+
+fn run_of(dry_run: bool) -> Run {
+    if dry_run { Run::Dry } else { Run::Real }
+}
+
+/// The error of a change that was not made.
+fn settle(put: Put, what: &'static str, id: &str) -> Result<(), Error> {
+    match put {
+        Put::Done => Ok(()),
+        Put::Missing => Err(Error::missing(what, id)),
+        Put::Taken => Err(Error::KeyReused),
+        Put::Refused(refusal) => Err(Error::invalid_as_a_whole(
+            refusal.to_string(),
+            refusal.pointer(),
+            refusal.code(),
+        )),
+    }
+}

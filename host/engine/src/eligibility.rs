@@ -1,0 +1,390 @@
+//! Who could act: on an instance's open tasks at any moment of its past, and on the tenant's after a change of the
+//! directory that is only considered. Reads alone; what is judged stands in [`eligibility`](wrkflw_core::eligibility).
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::Engine;
+use super::error::Error;
+use super::past::{BYTES_MAX, ENTRIES_MAX, Past};
+use super::request::Identity;
+use wrkflw_core::eligibility::directory::{Change, Directory};
+use wrkflw_core::eligibility::{
+    EXAMINED_IN_ALL_MAX, EXAMINED_MAX, Eligibility, Exclusion, Judge, Way, Work,
+};
+use wrkflw_core::ids::{InstanceId, TenantId, VersionRef};
+use wrkflw_core::instance::{Candidate, Instance, StateInstance};
+use wrkflw_core::rejection::Rejection;
+use wrkflw_core::version::Version;
+use wrkflw_store::directory::moment::Asked;
+use wrkflw_store::work::OpenWork;
+
+/// How many tasks one answer shows.
+const TASKS_MAX: usize = 200;
+/// How many people an answer shows for one task, of the eligible and of the excluded.
+const PEOPLE_MAX: usize = 200;
+/// To take down a name that bars somebody, and to look at a claim.
+const NAMED: Duration = Duration::from_nanos(50);
+const LOOKED: Duration = Duration::from_micros(2);
+/// To read a byte of the directory.
+const READ_BYTE: Duration = Duration::from_nanos(20);
+/// How many open tasks are read at a time for a change that is considered.
+const BATCH: i64 = 500;
+/// How many batches are looked at.
+const BATCHES_MAX: usize = 20;
+
+/// Who could act on an instance's open tasks at a moment.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EligibilityAt {
+    pub instance: Uuid,
+    pub at: Timestamp,
+    pub revision: u32,
+    pub status: String,
+    pub tasks: Vec<TaskEligibility>,
+    pub more: bool,
+}
+
+impl EligibilityAt {
+    /// About how long it is.
+    pub fn bytes(&self) -> usize {
+        const TASK_BYTES: usize = 300;
+        const PERSON_BYTES: usize = 60;
+        let words = |task: &TaskEligibility| {
+            let eligible = task.eligible.iter().map(|one| 1 + one.ways.len());
+            let excluded = task.excluded.iter().map(|one| 1 + one.exclusions.len());
+            TASK_BYTES + PERSON_BYTES * eligible.chain(excluded).sum::<usize>()
+        };
+        self.tasks.iter().map(words).sum()
+    }
+}
+
+/// Who could act on one task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskEligibility {
+    pub task: Uuid,
+    pub state: String,
+    pub label: String,
+    pub status: String,
+    pub owner: Option<String>,
+    pub eligible: Vec<AblePerson>,
+    pub excluded: Vec<ExcludedPerson>,
+    pub more: bool,
+}
+
+/// Somebody who could act.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AblePerson {
+    pub person: String,
+    pub ways: Vec<Way>,
+}
+
+/// Somebody who could not, though they seem to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExcludedPerson {
+    pub person: String,
+    pub exclusions: Vec<Exclusion>,
+}
+
+/// What a change of the directory would leave undone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Preview {
+    pub dry_run: bool,
+    pub orphans: Vec<Orphan>,
+    pub more: bool,
+}
+
+impl Default for Preview {
+    /// Of a change that leaves nothing to nobody.
+    fn default() -> Preview {
+        Preview {
+            dry_run: true,
+            orphans: Vec::new(),
+            more: false,
+        }
+    }
+}
+
+/// An open task that somebody can act on, and nobody could after the change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Orphan {
+    pub task: Uuid,
+    pub instance: Uuid,
+    pub definition: VersionRef,
+    pub state: String,
+    pub label: String,
+    pub why: String,
+}
+
+impl Engine {
+    /// Who could have acted on the instance at the moment, by the record.
+    pub async fn eligibility_at(
+        &self,
+        who: &Identity,
+        id: InstanceId,
+        at: Timestamp,
+    ) -> Result<EligibilityAt, Error> {
+        let instance = match self.instance_at(who.tenant, id, at).await? {
+            Past::Instance(instance) => instance,
+            Past::NotBegun => {
+                return Err(Error::NotFound {
+                    what: "instance that had begun by then:",
+                    id: format!("{id} at {at}"),
+                });
+            }
+            Past::TooLong => {
+                let message = format!(
+                    "the instance had more than {ENTRIES_MAX} audit entries, or {BYTES_MAX} bytes of them, by then; \
+                     ask for an earlier moment"
+                );
+                return Err(Rejection::invalid("/at", "too_long", message).into());
+            }
+        };
+        let tenant = who.tenant;
+        let version = self.version(tenant, &instance.definition).await?;
+        let (revision, status) = (instance.revision, instance.status.name().to_owned());
+        let effort = listing(&instance);
+        let look = || {
+            let open = open_work(&version, &instance);
+            let asked = asked(open.iter().map(|(_, work)| work), BTreeSet::new());
+            (open, asked)
+        };
+        let (open, asked) = self.0.offload.in_place(tenant, effort, look).await?;
+        let directory = self.directory_at(tenant, at, asked).await?;
+        let more = open.len() > TASKS_MAX;
+        let effort = judging(open.len(), &directory);
+        let told = || {
+            let mut judge = Judge::of(&directory);
+            let tasks = open.into_iter().take(TASKS_MAX);
+            let told = tasks.map(|(task, work)| task.with(judge.judge(&work)));
+            told.collect()
+        };
+        let tasks = self.0.offload.in_place(tenant, effort, told).await?;
+        Ok(EligibilityAt {
+            instance: id.0,
+            at,
+            revision,
+            status,
+            tasks,
+            more,
+        })
+    }
+
+    /// The part of the directory that is asked for, as of the moment.
+    async fn directory_at(
+        &self,
+        tenant: TenantId,
+        at: Timestamp,
+        asked: Asked,
+    ) -> Result<Directory, Error> {
+        let written = self.0.store.directory_at(tenant, at, asked).await?;
+        let effort = READ_BYTE * u32::try_from(written.bytes()).unwrap_or(u32::MAX);
+        let read = self.0.offload.in_place(tenant, effort, || written.read());
+        Ok(read.await??)
+    }
+
+    /// The open tasks that nobody could act on any more after the change, though somebody can now.
+    pub async fn preview(&self, who: &Identity, change: &Change) -> Result<Preview, Error> {
+        let (at, until) = (self.0.clock.now(), Instant::now() + self.0.timeout);
+        let concerned = self.concerned(who.tenant, at, change).await?;
+        let mut preview = Preview::default();
+        let mut after = None;
+        for _ in 0..BATCHES_MAX {
+            let Concerned { people, groups } = &concerned;
+            let store = &self.0.store;
+            let batch = store
+                .work_of(who.tenant, people, groups, after, BATCH)
+                .await?;
+            after = batch.last().map(|open| open.task);
+            let is_last = i64::try_from(batch.len()).is_ok_and(|read| read < BATCH);
+            let orphans = self.orphans(who.tenant, at, change, batch).await?;
+            preview.orphans.extend(orphans);
+            if preview.orphans.len() > TASKS_MAX {
+                preview.orphans.truncate(TASKS_MAX);
+                preview.more = true;
+                return Ok(preview);
+            }
+            if is_last {
+                return Ok(preview);
+            }
+            if Instant::now() >= until {
+                break;
+            }
+        }
+        preview.more = true;
+        Ok(preview)
+    }
+
+    async fn orphans(
+        &self,
+        tenant: TenantId,
+        at: Timestamp,
+        change: &Change,
+        mut batch: Vec<OpenWork>,
+    ) -> Result<Vec<Orphan>, Error> {
+        for open in &mut batch {
+            let version = self.version(tenant, &open.definition).await?;
+            let state = version.graph.state(&open.state);
+            open.work.own_work = state.is_some_and(|state| state.own_work);
+        }
+        let named = match change {
+            Change::Joins { person, .. }
+            | Change::Leaves { person, .. }
+            | Change::Back { person, .. } => vec![person],
+            Change::Absent(one) => vec![&one.person, &one.substitute],
+        };
+        let asked = asked(
+            batch.iter().map(|open| &open.work),
+            named.into_iter().cloned().collect(),
+        );
+        let directory = self.directory_at(tenant, at, asked).await?;
+        let effort = judging(2 * batch.len(), &directory);
+        let found = || orphaned(batch, &directory, change);
+        self.0.offload.in_place(tenant, effort, found).await
+    }
+
+    /// Whose work the change may touch: that of the person, of those they stand in for, and of all their groups.
+    async fn concerned(
+        &self,
+        tenant: TenantId,
+        at: Timestamp,
+        change: &Change,
+    ) -> Result<Concerned, Error> {
+        let store = &self.0.store;
+        let person = match change {
+            Change::Joins { group, person } | Change::Leaves { group, person } => {
+                // Their other groups are theirs before and after.
+                let people = BTreeSet::from([person.clone()]);
+                let groups = BTreeSet::from([group.clone()]);
+                return Ok(Concerned { people, groups });
+            }
+            Change::Back { person, .. } => person,
+            Change::Absent(one) => &one.person,
+        };
+        let people = store.represented_at(tenant, at, person).await?;
+        let groups = store.groups_at(tenant, at, &people).await?;
+        Ok(Concerned { people, groups })
+    }
+}
+
+/// The tasks that somebody could act on by this directory, and nobody once the change is made.
+fn orphaned(batch: Vec<OpenWork>, directory: &Directory, change: &Change) -> Vec<Orphan> {
+    let changed = directory.after(change);
+    let (mut before, mut after) = (Judge::of(directory), Judge::of(&changed));
+    let orphan = |open: OpenWork| {
+        let eligibility = after.judge(&open.work);
+        let lost = eligibility.is_nobody() && !before.judge(&open.work).is_nobody();
+        lost.then(|| Orphan {
+            task: open.task,
+            instance: open.instance,
+            definition: open.definition,
+            state: open.state,
+            label: open.label,
+            why: eligibility.why_nobody(),
+        })
+    };
+    batch.into_iter().filter_map(orphan).collect()
+}
+
+/// How long it takes to list the open work of an instance: each task with all whom it bars.
+fn listing(instance: &Instance) -> Duration {
+    let excluded = |state_instance: &StateInstance| {
+        let open = state_instance
+            .tasks
+            .iter()
+            .filter(|task| task.status.is_open());
+        let names =
+            instance.requesters.len() + state_instance.exclude.len() + state_instance.tasks.len();
+        open.count().min(TASKS_MAX) * names
+    };
+    let names: usize = instance.active.iter().map(excluded).sum();
+    NAMED * u32::try_from(names).unwrap_or(u32::MAX)
+}
+
+/// How long it takes to judge so much work by the directory.
+fn judging(works: usize, directory: &Directory) -> Duration {
+    let members: usize = directory.members.values().map(BTreeSet::len).sum();
+    let absences: usize = directory.substitutions.values().map(Vec::len).sum();
+    let each = (1 + members + absences).min(EXAMINED_MAX);
+    let looks = (works * each).min(EXAMINED_IN_ALL_MAX);
+    LOOKED * u32::try_from(looks).unwrap_or(u32::MAX)
+}
+
+/// The open tasks of an instance, one more than are shown at the most.
+fn open_work(version: &Version, instance: &Instance) -> Vec<(TaskEligibility, Work)> {
+    let state_instances = instance.active.iter();
+    let tasks = state_instances.flat_map(|state_instance| {
+        state_instance
+            .tasks
+            .iter()
+            .map(move |task| (state_instance, task))
+    });
+    let open = tasks.filter(|(_, task)| task.status.is_open());
+    let shown = open.take(TASKS_MAX + 1).map(|(state_instance, task)| {
+        let state = version.graph.state(&state_instance.name);
+        let own_work = state.is_some_and(|state| state.own_work);
+        let shown = TaskEligibility {
+            task: task.id.0,
+            state: state_instance.name.clone(),
+            label: task.label.clone(),
+            status: task.status.name().to_owned(),
+            owner: task.owner().map(str::to_owned),
+            eligible: Vec::new(),
+            excluded: Vec::new(),
+            more: false,
+        };
+        (shown, Work::of(instance, state_instance, task, own_work))
+    });
+    shown.collect()
+}
+
+struct Concerned {
+    people: BTreeSet<String>,
+    groups: BTreeSet<String>,
+}
+
+/// What the directory is asked about these tasks, and about these people.
+fn asked<'a>(works: impl Iterator<Item = &'a Work>, people: BTreeSet<String>) -> Asked {
+    let mut asked = Asked {
+        people,
+        ..Asked::default()
+    };
+    for work in works {
+        asked
+            .people
+            .extend(work.owner.iter().map(|owner| owner.id.clone()));
+        for candidate in &work.candidates {
+            match candidate {
+                Candidate::User(id) => asked.people.insert(id.clone()),
+                Candidate::Group(id) => asked.groups.insert(id.clone()),
+            };
+        }
+    }
+    asked
+}
+
+impl TaskEligibility {
+    fn with(self, eligibility: Eligibility) -> TaskEligibility {
+        let Eligibility {
+            eligible,
+            excluded,
+            cut,
+        } = eligibility;
+        let more = cut || eligible.len() > PEOPLE_MAX || excluded.len() > PEOPLE_MAX;
+        let eligible = eligible.into_iter().take(PEOPLE_MAX);
+        let excluded = excluded.into_iter().take(PEOPLE_MAX);
+        TaskEligibility {
+            eligible: eligible
+                .map(|(person, ways)| AblePerson { person, ways })
+                .collect(),
+            excluded: excluded
+                .map(|(person, exclusions)| ExcludedPerson { person, exclusions })
+                .collect(),
+            more,
+            ..self
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Why a request comes to nothing. The HTTP layer maps each case to one problem.
+
+use super::pipeline::batch::Full;
+use wrkflw_core::answer::Violation;
+use wrkflw_core::ids::{Digest, VersionRef};
+use wrkflw_core::rejection::Rejection;
+use wrkflw_store::StoreError;
+
+/// What [`super::Engine`] answers instead of a result.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Rejected(#[from] Rejection),
+    /// Values of the request that nothing can be done with, however things stand.
+    #[error("{detail}")]
+    Invalid {
+        detail: String,
+        violations: Vec<Violation>,
+    },
+    /// No role of the actor grants the permission.
+    #[error("this needs the permission {0}")]
+    Permission(&'static str),
+    #[error("there is no {what} {id}")]
+    NotFound { what: &'static str, id: String },
+    /// The definition exists, but new instances have no version to take.
+    #[error("no version of {0} is active")]
+    NoActiveVersion(String),
+    #[error(transparent)]
+    Logic(#[from] LogicError),
+    /// The idempotency key stands for another request.
+    #[error("the idempotency key was used for another request")]
+    KeyReused,
+    /// Flow logic could not be asked, and it is not its fault.
+    #[error("flow logic cannot be asked now: {0}")]
+    Unavailable(String),
+    /// Others kept changing the instance until the request's time was over, or too many commands wait already.
+    #[error("too much is asked at once; try again")]
+    Busy,
+    /// What is to be published has these problems.
+    #[error("the version has {} problems", .0.len())]
+    Unpublishable(Vec<wrkflw_core::check::Problem>),
+    #[error("version {version} of {key} is retired")]
+    Retired { key: String, version: u32 },
+    /// An operator has stopped the version: nothing of it runs until it is resumed.
+    #[error(
+        "version {version} of {key} is stopped; until it is resumed, its instances can be cancelled or migrated, and nothing else"
+    )]
+    Stopped { key: String, version: u32 },
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl Error {
+    /// The value at the pointer is not as `detail` says that one is.
+    pub fn malformed(pointer: &str, detail: impl Into<String>) -> Error {
+        Error::invalid(pointer, "malformed", detail)
+    }
+
+    /// The value at the pointer is of no use, for this reason.
+    pub fn invalid(pointer: &str, code: &str, detail: impl Into<String>) -> Error {
+        let detail = detail.into();
+        Error::Invalid {
+            violations: vec![violation(pointer, code, detail.clone())],
+            detail: format!("{pointer}: {detail}"),
+        }
+    }
+
+    /// The same, in a sentence that does without the pointer.
+    pub(super) fn invalid_as_a_whole(
+        detail: impl Into<String>,
+        pointer: &str,
+        code: &str,
+    ) -> Error {
+        let detail = detail.into();
+        Error::Invalid {
+            violations: vec![violation(pointer, code, detail.clone())],
+            detail,
+        }
+    }
+
+    pub(super) fn missing(what: &'static str, id: impl ToString) -> Error {
+        let id = id.to_string();
+        Error::NotFound { what, id }
+    }
+
+    pub(super) fn stopped(VersionRef { key, version }: VersionRef) -> Error {
+        Error::Stopped { key, version }
+    }
+}
+
+fn violation(pointer: &str, code: &str, message: String) -> Violation {
+    Violation {
+        field: pointer.to_owned(),
+        code: code.to_owned(),
+        message,
+    }
+}
+
+impl From<Full> for Error {
+    fn from(_: Full) -> Error {
+        Error::Busy
+    }
+}
+
+/// Flow logic misbehaved: its author must mend it, the caller can do nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reference} ({digest}), {function}: {message}")]
+pub struct LogicError {
+    pub reference: VersionRef,
+    pub digest: Digest,
+    pub function: &'static str,
+    /// `logic_budget_exceeded`, `logic_fault` or `logic_output_too_large`.
+    pub code: &'static str,
+    pub message: String,
+}
+
+impl Error {
+    /// The class that logs and metrics count it under.
+    pub fn outcome(&self) -> &'static str {
+        match self {
+            Error::Rejected(Rejection::Forbidden(_) | Rejection::NotOwner { .. })
+            | Error::Permission(_) => "forbidden",
+            Error::Rejected(
+                Rejection::Invalid(_) | Rejection::Refused(_) | Rejection::NobodyLeft { .. },
+            )
+            | Error::Invalid { .. }
+            | Error::NotFound { .. }
+            | Error::KeyReused
+            | Error::Unpublishable(_) => "validation_error",
+            Error::Rejected(
+                Rejection::Taken(_)
+                | Rejection::Ended { .. }
+                | Rejection::Suspended { .. }
+                | Rejection::NotNow { .. }
+                | Rejection::Stale { .. }
+                | Rejection::AlreadyRunning { .. }
+                | Rejection::SignalIdReused { .. },
+            )
+            | Error::NoActiveVersion(_)
+            | Error::Retired { .. }
+            | Error::Stopped { .. }
+            | Error::Busy => "conflict",
+            Error::Logic(_) => "logic_error",
+            Error::Unavailable(_) | Error::Store(_) => "system_error",
+        }
+    }
+}

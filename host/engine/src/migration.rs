@@ -1,0 +1,89 @@
+//! What a migration would change: the instance before and after it, and what the caller may do then.
+
+use std::sync::Mutex;
+
+use super::request::{Done, Identity, Rendered, Request, Trace};
+use super::{Action, Engine, Error};
+use wrkflw_core::audit::Entry;
+use wrkflw_core::command::Command;
+use wrkflw_core::instance::Instance;
+use wrkflw_core::rejection::Rejection;
+
+/// How often the look begins anew because the instance moved on.
+const MOVES_MAX: u32 = 5;
+
+/// One side of a migration.
+#[derive(Debug)]
+pub struct Side {
+    pub instance: Instance,
+    /// What the caller may do, and why not the rest.
+    pub actions: Vec<Action>,
+}
+
+impl Side {
+    /// About how long it is when it is shown.
+    pub fn bytes(&self) -> usize {
+        self.instance.weight() + self.actions.iter().map(Action::bytes).sum::<usize>()
+    }
+}
+
+/// A migration that was not carried out.
+#[derive(Debug)]
+pub struct Preview {
+    pub before: Side,
+    pub after: Side,
+    pub entries: Vec<Entry>,
+}
+
+impl Engine {
+    /// Runs a migration dry, and compares.
+    pub async fn preview_migration(
+        &self,
+        who: &Identity,
+        command: &Command,
+        if_match: Option<u32>,
+        trace: &Trace,
+    ) -> Result<Preview, Error> {
+        let id = command.instance().expect("a migration is of an instance");
+        for _ in 0..MOVES_MAX {
+            let before = self.read(who, id).await?.instance;
+            let done = Mutex::new(None);
+            let render = |made: &Done<'_>| {
+                let kept = (made.instance.clone(), made.entries.to_vec());
+                *done.lock().expect("nobody panics with it") = Some(kept);
+                Rendered {
+                    status: 200,
+                    body: String::new(),
+                    headers: String::new(),
+                }
+            };
+            let tried = self.execute(Request {
+                who,
+                command: command.clone(),
+                if_match: Some(if_match.unwrap_or(before.revision)),
+                idempotency: None,
+                dry_run: true,
+                trace: trace.clone(),
+                job: None,
+                render: &render,
+            });
+            match tried.await {
+                Err(Error::Rejected(Rejection::Stale { .. })) if if_match.is_none() => continue,
+                tried => tried?,
+            };
+            let made = done.into_inner().expect("nobody panics with it");
+            let (after, entries) = made.expect("what is carried out is rendered");
+            return Ok(Preview {
+                before: self.side(who, before).await?,
+                after: self.side(who, after).await?,
+                entries,
+            });
+        }
+        Err(Error::Busy)
+    }
+
+    async fn side(&self, who: &Identity, instance: Instance) -> Result<Side, Error> {
+        let actions = self.actions_on(who, &instance).await?;
+        Ok(Side { instance, actions })
+    }
+}

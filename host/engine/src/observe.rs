@@ -1,0 +1,200 @@
+//! What is seen of a command from outside: one log line and one count, whatever its end.
+
+use std::time::{Duration, Instant};
+
+use super::Engine;
+use super::error::Error;
+use super::pipeline::executions::Executed;
+use super::request::{Reply, Request, Trace};
+use wrkflw_core::audit::Entry;
+use wrkflw_core::command::Command;
+use wrkflw_core::ids::{InstanceId, VersionRef};
+use wrkflw_core::instance::Instance;
+use wrkflw_runtime::clock;
+use wrkflw_store::attempts::Attempt;
+
+/// Counts what operators should hear of.
+pub(super) fn committed(entries: &[Entry]) {
+    let stuck = entries
+        .iter()
+        .filter(|entry| entry.draft.kind == "STATE_UNASSIGNABLE");
+    let stuck = u64::try_from(stuck.count()).expect("a small number");
+    if stuck > 0 {
+        metrics::counter!("wrkflw_states_unassignable_total").increment(stuck);
+    }
+}
+
+/// Collects what the line will say.
+pub(super) struct Observation {
+    begun: Instant,
+    action: &'static str,
+    actor: String,
+    tenant: String,
+    trace: Trace,
+    definition: Option<VersionRef>,
+    asked_definition: Option<String>,
+    instance: Option<String>,
+    from: Vec<String>,
+    to: Vec<String>,
+    guest_time: Duration,
+    fuel: u64,
+    dry_run: bool,
+    reported: bool,
+}
+
+/// A command whose caller went away, or that panicked, has an end, too.
+impl Drop for Observation {
+    fn drop(&mut self) {
+        if !self.reported {
+            let error = "given up before its end; whether it was carried out stands in the audit";
+            self.report("system_error", false, Some(error.to_owned()));
+        }
+    }
+}
+
+impl Observation {
+    pub(super) fn begin(request: &Request<'_>) -> Observation {
+        let asked = match &request.command {
+            Command::Start { definition, .. } => Some(definition.clone()),
+            _ => None,
+        };
+        Observation {
+            begun: Instant::now(),
+            action: request.command.action(),
+            actor: request.who.subject.clone(),
+            tenant: request.who.tenant_name.clone(),
+            trace: request.trace.clone(),
+            definition: None,
+            asked_definition: asked,
+            instance: None,
+            from: Vec::new(),
+            to: Vec::new(),
+            guest_time: Duration::ZERO,
+            fuel: 0,
+            dry_run: request.dry_run,
+            reported: false,
+        }
+    }
+
+    /// Known before anything else of it could be read.
+    pub(super) fn about(&mut self, instance: Option<InstanceId>) {
+        self.instance = instance.map(|instance| instance.to_string());
+    }
+
+    pub(super) fn saw(&mut self, definition: &VersionRef, instance: Option<&Instance>) {
+        self.definition = Some(definition.clone());
+        self.from = instance.map(states).unwrap_or_default();
+        self.to.clone_from(&self.from);
+    }
+
+    pub(super) fn executed(&mut self, executed: &Executed) {
+        let after = &executed.outcome.instance;
+        self.instance = Some(after.id.to_string());
+        self.to = match after.status.ended_at() {
+            Some(_) => after
+                .past
+                .last()
+                .map(|past| past.state.name.clone())
+                .into_iter()
+                .collect(),
+            None => states(after),
+        };
+        self.guest_time = executed.guest_time;
+        self.fuel = executed.fuel;
+    }
+
+    pub(super) fn end(mut self, result: &Result<Reply, Error>) {
+        let outcome = result.as_ref().map_or_else(Error::outcome, |_| "success");
+        let replayed = result.as_ref().is_ok_and(|reply| reply.replayed);
+        let error = result.as_ref().err().map(ToString::to_string);
+        self.report(outcome, replayed, error);
+    }
+
+    fn report(&mut self, outcome: &'static str, replayed: bool, error: Option<String>) {
+        self.reported = true;
+        self.trace.tell();
+        // A key that is not a definition of ours is the caller's text: as a label it would have no bound.
+        let definition = self
+            .definition
+            .as_ref()
+            .map_or("", |definition| definition.key.as_str());
+        let elapsed = self.begun.elapsed();
+        metrics::counter!("wrkflw_transitions_total",
+            "definition" => definition.to_owned(), "action" => self.action, "outcome" => outcome)
+        .increment(1);
+        metrics::histogram!("wrkflw_transition_duration_seconds", "definition" => definition.to_owned(), "action" => self.action)
+            .record(elapsed.as_secs_f64());
+        tracing::info!(
+            target: "wrkflw::command",
+            tenant = self.tenant,
+            instance = self.instance,
+            definition = self.definition.as_ref().map(|definition| definition.key.clone()).or_else(|| self.asked_definition.clone()),
+            version = self.definition.as_ref().map(|definition| definition.version),
+            action = self.action,
+            from = self.from.join(","),
+            to = self.to.join(","),
+            actor = self.actor,
+            durationMs = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+            guestUs = u64::try_from(self.guest_time.as_micros()).unwrap_or(u64::MAX),
+            fuel = self.fuel,
+            outcome,
+            replayed,
+            dryRun = self.dry_run,
+            requestId = self.trace.request_id,
+            traceId = self.trace.id(),
+            error,
+            "{} {outcome}",
+            self.action
+        );
+    }
+}
+
+fn states(instance: &Instance) -> Vec<String> {
+    instance
+        .active
+        .iter()
+        .map(|state| state.name.clone())
+        .collect()
+}
+
+impl Engine {
+    /// Keeps the attempts that were refused to the actor. They must not cost the caller their answer, so a failure
+    /// to keep one is logged.
+    pub(super) async fn note_refusal(&self, request: &Request<'_>, error: &Error) {
+        let code = match error {
+            Error::Rejected(rejection) => rejection.forbids(),
+            Error::Permission(_) => Some("permission_missing"),
+            _ => None,
+        };
+        let Some(code) = code.filter(|_| !request.dry_run && !request.who.is_host()) else {
+            return;
+        };
+        let attempt = Attempt {
+            id: clock::new_id(),
+            at: self.0.clock.now(),
+            actor: &request.who.subject,
+            action: request.command.action(),
+            instance: about(&request.command),
+            task: request.command.task(),
+            code,
+            detail: &error.to_string(),
+            request_id: request.trace.request_id.as_deref(),
+        };
+        if let Err(error) = self
+            .0
+            .store
+            .note_attempt(request.who.tenant, &attempt)
+            .await
+        {
+            tracing::error!(%error, "a refused attempt could not be kept");
+        }
+    }
+}
+
+/// The instance that a refused attempt was aimed at; of a restart the one that ended.
+fn about(command: &Command) -> Option<InstanceId> {
+    match command {
+        Command::Start { lineage, .. } => lineage.as_ref().and_then(|from| from.predecessor),
+        _ => command.instance(),
+    }
+}

@@ -1,0 +1,176 @@
+//! Work of the host's own that may take long, kept away from the threads that serve everybody.
+//!
+//! What flows and callers can make expensive - checks against schemas, drawings, large documents - is bounded where
+//! it is defined; here it gets a thread that the scheduler prefers last, and a place. There are few places, and a tenant
+//! has one of them at a time: however much one asks for, others' work is begun at once. What is quick
+//! stays where it is.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread;
+use std::time::Duration;
+
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
+
+use super::error::Error;
+use wrkflw_core::ids::TenantId;
+use wrkflw_core::schema::QUICK_MAX;
+
+/// How many pieces of work go on at once, on a machine with few processors; on others half as many as it has.
+const PLACES_MIN: usize = 2;
+/// How many of one tenant's may wait. Each of them may hold a request.
+const WAITING_MAX: usize = 64;
+/// How long one waits.
+const WAIT_MAX: Duration = Duration::from_secs(5);
+/// How much the scheduler prefers all other threads of the host.
+const NICENESS: i32 = 10;
+/// Lines are looked through for those that nobody stands in when there are so many.
+const LINES_SWEPT: usize = 1_000;
+
+/// The places. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Offload(Arc<Parts>);
+
+#[derive(Debug)]
+struct Parts {
+    places: Arc<Semaphore>,
+    lines: Mutex<HashMap<TenantId, Weak<Line>>>,
+}
+
+/// Of one tenant.
+#[derive(Debug)]
+struct Line {
+    turn: Arc<Semaphore>,
+    waiting: Semaphore,
+}
+
+/// Held while the work goes on.
+pub(super) struct Place {
+    _line: Arc<Line>,
+    _turn: OwnedSemaphorePermit,
+    _place: OwnedSemaphorePermit,
+}
+
+impl Default for Offload {
+    fn default() -> Offload {
+        let processors = thread::available_parallelism().map_or(1, usize::from);
+        Offload::new((processors / 2).max(PLACES_MIN))
+    }
+}
+
+impl Offload {
+    pub(super) fn new(places: usize) -> Offload {
+        Offload(Arc::new(Parts {
+            places: Arc::new(Semaphore::new(places)),
+            lines: Mutex::default(),
+        }))
+    }
+
+    /// Does the work on a thread of its own. When the caller goes away meanwhile, it keeps its place to its end.
+    pub async fn run<T: Send + 'static>(
+        &self,
+        tenant: TenantId,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Error> {
+        let place = self.place(tenant).await?;
+        let (done, result) = oneshot::channel();
+        let thread = named().spawn(move || {
+            prefer_last();
+            let ended = catch_unwind(AssertUnwindSafe(work));
+            drop(place);
+            // Nobody may be waiting any more.
+            let _ = done.send(ended);
+        });
+        let ended = match thread {
+            Ok(_) => result.await.map_err(|_| Error::Busy)?,
+            Err(error) => return Err(no_thread(&error)),
+        };
+        ended.map_or_else(|panic| resume_unwind(panic), Ok)
+    }
+
+    /// Does work that borrows, which may take so long. Other tasks of this thread go on elsewhere meanwhile.
+    pub async fn in_place<T: Send>(
+        &self,
+        tenant: TenantId,
+        effort: Duration,
+        work: impl FnOnce() -> T + Send,
+    ) -> Result<T, Error> {
+        // A runtime of one thread has nowhere else to go on; no host serves on one.
+        let is_served = Handle::current().runtime_flavor() != RuntimeFlavor::CurrentThread;
+        if effort <= QUICK_MAX || !is_served {
+            return Ok(work());
+        }
+        let _place = self.place(tenant).await?;
+        tokio::task::block_in_place(|| {
+            thread::scope(|scope| {
+                let thread = named().spawn_scoped(scope, || {
+                    prefer_last();
+                    work()
+                });
+                let thread = thread.map_err(|error| no_thread(&error))?;
+                thread.join().map_or_else(|panic| resume_unwind(panic), Ok)
+            })
+        })
+    }
+
+    /// A place, once the tenant has none any more.
+    pub(super) async fn place(&self, tenant: TenantId) -> Result<Place, Error> {
+        let line = self.line(tenant);
+        let waiting = line.waiting.try_acquire().map_err(|_| refused("full"))?;
+        let had = tokio::time::timeout(WAIT_MAX, async {
+            let turn = Arc::clone(&line.turn).acquire_owned().await;
+            let place = Arc::clone(&self.0.places).acquire_owned().await;
+            (turn, place)
+        });
+        let (turn, place) = had.await.map_err(|_| refused("waited"))?;
+        drop(waiting);
+        metrics::counter!("wrkflw_offloaded_total").increment(1);
+        Ok(Place {
+            _line: line,
+            _turn: turn.expect("lines are never closed"),
+            _place: place.expect("the places are never closed"),
+        })
+    }
+
+    fn line(&self, tenant: TenantId) -> Arc<Line> {
+        let mut lines = self.0.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(line) = lines.get(&tenant).and_then(Weak::upgrade) {
+            return line;
+        }
+        if lines.len() >= LINES_SWEPT {
+            lines.retain(|_, line| line.strong_count() > 0);
+        }
+        let line = Arc::new(Line {
+            turn: Arc::new(Semaphore::new(1)),
+            waiting: Semaphore::new(WAITING_MAX),
+        });
+        lines.insert(tenant, Arc::downgrade(&line));
+        line
+    }
+}
+
+fn named() -> thread::Builder {
+    thread::Builder::new().name("offload".into())
+}
+
+/// Of the calling thread alone, on Linux.
+fn prefer_last() {
+    if let Err(error) = rustix::process::nice(NICENESS) {
+        tracing::debug!(%error, "long work runs at the same priority as all else");
+    }
+}
+
+fn refused(reason: &'static str) -> Error {
+    metrics::counter!("wrkflw_offload_refused_total", "reason" => reason).increment(1);
+    Error::Busy
+}
+
+fn no_thread(error: &std::io::Error) -> Error {
+    tracing::error!(%error, "no thread can be started for long work");
+    refused("no_thread")
+}
+
+#[cfg(test)]
+mod tests;

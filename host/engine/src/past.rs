@@ -1,0 +1,78 @@
+//! Instances as they were: folded from their audit entries up to a moment, never from the tables of the present.
+
+use jiff::Timestamp;
+
+use super::Engine;
+use super::error::Error;
+use wrkflw_core::apply::{Stamp, apply};
+use wrkflw_core::event::Event;
+use wrkflw_core::execution::effort;
+use wrkflw_core::ids::{InstanceId, TenantId};
+use wrkflw_core::instance::Instance;
+use wrkflw_store::StoreError;
+use wrkflw_store::past::PastEntry;
+
+/// How many entries are folded at the most, and how many bytes of them.
+pub(super) const ENTRIES_MAX: usize = 20_000;
+pub(super) const BYTES_MAX: usize = 64 << 20;
+
+/// An instance at a moment.
+pub(super) enum Past {
+    /// It had not begun, or never did.
+    NotBegun,
+    Instance(Box<Instance>),
+    /// It had gone through more by then than is folded.
+    TooLong,
+}
+
+impl Engine {
+    /// The instance as it was at the moment: with everything that happened until then, and nothing since.
+    pub(super) async fn instance_at(
+        &self,
+        tenant: TenantId,
+        id: InstanceId,
+        at: Timestamp,
+    ) -> Result<Past, Error> {
+        let (mut instance, mut seq) = (None, 0);
+        let (mut entries, mut bytes) = (0, 0);
+        loop {
+            let mut page = self.0.store.past_entries(tenant, id, seq).await?;
+            seq = page.last().map_or(seq, |last| last.seq);
+            let read = page.len();
+            page.truncate(page.iter().take_while(|entry| entry.at <= at).count());
+            let is_last = page.is_empty() || page.len() < read;
+            let size: usize = page.iter().map(|entry| entry.payload.len()).sum();
+            (entries, bytes) = (entries + page.len(), bytes + size);
+            if entries > ENTRIES_MAX || bytes > BYTES_MAX {
+                return Ok(Past::TooLong);
+            }
+            let effort = effort::replaying(page.len(), size);
+            let fold = move || folded(instance, id, &page);
+            instance = self.0.offload.in_place(tenant, effort, fold).await??;
+            if is_last {
+                let past = instance.map(|instance| Past::Instance(Box::new(instance)));
+                return Ok(past.unwrap_or(Past::NotBegun));
+            }
+        }
+    }
+}
+
+/// The instance once these entries have happened to it as well.
+fn folded(
+    mut instance: Option<Instance>,
+    id: InstanceId,
+    entries: &[PastEntry],
+) -> Result<Option<Instance>, StoreError> {
+    let wrong = |error: &dyn std::fmt::Display| StoreError::inconsistent("audit_entry", id, error);
+    for entry in entries {
+        let event: Event = serde_json::from_str(&entry.payload).map_err(|error| wrong(&error))?;
+        let stamp = Stamp {
+            instance: id,
+            revision: entry.revision,
+            at: entry.at,
+            actor: entry.actor.as_deref(),
+        };
+        instance = Some(apply(instance, &event, stamp).map_err(|error| wrong(&error))?);
+    }
+    Ok(instance)
+}

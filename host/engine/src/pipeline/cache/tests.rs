@@ -1,0 +1,207 @@
+//! What the cache keeps, for which caller, until when, and how much.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::*;
+use wrkflw_core::audit::Head;
+use wrkflw_core::ids::{StateId, VersionRef};
+use wrkflw_core::instance::{Entity, Instance, StateInstance, Status};
+use wrkflw_core::json::Json;
+
+const TENANT: TenantId = TenantId(7);
+
+fn instance(number: u128) -> Stored {
+    let at = Timestamp::UNIX_EPOCH;
+    let state = StateInstance::new(StateId(Uuid::from_u128(number)), "Review", at);
+    let instance = Instance {
+        id: InstanceId(Uuid::from_u128(number)),
+        definition: VersionRef {
+            key: "review".into(),
+            version: 1,
+        },
+        revision: 1,
+        entity: Entity {
+            kind: "document".into(),
+            id: number.to_string(),
+        },
+        initiator: "ann".into(),
+        requesters: vec!["ann".into()],
+        status: Status::Running,
+        started_at: at,
+        updated_at: at,
+        predecessor: None,
+        parent: None,
+        data: Json::empty(),
+        attributes: BTreeMap::new(),
+        active: vec![state],
+        waiting: vec![],
+        past: vec![],
+        buffered: vec![],
+    };
+    let head = Head {
+        seq: 1,
+        hash: [1; 32],
+        event_seq: 1,
+    };
+    Stored {
+        instance,
+        head,
+        state_instances: 1,
+    }
+}
+
+fn rob() -> Principalship {
+    Principalship {
+        tenant: TENANT,
+        subject: "rob".into(),
+        roles: vec!["user".into()],
+    }
+}
+
+/// A load by rob.
+fn loaded(caller: u128, found: Option<Stored>) -> Loaded {
+    let actor = Actor {
+        id: "rob".into(),
+        groups: vec!["crew".into()],
+        permissions: vec!["task:act".into()],
+        on_behalf_of: None,
+        stands_in_for: vec![],
+    };
+    Loaded {
+        actor,
+        reply: None,
+        found,
+        definition: None,
+        content: None,
+        access_mark: Uuid::from_u128(caller),
+        lasting: true,
+        signalled: None,
+        stopped: Vec::new(),
+    }
+}
+
+async fn has(cache: &InstanceCache, stored: &Stored) -> bool {
+    let cached = cache.get(&rob(), stored.instance.id).await;
+    cached.is_some_and(|(_, found)| *found == *stored)
+}
+
+#[tokio::test]
+async fn an_entry_needs_a_cached_instance_and_a_cached_caller() {
+    let (cache, stored) = (InstanceCache::new(), instance(1));
+    cache.insert(TENANT, stored.clone()).await;
+    assert!(!has(&cache, &stored).await, "rob is not cached yet");
+    cache
+        .note_load(&rob(), instance(2).instance.id, &loaded(3, None))
+        .await;
+    assert!(has(&cache, &stored).await);
+    let other = Principalship {
+        roles: vec!["admin".into()],
+        ..rob()
+    };
+    assert!(cache.get(&other, stored.instance.id).await.is_none());
+    let elsewhere = Principalship {
+        tenant: TenantId(8),
+        ..rob()
+    };
+    assert!(cache.get(&elsewhere, stored.instance.id).await.is_none());
+}
+
+#[tokio::test]
+async fn a_new_access_mark_outdates_callers_read_before_it() {
+    let (cache, stored) = (InstanceCache::new(), instance(1));
+    cache.insert(TENANT, stored.clone()).await;
+    let id = stored.instance.id;
+    let read = |who: Principalship, mark| {
+        let (cache, found) = (cache.clone(), Some(stored.clone()));
+        async move { cache.note_load(&who, id, &loaded(mark, found)).await }
+    };
+    read(rob(), 4).await;
+    let ann = Principalship {
+        subject: "ann".into(),
+        ..rob()
+    };
+    // Marks have no order: the next one may be greater or less.
+    for mark in [9, 3] {
+        read(ann.clone(), mark).await;
+        assert!(!has(&cache, &stored).await);
+        assert!(cache.get(&ann, id).await.is_some());
+    }
+    read(rob(), 3).await;
+    assert!(has(&cache, &stored).await);
+    // An older read that is noted late outdates the callers that were read under the newer mark.
+    read(ann.clone(), 9).await;
+    assert!(!has(&cache, &stored).await);
+}
+
+#[tokio::test]
+async fn a_caller_whose_groups_change_with_time_is_not_cached() {
+    let (cache, stored) = (InstanceCache::new(), instance(1));
+    cache.insert(TENANT, stored.clone()).await;
+    let passing = Loaded {
+        lasting: false,
+        ..loaded(3, Some(stored.clone()))
+    };
+    cache.note_load(&rob(), stored.instance.id, &passing).await;
+    assert!(!has(&cache, &stored).await);
+}
+
+#[tokio::test]
+async fn an_ended_instance_is_not_cached() {
+    let cache = InstanceCache::new();
+    cache
+        .note_load(&rob(), InstanceId(Uuid::nil()), &loaded(3, None))
+        .await;
+    let mut ended = instance(1);
+    cache.insert(TENANT, ended.clone()).await;
+    assert!(has(&cache, &ended).await);
+    ended.instance.status = Status::Completed {
+        outcome: "DONE".into(),
+        at: Timestamp::UNIX_EPOCH,
+    };
+    cache.insert(TENANT, ended.clone()).await;
+    assert!(cache.get(&rob(), ended.instance.id).await.is_none());
+}
+
+#[tokio::test]
+async fn it_is_not_used_after_many_misses_until_loads_confirm_it() {
+    let (cache, stored) = (InstanceCache::new(), instance(1));
+    let id = stored.instance.id;
+    let mut moved = stored.clone();
+    moved.instance.revision = 2;
+    for _ in 0..HIT_SCORE_MAX / MISS_COST {
+        cache.insert(TENANT, stored.clone()).await;
+        cache
+            .note_load(&rob(), id, &loaded(3, Some(moved.clone())))
+            .await;
+    }
+    cache.insert(TENANT, stored.clone()).await;
+    assert!(!has(&cache, &stored).await, "too many misses");
+    cache
+        .note_load(&rob(), id, &loaded(3, Some(stored.clone())))
+        .await;
+    assert!(has(&cache, &stored).await, "the last load was a hit");
+}
+
+#[tokio::test]
+async fn it_keeps_the_newest_instances_within_its_limit_of_bytes() {
+    let cache = InstanceCache::new();
+    cache
+        .note_load(&rob(), InstanceId(Uuid::nil()), &loaded(3, None))
+        .await;
+    let large = |number| {
+        let mut stored = instance(number);
+        let text = "x".repeat(1 << 20);
+        stored.instance.data = Json::of(&serde_json::json!({ "text": text }));
+        stored
+    };
+    for number in 1..=100 {
+        cache.insert(TENANT, large(number)).await;
+    }
+    cache.instances.run_pending_tasks().await;
+    assert!(cache.instances.weighted_size() <= INSTANCE_BYTES_MAX);
+    assert!(has(&cache, &large(100)).await);
+    assert!(cache.get(&rob(), large(1).instance.id).await.is_none());
+}

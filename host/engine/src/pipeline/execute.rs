@@ -1,0 +1,163 @@
+//! The execution of a loaded command: its reply and the change to commit. Nothing is written here.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+
+use super::Run;
+use super::entries::render;
+use super::executions::{self, Directory};
+use super::load::LoadedCommand;
+use crate::Engine;
+use crate::error::Error;
+use crate::observe::Observation;
+use crate::request::{Rendered, Request};
+use wrkflw_core::audit::Entry;
+use wrkflw_core::execution::{Context, effort};
+use wrkflw_core::ids::CommandId;
+use wrkflw_core::instance::Instance;
+use wrkflw_core::rejection::{FirstSignal, Rejection};
+use wrkflw_runtime::clock;
+use wrkflw_store::commit::{Change, Signalled};
+use wrkflw_store::load::Stored;
+
+/// An executed command.
+pub(super) struct Executed {
+    pub(super) rendered: Rendered,
+    /// None if there is nothing to write.
+    pub(super) change: Option<Change>,
+}
+
+impl Engine {
+    /// Executes a loaded command.
+    pub(super) async fn execute_loaded(
+        &self,
+        run: Run<'_>,
+        loaded: LoadedCommand,
+        observation: &mut Observation,
+    ) -> Result<Executed, Error> {
+        let request = run.request;
+        let command_id = CommandId(clock::new_id());
+        wrkflw_fault::point("command.loaded");
+        let before = loaded.stored.as_ref().map(|stored| &stored.instance);
+        observation.saw(&loaded.version.reference, before);
+        loaded.check(request)?;
+        if let Some(rendered) = counted_before(request, &loaded)? {
+            let change = None;
+            return Ok(Executed { rendered, change });
+        }
+        let now = self.now_for(loaded.stored.as_deref());
+        let context = Context {
+            version: &loaded.version,
+            previous: loaded.previous.as_deref(),
+            tenant: &request.who.tenant_name,
+            actor: &loaded.actor,
+            now,
+        };
+        let directory = Directory {
+            tenant: request.who.tenant,
+            mark: loaded.access_mark,
+            now,
+        };
+        let executed = self
+            .execute_new(
+                run.new_instance,
+                directory,
+                context,
+                before,
+                &request.command,
+            )
+            .await?;
+        observation.executed(&executed);
+        let after = &executed.outcome.instance;
+        self.0.budgets.check(before, after)?;
+        let tenant_name = &request.who.tenant_name;
+        let record = || {
+            let entries = self.entries(request, &loaded, &executed, command_id, now);
+            let rendered = render(request, &loaded, after, &executed.outcome.events, &entries);
+            let seals = self.0.seals.seal(tenant_name, before, after);
+            (entries, rendered, seals)
+        };
+        let (tenant, effort) = (request.who.tenant, recording(before, &executed));
+        let recorded = self.0.offload.in_place(tenant, effort, record);
+        let (entries, rendered, seals) = recorded.await?;
+        if request.dry_run {
+            self.check_start_conflict(request).await?;
+        }
+        if request.dry_run || executed.outcome.events.is_empty() {
+            let change = None;
+            return Ok(Executed { rendered, change });
+        }
+        let key = request.key();
+        let replies = key.map(|key| self.keyed(request.who, key, &rendered));
+        let change = Change {
+            tenant: request.who.tenant,
+            command: command_id,
+            access_mark: loaded.cached.map(|cached| cached.access_mark),
+            before: loaded.stored,
+            after: executed.outcome.instance,
+            signals: signalled(request, &entries).into_iter().collect(),
+            entries,
+            seals,
+            replies: replies.into_iter().collect(),
+            done: request.job.into_iter().collect(),
+        };
+        let change = Some(change);
+        Ok(Executed { rendered, change })
+    }
+
+    /// The time of a command is never before the last entry of its instance, even if this host's clock is slow.
+    fn now_for(&self, stored: Option<&Stored>) -> Timestamp {
+        let now = self.0.clock.now();
+        stored.map_or(now, |stored| now.max(stored.instance.updated_at))
+    }
+}
+
+/// The estimated time to make the audit entries and the reply, and to seal a decision.
+fn recording(before: Option<&Instance>, executed: &executions::Executed) -> Duration {
+    let after = &executed.outcome.instance;
+    let grown = after
+        .weight()
+        .saturating_sub(before.map_or(0, Instance::weight));
+    // The added data is serialized once each for entries, evidence and reply.
+    effort::copying(after) + effort::serialising(3 * grown)
+}
+
+/// The reply to a signal that was received before: nothing changes. A signal of other content under the same id is refused.
+fn counted_before(
+    request: &Request<'_>,
+    loaded: &LoadedCommand,
+) -> Result<Option<Rendered>, Rejection> {
+    let (Some(counted), Some(stored)) = (&loaded.signalled, &loaded.stored) else {
+        return Ok(None);
+    };
+    let content = request.command.content();
+    let differs = |known: &Vec<u8>| content.is_none_or(|content| known[..] != content);
+    if let Some(key) = request.command.signal()
+        && counted.content.as_ref().is_some_and(differs)
+    {
+        return Err(Rejection::SignalIdReused {
+            trigger: key.trigger,
+            id: key.id,
+            first: FirstSignal {
+                signal: None,
+                instance: Some(stored.instance.id),
+                event: counted.entry,
+                at: counted.at,
+            },
+        });
+    }
+    let rendered = render(request, loaded, &stored.instance, &[], &[]);
+    Ok(Some(rendered))
+}
+
+/// The signal to record, if the command is one.
+fn signalled(request: &Request<'_>, entries: &[Entry]) -> Option<Signalled> {
+    let received = |entry: &&Entry| entry.draft.kind == "SIGNAL_RECEIVED";
+    Some(Signalled {
+        key: request.command.signal()?,
+        sender: request.who.subject.clone(),
+        content: request.command.content()?,
+        entry: entries.iter().find(received).map(|entry| entry.draft.id),
+    })
+}

@@ -1,0 +1,245 @@
+//! Drives one execution: answers its questions by calls of flow logic and reads of the directory, and records every evaluation.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::Engine;
+use crate::error::{Error, LogicError};
+use wrkflw_audit::evidence::Evaluation;
+use wrkflw_core::audit::sha256;
+use wrkflw_core::command::Command;
+use wrkflw_core::execution::{Ask, Context, Execution, ExecutionError, Fault, Outcome};
+use wrkflw_core::ids::{InstanceId, TenantId};
+use wrkflw_core::instance::Instance;
+use wrkflw_core::json::Json;
+use wrkflw_core::lookup::{Findings, Lookup};
+use wrkflw_core::question::Question;
+use wrkflw_core::rejection::Rejection;
+use wrkflw_core::version::Version;
+use wrkflw_runtime::clock;
+use wrkflw_sandbox::{Asking, Cause, GuestError, Pinned};
+
+/// The directory as an execution reads it.
+#[derive(Clone, Copy)]
+pub(crate) struct Directory {
+    pub(crate) tenant: TenantId,
+    /// As of [`Loaded::access_mark`](wrkflw_store::load::Loaded::access_mark) in the command's load.
+    pub(crate) mark: Uuid,
+    pub(crate) now: Timestamp,
+}
+
+/// The result of an execution, with everything that a replay needs.
+pub(crate) struct Executed {
+    pub(crate) outcome: Outcome,
+    pub(crate) evaluations: Vec<Evaluation>,
+    pub(crate) lookups: Vec<(Lookup, Findings)>,
+    /// The ids that the execution made, in order.
+    pub(crate) made: Vec<Uuid>,
+    pub(crate) guest_time: Duration,
+    pub(crate) fuel: u64,
+}
+
+/// The next question of an execution.
+enum Asked {
+    Nothing,
+    Logic(Question, ShownFacts),
+    Directory(Lookup),
+}
+
+/// The facts that flow logic is shown.
+struct ShownFacts {
+    asking: Asking,
+    /// SHA-256 of the canonical facts.
+    digest: [u8; 32],
+}
+
+/// The next question. The execution is mutable because it is sent to another thread, not shared with one.
+fn asked(execution: &mut Execution<'_>) -> Result<Asked, ExecutionError> {
+    Ok(match execution.ask()? {
+        None => Asked::Nothing,
+        Some(Ask::Directory(lookup)) => Asked::Directory(lookup),
+        Some(Ask::Logic(question)) => {
+            let instance = execution.instance();
+            let facts = execution.facts(&instance);
+            let digest = sha256(Json::of(&facts).as_str().as_bytes());
+            let asking = Asking::of(&facts, &question);
+            Asked::Logic(question, ShownFacts { asking, digest })
+        }
+    })
+}
+
+impl Engine {
+    /// Runs an execution whose effect is not stored.
+    pub(crate) async fn execute_once(
+        &self,
+        directory: Directory,
+        context: Context<'_>,
+        before: Option<&Instance>,
+        command: &Command,
+    ) -> Result<Executed, Error> {
+        let made = InstanceId(clock::new_id());
+        self.execute_new(made, directory, context, before, command)
+            .await
+    }
+
+    /// Runs an execution. A start whose instance has no id yet makes the instance `instance`.
+    pub(crate) async fn execute_new(
+        &self,
+        instance: InstanceId,
+        directory: Directory,
+        context: Context<'_>,
+        before: Option<&Instance>,
+        command: &Command,
+    ) -> Result<Executed, Error> {
+        let version = context.version;
+        let mut made = Vec::new();
+        // Such a start takes the first id for its instance.
+        let mut first = begins(command).then_some(instance.0);
+        let mut ids = || {
+            let id = first.take().unwrap_or_else(clock::new_id);
+            made.push(id);
+            id
+        };
+        let mut evaluations = Vec::new();
+        let mut lookups = Vec::new();
+        let (mut guest_time, mut fuel) = (Duration::ZERO, 0);
+        let refused = |error| refused(version, error);
+        let (offload, tenant) = (&self.0.offload, directory.tenant);
+        let effort = Execution::beginning(context, before, command);
+        let maker = &mut ids;
+        let begin = move || {
+            let ids = maker;
+            Execution::begin(context, before.cloned(), command, ids)
+        };
+        let mut execution = offload
+            .in_place(tenant, effort, begin)
+            .await?
+            .map_err(refused)?;
+        loop {
+            let asking = offload.in_place(tenant, execution.asking(), || asked(&mut execution));
+            let (question, shown) = match asking.await?.map_err(refused)? {
+                Asked::Nothing => break,
+                Asked::Logic(question, shown) => (question, shown),
+                Asked::Directory(lookup) => {
+                    let findings = self.look_up(directory, &lookup).await?;
+                    let effort = execution.finding(&findings);
+                    let found = || execution.found(&findings);
+                    offload
+                        .in_place(tenant, effort, found)
+                        .await?
+                        .map_err(refused)?;
+                    lookups.push((lookup, Findings::clone(&findings)));
+                    continue;
+                }
+            };
+            let (evaluation, took) = self.ask_logic(version, question, shown).await?;
+            guest_time += took;
+            fuel += evaluation.fuel;
+            let given = evaluation.answer.clone();
+            evaluations.push(evaluation);
+            let effort = execution.answering(&given);
+            let answer = || execution.answer(given);
+            offload
+                .in_place(tenant, effort, answer)
+                .await?
+                .map_err(refused)?;
+        }
+        let outcome = execution.finish();
+        Ok(Executed {
+            outcome,
+            evaluations,
+            lookups,
+            made,
+            guest_time,
+            fuel,
+        })
+    }
+
+    /// Calls flow logic. Returns how long that took, too.
+    async fn ask_logic(
+        &self,
+        version: &Version,
+        question: Question,
+        shown: ShownFacts,
+    ) -> Result<(Evaluation, Duration), Error> {
+        let pinned = Pinned {
+            reference: version.reference.clone(),
+            digest: version.component,
+        };
+        let fetch = || self.0.store.component(version.component);
+        let asked = self.0.sandbox.ask_prepared(&pinned, shown.asking, fetch);
+        let evaluated = asked.await.map_err(misbehaved)?;
+        let evaluation = Evaluation {
+            question,
+            facts_digest: shown.digest,
+            answer: evaluated.answer,
+            fuel: evaluated.fuel,
+            micros: u64::try_from(evaluated.duration.as_micros()).unwrap_or(u64::MAX),
+        };
+        Ok((evaluation, evaluated.duration))
+    }
+
+    /// Reads the directory. A lasting lookup is answered from memory until the directory changes.
+    async fn look_up(&self, directory: Directory, lookup: &Lookup) -> Result<Arc<Findings>, Error> {
+        let ask = async || {
+            self.0
+                .store
+                .look_up(directory.tenant, lookup, directory.now)
+                .await
+        };
+        if !lookup.is_lasting() {
+            return Ok(Arc::new(ask().await?));
+        }
+        let key = (directory.tenant, directory.mark, lookup.clone());
+        if let Some(known) = self.0.lookups.get(&key).await {
+            return Ok(known);
+        }
+        let found = Arc::new(ask().await?);
+        self.0.lookups.insert(key, found.clone()).await;
+        Ok(found)
+    }
+}
+
+/// Whether the command starts an instance whose id is still to be made.
+fn begins(command: &Command) -> bool {
+    matches!(command, Command::Start { lineage, .. } if lineage.as_ref().is_none_or(|lineage| lineage.id.is_none()))
+}
+
+fn refused(version: &Version, error: ExecutionError) -> Error {
+    match error {
+        ExecutionError::Rejected(rejection) => rejection.into(),
+        ExecutionError::Fault(Fault { function, message }) => LogicError {
+            reference: version.reference.clone(),
+            digest: version.component,
+            function,
+            code: "logic_fault",
+            message,
+        }
+        .into(),
+    }
+}
+
+fn misbehaved(error: GuestError) -> Error {
+    // This is no error of the flow's author: the instance's facts exceed the limit.
+    if let Cause::InputTooLarge { .. } = error.cause {
+        return Rejection::not_now("limit_reached", error.cause.to_string()).into();
+    }
+    if error.cause.is_guests_fault() {
+        let message = error.cause.to_string();
+        let code = error.code();
+        LogicError {
+            reference: error.pinned.reference,
+            digest: error.pinned.digest,
+            function: error.function,
+            code,
+            message,
+        }
+        .into()
+    } else {
+        tracing::error!(%error, "flow logic could not be asked");
+        Error::Unavailable(error.cause.to_string())
+    }
+}

@@ -1,0 +1,79 @@
+//! What this process does after a commit, even if the caller has gone away.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use moka::future::Cache;
+use tokio::sync::{Notify, watch};
+
+use super::cache::InstanceCache;
+use crate::children::leaves_work;
+use crate::observe;
+use wrkflw_core::ids::{InstanceId, TaskId, TenantId};
+use wrkflw_store::commit::Change;
+
+/// Limit of the tasks whose instance is cached. A task never changes its instance.
+const TASKS_MAX: u64 = 100_000;
+
+/// Cheap to clone; all clones share one state.
+#[derive(Clone)]
+pub struct PostCommit {
+    pub(crate) tasks: Cache<(TenantId, TaskId), InstanceId>,
+    pub(super) cache: InstanceCache,
+    /// Notified after each commit with events for the relay.
+    pub(crate) wake: Arc<Notify>,
+    /// Changes after each commit with jobs, for the workers of this process.
+    pub(crate) work: watch::Sender<()>,
+    /// Counts the commits with events, for event streams.
+    pub(crate) commits: watch::Sender<u64>,
+}
+
+impl Default for PostCommit {
+    fn default() -> PostCommit {
+        PostCommit {
+            tasks: Cache::new(TASKS_MAX),
+            cache: InstanceCache::new(),
+            wake: Arc::new(Notify::new()),
+            work: watch::Sender::new(()),
+            commits: watch::Sender::new(0),
+        }
+    }
+}
+
+impl PostCommit {
+    /// Notifies the relay and the event streams of this process that there are new events.
+    pub(crate) fn announce(&self) {
+        self.wake.notify_one();
+        self.commits.send_modify(|count| *count += 1);
+    }
+
+    /// Wakes the workers of this process.
+    pub(crate) fn wake_workers(&self) {
+        self.work.send_replace(());
+    }
+
+    /// Caches a committed change, and wakes the workers if the change has jobs.
+    pub(super) async fn applied(&self, change: Change) {
+        if leaves_work(&change) {
+            self.wake_workers();
+        }
+        observe::committed(&change.entries);
+        let before = change
+            .before
+            .iter()
+            .flat_map(|stored| &stored.instance.active);
+        let known: HashSet<TaskId> = before
+            .flat_map(|state| state.tasks.iter().map(|task| task.id))
+            .collect();
+        for task in change.after.active.iter().flat_map(|state| &state.tasks) {
+            if !known.contains(&task.id) {
+                let key = (change.tenant, task.id);
+                self.tasks.insert(key, change.after.id).await;
+            }
+        }
+        if change.before.is_some() && change.access_mark.is_some() {
+            self.cache.count_hit();
+        }
+        self.cache.insert(change.tenant, change.into_left()).await;
+    }
+}

@@ -1,0 +1,102 @@
+//! Replies stored under an idempotency key: sealed when stored, checked when repeated.
+
+use crate::Engine;
+use crate::error::Error;
+use crate::request::{Idempotency, Identity, Rendered, Reply};
+use wrkflw_audit::seal::Verdict;
+use wrkflw_audit::seal::reply::{Sealed, unsealed};
+use wrkflw_core::audit::sha256;
+use wrkflw_store::StoreError;
+use wrkflw_store::commit::KeyedReply;
+use wrkflw_store::load::StoredReply;
+
+impl Engine {
+    /// Repeats a stored reply, if it is the same request's and as it was sealed.
+    pub(crate) fn repeat(
+        &self,
+        who: &Identity,
+        reply: StoredReply,
+        key: &Idempotency,
+    ) -> Result<Reply, Error> {
+        if reply.fingerprint != key.fingerprint {
+            return Err(Error::KeyReused);
+        }
+        let body = sha256(reply.body.as_bytes());
+        let verdict = self
+            .0
+            .seals
+            .reply_verdict(owner(who, key), covered(&reply, &body));
+        if verdict == Some(Verdict::Invalid) {
+            return Err(Error::Store(StoreError::Inconsistent {
+                table: "idempotency_key",
+                id: key.key.clone(),
+                detail: "it is not as it was sealed".to_owned(),
+            }));
+        }
+        let rendered = Rendered {
+            headers: unsealed(&reply.headers).to_owned(),
+            status: reply.status,
+            body: reply.body,
+        };
+        Ok(Reply {
+            rendered,
+            replayed: true,
+        })
+    }
+
+    /// Stores the reply to a request that changed nothing. If a concurrent request has stored a reply under the key first, that
+    /// reply is repeated or this request is refused, as in [`Engine::repeat`].
+    pub(crate) async fn keep(
+        &self,
+        who: &Identity,
+        key: &Idempotency,
+        rendered: Rendered,
+    ) -> Result<Reply, Error> {
+        let (store, reply) = (&self.0.store, self.keyed(who, key, &rendered).reply);
+        let known = store
+            .keep_reply(who.tenant, &who.subject, &key.key, &reply)
+            .await?;
+        match known {
+            None => Ok(Reply::fresh(rendered)),
+            Some(known) => self.repeat(who, known, key),
+        }
+    }
+
+    /// The reply to be stored under the key.
+    pub(crate) fn keyed(
+        &self,
+        who: &Identity,
+        key: &Idempotency,
+        rendered: &Rendered,
+    ) -> KeyedReply {
+        let mut reply = StoredReply {
+            fingerprint: key.fingerprint.to_vec(),
+            status: rendered.status,
+            body: rendered.body.clone(),
+            headers: rendered.headers.clone(),
+        };
+        let body = sha256(reply.body.as_bytes());
+        let seals = &self.0.seals;
+        reply.headers = seals.seal_reply(owner(who, key), covered(&reply, &body));
+        KeyedReply {
+            principal: who.subject.clone(),
+            key: key.key.clone(),
+            reply,
+        }
+    }
+}
+
+/// What a seal covers of a reply whose body has this digest.
+fn covered<'a>(reply: &'a StoredReply, body: &'a [u8]) -> Sealed<'a> {
+    Sealed {
+        fingerprint: &reply.fingerprint,
+        status: reply.status,
+        body,
+        headers: &reply.headers,
+    }
+}
+
+/// The owner of the key, for its seal: tenant, subject and key.
+fn owner<'a>(who: &'a Identity, key: &'a Idempotency) -> (&'a str, &'a str, &'a str) {
+    (&who.tenant_name, &who.subject, &key.key)
+}

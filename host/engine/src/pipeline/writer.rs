@@ -1,0 +1,178 @@
+//! The writer commits the changes of many commands in one statement.
+//!
+//! A change that fails in a batch, or whose row is locked by another transaction, does not fail its neighbours: the members of a
+//! failed batch are committed one by one, and a command that is tried again after such a failure is committed in a statement of
+//! its own.
+
+use std::sync::Arc;
+
+use tokio::sync::oneshot;
+use tokio_util::task::TaskTracker;
+
+use super::batch::{Batch, Batcher, Bounds, Full};
+use super::post_commit::PostCommit;
+use wrkflw_store::commit::{BATCH_MAX, Change, CommitResult};
+use wrkflw_store::{Store, StoreError};
+
+/// Changes that may wait for a connection.
+const WAITING_MAX: usize = 1024;
+/// Batches in flight at a time. With more of them, batches would be smaller.
+const WORKERS: usize = 2;
+/// Single changes in flight at a time. They may wait for locked rows, so they have connections of their own.
+const SINGLE_WORKERS: usize = 2;
+
+/// The bounds of a writer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WriterBounds {
+    /// Batches in flight at a time.
+    pub workers: usize,
+    /// Changes in a batch; at most [`BATCH_MAX`].
+    pub size_max: usize,
+    /// Changes that wait. Further ones are refused.
+    pub waiting_max: usize,
+}
+
+impl Default for WriterBounds {
+    fn default() -> WriterBounds {
+        WriterBounds {
+            workers: WORKERS,
+            size_max: BATCH_MAX,
+            waiting_max: WAITING_MAX,
+        }
+    }
+}
+
+/// Commits changes.
+pub struct Writer {
+    batched: Batcher<Commits>,
+    single: Arc<Batcher<Commits>>,
+}
+
+struct Commits {
+    store: Store,
+    post_commit: PostCommit,
+    /// Commits the members of a failed batch one by one.
+    single: Option<Arc<Batcher<Commits>>>,
+}
+
+struct Member {
+    change: Change,
+    waiters: Vec<Waiter>,
+}
+
+/// Receives the outcome of a commit.
+pub(super) type Waiter = oneshot::Sender<CommitOutcome>;
+/// The result of a commit, or why it is not known.
+pub(super) type CommitOutcome = Result<CommitResult, StoreError>;
+
+impl Writer {
+    /// A writer whose workers are tasks of `tasks`.
+    pub fn new(
+        store: &Store,
+        post_commit: &PostCommit,
+        bounds: WriterBounds,
+        tasks: &TaskTracker,
+    ) -> Writer {
+        let batcher = |workers, size_max, single| {
+            let commits = Commits {
+                store: store.clone(),
+                post_commit: post_commit.clone(),
+                single,
+            };
+            let bounds = Bounds {
+                workers,
+                size_max,
+                waiting_max: bounds.waiting_max,
+            };
+            Batcher::new(commits, bounds, tasks.clone())
+        };
+        let single = Arc::new(batcher(SINGLE_WORKERS, 1, None));
+        let size_max = bounds.size_max.clamp(1, BATCH_MAX);
+        Writer {
+            batched: batcher(bounds.workers.max(1), size_max, Some(single.clone())),
+            single,
+        }
+    }
+
+    /// Commits the change, in a batch or in a statement of its own. The commit and the work after it are done even when the
+    /// caller goes away.
+    pub async fn commit(
+        &self,
+        change: Change,
+        single: bool,
+    ) -> Result<Result<CommitResult, StoreError>, Full> {
+        let batcher = if single { &*self.single } else { &self.batched };
+        run(batcher, change, Vec::new()).await
+    }
+
+    /// Commits a change of several commands in a batch and notifies the waiters.
+    pub(super) async fn commit_pending(
+        &self,
+        change: Change,
+        waiters: Vec<Waiter>,
+    ) -> Result<CommitOutcome, Full> {
+        run(&self.batched, change, waiters).await
+    }
+}
+
+async fn run(
+    batcher: &Batcher<Commits>,
+    change: Change,
+    mut waiters: Vec<Waiter>,
+) -> Result<CommitOutcome, Full> {
+    let (waiter, outcome) = oneshot::channel();
+    waiters.push(waiter);
+    let outcome = batcher.run(Member { change, waiters }, outcome).await?;
+    Ok(outcome.unwrap_or_else(|_| Err(StoreError::Lost)))
+}
+
+impl Batch for Commits {
+    type Item = Member;
+    const NAME: &'static str = "commit";
+
+    /// One statement changes an instance once.
+    fn fits(chosen: &[Member], item: &Member) -> bool {
+        let id = |member: &Member| (member.change.tenant, member.change.after.id);
+        chosen.iter().all(|other| id(other) != id(item))
+    }
+
+    async fn run(&self, members: Vec<Member>) {
+        let changes: Vec<&Change> = members.iter().map(|member| &member.change).collect();
+        match (self.store.commit(&changes).await, &self.single) {
+            (Ok(results), _) => self.notify(members, results).await,
+            (Err(error), Some(single)) if members.len() > 1 && error.may_be_of_one() => {
+                metrics::counter!("wrkflw_commit_batches_split_total").increment(1);
+                tracing::warn!(%error, members = members.len(), "a batch failed; its members are applied one by one");
+                single.requeue(members);
+            }
+            (Err(error), _) => {
+                let waiters = members.into_iter().flat_map(|member| member.waiters);
+                for (waiter, error) in waiters.zip(error.for_each()) {
+                    let _gone = waiter.send(Err(error));
+                }
+            }
+        }
+    }
+}
+
+impl Commits {
+    async fn notify(&self, members: Vec<Member>, results: Vec<CommitResult>) {
+        let mut waiting = Vec::with_capacity(members.len());
+        for (member, result) in members.into_iter().zip(&results) {
+            if *result == CommitResult::Applied {
+                wrkflw_fault::point("command.committed");
+                self.post_commit.applied(member.change).await;
+            }
+            waiting.push(member.waiters);
+        }
+        if results.contains(&CommitResult::Applied) {
+            self.post_commit.announce();
+            wrkflw_fault::point("command.announced");
+        }
+        for (waiters, result) in waiting.into_iter().zip(results) {
+            for waiter in waiters {
+                let _gone = waiter.send(Ok(result));
+            }
+        }
+    }
+}

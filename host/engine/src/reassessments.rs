@@ -1,0 +1,190 @@
+//! One reassessment: page by page through the open work that a change of groups, managers or absences concerns.
+//!
+//! A command that read the directory just before the change may commit after the walk has passed its instance. So there is a
+//! second walk after all such commands have ended.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+
+use super::jobs::{WorkerContext, tally};
+use wrkflw_core::ids::TenantId;
+use wrkflw_runtime::clock::later;
+use wrkflw_runtime::lease_worker::{Claim, Lease, LeaseQueue, Window, guarded};
+use wrkflw_store::StoreError;
+use wrkflw_store::jobs::STUCK_ATTEMPTS;
+use wrkflw_store::reassessments::{Mark, Reassessment};
+
+/// The label `kind` of a reassessment in metrics.
+const KIND: &str = "reassessment";
+/// Reassessments in flight at a time. They may take long, so they have a slot of their own.
+const REASSESSMENTS_MAX: usize = 1;
+/// Rows read between two updates of the mark.
+const PAGE_ROWS: i64 = 100;
+/// Pages after which others go first, so that the change of a large group does not delay other tenants.
+const PAGES_MAX: u32 = 10;
+
+/// The queue of reassessments.
+pub(super) struct ReassessmentQueue {
+    pub(super) context: Arc<WorkerContext>,
+    /// The tenant of the reassessment that was claimed last.
+    pub(super) last: TenantId,
+}
+
+impl LeaseQueue for ReassessmentQueue {
+    type Slot = ();
+    type Error = StoreError;
+
+    const NAME: &'static str = "reassessments";
+    const SLOTS: usize = REASSESSMENTS_MAX;
+
+    async fn claim(&mut self, window: Window) -> Result<Vec<Claim<()>>, StoreError> {
+        let (store, last) = (&self.context.store, self.last);
+        let due = store.claim_reassessments(window.now, window.lease_end, window.limit, last);
+        let claim = |one: Reassessment| {
+            self.last = one.tenant;
+            wrkflw_fault::point("reassessment.claimed");
+            Claim::new((), self.context.clone().reassessment(one))
+        };
+        Ok(due.await?.into_iter().map(claim).collect())
+    }
+
+    async fn next_due(&mut self) -> Result<Option<Timestamp>, StoreError> {
+        self.context.store.next_reassessment().await
+    }
+}
+
+/// A reassessment in progress.
+struct Walk {
+    reassessment: Reassessment,
+    /// The mark of the first page with an instance that failed, and the error. The row keeps this mark while the walk goes on, so
+    /// that one instance neither delays the others nor is forgotten.
+    failed: Option<(Mark, String)>,
+    lease: Lease,
+    /// Pages since it was claimed.
+    pages: u32,
+}
+
+impl Walk {
+    /// Where another worker would have to begin.
+    fn kept(&self) -> Mark {
+        let failed = self.failed.as_ref().map(|(mark, _)| *mark);
+        failed.unwrap_or(self.reassessment.mark)
+    }
+}
+
+impl WorkerContext {
+    /// Goes on with a reassessment until it is done or the host stops.
+    async fn reassessment(self: Arc<Self>, mut reassessment: Reassessment) {
+        // The last walk begins, at the beginning, after all commands have ended that had read the old directory.
+        reassessment.closing |=
+            reassessment.mark == Mark::BEGINNING && self.clock.now() >= self.known(&reassessment);
+        let mut walk = Walk {
+            reassessment,
+            failed: None,
+            pages: 0,
+            lease: Lease::new(self.clock.clone(), self.lease),
+        };
+        loop {
+            match self.page(&mut walk).await {
+                Ok(true) => {}
+                Ok(false) => return,
+                Err(error) => return self.put_off(&walk, &error.to_string()).await,
+            }
+        }
+    }
+
+    /// When all commands have ended that had read the old directory. The clock of this host may be ahead, so the age of the change by
+    /// the database's clock counts as well.
+    fn known(&self, reassessment: &Reassessment) -> Timestamp {
+        let young = self.timeout.saturating_sub(reassessment.age);
+        later(reassessment.due_at, self.timeout).max(later(self.clock.now(), young))
+    }
+
+    /// One page. False if all is done, if another worker has claimed the reassessment, or if this host stops.
+    async fn page(&self, walk: &mut Walk) -> Result<bool, StoreError> {
+        let (store, Reassessment { tenant, mark, .. }) = (&self.store, &walk.reassessment);
+        let (tenant, mark) = (*tenant, *mark);
+        let principal = &walk.reassessment.principal;
+        let page = store.instances_concerned(tenant, principal, mark, PAGE_ROWS);
+        let page = page.await?;
+        if !page.stopped.is_empty() {
+            let now = self.clock.now();
+            store
+                .leave_reassessments(tenant, &page.stopped, now)
+                .await?;
+        }
+        for instance in page.instances {
+            if self.cancel.is_cancelled() {
+                // Other hosts may go on at once.
+                self.keep(walk, self.clock.now()).await?;
+                return Ok(false);
+            }
+            let reassessed = self.handle_job.reassessment(tenant, instance);
+            if let Err(error) = guarded(self.lease, reassessed).await {
+                let error = format!("instance {instance}: {error}");
+                walk.failed.get_or_insert((mark, error));
+            }
+            // A page may take longer than a lease. An update after each instance would cost more than the reassessment itself.
+            if walk.lease.is_renewal_due() && !self.renew(walk).await? {
+                return Ok(false);
+            }
+        }
+        let Some(next) = page.next else {
+            self.end(walk).await?;
+            return Ok(false);
+        };
+        walk.reassessment.mark = next;
+        walk.pages += 1;
+        // A walk with a failure goes on to its end: the next attempt begins at the failure.
+        if walk.pages < PAGES_MAX || walk.failed.is_some() {
+            return self.renew(walk).await;
+        }
+        let (reassessment, now) = (&walk.reassessment, self.clock.now());
+        store.yield_reassessment(reassessment, next, now).await?;
+        Ok(false)
+    }
+
+    /// After the last page: deletes the row after the last walk, else leaves it for that one.
+    async fn end(&self, walk: &mut Walk) -> Result<(), StoreError> {
+        if let Some((_, error)) = &walk.failed {
+            self.put_off(walk, error).await;
+            return Ok(());
+        }
+        wrkflw_fault::point("reassessment.walked");
+        if walk.reassessment.closing {
+            self.store.finish_reassessment(&walk.reassessment).await?;
+        } else {
+            walk.reassessment.mark = Mark::BEGINNING;
+            self.keep(walk, self.known(&walk.reassessment)).await?;
+        }
+        tally(KIND, true);
+        Ok(())
+    }
+
+    /// Stores the mark and renews the lease. False if another worker has claimed the row meanwhile.
+    async fn renew(&self, walk: &mut Walk) -> Result<bool, StoreError> {
+        let lease_end = walk.lease.renew();
+        self.keep(walk, lease_end).await
+    }
+
+    /// Stores the mark, and until when the row is not claimed. False if another worker has claimed it meanwhile.
+    async fn keep(&self, walk: &Walk, until: Timestamp) -> Result<bool, StoreError> {
+        self.store
+            .advance_reassessment(&walk.reassessment, walk.kept(), until)
+            .await
+    }
+
+    async fn put_off(&self, walk: &Walk, error: &str) {
+        let Reassessment { id, attempts, .. } = walk.reassessment;
+        tally(KIND, false);
+        if attempts >= STUCK_ATTEMPTS {
+            tracing::error!(reassessment.id = %id, attempts, "a reassessment is stuck: {error}");
+        } else {
+            tracing::warn!(reassessment.id = %id, attempts, "a reassessment failed: {error}");
+        }
+        if let Err(error) = self.keep(walk, self.retry_at(attempts)).await {
+            tracing::warn!(reassessment.id = %id, %error, "a reassessment waits for the end of its lease");
+        }
+    }
+}

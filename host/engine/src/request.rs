@@ -1,0 +1,165 @@
+//! What goes into a command and comes out of it: who asks for what, under which conditions, and the reply.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use sha2::{Digest as _, Sha256};
+use uuid::Uuid;
+
+use wrkflw_core::actor::{Actor, HOST};
+use wrkflw_core::audit::Entry;
+use wrkflw_core::command::Command;
+use wrkflw_core::event::Event;
+use wrkflw_core::ids::TenantId;
+use wrkflw_core::instance::Instance;
+use wrkflw_core::version::Version;
+use wrkflw_runtime::clock;
+use wrkflw_store::load::Principalship;
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    pub tenant: TenantId,
+    pub tenant_name: String,
+    pub subject: String,
+    pub roles: Vec<String>,
+}
+
+impl Identity {
+    /// The host itself, in this tenant.
+    pub(super) fn host(tenant: TenantId, tenant_name: &str) -> Identity {
+        Identity {
+            tenant,
+            tenant_name: tenant_name.to_owned(),
+            subject: HOST.to_owned(),
+            roles: Vec::new(),
+        }
+    }
+
+    pub(super) fn is_host(&self) -> bool {
+        self.subject == HOST
+    }
+
+    pub(super) fn principalship(&self) -> Principalship {
+        Principalship {
+            tenant: self.tenant,
+            subject: self.subject.clone(),
+            roles: self.roles.clone(),
+        }
+    }
+}
+
+/// An idempotency key, with the fingerprint of the request it stands for.
+#[derive(Debug, Clone)]
+pub struct Idempotency {
+    pub key: String,
+    pub fingerprint: [u8; 32],
+}
+
+/// What ties a command to its request elsewhere.
+#[derive(Debug, Clone, Default)]
+pub struct Trace {
+    pub request_id: Option<String>,
+    /// W3C trace context, carried into the events.
+    pub traceparent: Option<String>,
+    /// Whether the log has had its line of this request; all clones know it.
+    told: Arc<AtomicBool>,
+}
+
+impl Trace {
+    pub fn new(request_id: String, traceparent: String) -> Trace {
+        Trace {
+            request_id: Some(request_id),
+            traceparent: Some(traceparent),
+            told: Arc::default(),
+        }
+    }
+
+    /// The id of the trace, without that of the span.
+    pub fn id(&self) -> Option<&str> {
+        self.traceparent.as_deref()?.split('-').nth(1)
+    }
+
+    /// The log has had its line.
+    pub fn tell(&self) {
+        self.told.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_told(&self) -> bool {
+        self.told.load(Ordering::Relaxed)
+    }
+}
+
+/// A command with its circumstances.
+pub struct Request<'a> {
+    pub who: &'a Identity,
+    pub command: Command,
+    /// The revision that the caller believes the instance to have.
+    pub if_match: Option<u32>,
+    pub idempotency: Option<Idempotency>,
+    /// Everything but the commit.
+    pub dry_run: bool,
+    pub trace: Trace,
+    /// The job that the command carries out; its row goes with the commit.
+    pub job: Option<Uuid>,
+    /// Makes the reply, which is stored in the same commit as the effect.
+    pub render: &'a (dyn Fn(&Done<'_>) -> Rendered + Send + Sync),
+}
+
+impl Request<'_> {
+    /// The key under which its reply is kept.
+    pub(super) fn key(&self) -> Option<&Idempotency> {
+        self.idempotency.as_ref().filter(|_| !self.dry_run)
+    }
+}
+
+/// What a command came to, as the reply shows it.
+pub struct Done<'a> {
+    pub command: &'a Command,
+    pub actor: &'a Actor,
+    pub version: &'a Version,
+    pub instance: &'a Instance,
+    pub events: &'a [Event],
+    pub entries: &'a [Entry],
+    pub dry_run: bool,
+}
+
+/// A reply, ready to be sent and stored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rendered {
+    pub status: u16,
+    pub body: String,
+    /// Header lines, `name: value`, one a line.
+    pub headers: String,
+}
+
+/// A reply, fresh or repeated.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reply {
+    pub rendered: Rendered,
+    pub replayed: bool,
+}
+
+impl Reply {
+    pub(super) fn fresh(rendered: Rendered) -> Reply {
+        Reply {
+            rendered,
+            replayed: false,
+        }
+    }
+}
+
+/// The id of what a caller adds: of its own under an idempotency key, so that a repeat finds what is there.
+pub(super) fn id_under(kind: &str, subject: &str, key: Option<&str>) -> Uuid {
+    let Some(key) = key else {
+        return clock::new_id();
+    };
+    let mut hasher = Sha256::new();
+    for part in [kind, subject, key] {
+        hasher.update((part.len() as u64).to_be_bytes());
+        hasher.update(part.as_bytes());
+    }
+    let mut bytes = [0; 16];
+    bytes.copy_from_slice(&hasher.finalize()[..16]);
+    uuid::Builder::from_random_bytes(bytes).into_uuid()
+}

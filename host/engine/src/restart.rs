@@ -1,0 +1,76 @@
+//! Taking up what an ended instance was about: a new instance of the version that is active now, by an ordinary start.
+
+use super::Engine;
+use super::error::Error;
+use super::request::Identity;
+use wrkflw_core::command::{Command, Lineage};
+use wrkflw_core::ids::InstanceId;
+use wrkflw_core::instance::Instance;
+use wrkflw_core::json::Json;
+use wrkflw_core::rejection::Rejection;
+use wrkflw_store::load::Asked;
+
+impl Engine {
+    /// The command that restarts an instance, with other data or with that of its end. An instance that has ended
+    /// never changes, so what is found here still holds when the command is carried out.
+    pub async fn successor(
+        &self,
+        who: &Identity,
+        id: InstanceId,
+        data: Option<Json>,
+        if_match: Option<u32>,
+    ) -> Result<Command, Error> {
+        let asked = Asked::at(self.0.clock.now());
+        let loaded = self.loaded(&who.principalship(), id, asked).await?;
+        let instance = match loaded.found {
+            Some(stored) => stored.instance,
+            None => {
+                return Err(Error::NotFound {
+                    what: "instance",
+                    id: id.to_string(),
+                });
+            }
+        };
+        let command = start_after(&instance, data);
+        // Whoever may not start learns nothing of the instance: carrying out the command refuses them, and notes it.
+        if loaded.actor.may(command.permission()) {
+            has_ended(&instance)?;
+            match if_match {
+                Some(given) if given != instance.revision => {
+                    let current = instance.revision;
+                    return Err(Rejection::Stale { given, current }.into());
+                }
+                Some(_) | None => {}
+            }
+        }
+        Ok(command)
+    }
+}
+
+/// Only what is over begins anew.
+pub(super) fn has_ended(instance: &Instance) -> Result<(), Rejection> {
+    match instance.status.ended_at() {
+        Some(_) => Ok(()),
+        None => Err(Rejection::not_now(
+            "instance_running",
+            format!("instance {} has not ended", instance.id),
+        )),
+    }
+}
+
+/// A start whose requesters are those of the predecessor besides the actor.
+pub(super) fn start_after(predecessor: &Instance, data: Option<Json>) -> Command {
+    let lineage = Lineage {
+        id: None,
+        initiator: None,
+        predecessor: Some(predecessor.id),
+        parent: None,
+        requesters: predecessor.requesters.clone(),
+    };
+    Command::Start {
+        definition: predecessor.definition.key.clone(),
+        entity: predecessor.entity.clone(),
+        data: data.unwrap_or_else(|| predecessor.data.clone()),
+        lineage: Some(Box::new(lineage)),
+    }
+}

@@ -1,0 +1,343 @@
+//! Signals by correlation: sent to an instance that waits under a name of the flow's own, now or later.
+//!
+//! Each signal is stored first, then delivered in its sender's name to the instance with the oldest state instance that takes it.
+//! If no state instance waits for it, it is delivered to the next one that is entered under that name and takes buffered signals.
+//! `handing` assigns and delivers.
+
+mod handing;
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use self::handing::Sending;
+use super::pipeline::load::NO_INSTANCE;
+use super::request::{Done, Idempotency, Identity, Rendered, Reply, Trace};
+use super::{Engine, Error};
+use wrkflw_core::answer::Reason;
+use wrkflw_core::command::SignalKey;
+use wrkflw_core::graph::{FiredBy, Graph, Transition};
+use wrkflw_core::ids::InstanceId;
+use wrkflw_core::json::Json;
+use wrkflw_core::rejection::{FirstSignal, Rejection};
+use wrkflw_runtime::clock;
+use wrkflw_store::load::Asked;
+use wrkflw_store::receipts::Receipt;
+use wrkflw_store::signals::{INBOX_MAX, INBOX_OF_SENDER_MAX, Keeping, Kept, NewSignal};
+
+/// The permission to send signals.
+const SENDS: &str = "instance:signal";
+/// The permission to see the status of other people's signals.
+const SEES_ALL: &str = "audit:read";
+/// Limit of the triggers that the message of a refusal lists.
+const NAMED_MAX: usize = 50;
+
+/// A signal to an instance that waits under a correlation.
+#[derive(Debug, Clone)]
+pub struct Correlated {
+    pub correlation: String,
+    pub trigger: String,
+    pub id: String,
+    /// Deliver only to instances of this definition. None: of any.
+    pub definition: Option<String>,
+    pub input: Json,
+    pub idempotency: Option<Idempotency>,
+    pub dry_run: bool,
+    pub trace: Trace,
+}
+
+/// Renders the answer to a signal. The `Uuid` is the host's id of the signal. There is none on a dry run.
+pub struct Rendering<'a> {
+    /// An instance has taken it.
+    pub taken: &'a (dyn Fn(&Done<'_>, Option<Uuid>) -> Rendered + Send + Sync),
+    /// The signal is kept for later.
+    pub kept: &'a (dyn Fn(Option<Uuid>) -> Rendered + Send + Sync),
+}
+
+/// The sender of a kept signal. The signal is delivered with this person's permissions.
+#[derive(Serialize, Deserialize)]
+struct Sender {
+    id: String,
+    roles: Vec<String>,
+}
+
+/// A signal as its sender may see it.
+#[derive(Debug, Clone)]
+pub struct SentSignal {
+    pub receipt: Receipt,
+    pub status: SignalStatus,
+}
+
+/// The status of a signal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SignalStatus {
+    /// It waits for an instance.
+    Kept,
+    /// It is being delivered to an instance.
+    Assigned,
+    /// The instance has taken it, with the id of the audit entry.
+    Delivered(Option<Uuid>),
+    /// No instance took it in time.
+    Expired,
+    /// The instance refused it after its sender was answered.
+    Refused(Reason),
+}
+
+impl Engine {
+    /// Receives a signal by correlation.
+    pub async fn signal(
+        &self,
+        who: &Identity,
+        signal: Correlated,
+        rendering: &Rendering<'_>,
+    ) -> Result<Reply, Error> {
+        let key = signal.idempotency.as_ref().filter(|_| !signal.dry_run);
+        let asked = Asked {
+            key: key.map(|key| key.key.as_str()),
+            ..Asked::at(self.0.clock.now())
+        };
+        let (store, tenant) = (&self.0.store, who.tenant);
+        let principal = who.principalship();
+        let loaded = self.loaded(&principal, NO_INSTANCE, asked).await?;
+        if !loaded.actor.may(SENDS) {
+            return Err(Error::Permission(SENDS));
+        }
+        if let (Some(reply), Some(key)) = (loaded.reply, key) {
+            return self.repeat(who, reply, key);
+        }
+        let new = new(who, &signal);
+        self.check_trigger(who, &new).await?;
+        if signal.dry_run {
+            return self.try_signal(who, &new, signal.trace, rendering).await;
+        }
+        let kept = match store.keep_signal(tenant, &new).await? {
+            Keeping::Kept(kept) => kept,
+            full => return Err(is_full(&full, &new).into()),
+        };
+        check_same(&kept, &new)?;
+        wrkflw_fault::point("signal.kept");
+        let id = kept.signal;
+        let taken = |done: &Done<'_>| (rendering.taken)(done, Some(id));
+        let sending = Sending {
+            trace: signal.trace,
+            key: key.cloned(),
+            dry_run: false,
+            is_new: kept.signal == new.signal,
+            render: &taken,
+        };
+        if let Some(reply) = self.hand_over(who, kept, &sending).await? {
+            return Ok(reply);
+        }
+        self.acknowledge(who, id, key, (rendering.kept)(Some(id)))
+            .await
+    }
+
+    /// Answers that a signal is kept, under the request's key if it has one.
+    async fn acknowledge(
+        &self,
+        who: &Identity,
+        signal: Uuid,
+        key: Option<&Idempotency>,
+        rendered: Rendered,
+    ) -> Result<Reply, Error> {
+        let Some(key) = key else {
+            return Ok(Reply::fresh(rendered));
+        };
+        let reply = self.keep(who, key, rendered).await;
+        if let Err(Error::KeyReused) = reply {
+            self.0.store.withdraw_signal(who.tenant, signal).await?;
+        }
+        reply
+    }
+
+    /// The answer that sending the signal would get. Nothing is written.
+    async fn try_signal(
+        &self,
+        who: &Identity,
+        new: &NewSignal,
+        trace: Trace,
+        rendering: &Rendering<'_>,
+    ) -> Result<Reply, Error> {
+        let known = self.0.store.sent_signal(who.tenant, new).await?;
+        if let Some(known) = &known {
+            check_same(known, new)?;
+        }
+        let taken = |done: &Done<'_>| (rendering.taken)(done, None);
+        let sending = Sending {
+            trace,
+            key: None,
+            dry_run: true,
+            is_new: false,
+            render: &taken,
+        };
+        let kept = known.unwrap_or_else(|| as_kept(new, self.0.clock.now()));
+        let tried = self.try_over(who, kept, &sending).await?;
+        Ok(tried.unwrap_or_else(|| Reply::fresh((rendering.kept)(None))))
+    }
+
+    /// Refuses a trigger that neither an active version nor a version with running instances takes as a signal.
+    async fn check_trigger(&self, who: &Identity, new: &NewSignal) -> Result<(), Error> {
+        let (store, tenant) = (&self.0.store, who.tenant);
+        let definition = new.definition.as_deref();
+        let mut taken = BTreeSet::new();
+        let active = store.versions_in_use(tenant, definition, true).await?;
+        for reference in &active {
+            let version = self.version(tenant, reference).await?;
+            taken.extend(signals(&version.graph).cloned());
+        }
+        if taken.contains(&new.trigger) {
+            return Ok(());
+        }
+        let others = store.versions_in_use(tenant, definition, false).await?;
+        for reference in &others {
+            let version = self.version(tenant, reference).await?;
+            let declared = signals(&version.graph).any(|trigger| *trigger == new.trigger);
+            if declared && store.is_running(tenant, reference).await? {
+                return Ok(());
+            }
+        }
+        let none = active.is_empty() && others.is_empty();
+        Err(unknown(definition, none, taken).into())
+    }
+
+    /// The status of a signal: for its sender, and for callers who may read the audit.
+    pub async fn status(&self, who: &Identity, signal: Uuid) -> Result<SentSignal, Error> {
+        let sees_all = match self.permit(who, SEES_ALL).await {
+            Ok(()) => true,
+            Err(Error::Permission(_)) => false,
+            Err(error) => return Err(error),
+        };
+        if !sees_all {
+            self.permit(who, SENDS).await?;
+        }
+        let found = self.0.store.receipt(who.tenant, signal).await?;
+        let found = found.filter(|receipt| sees_all || receipt.sender == who.subject);
+        let receipt = found.ok_or_else(|| Error::NotFound {
+            what: "signal of yours",
+            id: signal.to_string(),
+        })?;
+        self.sent(who, receipt).await
+    }
+
+    async fn sent(&self, who: &Identity, receipt: Receipt) -> Result<SentSignal, Error> {
+        let status = match (&receipt.refusal, receipt.instance) {
+            (Some(refusal), _) => SignalStatus::Refused(
+                serde_json::from_str(refusal.as_str())
+                    .map_err(|error| Error::Unavailable(format!("a refusal: {error}")))?,
+            ),
+            (None, None) if receipt.is_expired => SignalStatus::Expired,
+            (None, None) => SignalStatus::Kept,
+            (None, Some(instance)) => {
+                let key = SignalKey {
+                    trigger: receipt.trigger.clone(),
+                    id: receipt.id.clone(),
+                    correlation: Some(receipt.correlation.clone()),
+                };
+                // The host that delivered it may have died before it recorded that.
+                let store = &self.0.store;
+                let received = store
+                    .reception(who.tenant, instance, &receipt.sender, &key)
+                    .await?;
+                match received {
+                    Some(event) => SignalStatus::Delivered(event),
+                    None if receipt.settled_at.is_some() => SignalStatus::Delivered(None),
+                    None => SignalStatus::Assigned,
+                }
+            }
+        };
+        Ok(SentSignal { receipt, status })
+    }
+}
+
+fn new(who: &Identity, signal: &Correlated) -> NewSignal {
+    NewSignal {
+        signal: clock::new_id(),
+        correlation: signal.correlation.clone(),
+        id: signal.id.clone(),
+        trigger: signal.trigger.clone(),
+        definition: signal.definition.clone(),
+        input: signal.input.clone(),
+        sender_id: who.subject.clone(),
+        sender: Json::of(&Sender {
+            id: who.subject.clone(),
+            roles: who.roles.clone(),
+        }),
+    }
+}
+
+/// The signal as it would be kept.
+fn as_kept(new: &NewSignal, received_at: Timestamp) -> Kept {
+    Kept {
+        signal: new.signal,
+        correlation: new.correlation.clone(),
+        id: new.id.clone(),
+        trigger: new.trigger.clone(),
+        definition: new.definition.clone(),
+        input: new.input.clone(),
+        sender: new.sender.clone(),
+        received_at,
+        instance: None::<InstanceId>,
+        is_settled: false,
+    }
+}
+
+/// The same id must stand for the same content. Otherwise other content would be acknowledged and lost.
+fn check_same(kept: &Kept, new: &NewSignal) -> Result<(), Rejection> {
+    if kept.definition == new.definition && kept.input == new.input {
+        return Ok(());
+    }
+    Err(Rejection::SignalIdReused {
+        trigger: kept.trigger.clone(),
+        id: kept.id.clone(),
+        first: FirstSignal {
+            signal: Some(kept.signal),
+            instance: kept.instance,
+            event: None,
+            at: kept.received_at,
+        },
+    })
+}
+
+fn is_full(full: &Keeping, new: &NewSignal) -> Rejection {
+    let correlation = &new.correlation;
+    let message = match full {
+        Keeping::FullUnderName => {
+            format!(
+                "{INBOX_MAX} signals of yours for {correlation} wait already; nobody takes them"
+            )
+        }
+        _ => format!("{INBOX_OF_SENDER_MAX} signals of yours wait already; nobody takes them"),
+    };
+    Rejection::not_now("limit_reached", message)
+}
+
+fn unknown(definition: Option<&str>, none: bool, taken: BTreeSet<String>) -> Rejection {
+    if let (Some(definition), true) = (definition, none) {
+        let message = format!("there is no definition {definition}");
+        return Rejection::invalid("/definition", "unknown_definition", message);
+    }
+    let whose = definition.map_or_else(
+        || "the active definitions take".to_owned(),
+        |definition| format!("the active version of {definition} takes"),
+    );
+    let more = taken.len().saturating_sub(NAMED_MAX);
+    let named: Vec<String> = taken.into_iter().take(NAMED_MAX).collect();
+    let message = match (named.is_empty(), more) {
+        (true, _) => format!("{whose} no signals"),
+        (false, 0) => format!("{whose} the signals {}", named.join(", ")),
+        (false, more) => format!("{whose} the signals {} and {more} more", named.join(", ")),
+    };
+    Rejection::invalid("/trigger", "unknown_signal", message)
+}
+
+/// The triggers that some state takes as signals.
+fn signals(graph: &Graph) -> impl Iterator<Item = &String> {
+    let ways = graph.transitions.iter().filter(|way| by_signal(way));
+    ways.map(|way| &way.trigger)
+}
+
+fn by_signal(way: &Transition) -> bool {
+    way.by.contains(&FiredBy::Signal)
+}

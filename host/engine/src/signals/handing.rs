@@ -1,0 +1,439 @@
+//! Assigning a kept signal to an instance that waits for it, and delivering it. If the instance ends before the delivery, the
+//! next one is searched. The request of the sender and a concurrent job do this in the same way.
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::super::job_handlers::{REST, Unread, payload};
+use super::super::request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
+use super::super::{Engine, Error};
+use super::{Sender, by_signal};
+use wrkflw_core::answer::Reason;
+use wrkflw_core::command::Command;
+use wrkflw_core::execution::NOBODY_WAITS;
+use wrkflw_core::graph::Graph;
+use wrkflw_core::ids::{InstanceId, StateId, TenantId};
+use wrkflw_core::instance::{StateInstance, Status};
+use wrkflw_core::rejection::Rejection;
+use wrkflw_store::jobs::Job;
+use wrkflw_store::load::Asked;
+use wrkflw_store::receipts::Forgotten;
+use wrkflw_store::signals::{Correlating, Kept, Taking};
+
+/// A job delivers an assigned signal if the host that assigned it has died. It is due so long after the timeout of the request.
+const HANDED_OVER: Duration = Duration::from_secs(5);
+/// Limit of the signals that one run of a job delivers. Then other jobs have their turn.
+const DELIVERIES_MAX: u32 = 50;
+/// The pause before a request searches for the next instance.
+const PAUSE: Duration = Duration::from_millis(5);
+/// Limit of instances in a row that end while the signal is assigned to them. Then the job fails and is retried.
+const ASSIGNMENTS_MAX: u32 = 20;
+
+/// How a signal is delivered.
+pub(super) struct Sending<'a> {
+    pub(super) trace: Trace,
+    pub(super) key: Option<Idempotency>,
+    pub(super) dry_run: bool,
+    /// No earlier request was answered that the signal is kept.
+    pub(super) is_new: bool,
+    pub(super) render: &'a (dyn Fn(&Done<'_>) -> Rendered + Send + Sync),
+}
+
+#[derive(Deserialize)]
+struct Matching {
+    correlation: String,
+    /// The sender's id of the signal that was assigned to the instance. None: all signals that a state instance waits for.
+    signal: Option<String>,
+    /// The host's id of it. None if a host of an earlier release assigned it.
+    kept: Option<Uuid>,
+}
+
+/// What remains of a refused signal.
+enum Left {
+    Nothing,
+    /// Still open: another request or job handles it.
+    Open,
+    Settled(Kept),
+}
+
+/// The result of a delivery.
+enum Delivered {
+    Reply(Reply),
+    /// The instance ended or waits no longer. The signal is no longer assigned.
+    Returned,
+}
+
+impl Engine {
+    /// Delivers a signal to an instance that waits for it. None: there is no such instance, the signal is kept.
+    pub(super) async fn hand_over(
+        &self,
+        who: &Identity,
+        mut kept: Kept,
+        sending: &Sending<'_>,
+    ) -> Result<Option<Reply>, Error> {
+        let deadline = Instant::now() + self.0.timeout;
+        let (store, tenant) = (&self.0.store, who.tenant);
+        loop {
+            let Some(instance) = kept.instance else {
+                let Some(taker) = self.taker(tenant, &kept).await? else {
+                    store.leave_signal(tenant, kept.signal).await?;
+                    return Ok(None);
+                };
+                if self.assign(tenant, &kept, taker.instance).await? {
+                    kept.instance = Some(taker.instance);
+                } else if let Some(again) = self.still_kept(tenant, &kept).await? {
+                    kept = again;
+                } else {
+                    return Err(Error::Busy);
+                }
+                continue;
+            };
+            match self.deliver(who, &kept, instance, sending).await {
+                Ok(Delivered::Reply(reply)) => return Ok(Some(reply)),
+                Ok(Delivered::Returned) if Instant::now() >= deadline => return Err(Error::Busy),
+                Ok(Delivered::Returned) => {
+                    kept.instance = None;
+                    tokio::time::sleep(PAUSE).await;
+                }
+                Err(error) if !kept.is_settled && is_final(&error) => {
+                    match self.refused(tenant, &kept, sending.is_new, &error).await? {
+                        Left::Nothing => return Err(error),
+                        Left::Open => return Ok(None),
+                        // A concurrent delivery has settled it, perhaps with another answer.
+                        Left::Settled(settled) => kept = settled,
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Handles a refusal that came while the sender waits. Like any refused command it leaves nothing behind, unless it was
+    /// acknowledged before.
+    async fn refused(
+        &self,
+        tenant: TenantId,
+        kept: &Kept,
+        is_new: bool,
+        error: &Error,
+    ) -> Result<Left, Error> {
+        let store = &self.0.store;
+        let rests = matches!(error, Error::Rejected(Rejection::Suspended { .. }));
+        if !is_new && rests {
+            return Ok(Left::Open);
+        }
+        // The idempotency key belongs to another request of the sender, so this request has no effect.
+        if !is_new && matches!(error, Error::KeyReused) {
+            return Ok(Left::Nothing);
+        }
+        if !is_new {
+            let reason = reason(error);
+            store
+                .settle_signal(tenant, kept.signal, Some(&reason))
+                .await?;
+            return Ok(Left::Nothing);
+        }
+        if store.forget_signal(tenant, kept.signal).await? == Forgotten::Yes {
+            return Ok(Left::Nothing);
+        }
+        Ok(match self.still_kept(tenant, kept).await? {
+            None => Left::Nothing,
+            Some(settled) if settled.is_settled => Left::Settled(settled),
+            // A concurrent delivery handles it. Its status is open, and the sender can query it.
+            Some(_) => Left::Open,
+        })
+    }
+
+    /// The result that a delivery would have. Nothing is written.
+    pub(super) async fn try_over(
+        &self,
+        who: &Identity,
+        kept: Kept,
+        sending: &Sending<'_>,
+    ) -> Result<Option<Reply>, Error> {
+        let instance = match kept.instance {
+            Some(instance) => instance,
+            None => match self.taker(who.tenant, &kept).await? {
+                Some(taker) => taker.instance,
+                None => return Ok(None),
+            },
+        };
+        match self.execute(request(who, &kept, instance, sending)).await {
+            Ok(reply) => Ok(Some(reply)),
+            Err(error) if is_gone(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    async fn still_kept(&self, tenant: TenantId, kept: &Kept) -> Result<Option<Kept>, Error> {
+        let nobody = InstanceId(Uuid::nil());
+        let earlier = (kept.correlation.as_str(), kept.id.as_str(), nobody);
+        let store = &self.0.store;
+        Ok(store
+            .kept_signal(tenant, Some(kept.signal), earlier)
+            .await?)
+    }
+
+    /// The oldest state instance that takes the signal. One of a suspended instance only if there is no other.
+    async fn taker(&self, tenant: TenantId, signal: &Kept) -> Result<Option<Correlating>, Error> {
+        let definition = signal.definition.as_deref();
+        let store = &self.0.store;
+        let state_instances = store
+            .correlating(tenant, &signal.correlation, definition)
+            .await?;
+        for state_instance in state_instances {
+            let version = self.version(tenant, &state_instance.definition).await?;
+            if taken(&version.graph, &state_instance.state)
+                .any(|trigger| *trigger == signal.trigger)
+            {
+                return Ok(Some(state_instance));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn assign(
+        &self,
+        tenant: TenantId,
+        signal: &Kept,
+        instance: InstanceId,
+    ) -> Result<bool, Error> {
+        let later = self.0.clock.now() + self.0.timeout + HANDED_OVER;
+        let store = &self.0.store;
+        let is_assigned = store.assign_signal(tenant, signal, instance, later).await?;
+        if is_assigned {
+            wrkflw_fault::point("signal.assigned");
+        }
+        Ok(is_assigned)
+    }
+
+    /// Delivers the signal to the instance that it is assigned to, in the name of the sender.
+    async fn deliver(
+        &self,
+        who: &Identity,
+        signal: &Kept,
+        instance: InstanceId,
+        sending: &Sending<'_>,
+    ) -> Result<Delivered, Error> {
+        let sender: Sender = serde_json::from_str(signal.sender.as_str())
+            .map_err(|error| Error::Unavailable(format!("a sender cannot be read: {error}")))?;
+        let sender = Identity {
+            subject: sender.id,
+            roles: sender.roles,
+            ..who.clone()
+        };
+        let (store, tenant) = (&self.0.store, who.tenant);
+        match self
+            .execute(request(&sender, signal, instance, sending))
+            .await
+        {
+            Ok(reply) => {
+                store.settle_signal(tenant, signal.signal, None).await?;
+                Ok(Delivered::Reply(reply))
+            }
+            Err(error) if is_gone(&error) && !signal.is_settled => {
+                store
+                    .release_signal(tenant, signal.signal, instance)
+                    .await?;
+                Ok(Delivered::Returned)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Delivers the signals that were sent before a state instance was entered, or one that a host assigned and did not deliver.
+    pub(in super::super) async fn match_signals(&self, job: &Job) -> Result<(), Error> {
+        let matching: Matching = payload(job)?;
+        let name = self.tenant_name(job.tenant).await?;
+        let host = Identity::host(job.tenant, &name);
+        if let Some(id) = &matching.signal {
+            let earlier = (matching.correlation.as_str(), id.as_str(), job.instance);
+            let store = &self.0.store;
+            let kept = store
+                .kept_signal(job.tenant, matching.kept, earlier)
+                .await?;
+            // If another host assigned it to another instance, that host has added another job.
+            let is_open = |kept: &Kept| {
+                !kept.is_settled
+                    && kept
+                        .instance
+                        .is_none_or(|instance| instance == job.instance)
+            };
+            return match kept.filter(is_open) {
+                Some(kept) => self.hand_over_later(&host, kept, job).await.map(drop),
+                None => Ok(()),
+            };
+        }
+        // Each delivery may end the state instance, or change which signals it takes.
+        for _ in 0..DELIVERIES_MAX {
+            let Some(mut kept) = self.next_match(&host, job, &matching.correlation).await? else {
+                return Ok(());
+            };
+            if self.assign(job.tenant, &kept, job.instance).await? {
+                kept.instance = Some(job.instance);
+                if !self.hand_over_later(&host, kept, job).await? {
+                    return Ok(());
+                }
+            }
+        }
+        self.put_off(job, Duration::ZERO).await
+    }
+
+    /// The oldest unassigned signal that the job's state instance takes.
+    async fn next_match(
+        &self,
+        host: &Identity,
+        job: &Job,
+        correlation: &str,
+    ) -> Result<Option<Kept>, Error> {
+        let asked = Asked::at(self.0.clock.now());
+        let principal = host.principalship();
+        let store = &self.0.store;
+        let loaded = self.loaded(&principal, job.instance, asked).await?;
+        let Some(instance) = loaded.found.map(|stored| stored.instance) else {
+            return Ok(None);
+        };
+        let is_meant = |state_instance: &&StateInstance| state_instance.id == StateId(job.id);
+        let Some(state_instance) = instance.active.iter().find(is_meant) else {
+            return Ok(None);
+        };
+        if let Status::Suspended { .. } = instance.status {
+            self.put_off(job, REST).await?;
+            return Ok(None);
+        }
+        let version = self.version(job.tenant, &instance.definition).await?;
+        let triggers: Vec<String> = taken(&version.graph, &state_instance.name)
+            .cloned()
+            .collect();
+        let taking = Taking {
+            correlation,
+            definition: &instance.definition.key,
+            triggers: &triggers,
+            since: (!state_instance.buffer_signals).then_some(state_instance.entered_at),
+        };
+        Ok(store.unclaimed_signal(job.tenant, taking).await?)
+    }
+
+    /// Delivers a signal whose sender is no longer waiting. A refusal settles it. Returns false if the instance is suspended.
+    async fn hand_over_later(
+        &self,
+        host: &Identity,
+        mut kept: Kept,
+        job: &Job,
+    ) -> Result<bool, Error> {
+        let (store, tenant) = (&self.0.store, job.tenant);
+        let sending = Sending {
+            trace: Trace::default(),
+            key: None,
+            dry_run: false,
+            is_new: false,
+            render: &Unread::render,
+        };
+        for _ in 0..ASSIGNMENTS_MAX {
+            let Some(instance) = kept.instance else {
+                let Some(taker) = self.taker(tenant, &kept).await? else {
+                    store.leave_signal(tenant, kept.signal).await?;
+                    return Ok(true);
+                };
+                if !self.assign(tenant, &kept, taker.instance).await? {
+                    // A concurrent delivery has assigned it, and has added a job.
+                    return Ok(true);
+                }
+                kept.instance = Some(taker.instance);
+                continue;
+            };
+            match self.deliver(host, &kept, instance, &sending).await {
+                Ok(Delivered::Reply(_)) => return Ok(true),
+                Ok(Delivered::Returned) => kept.instance = None,
+                Err(Error::Rejected(Rejection::Suspended { .. })) => {
+                    let taker = self.taker(tenant, &kept).await?;
+                    if taker.is_none_or(|taker| taker.is_suspended) {
+                        self.put_off(job, REST).await?;
+                        return Ok(false);
+                    }
+                    store.release_signal(tenant, kept.signal, instance).await?;
+                    kept.instance = None;
+                }
+                Err(error) if is_refusal(&error) => {
+                    let reason = reason(&error);
+                    tracing::warn!(%error, instance.id = %instance, signal = %kept.signal, "a kept signal was refused on delivery");
+                    store
+                        .settle_signal(tenant, kept.signal, Some(&reason))
+                        .await?;
+                    return Ok(true);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Err(Error::Busy)
+    }
+}
+
+fn request<'a>(
+    who: &'a Identity,
+    signal: &Kept,
+    instance: InstanceId,
+    sending: &'a Sending<'a>,
+) -> Request<'a> {
+    Request {
+        who,
+        command: Command::Signal {
+            instance,
+            trigger: signal.trigger.clone(),
+            id: signal.id.clone(),
+            input: signal.input.clone(),
+            correlation: Some(signal.correlation.clone()),
+        },
+        if_match: None,
+        idempotency: sending.key.clone(),
+        dry_run: sending.dry_run,
+        trace: sending.trace.clone(),
+        // The job stays until the delivery is recorded. Otherwise a host that dies in between would leave it unrecorded.
+        job: None,
+        render: sending.render,
+    }
+}
+
+/// The triggers that a state takes as signals.
+fn taken<'a>(graph: &'a Graph, state: &'a str) -> impl Iterator<Item = &'a String> {
+    let ways = graph.leaving(state).filter(|way| by_signal(way));
+    ways.map(|way| &way.trigger)
+}
+
+/// Whether the instance has refused the signal.
+fn is_refusal(error: &Error) -> bool {
+    matches!(error, Error::Rejected(_) | Error::Permission(_))
+}
+
+/// Whether the sender's request fails for good.
+fn is_final(error: &Error) -> bool {
+    is_refusal(error) || matches!(error, Error::KeyReused | Error::Stopped { .. })
+}
+
+/// Whether the instance does not wait for the signal (any more).
+fn is_gone(error: &Error) -> bool {
+    match error {
+        Error::Rejected(Rejection::NotNow { code, .. }) => *code == NOBODY_WAITS,
+        Error::Rejected(Rejection::Ended { .. }) | Error::NotFound { .. } => true,
+        _ => false,
+    }
+}
+
+fn reason(error: &Error) -> Reason {
+    match error {
+        Error::Rejected(Rejection::Forbidden(reason) | Rejection::Refused(reason)) => {
+            reason.clone()
+        }
+        Error::Rejected(rejection) => Reason {
+            code: rejection.code().to_owned(),
+            message: rejection.to_string(),
+        },
+        other => Reason {
+            code: "permission_missing".to_owned(),
+            message: other.to_string(),
+        },
+    }
+}

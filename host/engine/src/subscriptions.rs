@@ -1,0 +1,95 @@
+//! Subscriptions of webhooks: making and ending them, and sending again what was given up.
+
+use uuid::Uuid;
+
+use super::Engine;
+use super::error::Error;
+use super::request::Identity;
+use super::validation::check_id;
+use wrkflw_core::rejection::Rejection;
+use wrkflw_core::subscription::{Patterns, Reach, SUBSCRIPTIONS_MAX, target};
+use wrkflw_runtime::clock;
+use wrkflw_store::subscriptions::{NewSubscription, Subscription};
+
+/// The permission that changes of subscriptions need.
+const WRITE: &str = "subscription:write";
+
+/// What is to be sent where.
+#[derive(Debug, Clone)]
+pub struct Subscribing {
+    pub url: String,
+    /// Names of event types, or families of them.
+    pub types: Vec<String>,
+    pub definition: Option<String>,
+}
+
+/// A subscription that was just made. Nobody is shown the secret again.
+#[derive(Debug, Clone)]
+pub struct Subscribed {
+    pub subscription: Subscription,
+    pub secret: [u8; 32],
+}
+
+impl Engine {
+    /// Sends events to a URL from now on, if webhooks may reach it.
+    pub async fn subscribe(
+        &self,
+        who: &Identity,
+        asked: Subscribing,
+        reach: Reach,
+    ) -> Result<Subscribed, Error> {
+        self.permit(who, WRITE).await?;
+        let url = target(&asked.url, reach).map_err(|reason| Error::malformed("/url", reason))?;
+        let types = Patterns::new(asked.types)
+            .map_err(|(number, detail)| Error::malformed(&format!("/types/{number}"), detail))?;
+        if let Some(definition) = &asked.definition {
+            check_id("/definition", definition)?;
+        }
+        let new = NewSubscription {
+            id: clock::new_id(),
+            url: url.into(),
+            types,
+            definition: asked.definition,
+            secret: clock::random(),
+        };
+        let note = self.note(&who.subject);
+        if !self.0.store.subscribe(who.tenant, &new, &note).await? {
+            let detail =
+                format!("a tenant has at most {SUBSCRIPTIONS_MAX} subscriptions: delete one");
+            return Err(Rejection::not_now("limit_reached", detail).into());
+        }
+        Ok(Subscribed {
+            subscription: self.subscription(who, new.id).await?,
+            secret: new.secret,
+        })
+    }
+
+    /// Ends a subscription, with all that was not delivered yet.
+    pub async fn unsubscribe(&self, who: &Identity, id: Uuid) -> Result<(), Error> {
+        self.permit(who, WRITE).await?;
+        let note = self.note(&who.subject);
+        if self.0.store.unsubscribe(who.tenant, id, &note).await? {
+            Ok(())
+        } else {
+            Err(missing(id))
+        }
+    }
+
+    /// Sends what was given up once more, and enables the subscription again. How many deliveries that are.
+    pub async fn retry_deliveries(&self, who: &Identity, id: Uuid) -> Result<u64, Error> {
+        self.permit(who, WRITE).await?;
+        let now = self.0.clock.now();
+        let retried = self.0.store.retry_deliveries(who.tenant, id, now).await?;
+        retried.ok_or_else(|| missing(id))
+    }
+
+    /// A subscription, for those who may read it or have just made it.
+    pub async fn subscription(&self, who: &Identity, id: Uuid) -> Result<Subscription, Error> {
+        let found = self.0.store.subscriptions(who.tenant, Some(id)).await?;
+        found.into_iter().next().ok_or_else(|| missing(id))
+    }
+}
+
+fn missing(id: Uuid) -> Error {
+    Error::missing("subscription", id)
+}

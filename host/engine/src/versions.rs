@@ -1,0 +1,119 @@
+//! Definition versions, parsed and kept: they never change.
+
+use std::sync::Arc;
+
+use super::Engine;
+use super::error::Error;
+use wrkflw_core::command::Command;
+use wrkflw_core::ids::{TenantId, VersionRef};
+use wrkflw_core::schema::{self, Schema};
+use wrkflw_core::version::Version;
+use wrkflw_store::StoreError;
+use wrkflw_store::load::Stored;
+
+/// A version with what it consists of, as of [`VersionRow::content`](wrkflw_store::definitions::VersionRow::content).
+#[derive(Clone)]
+pub(super) struct Known {
+    content: Vec<u8>,
+    version: Arc<Version>,
+}
+
+impl Engine {
+    /// The version that the command runs under, and the one that it leaves where it is a migration. `content` is what the
+    /// instance's version consists of, where that was read with the instance.
+    pub(super) async fn versions_for(
+        &self,
+        tenant: TenantId,
+        command: &Command,
+        stored: &Stored,
+        content: Option<&[u8]>,
+    ) -> Result<(Arc<Version>, Option<Arc<Version>>), Error> {
+        let current = &stored.instance.definition;
+        let present = self.version_of(tenant, current, content).await?;
+        let Command::Migrate { version, .. } = command else {
+            return Ok((present, None));
+        };
+        let target = VersionRef {
+            key: current.key.clone(),
+            version: *version,
+        };
+        let found = self.0.store.target(tenant, &target).await?;
+        let content = found.as_ref().map(|(content, _)| content.as_slice());
+        let coming = self.version_of(tenant, &target, content).await?;
+        if found.is_some_and(|(_, is_retired)| is_retired) {
+            return Err(Error::Retired {
+                key: target.key,
+                version: target.version,
+            });
+        }
+        Ok((coming, Some(present)))
+    }
+
+    /// The version, from the cache or the store. For a command that was read for, there is [`Engine::version_of`].
+    pub async fn version(
+        &self,
+        tenant: TenantId,
+        reference: &VersionRef,
+    ) -> Result<Arc<Version>, Error> {
+        self.version_of(tenant, reference, None).await
+    }
+
+    /// The version of this content, from the cache or the store.
+    pub(super) async fn version_of(
+        &self,
+        tenant: TenantId,
+        reference: &VersionRef,
+        content: Option<&[u8]>,
+    ) -> Result<Arc<Version>, Error> {
+        let key = (tenant, reference.clone());
+        if let Some(known) = self.0.versions.get(&key).await {
+            if content.is_none_or(|content| known.content == content) {
+                return Ok(known.version);
+            }
+            self.0.versions.invalidate(&key).await;
+        }
+        let load = self.load_version(tenant, reference);
+        match self.0.versions.try_get_with(key, load).await {
+            Ok(known) => Ok(known.version),
+            // Others who wait for it have the same failure; each tells its own.
+            Err(shared) => match Arc::try_unwrap(shared) {
+                Ok(error) => Err(error),
+                Err(_) => Ok(self.load_version(tenant, reference).await?.version),
+            },
+        }
+    }
+
+    /// The version as it is stored, made ready.
+    async fn load_version(&self, tenant: TenantId, reference: &VersionRef) -> Result<Known, Error> {
+        let parts = &self.0;
+        let found = parts.store.definition_version(tenant, reference).await?;
+        let row = found.ok_or_else(|| Error::NotFound {
+            what: "definition version",
+            id: reference.to_string(),
+        })?;
+        let schema = match &row.graph.data_schema {
+            Some(document) => {
+                let effort = schema::compile_max(document.as_str());
+                let compile = || Schema::compile(document);
+                let compiled = parts.offload.in_place(tenant, effort, compile).await?;
+                Some(compiled.map_err(|error| StoreError::Inconsistent {
+                    table: "definition_version",
+                    id: reference.to_string(),
+                    detail: error.to_string(),
+                })?)
+            }
+            None => None,
+        };
+        let version = Arc::new(Version {
+            reference: reference.clone(),
+            component: row.digest,
+            config: row.config,
+            graph: row.graph,
+            schema,
+        });
+        Ok(Known {
+            content: row.content,
+            version,
+        })
+    }
+}

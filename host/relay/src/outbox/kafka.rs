@@ -1,0 +1,211 @@
+//! The Kafka client: one producer and its topic.
+//!
+//! Records are sent in order and their delivery reports awaited. A producer that failed is discarded with all records it still
+//! holds, so that none of them can arrive after a record of the next producer.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rdkafka::ClientContext;
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::client::Client;
+use rdkafka::config::{ClientConfig, RDKafkaLogLevel};
+use rdkafka::error::{KafkaError, RDKafkaErrorCode};
+use rdkafka::message::{Header, OwnedHeaders};
+use rdkafka::producer::future_producer::FutureProducerContext;
+use rdkafka::producer::{DeliveryFuture, FutureProducer, FutureRecord, Producer as _, PurgeConfig};
+use tokio::sync::Notify;
+
+use super::failure::Failure;
+use super::settings::{KafkaSettings, Mode};
+use wrkflw_core::cloudevent::{CloudEvent, STRUCTURED_CONTENT_TYPE};
+
+/// How long a broker may take to describe the topic.
+const ANSWER_MAX: Duration = Duration::from_secs(5);
+
+/// Whether a refused record ends its producer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Gaps {
+    /// It does: records sent after the refused one are not delivered. This is the only way to keep the order with many records in
+    /// flight.
+    Forbidden,
+    /// It does not. For producers with one record in flight at a time.
+    Permitted,
+}
+
+/// A connected producer.
+pub(super) struct Producer {
+    inner: FutureProducer<Context>,
+    troubled: Arc<Notify>,
+    topic: Arc<str>,
+    mode: Mode,
+}
+
+impl Producer {
+    /// Connects, and creates the topic if there is none.
+    pub(super) async fn connect(settings: &KafkaSettings, gaps: Gaps) -> Result<Producer, Failure> {
+        let mut config = settings
+            .client_config()
+            .map_err(|error| Failure::Transport(error.to_string()))?;
+        if gaps == Gaps::Permitted {
+            config
+                .set("enable.gapless.guarantee", "false")
+                .set("linger.ms", "0");
+        }
+        let context = Context::default();
+        let troubled = Arc::clone(&context.troubled);
+        let inner: FutureProducer<Context> = config.create_with_context(context)?;
+        let producer = Producer {
+            inner,
+            troubled,
+            topic: settings.topic.as_str().into(),
+            mode: settings.mode,
+        };
+        match producer.ensure_topic(&config).await {
+            Ok(()) => Ok(producer),
+            Err(failure) => {
+                producer.discard().await;
+                Err(failure)
+            }
+        }
+    }
+
+    /// Queues one event for sending. The future resolves to the delivery report.
+    pub(super) fn send(&self, event: &CloudEvent) -> Result<DeliveryFuture, Failure> {
+        let key = event.instance.to_string();
+        let (headers, value) = match self.mode {
+            Mode::Binary => {
+                let headers = OwnedHeaders::new();
+                let headers = event
+                    .binary_headers()
+                    .fold(headers, |headers, (name, value)| {
+                        headers.insert(header(&name, value))
+                    });
+                (headers, event.data.clone())
+            }
+            Mode::Structured => (
+                OwnedHeaders::new().insert(header("content-type", STRUCTURED_CONTENT_TYPE)),
+                event.structured(),
+            ),
+        };
+        let record = FutureRecord::to(&self.topic)
+            .key(&key)
+            .headers(headers)
+            .payload(value.as_str());
+        self.inner
+            .send_result(record)
+            .map_err(|(error, _)| error.into())
+    }
+
+    /// Completes when the client cannot deliver any more.
+    pub(super) async fn broken(&self) {
+        while self.inner.client().fatal_error().is_none() {
+            self.troubled.notified().await;
+        }
+    }
+
+    /// Discards what was not acknowledged yet. Its futures end with a failure.
+    pub(super) fn purge(&self) {
+        self.inner.purge(PurgeConfig::default().queue().inflight());
+    }
+
+    /// Ends the producer, off the runtime's threads, because that may wait for the client's threads.
+    pub(super) async fn discard(self) {
+        if tokio::task::spawn_blocking(move || drop(self))
+            .await
+            .is_err()
+        {
+            tracing::warn!("a Kafka producer ended in a panic");
+        }
+    }
+
+    async fn ensure_topic(&self, config: &ClientConfig) -> Result<(), Failure> {
+        if self.topic_exists().await? {
+            return Ok(());
+        }
+        let admin: AdminClient<Context> = config.create_with_context(Context::default())?;
+        let topic = NewTopic::new(
+            &self.topic,
+            TOPIC_PARTITIONS,
+            TopicReplication::Fixed(REPLICATION_OF_BROKER),
+        );
+        let options = AdminOptions::new()
+            .request_timeout(Some(ANSWER_MAX))
+            .operation_timeout(Some(ANSWER_MAX));
+        let answers = admin.create_topics([&topic], &options).await?;
+        match answers.into_iter().next() {
+            Some(Err((name, RDKafkaErrorCode::TopicAlreadyExists))) => {
+                tracing::debug!(
+                    topic = name,
+                    "the Kafka topic was just created by another host"
+                );
+                Ok(())
+            }
+            Some(Err((name, code))) => Err(Failure::Transport(format!(
+                "the Kafka topic '{name}' does not exist and cannot be created: {code}; create it, or grant the relay's \
+                 user the right to"
+            ))),
+            Some(Ok(_)) | None => {
+                tracing::info!(
+                    topic = &*self.topic,
+                    partitions = TOPIC_PARTITIONS,
+                    "created the Kafka topic, which did not exist"
+                );
+                Ok(())
+            }
+        }
+    }
+
+    async fn topic_exists(&self) -> Result<bool, Failure> {
+        let (inner, topic) = (self.inner.clone(), Arc::clone(&self.topic));
+        let found = tokio::task::spawn_blocking(move || describe(inner.client(), &topic)).await;
+        found.unwrap_or_else(|panic| Err(Failure::Transport(panic.to_string())))
+    }
+}
+
+/// Partitions of a topic that the relay creates, the usual number. Who needs another number creates the topic.
+const TOPIC_PARTITIONS: i32 = 3;
+/// The brokers' own default.
+const REPLICATION_OF_BROKER: i32 = -1;
+
+fn describe(client: &Client<FutureProducerContext<Context>>, topic: &str) -> Result<bool, Failure> {
+    let metadata = client.fetch_metadata(Some(topic), ANSWER_MAX)?;
+    let error = metadata
+        .topics()
+        .iter()
+        .find(|found| found.name() == topic)
+        .and_then(rdkafka::metadata::MetadataTopic::error);
+    match error.map(RDKafkaErrorCode::from) {
+        None => Ok(true),
+        Some(RDKafkaErrorCode::UnknownTopicOrPartition | RDKafkaErrorCode::UnknownTopic) => {
+            Ok(false)
+        }
+        Some(code) => Err(KafkaError::MetadataFetch(code).into()),
+    }
+}
+
+fn header<'a>(name: &'a str, value: &'a str) -> Header<'a, &'a str> {
+    Header {
+        key: name,
+        value: Some(value),
+    }
+}
+
+/// Forwards the client's messages to the log. Its errors are logged at debug level: the client repairs connections by itself, and
+/// what it cannot repair ends as a failed delivery.
+#[derive(Clone, Default)]
+struct Context {
+    /// Notified of every error. After some of them the client can deliver nothing more.
+    troubled: Arc<Notify>,
+}
+
+impl ClientContext for Context {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        tracing::debug!(?level, facility, message, "Kafka client");
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        tracing::debug!(%error, reason, "Kafka client");
+        self.troubled.notify_one();
+    }
+}

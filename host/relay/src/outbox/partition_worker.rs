@@ -1,0 +1,229 @@
+//! A worker of the relay: it claims a partition, publishes its events, settles them, and repeats.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::sync::Notify;
+use tokio_util::sync::CancellationToken;
+
+use super::Relay;
+use super::failure::Failure;
+use super::fence::Fence;
+use super::kafka::{Gaps, Producer};
+use super::publish::{Published, publish};
+use wrkflw_runtime::clock::Clock;
+use wrkflw_runtime::worker::{Backoff, Worker};
+use wrkflw_store::outbox::{Claim, OutboxError, Reach, Settlement, Waiting};
+
+/// How often partitions are read from their beginning. The fence makes that unnecessary, but it costs little and finds events
+/// below a floor that was set by hand.
+const SWEEP_EVERY: Duration = Duration::from_secs(10);
+/// The pauses after turns without events.
+const POLL: Backoff = Backoff {
+    first: Duration::from_millis(5),
+    last: Duration::from_millis(250),
+};
+
+/// A worker of the relay, with its state between turns.
+pub(super) struct PartitionWorker {
+    relay: Relay,
+    wake: Arc<Notify>,
+    cancel: CancellationToken,
+    producer: Option<Producer>,
+    fence: Fence,
+    swept_at: Instant,
+    /// Turns without events in a row.
+    idle_turns: u32,
+    is_busy: bool,
+}
+
+/// Why a turn failed.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum TurnError {
+    #[error(transparent)]
+    Outbox(#[from] OutboxError),
+    #[error(transparent)]
+    Kafka(#[from] Failure),
+}
+
+impl Worker for PartitionWorker {
+    type Error = TurnError;
+
+    const BACK_OFF: Backoff = Backoff {
+        first: Duration::from_millis(100),
+        last: Duration::from_secs(5),
+    };
+
+    async fn turn(&mut self) -> Result<Duration, TurnError> {
+        if self.producer.is_none() {
+            self.producer = Some(self.connect().await?);
+        }
+        if self.is_busy && self.fence.is_due() {
+            self.fence.note(self.relay.outbox.mark().await?);
+        }
+        let reach = if self.swept_at.elapsed() >= SWEEP_EVERY {
+            Reach::Everything
+        } else {
+            Reach::AboveFloor
+        };
+        let Some(claim) = self.relay.outbox.claim(reach).await? else {
+            if reach == Reach::Everything {
+                self.swept_at = Instant::now();
+            }
+            self.is_busy = false;
+            let pause = POLL.pause(self.idle_turns);
+            self.idle_turns = self.idle_turns.saturating_add(1);
+            return Ok(pause);
+        };
+        self.is_busy = true;
+        wrkflw_fault::point("relay.claimed");
+        if claim.is_cut {
+            // There are more events than one claim takes: wake another worker of this process.
+            self.wake.notify_one();
+        }
+        self.send(claim).await?;
+        self.idle_turns = 0;
+        Ok(Duration::ZERO)
+    }
+
+    async fn woken(&mut self) {
+        self.wake.notified().await;
+        self.idle_turns = 0;
+    }
+
+    fn failed(&mut self, error: TurnError, pause: Duration) {
+        report(&error, pause);
+        if matches!(error, TurnError::Outbox(_)) {
+            // The database may be another one, restored to an earlier moment.
+            self.fence = Fence::default();
+            self.relay.outbox.renew();
+        }
+    }
+}
+
+impl PartitionWorker {
+    pub(super) fn new(relay: Relay, wake: Arc<Notify>, cancel: CancellationToken) -> Self {
+        PartitionWorker {
+            relay,
+            wake,
+            cancel,
+            producer: None,
+            fence: Fence::default(),
+            swept_at: Instant::now(),
+            idle_turns: 0,
+            is_busy: true,
+        }
+    }
+
+    /// Closes the connection to Kafka, after the last turn.
+    pub(super) async fn stop(self) {
+        if let Some(producer) = self.producer {
+            producer.discard().await;
+        }
+    }
+
+    /// Connects before a partition is claimed: a claim is an open transaction, and readers of the event feed wait for those.
+    async fn connect(&self) -> Result<Producer, TurnError> {
+        tokio::select! {
+            producer = Producer::connect(&self.relay.settings, Gaps::Forbidden) => Ok(producer?),
+            () = self.cancel.cancelled() => Err(Failure::Transport("the host stops".into()).into()),
+        }
+    }
+
+    /// Publishes and settles the events of a claim.
+    async fn send(&mut self, claim: Claim) -> Result<(), TurnError> {
+        let (partition, failures, count) = (claim.partition, claim.failures, claim.events.len());
+        let Published {
+            acknowledged,
+            parked,
+            failure,
+        } = publish(
+            &mut self.producer,
+            &claim.events,
+            &self.relay.settings,
+            &self.relay.naming,
+            &self.cancel,
+        )
+        .await;
+        wrkflw_fault::point("relay.acknowledged");
+        alarm(&claim, &parked);
+        measure_lag(&claim.events, &acknowledged);
+        let published = acknowledged.len();
+        let is_settled = published + parked.len() == count;
+        let horizon = self.fence.horizon();
+        let floor = match claim.events.last() {
+            Some(last) if claim.is_cut => horizon.min(last.pos),
+            _ => horizon,
+        };
+        if published > 0 || !parked.is_empty() {
+            let floor = is_settled.then_some(floor);
+            claim
+                .settle(Settlement {
+                    acknowledged,
+                    parked,
+                    floor,
+                })
+                .await?;
+        } else {
+            claim.release().await?;
+        }
+        wrkflw_fault::point("relay.settled");
+        metrics::counter!("wrkflw_relay_published_total").increment(published as u64);
+        let Some(failure) = failure else {
+            return Ok(());
+        };
+        if !self.cancel.is_cancelled() {
+            let pause = Self::BACK_OFF.pause(u32::try_from(failures).unwrap_or(0));
+            self.relay
+                .outbox
+                .back_off(partition, pause, &failure.to_string())
+                .await?;
+        }
+        Err(failure.into())
+    }
+}
+
+fn report(error: &TurnError, pause: Duration) {
+    let class = match error {
+        TurnError::Outbox(_) => "database",
+        TurnError::Kafka(_) => "transport",
+    };
+    metrics::counter!("wrkflw_relay_failures_total", "class" => class).increment(1);
+    let retry_ms = u64::try_from(pause.as_millis()).unwrap_or(u64::MAX);
+    tracing::warn!(class, retry_ms, "events wait in the outbox: {error}");
+}
+
+/// Records the time from each command to the acknowledgement of its event. The clocks of two hosts may differ, so it is at least
+/// zero.
+fn measure_lag(events: &[Waiting], acknowledged: &[i64]) {
+    let (now, lag) = (
+        Clock::System.now(),
+        metrics::histogram!("wrkflw_relay_lag_seconds"),
+    );
+    let mut acknowledged = acknowledged.iter().peekable();
+    for event in events {
+        if acknowledged.next_if(|pos| **pos == event.pos).is_some()
+            && let Ok(entry) = &event.entry
+        {
+            lag.record(now.duration_since(entry.at()).as_secs_f64().max(0.0));
+        }
+    }
+}
+
+/// Logs the parked events as errors: an operator must act, because they are not sent again by themselves.
+fn alarm(claim: &Claim, parked: &[wrkflw_store::outbox::Parked]) {
+    for parked in parked.iter().filter(|parked| parked.attempts > 0) {
+        let refused = claim.events.iter().find(|event| event.pos == parked.pos);
+        let instance = refused
+            .map(|event| event.instance.to_string())
+            .unwrap_or_default();
+        metrics::counter!("wrkflw_relay_failures_total", "class" => "refused").increment(1);
+        tracing::error!(
+            instance.id = instance,
+            pos = parked.pos,
+            attempts = parked.attempts,
+            "parked an event and all later ones of its instance as dead letters: {}",
+            parked.error
+        );
+    }
+}

@@ -1,0 +1,279 @@
+//! One call of one function in a fresh instance, under all limits.
+//!
+//! The store is made for the call and dropped with it, however the call ends: after a trap an instance is unusable, and after an
+//! answer it might keep state. This module also classifies failures.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use wasmtime::{Engine, Store, WasmBacktrace};
+
+use super::error::{Cause, Trap};
+use super::library::Ready;
+use super::limits::{self, Allowance};
+use super::priority::{Ended, Pools};
+use super::settings::Settings;
+use super::size::size;
+use super::v0_1::{logic::Logic, types};
+use wrkflw_core::text::tame;
+
+const MESSAGE_CHARS_MAX: usize = 300;
+const FRAME_CHARS_MAX: usize = 120;
+/// The limit of a call's wall time, as a multiple of its deadline of processor time. A busy machine needs the difference.
+const WALL_PER_DEADLINE: u32 = 20;
+/// The engine's message for an answer that costs more than the store allows. It has no error type for that.
+const ANSWER_TOO_COSTLY: &str = "fuel allocated for hostcalls has been exhausted";
+
+/// A question in the guest's types.
+pub(super) enum Call {
+    Describe(String),
+    Guard(types::Snapshot, types::Event),
+    Transition(types::Snapshot, types::Event),
+    Assign(types::Snapshot, String, types::AssignCause),
+    Wait(types::Snapshot, String),
+}
+
+/// The answer, not checked yet.
+#[derive(serde::Serialize, PartialEq)]
+pub(super) enum RawAnswer {
+    Described(Result<types::Definition, Vec<types::Violation>>),
+    Verdict(types::Verdict),
+    Plan(Result<types::Plan, types::Reason>),
+    Assignment(types::Assignment),
+    Waiting(types::Waiting),
+}
+
+/// The end of a call, and what it used.
+pub(super) struct CallResult {
+    pub(super) answer: Result<RawAnswer, Cause>,
+    /// The whole budget if the guest failed, because the remaining fuel is not reliable after a trap. Zero if the call never ran.
+    pub(super) fuel: u64,
+    pub(super) duration: Duration,
+}
+
+impl CallResult {
+    fn not_run(cause: Cause) -> CallResult {
+        CallResult {
+            answer: Err(cause),
+            fuel: 0,
+            duration: Duration::ZERO,
+        }
+    }
+}
+
+impl Call {
+    pub(super) fn function(&self) -> &'static str {
+        match self {
+            Call::Describe(_) => "describe",
+            Call::Guard(..) => "guard",
+            Call::Transition(..) => "transition",
+            Call::Assign(..) => "assign",
+            Call::Wait(..) => "wait",
+        }
+    }
+
+    fn fuel(&self, settings: &Settings) -> u64 {
+        match self {
+            Call::Describe(_) => settings.fuel_describe,
+            Call::Guard(..) => settings.fuel_guard,
+            Call::Transition(..) => settings.fuel_transition,
+            Call::Assign(..) | Call::Wait(..) => settings.fuel_assign,
+        }
+    }
+
+    fn input_bytes(&self) -> usize {
+        match self {
+            Call::Describe(config) => config.len(),
+            Call::Guard(facts, event) | Call::Transition(facts, event) => size(facts) + size(event),
+            Call::Assign(facts, state, _) | Call::Wait(facts, state) => size(facts) + state.len(),
+        }
+    }
+
+    async fn ask(
+        &self,
+        logic: &Logic,
+        store: &mut Store<Allowance>,
+    ) -> wasmtime::Result<RawAnswer> {
+        Ok(match self {
+            Call::Describe(config) => {
+                let flow = logic.checked(store).await?;
+                let described = flow.wrkflw_flow_logic().call_describe(store, config);
+                RawAnswer::Described(described.await?)
+            }
+            Call::Guard(facts, event) => {
+                RawAnswer::Verdict(logic.call(store, &logic.guard, (facts, event)).await?)
+            }
+            Call::Transition(facts, event) => {
+                RawAnswer::Plan(logic.call(store, &logic.transition, (facts, event)).await?)
+            }
+            Call::Assign(facts, state, cause) => {
+                let question = (facts, state.as_str(), cause);
+                RawAnswer::Assignment(logic.call(store, &logic.assign, question).await?)
+            }
+            Call::Wait(facts, state) => {
+                let question = (facts, state.as_str());
+                RawAnswer::Waiting(logic.call(store, &logic.wait, question).await?)
+            }
+        })
+    }
+}
+
+/// Runs calls, at most as many at a time as the pool has instances.
+pub(super) struct Caller {
+    engine: Engine,
+    settings: Arc<Settings>,
+    pools: Pools,
+}
+
+impl Caller {
+    pub(super) fn new(engine: Engine, settings: Arc<Settings>) -> Result<Caller, String> {
+        let pools = Pools::new(settings.concurrency)?;
+        Ok(Caller {
+            engine,
+            settings,
+            pools,
+        })
+    }
+
+    pub(super) async fn run(&self, ready: &Arc<Ready>, call: &Arc<Call>) -> CallResult {
+        let (bytes, bytes_max) = (call.input_bytes(), self.settings.input_bytes_max);
+        if bytes > bytes_max {
+            return CallResult::not_run(Cause::InputTooLarge { bytes, bytes_max });
+        }
+        let queue_ms_max = self.settings.queue_ms_max;
+        let waiting = self.pools.slots(&ready.own);
+        let waited = tokio::time::timeout(Duration::from_millis(queue_ms_max), waiting).await;
+        let Ok(Ok(slots)) = waited else {
+            return CallResult::not_run(Cause::Busy { queue_ms_max });
+        };
+        let begun = Instant::now();
+        let fuel = call.fuel(&self.settings);
+        let work = evaluate(
+            self.engine.clone(),
+            Arc::clone(&self.settings),
+            Arc::clone(ready),
+            Arc::clone(call),
+        );
+        let deadline_ms = self.settings.deadline_ms;
+        let deadline = Duration::from_millis(deadline_ms);
+        let running = self.pools.run(&ready.own, slots, deadline, work);
+        let ended = tokio::time::timeout(deadline * WALL_PER_DEADLINE, running).await;
+        let (answer, fuel) = match answered(ended.ok(), deadline_ms) {
+            Ok((answer, fuel)) => (Ok(answer), fuel),
+            Err(cause) => (Err(cause), fuel),
+        };
+        CallResult {
+            answer,
+            fuel,
+            duration: begun.elapsed(),
+        }
+    }
+}
+
+/// The answer with the fuel that it took. `ended` is `None` for a call that exceeded its wall time only, because the machine was
+/// busy. A call that used up its own processor time is an overrun.
+fn answered<T>(ended: Option<Ended<Result<T, Cause>>>, deadline_ms: u64) -> Result<T, Cause> {
+    match ended {
+        Some(Ended::Answered(answer)) => answer,
+        Some(Ended::Lost) => Err(Cause::Unavailable {
+            detail: "the call was given up".into(),
+        }),
+        Some(Ended::Overrun) => Err(Cause::DeadlinePassed { deadline_ms }),
+        None => Err(Cause::Starved {
+            wall_ms: deadline_ms * u64::from(WALL_PER_DEADLINE),
+        }),
+    }
+}
+
+/// The call itself. It owns all that it needs, because a slow call moves to another thread.
+async fn evaluate(
+    engine: Engine,
+    settings: Arc<Settings>,
+    ready: Arc<Ready>,
+    call: Arc<Call>,
+) -> Result<(RawAnswer, u64), Cause> {
+    let budget = call.fuel(&settings);
+    let mut store = limits::store(&engine, &settings, budget);
+    let answered = call.ask(&ready.logic, &mut store).await;
+    store.data().count_refusals();
+    let answer = answered.map_err(|error| cause(&settings, &error, budget, store.data()))?;
+    let bytes_max = settings.output_bytes_max;
+    if size(&answer) > bytes_max {
+        return Err(Cause::OutputTooLarge { bytes_max });
+    }
+    let left = store.get_fuel().expect("the engine counts fuel");
+    Ok((answer, budget - left))
+}
+
+fn cause(
+    settings: &Settings,
+    error: &wasmtime::Error,
+    budget: u64,
+    allowance: &Allowance,
+) -> Cause {
+    let bytes_max = settings.memory_bytes_max;
+    match error.downcast_ref::<wasmtime::Trap>() {
+        Some(wasmtime::Trap::OutOfFuel) => Cause::FuelExhausted { budget },
+        Some(wasmtime::Trap::Interrupt) => Cause::DeadlinePassed {
+            deadline_ms: settings.deadline_ms,
+        },
+        Some(kind) if allowance.memory_refused => Cause::MemoryExhausted {
+            bytes_max,
+            trap: trap(*kind, error),
+        },
+        Some(kind) => Cause::Trapped(trap(*kind, error)),
+        None => {
+            let message = format!("{error:#}");
+            if message.contains(ANSWER_TOO_COSTLY) {
+                let bytes_max = settings.output_bytes_max;
+                return Cause::OutputTooLarge { bytes_max };
+            }
+            Cause::Malformed {
+                detail: tame(&message, MESSAGE_CHARS_MAX),
+            }
+        }
+    }
+}
+
+fn trap(kind: wasmtime::Trap, error: &wasmtime::Error) -> Trap {
+    let frames = error
+        .downcast_ref::<WasmBacktrace>()
+        .map_or(&[][..], WasmBacktrace::frames);
+    Trap {
+        message: tame(&kind.to_string(), MESSAGE_CHARS_MAX),
+        frames: frames
+            .iter()
+            .map(|frame| {
+                let mut text = tame(frame.func_name().unwrap_or("?"), FRAME_CHARS_MAX);
+                if let Some(offset) = frame.module_offset() {
+                    // Writing to a string cannot fail.
+                    let _ = write!(text, " at {offset:#x}");
+                }
+                text
+            })
+            .collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A busy machine delays an answer, but it does not make the guest responsible.
+    #[test]
+    fn over_time_by_the_clock_is_not_the_guests_fault() {
+        let starved = answered::<()>(None, 250).expect_err("no answer");
+        assert_eq!(starved, Cause::Starved { wall_ms: 5000 });
+        assert_eq!(
+            (starved.code(), starved.is_guests_fault()),
+            ("logic_busy", false)
+        );
+        let overrun = answered::<()>(Some(Ended::Overrun), 250).expect_err("no answer");
+        assert_eq!(overrun, Cause::DeadlinePassed { deadline_ms: 250 });
+        assert!(overrun.is_guests_fault());
+        let lost = answered::<()>(Some(Ended::Lost), 250).expect_err("no answer");
+        assert!(!lost.is_guests_fault());
+        assert_eq!(answered(Some(Ended::Answered(Ok(1))), 250), Ok(1));
+    }
+}

@@ -1,0 +1,266 @@
+//! Compiles a component to machine code, in a child process with limits of its own.
+//!
+//! A small component can keep a compiler busy for minutes and fill gigabytes, and no limit of the engine covers that. So the host
+//! starts its own program again, writes the component to its standard input and reads the code from its standard output. The
+//! child limits its own resources before it reads a byte; the host adds a deadline. One upload is compiled at a time, and beside
+//! it one published component: uploads that are costly to compile delay other uploads, but no instance.
+
+use std::io::{self, Read, Write};
+use std::path::Path;
+use std::process::{ExitCode, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, nice, setrlimit};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{Child, Command};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use wasmtime::Engine;
+
+use super::artifacts::{ARTIFACT_BYTES_MAX, Artifact};
+use super::engine;
+use super::error::{Cause, of_component};
+use super::settings::{COMPONENT_BYTES_CEILING, CompileLimits, Compiler, Settings};
+use wrkflw_core::text::tame;
+
+/// The hidden command under which this program only compiles a component.
+pub const COMPILE_COMMAND: &str = "__compile";
+
+/// Components that may wait for the compiler. Each is held in memory.
+const WAITING_MAX: usize = 8;
+const CHILD_NICENESS: i32 = 10;
+/// The child's exit code for an invalid component. Its standard error says why.
+const EXIT_REJECTED: u8 = 3;
+const ERROR_BYTES_MAX: u64 = 64 << 10;
+const MESSAGE_CHARS_MAX: usize = 600;
+
+/// Why a component is compiled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// Untrusted, except that it passed the scan.
+    Upload,
+    /// It was compiled before, when it was published.
+    Published,
+}
+
+/// Compiles components, one of each origin at a time.
+#[derive(Debug)]
+pub(super) struct Compilation {
+    compiler: Compiler,
+    limits: CompileLimits,
+    uploads: Queue,
+    published: Queue,
+}
+
+#[derive(Debug)]
+struct Queue {
+    places: Semaphore,
+    turn: Semaphore,
+}
+
+impl Queue {
+    fn new() -> Queue {
+        Queue {
+            places: Semaphore::new(1 + WAITING_MAX),
+            turn: Semaphore::new(1),
+        }
+    }
+
+    async fn turn(&self) -> Result<(SemaphorePermit<'_>, SemaphorePermit<'_>), Cause> {
+        let place = self.places.try_acquire().map_err(|_| Cause::Unavailable {
+            detail: format!("{WAITING_MAX} components wait for the compiler already"),
+        })?;
+        Ok((self.turn.acquire().await.map_err(failed)?, place))
+    }
+}
+
+impl Compilation {
+    pub(super) fn new(settings: &Settings) -> Compilation {
+        Compilation {
+            compiler: settings.compiler.clone(),
+            limits: settings.compile,
+            uploads: Queue::new(),
+            published: Queue::new(),
+        }
+    }
+
+    /// Compiles a component that passed the scan.
+    pub(super) async fn compile(
+        &self,
+        engine: &Engine,
+        origin: Origin,
+        component: Arc<[u8]>,
+    ) -> Result<Artifact, Cause> {
+        let queue = match origin {
+            Origin::Upload => &self.uploads,
+            Origin::Published => &self.published,
+        };
+        let _turn = queue.turn().await?;
+        let code = match &self.compiler {
+            Compiler::Child(program) => in_child(program, self.limits, &component).await?,
+            Compiler::InProcess => {
+                let engine = engine.clone();
+                tokio::task::spawn_blocking(move || engine.precompile_component(&component))
+                    .await
+                    .map_err(failed)?
+                    .map_err(|error| rejected(&format!("{error:#}")))?
+            }
+        };
+        Ok(Artifact::compiled(code))
+    }
+}
+
+async fn in_child(
+    program: &Path,
+    limits: CompileLimits,
+    component: &[u8],
+) -> Result<Vec<u8>, Cause> {
+    let child = Command::new(program)
+        .arg(COMPILE_COMMAND)
+        .arg(limits.memory_bytes.to_string())
+        .arg(limits.cpu_seconds.to_string())
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .map_err(|error| Cause::Unavailable {
+            detail: format!("the compiler {} cannot start: {error}", program.display()),
+        })?;
+    // When the future is dropped, so is the child, which kills it.
+    let wall = Duration::from_secs(limits.wall_seconds);
+    tokio::time::timeout(wall, converse(child, limits, component))
+        .await
+        .unwrap_or_else(|_| Err(too_costly(&format!("{wall:?}"))))
+}
+
+async fn converse(
+    mut child: Child,
+    limits: CompileLimits,
+    component: &[u8],
+) -> Result<Vec<u8>, Cause> {
+    let piped = "the child was started with pipes";
+    let mut input = child.stdin.take().expect(piped);
+    let output = child.stdout.take().expect(piped);
+    let errors = child.stderr.take().expect(piped);
+    let (mut code, mut message) = (Vec::new(), Vec::new());
+    let ((), read, _) = tokio::join!(
+        async move {
+            // If the child died early, its exit status below says why, not the broken pipe.
+            let _ = input.write_all(component).await;
+            drop(input);
+        },
+        async {
+            output
+                .take(ARTIFACT_BYTES_MAX + 1)
+                .read_to_end(&mut code)
+                .await
+        },
+        async { errors.take(ERROR_BYTES_MAX).read_to_end(&mut message).await },
+    );
+    read.map_err(failed)?;
+    if code.len() as u64 > ARTIFACT_BYTES_MAX {
+        return Err(too_costly(&format!(
+            "{ARTIFACT_BYTES_MAX} bytes of machine code"
+        )));
+    }
+    let status = child.wait().await.map_err(failed)?;
+    let message = String::from_utf8_lossy(&message);
+    match status.code() {
+        Some(0) => Ok(code),
+        Some(exit) if exit == i32::from(EXIT_REJECTED) => Err(rejected(&message)),
+        Some(exit) => Err(Cause::Unavailable {
+            detail: format!(
+                "the compiler ended with code {exit}: {}",
+                tame(message.trim(), MESSAGE_CHARS_MAX)
+            ),
+        }),
+        // A signal: from the kernel at the limit of processor time, or from the allocator at that of memory.
+        None => Err(too_costly(&format!(
+            "{} s of processor time or {} bytes of memory",
+            limits.cpu_seconds, limits.memory_bytes
+        ))),
+    }
+}
+
+fn rejected(message: &str) -> Cause {
+    let message = format!(
+        "the component cannot be compiled: {}",
+        tame(message.trim(), MESSAGE_CHARS_MAX)
+    );
+    Cause::Incompatible(vec![of_component("component_rejected", message)])
+}
+
+fn too_costly(limit: &str) -> Cause {
+    let message = format!("compiling the component takes more than {limit}");
+    Cause::Incompatible(vec![of_component("component_too_complex", message)])
+}
+
+fn failed(error: impl std::fmt::Display) -> Cause {
+    Cause::Unavailable {
+        detail: format!("the compiler failed: {error}"),
+    }
+}
+
+/// Runs [`COMPILE_COMMAND`]: reads a component, writes machine code. Two arguments may set the limits of memory and processor
+/// time; without them, the defaults apply.
+pub fn compile_child_main() -> ExitCode {
+    let mut named = std::env::args().skip(2).map(|text| text.parse().ok());
+    let mut limit = |default| named.next().map_or(Some(default), |named| named);
+    let CompileLimits {
+        memory_bytes,
+        cpu_seconds,
+        ..
+    } = CompileLimits::DEFAULT;
+    let limits = limit(memory_bytes).zip(limit(cpu_seconds));
+    let outcome = limits
+        .ok_or_else(|| io::Error::other("the limits are numbers"))
+        .and_then(|(memory_bytes, cpu_seconds)| limit_self(memory_bytes, cpu_seconds))
+        .and_then(|()| {
+            let mut component = Vec::new();
+            let ceiling = COMPONENT_BYTES_CEILING as u64;
+            io::stdin()
+                .lock()
+                .take(ceiling)
+                .read_to_end(&mut component)?;
+            Ok(component)
+        })
+        .map_err(|error| (ExitCode::FAILURE, error.to_string()))
+        .and_then(|component| {
+            Engine::new(&engine::base())
+                .map_err(|error| (ExitCode::FAILURE, format!("{error:#}")))?
+                .precompile_component(&component)
+                .map_err(|error| (ExitCode::from(EXIT_REJECTED), format!("{error:#}")))
+        })
+        .and_then(|code| {
+            io::stdout()
+                .lock()
+                .write_all(&code)
+                .map_err(|error| (ExitCode::FAILURE, error.to_string()))
+        });
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err((code, message)) => {
+            // If the pipe to the parent is broken, the message has no reader.
+            let _ = io::stderr().lock().write_all(message.as_bytes());
+            code
+        }
+    }
+}
+
+fn limit_self(memory_bytes: u64, cpu_seconds: u64) -> io::Result<()> {
+    let limit = |resource, max| {
+        let both = Rlimit {
+            current: Some(max),
+            maximum: Some(max),
+        };
+        setrlimit(resource, both)
+    };
+    limit(Resource::As, memory_bytes)?;
+    limit(Resource::Cpu, cpu_seconds)?;
+    limit(Resource::Fsize, 0)?;
+    limit(Resource::Core, 0)?;
+    nice(CHILD_NICENESS)?;
+    Ok(())
+}

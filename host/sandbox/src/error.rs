@@ -1,0 +1,134 @@
+//! The errors of calls to a guest.
+//!
+//! A [`Cause`] says what went wrong, and a [`GuestError`] also where: definition, version, digest and function. Text that the
+//! guest chose is escaped and cut before it is put in an error.
+
+use std::fmt;
+
+use wrkflw_core::check::Problem;
+use wrkflw_core::ids::{Digest, VersionRef};
+
+/// What runs: a definition version and the component it is pinned to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pinned {
+    pub reference: VersionRef,
+    pub digest: Digest,
+}
+
+/// A question that was not answered.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("`{function}` of {} (component {}): {cause}", pinned.reference, pinned.digest)]
+pub struct GuestError {
+    pub pinned: Box<Pinned>,
+    pub function: &'static str,
+    pub cause: Cause,
+}
+
+impl GuestError {
+    /// See [`Cause::code`].
+    pub fn code(&self) -> &'static str {
+        self.cause.code()
+    }
+}
+
+/// Why a call gave no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Cause {
+    #[error("used up its {budget} units of fuel")]
+    FuelExhausted { budget: u64 },
+    #[error("did not answer within {deadline_ms} ms")]
+    DeadlinePassed { deadline_ms: u64 },
+    #[error("failed after it was refused more than {bytes_max} bytes of memory: {trap}")]
+    MemoryExhausted { bytes_max: usize, trap: Trap },
+    #[error("failed: {0}")]
+    Trapped(Trap),
+    /// The answer does not have the form that the contract demands.
+    #[error("gave a malformed answer: {detail}")]
+    Malformed { detail: String },
+    #[error("gave an answer of more than {bytes_max} bytes")]
+    OutputTooLarge { bytes_max: usize },
+    #[error(
+        "was not asked: the facts take {bytes} bytes, more than the {bytes_max} that a guest is given"
+    )]
+    InputTooLarge { bytes: usize, bytes_max: usize },
+    /// No slot for the call became free in time.
+    #[error("was not asked: no turn became free within {queue_ms_max} ms")]
+    Busy { queue_ms_max: u64 },
+    /// The machine was too busy: the call exceeded its wall time, but not its processor time.
+    #[error("was given too little processor time to answer within {wall_ms} ms")]
+    Starved { wall_ms: u64 },
+    /// The component cannot run on this host, for the reasons in the [`Problem`]s.
+    #[error("cannot run here: {}", list(.0))]
+    Incompatible(Vec<Problem>),
+    /// Not caused by the guest: its bytes could not be read, or the machine failed.
+    #[error("cannot be loaded: {detail}")]
+    Unavailable { detail: String },
+}
+
+impl Cause {
+    /// The stable code that callers see.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Cause::FuelExhausted { .. }
+            | Cause::DeadlinePassed { .. }
+            | Cause::MemoryExhausted { .. } => "logic_budget_exceeded",
+            // What callers may add to the facts is limited to much less, so the flow itself made them too large.
+            Cause::Trapped(_) | Cause::Malformed { .. } | Cause::InputTooLarge { .. } => {
+                "logic_fault"
+            }
+            Cause::OutputTooLarge { .. } => "logic_output_too_large",
+            Cause::Busy { .. } | Cause::Starved { .. } => "logic_busy",
+            Cause::Incompatible(_) => "logic_incompatible",
+            Cause::Unavailable { .. } => "logic_unavailable",
+        }
+    }
+
+    /// Whether the flow's author must act, not the operator.
+    pub fn is_guests_fault(&self) -> bool {
+        match self {
+            Cause::FuelExhausted { .. }
+            | Cause::DeadlinePassed { .. }
+            | Cause::MemoryExhausted { .. }
+            | Cause::Trapped(_)
+            | Cause::Malformed { .. }
+            | Cause::OutputTooLarge { .. }
+            | Cause::InputTooLarge { .. } => true,
+            Cause::Busy { .. }
+            | Cause::Starved { .. }
+            | Cause::Incompatible(_)
+            | Cause::Unavailable { .. } => false,
+        }
+    }
+}
+
+/// How a guest trapped, for its author.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trap {
+    pub message: String,
+    /// Names of functions, innermost first.
+    pub frames: Vec<String>,
+}
+
+impl fmt::Display for Trap {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match self.frames.first() {
+            Some(frame) => write!(f, " in {frame}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A problem of the whole component.
+pub(super) fn of_component(code: &'static str, message: impl Into<String>) -> Problem {
+    Problem {
+        code,
+        at: String::new(),
+        message: message.into(),
+    }
+}
+
+fn list(problems: &[Problem]) -> String {
+    let texts: Vec<&str> = problems.iter().map(|one| one.message.as_str()).collect();
+    texts.join("; ")
+}

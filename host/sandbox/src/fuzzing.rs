@@ -1,0 +1,56 @@
+//! What fuzz targets call: each step that processes untrusted bytes and answers.
+//!
+//! For fuzz targets only. The host uses [`super::Sandbox`], which takes these steps in order and under limits.
+
+use std::sync::OnceLock;
+
+use wasmtime::Engine;
+use wasmtime::component::Component;
+
+pub use super::v0_1::types;
+
+use super::v0_1::{graph, lift};
+use super::{engine, scan};
+use wrkflw_core::answer::{Assignment, Plan, Verdict, Waiting};
+use wrkflw_core::check::Problem;
+use wrkflw_core::graph::Graph;
+
+/// Scans a component of at most this size before it is compiled.
+pub fn scan(bytes: &[u8], bytes_max: usize) -> Result<(), Vec<Problem>> {
+    scan::scan(bytes, bytes_max).map(drop)
+}
+
+/// Compiles a component as the compiling child does.
+pub fn compile(bytes: &[u8]) -> Result<(), String> {
+    static ENGINE: OnceLock<Engine> = OnceLock::new();
+    let engine =
+        ENGINE.get_or_init(|| Engine::new(&engine::base()).expect("a known configuration"));
+    Component::new(engine, bytes)
+        .map(drop)
+        .map_err(|error| format!("{error:#}"))
+}
+
+/// Converts the answer of a guard.
+pub fn verdict(answer: types::Verdict) -> Result<Verdict, String> {
+    lift::verdict(answer)
+}
+
+/// Converts the answer of a transition.
+pub fn plan(answer: types::Plan) -> Result<Plan, String> {
+    lift::plan(answer)
+}
+
+/// Converts the answer of an assignment.
+pub fn assignment(answer: types::Assignment) -> Result<Assignment, String> {
+    lift::assignment(answer)
+}
+
+/// Converts the answer of a wait state.
+pub fn waiting(answer: types::Waiting) -> Result<Waiting, String> {
+    lift::waiting(answer)
+}
+
+/// Converts the definition that a component describes.
+pub fn graph(definition: types::Definition) -> Result<Graph, String> {
+    graph::graph(definition)
+}

@@ -1,0 +1,35 @@
+//! The sandbox: runs flow logic, one question per call.
+//!
+//! A component is scanned, compiled once, and cached. Every call gets a fresh instance with limits of fuel, time, memory, stack
+//! and output, and the instance is dropped after the answer. Guests import nothing, so an answer depends only on its question.
+//!
+//! This crate is the only one that names `wasmtime`. It uses `wrkflw-core` for questions and answers. It knows no store, no HTTP
+//! and no transaction. It does not check a plan against the declared graph: [`wrkflw_core`] does.
+//!
+//! Reading order: [`settings`], [`sandbox`] (what callers use), [`call`] (one call under limits), [`priority`] (on which threads
+//! it runs), [`library`] (from a digest to a component that can be instantiated), [`scan`] and [`compile`] (from bytes to machine
+//! code), [`artifacts`] (machine code on disk), [`v0_1`] (conversion between the contract's types and ours).
+
+mod artifacts;
+mod call;
+mod compile;
+pub mod componentize;
+mod engine;
+pub mod error;
+#[doc(hidden)]
+pub mod fuzzing;
+mod library;
+mod limits;
+mod priority;
+pub mod profile;
+pub mod sandbox;
+mod scan;
+pub mod settings;
+mod size;
+mod v0_1;
+
+pub use compile::{COMPILE_COMMAND, compile_child_main};
+pub use error::{Cause, GuestError, Pinned, Trap};
+pub use profile::Profile;
+pub use sandbox::{Admission, AdmitError, Asking, Evaluation, Sandbox};
+pub use settings::{CompileLimits, Compiler, Settings};

@@ -1,0 +1,311 @@
+//! The API for the rest of the host: admit a component, ask it a question.
+
+use std::fmt;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+
+use super::call::{Call, CallResult, Caller, RawAnswer};
+use super::compile::Origin;
+use super::engine;
+use super::error::{Cause, GuestError, Pinned};
+use super::library::{Library, Ready};
+use super::profile::Profile;
+use super::scan;
+use super::settings::Settings;
+use super::v0_1::{self, graph, lift, lower};
+use wrkflw_core::check::Problem;
+use wrkflw_core::graph::Graph;
+use wrkflw_core::ids::Digest;
+use wrkflw_core::json::Json;
+use wrkflw_core::question::{Answer, Facts, Question};
+use wrkflw_core::shown::CONFIG_BYTES_MAX;
+use wrkflw_core::text::tame;
+
+const MESSAGE_CHARS_MAX: usize = 600;
+
+/// Runs flow logic. Cheap to clone; all clones share one engine, its pool and its cache.
+#[derive(Clone)]
+pub struct Sandbox(Arc<Shared>);
+
+struct Shared {
+    settings: Arc<Settings>,
+    profile: Profile,
+    library: Library,
+    caller: Caller,
+}
+
+/// An answer, and the measures that are recorded with it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Evaluation {
+    pub answer: Answer,
+    /// The same on every run of the same question.
+    pub fuel: u64,
+    /// Wall time from when the call got its slot to the answer.
+    pub duration: Duration,
+}
+
+/// A component that may be published with the given config.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Admission {
+    pub digest: Digest,
+    /// The graph as declared. The core checks its rules.
+    pub graph: Graph,
+    /// The SDK that built it, if it is recorded in the component.
+    pub sdk: Option<String>,
+    /// The version of the contract that it was built for.
+    pub wit: String,
+}
+
+/// Why a component was not admitted.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AdmitError {
+    /// The component or its config is invalid.
+    #[error("the component is refused")]
+    Rejected(Vec<Problem>),
+    /// The host failed. The same component may be admitted later.
+    #[error(transparent)]
+    Unavailable(Cause),
+}
+
+impl fmt::Debug for Sandbox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Sandbox")
+            .field(&self.0.profile.text)
+            .finish()
+    }
+}
+
+impl Sandbox {
+    /// Starts the engine and reserves its pool. The error names the setting or resource that is wrong.
+    pub fn new(settings: Settings) -> Result<Sandbox, String> {
+        settings.check()?;
+        let engine = engine::new(&settings)?;
+        let settings = Arc::new(settings);
+        Ok(Sandbox(Arc::new(Shared {
+            profile: Profile::new(&settings),
+            library: Library::new(&settings, &engine)?,
+            caller: Caller::new(engine, Arc::clone(&settings))?,
+            settings,
+        })))
+    }
+
+    /// The conditions under which guests run here.
+    pub fn profile(&self) -> &Profile {
+        &self.0.profile
+    }
+
+    /// Scans and compiles a component and calls its `describe` for `config` twice.
+    pub async fn admit(&self, bytes: &[u8], config: &Json) -> Result<Admission, AdmitError> {
+        let bytes: Arc<[u8]> = bytes.into();
+        let bytes_max = self.0.settings.component_bytes_max;
+        let (digest, scanned) = tokio::task::spawn_blocking({
+            let bytes = Arc::clone(&bytes);
+            move || {
+                let scanned = scan::scan(&bytes, bytes_max)?;
+                Ok((Digest(Sha256::digest(&bytes).into()), scanned))
+            }
+        })
+        .await
+        .map_err(|error| {
+            AdmitError::Unavailable(Cause::Unavailable {
+                detail: format!("the scan was given up: {error}"),
+            })
+        })?
+        .map_err(AdmitError::Rejected)?;
+        let fetch = async || Ok::<_, std::convert::Infallible>(bytes.to_vec());
+        let ready = self.0.library.get(digest, Origin::Upload, fetch).await;
+        let ready = ready.map_err(refused)?;
+        let graph = self.describe(&ready, config).await?;
+        Ok(Admission {
+            digest,
+            graph,
+            sdk: scanned.sdk,
+            wit: v0_1::PACKAGE.to_owned(),
+        })
+    }
+
+    /// Loads a component, so that the first question does not wait for that.
+    pub async fn warm<F, Fut, E>(&self, pinned: &Pinned, fetch: F) -> Result<(), GuestError>
+    where
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = Result<Vec<u8>, E>>,
+        E: fmt::Display,
+    {
+        self.0
+            .library
+            .get(pinned.digest, Origin::Published, fetch)
+            .await
+            .map(drop)
+            .map_err(|cause| failure(pinned, "load", cause))
+    }
+
+    /// Asks one question in a fresh instance. `fetch` reads the component's bytes and is called only if its machine code is
+    /// neither in memory nor on disk.
+    pub async fn ask<F, Fut, E>(
+        &self,
+        pinned: &Pinned,
+        facts: Facts<'_>,
+        question: &Question,
+        fetch: F,
+    ) -> Result<Evaluation, GuestError>
+    where
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = Result<Vec<u8>, E>>,
+        E: fmt::Display,
+    {
+        let asking = Asking::of(&facts, question);
+        self.ask_prepared(pinned, asking, fetch).await
+    }
+
+    /// Asks a question that was converted before.
+    pub async fn ask_prepared<F, Fut, E>(
+        &self,
+        pinned: &Pinned,
+        Asking(call): Asking,
+        fetch: F,
+    ) -> Result<Evaluation, GuestError>
+    where
+        F: FnOnce() -> Fut,
+        Fut: Future<Output = Result<Vec<u8>, E>>,
+        E: fmt::Display,
+    {
+        let function = call.function();
+        let ready = self.0.library.get(pinned.digest, Origin::Published, fetch);
+        let ready = ready
+            .await
+            .map_err(|cause| failure(pinned, function, cause))?;
+        let ran = self.0.caller.run(&ready, &call).await;
+        observe(pinned, function, &ran);
+        evaluation(ran).map_err(|cause| failure(pinned, function, cause))
+    }
+
+    async fn describe(&self, ready: &Arc<Ready>, config: &Json) -> Result<Graph, AdmitError> {
+        if config.as_str().len() > CONFIG_BYTES_MAX {
+            let message = format!("the config is longer than {CONFIG_BYTES_MAX} bytes");
+            return Err(rejected("config_too_large", "", &message));
+        }
+        let call = Arc::new(Call::Describe(config.to_string()));
+        let first = self.0.caller.run(ready, &call).await;
+        let first = first.answer.map_err(refused)?;
+        let second = self.0.caller.run(ready, &call).await;
+        if first != second.answer.map_err(refused)? {
+            let message = "two fresh calls of `describe` with the same config gave two graphs";
+            return Err(rejected("describe_unstable", "", message));
+        }
+        match first {
+            RawAnswer::Described(Ok(definition)) => graph::graph(definition)
+                .map_err(|detail| rejected("describe_malformed", "", &detail)),
+            RawAnswer::Described(Err(violations)) => Err(AdmitError::Rejected(
+                violations.into_iter().map(config_problem).collect(),
+            )),
+            RawAnswer::Verdict(_)
+            | RawAnswer::Plan(_)
+            | RawAnswer::Assignment(_)
+            | RawAnswer::Waiting(_) => {
+                unreachable!("`describe` was called")
+            }
+        }
+    }
+}
+
+/// A question with its facts, in the guest's types.
+pub struct Asking(Arc<Call>);
+
+impl Asking {
+    /// Converts a question and its facts. This takes long for large facts.
+    pub fn of(facts: &Facts<'_>, question: &Question) -> Asking {
+        let snapshot = lower::snapshot(facts);
+        Asking(Arc::new(match question {
+            Question::Guard(occurrence) => Call::Guard(snapshot, lower::event(occurrence)),
+            Question::Transition(occurrence) => {
+                Call::Transition(snapshot, lower::event(occurrence))
+            }
+            Question::Assign(state, cause) => {
+                Call::Assign(snapshot, state.clone(), lower::cause(cause))
+            }
+            Question::Wait(state) => Call::Wait(snapshot, state.clone()),
+        }))
+    }
+}
+
+fn evaluation(ran: CallResult) -> Result<Evaluation, Cause> {
+    let answer = match ran.answer? {
+        RawAnswer::Verdict(verdict) => lift::verdict(verdict).map(Answer::Verdict),
+        RawAnswer::Plan(Ok(plan)) => lift::plan(plan).map(|plan| Answer::Plan(Ok(plan))),
+        RawAnswer::Plan(Err(reason)) => {
+            lift::reason(reason).map(|reason| Answer::Plan(Err(reason)))
+        }
+        RawAnswer::Assignment(assignment) => lift::assignment(assignment).map(Answer::Assignment),
+        RawAnswer::Waiting(waiting) => lift::waiting(waiting).map(Answer::Waiting),
+        RawAnswer::Described(_) => unreachable!("`describe` is no question about facts"),
+    };
+    Ok(Evaluation {
+        answer: answer.map_err(|detail| Cause::Malformed { detail })?,
+        fuel: ran.fuel,
+        duration: ran.duration,
+    })
+}
+
+/// Records failed calls, too: operators look for what those used.
+fn observe(pinned: &Pinned, function: &'static str, ran: &CallResult) {
+    if ran.duration.is_zero() {
+        return;
+    }
+    let labels = [
+        ("definition", pinned.reference.key.clone()),
+        ("function", function.to_owned()),
+    ];
+    metrics::histogram!("wrkflw_guest_duration_seconds", &labels)
+        .record(ran.duration.as_secs_f64());
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "a histogram needs no exact count, and budgets stay far below 2^53"
+    )]
+    metrics::histogram!("wrkflw_guest_fuel", &labels).record(ran.fuel as f64);
+}
+
+fn failure(pinned: &Pinned, function: &'static str, cause: Cause) -> GuestError {
+    metrics::counter!(
+        "wrkflw_guest_failures_total",
+        "definition" => pinned.reference.key.clone(),
+        "function" => function,
+        "code" => cause.code(),
+    )
+    .increment(1);
+    GuestError {
+        pinned: Box::new(pinned.clone()),
+        function,
+        cause,
+    }
+}
+
+fn refused(cause: Cause) -> AdmitError {
+    match cause {
+        Cause::Incompatible(problems) => AdmitError::Rejected(problems),
+        Cause::InputTooLarge { .. } => rejected("config_too_large", "", &cause.to_string()),
+        _ if cause.is_guests_fault() => {
+            rejected("describe_failed", "", &format!("`describe` {cause}"))
+        }
+        _ => AdmitError::Unavailable(cause),
+    }
+}
+
+fn rejected(code: &'static str, at: &str, message: &str) -> AdmitError {
+    AdmitError::Rejected(vec![Problem {
+        code,
+        at: at.to_owned(),
+        message: message.to_owned(),
+    }])
+}
+
+fn config_problem(violation: super::v0_1::types::Violation) -> Problem {
+    let text = |text: &str| tame(text, MESSAGE_CHARS_MAX);
+    Problem {
+        code: "config_invalid",
+        at: text(&violation.field),
+        message: format!("{} ({})", text(&violation.message), text(&violation.code)),
+    }
+}

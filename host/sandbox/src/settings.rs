@@ -1,0 +1,201 @@
+//! The limits of guests, and where their machine code is made and stored.
+//!
+//! The defaults are safe for components of every toolchain that was tried. [`Settings::check`] refuses values beyond the hard
+//! maxima, so that no configuration removes the limits by accident.
+
+use std::path::PathBuf;
+
+use wrkflw_core::shown::FACTS_BYTES_MAX;
+
+/// Processor time of one call, in milliseconds, unless operators set another.
+pub const DEADLINE_MS: u64 = 250;
+/// Memory of one call, in bytes, unless operators set another.
+pub const MEMORY_BYTES_MAX: usize = 64 << 20;
+/// The most memory that any setting may grant one call.
+pub const MEMORY_BYTES_CEILING: usize = 256 << 20;
+/// The most fuel that any setting may grant one call.
+pub const FUEL_CEILING: u64 = 5_000_000_000;
+/// The most processor time that any setting may grant one call.
+pub const DEADLINE_MS_CEILING: u64 = 2_000;
+/// The largest component that any setting may admit.
+pub const COMPONENT_BYTES_CEILING: usize = 64 << 20;
+/// The largest input or output that any setting may allow.
+pub const MESSAGE_BYTES_CEILING: usize = 4 << 20;
+/// The longest time that any setting may let a call wait for its slot.
+pub const QUEUE_MS_CEILING: u64 = 60_000;
+/// The most table entries that any setting may grant one call.
+pub const TABLE_ELEMENTS_CEILING: usize = 1_000_000;
+/// The most concurrent calls. Each reserves address space in the pool.
+pub const CONCURRENCY_CEILING: usize = 256;
+
+/// Limits of the sandbox.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Fuel for one `guard`: about one unit per WebAssembly operator, the same on every run.
+    pub fuel_guard: u64,
+    /// Fuel for one `transition`.
+    pub fuel_transition: u64,
+    /// Fuel for one `assign`.
+    pub fuel_assign: u64,
+    /// Fuel for one `describe`, asked only when a version is published.
+    pub fuel_describe: u64,
+    /// Limit of the processor time of a call that was moved to low priority. The fuel normally ends it earlier. Its wall time may
+    /// be twenty times as long.
+    pub deadline_ms: u64,
+    /// How long a call may wait for its slot before it is refused.
+    pub queue_ms_max: u64,
+    /// Linear memory of one call, all memories together.
+    pub memory_bytes_max: usize,
+    /// Table entries of one call, all tables together.
+    pub table_elements_max: usize,
+    /// Size of facts and question for a guest.
+    pub input_bytes_max: usize,
+    /// Size of an answer.
+    pub output_bytes_max: usize,
+    /// Size of an uploaded component.
+    pub component_bytes_max: usize,
+    /// Concurrent quick calls, and the same number of slow ones. A component may use at most half of them, so that others always
+    /// get a slot.
+    pub concurrency: usize,
+    /// Size of the machine code in memory.
+    pub cache_bytes_max: u64,
+    /// Size of the machine code on disk. The oldest files are removed first.
+    pub artifact_bytes_max: u64,
+    /// The folder of machine code on disk. None: nothing is stored.
+    pub artifact_dir: Option<PathBuf>,
+    /// Authenticates machine code on disk. Must be kept outside `artifact_dir`.
+    pub artifact_key: [u8; 32],
+    /// Where components are compiled.
+    pub compiler: Compiler,
+    /// Limits for compiling a component in a child process.
+    pub compile: CompileLimits,
+}
+
+/// Limits for compiling one component.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CompileLimits {
+    /// Address space of the child.
+    pub memory_bytes: u64,
+    /// Processor time of all its threads together.
+    pub cpu_seconds: u64,
+    pub wall_seconds: u64,
+}
+
+impl CompileLimits {
+    /// Enough for the largest toolchain tried on a busy machine.
+    pub const DEFAULT: CompileLimits = CompileLimits {
+        memory_bytes: 2 << 30,
+        cpu_seconds: 60,
+        wall_seconds: 120,
+    };
+}
+
+/// Where components are compiled.
+#[derive(Debug, Clone)]
+pub enum Compiler {
+    /// In a child process with limits of its own: this program, started with [`COMPILE_COMMAND`](super::COMPILE_COMMAND). Use it
+    /// wherever components come from others.
+    Child(PathBuf),
+    /// In this process. A hostile component can take minutes and gigabytes, so use it only for your own plugins.
+    InProcess,
+}
+
+impl Settings {
+    /// Default limits with the given compiler. Nothing is stored on disk. Operators set only `deadline_ms`, `memory_bytes_max` and
+    /// the folder; the other limits are constants, and `concurrency` is four per core of the machine.
+    pub fn new(compiler: Compiler) -> Settings {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        Settings {
+            fuel_guard: 50_000_000,
+            fuel_transition: 100_000_000,
+            fuel_assign: 50_000_000,
+            fuel_describe: 500_000_000,
+            deadline_ms: DEADLINE_MS,
+            queue_ms_max: 2_000,
+            memory_bytes_max: MEMORY_BYTES_MAX,
+            table_elements_max: 20_000,
+            input_bytes_max: FACTS_BYTES_MAX,
+            output_bytes_max: 256 << 10,
+            component_bytes_max: 24 << 20,
+            concurrency: (4 * cores).min(CONCURRENCY_CEILING),
+            cache_bytes_max: 512 << 20,
+            artifact_bytes_max: 4 << 30,
+            artifact_dir: None,
+            artifact_key: [0; 32],
+            compiler,
+            compile: CompileLimits::DEFAULT,
+        }
+    }
+
+    /// Stores machine code in `dir`, authenticated with `key`.
+    #[must_use]
+    pub fn keeping_artifacts(self, dir: impl Into<PathBuf>, key: [u8; 32]) -> Settings {
+        Settings {
+            artifact_dir: Some(dir.into()),
+            artifact_key: key,
+            ..self
+        }
+    }
+
+    /// Refuses settings that are zero or beyond their hard maximum. The error names the first one.
+    pub fn check(&self) -> Result<(), String> {
+        let within = |name: &str, value: u64, ceiling: u64| match value {
+            0 => Err(format!("{name} must not be 0")),
+            _ if value > ceiling => {
+                Err(format!("{name} is {value}, but at most {ceiling} is safe"))
+            }
+            _ => Ok(()),
+        };
+        within("fuel_guard", self.fuel_guard, FUEL_CEILING)?;
+        within("fuel_transition", self.fuel_transition, FUEL_CEILING)?;
+        within("fuel_assign", self.fuel_assign, FUEL_CEILING)?;
+        within("fuel_describe", self.fuel_describe, FUEL_CEILING)?;
+        within("deadline_ms", self.deadline_ms, DEADLINE_MS_CEILING)?;
+        within("queue_ms_max", self.queue_ms_max, QUEUE_MS_CEILING)?;
+        let compile = &self.compile;
+        within("compile.memory_bytes", compile.memory_bytes, 16 << 30)?;
+        within("compile.cpu_seconds", compile.cpu_seconds, 600)?;
+        within("compile.wall_seconds", compile.wall_seconds, 600)?;
+        let sizes = [
+            (
+                "memory_bytes_max",
+                self.memory_bytes_max,
+                MEMORY_BYTES_CEILING,
+            ),
+            (
+                "table_elements_max",
+                self.table_elements_max,
+                TABLE_ELEMENTS_CEILING,
+            ),
+            (
+                "input_bytes_max",
+                self.input_bytes_max,
+                MESSAGE_BYTES_CEILING,
+            ),
+            (
+                "output_bytes_max",
+                self.output_bytes_max,
+                MESSAGE_BYTES_CEILING,
+            ),
+            (
+                "component_bytes_max",
+                self.component_bytes_max,
+                COMPONENT_BYTES_CEILING,
+            ),
+            ("concurrency", self.concurrency, CONCURRENCY_CEILING),
+        ];
+        for (name, value, ceiling) in sizes {
+            within(name, value as u64, ceiling as u64)?;
+        }
+        if self.input_bytes_max < FACTS_BYTES_MAX {
+            return Err(format!(
+                "input_bytes_max is {}, but an instance may grow until its logic is told {FACTS_BYTES_MAX} bytes",
+                self.input_bytes_max
+            ));
+        }
+        if self.artifact_dir.is_some() && self.artifact_key == [0; 32] {
+            return Err("artifact_key must be a secret when artifact_dir is set".into());
+        }
+        Ok(())
+    }
+}

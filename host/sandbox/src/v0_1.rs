@@ -1,0 +1,39 @@
+//! Version 0.1 of the contract: its bindings, and the way between its types and ours.
+//!
+//! The next version of the contract is the next folder. [`lower`] goes from facts to the guest's
+//! types and cannot fail; [`lift`] and [`graph`] come back and believe nothing. These three are compiled once more in the SDK, over
+//! its bindings, for the tests of flows: so both say the same. [`logic`] makes the calls.
+
+#[path = "../../../wit/translation@0.1.0/graph.rs"]
+pub(super) mod graph;
+#[path = "../../../wit/translation@0.1.0/lift.rs"]
+pub(super) mod lift;
+pub(super) mod logic;
+#[path = "../../../wit/translation@0.1.0/lower.rs"]
+pub(super) mod lower;
+#[cfg(test)]
+mod tests;
+
+/// The package that guests are built for.
+pub(super) const PACKAGE: &str = "wrkflw:flow@0.1.0";
+/// The interface a component must export.
+pub(super) const LOGIC: &str = "wrkflw:flow/logic@0.1.0";
+
+mod bindings {
+    wasmtime::component::bindgen!({
+        path: "../../wit/flow@0.1.0",
+        world: "wrkflw:flow/flow",
+        exports: { default: async },
+        additional_derives: [PartialEq, serde::Serialize],
+    });
+}
+
+pub use bindings::wrkflw::flow::types;
+use bindings::{Flow, FlowPre};
+
+/// So that a message's size can be taken; the names do not matter for that.
+impl serde::Serialize for types::FiredBy {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u32(u32::from(*self == types::FiredBy::empty()))
+    }
+}

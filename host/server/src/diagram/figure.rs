@@ -1,0 +1,284 @@
+//! What is to be seen: a box for each state and a line for each way that a transition may lead, with
+//! their texts, sizes and shade on the path taken.
+
+use std::collections::BTreeMap;
+
+use super::Taken;
+use super::layout::{Extent, Link, real};
+use super::text;
+use wrkflw_core::graph::{Graph, State, StateKind};
+
+/// Font sizes: of titles, of the line below them, of labels.
+pub(super) const TITLE_SIZE: f64 = 14.0;
+pub(super) const DETAIL_SIZE: f64 = 11.0;
+pub(super) const LABEL_SIZE: f64 = 11.0;
+pub(super) const TITLE_LINE: f64 = 18.0;
+pub(super) const DETAIL_LINE: f64 = 15.0;
+pub(super) const LABEL_HEIGHT: f64 = 18.0;
+/// Between the number of a taken edge and its label.
+pub(super) const BADGE_GAP: f64 = 5.0;
+/// How far an edge from a state to itself swings out.
+pub(super) const LOOP_REACH: f64 = 24.0;
+pub(super) const LOOP_HEIGHT: f64 = 24.0;
+const TITLE_WIDTH_MAX: f64 = 190.0;
+const TITLE_LINES_MAX: usize = 3;
+const BOX_WIDTH_MIN: f64 = 110.0;
+const BOX_WIDTH_MAX: f64 = 420.0;
+const BOX_PADDING: f64 = 18.0;
+const WIDTH_PER_LINE: f64 = 14.0;
+const LABEL_PADDING: f64 = 5.0;
+/// Numbers shown beside a label; an edge taken more often shows the last of them.
+const NUMBERS_MAX: usize = 3;
+/// Bold letters are wider.
+const BOLD: f64 = 1.08;
+
+/// The parts of the picture.
+pub(super) struct Figure {
+    pub(super) nodes: Vec<Node>,
+    pub(super) lines: Vec<Line>,
+    /// The node that the picture begins with.
+    pub(super) root: usize,
+}
+
+/// A state.
+pub(super) struct Node {
+    pub(super) name: String,
+    pub(super) title: Vec<String>,
+    pub(super) detail: String,
+    pub(super) look: Look,
+    pub(super) shade: Shade,
+    pub(super) visits: u32,
+    pub(super) width: f64,
+    pub(super) height: f64,
+    /// The widest label of an edge back to itself.
+    loop_width: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Look {
+    Plain,
+    OwnWork,
+    Terminal,
+}
+
+/// How a state or an edge stands to the path taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Shade {
+    /// The path does not touch it.
+    Untouched,
+    /// No path is shown.
+    Plain,
+    Taken,
+    Active,
+}
+
+impl Shade {
+    pub(super) fn class(self) -> &'static str {
+        match self {
+            Shade::Untouched => "untouched",
+            Shade::Plain => "plain",
+            Shade::Taken => "taken",
+            Shade::Active => "active",
+        }
+    }
+}
+
+/// A way from a state to a state.
+pub(super) struct Line {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) trigger: String,
+    pub(super) label: String,
+    /// When it was taken, such as `1, 4`; empty if never.
+    pub(super) numbers: String,
+    pub(super) shade: Shade,
+}
+
+impl Figure {
+    pub(super) fn of(graph: &Graph, path: Option<&Taken>) -> Figure {
+        let mut index = BTreeMap::new();
+        for (position, state) in graph.states.iter().enumerate() {
+            index.entry(state.name.as_str()).or_insert(position);
+        }
+        let mut figure = Figure {
+            nodes: graph
+                .states
+                .iter()
+                .map(|state| Node::of(state, path))
+                .collect(),
+            lines: lines(graph, path, &index),
+            root: index.get(graph.initial.as_str()).copied().unwrap_or(0),
+        };
+        figure.fit();
+        figure
+    }
+
+    /// Widens and heightens the boxes for the lines that meet them.
+    fn fit(&mut self) {
+        let mut out = vec![0_usize; self.nodes.len()];
+        let mut into = vec![0_usize; self.nodes.len()];
+        let mut loops = vec![0_usize; self.nodes.len()];
+        for line in &self.lines {
+            if line.from == line.to {
+                loops[line.from] += 1;
+                let widest = &mut self.nodes[line.from].loop_width;
+                *widest = Some(widest.unwrap_or(0.0).max(line.width()));
+            } else {
+                out[line.from] += 1;
+                into[line.to] += 1;
+            }
+        }
+        for (position, node) in self.nodes.iter_mut().enumerate() {
+            let lines = real(out[position] + into[position]) * WIDTH_PER_LINE;
+            node.width = node.width.max(lines.min(BOX_WIDTH_MAX));
+            node.height = node.height.max(real(loops[position]) * LOOP_HEIGHT);
+        }
+    }
+
+    pub(super) fn extents(&self) -> Vec<Extent> {
+        let extent = |node: &Node| Extent {
+            left: node.width / 2.0,
+            right: node.width / 2.0 + node.loop_width.map_or(0.0, |width| LOOP_REACH + width),
+            height: node.height,
+        };
+        self.nodes.iter().map(extent).collect()
+    }
+
+    /// The lines between different states, in the order of [`Figure::between`].
+    pub(super) fn links(&self) -> Vec<Link> {
+        let link = |line: &Line| Link {
+            from: line.from,
+            to: line.to,
+            label: Extent::centred(line.width(), LABEL_HEIGHT),
+        };
+        self.between().map(link).collect()
+    }
+
+    pub(super) fn between(&self) -> impl Iterator<Item = &Line> {
+        self.lines.iter().filter(|line| line.from != line.to)
+    }
+
+    pub(super) fn loops(&self) -> impl Iterator<Item = &Line> {
+        self.lines.iter().filter(|line| line.from == line.to)
+    }
+}
+
+impl Node {
+    fn of(state: &State, path: Option<&Taken>) -> Node {
+        let title = text::wrapped(&state.title, TITLE_WIDTH_MAX / TITLE_SIZE, TITLE_LINES_MAX);
+        let detail = detail(state);
+        let widest = title
+            .iter()
+            .map(|line| text::width(line) * TITLE_SIZE * BOLD);
+        let wide = widest.fold(text::width(&detail) * DETAIL_SIZE, f64::max);
+        let below = if detail.is_empty() { 0.0 } else { DETAIL_LINE };
+        let visits = path.and_then(|path| path.visits.get(&state.name)).copied();
+        let active = path.is_some_and(|path| path.active.contains(&state.name));
+        Node {
+            name: state.name.clone(),
+            look: match (&state.kind, state.own_work) {
+                (StateKind::Terminal(_), _) => Look::Terminal,
+                (_, true) => Look::OwnWork,
+                (_, false) => Look::Plain,
+            },
+            shade: match (path, visits.unwrap_or(0)) {
+                (None, _) => Shade::Plain,
+                _ if active => Shade::Active,
+                (Some(_), 0) => Shade::Untouched,
+                (Some(_), _) => Shade::Taken,
+            },
+            visits: visits.unwrap_or(0),
+            width: (wide + 2.0 * BOX_PADDING).max(BOX_WIDTH_MIN),
+            height: real(title.len()) * TITLE_LINE + below + BOX_PADDING,
+            loop_width: None,
+            title,
+            detail,
+        }
+    }
+}
+
+impl Line {
+    /// The width of the label with its numbers.
+    pub(super) fn width(&self) -> f64 {
+        let badge = self.badge_width();
+        let gap = if badge > 0.0 { BADGE_GAP } else { 0.0 };
+        badge + gap + self.label_width() + 2.0 * LABEL_PADDING
+    }
+
+    pub(super) fn label_width(&self) -> f64 {
+        text::width(&self.label) * LABEL_SIZE
+    }
+
+    pub(super) fn badge_width(&self) -> f64 {
+        if self.numbers.is_empty() {
+            0.0
+        } else {
+            (text::width(&self.numbers) * LABEL_SIZE + 8.0).max(16.0)
+        }
+    }
+}
+
+/// What the title does not say: the name, the kind, the outcome.
+fn detail(state: &State) -> String {
+    let plain = |text: &str| -> String {
+        let letters = text.chars().filter(|c| c.is_alphanumeric());
+        letters.flat_map(char::to_lowercase).collect()
+    };
+    let mut parts = Vec::new();
+    if plain(&state.title) != plain(&state.name) {
+        parts.push(state.name.as_str());
+    }
+    match &state.kind {
+        StateKind::Task => {}
+        StateKind::Service | StateKind::Router | StateKind::Wait => parts.push(state.kind.name()),
+        StateKind::Terminal(outcome) => parts.push(outcome),
+    }
+    if state.join {
+        parts.push("join");
+    }
+    if state.own_work {
+        parts.push("own work");
+    }
+    let parts: Vec<String> = parts.into_iter().map(text::label).collect();
+    parts.join(" · ")
+}
+
+fn lines(graph: &Graph, path: Option<&Taken>, index: &BTreeMap<&str, usize>) -> Vec<Line> {
+    let mut taken: BTreeMap<(&str, &str, &str), Vec<usize>> = BTreeMap::new();
+    for (step, edge) in path.iter().flat_map(|path| &path.edges).enumerate() {
+        taken
+            .entry((&edge.source, &edge.trigger, &edge.target))
+            .or_default()
+            .push(step + 1);
+    }
+    let mut lines = Vec::new();
+    for way in &graph.transitions {
+        for target in &way.targets {
+            let ends = (index.get(way.source.as_str()), index.get(target.as_str()));
+            let (Some(from), Some(to)) = ends else {
+                continue;
+            };
+            let steps = taken.get(&(way.source.as_str(), way.trigger.as_str(), target.as_str()));
+            lines.push(Line {
+                from: *from,
+                to: *to,
+                trigger: way.trigger.clone(),
+                label: text::label(&way.trigger),
+                numbers: steps.map_or_else(String::new, |steps| numbers(steps)),
+                shade: match (path, steps) {
+                    (None, _) => Shade::Plain,
+                    (Some(_), None) => Shade::Untouched,
+                    (Some(_), Some(_)) => Shade::Taken,
+                },
+            });
+        }
+    }
+    lines
+}
+
+fn numbers(steps: &[usize]) -> String {
+    let shown = &steps[steps.len().saturating_sub(NUMBERS_MAX)..];
+    let shown: Vec<String> = shown.iter().map(ToString::to_string).collect();
+    let before = if steps.len() > NUMBERS_MAX { "…" } else { "" };
+    format!("{before}{}", shown.join(", "))
+}

@@ -1,0 +1,364 @@
+//! The HTTP API: the only folder that names `axum`. Handlers read, ask the engine or the store, and show.
+//!
+//! All routes stand in [`routes()`]; [`problem`] turns errors into answers; [`commands`] carries out what
+//! changes instances. `extract` reads requests, so that handlers see good values only.
+
+mod actions;
+pub mod admission;
+mod audit;
+pub mod auth;
+mod bulk;
+mod calendars;
+pub mod commands;
+mod compliance;
+mod csv;
+mod custody;
+mod dead_letters;
+mod definitions;
+mod directory;
+mod docs;
+mod edge;
+mod eligibility;
+mod entities;
+mod events;
+pub mod extract;
+mod head;
+pub mod health;
+mod instance_commands;
+mod instances;
+mod jobs;
+mod large;
+mod layers;
+mod migrations;
+mod minimal;
+mod notifications;
+mod observe;
+pub mod openapi;
+mod operations;
+pub mod pace;
+pub mod page;
+pub mod problem;
+mod search;
+pub mod server;
+mod signals;
+mod subscriptions;
+mod task_commands;
+mod tasks;
+pub mod token;
+mod versions;
+mod view;
+pub mod views;
+
+use std::ops::Deref;
+use std::sync::Arc;
+
+use axum::extract::DefaultBodyLimit;
+use axum::http::{HeaderValue, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Router, middleware};
+use jiff::Timestamp;
+use moka::future::Cache;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use self::admission::Admission;
+use self::auth::Authenticator;
+use self::edge::Edge;
+use self::events::Streams;
+use self::pace::Pace;
+use self::problem::Problem;
+use wrkflw_core::cloudevent::Naming;
+use wrkflw_core::ids::TenantId;
+use wrkflw_core::subscription::Reach;
+use wrkflw_engine::{Engine, Identity, TRUSTED};
+
+/// Tenants whose number is remembered. A tenant never changes its number.
+const TENANTS_MAX: u64 = 10_000;
+
+/// What handlers share. Cheap to clone.
+#[derive(Clone)]
+pub struct App(Arc<Shared>);
+
+/// The parts of an [`App`].
+#[derive(Clone)]
+pub struct Shared {
+    pub engine: Engine,
+    pub auth: Arc<Authenticator>,
+    /// Names of events, as on Kafka.
+    pub naming: Naming,
+    /// The topic that `/asyncapi.json` tells of.
+    pub topic: String,
+    /// Where webhooks may lead.
+    pub reach: Reach,
+    /// How slowly the bodies of requests may come.
+    pub pace: Pace,
+    /// Renders the metrics.
+    pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
+    /// Cancelled when the host is asked to stop: it says that it is not ready, and works on.
+    pub draining: CancellationToken,
+    /// Cancelled when the host shuts down: nothing new is begun.
+    pub cancel: CancellationToken,
+    /// How many requests are worked on at once.
+    pub admission: Admission,
+    /// Counts what a shutdown waits for besides requests.
+    pub tracker: TaskTracker,
+    /// The event streams of this host.
+    streams: Arc<Streams>,
+    /// Numbers of tenants. A lost one may be given to another tenant.
+    tenants: Cache<String, TenantId>,
+}
+
+impl Deref for App {
+    type Target = Shared;
+
+    fn deref(&self) -> &Shared {
+        &self.0
+    }
+}
+
+impl App {
+    pub fn new(
+        engine: Engine,
+        auth: Arc<Authenticator>,
+        naming: Naming,
+        topic: String,
+        metrics: Arc<dyn Fn() -> String + Send + Sync>,
+        cancel: CancellationToken,
+    ) -> App {
+        let tracker = TaskTracker::new();
+        let tenants = Cache::builder()
+            .max_capacity(TENANTS_MAX)
+            .time_to_live(TRUSTED)
+            .build();
+        App(Arc::new(Shared {
+            engine,
+            auth,
+            naming,
+            topic,
+            reach: Reach::default(),
+            pace: Pace::default(),
+            metrics,
+            draining: cancel.clone(),
+            cancel,
+            admission: Admission::default(),
+            tracker,
+            streams: Arc::default(),
+            tenants,
+        }))
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Shared)) -> App {
+        change(Arc::make_mut(&mut self.0));
+        self
+    }
+
+    /// Lets webhooks lead so far; to public addresses alone by default.
+    #[must_use]
+    pub fn reaching(self, reach: Reach) -> App {
+        self.with(|app| app.reach = reach)
+    }
+
+    /// Gives the bodies of requests so much time.
+    #[must_use]
+    pub fn paced(self, pace: Pace) -> App {
+        self.with(|app| app.pace = pace)
+    }
+
+    /// Bounds the requests in hand otherwise than by default.
+    #[must_use]
+    pub fn admitting(self, admission: Admission) -> App {
+        self.with(|app| app.admission = admission)
+    }
+
+    /// Tells of the coming shutdown earlier than it begins.
+    #[must_use]
+    pub fn draining(self, draining: CancellationToken) -> App {
+        self.with(|app| app.draining = draining)
+    }
+
+    /// Who a bearer token stands for, and from when on it stands for nobody.
+    async fn identify(
+        &self,
+        authorization: Option<&str>,
+    ) -> Result<(Identity, Timestamp), Problem> {
+        let (claims, until) = self
+            .auth
+            .admit(authorization)
+            .await
+            .map_err(|error| Problem {
+                challenge: error.www_authenticate(),
+                retry_after: error.retry_after(),
+                ..Problem::new(error.code(), error.to_string())
+            })?;
+        let tenant = if let Some(tenant) = self.tenants.get(&claims.tenant).await {
+            tenant
+        } else {
+            let found = self.engine.reader().tenant(&claims.tenant).await?;
+            let unknown = || {
+                Problem::new(
+                    "unknown_tenant",
+                    format!("there is no tenant {}", claims.tenant),
+                )
+            };
+            let tenant = found.ok_or_else(unknown)?;
+            self.tenants.insert(claims.tenant.clone(), tenant).await;
+            tenant
+        };
+        let who = Identity {
+            tenant,
+            tenant_name: claims.tenant,
+            subject: claims.subject,
+            roles: claims.roles,
+        };
+        Ok((who, until))
+    }
+}
+
+/// The whole service.
+pub fn router(app: App) -> Router {
+    let (api, document) = routes().split_for_parts();
+    let document: Arc<str> = openapi::text(document).into();
+    let routes = api
+        .route(
+            "/openapi.json",
+            get(move || async move { json(document.to_string()) }),
+        )
+        .route("/asyncapi.json", get(openapi::asyncapi))
+        .route("/schemas/{file}", get(openapi::event_schema))
+        .merge(docs::routes())
+        .fallback(|| async { Problem::new("not_found", "there is nothing at this path") })
+        .method_not_allowed_fallback(|| async {
+            Problem::new("method_not_allowed", "see /docs for what this path takes")
+        })
+        .with_state(app.clone());
+    Router::new().fallback_service(Edge::new(routes, app))
+}
+
+/// What changes versions, and what is done to many at once.
+fn of_many() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(migrations::migrate))
+        .routes(routes!(operations::begin))
+        .routes(routes!(operations::cancel))
+        .routes(routes!(jobs::list))
+        .routes(routes!(operations::items))
+        .routes(routes!(operations::stop))
+        .routes(routes!(dead_letters::list))
+        .routes(routes!(dead_letters::show))
+        .routes(routes!(bulk::tasks))
+}
+
+/// What tells instances something from outside.
+fn of_signals() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(signals::send))
+        .routes(routes!(signals::correlate))
+}
+
+/// What is done to a version.
+fn of_versions() -> OpenApiRouter<App> {
+    OpenApiRouter::new()
+        .routes(routes!(definitions::show))
+        .routes(routes!(definitions::activate))
+        .routes(routes!(definitions::retire))
+        .routes(routes!(definitions::stop))
+        .routes(routes!(definitions::resume))
+        .routes(routes!(definitions::diagram))
+}
+
+/// Every route of the API, with its documentation.
+pub fn routes() -> OpenApiRouter<App> {
+    let upload = OpenApiRouter::new()
+        .routes(routes!(definitions::publish))
+        .layer(DefaultBodyLimit::max(definitions::UPLOAD_BYTES_MAX));
+    let without_query = OpenApiRouter::new()
+        .merge(upload)
+        .merge(of_versions())
+        .routes(routes!(instances::show))
+        .routes(routes!(instances::history))
+        .routes(routes!(instances::actions))
+        .routes(routes!(instances::diagram))
+        .routes(routes!(tasks::show))
+        .routes(routes!(signals::show))
+        .routes(routes!(operations::show))
+        .routes(routes!(directory::person, directory::put_person))
+        .routes(routes!(directory::group, directory::put_group))
+        .routes(routes!(subscriptions::create, subscriptions::list))
+        .routes(routes!(subscriptions::show, subscriptions::delete))
+        .routes(routes!(subscriptions::retry))
+        .routes(routes!(dead_letters::retry))
+        .routes(routes!(dead_letters::discard))
+        .routes(routes!(notifications::read))
+        .routes(routes!(calendars::list))
+        .routes(routes!(calendars::show, calendars::put, calendars::delete))
+        .layer(middleware::from_fn(layers::without_query));
+    OpenApiRouter::new()
+        .merge(without_query)
+        .merge(of_many())
+        .merge(of_signals())
+        .routes(routes!(definitions::list_all))
+        .routes(routes!(definitions::list))
+        .routes(routes!(instances::start, instances::list))
+        .routes(routes!(audit::audit))
+        .routes(routes!(audit::entries))
+        .routes(routes!(instance_commands::cancel))
+        .routes(routes!(instance_commands::suspend))
+        .routes(routes!(instance_commands::resume))
+        .routes(routes!(instance_commands::restart))
+        .routes(routes!(entities::history))
+        .routes(routes!(custody::of_entity))
+        .routes(routes!(custody::of_instance))
+        .routes(routes!(compliance::self_approvals))
+        .routes(routes!(tasks::list))
+        .routes(routes!(tasks::claim))
+        .routes(routes!(tasks::release))
+        .routes(routes!(tasks::decide))
+        .routes(routes!(task_commands::delegate))
+        .routes(routes!(task_commands::resolve))
+        .routes(routes!(task_commands::reassign))
+        .routes(routes!(task_commands::reset))
+        .routes(routes!(eligibility::eligibility))
+        .routes(routes!(directory::put_member, directory::delete_member))
+        .routes(routes!(
+            directory::managers::put_manager,
+            directory::managers::delete_manager
+        ))
+        .routes(routes!(
+            directory::absences::list,
+            directory::absences::create
+        ))
+        .routes(routes!(directory::absences::delete))
+        .routes(routes!(events::list))
+        .routes(routes!(events::stream))
+        .routes(routes!(subscriptions::deliveries))
+        .routes(routes!(notifications::list))
+        .routes(routes!(health::live))
+        .routes(routes!(health::ready))
+        .routes(routes!(health::metrics))
+}
+
+fn json(text: String) -> Response {
+    (
+        [(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/json"),
+        )],
+        text,
+    )
+        .into_response()
+}
+
+fn svg(text: String) -> Response {
+    // A drawing is shown as an image or alone; whatever a flow wrote into it must not run.
+    let headers = [
+        (header::CONTENT_TYPE, "image/svg+xml"),
+        (
+            header::CONTENT_SECURITY_POLICY,
+            "default-src 'none'; style-src 'unsafe-inline'; sandbox",
+        ),
+    ];
+    (headers, text).into_response()
+}

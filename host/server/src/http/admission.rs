@@ -1,0 +1,242 @@
+//! Admission: how many requests this host works on at once, how many wait for a place, and what becomes of the rest.
+//!
+//! Work that cannot be begun soon is refused at once, so that what was admitted is answered in time and memory stays
+//! bounded. A request gives its place back when its answer begins; streams hold none. What operators look at needs no
+//! place, or it would be gone when it is wanted most.
+
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use axum::extract::Request;
+use axum::response::{IntoResponse, Response};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio_util::task::TaskTracker;
+
+use super::App;
+use super::problem::Problem;
+use wrkflw_store::error::Outage;
+
+/// Requests worked on at once, unless operators say otherwise: beyond some hundreds nothing gets faster.
+pub const IN_FLIGHT_MAX: usize = 256;
+/// Requests that may wait for each place.
+const WAITING_PER_PLACE: usize = 4;
+/// How long one of them waits.
+const WAIT_MAX: Duration = Duration::from_secs(1);
+/// When a refused caller may try again, in seconds.
+const RETRY_AFTER_SECONDS: u32 = 1;
+/// How long `/readyz` tells of a write that the database refused. Then traffic finds out anew.
+const OUTAGE_SHOWN: Duration = Duration::from_secs(10);
+/// What takes no place.
+const OPERATIONAL: [&str; 3] = ["/livez", "/readyz", "/metrics"];
+
+/// The bounds of one host, and what it has in hand. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Admission(Arc<Parts>);
+
+#[derive(Debug)]
+struct Parts {
+    places: Semaphore,
+    in_flight_max: usize,
+    waiting: Semaphore,
+    waiting_max: usize,
+    /// Counts the requests that a shutdown waits for.
+    requests: TaskTracker,
+    outage: Mutex<Option<(Outage, Instant)>>,
+}
+
+/// Why a request gets no place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Refused {
+    /// As many wait as may.
+    Full,
+    /// No place came free in time.
+    Waited,
+}
+
+impl Default for Admission {
+    fn default() -> Admission {
+        Admission::sized(IN_FLIGHT_MAX)
+    }
+}
+
+impl Admission {
+    /// Works on so many requests at once, and lets four times as many wait.
+    pub fn sized(in_flight_max: usize) -> Admission {
+        Admission::new(
+            in_flight_max,
+            in_flight_max.saturating_mul(WAITING_PER_PLACE),
+        )
+    }
+
+    /// At least one request is worked on at once, whatever `in_flight_max` says.
+    pub fn new(in_flight_max: usize, waiting_max: usize) -> Admission {
+        let in_flight_max = in_flight_max.clamp(1, Semaphore::MAX_PERMITS);
+        let waiting_max = waiting_max.min(Semaphore::MAX_PERMITS);
+        Admission(Arc::new(Parts {
+            places: Semaphore::new(in_flight_max),
+            in_flight_max,
+            waiting: Semaphore::new(waiting_max),
+            waiting_max,
+            requests: TaskTracker::new(),
+            outage: Mutex::new(None),
+        }))
+    }
+
+    /// Waits until the requests in hand are answered. None may be admitted any more.
+    pub async fn drained(&self) {
+        self.0.requests.close();
+        self.0.requests.wait().await;
+    }
+
+    /// What the database refused lately, which a look at it does not show.
+    pub(super) fn outage(&self) -> Option<Outage> {
+        let seen = *self
+            .0
+            .outage
+            .lock()
+            .expect("nobody panics while holding it");
+        seen.filter(|(_, at)| at.elapsed() < OUTAGE_SHOWN)
+            .map(|(outage, _)| outage)
+    }
+
+    /// Sets the gauges of requests in hand.
+    pub(super) fn measure(&self) {
+        let used = |max: usize, free: usize| {
+            f64::from(u32::try_from(max.saturating_sub(free)).unwrap_or(u32::MAX))
+        };
+        let Parts {
+            places, waiting, ..
+        } = &*self.0;
+        metrics::gauge!("wrkflw_requests_in_flight")
+            .set(used(self.0.in_flight_max, places.available_permits()));
+        metrics::gauge!("wrkflw_requests_waiting")
+            .set(used(self.0.waiting_max, waiting.available_permits()));
+    }
+
+    async fn place(&self) -> Result<SemaphorePermit<'_>, Refused> {
+        if let Ok(place) = self.0.places.try_acquire() {
+            return Ok(place);
+        }
+        let _waiting = self.0.waiting.try_acquire().map_err(|_| Refused::Full)?;
+        match tokio::time::timeout(WAIT_MAX, self.0.places.acquire()).await {
+            Ok(place) => Ok(place.expect("the places are never closed")),
+            Err(_) => Err(Refused::Waited),
+        }
+    }
+
+    /// A write went well: nothing is in its way any more.
+    fn forget(&self) {
+        *self
+            .0
+            .outage
+            .lock()
+            .expect("nobody panics while holding it") = None;
+    }
+
+    fn note(&self, outage: Outage) {
+        if matches!(outage, Outage::Full | Outage::ReadOnly) {
+            *self
+                .0
+                .outage
+                .lock()
+                .expect("nobody panics while holding it") = Some((outage, Instant::now()));
+        }
+    }
+}
+
+/// Lets a request in, or refuses it.
+pub(super) async fn admit<F: Future<Output = Response>>(
+    app: &App,
+    request: Request,
+    next: impl FnOnce(Request) -> F,
+) -> Response {
+    if OPERATIONAL.contains(&request.uri().path()) {
+        return next(request).await;
+    }
+    let admission = &app.admission;
+    // Counted before it is looked whether the host stops: a shutdown sees it, or it sees the shutdown.
+    let _counted = admission.0.requests.token();
+    if app.cancel.is_cancelled() {
+        return refusal("unavailable", "this host is shutting down").into_response();
+    }
+    let _place = match admission.place().await {
+        Ok(place) => place,
+        Err(refused) => {
+            let (reason, detail) = match refused {
+                Refused::Full => ("full", "as many requests wait already as may"),
+                Refused::Waited => ("waited", "no place came free in time"),
+            };
+            metrics::counter!("wrkflw_requests_refused_total", "reason" => reason).increment(1);
+            return refusal("overloaded", detail).into_response();
+        }
+    };
+    let writes = !request.method().is_safe();
+    let response = next(request).await;
+    if writes && response.status().is_success() {
+        admission.forget();
+    }
+    if let Some(outage) = response
+        .extensions()
+        .get::<Problem>()
+        .and_then(|problem| problem.outage)
+    {
+        metrics::counter!("wrkflw_database_outages_total", "kind" => outage.name()).increment(1);
+        admission.note(outage);
+        if outage == Outage::ReadOnly {
+            app.engine.reader().renew();
+        }
+    }
+    response
+}
+
+fn refusal(code: &str, detail: &str) -> Problem {
+    Problem {
+        retry_after: Some(RETRY_AFTER_SECONDS),
+        ..Problem::new(code, detail)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn some_work_some_wait_and_the_rest_is_refused_at_once() {
+        let admission = Admission::new(2, 1);
+        let first = admission.place().await.expect("a place");
+        let _second = admission.place().await.expect("a place");
+        let (third, fourth, ()) = tokio::join!(admission.place(), admission.place(), async {
+            tokio::task::yield_now().await;
+            drop(first);
+        });
+        assert!(third.is_ok(), "it waited for the place that came free");
+        assert_eq!(fourth.err(), Some(Refused::Full));
+    }
+
+    #[tokio::test]
+    async fn four_requests_may_wait_for_each_place() {
+        let admission = Admission::sized(2);
+        let held = async { tokio::join!(admission.place(), admission.place()) }.await;
+        let waiting: Vec<_> = (0..9).map(|_| admission.place()).collect();
+        let ended = futures_util::future::join_all(waiting).await;
+        let count = |why| {
+            ended
+                .iter()
+                .filter(|end| end.as_ref().err() == Some(&why))
+                .count()
+        };
+        assert_eq!((count(Refused::Waited), count(Refused::Full)), (8, 1));
+        drop(held);
+    }
+
+    #[tokio::test]
+    async fn nobody_waits_for_ever() {
+        let admission = Admission::new(1, 1);
+        let _only = admission.place().await.expect("a place");
+        let begun = Instant::now();
+        assert_eq!(admission.place().await.err(), Some(Refused::Waited));
+        assert!(begun.elapsed() >= WAIT_MAX, "{:?}", begun.elapsed());
+        // Its place among those who wait is free again.
+        assert_eq!(admission.place().await.err(), Some(Refused::Waited));
+    }
+}

@@ -1,0 +1,164 @@
+//! The audit for auditors: entries by who did it, what, and when, of one instance or of the whole tenant.
+
+use axum::extract::State;
+use axum::response::Response;
+use jiff::Timestamp;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use uuid::Uuid;
+
+use super::App;
+use super::extract::{Caller, Path, Query};
+use super::large::rendered;
+use super::page::{Page, decode, limit, page_to};
+use super::problem::Problem;
+use super::view::view;
+use wrkflw_core::ids::InstanceId;
+use wrkflw_core::json::Json;
+use wrkflw_core::moment;
+use wrkflw_engine::Error;
+use wrkflw_store::audit::{self, AuditFilter};
+
+/// Before all entries.
+const EARLIEST: Timestamp = Timestamp::UNIX_EPOCH;
+
+view! {
+    of wrkflw_store::audit::AuditRow;
+    /// One entry, with everything that its hash covers.
+    pub(super) struct AuditRow {
+        pub seq: u64,
+        pub id: Uuid,
+        pub r#type: String,
+        pub revision: u32,
+        pub command_id: Uuid,
+        /// None for the host itself.
+        pub actor: Option<String>,
+        pub task_id: Option<Uuid>,
+        #[schema(value_type = Object)]
+        pub payload: Json,
+        #[schema(value_type = Option<Object>)]
+        pub evidence: Option<Json>,
+        /// Hexadecimal.
+        pub salt: String,
+        #[schema(value_type = String, format = DateTime)]
+        pub occurred_at: Timestamp,
+        /// Hexadecimal SHA-256.
+        pub hash: String,
+        pub event_seq: Option<u64>,
+    }
+}
+
+view! {
+    of wrkflw_store::audit::PlacedRow;
+    /// An entry of a tenant, with the stream that it is in and its place in the tree.
+    pub(super) struct PlacedRow {
+        /// `instance`, `definition`, `directory` or `operation`.
+        pub stream: String,
+        /// The instance's id, where it is one's stream.
+        pub stream_id: Uuid,
+        pub leaf: u64,
+        #[serde(flatten)]
+        pub entry: AuditRow => AuditRow::from,
+    }
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AuditQuery {
+    /// Only what this person did.
+    pub actor: Option<String>,
+    /// Only entries of this type, such as `DECISION_RECORDED`.
+    pub r#type: Option<String>,
+    /// Only what happened at or after this.
+    #[param(value_type = Option<String>, format = DateTime)]
+    #[serde(default, deserialize_with = "moment::read_optional")]
+    pub from: Option<Timestamp>,
+    /// Only what happened before this.
+    #[param(value_type = Option<String>, format = DateTime)]
+    #[serde(default, deserialize_with = "moment::read_optional")]
+    pub until: Option<Timestamp>,
+    pub after: Option<String>,
+    #[param(minimum = 1, maximum = 100)]
+    pub limit: Option<u32>,
+}
+
+impl AuditQuery {
+    /// The filter, where the page begins, and how long it is.
+    fn read(self) -> Result<(AuditFilter, Option<u64>, u32), Problem> {
+        if self
+            .from
+            .zip(self.until)
+            .is_some_and(|(from, until)| from >= until)
+        {
+            return Err(Problem::new("malformed_request", "from is before until"));
+        }
+        let after: Option<i64> = decode(self.after.as_deref())?;
+        let after = after.map(|position| {
+            u64::try_from(position).map_err(|_| {
+                Problem::new(
+                    "invalid_cursor",
+                    "pass the cursor of an earlier page unchanged",
+                )
+            })
+        });
+        let filter = AuditFilter {
+            actor: self.actor,
+            kind: self.r#type,
+            // Nothing was recorded before; years that the database does not know are beyond it.
+            from: self.from.filter(|from| *from > EARLIEST),
+            until: self.until.map(|until| until.max(EARLIEST)),
+        };
+        Ok((filter, after.transpose()?, limit(self.limit)?))
+    }
+}
+
+/// The audit stream of an instance, from its first entry on.
+///
+/// A page may have fewer entries than asked for, even none, while `page.next` says that there is more to look through.
+#[utoipa::path(get, path = "/v1/instances/{id}/audit", tag = "instances", params(("id" = Uuid, Path), AuditQuery),
+    responses((status = 200, body = Page<AuditRow>)))]
+pub(super) async fn audit(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    Query(query): Query<AuditQuery>,
+) -> Result<Response, Problem> {
+    app.engine.permit(&who, "audit:read").await?;
+    let (filter, after, limit) = query.read()?;
+    let (reader, instance) = (app.engine.reader(), InstanceId(id));
+    let from = (after.unwrap_or(0), limit);
+    let found = reader.audit(who.tenant, instance, &filter, from).await?;
+    if found.rows.is_empty() && !reader.knows_instance(who.tenant, id).await? {
+        return Err(Error::NotFound {
+            what: "instance",
+            id: id.to_string(),
+        }
+        .into());
+    }
+    let next = found.next.map(|seq| seq.to_string());
+    let bytes = found.rows.iter().map(audit::AuditRow::bytes).sum();
+    let page = || -> Page<AuditRow> { page_to(found.rows, next) };
+    rendered(&app, who.tenant, bytes, page).await
+}
+
+/// All entries of the tenant that a checkpoint covers, oldest first: of instances, definitions, the directory and operation.
+///
+/// An entry is here some seconds after it was written, where hosts sign checkpoints. A page may have fewer entries than
+/// asked for, even none, while `page.next` says that there is more to look through.
+#[utoipa::path(get, path = "/v1/audit", tag = "compliance", params(AuditQuery), responses((status = 200, body = Page<PlacedRow>)))]
+pub(super) async fn entries(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Query(query): Query<AuditQuery>,
+) -> Result<Response, Problem> {
+    app.engine.permit(&who, "audit:read").await?;
+    let (filter, after, limit) = query.read()?;
+    let reader = app.engine.reader();
+    let found = reader
+        .audit_of_tenant(who.tenant, &filter, (after, limit))
+        .await?;
+    let next = found.next.map(|leaf| leaf.to_string());
+    let bytes = found.rows.iter().map(|row| row.entry.bytes()).sum();
+    let page = || -> Page<PlacedRow> { page_to(found.rows, next) };
+    rendered(&app, who.tenant, bytes, page).await
+}

@@ -1,0 +1,174 @@
+//! From a bearer token to who is asking.
+//!
+//! Tokens are JWTs, signed by a shared secret or by a key of an identity provider. Which algorithm verifies a token
+//! follows from the key, never from the token alone. Nothing is looked up here: groups and permissions are the
+//! directory's. Start at [`Authenticator::authenticate`].
+
+mod accepted;
+mod claims;
+mod error;
+mod jwks;
+mod keys;
+mod settings;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use jsonwebtoken::{Algorithm, Header, Validation};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+pub use claims::{Claims, ROLE_CHARS_MAX, ROLES_MAX, SUBJECT_CHARS_MAX, TENANT_CHARS_MAX};
+pub use error::AuthError;
+pub(in crate::http) use settings::checked_secret;
+pub use settings::{AuthSettings, KeyAges, LEEWAY_MAX, SECRET_BYTES_MIN, Secret};
+
+use accepted::{Accepted, Memory};
+use jwks::Jwks;
+use keys::{Key, KeySet};
+use settings::KeySource;
+use wrkflw_core::json::Json;
+use wrkflw_runtime::clock::Clock;
+
+/// Longer tokens are not looked at.
+pub const TOKEN_BYTES_MAX: usize = 8 * 1024;
+
+/// Says who a request comes from.
+pub struct Authenticator {
+    settings: AuthSettings,
+    keys: Keys,
+    clock: Clock,
+    memory: Memory,
+}
+
+enum Keys {
+    Secret(Arc<Key>),
+    Url(Arc<Jwks>),
+    /// At hand, and never fetched anew.
+    Set(KeySet),
+}
+
+impl Authenticator {
+    /// Refuses settings under which no token could be checked, or not safely.
+    pub fn new(settings: AuthSettings, clock: Clock) -> Result<Authenticator, String> {
+        let keys = match settings.check()? {
+            KeySource::Secret(secret) => Keys::Secret(Arc::new(Key::from_secret(secret.bytes()))),
+            KeySource::Url(url) => Keys::Url(Jwks::new(url, settings.key_ages, clock.clone())),
+        };
+        Ok(Authenticator {
+            settings,
+            keys,
+            clock,
+            memory: Memory::new(),
+        })
+    }
+
+    /// With the keys of this JWK set, whatever the settings say about where keys come from.
+    pub fn with_key_set(
+        document: &[u8],
+        settings: AuthSettings,
+        clock: Clock,
+    ) -> Result<Authenticator, String> {
+        Ok(Authenticator {
+            settings,
+            keys: Keys::Set(KeySet::parse(document)?),
+            clock,
+            memory: Memory::new(),
+        })
+    }
+
+    /// Checks the value of an `Authorization` header.
+    pub async fn authenticate(&self, authorization: Option<&str>) -> Result<Claims, AuthError> {
+        let (claims, _) = self.admit(authorization).await?;
+        Ok(claims)
+    }
+
+    /// The same, with the moment from which on the token is refused.
+    pub async fn admit(
+        &self,
+        authorization: Option<&str>,
+    ) -> Result<(Claims, Timestamp), AuthError> {
+        let token = bearer(authorization)?;
+        let name = Memory::name(token);
+        if let Some(known) = self.memory.find(&name).await {
+            let key = self.key(known.key_id.as_deref(), known.algorithm).await?;
+            if Arc::ptr_eq(&key, &known.key) {
+                let now = self.clock.now();
+                known.validity.check(self.settings.leeway, now)?;
+                return Ok((
+                    known.claims.clone(),
+                    known.validity.ends(self.settings.leeway),
+                ));
+            }
+        }
+        let header = jsonwebtoken::decode_header(token).map_err(|_| AuthError::Malformed)?;
+        // Extensions that the issuer calls critical must not be passed over, and none is known here.
+        if header.crit.is_some() {
+            return Err(AuthError::Malformed);
+        }
+        let key = self.key(header.kid.as_deref(), header.alg).await?;
+        let content = verified(token, &header, &key)?;
+        let (claims, validity) = Claims::read(&content, &self.settings, self.clock.now())?;
+        let accepted = Accepted {
+            key_id: header.kid,
+            algorithm: header.alg,
+            key,
+            validity,
+            claims: claims.clone(),
+        };
+        self.memory.keep(name, accepted).await;
+        Ok((claims, validity.ends(self.settings.leeway)))
+    }
+
+    /// Whether a token that is good until `until` is so no longer, by this host's clock.
+    pub fn is_over(&self, until: Timestamp) -> bool {
+        self.clock.now() >= until
+    }
+
+    async fn key(&self, id: Option<&str>, algorithm: Algorithm) -> Result<Arc<Key>, AuthError> {
+        match &self.keys {
+            Keys::Secret(key) if key.permits(algorithm) => Ok(Arc::clone(key)),
+            Keys::Secret(_) => Err(AuthError::Untrusted),
+            Keys::Set(set) => {
+                let key = set.find(id, algorithm);
+                key.map(Arc::clone).ok_or(AuthError::Untrusted)
+            }
+            Keys::Url(jwks) => jwks.key(id, algorithm).await,
+        }
+    }
+}
+
+fn bearer(authorization: Option<&str>) -> Result<&str, AuthError> {
+    let (scheme, token) = authorization
+        .and_then(|value| value.split_once(' '))
+        .ok_or(AuthError::Missing)?;
+    if !scheme.eq_ignore_ascii_case("bearer") {
+        return Err(AuthError::Missing);
+    }
+    let token = token.trim_matches(' ');
+    if token.is_empty() || token.len() > TOKEN_BYTES_MAX {
+        return Err(AuthError::Malformed);
+    }
+    Ok(token)
+}
+
+/// The content of a token that `key` has signed. Times and places are checked by us, against our clock.
+fn verified(token: &str, header: &Header, key: &Key) -> Result<Map<String, Value>, AuthError> {
+    let mut signature_alone = Validation::new(header.alg);
+    signature_alone.required_spec_claims.clear();
+    signature_alone.validate_exp = false;
+    signature_alone.validate_aud = false;
+    let content: Box<RawValue> = jsonwebtoken::decode(token, &key.decoding, &signature_alone)
+        .map(|token| token.claims)
+        .map_err(|_| AuthError::Untrusted)?;
+    // Strictly: of a claim that is there twice, some programs read the first and some the last.
+    let content = Json::parse(content.get()).map_err(|error| match error.pointer.get(1..) {
+        Some(claim) if !claim.is_empty() => AuthError::Claim {
+            claim: claim.to_owned(),
+        },
+        _ => AuthError::Malformed,
+    })?;
+    serde_json::from_str(content.as_str()).map_err(|_| AuthError::Malformed)
+}

@@ -1,0 +1,174 @@
+//! What a verified token says, checked before anybody acts on it.
+//!
+//! The signature is somebody else's concern. Names end up in audit entries, logs and events, so their lengths are
+//! bounded and control characters refused here, once.
+
+use std::time::Duration;
+
+use jiff::{SignedDuration, Timestamp};
+use serde_json::{Map, Value};
+
+use super::error::AuthError;
+use super::settings::AuthSettings;
+use wrkflw_core::actor::is_reserved;
+use wrkflw_core::ids::check_id;
+
+pub const SUBJECT_CHARS_MAX: usize = 200;
+pub const TENANT_CHARS_MAX: usize = 64;
+pub const ROLE_CHARS_MAX: usize = 100;
+pub const ROLES_MAX: usize = 64;
+
+/// Who a request comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claims {
+    pub subject: String,
+    pub tenant: String,
+    pub roles: Vec<String>,
+}
+
+impl Claims {
+    /// Reads the claims of a token whose signature is good, and for how long they hold.
+    pub(super) fn read(
+        token: &Map<String, Value>,
+        settings: &AuthSettings,
+        now: Timestamp,
+    ) -> Result<(Claims, Validity), AuthError> {
+        let validity = Validity::read(token)?;
+        validity.check(settings.leeway, now)?;
+        check_place(token, settings)?;
+        let tenant = match token.get(&settings.tenant_claim) {
+            None | Some(Value::Null) => settings
+                .default_tenant
+                .clone()
+                .ok_or_else(|| unfit(&settings.tenant_claim))?,
+            named => text(named, &settings.tenant_claim)?.to_owned(),
+        };
+        let claims = Claims {
+            subject: text(token.get("sub"), "sub")?.to_owned(),
+            tenant,
+            roles: roles(token.get(&settings.roles_claim), &settings.roles_claim)?,
+        };
+        claims.check(settings)?;
+        Ok((claims, validity))
+    }
+
+    /// Whether these are names that a token may carry; the claim at fault otherwise.
+    pub(in crate::http) fn check(&self, settings: &AuthSettings) -> Result<(), AuthError> {
+        let roles_fit = self.roles.len() <= ROLES_MAX
+            && self.roles.iter().all(|role| is_name(role, ROLE_CHARS_MAX));
+        let fits = [
+            (
+                "sub",
+                // The host acts under such names itself.
+                is_name(&self.subject, SUBJECT_CHARS_MAX) && !is_reserved(&self.subject),
+            ),
+            (
+                &settings.tenant_claim,
+                is_name(&self.tenant, TENANT_CHARS_MAX),
+            ),
+            (&settings.roles_claim, roles_fit),
+        ];
+        match fits.into_iter().find(|(_, fits)| !fits) {
+            Some((claim, _)) => Err(unfit(claim)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn is_name(text: &str, chars_max: usize) -> bool {
+    !text.trim().is_empty() && check_id(text, chars_max).is_ok()
+}
+
+fn unfit(claim: &str) -> AuthError {
+    AuthError::Claim {
+        claim: claim.to_owned(),
+    }
+}
+
+fn text<'a>(value: Option<&'a Value>, claim: &str) -> Result<&'a str, AuthError> {
+    value.and_then(Value::as_str).ok_or_else(|| unfit(claim))
+}
+
+/// A list of roles, or a single one; no claim means no role.
+fn roles(value: Option<&Value>, claim: &str) -> Result<Vec<String>, AuthError> {
+    match value {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::String(role)) => Ok(vec![role.clone()]),
+        Some(Value::Array(roles)) => roles
+            .iter()
+            .map(|role| text(Some(role), claim).map(str::to_owned))
+            .collect(),
+        Some(_) => Err(unfit(claim)),
+    }
+}
+
+/// When a token is good.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Validity {
+    begins: Option<SignedDuration>,
+    expires: SignedDuration,
+}
+
+impl Validity {
+    fn read(token: &Map<String, Value>) -> Result<Validity, AuthError> {
+        Ok(Validity {
+            expires: moment(token, "exp")?.ok_or_else(|| unfit("exp"))?,
+            begins: moment(token, "nbf")?,
+        })
+    }
+
+    /// From when on it is over.
+    pub(super) fn ends(self, leeway: Duration) -> Timestamp {
+        let leeway = SignedDuration::try_from(leeway).unwrap_or(SignedDuration::MAX);
+        // Further than any clock goes, where the sum is not a moment.
+        Timestamp::from_duration(self.expires.saturating_add(leeway)).unwrap_or(Timestamp::MAX)
+    }
+
+    /// Whether it is now.
+    pub(super) fn check(self, leeway: Duration, now: Timestamp) -> Result<(), AuthError> {
+        let leeway = SignedDuration::try_from(leeway).unwrap_or(SignedDuration::MAX);
+        let now = now.as_duration();
+        if now >= self.expires.saturating_add(leeway) {
+            return Err(AuthError::Expired);
+        }
+        match self.begins {
+            Some(begins) if now.saturating_add(leeway) < begins => Err(AuthError::NotYetValid),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Seconds of the Unix epoch, possibly with a fraction.
+fn moment(token: &Map<String, Value>, claim: &str) -> Result<Option<SignedDuration>, AuthError> {
+    let Some(value) = token.get(claim) else {
+        return Ok(None);
+    };
+    let whole = value.as_i64().map(SignedDuration::from_secs);
+    let fraction = || SignedDuration::try_from_secs_f64(value.as_f64()?).ok();
+    whole
+        .or_else(fraction)
+        .map(Some)
+        .ok_or_else(|| unfit(claim))
+}
+
+fn check_place(token: &Map<String, Value>, settings: &AuthSettings) -> Result<(), AuthError> {
+    let is = |value: &Value, wanted: &str| value.as_str() == Some(wanted);
+    if let Some(issuer) = &settings.issuer
+        && !token.get("iss").is_some_and(|value| is(value, issuer))
+    {
+        return Err(AuthError::Foreign { claim: "iss" });
+    }
+    let Some(audience) = &settings.audience else {
+        return Ok(());
+    };
+    let meant = match token.get("aud") {
+        Some(Value::Array(several)) => several.iter().any(|value| is(value, audience)),
+        Some(value) => is(value, audience),
+        None => false,
+    };
+    if meant {
+        Ok(())
+    } else {
+        Err(AuthError::Foreign { claim: "aud" })
+    }
+}

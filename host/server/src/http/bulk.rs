@@ -1,0 +1,335 @@
+//! One action on many tasks: each is an ordinary command with a result of its own.
+
+use std::collections::BTreeSet;
+
+use axum::extract::State;
+use futures_util::StreamExt as _;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::App;
+use super::extract::{Body, Caller, DryRun, Options};
+use super::problem::{FieldError, Problem};
+use super::tasks::WhichTasks;
+use wrkflw_core::command::Command;
+use wrkflw_core::ids::TaskId;
+use wrkflw_core::json::Json;
+use wrkflw_core::shown::COMMENT_BYTES_MAX;
+use wrkflw_engine::bulk::{revision_alone, revision_of};
+use wrkflw_engine::validation::{check_document, check_id};
+use wrkflw_engine::{Idempotency, Identity, Request};
+use wrkflw_store::tasks::{Inbox, TaskFilter, View};
+
+/// Tasks of one request.
+const TASKS_MAX: usize = 100;
+/// Commands under way at once.
+const AT_ONCE: usize = 8;
+/// The longest reason, in bytes.
+const REASON_BYTES_MAX: usize = 2_000;
+
+/// An action on many tasks, named or found.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BulkBody {
+    #[schema(inline)]
+    pub action: BulkAction,
+    /// Ids; at most 100.
+    pub tasks: Option<Vec<Uuid>>,
+    /// Instead of ids: the first 100 that it finds, oldest first.
+    pub filter: Option<BulkFilter>,
+    /// Of `reassign`: to whom.
+    pub to: Option<String>,
+    /// Of `reassign`: why.
+    pub reason: Option<String>,
+    /// Of `decide`.
+    pub outcome: Option<String>,
+    /// Of `decide`.
+    pub comment: Option<String>,
+    /// Of `decide`.
+    #[schema(value_type = Option<Object>)]
+    pub input: Option<Json>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum BulkAction {
+    Claim,
+    Release,
+    Reassign,
+    Decide,
+}
+
+/// As in the list of tasks.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct BulkFilter {
+    #[schema(inline)]
+    pub view: Option<WhichTasks>,
+    /// Key of a definition.
+    pub definition: Option<String>,
+    /// Name of a state.
+    pub state: Option<String>,
+    pub label: Option<String>,
+}
+
+/// What became of each task, in the order given.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct BulkResults {
+    pub results: Vec<BulkResult>,
+    pub done: usize,
+    pub refused: usize,
+    /// The filter finds more tasks than one request takes, or it may.
+    pub more: bool,
+    /// Nothing was written.
+    pub dry_run: bool,
+}
+
+/// What became of one task.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct BulkResult {
+    pub task: Uuid,
+    /// As of the request for this task alone.
+    pub status: u16,
+    /// The instance's revision afterwards.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub revision: Option<u32>,
+    /// The reply is that to an earlier request with the same key.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub replayed: bool,
+    /// The code of the problem.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// The host's or the flow's own reason for a refusal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<FieldError>,
+}
+
+/// Claims, releases, reassigns or decides many tasks. None of them fails because of another.
+#[utoipa::path(post, path = "/v1/tasks/bulk", tag = "tasks", operation_id = "bulk_tasks", params(DryRun), request_body = BulkBody,
+    responses((status = 200, body = BulkResults)))]
+pub(super) async fn tasks(
+    State(app): State<App>,
+    Caller(who): Caller,
+    options: Options,
+    Body { value, canonical }: Body<BulkBody>,
+) -> Result<axum::Json<BulkResults>, Problem> {
+    check(&value)?;
+    // Whoever may not do it at all is told once, and not for each task.
+    let permission = command(&value, TaskId(Uuid::nil())).permission();
+    app.engine.permit(&who, permission).await?;
+    if options.if_match.is_some() {
+        let detail = "many tasks have no revision in common; leave If-Match out";
+        return Err(Problem::new("malformed_request", detail));
+    }
+    let (tasks, more) = chosen(&app, &who, &options, &value).await?;
+    let one = |task: Uuid| {
+        let (app, who, options, value, canonical) = (&app, &who, &options, &value, &canonical);
+        async move { act(app, who, options, command(value, TaskId(task)), canonical).await }
+    };
+    let results: Vec<_> = futures_util::stream::iter(tasks)
+        .map(one)
+        .buffered(AT_ONCE)
+        .collect()
+        .await;
+    let done = results.iter().filter(|one| one.code.is_none()).count();
+    Ok(axum::Json(BulkResults {
+        refused: results.len() - done,
+        results,
+        done,
+        more,
+        dry_run: options.dry_run,
+    }))
+}
+
+/// The tasks in hand, and whether there are more.
+async fn chosen(
+    app: &App,
+    who: &Identity,
+    options: &Options,
+    body: &BulkBody,
+) -> Result<(Vec<Uuid>, bool), Problem> {
+    match (&body.tasks, &body.filter) {
+        (Some(tasks), None) => {
+            let distinct: BTreeSet<_> = tasks.iter().collect();
+            if tasks.is_empty() || tasks.len() > TASKS_MAX || distinct.len() < tasks.len() {
+                let detail = format!("1 to {TASKS_MAX} ids, each once");
+                return Err(wrong("/tasks", "malformed", detail));
+            }
+            Ok((tasks.clone(), false))
+        }
+        (None, Some(filter)) => {
+            if options.idempotency_key.is_some() {
+                let detail = "a repeat would find other tasks: with an Idempotency-Key, name them by their ids";
+                return Err(wrong("/filter", "not_repeatable", detail));
+            }
+            app.engine.permit(who, "task:read").await?;
+            let filter = TaskFilter {
+                view: match filter.view {
+                    None | Some(WhichTasks::Mine) => View::Mine,
+                    Some(WhichTasks::Available) => View::Available,
+                    Some(WhichTasks::All) => View::All,
+                },
+                actor: app.engine.actor(who).await?,
+                definition: filter.definition.clone(),
+                state: filter.state.clone(),
+                owner: None,
+                label: filter.label.clone(),
+                min_priority: None,
+                due_before: None,
+                after: None,
+                limit: i64::try_from(TASKS_MAX + 1).expect("a small number"),
+            };
+            let Inbox { found, reached } = app.engine.reader().tasks(who.tenant, &filter).await?;
+            let more = found.len() > TASKS_MAX || reached.is_some();
+            let ids = found.into_iter().take(TASKS_MAX).map(|task| task.id);
+            Ok((ids.collect(), more))
+        }
+        _ => Err(wrong(
+            "/tasks",
+            "required",
+            "say which tasks: by `tasks` or by `filter`, not both",
+        )),
+    }
+}
+
+/// Refuses what no task could take.
+fn check(body: &BulkBody) -> Result<(), Problem> {
+    let deciding = [
+        ("/outcome", body.outcome.is_some()),
+        ("/comment", body.comment.is_some()),
+        ("/input", body.input.is_some()),
+    ];
+    let giving = [
+        ("/to", body.to.is_some()),
+        ("/reason", body.reason.is_some()),
+    ];
+    let (mut astray, mut needed) = (Vec::new(), Vec::new());
+    if body.action == BulkAction::Decide {
+        needed.push(deciding[0]);
+    } else {
+        astray.extend(deciding);
+    }
+    if body.action == BulkAction::Reassign {
+        needed.extend(giving);
+    } else {
+        astray.extend(giving);
+    }
+    if let Some((pointer, _)) = astray.into_iter().find(|(_, given)| *given) {
+        return Err(wrong(
+            pointer,
+            "unknown_field",
+            "the action does not take it",
+        ));
+    }
+    if let Some((pointer, _)) = needed.into_iter().find(|(_, given)| !given) {
+        return Err(wrong(pointer, "required", "the action needs it"));
+    }
+    if let Some(to) = &body.to {
+        check_id("/to", to)?;
+    }
+    if let Some(input) = &body.input {
+        check_document("/input", input)?;
+    }
+    let long = |text: &Option<String>, max| text.as_ref().is_some_and(|text| text.len() > max);
+    if long(&body.comment, COMMENT_BYTES_MAX) {
+        let detail = format!("a comment has at most {COMMENT_BYTES_MAX} bytes");
+        return Err(wrong("/comment", "too_long", detail));
+    }
+    let blank = |text: &String| text.trim().is_empty();
+    if long(&body.reason, REASON_BYTES_MAX) || body.reason.as_ref().is_some_and(blank) {
+        let detail = format!("say why, in at most {REASON_BYTES_MAX} bytes");
+        return Err(wrong("/reason", "required", detail));
+    }
+    Ok(())
+}
+
+fn wrong(pointer: &str, code: &str, detail: impl Into<String>) -> Problem {
+    let detail = detail.into();
+    Problem::new("invalid_request", &*detail).at(pointer, code, detail)
+}
+
+fn command(body: &BulkBody, task: TaskId) -> Command {
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    match body.action {
+        BulkAction::Claim => Command::Claim { task },
+        BulkAction::Release => Command::Release { task },
+        BulkAction::Reassign => Command::Reassign {
+            task,
+            to: text(&body.to),
+            reason: text(&body.reason),
+        },
+        BulkAction::Decide => Command::Decide {
+            task,
+            outcome: text(&body.outcome),
+            comment: body.comment.clone(),
+            input: body.input.clone().unwrap_or_else(Json::empty),
+        },
+    }
+}
+
+/// Carries out one of the commands.
+async fn act(
+    app: &App,
+    who: &Identity,
+    options: &Options,
+    command: Command,
+    body: &Json,
+) -> BulkResult {
+    let task = command.task().expect("a command on a task");
+    let request = Request {
+        who,
+        idempotency: options.idempotency(body).map(|whole| key_of(&whole, task)),
+        command,
+        if_match: None,
+        dry_run: options.dry_run,
+        trace: options.trace.clone(),
+        job: None,
+        render: &revision_alone,
+    };
+    match app.engine.execute(request).await {
+        Ok(reply) => BulkResult {
+            task: task.0,
+            status: reply.rendered.status,
+            revision: Some(revision_of(&reply.rendered.body)),
+            replayed: reply.replayed,
+            code: None,
+            reason: None,
+            detail: None,
+            errors: Vec::new(),
+        },
+        Err(error) => {
+            let problem = Problem::from(error);
+            BulkResult {
+                task: task.0,
+                status: problem.status,
+                revision: None,
+                replayed: false,
+                code: Some(problem.code),
+                reason: problem.reason,
+                detail: Some(problem.detail),
+                errors: problem.errors,
+            }
+        }
+    }
+}
+
+/// The key of one task's command, made of that of the whole request.
+fn key_of(whole: &Idempotency, task: TaskId) -> Idempotency {
+    let mut hasher = Sha256::new();
+    hasher.update((whole.key.len() as u64).to_be_bytes());
+    hasher.update(whole.key.as_bytes());
+    hasher.update(task.0.as_bytes());
+    let digest: [u8; 32] = hasher.finalize().into();
+    Idempotency {
+        key: format!("bulk {}", wrkflw_core::ids::hex(&digest)),
+        fingerprint: whole.fingerprint,
+    }
+}

@@ -1,0 +1,154 @@
+//! Working calendars: the hours by which deadlines may count.
+
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::Response;
+use jiff::Timestamp;
+use serde::Serialize;
+use serde::de::IgnoredAny;
+use utoipa::ToSchema;
+
+use super::App;
+use super::extract::{Body, Caller, Path};
+use super::large::rendered;
+use super::page::{Page, page_to};
+use super::problem::Problem;
+use super::view::view;
+use wrkflw_core::calendar::Calendar;
+use wrkflw_engine::{Error, Identity};
+use wrkflw_store::StoreError;
+
+/// A byte of a calendar's settings takes as long to be written as so many bytes of text: most of it is days and times.
+const RENDERED: usize = 4;
+
+view! {
+    of wrkflw_store::calendars::CalendarSummary;
+    /// A calendar in a list.
+    pub(super) struct CalendarSummary {
+        pub name: String,
+        pub time_zone: String,
+        #[schema(value_type = String, format = DateTime)]
+        pub updated_at: Timestamp,
+    }
+}
+
+/// A part of a day in which people work.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "documents what `Calendar` reads and writes")]
+struct CalendarInterval {
+    /// As `HH:MM`.
+    #[schema(example = "09:00")]
+    from: String,
+    /// As `HH:MM`, up to `24:00`, and later than `from`.
+    #[schema(example = "17:00")]
+    to: String,
+}
+
+/// When people work.
+#[derive(ToSchema)]
+#[schema(rename_all = "camelCase")]
+#[expect(dead_code, reason = "documents what `Calendar` reads and writes")]
+pub(super) struct CalendarSettings {
+    /// By its name in the IANA database.
+    #[schema(example = "Europe/Berlin")]
+    time_zone: String,
+    /// The intervals of each weekday, `monday` to `sunday`, in order and without overlap.
+    hours: BTreeMap<String, Vec<CalendarInterval>>,
+    /// Days without working time, as `YYYY-MM-DD`; at most 1000.
+    #[schema(required = false)]
+    holidays: Vec<String>,
+    /// Days with hours of their own, as `YYYY-MM-DD`; at most 1000.
+    #[schema(required = false)]
+    exceptions: BTreeMap<String, Vec<CalendarInterval>>,
+}
+
+/// A calendar under its name.
+#[derive(Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CalendarView {
+    name: String,
+    #[serde(flatten)]
+    #[schema(value_type = CalendarSettings)]
+    settings: Calendar,
+    #[schema(value_type = String, format = DateTime)]
+    updated_at: Timestamp,
+}
+
+/// All calendars, by name. There are at most 100, on one page.
+#[utoipa::path(get, path = "/v1/calendars", tag = "directory", responses((status = 200, body = Page<CalendarSummary>)))]
+pub(super) async fn list(
+    State(app): State<App>,
+    Caller(who): Caller,
+) -> Result<axum::Json<Page<CalendarSummary>>, Problem> {
+    app.engine.permit(&who, "directory:read").await?;
+    let data = app.engine.reader().calendars(who.tenant).await?;
+    Ok(axum::Json(page_to(data, None)))
+}
+
+/// A working calendar.
+#[utoipa::path(get, path = "/v1/calendars/{name}", tag = "directory", params(("name" = String, Path)),
+    responses((status = 200, body = CalendarView)))]
+pub(super) async fn show(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(name): Path<String>,
+) -> Result<Response, Problem> {
+    app.engine.permit(&who, "directory:read").await?;
+    read(&app, &who, &name).await
+}
+
+async fn read(app: &App, who: &Identity, name: &str) -> Result<Response, Problem> {
+    let found = app.engine.reader().calendar(who.tenant, name).await?;
+    let found = found.ok_or_else(|| missing(name))?;
+    let settings = app
+        .engine
+        .read_calendar(who.tenant, &found.settings)
+        .await?;
+    let settings = settings.map_err(|violations| {
+        let first = violations
+            .first()
+            .map(|one| format!("{}: {}", one.field, one.message));
+        StoreError::inconsistent("calendar", name, first.unwrap_or_default())
+    })?;
+    let view = CalendarView {
+        name: found.name,
+        settings,
+        updated_at: found.updated_at,
+    };
+    let bytes = RENDERED * found.settings.as_str().len();
+    rendered(app, who.tenant, bytes, || view).await
+}
+
+/// Adds a working calendar, or replaces it. Deadlines that were computed stay as they are.
+#[utoipa::path(put, path = "/v1/calendars/{name}", tag = "directory", params(("name" = String, Path)),
+    request_body = CalendarSettings, responses((status = 200, body = CalendarView)))]
+pub(super) async fn put(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(name): Path<String>,
+    Body { canonical, .. }: Body<IgnoredAny>,
+) -> Result<Response, Problem> {
+    app.engine.put_calendar(&who, &name, &canonical).await?;
+    read(&app, &who, &name).await
+}
+
+/// Deletes a working calendar. Deadlines that were computed by it stay as they are.
+#[utoipa::path(delete, path = "/v1/calendars/{name}", tag = "directory", params(("name" = String, Path)),
+    responses((status = 204, description = "is deleted")))]
+pub(super) async fn delete(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(name): Path<String>,
+) -> Result<StatusCode, Problem> {
+    app.engine.delete_calendar(&who, &name).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+fn missing(name: &str) -> Problem {
+    Problem::from(Error::NotFound {
+        what: "calendar",
+        id: name.to_owned(),
+    })
+}

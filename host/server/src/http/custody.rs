@@ -1,0 +1,355 @@
+//! The chain of custody: every decision about an entity or in an instance, in the order of time, with what it takes to
+//! verify it without this host.
+//!
+//! JSON comes in pages. CSV is one file: it is written page by page as it is read, so its length costs no memory, and
+//! a failure on the way breaks the transfer off, so that nobody takes a part for the whole.
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use futures_util::stream::try_unfold;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::extract::{Listener, Path, Query};
+use super::page::{LIMIT_MAX, Page, decode, limit, page_to};
+use super::problem::Problem;
+use super::view::{maybe, view};
+use super::{App, csv, json};
+use wrkflw_core::ids::InstanceId;
+use wrkflw_core::instance::Entity;
+use wrkflw_engine::validation::check_id;
+use wrkflw_engine::{Error, Identity};
+use wrkflw_store::custody::{CustodyCursor, CustodyQuestion};
+
+/// Pages that one file has at the most.
+const PAGES_MAX: u32 = 10_000;
+/// What whoever exports must have.
+const PERMISSION: &str = "audit:read";
+
+view! {
+    of wrkflw_engine::CustodyRecord;
+    /// One decision, as its entry in the audit tells it.
+    pub(super) struct CustodyRecord {
+        pub instance_id: Uuid,
+        pub definition_key: String,
+        /// The version that was in force.
+        pub definition_version: u32,
+        pub entity_type: String,
+        pub entity_id: String,
+        /// Who started the instance.
+        pub initiator: String,
+        /// Whose request it is.
+        pub requesters: Vec<String>,
+        pub task_id: Option<Uuid>,
+        /// None, like outcome, comment and whom it was made for, where the entry was made unreadable.
+        pub state: Option<String>,
+        pub outcome: Option<String>,
+        pub actor: Option<String>,
+        pub on_behalf_of: Option<String>,
+        pub comment: Option<String>,
+        #[schema(value_type = String, format = DateTime)]
+        pub decided_at: Timestamp,
+        /// None where the decision's row is gone.
+        pub signature: Option<Signature> => maybe,
+        pub entry: ChainLink => ChainLink::from,
+    }
+}
+
+view! {
+    of wrkflw_engine::Signature;
+    /// The HMAC-SHA256 of a decision.
+    pub(super) struct Signature {
+        pub key_id: String,
+        pub mac_version: i16,
+        /// Hexadecimal.
+        pub mac: String,
+        pub status: SealStatus => SealStatus::from,
+    }
+}
+
+view! {
+    of wrkflw_engine::ChainLink;
+    /// An entry with all that its hash covers; of evidence its digest.
+    pub(super) struct ChainLink {
+        pub seq: u64,
+        pub id: Uuid,
+        pub r#type: String,
+        pub revision: u32,
+        pub command_id: Uuid,
+        pub actor: Option<String>,
+        pub task_id: Option<Uuid>,
+        #[schema(value_type = String, format = DateTime)]
+        pub occurred_at: Timestamp,
+        pub event_seq: Option<u64>,
+        /// The text that the hash covers, as it is stored.
+        pub payload: String,
+        /// Hexadecimal, as the rest.
+        pub salt: String,
+        /// SHA-256 of the salt and the evidence; none where the entry has no evidence.
+        pub evidence_digest: Option<String>,
+        /// Of the entry before; none where that is missing.
+        pub previous_hash: Option<String>,
+        pub hash: String,
+    }
+}
+
+/// What this host finds when it makes the signature again.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum SealStatus {
+    Valid,
+    /// Entry and signature do not belong together.
+    Invalid,
+    /// This host has no key of that name.
+    UnknownKey,
+    /// This host does not know signatures of that version.
+    UnknownVersion,
+}
+
+impl From<wrkflw_engine::SealStatus> for SealStatus {
+    fn from(status: wrkflw_engine::SealStatus) -> SealStatus {
+        match status {
+            wrkflw_engine::SealStatus::Valid => SealStatus::Valid,
+            wrkflw_engine::SealStatus::Invalid => SealStatus::Invalid,
+            wrkflw_engine::SealStatus::UnknownKey => SealStatus::UnknownKey,
+            wrkflw_engine::SealStatus::UnknownVersion => SealStatus::UnknownVersion,
+        }
+    }
+}
+
+/// The columns of the file.
+const COLUMNS: [&str; 22] = [
+    "decided_at",
+    "instance_id",
+    "definition",
+    "definition_version",
+    "entity_type",
+    "entity_id",
+    "state",
+    "task_id",
+    "outcome",
+    "actor",
+    "on_behalf_of",
+    "comment",
+    "initiator",
+    "requesters",
+    "entry_id",
+    "seq",
+    "hash",
+    "previous_hash",
+    "key_id",
+    "mac_version",
+    "mac",
+    "seal",
+];
+
+/// How the export is written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Format {
+    /// Pages, with all that a verifier needs.
+    #[default]
+    Json,
+    /// One file (RFC 4180). A cell that begins with `=`, `+`, `-`, `@`, a tab or an end of line has an apostrophe before it.
+    Csv,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CustodyQuery {
+    /// `json` (default), in pages, or `csv`, as one file.
+    #[serde(default)]
+    #[param(inline)]
+    pub format: Format,
+    /// Only decisions of this definition.
+    pub definition: Option<String>,
+    pub after: Option<String>,
+    #[param(minimum = 1, maximum = 100)]
+    pub limit: Option<u32>,
+}
+
+/// Exports every decision about an entity, oldest first, with its audit entry and signature.
+#[utoipa::path(get, path = "/v1/entities/{type}/{id}/custody", tag = "entities",
+    params(("type" = String, Path), ("id" = String, Path), CustodyQuery),
+    responses((status = 200, content((Page<CustodyRecord> = "application/json"), (String = "text/csv")))))]
+pub(super) async fn of_entity(
+    State(app): State<App>,
+    caller: Listener,
+    Path((kind, id)): Path<(String, String)>,
+    Query(query): Query<CustodyQuery>,
+) -> Result<Response, Problem> {
+    app.engine.permit(&caller.who, PERMISSION).await?;
+    check_id("/type", &kind)?;
+    check_id("/id", &id)?;
+    export(app, caller, (Entity { kind, id }, None), query).await
+}
+
+/// Exports every decision of an instance, oldest first, with its audit entry and signature.
+#[utoipa::path(get, path = "/v1/instances/{id}/custody", tag = "instances", params(("id" = Uuid, Path), CustodyQuery),
+    responses((status = 200, content((Page<CustodyRecord> = "application/json"), (String = "text/csv")))))]
+pub(super) async fn of_instance(
+    State(app): State<App>,
+    caller: Listener,
+    Path(id): Path<Uuid>,
+    Query(query): Query<CustodyQuery>,
+) -> Result<Response, Problem> {
+    app.engine.permit(&caller.who, PERMISSION).await?;
+    let instance = InstanceId(id);
+    let entity = app
+        .engine
+        .reader()
+        .entity_of(caller.who.tenant, instance)
+        .await?;
+    let entity = entity.ok_or_else(|| Error::NotFound {
+        what: "instance",
+        id: id.to_string(),
+    })?;
+    export(app, caller, (entity, Some(instance)), query).await
+}
+
+async fn export(
+    app: App,
+    caller: Listener,
+    (entity, instance): (Entity, Option<InstanceId>),
+    query: CustodyQuery,
+) -> Result<Response, Problem> {
+    let whole = query.format == Format::Csv;
+    if whole && (query.after.is_some() || query.limit.is_some()) {
+        let detail = "csv is the whole export as one file; leave after and limit out";
+        return Err(Problem::new("malformed_request", detail));
+    }
+    let limit = limit(if whole { Some(LIMIT_MAX) } else { query.limit })?;
+    let question = CustodyQuestion {
+        entity,
+        instance,
+        definition: query.definition,
+        after: decode(query.after.as_deref())?,
+        limit,
+    };
+    if whole {
+        let first = Part::read(&app, &caller.who, &question, csv::record(COLUMNS)).await?;
+        return Ok(file(app, caller, question, first));
+    }
+    let text = |data: Vec<wrkflw_engine::CustodyRecord>, next: Option<CustodyCursor>| {
+        let page: Page<CustodyRecord> = page_to(data, next.map(|last| last.to_string()));
+        serde_json::to_string(&page).expect("records serialise")
+    };
+    let page = app.engine.custody(&caller.who, &question, text).await?;
+    Ok(json(page))
+}
+
+/// A part of a file, and where the next one begins.
+struct Part {
+    text: String,
+    next: Option<CustodyCursor>,
+}
+
+impl Part {
+    async fn read(
+        app: &App,
+        who: &Identity,
+        question: &CustodyQuestion,
+        head: String,
+    ) -> Result<Part, Error> {
+        let part = |records: Vec<wrkflw_engine::CustodyRecord>, next| Part {
+            text: std::iter::once(head)
+                .chain(records.iter().map(line))
+                .collect(),
+            next,
+        };
+        app.engine.custody(who, question, part).await
+    }
+}
+
+/// The rest of a file that is being written.
+struct Rest {
+    app: App,
+    caller: Listener,
+    question: CustodyQuestion,
+    part: Option<Part>,
+    pages: u32,
+}
+
+fn file(app: App, caller: Listener, question: CustodyQuestion, first: Part) -> Response {
+    let rest = Rest {
+        app,
+        caller,
+        question,
+        part: Some(first),
+        pages: 0,
+    };
+    let lines = try_unfold(rest, async |mut rest| {
+        let Some(part) = rest.part.take() else {
+            return Ok(None);
+        };
+        rest.pages += 1;
+        if let Some(last) = part.next {
+            if rest.pages == PAGES_MAX {
+                tracing::error!(
+                    "an export of custody has more than {PAGES_MAX} pages and breaks off"
+                );
+                return Err(std::io::Error::other(
+                    "too long for one file: ask for one definition",
+                ));
+            }
+            rest.question.after = Some(last);
+            // A file may be read slowly: each page of it is for whoever may have it then.
+            let may_still = rest.caller.may_still(&rest.app, PERMISSION).await;
+            may_still.map_err(|problem| std::io::Error::other(problem.detail))?;
+            let next = Part::read(&rest.app, &rest.caller.who, &rest.question, String::new()).await;
+            rest.part = Some(next.map_err(|error| {
+                tracing::error!(%error, "an export of custody breaks off");
+                std::io::Error::other(error)
+            })?);
+        }
+        Ok(Some((part.text, rest)))
+    });
+    let headers = [
+        (
+            header::CONTENT_TYPE,
+            "text/csv; charset=utf-8; header=present",
+        ),
+        (
+            header::CONTENT_DISPOSITION,
+            "attachment; filename=\"custody.csv\"",
+        ),
+    ];
+    (headers, Body::from_stream(lines)).into_response()
+}
+
+fn line(record: &wrkflw_engine::CustodyRecord) -> String {
+    let entry = &record.entry;
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    let seal = record.signature.as_ref();
+    let cells = [
+        record.decided_at.to_string(),
+        record.instance_id.to_string(),
+        record.definition_key.clone(),
+        record.definition_version.to_string(),
+        record.entity_type.clone(),
+        record.entity_id.clone(),
+        text(&record.state),
+        record.task_id.map(|id| id.to_string()).unwrap_or_default(),
+        text(&record.outcome),
+        text(&record.actor),
+        text(&record.on_behalf_of),
+        text(&record.comment),
+        record.initiator.clone(),
+        record.requesters.join("; "),
+        entry.id.to_string(),
+        entry.seq.to_string(),
+        entry.hash.clone(),
+        text(&entry.previous_hash),
+        seal.map(|seal| seal.key_id.clone()).unwrap_or_default(),
+        seal.map(|seal| seal.mac_version.to_string())
+            .unwrap_or_default(),
+        seal.map(|seal| seal.mac.clone()).unwrap_or_default(),
+        seal.map_or("missing", |seal| seal.status.name()).to_owned(),
+    ];
+    assert_eq!(cells.len(), COLUMNS.len());
+    csv::record(cells.iter().map(String::as_str))
+}

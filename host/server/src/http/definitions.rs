@@ -1,0 +1,340 @@
+//! Definitions: publish, list, activate, retire, draw.
+
+use std::str::FromStr;
+
+use axum::body::Bytes;
+use axum::extract::multipart::{MultipartError, MultipartRejection};
+use axum::extract::{Multipart, State};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::App;
+use super::extract::{BODY_BYTES_MAX, Body, Caller, Path, Query, understood};
+use super::instances::PageQuery;
+use super::large::rendered;
+use super::pace;
+use super::page::{Page, decode, limit, page};
+use super::problem::Problem;
+use super::svg;
+use super::task_commands::ReasonBody;
+use super::tasks::Empty;
+use super::versions::{Activation, Published, Stopping, VersionSummary};
+use wrkflw_core::graph::Graph;
+use wrkflw_core::ids::VersionRef;
+use wrkflw_core::json::Json;
+use wrkflw_engine::Error;
+
+/// The largest upload, in bytes: a component and its config.
+pub(super) const UPLOAD_BYTES_MAX: usize = 26 * 1024 * 1024;
+/// How much of a field's name a problem repeats.
+const FIELD_NAME_CHARS_SHOWN: usize = 64;
+
+/// A version to be published.
+#[derive(Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "documents the form that `publish` reads")]
+pub(super) struct PublishForm {
+    /// The WebAssembly component.
+    #[schema(value_type = String, format = Binary)]
+    component: Vec<u8>,
+    /// JSON settings of the flow; `{}` when absent.
+    #[schema(value_type = Option<Object>)]
+    config: Option<String>,
+}
+
+/// A published version with its graph.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct VersionDetail {
+    #[serde(flatten)]
+    pub summary: VersionSummary,
+    #[schema(value_type = Object)]
+    pub config: Json,
+    #[schema(value_type = Object)]
+    pub graph: Graph,
+}
+
+/// Publishes a component with its config as the definition's next version. Identical content keeps its version.
+#[utoipa::path(post, path = "/v1/definitions/{key}/versions", tag = "definitions", params(("key" = String, Path)),
+    request_body(content = PublishForm, content_type = "multipart/form-data"),
+    responses((status = 201, body = Published), (status = 200, body = Published, description = "had been published before")))]
+pub(super) async fn publish(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(key): Path<String>,
+    form: Result<Multipart, MultipartRejection>,
+) -> Result<Response, Problem> {
+    app.engine.permit(&who, "definition:publish").await?;
+    let form = form.map_err(|_| {
+        Problem::new(
+            "unsupported_media_type",
+            "send multipart/form-data with `component` and `config`",
+        )
+    })?;
+    let (component, config) = read(form).await?;
+    let config = match config {
+        Some(bytes) => understood(&app, who.tenant, bytes, read_config).await?,
+        None => Json::empty(),
+    };
+    let published = app.engine.publish(&who, &key, &component, &config).await?;
+    let status = if published.created {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
+    Ok((status, axum::Json(Published::from(published))).into_response())
+}
+
+/// The component and the config, if there is one.
+async fn read(mut form: Multipart) -> Result<(Bytes, Option<Bytes>), Problem> {
+    let (mut component, mut config) = (None, None);
+    while let Some(field) = form.next_field().await.map_err(broken)? {
+        let name = field.name().unwrap_or_default().to_owned();
+        let place = match name.as_str() {
+            "component" => &mut component,
+            "config" => &mut config,
+            _ => {
+                let name: String = name.chars().take(FIELD_NAME_CHARS_SHOWN).collect();
+                let detail = format!("the form has the fields component and config, not {name:?}");
+                return Err(unfit(&name, "unknown_field", detail));
+            }
+        };
+        // The last one or the first one? Callers and proxies may differ in that, so neither.
+        if place
+            .replace(field.bytes().await.map_err(broken)?)
+            .is_some()
+        {
+            let detail = format!("the form has the field {name} more than once");
+            return Err(unfit(&name, "repeated", detail));
+        }
+    }
+    let component = component.ok_or_else(|| {
+        unfit(
+            "component",
+            "required",
+            "the form lacks its component".into(),
+        )
+    })?;
+    if config
+        .as_ref()
+        .is_some_and(|config| config.len() > BODY_BYTES_MAX)
+    {
+        let detail = format!("a config has at most {BODY_BYTES_MAX} bytes");
+        return Err(Problem::new("too_large", detail));
+    }
+    Ok((component, config))
+}
+
+fn read_config(bytes: &[u8]) -> Result<Json, Problem> {
+    let malformed = |pointer: &str, detail: String| {
+        Problem::new("malformed_json", format!("the config has {detail}")).at(
+            &format!("/config{pointer}"),
+            "malformed",
+            detail,
+        )
+    };
+    let text = str::from_utf8(bytes).map_err(|_| malformed("", "text that is not UTF-8".into()))?;
+    Json::parse(text).map_err(|error| malformed(&error.pointer, error.detail))
+}
+
+fn broken(error: MultipartError) -> Problem {
+    if let Some(problem) = pace::problem(&error) {
+        return problem;
+    }
+    let code = if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
+        "too_large"
+    } else {
+        "malformed_request"
+    };
+    Problem::new(code, error.body_text())
+}
+
+fn unfit(field: &str, code: &str, detail: String) -> Problem {
+    let pointer = format!("/{}", field.replace('~', "~0").replace('/', "~1"));
+    Problem::new("invalid_request", &*detail).at(&pointer, code, detail)
+}
+
+/// Lists the versions of all definitions, by key, newest first.
+#[utoipa::path(get, path = "/v1/definitions", tag = "definitions", params(PageQuery), responses((status = 200, body = Page<VersionSummary>)))]
+pub(super) async fn list_all(
+    State(app): State<App>,
+    caller: Caller,
+    query: Query<PageQuery>,
+) -> Result<axum::Json<Page<VersionSummary>>, Problem> {
+    versions(&app, caller, None, query).await
+}
+
+/// Lists the versions of one definition, newest first.
+#[utoipa::path(get, path = "/v1/definitions/{key}/versions", tag = "definitions", params(("key" = String, Path), PageQuery),
+    responses((status = 200, body = Page<VersionSummary>)))]
+pub(super) async fn list(
+    State(app): State<App>,
+    caller: Caller,
+    Path(key): Path<String>,
+    query: Query<PageQuery>,
+) -> Result<axum::Json<Page<VersionSummary>>, Problem> {
+    versions(&app, caller, Some(&key), query).await
+}
+
+async fn versions(
+    app: &App,
+    Caller(who): Caller,
+    key: Option<&str>,
+    Query(query): Query<PageQuery>,
+) -> Result<axum::Json<Page<VersionSummary>>, Problem> {
+    app.engine.permit(&who, "definition:read").await?;
+    let limit = limit(query.limit)?;
+    let after: Option<Position> = decode(query.after.as_deref())?;
+    let after = after
+        .as_ref()
+        .map(|Position(after)| (after.key.as_str(), after.version));
+    let found = app
+        .engine
+        .reader()
+        .versions(who.tenant, key, after, i64::from(limit) + 1)
+        .await?;
+    if let (true, None, Some(key)) = (found.is_empty(), &query.after, key) {
+        return Err(Error::NotFound {
+            what: "definition",
+            id: key.to_owned(),
+        }
+        .into());
+    }
+    Ok(axum::Json(page(found, limit, |last| {
+        format!("{} {}", last.key, last.version)
+    })))
+}
+
+/// Where a page of versions ends, as its cursor says.
+struct Position(VersionRef);
+
+impl FromStr for Position {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Position, ()> {
+        let (key, version) = text.rsplit_once(' ').ok_or(())?;
+        let version = version.parse().map_err(drop)?;
+        Ok(Position(VersionRef {
+            key: key.to_owned(),
+            version,
+        }))
+    }
+}
+
+/// A version with its config and graph.
+#[utoipa::path(get, path = "/v1/definitions/{key}/versions/{version}", tag = "definitions",
+    params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, body = VersionDetail)))]
+pub(super) async fn show(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path((key, version)): Path<(String, u32)>,
+) -> Result<Response, Problem> {
+    app.engine.permit(&who, "definition:read").await?;
+    let reference = VersionRef { key, version };
+    let found = app.engine.version(who.tenant, &reference).await?;
+    let above = reference
+        .version
+        .checked_add(1)
+        .map(|above| (reference.key.as_str(), above));
+    let summary = app
+        .engine
+        .reader()
+        .versions(who.tenant, Some(&reference.key), above, 1)
+        .await?
+        .into_iter()
+        .next();
+    let summary = summary.ok_or_else(|| Error::NotFound {
+        what: "definition version",
+        id: reference.to_string(),
+    })?;
+    let bytes = found.config.as_str().len() + found.graph.bytes();
+    let detail = move || VersionDetail {
+        summary: summary.into(),
+        config: found.config.clone(),
+        graph: found.graph.clone(),
+    };
+    rendered(&app, who.tenant, bytes, detail).await
+}
+
+/// Makes new instances take this version. Running ones keep theirs.
+#[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/activate", tag = "definitions",
+    params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, body = Activation)))]
+pub(super) async fn activate(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path((key, version)): Path<(String, u32)>,
+    _: Body<Empty>,
+) -> Result<axum::Json<Activation>, Problem> {
+    Ok(axum::Json(
+        app.engine
+            .activate(&who, &VersionRef { key, version })
+            .await?
+            .into(),
+    ))
+}
+
+/// Lets no new instance take this version. Running ones go on.
+#[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/retire", tag = "definitions",
+    params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, body = Activation)))]
+pub(super) async fn retire(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path((key, version)): Path<(String, u32)>,
+    _: Body<Empty>,
+) -> Result<axum::Json<Activation>, Problem> {
+    Ok(axum::Json(
+        app.engine
+            .retire(&who, &VersionRef { key, version })
+            .await?
+            .into(),
+    ))
+}
+
+/// Lets nothing of this version run until it is resumed: no deadline, no child, no command but cancelling its instances and
+/// migrating them to another version.
+#[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/stop", tag = "definitions", operation_id = "stop_version",
+    params(("key" = String, Path), ("version" = u32, Path)), request_body = ReasonBody, responses((status = 200, body = Stopping)))]
+pub(super) async fn stop(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path((key, version)): Path<(String, u32)>,
+    Body { value, .. }: Body<ReasonBody>,
+) -> Result<axum::Json<Stopping>, Problem> {
+    let reference = VersionRef { key, version };
+    let stopping = app.engine.stop(&who, &reference, &value.reason).await?;
+    Ok(axum::Json(stopping.into()))
+}
+
+/// Lets a stopped version run again. What was due meanwhile is done at once.
+#[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/resume", tag = "definitions", operation_id = "resume_version",
+    params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, body = Stopping)))]
+pub(super) async fn resume(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path((key, version)): Path<(String, u32)>,
+    _: Body<Empty>,
+) -> Result<axum::Json<Stopping>, Problem> {
+    let reference = VersionRef { key, version };
+    Ok(axum::Json(
+        app.engine.resume(&who, &reference).await?.into(),
+    ))
+}
+
+/// The diagram of a version.
+#[utoipa::path(get, path = "/v1/definitions/{key}/versions/{version}/diagram.svg", tag = "definitions",
+    params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, content_type = "image/svg+xml", body = String)))]
+pub(super) async fn diagram(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path((key, version)): Path<(String, u32)>,
+) -> Result<Response, Problem> {
+    app.engine.permit(&who, "definition:read").await?;
+    let version = app
+        .engine
+        .version(who.tenant, &VersionRef { key, version })
+        .await?;
+    let draw = move || crate::diagram::svg(&version.graph, None);
+    Ok(svg(app.engine.offload().run(who.tenant, draw).await?))
+}

@@ -1,0 +1,128 @@
+//! Absences: who stands in for whom. People see to their own; for others it takes the right to change the directory.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::Told;
+use crate::http::App;
+use crate::http::eligibility::Preview;
+use crate::http::extract::{Body, Caller, DryRun, Options, Path, Query};
+use crate::http::problem::Problem;
+use crate::http::view::{each, view};
+use wrkflw_core::absence::Absence;
+use wrkflw_core::moment;
+use wrkflw_engine::Changed;
+
+view! {
+    of wrkflw_store::directory::absences::KeptAbsence;
+    /// An absence as it is kept.
+    pub(in crate::http) struct KeptAbsence {
+        pub id: Uuid,
+        pub person: String,
+        pub substitute: String,
+        /// For work of this definition alone; none for all.
+        pub definition: Option<String>,
+        #[schema(value_type = String, format = DateTime)]
+        pub active_from: Timestamp,
+        /// No longer at this moment.
+        #[schema(value_type = String, format = DateTime)]
+        pub active_until: Timestamp,
+        #[schema(value_type = String, format = DateTime)]
+        pub created_at: Timestamp,
+        pub created_by: String,
+        /// When it was called off before its end.
+        #[schema(value_type = Option<String>, format = DateTime)]
+        pub ended_at: Option<Timestamp>,
+    }
+}
+
+/// Who stands in, and when.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(in crate::http) struct AbsenceBody {
+    /// Who may act meanwhile, besides the person.
+    pub substitute: String,
+    #[schema(value_type = String, format = DateTime)]
+    #[serde(deserialize_with = "moment::read")]
+    pub active_from: Timestamp,
+    /// No longer at this moment; at most 366 days after `activeFrom`.
+    #[schema(value_type = String, format = DateTime)]
+    #[serde(deserialize_with = "moment::read")]
+    pub active_until: Timestamp,
+    /// Key of the definition whose work it is about; all work without it.
+    pub definition: Option<String>,
+}
+
+/// Takes no parameters, and refuses those that are given.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct NoParameters {}
+
+/// Absences, the next ones first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(in crate::http) struct Absences {
+    pub data: Vec<KeptAbsence>,
+}
+
+/// A person's absences that hold or will hold, and those in which they are the substitute.
+#[utoipa::path(get, path = "/v1/people/{id}/absences", tag = "directory", operation_id = "absences", params(("id" = String, Path)),
+    responses((status = 200, body = Absences)))]
+pub(in crate::http) async fn list(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<String>,
+    Query(NoParameters {}): Query<NoParameters>,
+) -> Result<axum::Json<Absences>, Problem> {
+    let data = each(app.engine.absences(&who, &id).await?);
+    Ok(axum::Json(Absences { data }))
+}
+
+/// Names a substitute for a period.
+#[utoipa::path(post, path = "/v1/people/{id}/absences", tag = "directory", operation_id = "add_absence",
+    params(("id" = String, Path), DryRun), request_body = AbsenceBody,
+    responses((status = 201, body = KeptAbsence), (status = 200, body = Preview, description = "dry run")))]
+pub(in crate::http) async fn create(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(person): Path<String>,
+    options: Options,
+    Body { value, .. }: Body<AbsenceBody>,
+) -> Result<(StatusCode, axum::Json<Told<KeptAbsence>>), Problem> {
+    let absence = Absence {
+        person,
+        substitute: value.substitute,
+        definition: value.definition,
+        from: value.active_from,
+        until: value.active_until,
+    };
+    let key = options.idempotency_key.as_deref();
+    let changed = app
+        .engine
+        .add_absence(&who, absence, key, options.dry_run)
+        .await?;
+    let status = match changed {
+        Changed::Done(_) => StatusCode::CREATED,
+        Changed::Dry(_) => StatusCode::OK,
+    };
+    Ok((status, axum::Json(changed.into())))
+}
+
+/// Calls an absence off. One that is over stays as it is.
+#[utoipa::path(delete, path = "/v1/people/{id}/absences/{absence}", tag = "directory", operation_id = "end_absence",
+    params(("id" = String, Path), ("absence" = Uuid, Path), DryRun), responses((status = 200, body = Told<KeptAbsence>)))]
+pub(in crate::http) async fn delete(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path((person, absence)): Path<(String, Uuid)>,
+    Query(dry): Query<DryRun>,
+) -> Result<axum::Json<Told<KeptAbsence>>, Problem> {
+    let changed = app
+        .engine
+        .end_absence(&who, &person, absence, dry.dry_run)
+        .await?;
+    Ok(axum::Json(changed.into()))
+}

@@ -1,0 +1,58 @@
+//! Managers: who is above whom.
+
+use axum::extract::State;
+use serde::Deserialize;
+use utoipa::ToSchema;
+
+use super::{Person, Told};
+use crate::http::App;
+use crate::http::extract::{Body, Caller, DryRun, Path, Query};
+use crate::http::problem::Problem;
+use wrkflw_engine::Identity;
+
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct ManagerBody {
+    /// Id of the person who manages.
+    pub manager: String,
+}
+
+/// Gives a person a manager, instead of the one they have.
+#[utoipa::path(put, path = "/v1/people/{id}/manager", tag = "directory", params(("id" = String, Path), DryRun), request_body = ManagerBody,
+    responses((status = 200, body = Told<Person>)))]
+pub(in crate::http) async fn put_manager(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<String>,
+    Query(dry): Query<DryRun>,
+    Body { value, .. }: Body<ManagerBody>,
+) -> Result<axum::Json<Told<Person>>, Problem> {
+    change(&app, &who, id, Some(value.manager), &dry).await
+}
+
+/// Leaves a person without a manager.
+#[utoipa::path(delete, path = "/v1/people/{id}/manager", tag = "directory", params(("id" = String, Path), DryRun),
+    responses((status = 200, body = Told<Person>)))]
+pub(in crate::http) async fn delete_manager(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<String>,
+    Query(dry): Query<DryRun>,
+) -> Result<axum::Json<Told<Person>>, Problem> {
+    change(&app, &who, id, None, &dry).await
+}
+
+async fn change(
+    app: &App,
+    who: &Identity,
+    person: String,
+    manager: Option<String>,
+    dry: &DryRun,
+) -> Result<axum::Json<Told<Person>>, Problem> {
+    let manager = manager.as_deref();
+    let changed = app
+        .engine
+        .put_manager(who, &person, manager, dry.dry_run)
+        .await?;
+    Ok(axum::Json(changed.into()))
+}

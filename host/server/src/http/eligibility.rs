@@ -1,0 +1,129 @@
+//! Who could have acted on an instance, now or at any moment since it began.
+
+use axum::extract::State;
+use axum::response::Response;
+use jiff::Timestamp;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use uuid::Uuid;
+
+use super::App;
+use super::extract::{Caller, Path, Query};
+use super::large::rendered;
+use super::problem::Problem;
+use super::view::{each, view};
+use wrkflw_core::eligibility::{Exclusion, Way};
+use wrkflw_core::ids::{InstanceId, VersionRef};
+use wrkflw_core::moment;
+
+view! {
+    of wrkflw_engine::EligibilityAt;
+    /// Who could act on an instance's open tasks at a moment.
+    pub(super) struct EligibilityAt {
+        pub instance: Uuid,
+        #[schema(value_type = String, format = DateTime)]
+        pub at: Timestamp,
+        /// The instance's revision at that moment.
+        pub revision: u32,
+        pub status: String,
+        pub tasks: Vec<TaskEligibility> => each,
+        /// There were more open tasks.
+        pub more: bool,
+    }
+}
+
+view! {
+    of wrkflw_engine::TaskEligibility;
+    /// Who could act on one task.
+    pub(super) struct TaskEligibility {
+        pub task: Uuid,
+        pub state: String,
+        pub label: String,
+        pub status: String,
+        pub owner: Option<String>,
+        pub eligible: Vec<AblePerson> => each,
+        pub excluded: Vec<ExcludedPerson> => each,
+        /// There were more people, or a group had more members than are read.
+        pub more: bool,
+    }
+}
+
+view! {
+    of wrkflw_engine::AblePerson;
+    /// Somebody who could act.
+    pub(super) struct AblePerson {
+        pub person: String,
+        /// `{how}`: `candidate`, `group` with the group, `manager` and `substitute` with whose (`of`), `owner`.
+        #[schema(value_type = Vec<Object>)]
+        pub ways: Vec<Way>,
+    }
+}
+
+view! {
+    of wrkflw_engine::ExcludedPerson;
+    /// Somebody who could not, though they seem to.
+    pub(super) struct ExcludedPerson {
+        pub person: String,
+        /// `{why}`: such as `requester`, `excluded`, `already_decided`, or `for_requester` with whose work it is (`of`).
+        #[schema(value_type = Vec<Object>)]
+        pub exclusions: Vec<Exclusion>,
+    }
+}
+
+view! {
+    of wrkflw_engine::Preview;
+    /// What a change of the directory would leave undone.
+    pub(super) struct Preview {
+        /// Always true: nothing was written.
+        pub dry_run: bool,
+        pub orphans: Vec<Orphan> => each,
+        /// There are more, or there may be.
+        pub more: bool,
+    }
+}
+
+view! {
+    of wrkflw_engine::Orphan;
+    /// An open task that somebody can act on, and nobody could after the change.
+    pub(super) struct Orphan {
+        pub task: Uuid,
+        pub instance: Uuid,
+        #[schema(value_type = Object)]
+        pub definition: VersionRef,
+        pub state: String,
+        pub label: String,
+        /// What would keep everybody from it.
+        pub why: String,
+    }
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EligibilityQuery {
+    /// The moment, which is not in the future; now without it.
+    #[param(value_type = Option<String>, format = DateTime)]
+    #[serde(default, deserialize_with = "moment::read_optional")]
+    pub at: Option<Timestamp>,
+}
+
+/// Who could act on each task that was open then, and how; and who could not, and why.
+#[utoipa::path(get, path = "/v1/instances/{id}/eligibility", tag = "instances", operation_id = "eligibility", params(("id" = Uuid, Path), EligibilityQuery),
+    responses((status = 200, body = EligibilityAt)))]
+pub(super) async fn eligibility(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    Query(query): Query<EligibilityQuery>,
+) -> Result<Response, Problem> {
+    app.engine.permit(&who, "instance:read").await?;
+    let now = app.engine.clock().now();
+    let at = query.at.unwrap_or(now);
+    if at > now {
+        let detail = format!("at is in the future: here it is {now}");
+        return Err(Problem::new("malformed_request", detail));
+    }
+    let eligibility = app.engine.eligibility_at(&who, InstanceId(id), at).await?;
+    let bytes = eligibility.bytes();
+    let shown = || EligibilityAt::from(eligibility);
+    rendered(&app, who.tenant, bytes, shown).await
+}

@@ -1,0 +1,89 @@
+//! What instances are about: everything that was ever started about a document, a purchase order.
+
+use axum::extract::State;
+use axum::response::Response;
+use jiff::Timestamp;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use uuid::Uuid;
+
+use super::App;
+use super::extract::{Caller, Path, Query};
+use super::large::rendered;
+use super::page::{Page, decode, limit, page};
+use super::problem::Problem;
+use super::view::view;
+use wrkflw_core::instance::Entity;
+use wrkflw_engine::validation::check_id;
+use wrkflw_store::entities;
+
+view! {
+    of wrkflw_store::entities::EntityInstance;
+    /// One run about an entity, with the runs that it belongs to.
+    pub(super) struct EntityInstance {
+        pub id: Uuid,
+        pub definition_key: String,
+        pub definition_version: u32,
+        pub status: String,
+        pub outcome: Option<String>,
+        /// Why it was cancelled.
+        pub end_reason: Option<String>,
+        pub revision: u32,
+        /// Who started it.
+        pub initiator: String,
+        /// Whose request it is: the initiator, and those of its predecessor and parent.
+        pub requesters: Vec<String>,
+        #[schema(value_type = String, format = DateTime)]
+        pub started_at: Timestamp,
+        #[schema(value_type = Option<String>, format = DateTime)]
+        pub ended_at: Option<Timestamp>,
+        /// Who cancelled it.
+        pub ended_by: Option<String>,
+        /// The ended instance that it goes on from.
+        pub predecessor: Option<Uuid>,
+        /// What it was restarted as, oldest first.
+        pub successors: Vec<Uuid>,
+        /// The instance that it is a sub-flow of.
+        pub parent: Option<Uuid>,
+    }
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HistoryQuery {
+    /// Only instances of this definition.
+    pub definition: Option<String>,
+    pub after: Option<String>,
+    #[param(minimum = 1, maximum = 100)]
+    pub limit: Option<u32>,
+}
+
+/// All instances about an entity, oldest first: across definitions, and through restarts.
+#[utoipa::path(get, path = "/v1/entities/{type}/{id}/history", tag = "entities",
+    params(("type" = String, Path), ("id" = String, Path), HistoryQuery), responses((status = 200, body = Page<EntityInstance>)))]
+pub(super) async fn history(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path((kind, id)): Path<(String, String)>,
+    Query(query): Query<HistoryQuery>,
+) -> Result<Response, Problem> {
+    app.engine.permit(&who, "instance:read").await?;
+    check_id("/type", &kind)?;
+    check_id("/id", &id)?;
+    let limit = limit(query.limit)?;
+    let after = decode(query.after.as_deref())?;
+    let found = app
+        .engine
+        .reader()
+        .entity_history(
+            who.tenant,
+            &Entity { kind, id },
+            query.definition.as_deref(),
+            after,
+            i64::from(limit) + 1,
+        )
+        .await?;
+    let bytes = found.iter().map(entities::EntityInstance::bytes).sum();
+    let page: Page<EntityInstance> = page(found, limit, |last| last.id.to_string());
+    rendered(&app, who.tenant, bytes, || page).await
+}

@@ -1,0 +1,168 @@
+//! Events without Kafka: pages of the feed, and streams of it.
+//!
+//! All streams of a host have one reader (`live`), which keeps the newest events of each tenant (`tail`); a `reader` is
+//! one stream; `places` bounds how many there are.
+
+mod live;
+mod places;
+mod reader;
+mod tail;
+
+use std::convert::Infallible;
+
+use axum::body::Body;
+use axum::extract::State;
+use axum::http::{HeaderMap, HeaderName, header};
+use axum::response::{IntoResponse, Response};
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+
+use self::places::{Full, HOST_MAX, PERSON_MAX, TENANT_MAX};
+use self::reader::Reader;
+use super::App;
+use super::extract::{Caller, Listener, Query};
+use super::large::rendered;
+use super::page::{Next, decode, encode, limit};
+use super::problem::Problem;
+use wrkflw_core::cloudevent::CloudEvent;
+use wrkflw_core::ids::TenantId;
+use wrkflw_core::json::Json;
+use wrkflw_store::feed::{FeedCursor, FeedPage};
+
+pub(super) use self::live::Streams;
+
+/// What whoever reads events must have.
+const PERMISSION: &str = "event:read";
+/// When a reader may ask again who came when all streams were taken.
+const RETRY_AFTER_SECONDS: u32 = 10;
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(super) struct EventQuery {
+    /// The `next` of an earlier page; from the first event when absent.
+    pub after: Option<String>,
+    #[param(minimum = 1, maximum = 100)]
+    pub limit: Option<u32>,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StreamQuery {
+    /// The `next` of an earlier page; from the first event when absent.
+    pub after: Option<String>,
+}
+
+/// A page of events. `next` is always there: what comes later is found behind it.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Events {
+    /// `CloudEvents`, in structured form.
+    #[schema(value_type = Vec<Object>)]
+    pub data: Vec<Json>,
+    pub page: Next,
+}
+
+/// One event of a stream.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "documents what `stream` sends")]
+pub(super) struct StreamedEvent {
+    /// For `Last-Event-ID`.
+    id: String,
+    /// The `CloudEvent` in structured form, as JSON text.
+    #[schema(content_media_type = "application/cloudevents+json")]
+    data: String,
+}
+
+/// Reads events in the order of their commits.
+#[utoipa::path(get, path = "/v1/events", tag = "events", params(EventQuery), responses((status = 200, body = Events)))]
+pub(super) async fn list(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Query(query): Query<EventQuery>,
+) -> Result<Response, Problem> {
+    app.engine.permit(&who, PERMISSION).await?;
+    let limit = limit(query.limit)?;
+    let after = decode(query.after.as_deref())?;
+    let page = read(&app, who.tenant, after, limit.into()).await?;
+    let payloads = page.entries.iter().map(|(_, entry)| entry.payload.len());
+    let (bytes, naming) = (payloads.sum(), app.naming.clone());
+    let events = move || {
+        let entries = page.entries.iter();
+        let events = entries.filter_map(|(_, entry)| CloudEvent::of(entry, &naming).ok());
+        let next = Some(encode(&page.end.to_string()));
+        Events {
+            data: events.map(|event| event.structured()).collect(),
+            page: Next { next },
+        }
+    };
+    rendered(&app, who.tenant, bytes, events).await
+}
+
+async fn read(
+    app: &App,
+    tenant: TenantId,
+    after: Option<FeedCursor>,
+    limit: i64,
+) -> Result<FeedPage, Problem> {
+    let page = app.engine.reader().feed(tenant, after, limit).await?;
+    if page.is_astray {
+        let detail =
+            "the database was restored, and the event is gone; read again from the first one";
+        return Err(Problem::new("cursor_expired", detail));
+    }
+    Ok(page)
+}
+
+/// Streams events as they are committed (server-sent events). `Last-Event-ID` resumes where a stream broke off.
+///
+/// A stream ends when its token does, and when its caller lost the permission.
+#[utoipa::path(get, path = "/v1/events/stream", tag = "events", params(StreamQuery),
+    responses((status = 200, content_type = "text/event-stream", body = StreamedEvent)))]
+pub(super) async fn stream(
+    State(app): State<App>,
+    caller: Listener,
+    Query(query): Query<StreamQuery>,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let who = &caller.who;
+    app.engine.permit(who, PERMISSION).await?;
+    let last = headers
+        .get("last-event-id")
+        .and_then(|value| value.to_str().ok());
+    let after = decode(last.or(query.after.as_deref()))?;
+    let place = app.streams.places.take(who.tenant, &who.subject);
+    let place = place.map_err(full)?;
+    // The first read is made before the answer, so that a bad cursor is a problem and no broken stream.
+    let first = read(&app, who.tenant, after, live::BATCH).await?;
+    let start = after.unwrap_or(FeedCursor::FIRST);
+    let reader = Reader::new(app, caller, place, start, &first);
+    let events = futures_util::stream::unfold(reader, async |mut reader| {
+        let event = reader.next().await?;
+        Some((Ok::<_, Infallible>(event), reader))
+    });
+    let headers = [
+        (header::CONTENT_TYPE, "text/event-stream"),
+        (HeaderName::from_static("x-accel-buffering"), "no"),
+    ];
+    Ok((headers, Body::from_stream(events)).into_response())
+}
+
+fn full(full: Full) -> Problem {
+    let (code, detail) = match full {
+        Full::Person => (
+            "too_many_streams",
+            format!("{PERSON_MAX} event streams are open in your name already"),
+        ),
+        Full::Tenant => (
+            "too_many_streams",
+            format!("{TENANT_MAX} event streams of your tenant are open already"),
+        ),
+        Full::Host => (
+            "unavailable",
+            format!("this host streams to {HOST_MAX} readers already"),
+        ),
+    };
+    Problem {
+        retry_after: Some(RETRY_AFTER_SECONDS),
+        ..Problem::new(code, detail)
+    }
+}

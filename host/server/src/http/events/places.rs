@@ -1,0 +1,166 @@
+//! How many event streams this host has open, and for whom. The bounds are by person, by tenant and by host; where the
+//! host is full, a tenant that has few takes the place of one that has many.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+
+use wrkflw_core::ids::TenantId;
+
+/// Streams of one person.
+pub(super) const PERSON_MAX: usize = 20;
+/// Streams of one tenant.
+pub(super) const TENANT_MAX: usize = 250;
+/// Streams of this host.
+pub(super) const HOST_MAX: usize = 500;
+
+/// Why there is no place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Full {
+    Person,
+    Tenant,
+    Host,
+}
+
+/// The streams that are open.
+#[derive(Debug, Default)]
+pub(super) struct Places(Mutex<Held>);
+
+#[derive(Debug, Default)]
+struct Held {
+    last: u64,
+    /// In the order in which they were opened.
+    streams: BTreeMap<u64, Holder>,
+}
+
+#[derive(Debug)]
+struct Holder {
+    tenant: TenantId,
+    person: String,
+    ended: CancellationToken,
+}
+
+/// The place of one stream, given back when this is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    number: u64,
+    places: Arc<Places>,
+    /// Cancelled when somebody else was given it.
+    pub(super) ended: CancellationToken,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.places.held().streams.remove(&self.number);
+    }
+}
+
+impl Places {
+    fn held(&self) -> MutexGuard<'_, Held> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A place for one more stream of this person.
+    pub(super) fn take(self: &Arc<Self>, tenant: TenantId, person: &str) -> Result<Place, Full> {
+        let mut held = self.held();
+        let own = |holder: &&Holder| holder.tenant == tenant;
+        let of_tenant = held.streams.values().filter(own).count();
+        let mut of_person = held.streams.values().filter(own);
+        if of_person
+            .by_ref()
+            .filter(|one| one.person == person)
+            .count()
+            >= PERSON_MAX
+        {
+            return Err(Full::Person);
+        }
+        if of_tenant >= TENANT_MAX {
+            return Err(Full::Tenant);
+        }
+        if held.streams.len() >= HOST_MAX {
+            held.make_room(of_tenant)?;
+        }
+        held.last += 1;
+        let (number, ended) = (held.last, CancellationToken::new());
+        let holder = Holder {
+            tenant,
+            person: person.to_owned(),
+            ended: ended.clone(),
+        };
+        held.streams.insert(number, holder);
+        Ok(Place {
+            number,
+            places: Arc::clone(self),
+            ended,
+        })
+    }
+}
+
+impl Held {
+    /// Ends the newest stream of the tenant that has most, if it has more than one that has so many would then have.
+    fn make_room(&mut self, own: usize) -> Result<(), Full> {
+        let mut counts: BTreeMap<TenantId, usize> = BTreeMap::new();
+        for holder in self.streams.values() {
+            *counts.entry(holder.tenant).or_default() += 1;
+        }
+        let most = counts.into_iter().max_by_key(|(_, count)| *count);
+        let (tenant, _) = most
+            .filter(|(_, count)| *count > own + 1)
+            .ok_or(Full::Host)?;
+        let mut newest = self.streams.iter().rev();
+        let newest = newest.find(|(_, holder)| holder.tenant == tenant);
+        let number = newest.map(|(number, _)| *number).ok_or(Full::Host)?;
+        if let Some(holder) = self.streams.remove(&number) {
+            holder.ended.cancel();
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn taken(places: &Arc<Places>, tenant: i32, count: usize) -> Vec<Place> {
+        let take = |number| {
+            let person = format!("person-{}", number / PERSON_MAX);
+            places.take(TenantId(tenant), &person).expect("a place")
+        };
+        (0..count).map(take).collect()
+    }
+
+    #[test]
+    fn a_person_and_a_tenant_have_so_many_and_no_more() {
+        let places = Arc::new(Places::default());
+        let mut held = taken(&places, 1, TENANT_MAX - 1);
+        let again = places.take(TenantId(1), "person-0");
+        assert_eq!(again.err(), Some(Full::Person));
+        held.push(places.take(TenantId(1), "another").expect("a place"));
+        let again = places.take(TenantId(1), "yet another");
+        assert_eq!(again.err(), Some(Full::Tenant));
+        drop(places.take(TenantId(2), "person-0").expect("a place"));
+        held.pop();
+        places.take(TenantId(1), "yet another").expect("a place");
+    }
+
+    #[test]
+    fn whoever_has_few_is_let_in_where_others_have_many() {
+        let places = Arc::new(Places::default());
+        let first = taken(&places, 1, TENANT_MAX);
+        let second = taken(&places, 2, HOST_MAX - TENANT_MAX);
+        let third = taken(&places, 3, HOST_MAX / 3);
+        let ended = |held: &[Place]| held.iter().filter(|one| one.ended.is_cancelled()).count();
+        assert_eq!(ended(&first) + ended(&second), third.len());
+        assert!(ended(&first).abs_diff(ended(&second)) <= 1);
+        assert_eq!(ended(&third), 0);
+        assert!(!first[0].ended.is_cancelled(), "the newest ends first");
+        // Now all have the same.
+        let more = places.take(TenantId(1), "more");
+        assert_eq!(more.err(), Some(Full::Host));
+        // What was ended gives back no place of another.
+        drop(first);
+        let left = third.len() + second.len() - ended(&second);
+        assert_eq!(places.held().streams.len(), left);
+    }
+}

@@ -1,0 +1,168 @@
+//! The newest events of a tenant, ready to be sent: read once, for all who listen. A stream that has read all there was
+//! goes on from here; one that fell behind reads the database until it is here again.
+
+use std::collections::VecDeque;
+
+use axum::body::Bytes;
+use uuid::Uuid;
+
+use wrkflw_store::feed::FeedCursor;
+
+/// What is kept for the streams of a tenant, in bytes and in events.
+const BYTES_MAX: usize = 256 * 1024;
+const EVENTS_MAX: usize = 1_000;
+/// Events that a stream takes at once.
+const TAKEN_MAX: usize = 100;
+
+/// An event as it is sent, and where it stands.
+#[derive(Debug, Clone)]
+pub(super) struct Told {
+    pub(super) cursor: FeedCursor,
+    pub(super) text: Bytes,
+}
+
+/// All events behind `from`, up to `end`.
+#[derive(Debug)]
+pub(super) struct Tail {
+    from: FeedCursor,
+    end: FeedCursor,
+    events: VecDeque<Told>,
+    bytes: usize,
+    /// As of [`wrkflw_store::feed::FeedPage`].
+    access_mark: Option<Uuid>,
+}
+
+/// What a stream finds that has read up to a place.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// The next events, and where it stands then. None of them when it has read all.
+    Next(VecDeque<Bytes>, FeedCursor),
+    /// What comes next is not here any more.
+    Behind,
+}
+
+impl Tail {
+    /// Nothing yet: what comes behind `end` will be here.
+    pub(super) fn begin(end: FeedCursor, access_mark: Option<Uuid>) -> Tail {
+        Tail {
+            from: end,
+            end,
+            events: VecDeque::new(),
+            bytes: 0,
+            access_mark,
+        }
+    }
+
+    pub(super) fn end(&self) -> FeedCursor {
+        self.end
+    }
+
+    pub(super) fn access_mark(&self) -> Option<Uuid> {
+        self.access_mark
+    }
+
+    /// Adds what was read behind [`Tail::end`], up to `end`. Whether that is anything that streams wait for.
+    pub(super) fn add(
+        &mut self,
+        told: Vec<Told>,
+        end: FeedCursor,
+        access_mark: Option<Uuid>,
+    ) -> bool {
+        let news = !told.is_empty() || access_mark != self.access_mark;
+        (self.end, self.access_mark) = (end, access_mark);
+        self.bytes += told.iter().map(|one| one.text.len()).sum::<usize>();
+        self.events.extend(told);
+        while self.bytes > BYTES_MAX || self.events.len() > EVENTS_MAX {
+            let Some(oldest) = self.events.pop_front() else {
+                break;
+            };
+            self.bytes -= oldest.text.len();
+            self.from = oldest.cursor;
+        }
+        news
+    }
+
+    pub(super) fn after(&self, position: FeedCursor) -> Found {
+        if position < self.from {
+            return Found::Behind;
+        }
+        let begin = self.events.partition_point(|one| one.cursor <= position);
+        let next: Vec<_> = self.events.range(begin..).take(TAKEN_MAX).collect();
+        let reached = match next.last() {
+            Some(last) if begin + next.len() < self.events.len() => last.cursor,
+            // Entries that nobody is told of may stand behind the last event.
+            _ => self.end.max(position),
+        };
+        Found::Next(next.iter().map(|one| one.text.clone()).collect(), reached)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[expect(clippy::unnecessary_wraps, reason = "as a page has it")]
+    fn mark(number: u128) -> Option<Uuid> {
+        Some(Uuid::from_u128(number))
+    }
+
+    fn at(pos: i64) -> FeedCursor {
+        FeedCursor {
+            pos,
+            ..FeedCursor::before(1, 7)
+        }
+    }
+
+    fn told(pos: i64, length: usize) -> Told {
+        Told {
+            cursor: at(pos),
+            text: vec![b'x'; length].into(),
+        }
+    }
+
+    /// How many are next, and the place behind them; nothing for whoever fell behind.
+    fn next(tail: &Tail, pos: i64) -> Option<(usize, i64)> {
+        match tail.after(at(pos)) {
+            Found::Next(events, reached) => Some((events.len(), reached.pos)),
+            Found::Behind => None,
+        }
+    }
+
+    #[test]
+    fn a_stream_goes_on_from_where_it_stands() {
+        let mut tail = Tail::begin(at(10), mark(1));
+        assert_eq!(next(&tail, 9), None, "what stands before is not here");
+        assert_eq!(next(&tail, 10), Some((0, 10)));
+        assert!(tail.add(vec![told(11, 1), told(13, 1)], at(20), mark(1)));
+        assert_eq!(next(&tail, 10), Some((2, 20)));
+        assert_eq!(next(&tail, 11), Some((1, 20)));
+        assert_eq!(next(&tail, 12), Some((1, 20)));
+        // It may have read further by itself.
+        assert_eq!(next(&tail, 25), Some((0, 25)));
+        assert!(!tail.add(Vec::new(), at(30), mark(1)), "nothing new");
+        assert!(
+            tail.add(Vec::new(), at(30), mark(2)),
+            "somebody may do less"
+        );
+        assert_eq!(next(&tail, 20), Some((0, 30)));
+    }
+
+    #[test]
+    fn what_is_taken_and_kept_is_bounded() {
+        let mut tail = Tail::begin(at(0), mark(1));
+        let half = i64::try_from(TAKEN_MAX).expect("a small number");
+        let many = (1..=2 * half).map(|pos| told(pos, 1));
+        tail.add(many.collect(), at(1_000), mark(1));
+        assert_eq!(next(&tail, 0), Some((TAKEN_MAX, half)));
+        assert_eq!(next(&tail, half), Some((TAKEN_MAX, 1_000)));
+        tail.add(vec![told(1_001, BYTES_MAX)], at(1_001), mark(1));
+        assert_eq!(next(&tail, half), None);
+        assert_eq!(next(&tail, 1_000), Some((1, 1_001)));
+        tail.add(vec![told(1_002, BYTES_MAX + 1)], at(1_002), mark(1));
+        assert_eq!(next(&tail, 1_001), None, "too large to be kept");
+        assert_eq!(next(&tail, 1_002), Some((0, 1_002)));
+        let many = (2_000..).take(EVENTS_MAX + 1).map(|pos| told(pos, 1));
+        tail.add(many.collect(), at(9_000), mark(1));
+        assert_eq!(tail.events.len(), EVENTS_MAX);
+    }
+}

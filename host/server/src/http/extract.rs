@@ -1,0 +1,390 @@
+//! What handlers take from a request. Whatever cannot be read becomes a problem here, so handlers see good values only.
+
+use axum::body::{Bytes, HttpBody as _};
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{FromRequest, FromRequestParts, Path as AxumPath, RawPathParams, Request};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, StatusCode, header};
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use sha2::{Digest as _, Sha256};
+use utoipa::IntoParams;
+
+use super::minimal::Preference;
+use super::problem::Problem;
+use super::{App, pace};
+use wrkflw_core::ids::{NOT_NORMAL, TenantId, is_normal};
+use wrkflw_core::json::Json;
+use wrkflw_engine::{Idempotency, Identity, Trace};
+
+/// The largest JSON body, in bytes.
+pub const BODY_BYTES_MAX: usize = 256 * 1024;
+/// A body that is parsed where it came in; more takes longer than a thread of all should be kept.
+const INLINE_BYTES_MAX: usize = 32 * 1024;
+/// The longest idempotency key.
+const KEY_CHARS_MAX: usize = 255;
+/// Digits of a revision in `If-Match`.
+const REVISION_DIGITS_MAX: usize = 10;
+
+/// Who asks, from the bearer token.
+pub struct Caller(pub Identity);
+
+impl FromRequestParts<App> for Caller {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Caller, Problem> {
+        let (who, _) = app.identify(authorization(&parts.headers)).await?;
+        parts.extensions.insert(who.tenant);
+        Ok(Caller(who))
+    }
+}
+
+fn authorization(headers: &HeaderMap) -> Option<&str> {
+    let value = headers.get(header::AUTHORIZATION)?;
+    Some(value.to_str().unwrap_or("\u{fffd}"))
+}
+
+/// Who asks for an answer that goes on, by what they are known, and from when on no longer.
+pub struct Listener {
+    pub who: Identity,
+    pub authorization: String,
+    pub until: Timestamp,
+}
+
+impl Listener {
+    /// Whether the token is still good, and still permits this.
+    pub async fn may_still(&mut self, app: &App, permission: &'static str) -> Result<(), Problem> {
+        self.is_still_known(app).await?;
+        Ok(app.engine.permit(&self.who, permission).await?)
+    }
+
+    /// Whether the token is still good: its time may be over, or its key withdrawn.
+    pub async fn is_still_known(&mut self, app: &App) -> Result<(), Problem> {
+        (_, self.until) = app.identify(Some(&self.authorization)).await?;
+        Ok(())
+    }
+}
+
+impl FromRequestParts<App> for Listener {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Listener, Problem> {
+        let authorization = authorization(&parts.headers);
+        let (who, until) = app.identify(authorization).await?;
+        Ok(Listener {
+            who,
+            authorization: authorization.unwrap_or_default().to_owned(),
+            until,
+        })
+    }
+}
+
+/// A JSON body: its typed value and its canonical text.
+pub struct Body<T> {
+    pub value: T,
+    pub canonical: Json,
+}
+
+impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Body<T> {
+    type Rejection = Problem;
+
+    async fn from_request(request: Request, app: &App) -> Result<Body<T>, Problem> {
+        let is_json = request
+            .headers()
+            .get(header::CONTENT_TYPE)
+            .is_some_and(|value| value.to_str().is_ok_and(is_json));
+        // Known where the route asked who calls before it read the body, as all do.
+        let tenant = request.extensions().get::<TenantId>().copied();
+        let tenant = tenant.unwrap_or(TenantId(0));
+        // A body that says how large it is need not come first.
+        if request.body().size_hint().lower() > BODY_BYTES_MAX as u64 {
+            return Err(too_large());
+        }
+        let bytes = Bytes::from_request(request, app).await.map_err(unread)?;
+        if bytes.is_empty() {
+            return parse("{}");
+        }
+        if !is_json {
+            return Err(Problem::new(
+                "unsupported_media_type",
+                "send the body as application/json",
+            ));
+        }
+        understood(app, tenant, bytes, read).await
+    }
+}
+
+/// Reads what came in, where that holds up nobody.
+pub(super) async fn understood<T: Send + 'static>(
+    app: &App,
+    tenant: TenantId,
+    bytes: Bytes,
+    read: impl FnOnce(&[u8]) -> Result<T, Problem> + Send + 'static,
+) -> Result<T, Problem> {
+    if bytes.len() <= INLINE_BYTES_MAX {
+        return read(&bytes);
+    }
+    app.engine
+        .offload()
+        .run(tenant, move || read(&bytes))
+        .await?
+}
+
+fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<Body<T>, Problem> {
+    let text = str::from_utf8(bytes);
+    parse(text.map_err(|_| Problem::new("malformed_json", "the body is not UTF-8"))?)
+}
+
+/// Why a body could not be read to its end.
+fn unread(error: BytesRejection) -> Problem {
+    if let Some(problem) = pace::problem(&error) {
+        return problem;
+    }
+    if error.status() == StatusCode::PAYLOAD_TOO_LARGE {
+        return too_large();
+    }
+    Problem::new("malformed_request", "the body broke off")
+}
+
+fn too_large() -> Problem {
+    let detail = format!("a body has at most {BODY_BYTES_MAX} bytes");
+    Problem::new("too_large", detail)
+}
+
+/// `application/json` or a type built on it, whatever its parameters.
+fn is_json(content_type: &str) -> bool {
+    let essence = content_type.split(';').next().unwrap_or_default();
+    let essence = essence.trim().to_ascii_lowercase();
+    match essence.strip_prefix("application/") {
+        // Of a list of types, this is none.
+        Some(subtype) if subtype.contains([',', ' ']) => false,
+        Some(subtype) => subtype == "json" || subtype.ends_with("+json"),
+        None => false,
+    }
+}
+
+fn parse<T: DeserializeOwned>(text: &str) -> Result<Body<T>, Problem> {
+    let canonical = Json::parse(text).map_err(|error| {
+        Problem::new("malformed_json", format!("the body has {error}")).at(
+            &error.pointer,
+            "malformed",
+            error.detail,
+        )
+    })?;
+    // An array would do for a struct, field by field, and an unknown field could hide in none of them.
+    if !canonical.is_object() {
+        let detail = "the body is a JSON object";
+        return Err(Problem::new("invalid_request", detail).at("", "malformed", detail));
+    }
+    let deserializer = &mut serde_json::Deserializer::from_str(canonical.as_str());
+    match serde_path_to_error::deserialize(deserializer) {
+        Ok(value) => Ok(Body { value, canonical }),
+        Err(error) => Err(misfit(&error)),
+    }
+}
+
+fn misfit(error: &serde_path_to_error::Error<serde_json::Error>) -> Problem {
+    let mut pointer = String::new();
+    for segment in error.path() {
+        if let serde_path_to_error::Segment::Map { key } = segment {
+            pointer = format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"));
+        } else if let serde_path_to_error::Segment::Seq { index } = segment {
+            pointer = format!("{pointer}/{index}");
+        }
+    }
+    let message = error.inner().to_string();
+    let message = message
+        .split(" at line ")
+        .next()
+        .unwrap_or_default()
+        .to_owned();
+    let named = message.split('`').nth(1).unwrap_or_default();
+    let (code, named) = if message.starts_with("unknown field") {
+        ("unknown_field", Some(named))
+    } else if message.starts_with("missing field") {
+        ("required", Some(named))
+    } else {
+        ("malformed", None)
+    };
+    let named = named.map(|named| named.replace('~', "~0").replace('/', "~1"));
+    if let Some(named) = named.filter(|named| !pointer.ends_with(&format!("/{named}"))) {
+        pointer = format!("{pointer}/{named}");
+    }
+    Problem::new("invalid_request", message.clone()).at(&pointer, code, message)
+}
+
+/// Whether to write.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub struct DryRun {
+    /// Answers in full and writes nothing.
+    #[serde(default)]
+    #[param(default = false)]
+    pub dry_run: bool,
+}
+
+/// The headers that any command may carry, and whether it is to be run dry.
+pub struct Options {
+    pub if_match: Option<u32>,
+    pub idempotency_key: Option<String>,
+    pub dry_run: bool,
+    /// How much the answer says, where the caller said so.
+    pub prefer: Option<Preference>,
+    pub trace: Trace,
+    /// Method and path, part of a request's fingerprint.
+    pub line: String,
+}
+
+impl FromRequestParts<App> for Options {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Options, Problem> {
+        // Strictly: a misspelt `dryRun` must not be carried out.
+        let Query(DryRun { dry_run }) = Query::from_request_parts(parts, app).await?;
+        Ok(Options {
+            if_match: if_match(&parts.headers)?,
+            idempotency_key: idempotency_key(&parts.headers)?,
+            dry_run,
+            prefer: Preference::of(&parts.headers),
+            trace: parts.extensions.get::<Trace>().cloned().unwrap_or_default(),
+            line: format!("{} {}", parts.method, parts.uri.path()),
+        })
+    }
+}
+
+impl Options {
+    /// The idempotency key with the fingerprint of this request.
+    pub fn idempotency(&self, body: &Json) -> Option<Idempotency> {
+        let key = self.idempotency_key.clone()?;
+        let mut hasher = Sha256::new();
+        for part in [
+            self.line.as_str(),
+            &format!("{:?}", self.if_match),
+            body.as_str(),
+        ] {
+            hasher.update((part.len() as u64).to_be_bytes());
+            hasher.update(part.as_bytes());
+        }
+        Some(Idempotency {
+            key,
+            fingerprint: hasher.finalize().into(),
+        })
+    }
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Problem> {
+    let value = headers.get(name).map(|value| value.to_str());
+    value.transpose().map_err(|_| {
+        Problem::new(
+            "malformed_request",
+            format!("the header {name} is not plain text"),
+        )
+    })
+}
+
+fn if_match(headers: &HeaderMap) -> Result<Option<u32>, Problem> {
+    let Some(value) = text(headers, "if-match")? else {
+        return Ok(None);
+    };
+    if value.trim() == "*" {
+        return Ok(None);
+    }
+    let quoted = value
+        .trim()
+        .strip_prefix('"')
+        .and_then(|value| value.strip_suffix('"'));
+    let digits = quoted.filter(|value| {
+        (1..=REVISION_DIGITS_MAX).contains(&value.len())
+            && value.bytes().all(|c| c.is_ascii_digit())
+    });
+    let revision = digits.and_then(|digits| digits.parse::<u64>().ok());
+    // A number beyond all revisions is well formed, and matches none.
+    let revision = revision.map(|revision| u32::try_from(revision).unwrap_or(u32::MAX));
+    revision.map(Some).ok_or_else(|| {
+        Problem::new(
+            "malformed_request",
+            "If-Match takes the ETag of an instance, a revision in quotes such as \"3\"",
+        )
+    })
+}
+
+fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+    let Some(value) = text(headers, "idempotency-key")? else {
+        return Ok(None);
+    };
+    let value = value.trim();
+    let quoted = value
+        .strip_prefix('"')
+        .and_then(|key| key.strip_suffix('"'));
+    let key = quoted.unwrap_or(value);
+    let is_plain = |c: u8| (b' '..=b'~').contains(&c) && c != b'"';
+    if !(1..=KEY_CHARS_MAX).contains(&key.len()) || !key.bytes().all(is_plain) {
+        let detail =
+            format!("an Idempotency-Key has 1 to {KEY_CHARS_MAX} characters, none of them a quote");
+        return Err(Problem::new("malformed_request", detail));
+    }
+    // Two headers, joined on the way, look like this.
+    if quoted.is_none() && key.contains(',') {
+        let detail = "an Idempotency-Key with a comma in it stands in quotes";
+        return Err(Problem::new("malformed_request", detail));
+    }
+    Ok(Some(key.to_owned()))
+}
+
+/// Path parameters; what does not parse names nothing that exists. A text in a path is an id, so it has one spelling.
+pub struct Path<T>(pub T);
+
+impl<T: DeserializeOwned + Send> FromRequestParts<App> for Path<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Path<T>, Problem> {
+        if has_nul(parts.uri.path()) {
+            return Err(Problem::new("not_found", "no name has a NUL in it"));
+        }
+        if let Ok(texts) = RawPathParams::from_request_parts(parts, app).await
+            && let Some((name, _)) = texts.iter().find(|(_, text)| !is_normal(text))
+        {
+            return Err(malformed(&format!("/{name}"), NOT_NORMAL));
+        }
+        let path = AxumPath::<T>::from_request_parts(parts, app).await;
+        path.map(|AxumPath(value)| Path(value))
+            .map_err(|error| Problem::new("not_found", error.body_text()))
+    }
+}
+
+/// Query parameters. Unknown ones are refused, so that a misspelt filter does not show everything.
+pub struct Query<T>(pub T);
+
+impl<T: DeserializeOwned> FromRequestParts<App> for Query<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Query<T>, Problem> {
+        refuse_nul(parts.uri.query().unwrap_or_default())?;
+        let query = axum::extract::Query::<T>::from_request_parts(parts, app).await;
+        query
+            .map(|axum::extract::Query(value)| Query(value))
+            .map_err(|error| Problem::new("malformed_request", error.body_text()))
+    }
+}
+
+/// Refuses a query that no stored text can answer.
+pub fn refuse_nul(query: &str) -> Result<(), Problem> {
+    if has_nul(query) {
+        let detail = "a query parameter has a NUL in it";
+        return Err(Problem::new("malformed_request", detail));
+    }
+    Ok(())
+}
+
+/// PostgreSQL keeps no text with a NUL, so none is looked for. In a URI it can only stand encoded.
+fn has_nul(encoded: &str) -> bool {
+    encoded.contains("%00")
+}
+
+/// The problem of a value that is not as `detail` says one is.
+pub fn malformed(pointer: &str, detail: &str) -> Problem {
+    let problem = Problem::new("invalid_request", format!("{pointer}: {detail}"));
+    problem.at(pointer, "malformed", detail)
+}

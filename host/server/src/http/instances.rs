@@ -1,0 +1,374 @@
+//! Instances: start, list, read, explain.
+
+use std::collections::BTreeMap;
+
+use std::collections::HashMap;
+
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::App;
+use super::actions::Action;
+use super::commands::{StartAnswer, run};
+use super::extract::{Body, Caller, DryRun, Options, Path};
+use super::large::rendered;
+use super::page::{Page, decode, limit, page_to};
+use super::problem::Problem;
+use super::search::{Search, conditions};
+use super::svg;
+use super::view::{each, view};
+use super::views::{InstanceView, StateView};
+use crate::diagram::{Taken, TakenEdge};
+use wrkflw_core::answer::AttributeValue;
+use wrkflw_core::command::Command;
+use wrkflw_core::ids::InstanceId;
+use wrkflw_core::instance::{Entity, Instance};
+use wrkflw_core::json::Json;
+use wrkflw_core::moment;
+use wrkflw_engine::Identity;
+use wrkflw_engine::validation::{check_document, check_id};
+use wrkflw_store::instances::{self, InstanceFilter};
+use wrkflw_store::load::Stored;
+
+view! {
+    of wrkflw_store::instances::InstanceSummary;
+    /// One line of a list.
+    pub(super) struct InstanceSummary {
+        pub id: Uuid,
+        pub definition_key: String,
+        pub definition_version: u32,
+        pub status: String,
+        pub outcome: Option<String>,
+        pub revision: u32,
+        pub entity_type: String,
+        pub entity_id: String,
+        pub initiator: String,
+        #[schema(value_type = String, format = DateTime)]
+        pub started_at: Timestamp,
+        #[schema(value_type = String, format = DateTime)]
+        pub updated_at: Timestamp,
+        /// Names of the active states.
+        pub states: Vec<String>,
+        /// When they are asked for.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        #[schema(value_type = Option<Object>)]
+        pub attributes: Option<BTreeMap<String, AttributeValue>>,
+    }
+}
+
+/// What a new instance is about.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct StartBody {
+    /// Key of the definition, whose active version the instance takes for good.
+    pub definition_key: String,
+    pub entity_type: String,
+    pub entity_id: String,
+    /// What the flow's data schema asks for.
+    #[serde(default = "Json::empty")]
+    #[schema(value_type = Object)]
+    pub data: Json,
+}
+
+/// What lines of a list may carry besides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum Included {
+    Attributes,
+}
+
+/// The statuses of instances.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
+#[serde(rename_all = "UPPERCASE")]
+pub(super) enum WhichInstances {
+    Running,
+    Suspended,
+    Completed,
+    Cancelled,
+}
+
+impl WhichInstances {
+    fn name(self) -> &'static str {
+        match self {
+            WhichInstances::Running => "RUNNING",
+            WhichInstances::Suspended => "SUSPENDED",
+            WhichInstances::Completed => "COMPLETED",
+            WhichInstances::Cancelled => "CANCELLED",
+        }
+    }
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+pub(super) struct InstanceQuery {
+    pub definition: Option<String>,
+    #[param(inline)]
+    pub status: Option<WhichInstances>,
+    /// Name of an active state.
+    pub state: Option<String>,
+    pub entity_type: Option<String>,
+    pub entity_id: Option<String>,
+    pub initiator: Option<String>,
+    /// Somebody who owns an open task of the instance now.
+    pub owner: Option<String>,
+    /// Whose child it is.
+    pub parent: Option<Uuid>,
+    /// Whether one of its states has nobody left who is able to do its work.
+    pub unassignable: Option<bool>,
+    /// Started at or after.
+    #[param(value_type = Option<String>, format = DateTime)]
+    #[serde(default, deserialize_with = "moment::read_optional")]
+    pub from: Option<Timestamp>,
+    /// Started before.
+    #[param(value_type = Option<String>, format = DateTime)]
+    #[serde(default, deserialize_with = "moment::read_optional")]
+    pub to: Option<Timestamp>,
+    /// `attributes`: each line shows its instance's attributes.
+    #[param(inline)]
+    pub include: Option<Included>,
+    pub after: Option<String>,
+    #[param(minimum = 1, maximum = 100)]
+    pub limit: Option<u32>,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PageQuery {
+    pub after: Option<String>,
+    #[param(minimum = 1, maximum = 100)]
+    pub limit: Option<u32>,
+}
+
+/// Starts an instance of the definition's active version.
+#[utoipa::path(post, path = "/v1/instances", tag = "instances", params(DryRun), request_body = StartBody,
+    responses((status = 201, body = StartAnswer), (status = 200, body = StartAnswer, description = "dry run")))]
+pub(super) async fn start(
+    State(app): State<App>,
+    Caller(who): Caller,
+    options: Options,
+    Body { value, canonical }: Body<StartBody>,
+) -> Result<Response, Problem> {
+    if options.if_match.is_some() {
+        let detail =
+            "an instance that is to be started has no revision to match; leave If-Match out";
+        return Err(Problem::new("malformed_request", detail));
+    }
+    check_id("/entityType", &value.entity_type)?;
+    check_id("/entityId", &value.entity_id)?;
+    check_document("/data", &value.data)?;
+    let entity = Entity {
+        kind: value.entity_type,
+        id: value.entity_id,
+    };
+    let command = Command::Start {
+        lineage: None,
+        definition: value.definition_key,
+        entity,
+        data: value.data,
+    };
+    run(&app, &who, command, options, &canonical).await
+}
+
+/// Lists instances, newest first.
+///
+/// A search by attributes may end before its page is full: there is more for as long as `page.next` is there.
+#[utoipa::path(get, path = "/v1/instances", tag = "instances",
+    params(InstanceQuery, ("attribute.NAME" = Option<String>, Query,
+        description = "`[TYPE:][OPERATOR:]VALUE`, up to five times: what the attribute NAME is like. OPERATOR: eq (default), ne, gt, \
+            gte, lt, lte, in (a list with commas), prefix, exists (true or false). TYPE, where definitions disagree: text, boolean, \
+            decimal, float, timestamp, bytes (base64). Example: `attribute.amount=gt:1000`")),
+    responses((status = 200, body = Page<InstanceSummary>)))]
+pub(super) async fn list(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Search { untyped, query }: Search<InstanceQuery>,
+) -> Result<Response, Problem> {
+    app.engine.permit(&who, "instance:read").await?;
+    let limit = limit(query.limit)?;
+    let filter = InstanceFilter {
+        conditions: conditions(&app, &who, query.definition.as_deref(), untyped).await?,
+        definition: query.definition,
+        status: query.status.map(|status| status.name().to_owned()),
+        state: query.state,
+        entity_type: query.entity_type,
+        entity_id: query.entity_id,
+        initiator: query.initiator,
+        owner: query.owner,
+        parent: query.parent,
+        unassignable: query.unassignable,
+        from: query.from,
+        to: query.to,
+        after: decode(query.after.as_deref())?,
+        limit,
+    };
+    let reader = app.engine.reader();
+    let mut found = reader.instances(who.tenant, &filter).await?;
+    if query.include == Some(Included::Attributes) {
+        let ids: Vec<_> = found.lines.iter().map(|line| line.id).collect();
+        let mut attributes = reader.attributes(who.tenant, &ids).await?;
+        for line in &mut found.lines {
+            line.attributes = Some(attributes.remove(&line.id).unwrap_or_default());
+        }
+    }
+    let next = found.next.map(|id| id.to_string());
+    let bytes = found
+        .lines
+        .iter()
+        .map(instances::InstanceSummary::bytes)
+        .sum();
+    let page = || -> Page<InstanceSummary> { page_to(found.lines, next) };
+    rendered(&app, who.tenant, bytes, page).await
+}
+
+/// An instance with its active states and their tasks.
+#[utoipa::path(get, path = "/v1/instances/{id}", tag = "instances", params(("id" = Uuid, Path)), responses((status = 200, body = InstanceView)))]
+pub(super) async fn show(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+) -> Result<Response, Problem> {
+    let Stored { instance, .. } = read(&app, &who, id).await?;
+    let version = app.engine.version(who.tenant, &instance.definition).await?;
+    let etag = [(header::ETAG, format!("\"{}\"", instance.revision))];
+    let bytes = instance.weight();
+    let view = move || InstanceView::of(&instance, &version.graph);
+    let answer = rendered(&app, who.tenant, bytes, view).await?;
+    Ok((etag, answer).into_response())
+}
+
+/// The state instances of an instance with their tasks and decisions, oldest first: active ones last.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct History {
+    pub data: Vec<StateView>,
+}
+
+/// How an instance came to be where it is.
+#[utoipa::path(get, path = "/v1/instances/{id}/history", tag = "instances", params(("id" = Uuid, Path)), responses((status = 200, body = History)))]
+pub(super) async fn history(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+) -> Result<Response, Problem> {
+    let Stored { instance, .. } = read(&app, &who, id).await?;
+    let version = app.engine.version(who.tenant, &instance.definition).await?;
+    let bytes = instance.weight();
+    let history = move || {
+        let graph = &version.graph;
+        let past = instance
+            .past
+            .iter()
+            .map(|past| StateView::past(past, graph));
+        let active = instance
+            .active
+            .iter()
+            .map(|state| StateView::of(state, graph));
+        let data = past.chain(active).collect();
+        History { data }
+    };
+    rendered(&app, who.tenant, bytes, history).await
+}
+
+/// What the caller may do now, and why not the rest.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Actions {
+    /// The instance's revision that this was true at.
+    pub revision: u32,
+    pub actions: Vec<Action>,
+    pub omitted: Omissions,
+}
+
+/// How much is missing, of an instance that has had or has very much; all zero as a rule.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Omissions {
+    /// Decisions in states left whose comment and input flow logic was not told.
+    pub texts: usize,
+    /// States left that it was not told of. Who decided in them it was.
+    pub states: usize,
+    /// Actions that this answer does not have.
+    pub actions: usize,
+}
+
+/// Explains every action: those open to the caller, and for each refused one the guard's own reason.
+#[utoipa::path(get, path = "/v1/instances/{id}/actions", tag = "instances", params(("id" = Uuid, Path)), responses((status = 200, body = Actions)))]
+pub(super) async fn actions(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+) -> Result<Response, Problem> {
+    app.engine.permit(&who, "instance:read").await?;
+    let explained = app.engine.actions(&who, InstanceId(id)).await?;
+    let bytes = explained.bytes();
+    let omitted = Omissions {
+        texts: explained.omitted.texts,
+        states: explained.omitted.states,
+        actions: explained.untried,
+    };
+    let actions = Actions {
+        revision: explained.revision,
+        actions: each(explained.actions),
+        omitted,
+    };
+    rendered(&app, who.tenant, bytes, || actions).await
+}
+
+/// The diagram of the definition with the path that the instance took.
+#[utoipa::path(get, path = "/v1/instances/{id}/diagram.svg", tag = "instances", params(("id" = Uuid, Path)),
+    responses((status = 200, content_type = "image/svg+xml", body = String)))]
+pub(super) async fn diagram(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+) -> Result<Response, Problem> {
+    let stored = read(&app, &who, id).await?;
+    let version = app
+        .engine
+        .version(who.tenant, &stored.instance.definition)
+        .await?;
+    let draw = move || crate::diagram::svg(&version.graph, Some(&taken(&stored.instance)));
+    Ok(svg(app.engine.offload().run(who.tenant, draw).await?))
+}
+
+/// The edges that the instance went along, in the order of the state instances that they led to.
+fn taken(instance: &Instance) -> Taken {
+    let mut taken = Taken::default();
+    let state_instances: HashMap<_, _> = instance
+        .state_instances()
+        .map(|state_instance| (state_instance.id, state_instance))
+        .collect();
+    for state_instance in instance.state_instances() {
+        *taken.visits.entry(state_instance.name.clone()).or_default() += 1;
+        let source = state_instance
+            .predecessors
+            .first()
+            .and_then(|id| state_instances.get(id));
+        if let (Some(source), Some(trigger)) = (source, &state_instance.entered_by) {
+            let (source, trigger, target) = (
+                source.name.clone(),
+                trigger.clone(),
+                state_instance.name.clone(),
+            );
+            taken.edges.push(TakenEdge {
+                source,
+                trigger,
+                target,
+            });
+        }
+    }
+    taken.active = instance
+        .active
+        .iter()
+        .map(|state_instance| state_instance.name.clone())
+        .collect();
+    taken
+}
+
+async fn read(app: &App, who: &Identity, id: Uuid) -> Result<Stored, Problem> {
+    app.engine.permit(who, "instance:read").await?;
+    Ok(app.engine.read(who, InstanceId(id)).await?)
+}

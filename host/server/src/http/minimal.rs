@@ -1,0 +1,175 @@
+//! How much the answer to a command says: `Prefer: return=minimal` or `return=representation` (RFC 7240).
+//!
+//! Without the header a command is answered with the minimum: ids, status, revision, outcome and open tasks. A dry run is
+//! answered in full, since the answer is all that there is of it.
+
+use axum::http::HeaderMap;
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+use wrkflw_core::instance::{Instance, StateInstance, Status, Task};
+
+/// What a caller may ask for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Preference {
+    Minimal,
+    Representation,
+}
+
+impl Preference {
+    /// What the headers ask for; none where they do not say. What is not known is passed over, as RFC 7240 wants it. The first
+    /// of several counts.
+    pub fn of(headers: &HeaderMap) -> Option<Preference> {
+        let values = headers.get_all("prefer").iter();
+        let texts = values.filter_map(|value| value.to_str().ok());
+        texts
+            .flat_map(|text| text.split(','))
+            .find_map(|preference| {
+                let (name, value) = preference.split(';').next()?.split_once('=')?;
+                if !name.trim().eq_ignore_ascii_case("return") {
+                    return None;
+                }
+                match value.trim().trim_matches('"') {
+                    "minimal" => Some(Preference::Minimal),
+                    "representation" => Some(Preference::Representation),
+                    _ => None,
+                }
+            })
+    }
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Preference::Minimal => "minimal",
+            Preference::Representation => "representation",
+        }
+    }
+}
+
+/// What a command on an instance or a task came to, in short.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MinimalChanged {
+    /// The task that the command was about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<MinimalTask>,
+    pub instance: MinimalInstance,
+    /// Nothing was written.
+    pub dry_run: bool,
+}
+
+/// An instance with its open tasks.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct MinimalInstance {
+    pub id: Uuid,
+    pub definition_key: String,
+    pub definition_version: u32,
+    /// RUNNING, SUSPENDED, COMPLETED or CANCELLED.
+    pub status: &'static str,
+    /// Of the terminal state, once it is reached.
+    pub outcome: Option<String>,
+    /// The optimistic lock, also sent as `ETag`.
+    pub revision: u32,
+    /// The active ones.
+    pub states: Vec<MinimalState>,
+    /// Of a start: nothing was written.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dry_run: Option<bool>,
+}
+
+/// An active state instance.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MinimalState {
+    pub id: Uuid,
+    pub name: String,
+    /// The open ones.
+    pub tasks: Vec<MinimalTask>,
+}
+
+/// A task.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MinimalTask {
+    pub id: Uuid,
+    pub label: String,
+    /// PENDING, CLAIMED, COMPLETED or CANCELLED.
+    pub status: &'static str,
+    pub owner: Option<String>,
+    /// Of its decision.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+}
+
+impl MinimalInstance {
+    pub fn of(instance: &Instance) -> MinimalInstance {
+        let outcome = match &instance.status {
+            Status::Completed { outcome, .. } => Some(outcome.clone()),
+            Status::Running | Status::Suspended { .. } | Status::Cancelled { .. } => None,
+        };
+        MinimalInstance {
+            id: instance.id.0,
+            definition_key: instance.definition.key.clone(),
+            definition_version: instance.definition.version,
+            status: instance.status.name(),
+            outcome,
+            revision: instance.revision,
+            states: instance.active.iter().map(MinimalState::of).collect(),
+            dry_run: None,
+        }
+    }
+}
+
+impl MinimalState {
+    fn of(state: &StateInstance) -> MinimalState {
+        let open = state.tasks.iter().filter(|task| task.status.is_open());
+        MinimalState {
+            id: state.id.0,
+            name: state.name.clone(),
+            tasks: open.map(MinimalTask::of).collect(),
+        }
+    }
+}
+
+impl MinimalTask {
+    pub fn of(task: &Task) -> MinimalTask {
+        MinimalTask {
+            id: task.id.0,
+            label: task.label.clone(),
+            status: task.status.name(),
+            owner: task.owner().map(str::to_owned),
+            outcome: task.decision().map(|decision| decision.outcome.clone()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use axum::http::HeaderValue;
+
+    use super::*;
+
+    #[test]
+    fn the_first_known_preference_counts() {
+        let minimal = Some(Preference::Minimal);
+        let whole = Some(Preference::Representation);
+        let cases: [(&[&'static str], _); 9] = [
+            (&[], None),
+            (&["return=minimal"], minimal),
+            (&["Return = \"representation\""], whole),
+            (&["respond-async, return=minimal; x=1"], minimal),
+            (&["wait=10", "return=representation"], whole),
+            (&["return=representation, return=minimal"], whole),
+            (&["return=nothing"], None),
+            (&["returns=minimal"], None),
+            (&["return"], None),
+        ];
+        for (values, wanted) in cases {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append("prefer", HeaderValue::from_static(value));
+            }
+            assert_eq!(Preference::of(&headers), wanted, "{values:?}");
+        }
+    }
+}

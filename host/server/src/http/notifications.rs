@@ -1,0 +1,94 @@
+//! Notifications: what the caller was told, as a person and as a member of groups.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use jiff::Timestamp;
+use serde::Deserialize;
+use utoipa::IntoParams;
+use uuid::Uuid;
+
+use super::App;
+use super::extract::{Body, Caller, Path, Query};
+use super::page::{Page, decode, limit, page};
+use super::problem::Problem;
+use super::tasks::Empty;
+use super::view::view;
+use wrkflw_store::notifications::NotificationFilter;
+
+view! {
+    of wrkflw_store::notifications::Notification;
+    /// What somebody was told.
+    pub(super) struct NotificationView {
+        pub id: Uuid,
+        /// `assigned`, `reminder`, `escalated` or `decided`.
+        pub kind: String,
+        /// `user` or `group`.
+        pub recipient_type: String,
+        pub recipient: String,
+        pub instance_id: Uuid,
+        pub state_id: Option<Uuid>,
+        pub task_id: Option<Uuid>,
+        /// The event that it tells of.
+        pub event_id: Uuid,
+        /// When the work is due.
+        #[schema(value_type = Option<String>, format = DateTime)]
+        pub due_at: Option<Timestamp>,
+        #[schema(value_type = String, format = DateTime)]
+        pub created_at: Timestamp,
+        /// When a webhook's receiver first accepted it.
+        #[schema(value_type = Option<String>, format = DateTime)]
+        pub sent_at: Option<Timestamp>,
+        /// When it was marked as read: a group's by whoever of them came first.
+        #[schema(value_type = Option<String>, format = DateTime)]
+        pub read_at: Option<Timestamp>,
+    }
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NotificationQuery {
+    /// Only those that nobody marked as read.
+    #[serde(default)]
+    #[param(default = false)]
+    pub unread: bool,
+    pub after: Option<String>,
+    #[param(minimum = 1, maximum = 100)]
+    pub limit: Option<u32>,
+}
+
+/// Lists what the caller and the groups that they are in now were told, newest first.
+#[utoipa::path(get, path = "/v1/notifications", tag = "notifications", params(NotificationQuery),
+    responses((status = 200, body = Page<NotificationView>)))]
+pub(super) async fn list(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Query(query): Query<NotificationQuery>,
+) -> Result<axum::Json<Page<NotificationView>>, Problem> {
+    app.engine.permit(&who, "notification:read").await?;
+    let limit = limit(query.limit)?;
+    let filter = NotificationFilter {
+        person: &who.subject,
+        unread: query.unread,
+        before: decode(query.after.as_deref())?,
+        limit: i64::from(limit) + 1,
+    };
+    let found = app
+        .engine
+        .reader()
+        .notifications(who.tenant, &filter)
+        .await?;
+    Ok(axum::Json(page(found, limit, |last| last.id.to_string())))
+}
+
+/// Marks a notification as read; one of a group, for all of them.
+#[utoipa::path(post, path = "/v1/notifications/{id}/read", tag = "notifications", params(("id" = Uuid, Path)),
+    responses((status = 204)))]
+pub(super) async fn read(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    Body { .. }: Body<Empty>,
+) -> Result<StatusCode, Problem> {
+    app.engine.mark_read(&who, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}

@@ -1,0 +1,141 @@
+//! What is seen of a request to change something from outside: one log line and one count, whatever its end.
+//!
+//! The engine tells of the commands that come to it, with all that it knows of them. Here is told of the others: those that
+//! were refused at the door (no good token, a body that cannot be read, too much to do), those whose caller went away,
+//! and those that change something else than an instance.
+
+use std::time::Instant;
+
+use axum::extract::Request;
+use axum::http::{Method, StatusCode};
+use axum::response::Response;
+
+use super::problem::Problem;
+use wrkflw_core::command::{ACTIONS, RESTART};
+use wrkflw_engine::Trace;
+use wrkflw_runtime::telemetry::COMMAND_TARGET;
+
+/// What is done to versions of a definition. With the names of commands, these are the last parts of paths that name what is
+/// done. Other paths are told by their method: what callers write is no label.
+const OF_VERSIONS: [&str; 3] = ["activate", "retire", "stop"];
+/// The outcome of what ended without an answer.
+const GIVEN_UP: &str = "system_error";
+
+/// Collects what the line will say.
+pub(super) struct Change {
+    begun: Instant,
+    action: &'static str,
+    path: String,
+    trace: Trace,
+    /// The status of the answer and the code of its problem, once there is one.
+    answer: Option<(StatusCode, Option<String>)>,
+}
+
+impl Change {
+    /// None for what changes nothing.
+    pub(super) fn begin(request: &Request, trace: &Trace) -> Option<Change> {
+        if request.method().is_safe() {
+            return None;
+        }
+        let path = request.uri().path();
+        Some(Change {
+            begun: Instant::now(),
+            action: action(request.method(), path),
+            path: path.to_owned(),
+            trace: trace.clone(),
+            answer: None,
+        })
+    }
+
+    pub(super) fn end(mut self, response: &Response) {
+        let problem = response.extensions().get::<Problem>();
+        let code = problem.map(|problem| problem.code.clone());
+        self.answer = Some((response.status(), code));
+    }
+}
+
+/// A request whose caller went away has an end, too.
+impl Drop for Change {
+    fn drop(&mut self) {
+        if self.trace.is_told() {
+            return;
+        }
+        let outcome = match &self.answer {
+            Some((status, _)) => outcome(*status),
+            None => GIVEN_UP,
+        };
+        let status = self.answer.as_ref().map(|(status, _)| status.as_u16());
+        let code = self.answer.as_ref().and_then(|(_, code)| code.clone());
+        let elapsed = self.begun.elapsed();
+        metrics::counter!("wrkflw_transitions_total",
+            "definition" => "", "action" => self.action, "outcome" => outcome)
+        .increment(1);
+        metrics::histogram!("wrkflw_transition_duration_seconds", "definition" => "", "action" => self.action)
+            .record(elapsed.as_secs_f64());
+        tracing::info!(
+            target: COMMAND_TARGET,
+            action = self.action,
+            path = self.path,
+            status,
+            outcome,
+            code,
+            durationMs = u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX),
+            requestId = self.trace.request_id,
+            traceId = self.trace.id(),
+            "{} {outcome}",
+            self.action
+        );
+    }
+}
+
+fn action(method: &Method, path: &str) -> &'static str {
+    let last = path.rsplit('/').next().unwrap_or_default();
+    let mut known = ACTIONS.iter().chain(&OF_VERSIONS).chain([&RESTART]);
+    if let Some(known) = known.find(|known| **known == last) {
+        return known;
+    }
+    match (method.as_str(), last) {
+        ("POST", "instances") => "start",
+        ("POST", "signals") => "signal",
+        ("POST", _) => "post",
+        ("PUT", _) => "put",
+        ("DELETE", _) => "delete",
+        _ => "other",
+    }
+}
+
+/// In the engine's words, and one for who is not known.
+fn outcome(status: StatusCode) -> &'static str {
+    match status.as_u16() {
+        200..=399 => "success",
+        401 => "unauthenticated",
+        403 => "forbidden",
+        409 | 412 => "conflict",
+        503 => "refused",
+        408 | 500..=599 => GIVEN_UP,
+        _ => "validation_error",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_caller_writes_is_no_label() {
+        for (method, path, told) in [
+            (Method::POST, "/v1/instances", "start"),
+            (Method::POST, "/v1/tasks/x/decide", "decide"),
+            (Method::POST, "/v1/tasks/x/anything", "post"),
+            (Method::PUT, "/v1/people/decided", "put"),
+            (Method::DELETE, "/", "delete"),
+            (
+                Method::from_bytes(b"BREW").expect("a method"),
+                "/pot",
+                "other",
+            ),
+        ] {
+            assert_eq!(action(&method, path), told, "{path}");
+        }
+    }
+}

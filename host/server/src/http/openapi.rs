@@ -1,0 +1,171 @@
+//! The documents that describe this API and its events.
+//!
+//! [`text`] makes the document out of what the routes say of themselves; [`contract`] adds what holds for all of them.
+
+mod contract;
+
+use axum::extract::{Path, State};
+use axum::response::{IntoResponse, Response};
+use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn};
+use utoipa::openapi::schema::Type;
+use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
+use utoipa::openapi::{Components, Info, ObjectBuilder, OpenApi, RefOr, Tag};
+use utoipa::{PartialSchema as _, ToSchema as _};
+
+use super::problem::{CODES, FieldError, Problem};
+use super::{App, json};
+use crate::asyncapi;
+
+/// The document of these routes, as it is served.
+pub fn text(document: OpenApi) -> String {
+    let document = serde_json::to_value(complete(document));
+    let mut document = document.expect("the document serialises");
+    contract::tighten(&mut document);
+    format!("{document:#}")
+}
+
+/// Adds what the routes cannot say of themselves: security, problems, tags.
+fn complete(mut document: OpenApi) -> OpenApi {
+    document.info = Info::new("wrkflw", env!("CARGO_PKG_VERSION"));
+    document.info.description = Some(description());
+    let components = document.components.get_or_insert_with(Components::new);
+    components.add_security_scheme(
+        "bearer",
+        SecurityScheme::Http(Http::new(HttpAuthScheme::Bearer)),
+    );
+    components
+        .schemas
+        .insert(Problem::name().into_owned(), Problem::schema());
+    components
+        .schemas
+        .insert(FieldError::name().into_owned(), FieldError::schema());
+    let tag = |name: &str| Tag::new(name);
+    document.tags = Some(
+        [
+            "definitions",
+            "instances",
+            "entities",
+            "signals",
+            "tasks",
+            "events",
+            "compliance",
+            "notifications",
+            "subscriptions",
+            "directory",
+            "operations",
+            "operation",
+        ]
+        .map(tag)
+        .to_vec(),
+    );
+    document.security = Some(vec![SecurityRequirement::new(
+        "bearer",
+        Vec::<String>::new(),
+    )]);
+    for (path, item) in &mut document.paths.paths {
+        let open = !path.starts_with("/v1/");
+        let operations = [
+            &mut item.get,
+            &mut item.put,
+            &mut item.post,
+            &mut item.delete,
+        ];
+        for operation in operations.into_iter().flatten() {
+            name(operation);
+            describe_headers(path, operation);
+            if open {
+                operation.security = Some(vec![SecurityRequirement::default()]);
+            }
+        }
+    }
+    document
+}
+
+/// Handlers of different resources have the same name; the tag tells them apart.
+fn name(operation: &mut Operation) {
+    let tag = operation.tags.iter().flatten().next();
+    let names = [tag, operation.operation_id.as_ref()];
+    let names: Vec<&str> = names.into_iter().flatten().map(String::as_str).collect();
+    operation.operation_id = Some(names.join("_"));
+}
+
+/// The headers that are read outside of handlers.
+fn describe_headers(path: &str, operation: &mut Operation) {
+    let parameters = operation.parameters.get_or_insert_default();
+    let is_command = parameters
+        .iter()
+        .any(|one| matches!(one, RefOr::T(one) if one.name == "dryRun"));
+    let mut header = |name: &str, description: &str| {
+        let text = ObjectBuilder::new().schema_type(Type::String);
+        let header = ParameterBuilder::new()
+            .name(name)
+            .parameter_in(ParameterIn::Header)
+            .description(Some(description))
+            .schema(Some(text));
+        parameters.push(RefOr::T(header.build()));
+    };
+    // What is put or deleted in the directory is so once for all, and has no revision.
+    let is_directory = ["/v1/people", "/v1/groups"]
+        .iter()
+        .any(|directory| path.starts_with(directory));
+    if is_command && (!is_directory || path.ends_with("/absences")) {
+        header(
+            "Idempotency-Key",
+            "A repeat within 24 hours is answered as the first time",
+        );
+    }
+    // Only an instance that is there already, and the only one that a command is about, has a revision.
+    let is_about_one =
+        path.starts_with("/v1/instances/{id}/") || path.starts_with("/v1/tasks/{id}/");
+    if is_command && is_about_one {
+        header(
+            "If-Match",
+            "The instance's `ETag`; 412 if it has changed since",
+        );
+    }
+    // The answers of `commands::render`.
+    if is_command && (is_about_one || path == "/v1/instances" || path == "/v1/signals/{signal}") {
+        header(
+            "Prefer",
+            "`return=representation` answers with the whole instance and the events; `return=minimal`, the default but for a dry \
+             run, with ids, status, revision, outcome and open tasks",
+        );
+    }
+    if path.ends_with("/events/stream") {
+        header(
+            "Last-Event-ID",
+            "The id of the last event received; the stream goes on behind it",
+        );
+    }
+}
+
+fn description() -> String {
+    let mut text = String::from(
+        "A workflow engine for work that people decide.\n\nEvery command takes `Idempotency-Key` and \
+         `?dryRun=true`, those on a started instance `If-Match` too. Problem codes:\n\n",
+    );
+    let lines = CODES
+        .iter()
+        .map(|(code, status, title)| format!("- `{code}` ({status}): {title}\n"));
+    text.extend(lines);
+    text
+}
+
+/// The channels and messages of the event topic.
+pub(super) async fn asyncapi(State(app): State<App>) -> Response {
+    json(asyncapi::document(&app.naming, &app.topic).to_string())
+}
+
+/// The JSON Schema of one event type, where events point to with `dataschema`.
+pub(super) async fn event_schema(State(app): State<App>, Path(file): Path<String>) -> Response {
+    let suffix = file
+        .strip_suffix(".json")
+        .and_then(|name| name.strip_prefix(app.naming.prefix.as_str()));
+    let schema = suffix
+        .and_then(|suffix| suffix.strip_prefix('.'))
+        .and_then(asyncapi::schema);
+    match schema {
+        Some(schema) => json(schema.to_string()),
+        None => Problem::new("not_found", format!("there is no event type {file}")).into_response(),
+    }
+}

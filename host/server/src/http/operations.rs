@@ -1,0 +1,279 @@
+//! Migrations and cancellations of many instances, as operations that go on in the background.
+
+use std::collections::BTreeMap;
+
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use serde::Deserialize;
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::App;
+use super::extract::{Body, Caller, DryRun, Options, Path, Query};
+use super::page::{Page, decode, limit, page};
+use super::problem::Problem;
+use super::view::{asked, each, view};
+use wrkflw_core::json::Json;
+use wrkflw_core::json::whole;
+use wrkflw_engine::Identity;
+use wrkflw_engine::bulk::{self, Many};
+
+view! {
+    of wrkflw_engine::bulk::Trial;
+    /// What a dry run of many came to.
+    pub(super) struct Trial {
+        /// Always true: nothing was written.
+        pub dry_run: bool,
+        /// Instances that an operation would be about.
+        pub total: usize,
+        /// There are more instances than one operation takes.
+        pub more: bool,
+        /// How many were tried, and what these came to.
+        pub tried: usize,
+        pub done: usize,
+        pub refused: usize,
+        pub failed: usize,
+        pub sample: Vec<Tried> => each,
+    }
+}
+
+view! {
+    of wrkflw_engine::bulk::Tried;
+    /// What the dry run of one came to.
+    pub(super) struct Tried {
+        pub instance: Uuid,
+        /// `done`, `refused` or `failed`.
+        pub result: &'static str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub code: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub detail: Option<String>,
+    }
+}
+
+view! {
+    of wrkflw_store::bulk::Operation;
+    /// How far an operation has come.
+    pub(super) struct OperationView {
+        pub id: Uuid,
+        pub action: String,
+        /// RUNNING, DONE or STOPPED.
+        pub status: &'static str,
+        /// What was asked for.
+        #[schema(value_type = Object)]
+        pub settings: Json,
+        pub requested_by: String,
+        #[schema(value_type = String, format = DateTime)]
+        pub created_at: Timestamp,
+        #[schema(value_type = Option<String>, format = DateTime)]
+        pub ended_at: Option<Timestamp>,
+        pub stopped_by: Option<String>,
+        /// Instances that it is about.
+        pub total: u32,
+        /// There were more instances than one operation takes.
+        pub more: bool,
+        pub done: u32,
+        pub refused: u32,
+        pub failed: u32,
+    }
+}
+
+view! {
+    of wrkflw_store::bulk::Item;
+    /// One instance of an operation.
+    pub(super) struct ItemView {
+        pub instance: Uuid,
+        /// `done`, `refused` or `failed`; none as long as it waits.
+        pub result: Option<String>,
+        pub code: Option<String>,
+        pub detail: Option<String>,
+        /// The instance's revision afterwards.
+        pub revision: Option<u32>,
+        #[schema(value_type = Option<String>, format = DateTime)]
+        pub ended_at: Option<Timestamp>,
+    }
+}
+
+asked! {
+    for wrkflw_store::bulk::AliveFilter;
+    /// What narrows the running and suspended instances of a version down.
+    #[derive(Default)]
+    pub(super) struct AliveFilter {
+        /// RUNNING or SUSPENDED; both where it is left out.
+        #[schema(pattern = "^(RUNNING|SUSPENDED)$")]
+        pub status: Option<String>,
+        /// Name of an active state.
+        pub state: Option<String>,
+        pub entity_type: Option<String>,
+        pub entity_id: Option<String>,
+        pub initiator: Option<String>,
+    }
+}
+
+asked! {
+    for bulk::Migrations;
+    /// Which instances go over to which version.
+    pub(super) struct Migrations {
+        /// Key of the definition.
+        pub definition: String,
+        /// The version that the instances have now.
+        #[serde(deserialize_with = "whole")]
+        pub from: u32,
+        /// The version that they go over to.
+        #[serde(deserialize_with = "whole")]
+        pub version: u32,
+        /// The new name of each state that does not keep its own.
+        #[serde(default)]
+        pub states: BTreeMap<String, String>,
+        #[serde(default)]
+        pub filter: AliveFilter,
+    }
+}
+
+asked! {
+    for bulk::Cancellations;
+    /// Which instances are cancelled.
+    pub(super) struct Cancellations {
+        /// Key of the definition.
+        pub definition: String,
+        /// The version that the instances have.
+        #[serde(deserialize_with = "whole")]
+        pub version: u32,
+        /// Why; each instance keeps it.
+        pub reason: String,
+        #[serde(default)]
+        pub filter: AliveFilter,
+    }
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum WhichItems {
+    Done,
+    Refused,
+    Failed,
+    Waiting,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ItemQuery {
+    /// `done`, `refused`, `failed`, or `waiting` for those not tried yet.
+    #[param(inline)]
+    pub result: Option<WhichItems>,
+    pub after: Option<String>,
+    #[param(minimum = 1, maximum = 100)]
+    pub limit: Option<u32>,
+}
+
+/// Takes all instances of a version that the filter finds to another one, in the background. A dry run counts them and
+/// tries some.
+#[utoipa::path(post, path = "/v1/migrations", tag = "operations", operation_id = "begin_migrations", params(DryRun), request_body = Migrations,
+    responses((status = 201, body = OperationView), (status = 200, body = Trial, description = "dry run")))]
+pub(super) async fn begin(
+    State(app): State<App>,
+    Caller(who): Caller,
+    options: Options,
+    Body { value, .. }: Body<Migrations>,
+) -> Result<Response, Problem> {
+    carry_on(&app, &who, options, &Many::Migrate(value.into())).await
+}
+
+/// Cancels all instances of a version that the filter finds, in the background; of a stopped version as well. A dry run
+/// counts them and tries some.
+#[utoipa::path(post, path = "/v1/cancellations", tag = "operations", operation_id = "begin_cancellations", params(DryRun),
+    request_body = Cancellations,
+    responses((status = 201, body = OperationView), (status = 200, body = Trial, description = "dry run")))]
+pub(super) async fn cancel(
+    State(app): State<App>,
+    Caller(who): Caller,
+    options: Options,
+    Body { value, .. }: Body<Cancellations>,
+) -> Result<Response, Problem> {
+    carry_on(&app, &who, options, &Many::Cancel(value.into())).await
+}
+
+async fn carry_on(
+    app: &App,
+    who: &Identity,
+    options: Options,
+    many: &Many,
+) -> Result<Response, Problem> {
+    check_unconditional(&options)?;
+    if options.dry_run {
+        let trial = app.engine.try_many(who, many).await?;
+        return Ok(axum::Json(Trial::from(trial)).into_response());
+    }
+    let key = options.idempotency_key.as_deref();
+    let operation = app.engine.begin_many(who, many, key).await?;
+    let place = [(header::LOCATION, format!("/v1/operations/{}", operation.id))];
+    Ok((
+        StatusCode::CREATED,
+        place,
+        axum::Json(OperationView::from(operation)),
+    )
+        .into_response())
+}
+
+/// How far an operation has come.
+#[utoipa::path(get, path = "/v1/operations/{id}", tag = "operations", operation_id = "show_operation",
+    params(("id" = Uuid, Path)), responses((status = 200, body = OperationView)))]
+pub(super) async fn show(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+) -> Result<axum::Json<OperationView>, Problem> {
+    app.engine.permit(&who, "instance:read").await?;
+    Ok(axum::Json(app.engine.operation(&who, id).await?.into()))
+}
+
+/// What each instance of an operation came to.
+#[utoipa::path(get, path = "/v1/operations/{id}/items", tag = "operations", operation_id = "list_operation_items",
+    params(("id" = Uuid, Path), ItemQuery), responses((status = 200, body = Page<ItemView>)))]
+pub(super) async fn items(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    Query(query): Query<ItemQuery>,
+) -> Result<axum::Json<Page<ItemView>>, Problem> {
+    app.engine.permit(&who, "instance:read").await?;
+    let limit = limit(query.limit)?;
+    let result = query.result.map(|result| match result {
+        WhichItems::Done => "done",
+        WhichItems::Refused => "refused",
+        WhichItems::Failed => "failed",
+        WhichItems::Waiting => "waiting",
+    });
+    let after = decode(query.after.as_deref())?;
+    app.engine.operation(&who, id).await?;
+    let reader = app.engine.reader();
+    let found = reader
+        .operation_items(who.tenant, id, result, after, i64::from(limit) + 1)
+        .await?;
+    Ok(axum::Json(page(found, limit, |last| {
+        last.instance.to_string()
+    })))
+}
+
+/// Ends an operation early. What is in hand is still done.
+#[utoipa::path(post, path = "/v1/operations/{id}/stop", tag = "operations", operation_id = "stop_operation",
+    params(("id" = Uuid, Path)), responses((status = 200, body = OperationView)))]
+pub(super) async fn stop(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+) -> Result<axum::Json<OperationView>, Problem> {
+    Ok(axum::Json(
+        app.engine.stop_operation(&who, id).await?.into(),
+    ))
+}
+
+fn check_unconditional(options: &Options) -> Result<(), Problem> {
+    if options.if_match.is_none() {
+        return Ok(());
+    }
+    let detail = "many instances have no revision in common; leave If-Match out";
+    Err(Problem::new("malformed_request", detail))
+}

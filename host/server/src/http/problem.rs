@@ -1,0 +1,377 @@
+//! Problems: every answer that is not a success (RFC 9457). The single `match` from errors to codes stands here.
+
+use axum::Json as Body;
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use wrkflw_core::answer::Violation;
+use wrkflw_core::rejection::Rejection;
+use wrkflw_engine::Error;
+use wrkflw_engine::error::LogicError;
+use wrkflw_fault as fault;
+use wrkflw_store::StoreError;
+use wrkflw_store::error::Outage;
+
+/// Why a request did not succeed, for programs (`code`) and people (`detail`).
+#[derive(Debug, Clone, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Problem {
+    /// Identifies the kind of problem; ends in its code.
+    #[serde(rename = "type")]
+    pub kind: String,
+    pub title: String,
+    pub status: u16,
+    pub detail: String,
+    /// Stable; see `/docs`.
+    pub code: String,
+    /// The path that was asked for.
+    pub instance: String,
+    pub request_id: String,
+    /// What is wrong with which field.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<FieldError>,
+    /// The host's or the flow's own reason for a refusal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Who was faster, and how things stand: `{task, action, by, at, outcome, revision}`; who has the task now,
+    /// `{task, owner, at, revision}`; which instance runs, `{instance, by, at}`; or which signal the id stands for,
+    /// `{signal, instance, event, at}`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub conflict: Option<serde_json::Value>,
+    /// Seconds after which to try again; sent as `Retry-After`.
+    #[serde(skip)]
+    pub retry_after: Option<u32>,
+    /// Sent as `WWW-Authenticate`.
+    #[serde(skip)]
+    pub challenge: Option<String>,
+    /// What ails the database.
+    #[serde(skip)]
+    pub outage: Option<Outage>,
+}
+
+/// One field that is wrong.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct FieldError {
+    /// JSON Pointer (RFC 6901) into the request's body.
+    pub pointer: String,
+    pub code: String,
+    pub detail: String,
+}
+
+/// Every code that this API answers with: code, status, title. A test walks the list.
+pub const CODES: &[(&str, u16, &str)] = &[
+    ("malformed_json", 400, "The body is no JSON"),
+    ("malformed_request", 400, "The request cannot be read"),
+    ("invalid_cursor", 400, "The cursor is of no use here"),
+    ("token_missing", 401, "A bearer token is needed"),
+    ("token_malformed", 401, "The token cannot be read"),
+    ("token_expired", 401, "The token has expired"),
+    ("token_not_yet_valid", 401, "The token is not valid yet"),
+    ("token_untrusted", 401, "The token is not trusted"),
+    (
+        "token_claim_invalid",
+        401,
+        "A claim of the token is of no use",
+    ),
+    (
+        "token_keys_unavailable",
+        503,
+        "The keys that verify tokens cannot be had",
+    ),
+    ("unknown_tenant", 403, "The tenant is not known here"),
+    ("forbidden", 403, "You may not do this"),
+    ("permission_missing", 403, "You lack a permission"),
+    ("not_found", 404, "There is no such thing"),
+    (
+        "method_not_allowed",
+        405,
+        "The resource does not take this method",
+    ),
+    ("request_timeout", 408, "The request came too slowly"),
+    ("task_taken", 409, "Somebody was faster"),
+    ("instance_ended", 409, "The instance has ended"),
+    ("instance_suspended", 409, "The instance is suspended"),
+    ("instance_running", 409, "The instance has not ended"),
+    ("not_suspended", 409, "The instance is not suspended"),
+    ("not_claimed", 409, "Nobody owns the task"),
+    ("not_delegated", 409, "The task was not delegated"),
+    (
+        "delegations_exhausted",
+        409,
+        "The task was delegated often enough",
+    ),
+    ("already_running", 409, "The entity has a running instance"),
+    (
+        "signal_id_reused",
+        409,
+        "The id stands for a signal with other content",
+    ),
+    (
+        "too_many_operations",
+        409,
+        "Too many operations are under way",
+    ),
+    ("no_active_version", 409, "No version is active"),
+    ("version_retired", 409, "The version is retired"),
+    ("version_stopped", 409, "The version is stopped"),
+    ("limit_reached", 409, "There are as many as there may be"),
+    ("not_first", 409, "Another event stands first"),
+    (
+        "cursor_expired",
+        410,
+        "The cursor is of an earlier database",
+    ),
+    ("stale_revision", 412, "The revision has moved on"),
+    ("too_large", 413, "The request is too large"),
+    (
+        "unsupported_media_type",
+        415,
+        "The media type is not supported",
+    ),
+    (
+        "unsupported_encoding",
+        415,
+        "The body is encoded in a way that is not undone",
+    ),
+    ("invalid_request", 422, "The request has invalid fields"),
+    ("invalid_input", 422, "The flow needs other input"),
+    ("nobody_left", 422, "Nobody could do what is left"),
+    ("refused_by_flow", 422, "The flow refuses what would follow"),
+    (
+        "idempotency_key_reused",
+        422,
+        "The idempotency key stands for another request",
+    ),
+    ("unpublishable", 422, "The version cannot be published"),
+    (
+        "too_many_streams",
+        429,
+        "There are as many event streams as there may be",
+    ),
+    ("headers_too_large", 431, "The headers are too large"),
+    ("internal", 500, "Something failed here"),
+    (
+        "logic_budget_exceeded",
+        502,
+        "The flow's logic used up its budget",
+    ),
+    ("logic_fault", 502, "The flow's logic failed"),
+    (
+        "logic_output_too_large",
+        502,
+        "The flow's logic answered too much",
+    ),
+    ("busy", 503, "The instance is busy"),
+    ("overloaded", 503, "The host has more to do than it can"),
+    ("unavailable", 503, "The service is not available now"),
+];
+
+/// When to try again what passes by itself, where nothing better is known.
+const RETRY_AFTER_SECONDS: u32 = 1;
+
+impl Problem {
+    /// A problem of this code, which stands in [`CODES`].
+    pub fn new(code: &str, detail: impl Into<String>) -> Problem {
+        let known = CODES.iter().find(|(known, ..)| *known == code);
+        fault::invariant!(
+            || known.is_some(),
+            format_args!("{code} is not in the list"),
+        );
+        let (code, status, title) =
+            known
+                .copied()
+                .unwrap_or(("internal", 500, "Something failed here"));
+        Problem {
+            kind: format!("https://wrkflw.dev/problems/{code}"),
+            title: title.to_owned(),
+            status,
+            detail: detail.into(),
+            code: code.to_owned(),
+            instance: String::new(),
+            request_id: String::new(),
+            errors: Vec::new(),
+            reason: None,
+            conflict: None,
+            retry_after: (status == 503).then_some(RETRY_AFTER_SECONDS),
+            challenge: None,
+            outage: None,
+        }
+    }
+
+    #[must_use]
+    pub fn at(mut self, pointer: &str, code: &str, detail: impl Into<String>) -> Problem {
+        self.errors.push(FieldError {
+            pointer: pointer.to_owned(),
+            code: code.to_owned(),
+            detail: detail.into(),
+        });
+        self
+    }
+
+    /// The response, once the request's path and id are known.
+    pub fn render(mut self, path: &str, request_id: &str) -> Response {
+        path.clone_into(&mut self.instance);
+        request_id.clone_into(&mut self.request_id);
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut headers = HeaderMap::new();
+        headers.insert(
+            header::CONTENT_TYPE,
+            HeaderValue::from_static("application/problem+json"),
+        );
+        if let Some(seconds) = self.retry_after {
+            headers.insert(header::RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        if let Some(challenge) = self
+            .challenge
+            .as_deref()
+            .and_then(|text| HeaderValue::from_str(text).ok())
+        {
+            headers.insert(header::WWW_AUTHENTICATE, challenge);
+        }
+        (status, headers, Body(self)).into_response()
+    }
+}
+
+impl IntoResponse for Problem {
+    /// Leaves the body to the outermost layer, which knows the path and the request's id.
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let mut response = status.into_response();
+        response.extensions_mut().insert(self);
+        response
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Problem {
+        let detail = error.to_string();
+        match error {
+            Error::Rejected(rejection) => rejected(rejection, detail),
+            Error::Invalid { violations, .. } => Problem {
+                errors: violations.into_iter().map(field).collect(),
+                ..Problem::new("invalid_request", detail)
+            },
+            Error::Permission(permission) => Problem {
+                reason: Some(permission.to_owned()),
+                ..Problem::new("permission_missing", detail)
+            },
+            Error::NotFound { .. } => Problem::new("not_found", detail),
+            Error::NoActiveVersion(_) => Problem::new("no_active_version", detail),
+            Error::Retired { .. } => Problem::new("version_retired", detail),
+            Error::Stopped { .. } => Problem::new("version_stopped", detail),
+            Error::Logic(LogicError { code, .. }) => {
+                tracing::warn!(error = detail, "flow logic misbehaved");
+                Problem::new(code, detail)
+            }
+            Error::KeyReused => Problem::new("idempotency_key_reused", detail),
+            Error::Unpublishable(problems) => {
+                let mut problem = Problem::new("unpublishable", detail);
+                problem.errors = problems
+                    .into_iter()
+                    .map(|found| FieldError {
+                        pointer: found.at,
+                        code: found.code.to_owned(),
+                        detail: found.message,
+                    })
+                    .collect();
+                problem
+            }
+            Error::Busy => Problem::new("busy", detail),
+            Error::Unavailable(_) => Problem::new("unavailable", detail),
+            Error::Store(error) => stored(&error),
+        }
+    }
+}
+
+/// The database could not do it: for a while, or at all.
+fn stored(error: &StoreError) -> Problem {
+    let Some(outage) = error.outage() else {
+        tracing::error!(%error, "the database failed");
+        return Problem::new("internal", "the request failed here; the log has its id");
+    };
+    tracing::error!(%error, outage = outage.name(), "the database is not available");
+    Problem {
+        retry_after: Some(outage.retry_seconds()),
+        outage: Some(outage),
+        ..Problem::new("unavailable", outage.words())
+    }
+}
+
+fn field(violation: Violation) -> FieldError {
+    FieldError {
+        pointer: violation.field,
+        code: violation.code,
+        detail: violation.message,
+    }
+}
+
+fn rejected(rejection: Rejection, detail: String) -> Problem {
+    let mut problem = Problem::new(rejection.code(), detail);
+    match rejection {
+        Rejection::Forbidden(reason) | Rejection::Refused(reason) => {
+            problem.reason = Some(reason.code);
+        }
+        Rejection::Invalid(violations) => {
+            problem.errors = violations.into_iter().map(field).collect();
+        }
+        Rejection::NotOwner { owned, .. } => {
+            problem.reason = Some("not_owner".to_owned());
+            problem.conflict = serde_json::to_value(owned).ok();
+        }
+        Rejection::Taken(winner) => problem.conflict = serde_json::to_value(winner).ok(),
+        Rejection::Stale { current, .. } => {
+            problem.conflict = Some(serde_json::json!({ "revision": current }));
+        }
+        Rejection::NobodyLeft { states } => {
+            for state in states {
+                let pointer = format!("/states/{}", state.replace('~', "~0").replace('/', "~1"));
+                let detail = "nobody would be able to do its work";
+                problem = problem.at(&pointer, "nobody_left", detail);
+            }
+        }
+        Rejection::SignalIdReused { first, .. } => {
+            problem.conflict = serde_json::to_value(first).ok();
+        }
+        Rejection::AlreadyRunning { running, started } => {
+            let mut conflict = serde_json::json!({ "instance": running });
+            if let Some(started) = started {
+                conflict["by"] = started.by.into();
+                conflict["at"] = started.at.to_string().into();
+            }
+            problem.conflict = Some(conflict);
+        }
+        Rejection::Suspended {
+            reason,
+            by,
+            at,
+            revision,
+            ..
+        } => {
+            problem.conflict = Some(serde_json::json!({
+                "reason": reason, "by": by, "at": at, "revision": revision,
+            }));
+        }
+        Rejection::NotNow { .. } => {}
+        Rejection::Ended {
+            status,
+            at,
+            by,
+            revision,
+            ..
+        } => {
+            problem.conflict = Some(serde_json::json!({
+                "status": status, "at": at, "by": by, "revision": revision,
+            }));
+        }
+    }
+    problem
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Problem {
+        Error::Store(error).into()
+    }
+}

@@ -1,0 +1,175 @@
+//! Query parameters of a search: `attribute.NAME=[TYPE:][OPERATOR:]VALUE` beside those that are known by name.
+//!
+//! What a value means is settled in [`wrkflw_core::search`]; here are its place in a request and its type, which is the
+//! caller's word or what definitions declare.
+
+use axum::extract::FromRequestParts;
+use axum::extract::Query as AxumQuery;
+use axum::http::Uri;
+use axum::http::request::Parts;
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use serde::de::DeserializeOwned;
+
+use super::App;
+use super::extract::{Query, refuse_nul};
+use super::problem::Problem;
+use wrkflw_core::graph::AttributeType;
+use wrkflw_core::search::{CONDITIONS_MAX, Condition, UntypedCondition};
+use wrkflw_engine::Identity;
+use wrkflw_store::attributes::Declared;
+
+/// More than there are names. Reading one costs little, and the head of a request has room for thousands.
+const PARAMETERS_MAX: usize = 50;
+/// What the names of conditions begin with.
+const PREFIX: &str = "attribute.";
+
+/// The conditions on attributes, and all other parameters, of which unknown ones are refused.
+pub(super) struct Search<T> {
+    pub untyped: Vec<UntypedCondition>,
+    pub query: T,
+}
+
+impl<T: DeserializeOwned> FromRequestParts<App> for Search<T> {
+    type Rejection = Problem;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Search<T>, Problem> {
+        let whole = parts.uri.query().unwrap_or_default();
+        refuse_nul(whole)?;
+        let (mut untyped, mut others) = (Vec::new(), Vec::new());
+        let pairs = || whole.split('&').filter(|pair| !pair.is_empty());
+        if pairs().count() > PARAMETERS_MAX {
+            let detail = format!("a search has at most {PARAMETERS_MAX} parameters");
+            return Err(Problem::new("malformed_request", detail));
+        }
+        for pair in pairs() {
+            match self::untyped(pair)? {
+                Some(condition) => untyped.push(condition),
+                None => others.push(pair),
+            }
+        }
+        if untyped.len() > CONDITIONS_MAX {
+            let detail = format!("a search has at most {CONDITIONS_MAX} conditions on attributes");
+            return Err(Problem::new("malformed_request", detail));
+        }
+        parts.uri = uri(&others.join("&"))?;
+        let Query(query) = Query::from_request_parts(parts, app).await?;
+        Ok(Search { untyped, query })
+    }
+}
+
+fn uri(query: &str) -> Result<Uri, Problem> {
+    format!("/?{query}")
+        .parse()
+        .map_err(|_| Problem::new("malformed_request", "the query cannot be read"))
+}
+
+/// The condition that a pair of name and value is, if it is one.
+fn untyped(pair: &str) -> Result<Option<UntypedCondition>, Problem> {
+    let decoded = AxumQuery::<Vec<(String, String)>>::try_from_uri(&uri(pair)?);
+    let AxumQuery(decoded) =
+        decoded.map_err(|error| Problem::new("malformed_request", error.body_text()))?;
+    let named = decoded.first().and_then(|(name, value)| {
+        let attribute = name.strip_prefix(PREFIX)?;
+        Some(UntypedCondition::parse(attribute, value))
+    });
+    Ok(named)
+}
+
+/// The conditions with the types of their attributes.
+pub(super) async fn conditions(
+    app: &App,
+    who: &Identity,
+    definition: Option<&str>,
+    untyped: Vec<UntypedCondition>,
+) -> Result<Vec<Condition>, Problem> {
+    if untyped.is_empty() {
+        return Ok(Vec::new());
+    }
+    let names: Vec<_> = untyped
+        .iter()
+        .map(|condition| condition.attribute.clone())
+        .collect();
+    let reader = app.engine.reader();
+    let declared = reader
+        .declared_attributes(who.tenant, definition, Some(&names))
+        .await?;
+    let mut conditions = Vec::with_capacity(untyped.len());
+    for condition in untyped {
+        let types: Vec<_> = declared
+            .iter()
+            .filter(|one| one.name == condition.attribute)
+            .map(|one| one.kind)
+            .collect();
+        if types.is_empty() {
+            let all = reader
+                .declared_attributes(who.tenant, definition, None)
+                .await?;
+            return Err(undeclared(&condition, definition, &all));
+        }
+        let kind = kind(&condition, &types)?;
+        let condition = condition.of(kind, base64).map_err(|detail| {
+            let detail = format!("{PREFIX}{}: {detail}", condition.attribute);
+            Problem::new("malformed_request", detail)
+        })?;
+        conditions.push(condition);
+    }
+    Ok(conditions)
+}
+
+/// With or without padding, in either alphabet.
+fn base64(text: &str) -> Option<Vec<u8>> {
+    let padded = format!("{text:=<width$}", width = text.len().next_multiple_of(4));
+    let bytes = STANDARD
+        .decode(&padded)
+        .or_else(|_| URL_SAFE.decode(&padded));
+    bytes.ok()
+}
+
+fn kind(condition: &UntypedCondition, types: &[AttributeType]) -> Result<AttributeType, Problem> {
+    let named = || {
+        let names: Vec<_> = types.iter().map(|kind| kind.name()).collect();
+        names.join(" and ")
+    };
+    match (condition.kind, types) {
+        (Some(kind), types) if types.contains(&kind) => Ok(kind),
+        (Some(kind), _) => Err(Problem::new(
+            "invalid_request",
+            format!(
+                "{PREFIX}{} is declared as {}, not as {}",
+                condition.attribute,
+                named(),
+                kind.name()
+            ),
+        )),
+        (None, [kind]) => Ok(*kind),
+        (None, _) => Err(Problem::new(
+            "invalid_request",
+            format!(
+                "{PREFIX}{0} is declared as {1}: give the definition, or the type before the operator, \
+                 such as {PREFIX}{0}={2}:eq:...",
+                condition.attribute,
+                named(),
+                types[0].name()
+            ),
+        )),
+    }
+}
+
+fn undeclared(condition: &UntypedCondition, definition: Option<&str>, all: &[Declared]) -> Problem {
+    let mut names: Vec<_> = all.iter().map(|one| one.name.as_str()).collect();
+    names.dedup();
+    let declared = if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names.join(", ")
+    };
+    let whose = definition.map_or("any definition".to_owned(), |key| {
+        format!("the definition {key}")
+    });
+    let detail = format!(
+        "{PREFIX}{} is no attribute of {whose}; declared: {declared}",
+        condition.attribute
+    );
+    Problem::new("invalid_request", detail)
+}

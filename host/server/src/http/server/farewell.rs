@@ -1,0 +1,37 @@
+//! What a client is told whose request never reaches the router: a problem, as the API's own, on a connection that ends.
+//!
+//! It goes into the empty buffer of the socket or nowhere: nobody waits for a client that is being shown out. What the
+//! HTTP parser itself refuses is not known here: it answers that with the status alone.
+
+use tokio::net::TcpStream;
+
+use crate::http::problem::Problem;
+use wrkflw_runtime::clock;
+
+/// Tells the client, if its buffer takes it at once. A client that is gone misses nothing.
+pub(super) fn say(socket: &TcpStream, code: &str, detail: &str) {
+    socket.try_write(&farewell(code, detail)).ok();
+}
+
+fn farewell(code: &str, detail: &str) -> Vec<u8> {
+    let problem = Problem {
+        request_id: clock::new_id().to_string(),
+        ..Problem::new(code, detail)
+    };
+    let reason = match problem.status {
+        408 => "Request Timeout",
+        _ => "Service Unavailable",
+    };
+    let retry = problem
+        .retry_after
+        .map_or_else(String::new, |seconds| format!("retry-after: {seconds}\r\n"));
+    let body = serde_json::to_vec(&problem).expect("a problem is JSON");
+    let mut text = format!(
+        "HTTP/1.1 {} {reason}\r\nconnection: close\r\n{retry}content-type: application/problem+json\r\nx-content-type-options: nosniff\r\ncache-control: no-store\r\ncontent-length: {}\r\n\r\n",
+        problem.status,
+        body.len()
+    )
+    .into_bytes();
+    text.extend(body);
+    text
+}

@@ -1,0 +1,254 @@
+//! Signals: what people and systems outside tell an instance, or whoever waits under a name of the flow's own; and what
+//! became of those.
+
+use axum::extract::State;
+use axum::response::Response;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::App;
+use super::commands::{CommandAnswer, render, respond, run};
+use super::extract::{Body, Caller, DryRun, Options, Path, malformed};
+use super::problem::Problem;
+use wrkflw_core::command::Command;
+use wrkflw_core::execution::check_signal_id;
+use wrkflw_core::ids::InstanceId;
+use wrkflw_core::json::Json;
+use wrkflw_engine::validation::{check_document, check_id};
+use wrkflw_engine::{Correlated, Done, Rendered, Rendering, SentSignal, SignalStatus};
+use wrkflw_runtime::clock;
+
+/// What a signal says.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SignalBody {
+    /// The same id counts once for each sender, trigger and instance, for 60 days. Without it each request is a signal of
+    /// its own.
+    #[schema(max_length = 200)]
+    pub id: Option<String>,
+    #[serde(default = "Json::empty")]
+    #[schema(value_type = Object)]
+    pub input: Json,
+}
+
+/// What a signal says to whoever waits for it.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CorrelatedBody {
+    /// The name of the flow's own under which a state waits, such as an order number.
+    #[schema(max_length = 200)]
+    pub correlation: String,
+    /// The same id counts once for each sender, trigger and correlation, for 60 days.
+    #[schema(max_length = 200)]
+    pub id: String,
+    /// Key of a definition, where instances of others may wait under the same name.
+    pub definition: Option<String>,
+    #[serde(default = "Json::empty")]
+    #[schema(value_type = Object)]
+    pub input: Json,
+}
+
+/// A signal for which nobody waits yet.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct KeptSignal {
+    /// By which its sender may ask what became of it; none on a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub signal: Option<Uuid>,
+    pub correlation: String,
+    pub id: String,
+    /// Nothing was written.
+    pub dry_run: bool,
+}
+
+/// Sends a signal to an instance.
+///
+/// The oldest active state that takes the trigger is moved by it. A signal that comes too early is kept for a state to come.
+#[utoipa::path(post, path = "/v1/instances/{id}/signals/{trigger}", tag = "signals",
+    params(("id" = Uuid, Path), ("trigger" = String, Path), DryRun), request_body = SignalBody,
+    responses((status = 200, body = CommandAnswer), (status = 202, body = CommandAnswer, description = "kept for a state to come")))]
+pub(super) async fn send(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path((instance, trigger)): Path<(Uuid, String)>,
+    options: Options,
+    Body { value, canonical }: Body<SignalBody>,
+) -> Result<Response, Problem> {
+    if let Some(id) = &value.id {
+        signal_id(id)?;
+    }
+    check_document("/input", &value.input)?;
+    let command = Command::Signal {
+        instance: InstanceId(instance),
+        trigger,
+        id: value.id.unwrap_or_else(|| clock::new_id().to_string()),
+        input: value.input,
+        correlation: None,
+    };
+    run(&app, &who, command, options, &canonical).await
+}
+
+/// Sends a signal to whoever waits under a name.
+///
+/// Of several instances, the one that has waited longest is given the signal; suspended ones are passed over. When nobody
+/// waits, it is kept for 30 days, for a state that counts signals from before it was entered. `GET /v1/signals/{id}` tells
+/// what became of it.
+#[utoipa::path(post, path = "/v1/signals/{signal}", tag = "signals",
+    params(("signal" = String, Path, description = "The trigger."), DryRun), request_body = CorrelatedBody,
+    responses((status = 200, body = CommandAnswer), (status = 202, body = KeptSignal, description = "kept until somebody waits for it")))]
+pub(super) async fn correlate(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(trigger): Path<String>,
+    options: Options,
+    Body { value, canonical }: Body<CorrelatedBody>,
+) -> Result<Response, Problem> {
+    if options.if_match.is_some() {
+        let detail = "which instance takes the signal is not known before; leave If-Match out";
+        return Err(Problem::new("malformed_request", detail));
+    }
+    check_id("/signal", &trigger)?;
+    check_id("/correlation", &value.correlation)?;
+    if let Some(definition) = &value.definition {
+        check_id("/definition", definition)?;
+    }
+    signal_id(&value.id)?;
+    check_document("/input", &value.input)?;
+    let (correlation, id, dry_run) = (value.correlation.clone(), value.id.clone(), options.dry_run);
+    let kept = |signal: Option<Uuid>| {
+        let body = KeptSignal {
+            signal,
+            correlation: correlation.clone(),
+            id: id.clone(),
+            dry_run,
+        };
+        Rendered {
+            status: 202,
+            body: serde_json::to_string(&body).expect("views serialise"),
+            headers: location(signal),
+        }
+    };
+    let signal = Correlated {
+        correlation: value.correlation,
+        trigger,
+        id: value.id,
+        definition: value.definition,
+        input: value.input,
+        idempotency: options.idempotency(&canonical),
+        dry_run,
+        trace: options.trace,
+    };
+    let prefer = options.prefer;
+    let taken = |done: &Done<'_>, signal: Option<Uuid>| {
+        let mut rendered = render(&app, &who, prefer, done);
+        rendered.headers = format!("{}\n{}", rendered.headers, location(signal));
+        rendered
+    };
+    let rendering = Rendering {
+        taken: &taken,
+        kept: &kept,
+    };
+    let reply = Box::pin(app.engine.signal(&who, signal, &rendering)).await?;
+    Ok(respond(reply))
+}
+
+/// Where its sender may ask what became of it.
+fn location(signal: Option<Uuid>) -> String {
+    signal.map_or_else(String::new, |signal| {
+        format!("location: /v1/signals/{signal}")
+    })
+}
+
+/// What became of a signal that was sent by correlation.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct SignalView {
+    pub signal: Uuid,
+    pub trigger: String,
+    pub correlation: String,
+    /// The sender's.
+    pub id: String,
+    pub sender: String,
+    /// Key of the definition that it is for; none where it is for any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub definition: Option<String>,
+    #[schema(value_type = String, format = DateTime)]
+    pub received_at: Timestamp,
+    /// `kept`, `assigned`, `delivered`, `expired` or `refused`.
+    pub status: &'static str,
+    /// Until when it is kept for somebody to come.
+    #[schema(value_type = String, format = DateTime)]
+    pub expires_at: Timestamp,
+    /// The instance that has it, or is given it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instance: Option<Uuid>,
+    /// The event by which the instance received it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<Uuid>,
+    /// When it was delivered or refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub settled_at: Option<Timestamp>,
+    /// Why the instance refused it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<RefusedSignal>,
+}
+
+/// Why a signal that was kept came to nothing.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct RefusedSignal {
+    pub code: String,
+    pub message: String,
+}
+
+impl SignalView {
+    fn of(sent: SentSignal) -> SignalView {
+        let (status, event, refusal) = match sent.status {
+            SignalStatus::Kept => ("kept", None, None),
+            SignalStatus::Assigned => ("assigned", None, None),
+            SignalStatus::Delivered(event) => ("delivered", event, None),
+            SignalStatus::Expired => ("expired", None, None),
+            SignalStatus::Refused(reason) => ("refused", None, Some(reason)),
+        };
+        let receipt = sent.receipt;
+        SignalView {
+            signal: receipt.signal,
+            trigger: receipt.trigger,
+            correlation: receipt.correlation,
+            id: receipt.id,
+            sender: receipt.sender,
+            definition: receipt.definition,
+            received_at: receipt.received_at,
+            status,
+            expires_at: receipt.expires_at,
+            instance: receipt.instance.map(|instance| instance.0),
+            event,
+            settled_at: receipt.settled_at,
+            refusal: refusal.map(|reason| RefusedSignal {
+                code: reason.code,
+                message: reason.message,
+            }),
+        }
+    }
+}
+
+/// Shows what became of a signal that was sent by correlation.
+///
+/// For whoever sent it, and for those who may read the audit. It is told for 60 days.
+#[utoipa::path(get, path = "/v1/signals/{signal}", tag = "signals", operation_id = "signal",
+    params(("signal" = String, Path, format = Uuid, description = "The host's id of it.")),
+    responses((status = 200, body = SignalView)))]
+pub(super) async fn show(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+) -> Result<axum::Json<SignalView>, Problem> {
+    let sent = app.engine.status(&who, id).await?;
+    Ok(axum::Json(SignalView::of(sent)))
+}
+
+fn signal_id(id: &str) -> Result<(), Problem> {
+    check_signal_id(id).map_err(|rule| malformed("/id", &rule))
+}

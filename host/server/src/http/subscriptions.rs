@@ -1,0 +1,205 @@
+//! Subscriptions of webhooks: make, list, delete, and look at what was not delivered.
+
+use axum::extract::State;
+use axum::http::StatusCode;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::App;
+use super::extract::{Body, Caller, Path, Query};
+use super::page::{Page, decode, limit, page, page_to};
+use super::problem::Problem;
+use super::tasks::Empty;
+use super::view::view;
+use wrkflw_engine::Subscribing;
+
+/// Before the secret, so that it is known for one where it should not be.
+const SECRET_PREFIX: &str = "whsec_";
+
+view! {
+    of wrkflw_store::deliveries::OpenDelivery;
+    /// A delivery that was not accepted yet.
+    pub(super) struct DeliveryView {
+        /// Of the message: the event's or the notification's.
+        pub id: Uuid,
+        /// `pending` or `dead`.
+        pub state: String,
+        pub instance_id: Uuid,
+        pub attempts: i32,
+        /// The receiver's last status.
+        pub last_status: Option<i16>,
+        pub last_error: Option<String>,
+        #[schema(value_type = String, format = DateTime)]
+        pub created_at: Timestamp,
+        /// When it is tried again, or was given up.
+        #[schema(value_type = String, format = DateTime)]
+        pub due_at: Timestamp,
+    }
+}
+
+view! {
+    of wrkflw_store::subscriptions::Subscription;
+    /// Where events are sent.
+    pub(super) struct Subscription {
+        pub id: Uuid,
+        pub url: String,
+        /// Names of event types below the prefix, or families such as `task.*`.
+        pub types: Vec<String>,
+        /// Of instances of this definition alone.
+        pub definition: Option<String>,
+        /// Whether events are sent.
+        pub active: bool,
+        /// Why not, if they are not.
+        pub disabled_reason: Option<String>,
+        /// Deliveries given up since the last that was accepted.
+        pub failures: i32,
+        #[schema(value_type = String, format = DateTime)]
+        pub created_at: Timestamp,
+        pub created_by: String,
+    }
+}
+
+/// What to send where.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SubscriptionBody {
+    /// Where to: https.
+    pub url: String,
+    /// Names of event types below the prefix, or families such as `task.*`; `*` for all.
+    #[schema(min_items = 1, max_items = 32)]
+    pub types: Vec<String>,
+    /// Only of instances of this definition.
+    pub definition: Option<String>,
+}
+
+/// A subscription with its secret.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Subscribed {
+    #[serde(flatten)]
+    pub subscription: Subscription,
+    /// Verifies signatures: the key in base64 behind `whsec_`. It is not shown again.
+    pub secret: String,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum DeliveryState {
+    Pending,
+    Dead,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DeliveryQuery {
+    /// `pending` or `dead`; both when absent.
+    #[param(inline)]
+    pub state: Option<DeliveryState>,
+    pub after: Option<String>,
+    #[param(minimum = 1, maximum = 100)]
+    pub limit: Option<u32>,
+}
+
+/// What is sent again.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct Retried {
+    /// How many; at most 1000 at a time, oldest first.
+    pub retried: u64,
+}
+
+/// Sends events to a URL from now on. The host makes the secret that signs them.
+#[utoipa::path(post, path = "/v1/subscriptions", tag = "subscriptions", request_body = SubscriptionBody,
+    responses((status = 201, body = Subscribed)))]
+pub(super) async fn create(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Body { value, .. }: Body<SubscriptionBody>,
+) -> Result<(StatusCode, axum::Json<Subscribed>), Problem> {
+    let asked = Subscribing {
+        url: value.url,
+        types: value.types,
+        definition: value.definition,
+    };
+    let made = app.engine.subscribe(&who, asked, app.reach).await?;
+    let subscribed = Subscribed {
+        subscription: made.subscription.into(),
+        secret: format!("{SECRET_PREFIX}{}", STANDARD.encode(made.secret)),
+    };
+    Ok((StatusCode::CREATED, axum::Json(subscribed)))
+}
+
+/// Lists all subscriptions, newest first.
+#[utoipa::path(get, path = "/v1/subscriptions", tag = "subscriptions", responses((status = 200, body = Page<Subscription>)))]
+pub(super) async fn list(
+    State(app): State<App>,
+    Caller(who): Caller,
+) -> Result<axum::Json<Page<Subscription>>, Problem> {
+    app.engine.permit(&who, "subscription:read").await?;
+    let data = app.engine.reader().subscriptions(who.tenant, None).await?;
+    Ok(axum::Json(page_to(data, None)))
+}
+
+/// A subscription, without its secret.
+#[utoipa::path(get, path = "/v1/subscriptions/{id}", tag = "subscriptions", params(("id" = Uuid, Path)),
+    responses((status = 200, body = Subscription)))]
+pub(super) async fn show(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+) -> Result<axum::Json<Subscription>, Problem> {
+    app.engine.permit(&who, "subscription:read").await?;
+    Ok(axum::Json(app.engine.subscription(&who, id).await?.into()))
+}
+
+/// Ends a subscription, with all that was not delivered yet.
+#[utoipa::path(delete, path = "/v1/subscriptions/{id}", tag = "subscriptions", params(("id" = Uuid, Path)),
+    responses((status = 204)))]
+pub(super) async fn delete(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+) -> Result<StatusCode, Problem> {
+    app.engine.unsubscribe(&who, id).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+/// Lists what the receiver has not accepted, newest first.
+#[utoipa::path(get, path = "/v1/subscriptions/{id}/deliveries", tag = "subscriptions",
+    params(("id" = Uuid, Path), DeliveryQuery), responses((status = 200, body = Page<DeliveryView>)))]
+pub(super) async fn deliveries(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    Query(query): Query<DeliveryQuery>,
+) -> Result<axum::Json<Page<DeliveryView>>, Problem> {
+    app.engine.permit(&who, "subscription:read").await?;
+    let limit = limit(query.limit)?;
+    let before = decode(query.after.as_deref())?;
+    app.engine.subscription(&who, id).await?;
+    let state = query.state.map(|state| match state {
+        DeliveryState::Pending => "pending",
+        DeliveryState::Dead => "dead",
+    });
+    let found = app
+        .engine
+        .reader()
+        .deliveries(who.tenant, id, state, before, i64::from(limit) + 1)
+        .await?;
+    Ok(axum::Json(page(found, limit, |last| last.id.to_string())))
+}
+
+/// Sends what was given up once more, and enables the subscription again.
+#[utoipa::path(post, path = "/v1/subscriptions/{id}/deliveries/retry", tag = "subscriptions", params(("id" = Uuid, Path)),
+    responses((status = 200, body = Retried)))]
+pub(super) async fn retry(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    Body { .. }: Body<Empty>,
+) -> Result<axum::Json<Retried>, Problem> {
+    let retried = app.engine.retry_deliveries(&who, id).await?;
+    Ok(axum::Json(Retried { retried }))
+}

@@ -1,0 +1,104 @@
+//! What is done with tasks besides claiming and deciding them: handed on, handed back, reassigned, reset.
+
+use axum::extract::State;
+use axum::response::Response;
+use serde::Deserialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use super::App;
+use super::commands::{CommandAnswer, run};
+use super::extract::{Body, Caller, DryRun, Options, Path};
+use super::problem::Problem;
+use super::tasks::Empty;
+use wrkflw_core::command::Command;
+use wrkflw_core::ids::TaskId;
+use wrkflw_engine::validation::{check_id, check_reason};
+
+/// To whom a task goes, and why.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct HandBody {
+    /// Id of a person whom the directory knows.
+    pub to: String,
+    #[schema(min_length = 1, max_length = 2000)]
+    pub reason: String,
+}
+
+/// Why.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ReasonBody {
+    #[schema(min_length = 1, max_length = 2000)]
+    pub reason: String,
+}
+
+/// Hands a task on: the delegate decides it on behalf of the first owner, who stays on record.
+#[utoipa::path(post, path = "/v1/tasks/{id}/delegate", tag = "tasks", params(("id" = Uuid, Path), DryRun), request_body = HandBody,
+    responses((status = 200, body = CommandAnswer)))]
+pub(super) async fn delegate(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    options: Options,
+    Body { value, canonical }: Body<HandBody>,
+) -> Result<Response, Problem> {
+    let (to, reason) = checked(value)?;
+    let task = TaskId(id);
+    let command = Command::Delegate { task, to, reason };
+    run(&app, &who, command, options, &canonical).await
+}
+
+/// Hands a delegated task back to the person whom the caller has it from.
+#[utoipa::path(post, path = "/v1/tasks/{id}/resolve", tag = "tasks", params(("id" = Uuid, Path), DryRun),
+    responses((status = 200, body = CommandAnswer)))]
+pub(super) async fn resolve(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    options: Options,
+    Body { canonical, .. }: Body<Empty>,
+) -> Result<Response, Problem> {
+    let command = Command::Resolve { task: TaskId(id) };
+    run(&app, &who, command, options, &canonical).await
+}
+
+/// Gives an open task to a person, whoever has it now. They need not be a candidate.
+#[utoipa::path(post, path = "/v1/tasks/{id}/reassign", tag = "tasks", params(("id" = Uuid, Path), DryRun), request_body = HandBody,
+    responses((status = 200, body = CommandAnswer)))]
+pub(super) async fn reassign(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    options: Options,
+    Body { value, canonical }: Body<HandBody>,
+) -> Result<Response, Problem> {
+    let (to, reason) = checked(value)?;
+    let task = TaskId(id);
+    let command = Command::Reassign { task, to, reason };
+    run(&app, &who, command, options, &canonical).await
+}
+
+/// Takes a task from its owner and puts it back to its candidates.
+#[utoipa::path(post, path = "/v1/tasks/{id}/reset", tag = "tasks", params(("id" = Uuid, Path), DryRun), request_body = ReasonBody,
+    responses((status = 200, body = CommandAnswer)))]
+pub(super) async fn reset(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    options: Options,
+    Body { value, canonical }: Body<ReasonBody>,
+) -> Result<Response, Problem> {
+    check_reason(&value.reason)?;
+    let command = Command::Reset {
+        task: TaskId(id),
+        reason: value.reason,
+    };
+    run(&app, &who, command, options, &canonical).await
+}
+
+fn checked(HandBody { to, reason }: HandBody) -> Result<(String, String), Problem> {
+    check_id("/to", &to)?;
+    check_reason(&reason)?;
+    Ok((to, reason))
+}

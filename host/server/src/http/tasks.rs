@@ -1,0 +1,263 @@
+//! Tasks: inboxes, and what is done with them.
+
+use axum::extract::State;
+use axum::http::header;
+use axum::response::{IntoResponse, Response};
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use utoipa::{IntoParams, ToSchema};
+use uuid::Uuid;
+
+use super::App;
+use super::commands::{CommandAnswer, run};
+use super::extract::{Body, Caller, DryRun, Options, Path, Query};
+use super::large::rendered;
+use super::page::{Page, decode, limit, page_or_reached};
+use super::problem::Problem;
+use super::view::view;
+use super::views::{InstanceView, TaskView};
+use wrkflw_core::command::Command;
+use wrkflw_core::ids::TaskId;
+use wrkflw_core::instance::Candidate;
+use wrkflw_core::json::Json;
+use wrkflw_core::moment;
+use wrkflw_core::shown::COMMENT_BYTES_MAX;
+use wrkflw_engine::Error;
+use wrkflw_engine::validation::check_document;
+use wrkflw_store::tasks::{self, Inbox, TaskFilter, View};
+
+view! {
+    of wrkflw_store::tasks::TaskSummary;
+    /// One open task, with what it belongs to.
+    pub(super) struct TaskSummary {
+        pub id: Uuid,
+        pub label: String,
+        pub status: String,
+        pub owner: Option<String>,
+        /// Whose work it is, or would be, where that is neither the owner nor the reader.
+        pub on_behalf_of: Option<String>,
+        #[schema(value_type = Vec<Object>)]
+        pub candidates: Vec<Candidate>,
+        #[schema(value_type = Option<Object>)]
+        pub form: Option<Json>,
+        #[schema(value_type = String, format = DateTime)]
+        pub created_at: Timestamp,
+        #[schema(value_type = Option<String>, format = DateTime)]
+        pub claimed_at: Option<Timestamp>,
+        pub state: String,
+        pub priority: i16,
+        #[schema(value_type = Option<String>, format = DateTime)]
+        pub due_at: Option<Timestamp>,
+        pub instance_id: Uuid,
+        pub definition_key: String,
+        pub definition_version: u32,
+        pub entity_type: String,
+        pub entity_id: String,
+        pub initiator: String,
+    }
+}
+
+#[derive(Debug, Clone, Copy, Deserialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) enum WhichTasks {
+    Mine,
+    Available,
+    All,
+}
+
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct TaskQuery {
+    /// `mine` (default), `available` or `all`.
+    #[param(inline)]
+    pub view: Option<WhichTasks>,
+    /// Key of a definition.
+    pub definition: Option<String>,
+    /// Name of a state.
+    pub state: Option<String>,
+    /// Who has claimed it, in the view `all`.
+    pub owner: Option<String>,
+    /// The label of the task.
+    pub label: Option<String>,
+    /// This priority or a higher one.
+    #[param(minimum = -32_768, maximum = 32_767)]
+    pub min_priority: Option<i16>,
+    /// Due before this moment: the task, or else its state.
+    #[param(value_type = Option<String>, format = DateTime)]
+    #[serde(default, deserialize_with = "moment::read_optional")]
+    pub due_before: Option<Timestamp>,
+    pub after: Option<String>,
+    #[param(minimum = 1, maximum = 100)]
+    pub limit: Option<u32>,
+}
+
+/// A decision.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct DecideBody {
+    /// One of the outcomes that the state takes.
+    pub outcome: String,
+    #[schema(max_length = 4096)]
+    pub comment: Option<String>,
+    /// What the task's form asks for.
+    #[serde(default = "Json::empty")]
+    #[schema(value_type = Object)]
+    pub input: Json,
+}
+
+/// No fields.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Empty {}
+
+/// A task with the instance that it belongs to.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct TaskDetail {
+    pub task: TaskView,
+    pub instance: InstanceView,
+}
+
+/// Lists open tasks, oldest first.
+///
+/// A list that few tasks pass may end before its page is full: there is more for as long as `page.next` is there.
+#[utoipa::path(get, path = "/v1/tasks", tag = "tasks", params(TaskQuery), responses((status = 200, body = Page<TaskSummary>)))]
+pub(super) async fn list(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Query(query): Query<TaskQuery>,
+) -> Result<Response, Problem> {
+    app.engine.permit(&who, "task:read").await?;
+    let limit = limit(query.limit)?;
+    let actor = app.engine.actor(&who).await?;
+    let filter = TaskFilter {
+        view: match query.view {
+            None | Some(WhichTasks::Mine) => View::Mine,
+            Some(WhichTasks::Available) => View::Available,
+            Some(WhichTasks::All) => View::All,
+        },
+        actor,
+        definition: query.definition,
+        state: query.state,
+        owner: query.owner,
+        label: query.label,
+        min_priority: query.min_priority,
+        due_before: query.due_before,
+        after: decode(query.after.as_deref())?,
+        limit: i64::from(limit) + 1,
+    };
+    let Inbox { found, reached } = app.engine.reader().tasks(who.tenant, &filter).await?;
+    let reached = reached.map(|task| task.to_string());
+    let bytes = found.iter().map(tasks::TaskSummary::bytes).sum();
+    let page: Page<TaskSummary> =
+        page_or_reached(found, limit, reached, |last| last.id.to_string());
+    rendered(&app, who.tenant, bytes, || page).await
+}
+
+/// A task, open or ended.
+#[utoipa::path(get, path = "/v1/tasks/{id}", tag = "tasks", params(("id" = Uuid, Path)), responses((status = 200, body = TaskDetail)))]
+pub(super) async fn show(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+) -> Result<Response, Problem> {
+    app.engine.permit(&who, "task:read").await?;
+    let missing = || Error::NotFound {
+        what: "task",
+        id: id.to_string(),
+    };
+    let instance = app
+        .engine
+        .reader()
+        .instance_of(who.tenant, TaskId(id))
+        .await?
+        .ok_or_else(missing)?;
+    let stored = app.engine.read(&who, instance).await?;
+    let version = app
+        .engine
+        .version(who.tenant, &stored.instance.definition)
+        .await?;
+    let task = stored
+        .instance
+        .task(TaskId(id))
+        .map(TaskView::of)
+        .ok_or_else(missing)?;
+    let etag = [(header::ETAG, format!("\"{}\"", stored.instance.revision))];
+    let bytes = stored.instance.weight();
+    let detail = move || {
+        let instance = InstanceView::of(&stored.instance, &version.graph);
+        TaskDetail { task, instance }
+    };
+    let answer = rendered(&app, who.tenant, bytes, detail).await?;
+    Ok((etag, answer).into_response())
+}
+
+/// Takes a task: from now on only the claimer decides it.
+#[utoipa::path(post, path = "/v1/tasks/{id}/claim", tag = "tasks", params(("id" = Uuid, Path), DryRun), responses((status = 200, body = CommandAnswer)))]
+pub(super) async fn claim(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    options: Options,
+    Body { canonical, .. }: Body<Empty>,
+) -> Result<Response, Problem> {
+    run(
+        &app,
+        &who,
+        Command::Claim { task: TaskId(id) },
+        options,
+        &canonical,
+    )
+    .await
+}
+
+/// Gives a task back to its candidates.
+#[utoipa::path(post, path = "/v1/tasks/{id}/release", tag = "tasks", params(("id" = Uuid, Path), DryRun), responses((status = 200, body = CommandAnswer)))]
+pub(super) async fn release(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    options: Options,
+    Body { canonical, .. }: Body<Empty>,
+) -> Result<Response, Problem> {
+    run(
+        &app,
+        &who,
+        Command::Release { task: TaskId(id) },
+        options,
+        &canonical,
+    )
+    .await
+}
+
+/// Decides a task that the caller owns. A task that nobody owns is claimed with it, if the caller may claim it.
+#[utoipa::path(post, path = "/v1/tasks/{id}/decide", tag = "tasks", params(("id" = Uuid, Path), DryRun), request_body = DecideBody,
+    responses((status = 200, body = CommandAnswer)))]
+pub(super) async fn decide(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    options: Options,
+    Body { value, canonical }: Body<DecideBody>,
+) -> Result<Response, Problem> {
+    if value
+        .comment
+        .as_ref()
+        .is_some_and(|comment| comment.len() > COMMENT_BYTES_MAX)
+    {
+        let detail = format!("a comment has at most {COMMENT_BYTES_MAX} bytes");
+        return Err(Problem::new("invalid_request", &*detail).at("/comment", "too_long", detail));
+    }
+    check_document("/input", &value.input)?;
+    let DecideBody {
+        outcome,
+        comment,
+        input,
+    } = value;
+    let command = Command::Decide {
+        task: TaskId(id),
+        outcome,
+        comment,
+        input,
+    };
+    run(&app, &who, command, options, &canonical).await
+}

@@ -1,0 +1,65 @@
+//! What is shown of definition versions, in lists and after a change.
+
+use jiff::Timestamp;
+
+use super::view::view;
+
+view! {
+    of wrkflw_engine::Published;
+    /// A version that was published now or before.
+    pub(super) struct Published {
+        pub key: String,
+        pub version: u32,
+        pub digest: String,
+        /// False when the content had a version already.
+        pub created: bool,
+        /// States whose work the initiators do on their own request.
+        pub own_work: Vec<String>,
+    }
+}
+
+view! {
+    of wrkflw_engine::Activation;
+    /// A version that new instances take from now on, or no longer.
+    pub(super) struct Activation {
+        pub key: String,
+        pub version: u32,
+        pub active: bool,
+        /// False when it was so already.
+        pub changed: bool,
+    }
+}
+
+view! {
+    of wrkflw_engine::Stopping;
+    /// A version that does not run, or runs again.
+    pub(super) struct Stopping {
+        pub key: String,
+        pub version: u32,
+        pub stopped: bool,
+        /// False when it was so already.
+        pub changed: bool,
+    }
+}
+
+view! {
+    of wrkflw_store::definitions::VersionSummary;
+    /// A published version, as lists show it.
+    pub(super) struct VersionSummary {
+        pub key: String,
+        pub version: u32,
+        pub active: bool,
+        /// SHA-256 of the component.
+        pub digest: String,
+        pub sdk: Option<String>,
+        pub wit: String,
+        #[schema(value_type = String, format = DateTime)]
+        pub published_at: Timestamp,
+        pub published_by: String,
+        #[schema(value_type = Option<String>, format = DateTime)]
+        pub retired_at: Option<Timestamp>,
+        /// Since when nothing of it runs, as an operator has stopped it.
+        #[schema(value_type = Option<String>, format = DateTime)]
+        pub stopped_at: Option<Timestamp>,
+    }
+}

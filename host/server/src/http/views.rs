@@ -1,0 +1,370 @@
+//! What the API shows of instances and tasks.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Serialize;
+use utoipa::ToSchema;
+use uuid::Uuid;
+
+use wrkflw_core::answer::AttributeValue;
+use wrkflw_core::graph::Graph;
+use wrkflw_core::instance::{
+    Candidate, ChildInstance, Decision, Delegation, Instance, Ownership, PastState, StateInstance,
+    Status, Task, TaskStatus,
+};
+use wrkflw_core::json::Json;
+
+/// An instance with its active states.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InstanceView {
+    pub id: Uuid,
+    pub definition_key: String,
+    pub definition_version: u32,
+    /// RUNNING, SUSPENDED, COMPLETED or CANCELLED.
+    pub status: &'static str,
+    /// Of the terminal state, once it is reached.
+    pub outcome: Option<String>,
+    /// The optimistic lock, also sent as `ETag`.
+    pub revision: u32,
+    pub entity_type: String,
+    pub entity_id: String,
+    pub initiator: String,
+    pub requesters: Vec<String>,
+    #[schema(value_type = String, format = DateTime)]
+    pub started_at: Timestamp,
+    #[schema(value_type = String, format = DateTime)]
+    pub updated_at: Timestamp,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub ended_at: Option<Timestamp>,
+    /// Why and by whom it was cancelled.
+    pub cancelled: Option<CancelView>,
+    /// Why, by whom and since when nothing happens to it.
+    pub suspended: Option<SuspendView>,
+    /// The ended instance that it takes up.
+    pub predecessor: Option<Uuid>,
+    /// The instance that started it as its child.
+    pub parent: Option<Uuid>,
+    /// The active ones.
+    pub states: Vec<StateView>,
+    /// Joins that some branches have reached and others not yet.
+    pub waiting: Vec<StateView>,
+    #[schema(value_type = Object)]
+    pub data: Json,
+    #[schema(value_type = Object)]
+    pub attributes: BTreeMap<String, AttributeValue>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CancelView {
+    pub reason: String,
+    pub by: String,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SuspendView {
+    pub reason: String,
+    pub by: String,
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Timestamp,
+}
+
+/// One state instance in a state.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StateView {
+    pub id: Uuid,
+    pub name: String,
+    pub title: String,
+    #[schema(value_type = String, format = DateTime)]
+    pub entered_at: Timestamp,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub due_at: Option<Timestamp>,
+    /// Since when nobody is able to do its work; none where somebody is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub unassignable_since: Option<Timestamp>,
+    /// The trigger that led here.
+    pub entered_by: Option<String>,
+    pub caller: Option<String>,
+    pub predecessors: Vec<Uuid>,
+    /// The forks around it, from the outermost.
+    pub forks: Vec<Uuid>,
+    /// The name by which signals find it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub correlation: Option<String>,
+    /// The instances that it started.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub children: Vec<ChildView>,
+    /// Decisions of one outcome that the state asks for.
+    pub needed: u32,
+    /// Who owns its tasks or owned them to the end, each person once, in the order of the tasks.
+    pub owners: Vec<String>,
+    pub tasks: Vec<TaskView>,
+    /// None while the state is active.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub left: Option<LeftView>,
+}
+
+/// An instance that a state instance started.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct ChildView {
+    pub id: Uuid,
+    /// Of its definition.
+    pub key: String,
+    /// None as long as it runs; `CANCELLED` or `NOT_STARTED` where it never came to one of its own.
+    pub outcome: Option<String>,
+}
+
+/// How a state instance ended.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct LeftView {
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Timestamp,
+    pub by: String,
+    pub actor: Option<String>,
+}
+
+/// A work item.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct TaskView {
+    pub id: Uuid,
+    pub label: String,
+    /// PENDING, CLAIMED, COMPLETED or CANCELLED.
+    pub status: &'static str,
+    pub owner: Option<String>,
+    pub candidates: Vec<CandidateView>,
+    /// JSON Schema of the input that a decision needs.
+    #[schema(value_type = Option<Object>)]
+    pub form: Option<Json>,
+    #[schema(value_type = String, format = DateTime)]
+    pub created_at: Timestamp,
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub due_at: Option<Timestamp>,
+    /// How its owner came by it; none while it has none or once it has ended.
+    pub ownership: Option<OwnershipView>,
+    pub decision: Option<DecisionView>,
+    /// Why it was cancelled, where the host did so of itself.
+    pub cancel_reason: Option<String>,
+}
+
+/// How an owner came by a task.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OwnershipView {
+    /// Given to them by an assignment or an operator.
+    pub assigned: bool,
+    /// The absent candidate for whom it was claimed.
+    pub on_behalf_of: Option<String>,
+    /// Who handed it on to whom, oldest first.
+    pub delegations: Vec<DelegationView>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DelegationView {
+    pub from: String,
+    pub to: String,
+    pub reason: String,
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Timestamp,
+}
+
+/// Whom a task is offered to.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct CandidateView {
+    /// `user` or `group`.
+    #[serde(rename = "type")]
+    pub kind: &'static str,
+    pub id: String,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct DecisionView {
+    pub outcome: String,
+    pub actor: String,
+    pub on_behalf_of: Option<String>,
+    pub comment: Option<String>,
+    #[schema(value_type = Object)]
+    pub input: Json,
+    #[schema(value_type = String, format = DateTime)]
+    pub decided_at: Timestamp,
+}
+
+impl InstanceView {
+    pub fn of(instance: &Instance, graph: &Graph) -> InstanceView {
+        let (outcome, cancelled) = match &instance.status {
+            Status::Running | Status::Suspended { .. } => (None, None),
+            Status::Completed { outcome, .. } => (Some(outcome.clone()), None),
+            Status::Cancelled { reason, by, .. } => (
+                None,
+                Some(CancelView {
+                    reason: reason.clone(),
+                    by: by.clone(),
+                }),
+            ),
+        };
+        let suspended = match &instance.status {
+            Status::Suspended { reason, by, at } => Some(SuspendView {
+                reason: reason.clone(),
+                by: by.clone(),
+                at: *at,
+            }),
+            Status::Running | Status::Completed { .. } | Status::Cancelled { .. } => None,
+        };
+        let states = |state_instances: &[StateInstance]| {
+            let view = |state| StateView::of(state, graph);
+            state_instances.iter().map(view).collect()
+        };
+        InstanceView {
+            id: instance.id.0,
+            definition_key: instance.definition.key.clone(),
+            definition_version: instance.definition.version,
+            status: instance.status.name(),
+            outcome,
+            revision: instance.revision,
+            entity_type: instance.entity.kind.clone(),
+            entity_id: instance.entity.id.clone(),
+            initiator: instance.initiator.clone(),
+            requesters: instance.requesters.clone(),
+            started_at: instance.started_at,
+            updated_at: instance.updated_at,
+            ended_at: instance.status.ended_at(),
+            cancelled,
+            suspended,
+            predecessor: instance.predecessor.map(|id| id.0),
+            parent: instance.parent.map(|id| id.0),
+            states: states(&instance.active),
+            waiting: states(&instance.waiting),
+            data: instance.data.clone(),
+            attributes: instance.attributes.clone(),
+        }
+    }
+}
+
+impl StateView {
+    pub fn of(state: &StateInstance, graph: &Graph) -> StateView {
+        StateView {
+            id: state.id.0,
+            name: state.name.clone(),
+            title: graph
+                .state(&state.name)
+                .map_or_else(|| state.name.clone(), |declared| declared.title.clone()),
+            entered_at: state.entered_at,
+            due_at: state.due_at,
+            unassignable_since: state.unassignable_since,
+            entered_by: state.entered_by.clone(),
+            caller: state.caller.clone(),
+            predecessors: state.predecessors.iter().map(|id| id.0).collect(),
+            forks: state.forks.iter().map(|fork| fork.0).collect(),
+            correlation: state.correlation.clone(),
+            children: state.children.iter().map(ChildView::of).collect(),
+            needed: state.needed,
+            owners: owners(state),
+            tasks: state.tasks.iter().map(TaskView::of).collect(),
+            left: None,
+        }
+    }
+
+    pub fn past(past: &PastState, graph: &Graph) -> StateView {
+        let left = LeftView {
+            at: past.left_at,
+            by: past.left_by.clone(),
+            actor: past.actor.clone(),
+        };
+        StateView {
+            left: Some(left),
+            ..StateView::of(&past.state, graph)
+        }
+    }
+}
+
+impl ChildView {
+    fn of(child: &ChildInstance) -> ChildView {
+        ChildView {
+            id: child.id.0,
+            key: child.key.clone(),
+            outcome: child.outcome.clone(),
+        }
+    }
+}
+
+fn owners(state: &StateInstance) -> Vec<String> {
+    let mut owners: Vec<String> = Vec::new();
+    for owner in state.tasks.iter().filter_map(Task::owner) {
+        if !owners.iter().any(|known| known == owner) {
+            owners.push(owner.to_owned());
+        }
+    }
+    owners
+}
+
+impl TaskView {
+    pub fn of(task: &Task) -> TaskView {
+        let (mut ownership, mut cancel_reason) = (None, None);
+        match &task.status {
+            TaskStatus::Claimed {
+                ownership: held, ..
+            } => ownership = Some(OwnershipView::of(held)),
+            TaskStatus::Cancelled { reason, .. } => cancel_reason.clone_from(reason),
+            TaskStatus::Pending | TaskStatus::Completed { .. } => {}
+        }
+        TaskView {
+            id: task.id.0,
+            label: task.label.clone(),
+            status: task.status.name(),
+            owner: task.owner().map(str::to_owned),
+            candidates: task.candidates.iter().map(CandidateView::of).collect(),
+            form: task.form.clone(),
+            created_at: task.created_at,
+            due_at: task.due_at,
+            ownership,
+            decision: task.decision().map(DecisionView::of),
+            cancel_reason,
+        }
+    }
+}
+
+impl OwnershipView {
+    fn of(ownership: &Ownership) -> OwnershipView {
+        let link = |link: &Delegation| DelegationView {
+            from: link.from.clone(),
+            to: link.to.clone(),
+            reason: link.reason.clone(),
+            at: link.at,
+        };
+        OwnershipView {
+            assigned: ownership.assigned,
+            on_behalf_of: ownership.on_behalf_of.clone(),
+            delegations: ownership.delegations.iter().map(link).collect(),
+        }
+    }
+}
+
+impl CandidateView {
+    pub fn of(candidate: &Candidate) -> CandidateView {
+        let (kind, id) = match candidate {
+            Candidate::User(id) => ("user", id),
+            Candidate::Group(id) => ("group", id),
+        };
+        CandidateView {
+            kind,
+            id: id.clone(),
+        }
+    }
+}
+
+impl DecisionView {
+    fn of(decision: &Decision) -> DecisionView {
+        DecisionView {
+            outcome: decision.outcome.clone(),
+            actor: decision.actor.clone(),
+            on_behalf_of: decision.on_behalf_of.clone(),
+            comment: decision.comment.clone(),
+            input: decision.input.clone(),
+            decided_at: decision.decided_at,
+        }
+    }
+}

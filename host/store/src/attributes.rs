@@ -1,0 +1,221 @@
+//! Search attributes: what definitions declare, whose attributes meet conditions, and the values of a page.
+//!
+//! Which instances a search shows is settled in [`super::instances`]; what stands here only narrows the choice.
+
+use std::collections::BTreeMap;
+
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::time::Time;
+use super::{Reader, StoreError};
+use wrkflw_core::answer::AttributeValue;
+use wrkflw_core::graph::AttributeType;
+use wrkflw_core::ids::{TenantId, hex};
+use wrkflw_core::search::{Bound, Condition, Operator};
+
+/// Declarations that are read at once: more than a request names, and as many as a problem can show.
+const DECLARATIONS_MAX: i64 = 200;
+
+/// An attribute that some version of a definition declares.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Declared {
+    pub name: String,
+    pub kind: AttributeType,
+}
+
+impl Reader {
+    /// The attributes that a definition declares, or any of the tenant's; those of these names, or all. Each name
+    /// once for each type that it is declared with.
+    pub async fn declared_attributes(
+        &self,
+        tenant: TenantId,
+        definition: Option<&str>,
+        names: Option<&[String]>,
+    ) -> Result<Vec<Declared>, StoreError> {
+        let rows = sqlx::query!(
+            "select distinct name, type from attribute_declaration
+            where tenant_id = $1 and ($2::text is null or definition_key = $2) and ($3::text[] is null or name = any($3))
+            order by name, type limit $4",
+            tenant.0,
+            definition,
+            names as _,
+            DECLARATIONS_MAX
+        )
+        .fetch_all(&mut *self.reading(tenant).await?)
+        .await?;
+        let declared = rows.into_iter().map(|row| {
+            let kind = AttributeType::named(&row.r#type).ok_or_else(|| {
+                let detail = format!("the type {}", row.r#type);
+                StoreError::inconsistent("attribute_declaration", &row.name, detail)
+            })?;
+            Ok(Declared {
+                name: row.name,
+                kind,
+            })
+        });
+        declared.collect()
+    }
+
+    /// The attributes of these instances.
+    pub async fn attributes(
+        &self,
+        tenant: TenantId,
+        instances: &[Uuid],
+    ) -> Result<BTreeMap<Uuid, BTreeMap<String, AttributeValue>>, StoreError> {
+        let rows = sqlx::query!(
+            r#"select instance_id, name, text_value, boolean_value, decimal_value::text as decimal_value, float_value,
+                timestamp_value as "timestamp_value: Time", bytes_value
+            from attribute where tenant_id = $1 and instance_id = any($2)"#,
+            tenant.0,
+            instances
+        )
+        .fetch_all(&mut *self.reading(tenant).await?)
+        .await?;
+        let mut found: BTreeMap<_, BTreeMap<_, _>> = BTreeMap::new();
+        for row in rows {
+            let value = row
+                .text_value
+                .map(AttributeValue::Text)
+                .or(row.boolean_value.map(AttributeValue::Boolean))
+                .or(row.decimal_value.map(AttributeValue::Decimal))
+                .or(row.float_value.map(AttributeValue::Float))
+                .or(row
+                    .timestamp_value
+                    .map(|time| AttributeValue::Timestamp(time.0)))
+                .or(row.bytes_value.map(AttributeValue::Bytes))
+                .ok_or_else(|| {
+                    StoreError::inconsistent("attribute", row.instance_id, "no value")
+                })?;
+            found
+                .entry(row.instance_id)
+                .or_default()
+                .insert(row.name, value);
+        }
+        Ok(found)
+    }
+}
+
+/// Conditions as parallel columns, one row each.
+#[derive(Default)]
+pub(super) struct Columns {
+    pub(super) names: Vec<String>,
+    pub(super) kinds: Vec<String>,
+    pub(super) operators: Vec<String>,
+    pub(super) bounds: Vec<String>,
+}
+
+impl Columns {
+    pub(super) fn of<'a>(conditions: impl IntoIterator<Item = &'a Condition>) -> Columns {
+        let mut columns = Columns::default();
+        for condition in conditions {
+            columns.names.push(condition.attribute.clone());
+            columns.kinds.push(condition.kind.name().to_owned());
+            columns.operators.push(condition.operator.name().to_owned());
+            columns.bounds.push(bound(condition));
+        }
+        columns
+    }
+}
+
+/// The bounds as PostgreSQL reads them: the one, or an array of those of `in`.
+fn bound(condition: &Condition) -> String {
+    let plain = |bound: &Bound| match bound {
+        Bound::Plain(text) => text.clone(),
+        Bound::Bytes(bytes) => format!("\\x{}", hex(bytes)),
+    };
+    let mut bounds = condition.bounds.iter().map(plain);
+    if condition.operator != Operator::In {
+        return bounds.next().unwrap_or_default();
+    }
+    let quoted: Vec<_> = bounds
+        .map(|text| format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"")))
+        .collect();
+    format!("{{{}}}", quoted.join(","))
+}
+
+/// The conditions on one attribute. Two of them are a range, and a range has one place in the index.
+pub(super) struct Probe<'a> {
+    name: &'a str,
+    kind: &'static str,
+    columns: Columns,
+}
+
+impl Probe<'_> {
+    /// A probe for each attribute that instances must have.
+    pub(super) fn all(conditions: &[Condition]) -> Vec<Probe<'_>> {
+        let mut by_attribute: BTreeMap<(&str, &'static str), Vec<&Condition>> = BTreeMap::new();
+        for condition in conditions {
+            // Those who lack an attribute stand in no index.
+            if condition.operator != Operator::Absent {
+                let key = (condition.attribute.as_str(), condition.kind.name());
+                by_attribute.entry(key).or_default().push(condition);
+            }
+        }
+        let probe = |((name, kind), conditions)| Probe {
+            name,
+            kind,
+            columns: Columns::of(conditions),
+        };
+        by_attribute.into_iter().map(probe).collect()
+    }
+
+    /// Whether the index has what it finds in the order of instances.
+    pub(super) fn is_ordered(&self) -> bool {
+        matches!(&self.columns.operators[..], [one] if one == "eq" || one == "in")
+    }
+
+    /// Whether the index has less to go through than all who have the attribute.
+    pub(super) fn is_range(&self) -> bool {
+        let broad = |operator: &String| operator == "ne" || operator == "exists";
+        !self.columns.operators.iter().all(broad)
+    }
+
+    /// All instances that may pass, sorted, unless they are more than `most`. Whoever is not among them fails.
+    pub(super) async fn whole(
+        &self,
+        connection: &mut PgConnection,
+        most: i32,
+    ) -> Result<Option<Vec<Uuid>>, StoreError> {
+        let mut found = self.ask(connection, None, most).await?;
+        if let Some(found) = &mut found {
+            found.sort_unstable();
+        }
+        Ok(found)
+    }
+
+    /// The newest instances before this one that may pass, newest first.
+    pub(super) async fn newest(
+        &self,
+        connection: &mut PgConnection,
+        before: Uuid,
+        most: i32,
+    ) -> Result<Vec<Uuid>, StoreError> {
+        let found = self.ask(connection, Some(before), most).await?;
+        Ok(found.unwrap_or_default())
+    }
+
+    async fn ask(
+        &self,
+        connection: &mut PgConnection,
+        before: Option<Uuid>,
+        most: i32,
+    ) -> Result<Option<Vec<Uuid>>, StoreError> {
+        let found = sqlx::query_scalar!(
+            "select attribute_holders($1, $2, $3, $4, $5, $6)",
+            self.name,
+            self.kind,
+            &self.columns.operators,
+            &self.columns.bounds,
+            before,
+            most
+        );
+        Ok(found.fetch_one(connection).await?)
+    }
+}
+
+/// What both have; `others` is sorted.
+pub(super) fn common(mut ids: Vec<Uuid>, others: &[Uuid]) -> Vec<Uuid> {
+    ids.retain(|id| others.binary_search(id).is_ok());
+    ids
+}

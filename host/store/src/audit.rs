@@ -1,0 +1,311 @@
+//! The audit as auditors read it: an instance's stream, or all of a tenant, by who did it, what, and when.
+//!
+//! No index serves these filters: each would cost every command. So a question goes along the entries in their order, looks at
+//! a bounded number of them, and says where it stopped; a page may be short, or empty, and there is more.
+//! All of a tenant is read in the order of the leaves of its tree, which other hands than the commands' write.
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::time::Time;
+use super::{Reader, StoreError};
+use wrkflw_core::ids::{InstanceId, TenantId, hex};
+use wrkflw_core::json::Json;
+
+/// Entries that are looked at for one page.
+pub const SCANNED_MAX: i64 = 20_000;
+/// How much a page reads, about, payloads and evidence together.
+const PAGE_BYTES_MAX: i64 = 8 << 20;
+/// A host's clock may be so far behind that of another one.
+const CLOCKS_APART_MAX: jiff::SignedDuration = jiff::SignedDuration::from_mins(5);
+
+/// One entry, with everything that its hash covers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AuditRow {
+    pub seq: u64,
+    pub id: Uuid,
+    pub r#type: String,
+    pub revision: u32,
+    pub command_id: Uuid,
+    pub actor: Option<String>,
+    pub task_id: Option<Uuid>,
+    pub payload: Json,
+    pub evidence: Option<Json>,
+    pub salt: String,
+    pub occurred_at: Timestamp,
+    pub hash: String,
+    pub event_seq: Option<u64>,
+}
+
+impl AuditRow {
+    /// About how long it is.
+    pub fn bytes(&self) -> usize {
+        const ENTRY_BYTES: usize = 500;
+        let evidence = self.evidence.as_ref();
+        let evidence = evidence.map_or(0, |evidence| evidence.as_str().len());
+        ENTRY_BYTES + self.payload.as_str().len() + evidence
+    }
+}
+
+/// An entry of a tenant, with the stream that it is in and its place in the tree.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PlacedRow {
+    pub stream: String,
+    pub stream_id: Uuid,
+    pub leaf: u64,
+    pub entry: AuditRow,
+}
+
+/// Which entries are asked for. What is none excludes nothing.
+#[derive(Debug, Clone, Default)]
+pub struct AuditFilter {
+    pub actor: Option<String>,
+    pub kind: Option<String>,
+    /// At or after.
+    pub from: Option<Timestamp>,
+    /// Before.
+    pub until: Option<Timestamp>,
+}
+
+/// Entries that were found, and where the next page begins if there may be more.
+#[derive(Debug)]
+pub struct AuditPage<T> {
+    pub rows: Vec<T>,
+    pub next: Option<u64>,
+}
+
+impl<T> AuditPage<T> {
+    /// There were so many, of which those were read that there was room for, and one to spare; the look ended at `stopped`
+    /// if there is more behind that.
+    fn of(
+        mut found: Vec<T>,
+        all: i64,
+        limit: u32,
+        stopped: Option<i64>,
+        at: impl Fn(&T) -> u64,
+    ) -> Self {
+        found.truncate(limit as usize);
+        let next = if usize::try_from(all).is_ok_and(|all| all > found.len()) {
+            found.last().map(at)
+        } else {
+            stopped.map(i64::cast_unsigned)
+        };
+        AuditPage { rows: found, next }
+    }
+}
+
+impl Reader {
+    /// Entries of an instance after `seq`, in their order.
+    pub async fn audit(
+        &self,
+        tenant: TenantId,
+        instance: InstanceId,
+        filter: &AuditFilter,
+        (seq, limit): (u64, u32),
+    ) -> Result<AuditPage<AuditRow>, StoreError> {
+        let mut connection = self.reading(tenant).await?;
+        let rows = sqlx::query_as!(
+            Row,
+            r#"select seq, id, type as kind, revision, command_id, actor, task_id, payload, evidence, salt,
+                occurred_at as "at: Time", hash, event_seq, of_all as "all!"
+            from (
+                select *, count(*) over () as of_all, coalesce(
+                    sum(octet_length(payload) + coalesce(octet_length(evidence), 0)) over (
+                        order by seq rows between unbounded preceding and 1 preceding
+                    ), 0) as before
+                from (
+                    select * from (
+                        select * from audit_entry
+                        where tenant_id = $1 and stream_kind = 'instance' and stream_id = $2 and seq > $3
+                        order by seq limit $4
+                    ) e
+                    where ($5::text is null or actor = $5) and ($6::text is null or type = $6)
+                      and ($7::timestamptz is null or occurred_at >= $7) and ($8::timestamptz is null or occurred_at < $8)
+                    order by seq limit $9
+                ) e
+            ) e
+            where before < $10
+            order by seq"#,
+            tenant.0,
+            instance.0,
+            seq.cast_signed(),
+            SCANNED_MAX,
+            filter.actor,
+            filter.kind,
+            filter.from.map(Time) as _,
+            filter.until.map(Time) as _,
+            i64::from(limit) + 1,
+            PAGE_BYTES_MAX
+        )
+        .fetch_all(&mut *connection)
+        .await?;
+        let stopped = sqlx::query_scalar!(
+            "select seq from audit_entry
+            where tenant_id = $1 and stream_kind = 'instance' and stream_id = $2 and seq = $3
+              and exists (select from audit_entry n where n.tenant_id = $1 and n.stream_kind = 'instance'
+                  and n.stream_id = $2 and n.seq > $3)",
+            tenant.0,
+            instance.0,
+            seq.cast_signed().saturating_add(SCANNED_MAX)
+        )
+        .fetch_optional(&mut *connection)
+        .await?;
+        let all = rows.first().map_or(0, |row| row.all);
+        let rows: Vec<AuditRow> = rows.into_iter().map(AuditRow::from).collect();
+        Ok(AuditPage::of(rows, all, limit, stopped, |row| row.seq))
+    }
+
+    /// Entries of a tenant from the leaf `from_leaf` on, in the order of the tree: those that a checkpoint covers.
+    pub async fn audit_of_tenant(
+        &self,
+        tenant: TenantId,
+        filter: &AuditFilter,
+        (from_leaf, limit): (Option<u64>, u32),
+    ) -> Result<AuditPage<PlacedRow>, StoreError> {
+        let mut connection = self.reading(tenant).await?;
+        let first = match (from_leaf, filter.from) {
+            (Some(leaf), _) => leaf.cast_signed().saturating_add(1),
+            (None, None) => 0,
+            // What was signed before then covers nothing of it.
+            (None, Some(from)) => sqlx::query_scalar!(
+                "select size from checkpoint where tenant_id = $1 and signed_at < $2 order by number desc limit 1",
+                tenant.0,
+                Time(from - CLOCKS_APART_MAX) as _
+            )
+            .fetch_optional(&mut *connection)
+            .await?
+            .unwrap_or(0),
+        };
+        let rows = sqlx::query_as!(
+            Placed,
+            r#"select leaf, stream_kind, stream_id, seq, id, type as kind, revision, command_id, actor,
+                task_id, payload, evidence, salt, occurred_at as "at: Time", hash, event_seq, of_all as "all!"
+            from (
+                select *, count(*) over () as of_all, coalesce(
+                    sum(octet_length(payload) + coalesce(octet_length(evidence), 0)) over (
+                        order by leaf rows between unbounded preceding and 1 preceding
+                    ), 0) as before
+                from (
+                    select l.leaf, e.*
+                    from audit_leaf l
+                    join audit_entry e on e.tenant_id = l.tenant_id and e.stream_kind = l.stream_kind
+                        and e.stream_id = l.stream_id and e.seq = l.seq
+                    where l.tenant_id = $1 and l.leaf >= $2 and l.leaf < $3
+                      and ($4::text is null or e.actor = $4) and ($5::text is null or e.type = $5)
+                      and ($6::timestamptz is null or e.occurred_at >= $6)
+                      and ($7::timestamptz is null or e.occurred_at < $7)
+                    order by l.leaf limit $8
+                ) e
+            ) e
+            where before < $9
+            order by leaf"#,
+            tenant.0,
+            first,
+            first.saturating_add(SCANNED_MAX),
+            filter.actor,
+            filter.kind,
+            filter.from.map(Time) as _,
+            filter.until.map(Time) as _,
+            i64::from(limit) + 1,
+            PAGE_BYTES_MAX
+        )
+        .fetch_all(&mut *connection)
+        .await?;
+        let stopped = sqlx::query_scalar!(
+            "select leaf - 1 from audit_leaf where tenant_id = $1 and leaf = $2",
+            tenant.0,
+            first.saturating_add(SCANNED_MAX)
+        )
+        .fetch_optional(&mut *connection)
+        .await?
+        .flatten();
+        let all = rows.first().map_or(0, |row| row.all);
+        let rows: Vec<PlacedRow> = rows.into_iter().map(PlacedRow::from).collect();
+        Ok(AuditPage::of(rows, all, limit, stopped, |row| row.leaf))
+    }
+}
+
+struct Row {
+    seq: i64,
+    id: Uuid,
+    kind: String,
+    revision: i32,
+    command_id: Uuid,
+    actor: Option<String>,
+    task_id: Option<Uuid>,
+    payload: String,
+    evidence: Option<String>,
+    salt: Vec<u8>,
+    at: Time,
+    hash: Vec<u8>,
+    event_seq: Option<i64>,
+    /// How many entries the filter found, and one to spare.
+    all: i64,
+}
+
+impl From<Row> for AuditRow {
+    fn from(row: Row) -> AuditRow {
+        AuditRow {
+            seq: row.seq.cast_unsigned(),
+            id: row.id,
+            r#type: row.kind,
+            revision: row.revision.cast_unsigned(),
+            command_id: row.command_id,
+            actor: row.actor,
+            task_id: row.task_id,
+            payload: Json::from_canonical(row.payload),
+            evidence: row.evidence.map(Json::from_canonical),
+            salt: hex(&row.salt),
+            occurred_at: row.at.0,
+            hash: hex(&row.hash),
+            event_seq: row.event_seq.map(i64::cast_unsigned),
+        }
+    }
+}
+
+struct Placed {
+    leaf: i64,
+    stream_kind: String,
+    stream_id: Uuid,
+    seq: i64,
+    id: Uuid,
+    kind: String,
+    revision: i32,
+    command_id: Uuid,
+    actor: Option<String>,
+    task_id: Option<Uuid>,
+    payload: String,
+    evidence: Option<String>,
+    salt: Vec<u8>,
+    at: Time,
+    hash: Vec<u8>,
+    event_seq: Option<i64>,
+    all: i64,
+}
+
+impl From<Placed> for PlacedRow {
+    fn from(row: Placed) -> PlacedRow {
+        let entry = Row {
+            seq: row.seq,
+            id: row.id,
+            kind: row.kind,
+            revision: row.revision,
+            command_id: row.command_id,
+            actor: row.actor,
+            task_id: row.task_id,
+            payload: row.payload,
+            evidence: row.evidence,
+            salt: row.salt,
+            at: row.at,
+            hash: row.hash,
+            event_seq: row.event_seq,
+            all: row.all,
+        };
+        PlacedRow {
+            stream: row.stream_kind,
+            stream_id: row.stream_id,
+            leaf: row.leaf.cast_unsigned(),
+            entry: entry.into(),
+        }
+    }
+}

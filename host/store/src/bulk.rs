@@ -1,0 +1,332 @@
+//! Commands on many instances: operations and their items, begun, stopped and read.
+//!
+//! Items are chosen when the operation begins; who works on which is for [`claims`].
+
+mod claims;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use super::pool::transacted;
+use super::streams::{Note, append};
+use super::time::Time;
+use super::{Reader, Store, StoreError};
+use wrkflw_core::audit::{Stream, StreamKind, sha256};
+use wrkflw_core::ids::{TenantId, VersionRef, hex};
+use wrkflw_core::json::Json;
+
+pub use claims::{Batch, End, Outcome};
+
+/// Items of one operation.
+pub const ITEMS_MAX: usize = 100_000;
+/// Operations of one tenant that are under way.
+pub const RUNNING_MAX: i64 = 10;
+/// Items written by one statement.
+const CHUNK: usize = 5_000;
+/// Told apart from other locks on a tenant.
+const LOCK_CLASS: i32 = 13;
+
+/// What narrows the running and suspended instances of a version down. An operation keeps it among its settings.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AliveFilter {
+    /// RUNNING or SUSPENDED; both where it is left out.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<String>,
+    /// Name of an active state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entity_type: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entity_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub initiator: Option<String>,
+}
+
+/// What is to be done to many instances.
+#[derive(Debug)]
+pub struct NewOperation<'a> {
+    pub id: Uuid,
+    /// `migrate` or `cancel`.
+    pub action: &'static str,
+    pub settings: &'a Json,
+    pub roles: &'a [String],
+    pub instances: &'a [Uuid],
+    /// There were more instances.
+    pub more: bool,
+}
+
+/// What became of the wish to begin an operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Begun {
+    /// Now, or before by the same request.
+    Yes,
+    /// The id stands for another request.
+    Taken,
+    /// The tenant has as many under way as it may.
+    TooMany,
+}
+
+/// How far an operation has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operation {
+    pub id: Uuid,
+    pub action: String,
+    pub status: &'static str,
+    pub settings: Json,
+    pub requested_by: String,
+    pub created_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub stopped_by: Option<String>,
+    pub total: u32,
+    pub more: bool,
+    pub done: u32,
+    pub refused: u32,
+    pub failed: u32,
+}
+
+/// One instance of an operation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Item {
+    pub instance: Uuid,
+    pub result: Option<String>,
+    pub code: Option<String>,
+    pub detail: Option<String>,
+    pub revision: Option<u32>,
+    pub ended_at: Option<Timestamp>,
+}
+
+impl Reader {
+    /// The next instances of the version that have not ended, in the order of their ids.
+    pub async fn alive(
+        &self,
+        tenant: TenantId,
+        version: &VersionRef,
+        filter: &AliveFilter,
+        after: Option<Uuid>,
+        limit: usize,
+    ) -> Result<Vec<Uuid>, StoreError> {
+        let ids = sqlx::query_scalar!(
+            "select i.id from instance i
+            where i.tenant_id = $1 and i.definition_key = $2 and i.definition_version = $3
+              and i.status in ('RUNNING', 'SUSPENDED')
+              and ($4::text is null or i.status = $4)
+              and ($5::text is null or exists (
+                  select from state_instance s
+                  where s.tenant_id = i.tenant_id and s.name = $5 and s.instance_id = i.id and s.left_at is null
+              ))
+              and ($6::text is null or i.entity_type = $6)
+              and ($7::text is null or i.entity_id = $7)
+              and ($8::text is null or i.initiator = $8)
+              and ($9::uuid is null or i.id > $9)
+            order by i.id limit $10",
+            tenant.0,
+            version.key,
+            version.version.cast_signed(),
+            filter.status,
+            filter.state,
+            filter.entity_type,
+            filter.entity_id,
+            filter.initiator,
+            after,
+            i64::try_from(limit).unwrap_or(i64::MAX)
+        );
+        Ok(ids.fetch_all(&mut *self.reading(tenant).await?).await?)
+    }
+
+    /// How far an operation has come.
+    pub async fn operation(
+        &self,
+        tenant: TenantId,
+        id: Uuid,
+    ) -> Result<Option<Operation>, StoreError> {
+        let row = sqlx::query!(
+            r#"select id, action, settings, requested_by, created_at as "created_at: Time", ended_at as "ended_at: Time",
+                stopped_by, total, more, done, refused, failed
+            from bulk_operation where tenant_id = $1 and id = $2"#,
+            tenant.0,
+            id
+        )
+        .fetch_optional(&mut *self.reading(tenant).await?)
+        .await?;
+        Ok(row.map(|row| Operation {
+            id: row.id,
+            action: row.action,
+            status: match (row.ended_at, &row.stopped_by) {
+                (None, _) => "RUNNING",
+                (Some(_), None) => "DONE",
+                (Some(_), Some(_)) => "STOPPED",
+            },
+            settings: Json::from_canonical(row.settings),
+            requested_by: row.requested_by,
+            created_at: row.created_at.0,
+            ended_at: row.ended_at.map(|time| time.0),
+            stopped_by: row.stopped_by,
+            total: row.total.cast_unsigned(),
+            more: row.more,
+            done: row.done.cast_unsigned(),
+            refused: row.refused.cast_unsigned(),
+            failed: row.failed.cast_unsigned(),
+        }))
+    }
+
+    /// The items of an operation in the order of their instances; `result` narrows them, `waiting` for those without.
+    pub async fn operation_items(
+        &self,
+        tenant: TenantId,
+        id: Uuid,
+        result: Option<&str>,
+        after: Option<Uuid>,
+        limit: i64,
+    ) -> Result<Vec<Item>, StoreError> {
+        let rows = sqlx::query!(
+            r#"select instance_id, result, code, detail, revision, ended_at as "ended_at: Time"
+            from bulk_item where tenant_id = $1 and operation_id = $2
+              and ($3::text is null or coalesce(result, 'waiting') = $3)
+              and ($4::uuid is null or instance_id > $4)
+            order by instance_id limit $5"#,
+            tenant.0,
+            id,
+            result,
+            after,
+            limit
+        )
+        .fetch_all(&mut *self.reading(tenant).await?)
+        .await?;
+        let view = rows.into_iter().map(|row| Item {
+            instance: row.instance_id,
+            result: row.result,
+            code: row.code,
+            detail: row.detail,
+            revision: row.revision.map(i32::cast_unsigned),
+            ended_at: row.ended_at.map(|time| time.0),
+        });
+        Ok(view.collect())
+    }
+}
+
+impl Store {
+    /// Begins an operation with all its items, unless the same request has.
+    pub async fn begin_operation(
+        &self,
+        tenant: TenantId,
+        new: &NewOperation<'_>,
+        note: &Note<'_>,
+    ) -> Result<Begun, StoreError> {
+        transacted(Box::pin(async move {
+        let mut transaction = self.writer.begin().await?;
+        // Two that begin at once would both count nine.
+        sqlx::query!(
+            r#"select pg_advisory_xact_lock($1, $2) as "locked!: ()""#,
+            LOCK_CLASS,
+            tenant.0
+        )
+        .execute(&mut *transaction)
+        .await?;
+        let known = sqlx::query!(
+            "select settings, requested_by from bulk_operation where tenant_id = $1 and id = $2",
+            tenant.0,
+            new.id
+        )
+        .fetch_optional(&mut *transaction)
+        .await?;
+        if let Some(known) = known {
+            let same = known.settings == new.settings.as_str() && known.requested_by == note.actor;
+            return Ok(if same { Begun::Yes } else { Begun::Taken });
+        }
+        let running = sqlx::query_scalar!(
+            r#"select count(*) as "running!" from bulk_operation where tenant_id = $1 and ended_at is null"#,
+            tenant.0
+        )
+        .fetch_one(&mut *transaction)
+        .await?;
+        if running >= RUNNING_MAX {
+            return Ok(Begun::TooMany);
+        }
+        let roles = Json::of(&new.roles);
+        let total = i32::try_from(new.instances.len()).unwrap_or(i32::MAX);
+        sqlx::query!(
+            "insert into bulk_operation (tenant_id, id, action, settings, requested_by, roles, created_at, total, more)
+            values ($1, $2, $9, $3, $4, $5, $6, $7, $8)",
+            tenant.0,
+            new.id,
+            new.settings.as_str(),
+            note.actor,
+            roles.as_str(),
+            Time(note.at) as _,
+            total,
+            new.more,
+            new.action
+        )
+        .execute(&mut *transaction)
+        .await?;
+        for chunk in new.instances.chunks(CHUNK) {
+            sqlx::query!(
+                "insert into bulk_item (tenant_id, operation_id, instance_id) select $1, $2, unnest($3::uuid[])",
+                tenant.0,
+                new.id,
+                chunk
+            )
+            .execute(&mut *transaction)
+            .await?;
+        }
+        let payload = serde_json::json!({
+            "action": new.action, "settings": new.settings, "total": total, "roles": new.roles, "more": new.more,
+            "instances": digest(new.instances),
+        });
+        let draft = note.draft("OPERATION_BEGUN", 1, &payload);
+        append(&mut transaction, stream(tenant, new.id), draft).await?;
+        transaction.commit().await?;
+        Ok(Begun::Yes)
+    })).await
+    }
+
+    /// Ends an operation before all is done; false when there is none. What is in hand is still done.
+    pub async fn stop_operation(
+        &self,
+        tenant: TenantId,
+        id: Uuid,
+        note: &Note<'_>,
+    ) -> Result<bool, StoreError> {
+        transacted(Box::pin(async move {
+            let mut transaction = self.writer.begin().await?;
+            let stopped = sqlx::query!(
+                "update bulk_operation set ended_at = now(), stopped_by = $3
+            where tenant_id = $1 and id = $2 and ended_at is null",
+                tenant.0,
+                id,
+                note.actor
+            )
+            .execute(&mut *transaction)
+            .await?
+            .rows_affected();
+            if stopped == 0 {
+                drop(transaction);
+                return Ok(self.operation(tenant, id).await?.is_some());
+            }
+            let draft = note.draft("OPERATION_STOPPED", 2, &serde_json::json!({}));
+            append(&mut transaction, stream(tenant, id), draft).await?;
+            transaction.commit().await?;
+            Ok(true)
+        }))
+        .await
+    }
+}
+
+/// What stands for the instances in the entry: SHA-256 of their ids, in their order.
+fn digest(instances: &[Uuid]) -> String {
+    let mut sorted = instances.to_vec();
+    sorted.sort_unstable();
+    let bytes: Vec<u8> = sorted.iter().flat_map(|id| *id.as_bytes()).collect();
+    hex(&sha256(&bytes))
+}
+
+fn stream(tenant: TenantId, id: Uuid) -> Stream {
+    Stream {
+        tenant,
+        kind: StreamKind::Operation,
+        id,
+    }
+}

@@ -1,0 +1,177 @@
+//! Working calendars of tenants. A change leaves an entry in the tenant's directory stream, in the same transaction.
+
+use jiff::Timestamp;
+use serde::Serialize;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::pool::transacted;
+use super::streams::{Note, append};
+use super::time::Time;
+use super::{Reader, Store, StoreError};
+use wrkflw_core::audit::{Stream, StreamKind};
+use wrkflw_core::ids::TenantId;
+use wrkflw_core::json::Json;
+
+/// Calendars of a tenant at most.
+pub const CALENDARS_MAX: i64 = 100;
+
+/// The one directory stream of a tenant.
+const DIRECTORY: Uuid = Uuid::nil();
+
+/// A calendar under its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NamedCalendar {
+    pub name: String,
+    /// As they were put, in canonical form.
+    pub settings: Json,
+    pub updated_at: Timestamp,
+}
+
+/// A calendar in a list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CalendarSummary {
+    pub name: String,
+    pub time_zone: String,
+    pub updated_at: Timestamp,
+}
+
+/// How a calendar was put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CalendarPut {
+    /// It is there, as asked.
+    Done,
+    /// The tenant has [`CALENDARS_MAX`] others.
+    TooMany,
+}
+
+impl Reader {
+    pub async fn calendar(
+        &self,
+        tenant: TenantId,
+        name: &str,
+    ) -> Result<Option<NamedCalendar>, StoreError> {
+        let row = sqlx::query!(
+            r#"select settings, updated_at as "updated_at: Time" from calendar where tenant_id = $1 and name = $2"#,
+            tenant.0,
+            name
+        )
+        .fetch_optional(&mut *self.reading(tenant).await?)
+        .await?;
+        Ok(row.map(|row| NamedCalendar {
+            name: name.to_owned(),
+            settings: Json::from_canonical(row.settings),
+            updated_at: row.updated_at.0,
+        }))
+    }
+
+    /// All calendars of the tenant, by name.
+    pub async fn calendars(&self, tenant: TenantId) -> Result<Vec<CalendarSummary>, StoreError> {
+        let rows = sqlx::query!(
+            r#"select name, settings::json ->> 'timeZone' as "time_zone!", updated_at as "updated_at: Time"
+            from calendar where tenant_id = $1 order by name limit $2"#,
+            tenant.0,
+            CALENDARS_MAX
+        )
+        .fetch_all(&mut *self.reading(tenant).await?)
+        .await?;
+        let summaries = rows.into_iter().map(|row| CalendarSummary {
+            name: row.name,
+            time_zone: row.time_zone,
+            updated_at: row.updated_at.0,
+        });
+        Ok(summaries.collect())
+    }
+}
+
+impl Store {
+    /// Adds the calendar of these settings, which can be read, or replaces it. One that is so already stays as it is, without an entry.
+    pub async fn put_calendar(
+        &self,
+        tenant: TenantId,
+        name: &str,
+        settings: &Json,
+        note: &Note<'_>,
+    ) -> Result<CalendarPut, StoreError> {
+        transacted(Box::pin(async move {
+        let mut transaction = self.writer.begin().await?;
+        let before = sqlx::query_scalar!(
+            "select settings from calendar where tenant_id = $1 and name = $2",
+            tenant.0,
+            name
+        )
+        .fetch_optional(&mut *transaction)
+        .await?;
+        if before.as_deref() == Some(settings.as_str()) {
+            return Ok(CalendarPut::Done);
+        }
+        let payload = Json::object([("calendar", Json::of(&name)), ("settings", settings.clone())]);
+        // First, because it makes changes of the directory wait for each other: two must not both be the last that fits.
+        record(&mut transaction, tenant, note, "CALENDAR_PUT", &payload).await?;
+        let others = sqlx::query_scalar!(
+            r#"select count(*) as "count!" from calendar where tenant_id = $1 and name <> $2"#,
+            tenant.0,
+            name
+        )
+        .fetch_one(&mut *transaction)
+        .await?;
+        if others >= CALENDARS_MAX {
+            return Ok(CalendarPut::TooMany);
+        }
+        sqlx::query!(
+            "insert into calendar (tenant_id, name, settings, updated_at) values ($1, $2, $3, $4)
+             on conflict (tenant_id, name) do update set settings = excluded.settings, updated_at = excluded.updated_at",
+            tenant.0,
+            name,
+            settings.as_str(),
+            Time(note.at) as _
+        )
+        .execute(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(CalendarPut::Done)
+    })).await
+    }
+
+    /// Deletes the calendar; false when there is none. What was due by it stays due.
+    pub async fn delete_calendar(
+        &self,
+        tenant: TenantId,
+        name: &str,
+        note: &Note<'_>,
+    ) -> Result<bool, StoreError> {
+        transacted(Box::pin(async move {
+            let mut transaction = self.writer.begin().await?;
+            let deleted = sqlx::query!(
+                "delete from calendar where tenant_id = $1 and name = $2",
+                tenant.0,
+                name
+            )
+            .execute(&mut *transaction)
+            .await?;
+            if deleted.rows_affected() == 0 {
+                return Ok(false);
+            }
+            let payload = serde_json::json!({ "calendar": name });
+            record(&mut transaction, tenant, note, "CALENDAR_DELETED", &payload).await?;
+            transaction.commit().await?;
+            Ok(true)
+        }))
+        .await
+    }
+}
+
+async fn record(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    note: &Note<'_>,
+    kind: &str,
+    payload: &impl Serialize,
+) -> Result<(), StoreError> {
+    let stream = Stream {
+        tenant,
+        kind: StreamKind::Directory,
+        id: DIRECTORY,
+    };
+    append(connection, stream, note.draft(kind, 0, payload)).await
+}

@@ -1,0 +1,276 @@
+//! Growing the trees: one host at a time takes in entries behind the fence of unfinished transactions, in the order of their
+//! positions, and keeps leaves and checkpoint in one commit.
+//!
+//! Positions are drawn before their transactions commit. A position counts once all who could have drawn it or a smaller
+//! one have finished: it was read, then a transaction number was taken, and no unfinished transaction is older
+//! than that number. Both are kept in the row whose lock makes the signer, so that any host's next look finishes what
+//! another one began. After a restore numbers begin anew: a mark from before is then thrown away.
+
+pub mod refused;
+
+use sqlx::{Postgres, Transaction};
+use uuid::Uuid;
+
+use self::refused::refused_between;
+use super::pool::transacted;
+use super::time::Time;
+use super::{Store, StoreError};
+use wrkflw_core::checkpoint::{Checkpoint, EntryColumns, REFUSED};
+use wrkflw_core::ids::TenantId;
+use wrkflw_core::merkle::Hash;
+
+/// Positions that are taken in by one commit.
+pub const POSITIONS_MAX: i64 = 10_000;
+
+/// The instance that events about a tenant as a whole are of: none.
+pub const NOBODY: Uuid = Uuid::nil();
+/// The partition of the outbox that its id gives.
+const PARTITION: i16 = 0;
+
+/// An entry that becomes a leaf.
+#[derive(Debug, Clone)]
+pub struct NewLeaf {
+    pub tenant: TenantId,
+    pub kind: String,
+    pub id: Uuid,
+    pub seq: u64,
+    pub pos: i64,
+    pub digest: Hash,
+}
+
+/// A tenant's last checkpoint, with what it takes to go on.
+#[derive(Debug, Clone)]
+pub struct Last {
+    pub name: String,
+    pub checkpoint: Option<(Checkpoint, Vec<u8>)>,
+}
+
+/// The right to sign, until it is dropped.
+pub struct Signer {
+    transaction: Transaction<'static, Postgres>,
+    /// Up to here entries have been taken in.
+    pub from: i64,
+    /// Up to here they may be taken in now.
+    pub to: i64,
+    /// Whether more may be taken in at once, after this.
+    pub is_cut: bool,
+    mark: Mark,
+}
+
+/// What the fence is made of.
+#[derive(Debug, Clone, Copy)]
+struct Mark {
+    pos: i64,
+    xid: i64,
+}
+
+/// Who signs now.
+pub enum Turn {
+    /// Nothing has been recorded since.
+    Idle,
+    /// Another host.
+    Theirs,
+    Ours(Signer),
+}
+
+impl Store {
+    /// Takes the right to sign, if there is anything new and nobody else has it.
+    pub async fn turn_to_sign(&self) -> Result<Turn, StoreError> {
+        transacted(Box::pin(async move {
+        let new = sqlx::query_scalar!(
+            r#"select (case when s.is_called then s.last_value else 0 end) > c.pos as "new!"
+            from event_pos s, checkpoint_cursor c"#
+        );
+        if new.fetch_optional(&self.writer).await? != Some(true) {
+            return Ok(Turn::Idle);
+        }
+        let mut transaction = self.writer.begin().await?;
+        // The position is read before this transaction gets its number.
+        let drawn = sqlx::query!(
+            r#"with drawn as materialized (select case when is_called then last_value else 0 end as pos from event_pos)
+            select pos as "pos!", pg_current_xact_id()::text::bigint as "xid!",
+                pg_snapshot_xmin(pg_current_snapshot())::text::bigint as "oldest!"
+            from drawn"#
+        )
+        .fetch_one(&mut *transaction)
+        .await?;
+        let cursor = sqlx::query!(
+            "select pos, mark_pos, mark_xid from checkpoint_cursor for update skip locked"
+        )
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some(cursor) = cursor else {
+            return Ok(Turn::Theirs);
+        };
+        let fresh = Mark {
+            pos: drawn.pos,
+            xid: drawn.xid,
+        };
+        let is_past = cursor.mark_xid <= drawn.oldest;
+        let settled = if is_past { cursor.mark_pos } else { cursor.pos };
+        let to = settled.min(cursor.pos + POSITIONS_MAX).max(cursor.pos);
+        let is_cut = to < settled;
+        let is_foreign = cursor.mark_xid > drawn.xid;
+        let mark = if is_foreign || (is_past && !is_cut) {
+            fresh
+        } else {
+            Mark {
+                pos: cursor.mark_pos,
+                xid: cursor.mark_xid,
+            }
+        };
+        Ok(Turn::Ours(Signer {
+            transaction,
+            from: cursor.pos,
+            to,
+            is_cut,
+            mark,
+        }))
+    })).await
+    }
+}
+
+impl Signer {
+    /// What is to be taken in, in its order.
+    pub async fn unread(&mut self) -> Result<Vec<NewLeaf>, StoreError> {
+        transacted(Box::pin(async move {
+        let rows = sqlx::query!(
+            r#"select tenant_id, stream_kind, stream_id, seq, hash, xid::text::bigint as "xid!", pos, traceparent
+            from audit_entry where pos > $1 and pos <= $2"#,
+            self.from,
+            self.to
+        )
+        .fetch_all(&mut *self.transaction)
+        .await?;
+        let mut leaves: Vec<NewLeaf> = rows
+            .into_iter()
+            .map(|row| NewLeaf {
+                tenant: TenantId(row.tenant_id),
+                kind: row.stream_kind,
+                id: row.stream_id,
+                seq: row.seq.cast_unsigned(),
+                pos: row.pos,
+                digest: EntryColumns {
+                    hash: &row.hash,
+                    xid: row.xid,
+                    pos: row.pos,
+                    traceparent: row.traceparent.as_deref(),
+                }
+                .digest(),
+            })
+            .collect();
+        let refused = refused_between(&mut self.transaction, self.from, self.to).await?;
+        leaves.extend(refused.into_iter().map(|attempt| NewLeaf {
+            tenant: attempt.tenant,
+            kind: REFUSED.to_owned(),
+            id: attempt.id,
+            seq: 0,
+            pos: attempt.pos,
+            digest: attempt.digest(),
+        }));
+        leaves.sort_unstable_by_key(|leaf| leaf.pos);
+        Ok(leaves)
+    })).await
+    }
+
+    /// Where a tenant's tree stands.
+    pub async fn last(&mut self, tenant: TenantId) -> Result<Last, StoreError> {
+        transacted(Box::pin(async move {
+        let name = sqlx::query_scalar!("select name from tenant where id = $1", tenant.0)
+            .fetch_one(&mut *self.transaction)
+            .await?;
+        let row = sqlx::query!(
+            r#"select number, size, root, previous_root, signed_at as "at: Time", key_id, signature, frontier
+            from checkpoint where tenant_id = $1 order by number desc limit 1"#,
+            tenant.0
+        )
+        .fetch_optional(&mut *self.transaction)
+        .await?;
+        let checkpoint = row.map(|row| {
+            let checkpoint = Checkpoint {
+                tenant: name.clone(),
+                number: row.number.cast_unsigned(),
+                size: row.size.cast_unsigned(),
+                root: row.root,
+                previous_root: row.previous_root,
+                signed_at: row.at.0,
+                key_id: row.key_id,
+                signature: row.signature,
+            };
+            (checkpoint, row.frontier)
+        });
+        Ok(Last { name, checkpoint })
+    })).await
+    }
+
+    /// Keeps a tenant's new leaves, from `first` on, with their checkpoint and its event.
+    pub async fn keep(
+        &mut self,
+        tenant: TenantId,
+        (first, leaves): (u64, &[NewLeaf]),
+        (checkpoint, frontier): (&Checkpoint, &[u8]),
+    ) -> Result<(), StoreError> {
+        transacted(Box::pin(async move {
+        let kinds: Vec<&str> = leaves.iter().map(|leaf| leaf.kind.as_str()).collect();
+        let ids: Vec<Uuid> = leaves.iter().map(|leaf| leaf.id).collect();
+        let numbers: Vec<i64> = leaves.iter().map(|leaf| leaf.seq.cast_signed()).collect();
+        let digests: Vec<&[u8]> = leaves.iter().map(|leaf| leaf.digest.as_slice()).collect();
+        sqlx::query!(
+            "insert into audit_leaf (tenant_id, leaf, stream_kind, stream_id, seq, digest)
+            select $1, $2 + n.place - 1, n.kind, n.id, n.seq, n.digest
+            from unnest($3::text[], $4::uuid[], $5::bigint[], $6::bytea[]) with ordinality as n (kind, id, seq, digest, place)",
+            tenant.0,
+            first.cast_signed(),
+            &kinds as _,
+            &ids,
+            &numbers,
+            &digests as _
+        )
+        .execute(&mut *self.transaction)
+        .await?;
+        sqlx::query!(
+            "insert into checkpoint (
+                tenant_id, number, size, root, previous_root, signed_at, key_id, signature, frontier
+            ) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
+            tenant.0,
+            checkpoint.number.cast_signed(),
+            checkpoint.size.cast_signed(),
+            checkpoint.root,
+            checkpoint.previous_root,
+            Time(checkpoint.signed_at) as _,
+            checkpoint.key_id,
+            checkpoint.signature,
+            frontier
+        )
+        .execute(&mut *self.transaction)
+        .await?;
+        sqlx::query!(
+            "insert into outbox_event (partition, pos, tenant_id, instance_id, seq) values ($1, nextval('event_pos'), $2, $3, $4)",
+            PARTITION,
+            tenant.0,
+            NOBODY,
+            checkpoint.number.cast_signed()
+        )
+        .execute(&mut *self.transaction)
+        .await?;
+        Ok(())
+    })).await
+    }
+
+    /// Keeps how far this came, and all with it.
+    pub async fn commit(mut self) -> Result<(), StoreError> {
+        transacted(Box::pin(async move {
+            sqlx::query!(
+                "update checkpoint_cursor set pos = $1, mark_pos = $2, mark_xid = $3 where one",
+                self.to,
+                self.mark.pos,
+                self.mark.xid
+            )
+            .execute(&mut *self.transaction)
+            .await?;
+            self.transaction.commit().await?;
+            Ok(())
+        }))
+        .await
+    }
+}

@@ -1,0 +1,100 @@
+//! Refused attempts as leaves: all their columns, since no chain covers them.
+
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use crate::StoreError;
+use crate::time::Time;
+use wrkflw_audit::record::rows::Refused;
+use wrkflw_core::ids::TenantId;
+
+struct RefusedRow {
+    tenant_id: i32,
+    id: Uuid,
+    at: Time,
+    actor: String,
+    action: String,
+    instance_id: Option<Uuid>,
+    task_id: Option<Uuid>,
+    code: String,
+    detail: String,
+    request_id: Option<String>,
+    xid: String,
+    pos: i64,
+}
+
+impl From<RefusedRow> for Refused {
+    fn from(row: RefusedRow) -> Refused {
+        Refused {
+            tenant: TenantId(row.tenant_id),
+            id: row.id,
+            pos: row.pos,
+            occurred_at: row.at.0,
+            columns: [
+                Some(row.actor),
+                Some(row.action),
+                row.instance_id.map(|id| id.to_string()),
+                row.task_id.map(|id| id.to_string()),
+                Some(row.code),
+                Some(row.detail),
+                row.request_id,
+                Some(row.xid),
+            ],
+        }
+    }
+}
+
+pub(super) async fn refused_between(
+    connection: &mut PgConnection,
+    from: i64,
+    to: i64,
+) -> Result<Vec<Refused>, StoreError> {
+    let rows = sqlx::query_as!(
+        RefusedRow,
+        r#"select tenant_id, id, occurred_at as "at: Time", actor, action, instance_id, task_id, code, detail, request_id,
+            xid::text as "xid!", pos
+        from refused_attempt where pos > $1 and pos <= $2"#,
+        from,
+        to
+    );
+    let rows = rows.fetch_all(connection).await?;
+    Ok(rows.into_iter().map(Refused::from).collect())
+}
+
+/// These refused attempts, as far as they exist.
+pub(crate) async fn refused_columns(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    ids: &[Uuid],
+) -> Result<Vec<Refused>, StoreError> {
+    let rows = sqlx::query_as!(
+        RefusedRow,
+        r#"select tenant_id, id, occurred_at as "at: Time", actor, action, instance_id, task_id, code, detail, request_id,
+            xid::text as "xid!", pos
+        from refused_attempt where tenant_id = $1 and id = any($2)"#,
+        tenant.0,
+        ids
+    );
+    let rows = rows.fetch_all(connection).await?;
+    Ok(rows.into_iter().map(Refused::from).collect())
+}
+
+/// Refused attempts after `after` by their id.
+pub(crate) async fn refused_after(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    after: Uuid,
+    limit: i64,
+) -> Result<Vec<Refused>, StoreError> {
+    let rows = sqlx::query_as!(
+        RefusedRow,
+        r#"select tenant_id, id, occurred_at as "at: Time", actor, action, instance_id, task_id, code, detail, request_id,
+            xid::text as "xid!", pos
+        from refused_attempt where tenant_id = $1 and id > $2 order by id limit $3"#,
+        tenant.0,
+        after,
+        limit
+    );
+    let rows = rows.fetch_all(connection).await?;
+    Ok(rows.into_iter().map(Refused::from).collect())
+}

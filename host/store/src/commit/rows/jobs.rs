@@ -1,0 +1,225 @@
+//! What hosts have to do later, as rows: deadlines to watch, children to start or to cancel, parents to tell.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde_json::json;
+use sqlx::types::Uuid;
+
+use super::{FinishedJob, Job, Of, Rows};
+use crate::commit::Change;
+use crate::time::Time;
+use wrkflw_core::ids::{DeadlineId, InstanceId};
+use wrkflw_core::instance::{CHILD_CANCELLED, ChildInstance, Instance, StateInstance, Status};
+use wrkflw_core::json::Json;
+
+/// Told apart from the job that starts the child, which has the child's id.
+const CANCELS_CHILD: u128 = 1;
+const TELLS_PARENT: u128 = 2;
+const REASSESSES: u128 = 3;
+
+/// The job that cancels this child.
+pub fn cancelling(child: InstanceId) -> Uuid {
+    Uuid::from_u128(child.0.as_u128() ^ CANCELS_CHILD)
+}
+
+/// The job that tells the parent of this instance that it has ended.
+pub fn telling(child: InstanceId) -> Uuid {
+    Uuid::from_u128(child.0.as_u128() ^ TELLS_PARENT)
+}
+
+/// The job that looks at this instance again once its version is resumed.
+pub fn reassessing(instance: InstanceId) -> Uuid {
+    Uuid::from_u128(instance.0.as_u128() ^ REASSESSES)
+}
+
+impl Rows<'_> {
+    /// Whether the instance gives back its place below its root: it has ended by this.
+    pub(super) fn jobs(&mut self, of: Of, change: &Change) -> bool {
+        let before = change.before.as_ref().map(|stored| &stored.instance);
+        let after = &change.after;
+        let (old, new) = (before.map(deadlines).unwrap_or_default(), deadlines(after));
+        for id in old.keys().filter(|id| !new.contains_key(id)) {
+            self.finish(of, id.0);
+        }
+        for (id, due_at) in new
+            .iter()
+            .filter(|(id, due_at)| old.get(id) != Some(due_at))
+        {
+            let payload = json!({ "dueAt": due_at });
+            self.job(of, id.0, "deadline", after.id, *due_at, &payload);
+        }
+        self.children(of, change, before);
+        self.correlations(of, change, before);
+        let vacates = self.end(of, change, before);
+        for done in &change.done {
+            // A deadline that repeats is its own successor.
+            if !self.jobs.iter().any(|job| job.id == *done) {
+                self.finish(of, *done);
+            }
+        }
+        vacates
+    }
+
+    fn children(&mut self, of: Of, change: &Change, before: Option<&Instance>) {
+        let running =
+            |instance: &Instance| -> BTreeMap<InstanceId, (StateInstance, ChildInstance)> {
+                let of = |state_instance: &StateInstance| {
+                    let running = state_instance
+                        .children
+                        .iter()
+                        .filter(|child| child.outcome.is_none());
+                    let pair =
+                        |child: &ChildInstance| (child.id, (state_instance.clone(), child.clone()));
+                    running.map(pair).collect::<Vec<_>>()
+                };
+                instance.active.iter().flat_map(of).collect()
+            };
+        let (old, new) = (
+            before.map(running).unwrap_or_default(),
+            running(&change.after),
+        );
+        let now = change.after.updated_at;
+        for (id, (state_instance, child)) in new.iter().filter(|(id, _)| !old.contains_key(id)) {
+            let payload = json!({ "state": state_instance.id, "child": child });
+            self.job(of, id.0, "start_child", change.after.id, now, &payload);
+        }
+        // Those whose state instance is over before they are.
+        for (id, _) in old.iter().filter(|(id, _)| !new.contains_key(id)) {
+            let mut state_instances = change.after.state_instances();
+            let ended = state_instances.any(|state_instance| {
+                let mut children = state_instance.children.iter();
+                children.any(|child| child.id == *id && child.outcome.is_some())
+            });
+            if !ended {
+                let payload = json!({ "parent": change.after.id });
+                self.job(of, cancelling(*id), "cancel_child", *id, now, &payload);
+                self.finish_idle(of, id.0, cancelling(*id));
+                self.finish(of, telling(*id));
+            }
+        }
+    }
+
+    /// Signals may have come for a state instance before it was there to be found. One that is over takes none.
+    fn correlations(&mut self, of: Of, change: &Change, before: Option<&Instance>) {
+        let old = before.into_iter().flat_map(|before| &before.active);
+        for state_instance in old.filter(|state_instance| state_instance.correlation.is_some()) {
+            if !change
+                .after
+                .active
+                .iter()
+                .any(|new| new.id == state_instance.id)
+            {
+                self.finish(of, state_instance.id.0);
+            }
+        }
+        let known = |state_instance: &StateInstance| {
+            before.is_some_and(|before| before.active.iter().any(|old| old.id == state_instance.id))
+        };
+        for state_instance in change
+            .after
+            .active
+            .iter()
+            .filter(|state_instance| !known(state_instance))
+        {
+            if let Some(correlation) = &state_instance.correlation {
+                let payload = json!({ "correlation": correlation });
+                let now = change.after.updated_at;
+                self.job(
+                    of,
+                    state_instance.id.0,
+                    "match_signals",
+                    change.after.id,
+                    now,
+                    &payload,
+                );
+            }
+        }
+    }
+
+    /// An end is told to the parent, and leaves nothing to look at. Whether it is the end of a child.
+    fn end(&mut self, of: Of, change: &Change, before: Option<&Instance>) -> bool {
+        let after = &change.after;
+        if after.status.ended_at().is_some() {
+            self.finish(of, reassessing(after.id));
+        }
+        let ended_before = before.is_some_and(|before| before.status.ended_at().is_some());
+        let (Some(parent), false) = (after.parent, ended_before) else {
+            return false;
+        };
+        let outcome = match &after.status {
+            Status::Completed { outcome, .. } => outcome.as_str(),
+            Status::Cancelled { .. } => CHILD_CANCELLED,
+            Status::Running | Status::Suspended { .. } => return false,
+        };
+        // Nobody needs to cancel it any more.
+        self.finish(of, cancelling(after.id));
+        let payload = json!({ "child": after.id, "outcome": outcome, "data": after.data });
+        self.job(
+            of,
+            telling(after.id),
+            "child_ended",
+            parent,
+            after.updated_at,
+            &payload,
+        );
+        true
+    }
+
+    fn job(
+        &mut self,
+        of: Of,
+        id: Uuid,
+        kind: &'static str,
+        instance: InstanceId,
+        due_at: Timestamp,
+        payload: &serde_json::Value,
+    ) {
+        self.jobs.push(Job {
+            member: of.member,
+            tenant_id: of.tenant,
+            id,
+            kind,
+            instance_id: instance.0,
+            due_at: Time(due_at),
+            payload: Json::of(payload).to_string(),
+        });
+    }
+
+    fn finish(&mut self, of: Of, id: Uuid) {
+        self.finished.push(FinishedJob {
+            member: of.member,
+            tenant_id: of.tenant,
+            id,
+            cancels: None,
+        });
+    }
+
+    /// Ends a start that nobody has begun, and what would cancel it.
+    fn finish_idle(&mut self, of: Of, id: Uuid, cancels: Uuid) {
+        self.finished.push(FinishedJob {
+            member: of.member,
+            tenant_id: of.tenant,
+            id,
+            cancels: Some(cancels),
+        });
+    }
+}
+
+/// The deadlines to watch. Those of a suspended instance rest.
+fn deadlines(instance: &Instance) -> BTreeMap<DeadlineId, Timestamp> {
+    if instance.status != Status::Running {
+        return BTreeMap::new();
+    }
+    let of_state_instance = |state_instance: &StateInstance| {
+        let open = state_instance
+            .tasks
+            .iter()
+            .filter(|task| task.status.is_open());
+        let of_tasks = open.flat_map(|task| &task.deadlines);
+        let all = state_instance.deadlines.iter().chain(of_tasks);
+        all.map(|deadline| (deadline.id, deadline.due_at))
+            .collect::<Vec<_>>()
+    };
+    instance.active.iter().flat_map(of_state_instance).collect()
+}

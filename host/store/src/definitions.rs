@@ -1,0 +1,457 @@
+//! Definitions, their versions and the components that these run.
+
+pub mod stops;
+
+use jiff::Timestamp;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::pool::transacted;
+use super::streams::{Note, append};
+use super::time::Time;
+use super::{Reader, Store, StoreError};
+use wrkflw_core::audit::{Stream, StreamKind};
+use wrkflw_core::graph::Graph;
+use wrkflw_core::ids::{Digest, TenantId, VersionRef, hex};
+use wrkflw_core::json::Json;
+
+/// A published version, whole.
+#[derive(Debug)]
+pub struct VersionRow {
+    pub digest: Digest,
+    pub config: Json,
+    pub graph: Graph,
+    /// What tells it from another version that had its number once: the digests of component and config.
+    pub content: Vec<u8>,
+}
+
+/// A published version, as lists show it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VersionSummary {
+    pub key: String,
+    pub version: u32,
+    pub active: bool,
+    pub digest: String,
+    pub sdk: Option<String>,
+    pub wit: String,
+    pub published_at: Timestamp,
+    pub published_by: String,
+    pub retired_at: Option<Timestamp>,
+    pub stopped_at: Option<Timestamp>,
+}
+
+/// A version to be published.
+#[derive(Debug)]
+pub struct NewVersion<'a> {
+    pub key: &'a str,
+    pub digest: Digest,
+    pub bytes: &'a [u8],
+    pub config: &'a Json,
+    pub config_digest: [u8; 32],
+    pub graph: &'a Graph,
+    pub sdk: Option<&'a str>,
+    pub wit: &'a str,
+    /// Names the definition's stream, should it be new.
+    pub definition_id: Uuid,
+}
+
+/// Which version the content has, and whether it had it before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Numbered {
+    pub version: u32,
+    pub created: bool,
+}
+
+/// What became of a change of a version's status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StatusChange {
+    Changed,
+    /// It had that status already.
+    Unchanged,
+    Retired,
+    Missing,
+    /// So many have that status already.
+    TooMany,
+}
+
+impl Reader {
+    /// Versions of one definition or of all, newest first.
+    pub async fn versions(
+        &self,
+        tenant: TenantId,
+        key: Option<&str>,
+        before: Option<(&str, u32)>,
+        limit: i64,
+    ) -> Result<Vec<VersionSummary>, StoreError> {
+        let (after_key, before_version) = before.map_or((None, None), |(key, version)| {
+            (Some(key), Some(version.cast_signed()))
+        });
+        let rows = sqlx::query!(
+            r#"select v.key, v.version, v.digest, v.sdk, v.wit, v.published_at as "published_at: Time", v.published_by,
+                   v.retired_at as "retired_at: Time", v.stopped_at as "stopped_at: Time", d.active_version is not distinct from v.version as "active!"
+            from definition_version v join definition d on d.tenant_id = v.tenant_id and d.key = v.key
+            where v.tenant_id = $1 and ($2::text is null or v.key = $2)
+              and ($3::text is null or v.key > $3 or (v.key = $3 and v.version < $4))
+            order by v.key, v.version desc
+            limit $5"#,
+            tenant.0,
+            key,
+            after_key,
+            before_version,
+            limit
+        )
+        .fetch_all(&mut *self.reading(tenant).await?)
+        .await?;
+        Ok(rows
+            .into_iter()
+            .map(|row| VersionSummary {
+                key: row.key,
+                version: row.version.cast_unsigned(),
+                active: row.active,
+                digest: hex(&row.digest),
+                sdk: row.sdk,
+                wit: row.wit,
+                published_at: row.published_at.0,
+                published_by: row.published_by,
+                retired_at: row.retired_at.map(|time| time.0),
+                stopped_at: row.stopped_at.map(|time| time.0),
+            })
+            .collect())
+    }
+}
+
+impl Store {
+    /// Publishes a version under the next number; identical content keeps the number it has.
+    pub async fn publish(
+        &self,
+        tenant: TenantId,
+        new: &NewVersion<'_>,
+        note: &Note<'_>,
+    ) -> Result<Numbered, StoreError> {
+        transacted(Box::pin(async move {
+        let mut transaction = self.writer.begin().await?;
+        let at = Time(note.at);
+        sqlx::query!(
+            "insert into component (digest, bytes, created_at) values ($1, $2, $3) on conflict do nothing",
+            new.digest.0.as_slice(),
+            new.bytes,
+            at as _
+        )
+        .execute(&mut *transaction)
+        .await?;
+        sqlx::query!(
+            "insert into definition (tenant_id, key, id, revision, created_at) values ($1, $2, $3, 0, $4) on conflict do nothing",
+            tenant.0,
+            new.key,
+            new.definition_id,
+            at as _
+        )
+        .execute(&mut *transaction)
+        .await?;
+        wrkflw_fault::point("publish.component");
+        // The lock on the definition makes publishers queue, so that numbers have no gaps.
+        let (id, revision) = lock(&mut transaction, tenant, new.key)
+            .await?
+            .ok_or(sqlx::Error::RowNotFound)?;
+        let known = sqlx::query_scalar!(
+            "select version from definition_version where tenant_id = $1 and key = $2 and digest = $3 and config_digest = $4",
+            tenant.0,
+            new.key,
+            new.digest.0.as_slice(),
+            new.config_digest.as_slice()
+        )
+        .fetch_optional(&mut *transaction)
+        .await?;
+        if let Some(version) = known {
+            return Ok(Numbered {
+                version: version.cast_unsigned(),
+                created: false,
+            });
+        }
+        let version = insert_version(&mut transaction, tenant, new, note).await?;
+        wrkflw_fault::point("publish.version");
+        let payload = serde_json::json!({
+            "key": new.key, "version": version, "component": new.digest.to_string(), "config": new.config, "graph": new.graph,
+            "sdk": new.sdk, "wit": new.wit,
+        });
+        append(
+            &mut transaction,
+            stream(tenant, id),
+            note.draft("VERSION_PUBLISHED", revision, &payload),
+        )
+        .await?;
+        transaction.commit().await?;
+        Ok(Numbered {
+            version,
+            created: true,
+        })
+    })).await
+    }
+
+    /// What a version consists of, as of [`VersionRow::content`], and whether nothing goes over to it any more.
+    pub async fn target(
+        &self,
+        tenant: TenantId,
+        reference: &VersionRef,
+    ) -> Result<Option<(Vec<u8>, bool)>, StoreError> {
+        let found = sqlx::query!(
+            r#"select digest || config_digest as "content!", retired_at is not null as "retired!" from definition_version
+            where tenant_id = $1 and key = $2 and version = $3"#,
+            tenant.0,
+            reference.key,
+            reference.version.cast_signed()
+        );
+        let found = found.fetch_optional(&self.writer).await?;
+        Ok(found.map(|row| (row.content, row.retired)))
+    }
+
+    /// Makes new instances take this version.
+    pub async fn activate(
+        &self,
+        tenant: TenantId,
+        reference: &VersionRef,
+        note: &Note<'_>,
+    ) -> Result<StatusChange, StoreError> {
+        transacted(Box::pin(async move {
+        let mut transaction = self.writer.begin().await?;
+        let Some(found) = status(&mut transaction, tenant, reference).await? else {
+            return Ok(StatusChange::Missing);
+        };
+        if found.retired {
+            return Ok(StatusChange::Retired);
+        }
+        if found.active == Some(reference.version) {
+            return Ok(StatusChange::Unchanged);
+        }
+        set_active(&mut transaction, tenant, reference, Some(reference.version)).await?;
+        let payload = serde_json::json!({ "key": reference.key, "version": reference.version, "before": found.active });
+        let draft = note.draft("VERSION_ACTIVATED", found.revision + 1, &payload);
+        append(&mut transaction, stream(tenant, found.id), draft).await?;
+        transaction.commit().await?;
+        Ok(StatusChange::Changed)
+    })).await
+    }
+
+    /// Lets no new instance take this version any more. Running ones go on.
+    pub async fn retire(
+        &self,
+        tenant: TenantId,
+        reference: &VersionRef,
+        note: &Note<'_>,
+    ) -> Result<StatusChange, StoreError> {
+        transacted(Box::pin(async move {
+        let mut transaction = self.writer.begin().await?;
+        let Some(found) = status(&mut transaction, tenant, reference).await? else {
+            return Ok(StatusChange::Missing);
+        };
+        if found.retired {
+            return Ok(StatusChange::Unchanged);
+        }
+        sqlx::query!(
+            "update definition_version set retired_at = $4, retired_by = $5 where tenant_id = $1 and key = $2 and version = $3",
+            tenant.0,
+            reference.key,
+            reference.version.cast_signed(),
+            Time(note.at) as _,
+            note.actor
+        )
+        .execute(&mut *transaction)
+        .await?;
+        let left = found.active.filter(|active| *active != reference.version);
+        set_active(&mut transaction, tenant, reference, left).await?;
+        let payload = serde_json::json!({ "key": reference.key, "version": reference.version, "wasActive": left != found.active });
+        let draft = note.draft("VERSION_RETIRED", found.revision + 1, &payload);
+        append(&mut transaction, stream(tenant, found.id), draft).await?;
+        transaction.commit().await?;
+        Ok(StatusChange::Changed)
+    })).await
+    }
+
+    /// The version, whole.
+    pub async fn definition_version(
+        &self,
+        tenant: TenantId,
+        reference: &VersionRef,
+    ) -> Result<Option<VersionRow>, StoreError> {
+        let row = sqlx::query!(
+            r#"select digest, config, graph, digest || config_digest as "content!" from definition_version
+            where tenant_id = $1 and key = $2 and version = $3"#,
+            tenant.0,
+            reference.key,
+            reference.version.cast_signed()
+        )
+        .fetch_optional(&self.writer)
+        .await?;
+        let Some(row) = row else { return Ok(None) };
+        let inconsistent =
+            |detail: String| StoreError::inconsistent("definition_version", reference, detail);
+        Ok(Some(VersionRow {
+            digest: Digest(
+                row.digest
+                    .try_into()
+                    .map_err(|_| inconsistent("a malformed digest".into()))?,
+            ),
+            config: Json::from_canonical(row.config),
+            graph: serde_json::from_str(&row.graph)
+                .map_err(|error| inconsistent(error.to_string()))?,
+            content: row.content,
+        }))
+    }
+
+    /// The bytes of a component.
+    pub async fn component(&self, digest: Digest) -> Result<Vec<u8>, StoreError> {
+        let bytes = sqlx::query_scalar!(
+            "select bytes from component where digest = $1",
+            digest.0.as_slice()
+        );
+        Ok(bytes.fetch_one(&self.writer).await?)
+    }
+
+    /// Keeps what evaluations run on, for those who verify them later.
+    pub async fn record_profile(
+        &self,
+        digest: Digest,
+        profile: &Json,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        sqlx::query!(
+            "insert into engine_profile (digest, profile, recorded_at) values ($1, $2, $3) on conflict do nothing",
+            digest.0.as_slice(),
+            profile.as_str(),
+            Time(at) as _
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(())
+    }
+}
+
+fn stream(tenant: TenantId, id: Uuid) -> Stream {
+    Stream {
+        tenant,
+        kind: StreamKind::Definition,
+        id,
+    }
+}
+
+async fn lock(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    key: &str,
+) -> Result<Option<(Uuid, u32)>, StoreError> {
+    let query = sqlx::query!(
+        "select id, revision from definition where tenant_id = $1 and key = $2 for update",
+        tenant.0,
+        key
+    );
+    let row = query.fetch_optional(connection).await?;
+    Ok(row.map(|row| (row.id, row.revision.cast_unsigned())))
+}
+
+async fn insert_version(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    new: &NewVersion<'_>,
+    note: &Note<'_>,
+) -> Result<u32, StoreError> {
+    let graph = Json::of(new.graph);
+    let version = sqlx::query_scalar!(
+        r#"insert into definition_version (
+               tenant_id, key, version, digest, config, config_digest, graph, sdk, wit, published_at, published_by
+           )
+           select $1, $2, coalesce(max(version), 0) + 1, $3, $4, $5, $6, $7, $8, $9, $10
+           from definition_version where tenant_id = $1 and key = $2
+           returning version"#,
+        tenant.0,
+        new.key,
+        new.digest.0.as_slice(),
+        new.config.as_str(),
+        new.config_digest.as_slice(),
+        graph.as_str(),
+        new.sdk,
+        new.wit,
+        Time(note.at) as _,
+        note.actor
+    )
+    .fetch_one(&mut *connection)
+    .await?;
+    declare(connection, tenant, new).await?;
+    Ok(version.cast_unsigned())
+}
+
+/// Lets searches know the types of the version's attributes.
+async fn declare(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    new: &NewVersion<'_>,
+) -> Result<(), StoreError> {
+    let declared = &new.graph.attributes;
+    let names: Vec<_> = declared.iter().map(|one| one.name.clone()).collect();
+    let types: Vec<_> = declared
+        .iter()
+        .map(|one| one.kind.name().to_owned())
+        .collect();
+    sqlx::query!(
+        "insert into attribute_declaration (tenant_id, name, definition_key, type)
+        select $1, d.name, $2, d.type from unnest($3::text[], $4::text[]) as d (name, type) on conflict do nothing",
+        tenant.0,
+        new.key,
+        &names,
+        &types
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}
+
+/// A version and its definition, which state instances locked.
+struct Found {
+    id: Uuid,
+    revision: u32,
+    active: Option<u32>,
+    retired: bool,
+    stopped: bool,
+}
+
+async fn status(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    reference: &VersionRef,
+) -> Result<Option<Found>, StoreError> {
+    let row = sqlx::query!(
+        r#"select d.id, d.revision, d.active_version, v.retired_at is not null as "retired!",
+            v.stopped_at is not null as "stopped!"
+        from definition d join definition_version v on v.tenant_id = d.tenant_id and v.key = d.key
+        where d.tenant_id = $1 and d.key = $2 and v.version = $3
+        for update of d"#,
+        tenant.0,
+        reference.key,
+        reference.version.cast_signed()
+    )
+    .fetch_optional(connection)
+    .await?;
+    Ok(row.map(|row| Found {
+        id: row.id,
+        revision: row.revision.cast_unsigned(),
+        active: row.active_version.map(i32::cast_unsigned),
+        retired: row.retired,
+        stopped: row.stopped,
+    }))
+}
+
+async fn set_active(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    reference: &VersionRef,
+    active: Option<u32>,
+) -> Result<(), StoreError> {
+    sqlx::query!(
+        "update definition set active_version = $3, revision = revision + 1 where tenant_id = $1 and key = $2",
+        tenant.0,
+        reference.key,
+        active.map(u32::cast_signed)
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
+}

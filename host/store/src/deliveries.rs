@@ -1,0 +1,250 @@
+//! Deliveries to webhooks: claimed by lease, settled by the answer of the receiver, and kept if every attempt failed.
+//!
+//! When the host of a claimed delivery fails, the delivery is due again after the lease. Then the receiver may get the message
+//! twice, with the same id. If two hosts made the same attempt and both failed, one of them stores it: each compares the number of
+//! attempts. A success always deletes the delivery.
+
+mod claim;
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::pool::transacted;
+use super::time::Time;
+use super::{Reader, Store, StoreError};
+pub use claim::{Claimed, DeliveryQueue};
+use wrkflw_core::ids::TenantId;
+
+/// Dead deliveries in a row after which a subscription is disabled.
+pub const FAILURES_MAX: i32 = 20;
+/// Limit of the dead deliveries that one call makes due again.
+pub const RETRIES_MAX: i64 = 1_000;
+
+/// Why an attempt failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    pub status: Option<u16>,
+    pub error: String,
+}
+
+/// The result of an attempt.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Settlement {
+    Delivered,
+    /// The next attempt is at this moment.
+    Later(Timestamp, Refusal),
+    /// There are no more attempts. The delivery is kept for operators.
+    Dead(Refusal),
+    /// As dead, and the subscription is disabled, because the receiver has unsubscribed.
+    Gone(Refusal),
+}
+
+/// A pending or dead delivery.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenDelivery {
+    pub id: Uuid,
+    pub state: String,
+    pub instance_id: Uuid,
+    pub attempts: i32,
+    pub last_status: Option<i16>,
+    pub last_error: Option<String>,
+    pub created_at: Timestamp,
+    pub due_at: Timestamp,
+}
+
+/// The pending and dead deliveries of all tenants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeliveryBacklog {
+    pub pending: i64,
+    pub dead: i64,
+    /// When the oldest pending delivery was created.
+    pub since: Option<Timestamp>,
+}
+
+impl Reader {
+    /// The pending and dead deliveries of a subscription, newest first.
+    pub async fn deliveries(
+        &self,
+        tenant: TenantId,
+        subscription: Uuid,
+        state: Option<&str>,
+        before: Option<Uuid>,
+        limit: i64,
+    ) -> Result<Vec<OpenDelivery>, StoreError> {
+        let rows = sqlx::query!(
+            r#"select message_id, state, instance_id, attempts, last_status, last_error, created_at as "created_at: Time",
+                due_at as "due_at: Time"
+            from webhook_delivery
+            where tenant_id = $1 and subscription_id = $2 and ($3::text is null or state = $3)
+              and ($4::uuid is null or message_id < $4)
+            order by message_id desc limit $5"#,
+            tenant.0,
+            subscription,
+            state,
+            before,
+            limit
+        )
+        .fetch_all(&mut *self.reading(tenant).await?)
+        .await?;
+        let view = rows.into_iter().map(|row| OpenDelivery {
+            id: row.message_id,
+            state: row.state,
+            instance_id: row.instance_id,
+            attempts: row.attempts,
+            last_status: row.last_status,
+            last_error: row.last_error,
+            created_at: row.created_at.0,
+            due_at: row.due_at.0,
+        });
+        Ok(view.collect())
+    }
+}
+
+impl Store {
+    /// Stores the result of an attempt. Changes nothing if another host has done so meanwhile.
+    pub async fn settle_delivery(
+        &self,
+        claimed: &Claimed,
+        settlement: &Settlement,
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        match settlement {
+            Settlement::Delivered => self.delivered(claimed, at).await,
+            Settlement::Later(due_at, refusal) => self.later(claimed, *due_at, refusal).await,
+            Settlement::Dead(refusal) => self.dead(claimed, refusal, None).await,
+            Settlement::Gone(refusal) => self.dead(claimed, refusal, Some(&refusal.error)).await,
+        }
+    }
+
+    async fn delivered(&self, claimed: &Claimed, at: Timestamp) -> Result<(), StoreError> {
+        sqlx::query!(
+            "with deleted as (
+                delete from webhook_delivery where tenant_id = $1 and subscription_id = $2 and message_id = $3
+                returning notifies
+            ), notified as (
+                update notification set sent_at = $4
+                where tenant_id = $1 and id = $3 and sent_at is null and exists (select from deleted where notifies)
+            )
+            update subscription set failures = 0 where tenant_id = $1 and id = $2 and failures <> 0",
+            claimed.queue.tenant.0,
+            claimed.queue.subscription,
+            claimed.message,
+            Time(at) as _
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(())
+    }
+
+    async fn later(
+        &self,
+        claimed: &Claimed,
+        due_at: Timestamp,
+        refusal: &Refusal,
+    ) -> Result<(), StoreError> {
+        sqlx::query!(
+            "update webhook_delivery
+             set attempts = attempts + 1, due_at = $5, lease_until = null, last_status = $6, last_error = $7
+             where tenant_id = $1 and subscription_id = $2 and message_id = $3 and attempts = $4 and state = 'pending'",
+            claimed.queue.tenant.0,
+            claimed.queue.subscription,
+            claimed.message,
+            claimed.attempts,
+            Time(due_at) as _,
+            refusal.status.and_then(|status| i16::try_from(status).ok()),
+            refusal.error
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(())
+    }
+
+    async fn dead(
+        &self,
+        claimed: &Claimed,
+        refusal: &Refusal,
+        disabled: Option<&str>,
+    ) -> Result<(), StoreError> {
+        sqlx::query!(
+            "with dead as (
+                update webhook_delivery
+                set state = 'dead', attempts = attempts + 1, due_at = now(), lease_until = null, last_status = $5, last_error = $6
+                where tenant_id = $1 and subscription_id = $2 and message_id = $3 and attempts = $4 and state = 'pending'
+                returning message_id
+            )
+            update subscription set failures = failures + 1, active = active and $7::text is null and failures + 1 < $8,
+                disabled_reason = case
+                    when not active then disabled_reason
+                    when $7::text is not null then $7
+                    when failures + 1 >= $8 then 'given up ' || (failures + 1) || ' deliveries in a row, the last with: ' || $6
+                end
+            where tenant_id = $1 and id = $2 and exists (select from dead)",
+            claimed.queue.tenant.0,
+            claimed.queue.subscription,
+            claimed.message,
+            claimed.attempts,
+            refusal.status.and_then(|status| i16::try_from(status).ok()),
+            refusal.error,
+            disabled,
+            FAILURES_MAX
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(())
+    }
+
+    /// Makes dead deliveries due again, the oldest first and at most [`RETRIES_MAX`], and enables the subscription. Returns their
+    /// number. None if there is no such subscription.
+    pub async fn retry_deliveries(
+        &self,
+        tenant: TenantId,
+        subscription: Uuid,
+        at: Timestamp,
+    ) -> Result<Option<u64>, StoreError> {
+        transacted(Box::pin(async move {
+        let mut transaction = self.writer.begin().await?;
+        let found = sqlx::query!(
+            "update subscription set active = true, failures = 0, disabled_reason = null where tenant_id = $1 and id = $2",
+            tenant.0,
+            subscription
+        )
+        .execute(&mut *transaction)
+        .await?;
+        if found.rows_affected() == 0 {
+            return Ok(None);
+        }
+        let retried = sqlx::query!(
+            "update webhook_delivery d set state = 'pending', attempts = 0, due_at = $3, lease_until = null
+             from (
+                 select message_id from webhook_delivery
+                 where tenant_id = $1 and subscription_id = $2 and state = 'dead' order by message_id limit $4
+             ) dead
+             where d.tenant_id = $1 and d.subscription_id = $2 and d.message_id = dead.message_id and d.state = 'dead'",
+            tenant.0,
+            subscription,
+            Time(at) as _,
+            RETRIES_MAX
+        )
+        .execute(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(Some(retried.rows_affected()))
+    })).await
+    }
+
+    /// Counts the pending and dead deliveries.
+    pub async fn delivery_backlog(&self) -> Result<DeliveryBacklog, StoreError> {
+        let row = sqlx::query!(
+            r#"select (select count(*) from webhook_delivery where state = 'pending') as "pending!",
+                (select count(*) from webhook_delivery where state = 'dead') as "dead!",
+                (select min(created_at) from webhook_delivery where state = 'pending') as "since: Time""#
+        )
+        .fetch_one(&self.writer)
+        .await?;
+        Ok(DeliveryBacklog {
+            pending: row.pending,
+            dead: row.dead,
+            since: row.since.map(|time| time.0),
+        })
+    }
+}

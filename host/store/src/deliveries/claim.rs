@@ -1,0 +1,252 @@
+//! Claims of deliveries. First the number of due deliveries is read for each subscription, so that the caller can share its free
+//! places. Then one statement claims that number of each, and reads the content of their messages.
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::feed::EntryRow;
+use crate::time::Time;
+use crate::{Store, StoreError};
+use wrkflw_core::cloudevent::PublicEntry;
+use wrkflw_core::ids::{InstanceId, TenantId};
+use wrkflw_core::notification::{Kind, Notification, Recipient};
+
+/// A claimed delivery with the content of its message.
+#[derive(Debug)]
+pub struct Claimed {
+    pub queue: DeliveryQueue,
+    pub message: Uuid,
+    /// The number of earlier attempts.
+    pub attempts: i32,
+    pub url: String,
+    pub secret: Vec<u8>,
+    /// Whether the subscription is active.
+    pub active: bool,
+    pub entry: PublicEntry,
+    /// None if the message is the event itself.
+    pub notification: Option<Notification>,
+}
+
+/// A delivery with its subscription, its entry, and its notification if it has one.
+struct ClaimRow {
+    tenant_id: i32,
+    subscription_id: Uuid,
+    message_id: Uuid,
+    attempts: i32,
+    url: String,
+    secret: Vec<u8>,
+    active: bool,
+    epoch: i32,
+    xid: i64,
+    pos: i64,
+    id: Uuid,
+    seq: i64,
+    entry_kind: String,
+    payload: String,
+    event_seq: i64,
+    at: Time,
+    actor: Option<String>,
+    traceparent: Option<String>,
+    revision: i32,
+    stream_id: Uuid,
+    tenant: String,
+    definition_key: String,
+    definition_version: i32,
+    entity_type: String,
+    entity_id: String,
+    requesters: Vec<String>,
+    kind: Option<String>,
+    recipient_kind: Option<String>,
+    recipient: Option<String>,
+    state_id: Option<Uuid>,
+    task_id: Option<Uuid>,
+    due_at: Option<Time>,
+}
+
+/// The deliveries to one subscription.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DeliveryQueue {
+    pub tenant: TenantId,
+    pub subscription: Uuid,
+}
+
+impl DeliveryQueue {
+    /// A key before all others.
+    pub const FIRST: DeliveryQueue = DeliveryQueue {
+        tenant: TenantId(i32::MIN),
+        subscription: Uuid::nil(),
+    };
+}
+
+impl Store {
+    /// The next queues after this one that have pending deliveries, in order, at most `limit`. For each, the number of deliveries that
+    /// are due and not claimed, counted up to `count_max`.
+    pub async fn delivery_queues(
+        &self,
+        now: Timestamp,
+        after: DeliveryQueue,
+        limit: i64,
+        count_max: i64,
+    ) -> Result<Vec<(DeliveryQueue, usize)>, StoreError> {
+        // Queue by queue along the index, so that the cost does not grow with the pending deliveries of each.
+        let rows = sqlx::query!(
+            r#"with recursive queue as (
+                (
+                    select tenant_id, subscription_id from webhook_delivery
+                    where state = 'pending' and (tenant_id, subscription_id) > ($2::int, $3::uuid)
+                    order by tenant_id, subscription_id limit 1
+                )
+                union all
+                select n.tenant_id, n.subscription_id from queue q cross join lateral (
+                    select tenant_id, subscription_id from webhook_delivery
+                    where state = 'pending' and (tenant_id, subscription_id) > (q.tenant_id, q.subscription_id)
+                    order by tenant_id, subscription_id limit 1
+                ) n
+            )
+            select q.tenant_id as "tenant_id!", q.subscription_id as "subscription_id!", (
+                select count(*) from (
+                    select from webhook_delivery d
+                    where d.tenant_id = q.tenant_id and d.subscription_id = q.subscription_id and d.state = 'pending'
+                      and d.due_at <= $1 and (d.lease_until is null or d.lease_until <= $1)
+                    limit $5
+                ) due
+            ) as "due!"
+            from queue q limit $4"#,
+            Time(now) as _,
+            after.tenant.0,
+            after.subscription,
+            limit,
+            count_max
+        )
+        .fetch_all(&self.writer)
+        .await?;
+        let queues = rows.into_iter().map(|row| {
+            let queue = DeliveryQueue {
+                tenant: TenantId(row.tenant_id),
+                subscription: row.subscription_id,
+            };
+            (queue, usize::try_from(row.due).unwrap_or(0))
+        });
+        Ok(queues.collect())
+    }
+
+    /// Claims that number of due deliveries of each queue until `lease_end`.
+    pub async fn claim_deliveries(
+        &self,
+        now: Timestamp,
+        lease_end: Timestamp,
+        shares: &[(DeliveryQueue, usize)],
+    ) -> Result<Vec<Claimed>, StoreError> {
+        let tenants: Vec<i32> = shares.iter().map(|(queue, _)| queue.tenant.0).collect();
+        let subscriptions: Vec<Uuid> = shares.iter().map(|(queue, _)| queue.subscription).collect();
+        let count = |(_, count): &(DeliveryQueue, usize)| i64::try_from(*count).unwrap_or(i64::MAX);
+        let counts: Vec<i64> = shares.iter().map(count).collect();
+        let rows = sqlx::query_as!(
+            ClaimRow,
+            r#"with due as (
+                select d.tenant_id, d.subscription_id, d.message_id
+                from unnest($3::int[], $4::uuid[], $5::bigint[]) s (tenant_id, subscription_id, count)
+                cross join lateral (
+                    select w.tenant_id, w.subscription_id, w.message_id from webhook_delivery w
+                    where w.tenant_id = s.tenant_id and w.subscription_id = s.subscription_id and w.state = 'pending'
+                      and w.due_at <= $1 and (w.lease_until is null or w.lease_until <= $1)
+                    order by w.due_at limit s.count for update skip locked
+                ) d
+            ), claimed as (
+                update webhook_delivery d set lease_until = $2 from due
+                where d.tenant_id = due.tenant_id and d.subscription_id = due.subscription_id and d.message_id = due.message_id
+                returning d.tenant_id, d.subscription_id, d.message_id, d.notifies, d.instance_id, d.seq, d.attempts,
+                    d.definition_version
+            )
+            select c.tenant_id, c.subscription_id, c.message_id, c.attempts, s.url, s.secret, s.active,
+                (select max(f.epoch) from feed_epoch f where f.began_after < e.pos) as "epoch!",
+                e.xid::text::bigint as "xid!", e.pos, e.id, e.seq, e.type as entry_kind, e.payload,
+                e.event_seq as "event_seq!", e.occurred_at as "at: Time", e.actor, e.traceparent, e.revision, e.stream_id,
+                t.name as tenant, i.definition_key, coalesce(c.definition_version, i.definition_version) as "definition_version!", i.entity_type, i.entity_id, i.requesters,
+                n.kind as "kind?", n.recipient_kind as "recipient_kind?", n.recipient as "recipient?", n.state_id,
+                n.task_id, n.due_at as "due_at: Time"
+            from claimed c
+            join subscription s on s.tenant_id = c.tenant_id and s.id = c.subscription_id
+            join audit_entry e on e.tenant_id = c.tenant_id and e.stream_kind = 'instance' and e.stream_id = c.instance_id
+              and e.seq = c.seq
+            join instance i on i.tenant_id = c.tenant_id and i.id = c.instance_id
+            join tenant t on t.id = c.tenant_id
+            left join notification n on c.notifies and n.tenant_id = c.tenant_id and n.id = c.message_id"#,
+            Time(now) as _,
+            Time(lease_end) as _,
+            &tenants,
+            &subscriptions,
+            &counts
+        )
+        .fetch_all(&self.writer)
+        .await?;
+        rows.into_iter().map(ClaimRow::claimed).collect()
+    }
+}
+
+impl ClaimRow {
+    fn claimed(mut self) -> Result<Claimed, StoreError> {
+        Ok(Claimed {
+            queue: DeliveryQueue {
+                tenant: TenantId(self.tenant_id),
+                subscription: self.subscription_id,
+            },
+            message: self.message_id,
+            attempts: self.attempts,
+            url: std::mem::take(&mut self.url),
+            secret: std::mem::take(&mut self.secret),
+            active: self.active,
+            notification: self.notification()?,
+            entry: self.entry(),
+        })
+    }
+
+    fn notification(&mut self) -> Result<Option<Notification>, StoreError> {
+        let (Some(kind), Some(recipient_kind), Some(recipient)) =
+            (&self.kind, &self.recipient_kind, self.recipient.take())
+        else {
+            return Ok(None);
+        };
+        let unknown =
+            || StoreError::inconsistent("notification", self.message_id, "an unknown kind");
+        Ok(Some(Notification {
+            id: self.message_id,
+            kind: Kind::named(kind).ok_or_else(unknown)?,
+            recipient: match recipient_kind.as_str() {
+                "group" => Recipient::Group(recipient),
+                _ => Recipient::User(recipient),
+            },
+            instance: InstanceId(self.stream_id),
+            state: self.state_id,
+            task: self.task_id,
+            event: self.id,
+            due_at: self.due_at.map(|time| time.0),
+            at: self.at.0,
+        }))
+    }
+
+    fn entry(self) -> PublicEntry {
+        let row = EntryRow {
+            epoch: self.epoch,
+            xid: self.xid,
+            pos: self.pos,
+            id: self.id,
+            seq: self.seq,
+            kind: self.entry_kind,
+            payload: self.payload,
+            event_seq: self.event_seq,
+            at: self.at,
+            actor: self.actor,
+            traceparent: self.traceparent,
+            revision: self.revision,
+            stream_id: self.stream_id,
+            tenant: self.tenant,
+            definition_key: self.definition_key,
+            definition_version: self.definition_version,
+            entity_type: self.entity_type,
+            entity_id: self.entity_id,
+            requesters: self.requesters,
+        };
+        row.entry()
+    }
+}

@@ -1,0 +1,124 @@
+//! Who manages whom, and since when. Going up from anybody never leads back to them.
+
+use super::reassessments::Whose;
+use super::{Change, Put, Run};
+use crate::pool::transacted;
+use crate::streams::Note;
+use crate::time::Time;
+use crate::{Store, StoreError};
+use wrkflw_core::ids::TenantId;
+use wrkflw_core::refusal::Refusal;
+
+/// How many managers may stand above one another.
+const HEIGHT_MAX: usize = 100;
+
+impl Store {
+    /// Gives a person a manager, or none. What holds already stays as it is.
+    pub async fn put_manager(
+        &self,
+        tenant: TenantId,
+        person: &str,
+        manager: Option<&str>,
+        run: Run,
+        note: &Note<'_>,
+    ) -> Result<Put, StoreError> {
+        transacted(Box::pin(async move {
+        let mut change = self.change(tenant, note, run).await?;
+        let known = sqlx::query!(
+            r#"select exists(select from person where tenant_id = $1 and id = $2) as "person!",
+                $3::text is null or exists(select from person where tenant_id = $1 and id = $3) as "manager!""#,
+            tenant.0,
+            person,
+            manager
+        )
+        .fetch_one(change.connection())
+        .await?;
+        if !known.person {
+            return Ok(Put::Missing);
+        }
+        if let Some(manager) = manager {
+            if !known.manager {
+                return Ok(Put::Refused(Refusal::UnknownManager(manager.to_owned())));
+            }
+            if let Err(refusal) = may_manage(person, &change.line(manager).await?) {
+                return Ok(Put::Refused(refusal));
+            }
+        }
+        if change.manage(person, manager).await? {
+            let at = change.at;
+            change.reassessment(&[(Whose::User(person), at)]).await?;
+            let payload = serde_json::json!({ "person": person, "manager": manager });
+            change.finish("MANAGER_PUT", &payload).await?;
+        }
+        Ok(Put::Done)
+    })).await
+    }
+}
+
+/// Whether the first of the line may manage the person; the line goes up from there.
+fn may_manage(person: &str, line: &[String]) -> Result<(), Refusal> {
+    let place = line.iter().position(|above| above == person);
+    match place {
+        Some(0) => Err(Refusal::OwnManager),
+        Some(place) => {
+            let above = line[..=place].iter().map(String::as_str);
+            let circle = std::iter::once(person).chain(above);
+            Err(Refusal::ManagerCircle(circle.map(str::to_owned).collect()))
+        }
+        None if line.len() > HEIGHT_MAX => Err(Refusal::TooHigh(HEIGHT_MAX)),
+        None => Ok(()),
+    }
+}
+
+impl Change<'_> {
+    /// The person with all managers above them, from below, and one more than there may be at the most.
+    async fn line(&mut self, person: &str) -> Result<Vec<String>, StoreError> {
+        let line = sqlx::query_scalar!(
+            r#"with recursive line (person, height) as (
+                select $2::text, 0
+                union all
+                select m.manager_id, line.height + 1
+                from line join manager m on m.tenant_id = $1 and m.person_id = line.person and m.valid_to is null
+                where line.height < $3::int
+            )
+            select person as "person!" from line order by height"#,
+            self.tenant.0,
+            person,
+            i32::try_from(HEIGHT_MAX).expect("a small number")
+        )
+        .fetch_all(self.connection())
+        .await?;
+        Ok(line)
+    }
+
+    /// False where that is so already.
+    async fn manage(&mut self, person: &str, manager: Option<&str>) -> Result<bool, StoreError> {
+        let ended = sqlx::query!(
+            "update manager set valid_to = $4
+             where tenant_id = $1 and person_id = $2 and valid_to is null and manager_id is distinct from $3",
+            self.tenant.0,
+            person,
+            manager,
+            Time(self.at) as _
+        )
+        .execute(self.connection())
+        .await?;
+        let Some(manager) = manager else {
+            return Ok(ended.rows_affected() > 0);
+        };
+        // One that began in this very instant has not managed anybody: it is replaced.
+        let begun = sqlx::query!(
+            "insert into manager (tenant_id, person_id, manager_id, valid_from)
+             select $1, $2, $3, $4
+             where not exists (select from manager where tenant_id = $1 and person_id = $2 and valid_to is null)
+             on conflict (tenant_id, person_id, valid_from) do update set manager_id = excluded.manager_id, valid_to = null",
+            self.tenant.0,
+            person,
+            manager,
+            Time(self.at) as _
+        )
+        .execute(self.connection())
+        .await?;
+        Ok(begun.rows_affected() > 0)
+    }
+}

@@ -1,0 +1,91 @@
+//! Who is in which group, and since when.
+
+use super::reassessments::Whose;
+use super::{Change, Put, Run};
+use crate::pool::transacted;
+use crate::streams::Note;
+use crate::time::Time;
+use crate::{Store, StoreError};
+use wrkflw_core::ids::TenantId;
+
+/// Whether a membership is to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Membership {
+    Begins,
+    Ends,
+}
+
+impl Store {
+    /// Begins or ends a membership. What holds already stays as it is.
+    pub async fn put_membership(
+        &self,
+        tenant: TenantId,
+        (group, person): (&str, &str),
+        membership: Membership,
+        run: Run,
+        note: &Note<'_>,
+    ) -> Result<Put, StoreError> {
+        transacted(Box::pin(async move {
+            let mut change = self.change(tenant, note, run).await?;
+            let known = sqlx::query_scalar!(
+                r#"select exists(select from person where tenant_id = $1 and id = $2)
+                and exists(select from "group" where tenant_id = $1 and id = $3) as "known!""#,
+                tenant.0,
+                person,
+                group
+            )
+            .fetch_one(change.connection())
+            .await?;
+            if !known {
+                return Ok(Put::Missing);
+            }
+            let (changed, kind) = match membership {
+                Membership::Begins => (change.begin(group, person).await?, "MEMBER_ADDED"),
+                Membership::Ends => (change.end(group, person).await?, "MEMBER_REMOVED"),
+            };
+            if changed {
+                let at = change.at;
+                let whose = [(Whose::Group(group), at), (Whose::User(person), at)];
+                change.reassessment(&whose).await?;
+                let payload = serde_json::json!({ "group": group, "person": person });
+                change.finish(kind, &payload).await?;
+            }
+            Ok(Put::Done)
+        }))
+        .await
+    }
+}
+
+impl Change<'_> {
+    async fn begin(&mut self, group: &str, person: &str) -> Result<bool, StoreError> {
+        // One that ended in this very instant goes on: its key holds the instant that it began in.
+        let done = sqlx::query!(
+            "insert into membership (tenant_id, person_id, group_id, valid_from)
+             select $1, $2, $3, $4
+             where not exists (
+                 select from membership where tenant_id = $1 and person_id = $2 and group_id = $3 and valid_to is null
+             )
+             on conflict (tenant_id, person_id, group_id, valid_from) do update set valid_to = null",
+            self.tenant.0,
+            person,
+            group,
+            Time(self.at) as _
+        )
+        .execute(self.connection())
+        .await?;
+        Ok(done.rows_affected() > 0)
+    }
+
+    async fn end(&mut self, group: &str, person: &str) -> Result<bool, StoreError> {
+        let done = sqlx::query!(
+            "update membership set valid_to = $4 where tenant_id = $1 and person_id = $2 and group_id = $3 and valid_to is null",
+            self.tenant.0,
+            person,
+            group,
+            Time(self.at) as _
+        )
+        .execute(self.connection())
+        .await?;
+        Ok(done.rows_affected() > 0)
+    }
+}

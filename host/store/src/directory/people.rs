@@ -1,0 +1,119 @@
+//! People and groups, by their ids.
+
+use super::Run;
+use crate::pool::transacted;
+use crate::streams::Note;
+use crate::time::Time;
+use crate::{Reader, Store, StoreError};
+use wrkflw_core::ids::TenantId;
+
+/// Somebody who may act.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Person {
+    pub id: String,
+    pub name: String,
+    pub groups: Vec<String>,
+    pub manager: Option<String>,
+}
+
+/// People who may act alike.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Group {
+    pub id: String,
+    pub name: String,
+    pub members: Vec<String>,
+}
+
+impl Reader {
+    pub async fn person(&self, tenant: TenantId, id: &str) -> Result<Option<Person>, StoreError> {
+        let row = sqlx::query!(
+            r#"select p.id, p.name, array(
+                select group_id from membership m where m.tenant_id = $1 and m.person_id = $2 and m.valid_to is null order by group_id
+            ) as "groups!", (
+                select manager_id from manager m where m.tenant_id = $1 and m.person_id = $2 and m.valid_to is null
+            ) as manager
+            from person p where p.tenant_id = $1 and p.id = $2"#,
+            tenant.0,
+            id
+        )
+        .fetch_optional(&mut *self.reading(tenant).await?)
+        .await?;
+        Ok(row.map(|row| Person {
+            id: row.id,
+            name: row.name,
+            groups: row.groups,
+            manager: row.manager,
+        }))
+    }
+
+    pub async fn group(&self, tenant: TenantId, id: &str) -> Result<Option<Group>, StoreError> {
+        let row = sqlx::query!(
+            r#"select g.id, g.name, array(
+                select person_id from membership m where m.tenant_id = $1 and m.group_id = $2 and m.valid_to is null order by person_id
+            ) as "members!" from "group" g where g.tenant_id = $1 and g.id = $2"#,
+            tenant.0,
+            id
+        )
+        .fetch_optional(&mut *self.reading(tenant).await?)
+        .await?;
+        Ok(row.map(|row| Group {
+            id: row.id,
+            name: row.name,
+            members: row.members,
+        }))
+    }
+}
+
+impl Store {
+    /// Adds the person, or renames them.
+    pub async fn put_person(
+        &self,
+        tenant: TenantId,
+        id: &str,
+        name: &str,
+        note: &Note<'_>,
+    ) -> Result<(), StoreError> {
+        transacted(Box::pin(async move {
+            let mut change = self.change(tenant, note, Run::Real).await?;
+            sqlx::query!(
+                "insert into person (tenant_id, id, name, created_at) values ($1, $2, $3, $4)
+             on conflict (tenant_id, id) do update set name = excluded.name",
+                tenant.0,
+                id,
+                name,
+                Time(change.at) as _
+            )
+            .execute(change.connection())
+            .await?;
+            let payload = serde_json::json!({ "person": id, "name": name });
+            change.finish("PERSON_PUT", &payload).await
+        }))
+        .await
+    }
+
+    /// Adds the group, or renames it.
+    pub async fn put_group(
+        &self,
+        tenant: TenantId,
+        id: &str,
+        name: &str,
+        note: &Note<'_>,
+    ) -> Result<(), StoreError> {
+        transacted(Box::pin(async move {
+            let mut change = self.change(tenant, note, Run::Real).await?;
+            sqlx::query!(
+                r#"insert into "group" (tenant_id, id, name, created_at) values ($1, $2, $3, $4)
+             on conflict (tenant_id, id) do update set name = excluded.name"#,
+                tenant.0,
+                id,
+                name,
+                Time(change.at) as _
+            )
+            .execute(change.connection())
+            .await?;
+            let payload = serde_json::json!({ "group": id, "name": name });
+            change.finish("GROUP_PUT", &payload).await
+        }))
+        .await
+    }
+}

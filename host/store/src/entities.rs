@@ -1,0 +1,113 @@
+//! The instances about an entity, across definitions and restarts. Who sees the list decides nothing by it, so an
+//! entity that nobody has started anything about has an empty one.
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::time::Time;
+use super::{Reader, StoreError};
+use wrkflw_core::ids::{InstanceId, TenantId};
+use wrkflw_core::instance::Entity;
+
+/// One run about an entity, with the runs that it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EntityInstance {
+    pub id: Uuid,
+    pub definition_key: String,
+    pub definition_version: u32,
+    pub status: String,
+    pub outcome: Option<String>,
+    pub end_reason: Option<String>,
+    pub revision: u32,
+    pub initiator: String,
+    pub requesters: Vec<String>,
+    pub started_at: Timestamp,
+    pub ended_at: Option<Timestamp>,
+    pub ended_by: Option<String>,
+    pub predecessor: Option<Uuid>,
+    pub successors: Vec<Uuid>,
+    pub parent: Option<Uuid>,
+}
+
+impl EntityInstance {
+    /// About how long it is.
+    pub fn bytes(&self) -> usize {
+        const LINE_BYTES: usize = 600;
+        const ID_BYTES: usize = 40;
+        let requesters = self.requesters.iter().map(|id| 3 + id.len());
+        let reason = self.end_reason.as_ref().map_or(0, String::len);
+        LINE_BYTES + reason + requesters.sum::<usize>() + ID_BYTES * self.successors.len()
+    }
+}
+
+impl Reader {
+    /// Instances about the entity that were started after the instance `after`, oldest first.
+    pub async fn entity_history(
+        &self,
+        tenant: TenantId,
+        entity: &Entity,
+        definition: Option<&str>,
+        after: Option<Uuid>,
+        limit: i64,
+    ) -> Result<Vec<EntityInstance>, StoreError> {
+        let rows = sqlx::query!(
+            r#"select i.id, i.definition_key, i.definition_version, i.status, i.outcome, i.end_reason, i.revision, i.initiator,
+                i.requesters, i.started_at as "started_at: Time", i.ended_at as "ended_at: Time", i.ended_by, i.predecessor, i.parent,
+                array(
+                    select s.id from instance s where s.tenant_id = i.tenant_id and s.predecessor = i.id order by s.id
+                ) as "successors!"
+            from instance i
+            where i.tenant_id = $1 and i.entity_type = $2 and i.entity_id = $3 and i.id > $4
+              and ($5::text is null or i.definition_key = $5)
+            order by i.id
+            limit $6"#,
+            tenant.0,
+            entity.kind,
+            entity.id,
+            after.unwrap_or(Uuid::nil()),
+            definition,
+            limit
+        )
+        .fetch_all(&mut *self.reading(tenant).await?)
+        .await?;
+        Ok(rows
+            .into_iter()
+            .map(|row| EntityInstance {
+                id: row.id,
+                definition_key: row.definition_key,
+                definition_version: row.definition_version.cast_unsigned(),
+                status: row.status,
+                outcome: row.outcome,
+                end_reason: row.end_reason,
+                revision: row.revision.cast_unsigned(),
+                initiator: row.initiator,
+                requesters: row.requesters,
+                started_at: row.started_at.0,
+                ended_at: row.ended_at.map(|time| time.0),
+                ended_by: row.ended_by,
+                predecessor: row.predecessor,
+                successors: row.successors,
+                parent: row.parent,
+            })
+            .collect())
+    }
+
+    /// What the instance is about; none when there is no such instance.
+    pub async fn entity_of(
+        &self,
+        tenant: TenantId,
+        instance: InstanceId,
+    ) -> Result<Option<Entity>, StoreError> {
+        let row = sqlx::query!(
+            "select entity_type, entity_id from instance where tenant_id = $1 and id = $2",
+            tenant.0,
+            instance.0
+        )
+        .fetch_optional(&mut *self.reading(tenant).await?)
+        .await?;
+        Ok(row.map(|row| Entity {
+            kind: row.entity_type,
+            id: row.entity_id,
+        }))
+    }
+}

@@ -1,0 +1,251 @@
+//! What can go wrong with the database. A missing row is none of it: that is an `Option`.
+
+use std::sync::Arc;
+
+use sqlx::error::DatabaseError;
+use sqlx::migrate::MigrateError;
+
+/// An error of the store.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database, or the way to it.
+    #[error("database: {0}")]
+    Database(#[from] sqlx::Error),
+    /// A row holds what this host never writes.
+    #[error("table {table} holds a row {id} that cannot be read: {detail}")]
+    Inconsistent {
+        table: &'static str,
+        id: String,
+        detail: String,
+    },
+    /// The URL is one of something else; it may hold a password, so it is not shown.
+    #[error("database_url is no URL of PostgreSQL: it begins with postgres:// or postgresql://")]
+    NoPostgres,
+    #[error("migration: {0}")]
+    Migration(#[from] MigrateError),
+    /// This program does not have a migration that was applied, or has another one of that number.
+    #[error(
+        "migration {0} of the database is none of this program's. Where a later release made it, run that one; where it is from before the \
+         first release, nothing brings it up to date: create a new database"
+    )]
+    OtherMigration(i64),
+    /// The failure of a statement that carried several requests.
+    #[error(transparent)]
+    Shared(Arc<StoreError>),
+    /// The statement's end was never heard of in this process.
+    #[error("the statement ended without a word")]
+    Lost,
+}
+
+/// Why the database does not do what it usually does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outage {
+    /// Its disk is full, or fails.
+    Full,
+    /// It takes no writes: a standby, or made so.
+    ReadOnly,
+    /// It has no connection left, or this host's are all in use.
+    Connections,
+    /// Somebody else holds what is needed.
+    Locked,
+    /// A statement ran for longer than it may, or was stopped.
+    Slow,
+    /// It cannot be reached, or ended in the middle.
+    Unreachable,
+}
+
+impl Outage {
+    /// Its name in metrics and logs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Outage::Full => "full",
+            Outage::ReadOnly => "read_only",
+            Outage::Connections => "connections",
+            Outage::Locked => "locked",
+            Outage::Slow => "slow",
+            Outage::Unreachable => "unreachable",
+        }
+    }
+
+    /// What callers and operators are told.
+    pub fn words(self) -> &'static str {
+        match self {
+            Outage::Full => "the database has no room left",
+            Outage::ReadOnly => "the database is read-only",
+            Outage::Connections => "the database has no connection free",
+            Outage::Locked => "somebody else holds what this needs in the database",
+            Outage::Slow => "the database took too long",
+            Outage::Unreachable => "the database is not available now",
+        }
+    }
+
+    /// When it makes sense to try again. A person must mend the first two.
+    pub fn retry_seconds(self) -> u32 {
+        match self {
+            Outage::Full | Outage::ReadOnly => 10,
+            Outage::Connections | Outage::Locked | Outage::Slow | Outage::Unreachable => 1,
+        }
+    }
+}
+
+impl StoreError {
+    /// The database holds what no host wrote.
+    pub fn inconsistent(
+        table: &'static str,
+        id: impl ToString,
+        detail: impl ToString,
+    ) -> StoreError {
+        StoreError::Inconsistent {
+            table,
+            id: id.to_string(),
+            detail: detail.to_string(),
+        }
+    }
+
+    /// The same error for each of several requests.
+    pub fn for_each(self) -> impl Iterator<Item = StoreError> {
+        let shared = Arc::new(self);
+        std::iter::repeat_with(move || StoreError::Shared(shared.clone()))
+    }
+
+    /// Whether one member of a batch may have failed all of it: by its values, or by a row that somebody holds.
+    pub fn may_be_of_one(&self) -> bool {
+        !self.is_passing() || self.is_contention()
+    }
+
+    /// Whether the database could not be reached, or gave up: the same request may succeed later.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            StoreError::Shared(error) => error.is_passing(),
+            StoreError::Lost => true,
+            StoreError::Database(sqlx::Error::Database(error)) => {
+                // Serialization failure, too many connections, shutdown.
+                let passes = error.code().is_some_and(|code| {
+                    code.starts_with("57P") || matches!(&*code, "40001" | "53300")
+                });
+                passes || self.is_contention()
+            }
+            // A connection that ends before it is made is reported as a breach of the protocol.
+            StoreError::Database(error) => matches!(
+                error,
+                sqlx::Error::Io(_)
+                    | sqlx::Error::PoolTimedOut
+                    | sqlx::Error::PoolClosed
+                    | sqlx::Error::Tls(_)
+                    | sqlx::Error::Protocol(_)
+            ),
+            StoreError::Inconsistent { .. }
+            | StoreError::NoPostgres
+            | StoreError::Migration(_)
+            | StoreError::OtherMigration(_) => false,
+        }
+    }
+
+    /// What ails the database, if the same request may succeed once that is over.
+    pub fn outage(&self) -> Option<Outage> {
+        let error = match self {
+            StoreError::Database(error) => error,
+            StoreError::Shared(error) => return error.outage(),
+            StoreError::Lost => return Some(Outage::Unreachable),
+            StoreError::Inconsistent { .. }
+            | StoreError::NoPostgres
+            | StoreError::Migration(_)
+            | StoreError::OtherMigration(_) => return None,
+        };
+        match error {
+            sqlx::Error::Database(error) => outage_of(&error.code()?),
+            sqlx::Error::PoolTimedOut => Some(Outage::Connections),
+            _ => self.is_passing().then_some(Outage::Unreachable),
+        }
+    }
+
+    /// Whether somebody else held the rows for too long: a deadlock, or a lock that did not come in time.
+    pub fn is_contention(&self) -> bool {
+        self.is_lock_timeout() || self.has_code("40P01")
+    }
+
+    /// Whether a statement ran for longer than it may.
+    pub fn is_overlong(&self) -> bool {
+        self.has_code("57014")
+    }
+
+    /// Whether a row was held by somebody else for longer than a statement waits.
+    pub(super) fn is_lock_timeout(&self) -> bool {
+        self.has_code("55P03")
+    }
+
+    /// Whether a row would have broken this constraint of the database.
+    pub(super) fn violates(&self, constraint: &str) -> bool {
+        matches!(self, StoreError::Database(sqlx::Error::Database(error)) if error.constraint() == Some(constraint))
+    }
+
+    fn has_code(&self, wanted: &str) -> bool {
+        match self {
+            StoreError::Database(sqlx::Error::Database(error)) => {
+                error.code().is_some_and(|code| code == wanted)
+            }
+            StoreError::Shared(error) => error.has_code(wanted),
+            StoreError::Migration(
+                MigrateError::Execute(error) | MigrateError::ExecuteMigration(error, _),
+            ) => {
+                let code = error.as_database_error().and_then(DatabaseError::code);
+                code.is_some_and(|code| code == wanted)
+            }
+            StoreError::Database(_)
+            | StoreError::Inconsistent { .. }
+            | StoreError::NoPostgres
+            | StoreError::Migration(_)
+            | StoreError::OtherMigration(_)
+            | StoreError::Lost => false,
+        }
+    }
+}
+
+/// By the classes of SQLSTATE: 08 connections, 53 resources, 57 operators, 58 the system around.
+fn outage_of(code: &str) -> Option<Outage> {
+    match code {
+        "53100" | "58030" => Some(Outage::Full),
+        "25006" => Some(Outage::ReadOnly),
+        "53300" => Some(Outage::Connections),
+        "55P03" | "40P01" | "40001" => Some(Outage::Locked),
+        "57014" => Some(Outage::Slow),
+        _ if ["08", "53", "57P"]
+            .iter()
+            .any(|class| code.starts_with(class)) =>
+        {
+            Some(Outage::Unreachable)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_passes_is_told_from_what_does_not() {
+        for (code, outage) in [
+            ("53100", Some(Outage::Full)),
+            ("25006", Some(Outage::ReadOnly)),
+            ("53300", Some(Outage::Connections)),
+            ("53200", Some(Outage::Unreachable)),
+            ("55P03", Some(Outage::Locked)),
+            ("57014", Some(Outage::Slow)),
+            ("57P01", Some(Outage::Unreachable)),
+            ("08006", Some(Outage::Unreachable)),
+            ("23505", None),
+            ("42501", None),
+            ("XX001", None),
+        ] {
+            assert_eq!(outage_of(code), outage, "{code}");
+        }
+        let timed_out = StoreError::Database(sqlx::Error::PoolTimedOut);
+        assert_eq!(timed_out.outage(), Some(Outage::Connections));
+        let of_a_batch = timed_out.for_each().next().expect("as many as asked for");
+        assert_eq!(of_a_batch.outage(), Some(Outage::Connections));
+        assert_eq!(StoreError::Lost.outage(), Some(Outage::Unreachable));
+        let missing = StoreError::Database(sqlx::Error::RowNotFound);
+        assert_eq!(missing.outage(), None);
+    }
+}

@@ -1,0 +1,277 @@
+//! Public events in the order of their transactions, for readers without Kafka.
+//!
+//! Positions are drawn before their transactions commit, so a reader that only remembered the last position would
+//! miss those that commit late. The order here is (history, transaction, position), and nothing is shown that an
+//! unfinished transaction could still come before.
+//!
+//! A history is what one server wrote on one timeline: see `begin_history` in the migrations. Transactions are counted
+//! anew in the next one, so a cursor names its own. All of an earlier history is over, and comes first.
+
+use std::fmt;
+use std::str::FromStr;
+
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::time::Time;
+use super::{Reader, StoreError};
+use wrkflw_core::cloudevent::PublicEntry;
+use wrkflw_core::ids::{InstanceId, TenantId, VersionRef};
+use wrkflw_core::instance::Entity;
+
+/// Where a reader stands: at an entry, or, without a position, before the first entry of a transaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FeedCursor {
+    /// The number of the history.
+    pub epoch: i32,
+    pub xid: i64,
+    pub pos: i64,
+    /// The end of the entry's id: in a database that was set back another one may have its numbers.
+    pub check: i64,
+}
+
+impl FeedCursor {
+    /// Before everything.
+    pub const FIRST: FeedCursor = FeedCursor::before(0, 0);
+
+    /// Before the first entry of this transaction.
+    pub const fn before(epoch: i32, xid: i64) -> FeedCursor {
+        FeedCursor {
+            epoch,
+            xid,
+            pos: 0,
+            check: 0,
+        }
+    }
+}
+
+impl fmt::Display for FeedCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}-{}-{}-{}", self.epoch, self.xid, self.pos, self.check)
+    }
+}
+
+impl FromStr for FeedCursor {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<FeedCursor, ()> {
+        let mut parts = text
+            .splitn(4, '-')
+            .map(|part| part.parse::<i64>().ok().filter(|number| *number >= 0));
+        let mut next = || parts.next().flatten().ok_or(());
+        Ok(FeedCursor {
+            epoch: i32::try_from(next()?).map_err(|_| ())?,
+            xid: next()?,
+            pos: next()?,
+            check: next()?,
+        })
+    }
+}
+
+/// What a cursor keeps of an entry's id.
+fn check(id: Uuid) -> i64 {
+    let [.., a, b, c, d] = id.into_bytes();
+    i64::from(u32::from_be_bytes([a, b, c, d]))
+}
+
+/// A page of the feed.
+#[derive(Debug)]
+pub struct FeedPage {
+    pub entries: Vec<(FeedCursor, PublicEntry)>,
+    /// Whether the cursor asked after stands at an entry that is not here, as after a restored backup, or in a history that
+    /// is not known. It is of no use here.
+    pub is_astray: bool,
+    /// Where a reader stands who has read all there is now.
+    pub end: FeedCursor,
+    /// Behind all that could be shown now, whether it fitted the page or not. What comes later stands behind it.
+    pub horizon: FeedCursor,
+    /// Another one after each change of who may do what in the tenant, also one that was committed before an entry of the
+    /// page.
+    pub access_mark: Option<Uuid>,
+}
+
+/// A public entry as the queries of this folder read it.
+pub(super) struct EntryRow {
+    pub(super) epoch: i32,
+    pub(super) xid: i64,
+    pub(super) pos: i64,
+    pub(super) id: Uuid,
+    pub(super) seq: i64,
+    pub(super) kind: String,
+    pub(super) payload: String,
+    pub(super) event_seq: i64,
+    pub(super) at: Time,
+    pub(super) actor: Option<String>,
+    pub(super) traceparent: Option<String>,
+    pub(super) revision: i32,
+    pub(super) stream_id: Uuid,
+    pub(super) tenant: String,
+    pub(super) definition_key: String,
+    pub(super) definition_version: i32,
+    pub(super) entity_type: String,
+    pub(super) entity_id: String,
+    pub(super) requesters: Vec<String>,
+}
+
+impl EntryRow {
+    pub(super) fn cursor(&self) -> FeedCursor {
+        FeedCursor {
+            epoch: self.epoch,
+            xid: self.xid,
+            pos: self.pos,
+            check: check(self.id),
+        }
+    }
+
+    pub(super) fn entry(self) -> PublicEntry {
+        PublicEntry {
+            tenant: self.tenant,
+            instance: InstanceId(self.stream_id),
+            id: self.id,
+            kind: self.kind,
+            payload: self.payload,
+            event_seq: self.event_seq.cast_unsigned(),
+            occurred_at: self.at.0,
+            actor: self.actor,
+            definition: VersionRef {
+                key: self.definition_key,
+                version: self.definition_version.cast_unsigned(),
+            },
+            entity: Entity {
+                kind: self.entity_type,
+                id: self.entity_id,
+            },
+            traceparent: self.traceparent,
+            revision: self.revision.cast_unsigned(),
+        }
+    }
+}
+
+/// Whether the entry is there at which the cursor stands. Entries are never deleted, so in this history it is.
+async fn is_there(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    cursor: FeedCursor,
+) -> Result<bool, StoreError> {
+    let found = sqlx::query_scalar!(
+        "select e.id from audit_entry e
+        where e.tenant_id = $1 and e.event_seq is not null and e.xid = $2::bigint::text::xid8 and e.pos = $3
+          and (select max(f.epoch) from feed_epoch f where f.began_after < e.pos) = $4",
+        tenant.0,
+        cursor.xid,
+        cursor.pos,
+        cursor.epoch
+    );
+    let found = found.fetch_optional(connection).await?;
+    Ok(found.is_some_and(|id| check(id) == cursor.check))
+}
+
+impl Reader {
+    /// Entries after the cursor, or from the first one.
+    pub async fn feed(
+        &self,
+        tenant: TenantId,
+        after: Option<FeedCursor>,
+        limit: i64,
+    ) -> Result<FeedPage, StoreError> {
+        let mut connection = self.reading(tenant).await?;
+        let now = sqlx::query!(
+            r#"select max(epoch) as "epoch!", pg_snapshot_xmin(pg_current_snapshot())::text::bigint as "xmin!",
+                (select access_mark from tenant where id = $1) as access_mark
+            from feed_epoch"#,
+            tenant.0
+        )
+        .fetch_one(&mut *connection)
+        .await?;
+        let horizon = FeedCursor::before(now.epoch, now.xmin);
+        let start = after.unwrap_or(FeedCursor::FIRST);
+        let is_astray = if start.pos > 0 {
+            !is_there(&mut connection, tenant, start).await?
+        } else {
+            // It stands at a horizon, which never goes back, or before everything.
+            start > horizon || start.xid > 0 && start.epoch < now.epoch
+        };
+        let rows = if is_astray {
+            Vec::new()
+        } else {
+            entries(&mut connection, tenant, start, now.xmin, None, limit).await?
+        };
+        let entries = rows.into_iter().map(|row| (row.cursor(), row.entry()));
+        let entries: Vec<_> = entries.collect();
+        let end = entries.last().map_or(start, |(cursor, _)| *cursor);
+        Ok(FeedPage {
+            entries,
+            is_astray,
+            end,
+            horizon,
+            access_mark: now.access_mark,
+        })
+    }
+
+    /// Instances whose audit streams hold this id: none or one.
+    pub async fn knows_instance(&self, tenant: TenantId, id: Uuid) -> Result<bool, StoreError> {
+        let found = sqlx::query_scalar!(
+            r#"select exists(select from instance where tenant_id = $1 and id = $2) as "found!""#,
+            tenant.0,
+            id
+        )
+        .fetch_one(&mut *self.reading(tenant).await?)
+        .await?;
+        Ok(found)
+    }
+}
+
+/// Entries that have events, after a place and, in this history, before the oldest transaction that may still be under way;
+/// all of them, or those of some types.
+pub(super) async fn entries(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    start: FeedCursor,
+    horizon: i64,
+    types: Option<&[&str]>,
+    limit: i64,
+) -> Result<Vec<EntryRow>, StoreError> {
+    let rows = sqlx::query_as!(
+        EntryRow,
+        r#"select h.epoch as "epoch!", e.xid::text::bigint as "xid!", e.pos, e.id, e.seq, e.type as kind, e.payload,
+            e.event_seq as "event_seq!", e.occurred_at as "at: Time", e.actor, e.traceparent, e.revision, e.stream_id,
+            n.name as tenant, i.definition_key, coalesce((
+                    select (m.payload::json -> 'previous' ->> 'version')::int from audit_entry m
+                    where m.tenant_id = e.tenant_id and m.stream_kind = 'instance' and m.stream_id = e.stream_id
+                      and m.type = 'FLOW_MIGRATED' and m.seq > e.seq
+                    order by m.seq limit 1
+                ), i.definition_version) as "definition_version!", i.entity_type, i.entity_id, i.requesters
+        from (
+            select f.epoch, f.began_after, lead(f.began_after) over (order by f.epoch) as ended_with,
+                case when f.epoch = $7 then $2::bigint else 0 end as xid,
+                case when f.epoch = $7 then $3::bigint else 0 end as pos,
+                case when lead(f.epoch) over (order by f.epoch) is null then $4::bigint else 9223372036854775807 end as horizon
+            from feed_epoch f
+        ) h
+        cross join lateral (
+            select * from audit_entry e
+            where e.tenant_id = $1 and e.event_seq is not null
+              and (e.xid, e.pos) > (h.xid::text::xid8, h.pos)
+              and e.xid < h.horizon::text::xid8
+              and e.pos > h.began_after and (h.ended_with is null or e.pos <= h.ended_with)
+              and ($6::text[] is null or e.type = any($6))
+            order by e.xid, e.pos
+            limit $5
+        ) e
+        join instance i on i.tenant_id = e.tenant_id and i.id = e.stream_id
+        join tenant n on n.id = e.tenant_id
+        where h.epoch >= $7
+        order by h.epoch, e.xid, e.pos
+        limit $5"#,
+        tenant.0,
+        start.xid,
+        start.pos,
+        horizon,
+        limit,
+        types as _,
+        start.epoch
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok(rows)
+}

@@ -1,0 +1,414 @@
+//! Lists of instances, as readers filter them.
+//!
+//! A search by attributes has three ways. When some attribute's index leaves few instances, it looks at these alone.
+//! Otherwise it walks from the newest instance on and looks at each one's attributes; and when that finds too little,
+//! it looks at those that an index names, newest first. Bounded probes decide, never the planner's guess. No way looks
+//! at many more than [`EXAMINED_MAX`] instances, nor for much longer than [`SEARCH_TIME_MAX`]: a page whose search ends there is
+//! short, and says where to go on.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sqlx::PgConnection;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::attributes::{Columns, Probe, common};
+use super::time::Time;
+use super::{Reader, StoreError};
+use wrkflw_core::answer::AttributeValue;
+use wrkflw_core::ids::TenantId;
+use wrkflw_core::search::Condition;
+
+/// The most instances that an index may leave for a search to look at these alone.
+const NARROW_MAX: i32 = 5_000;
+/// So few that no other index is asked.
+const NARROW_ENOUGH: usize = 1_000;
+/// The instances that one request looks at.
+const EXAMINED_MAX: usize = 20_000;
+/// How long one request goes on looking, the statement under way when that is over not counted.
+pub(super) const SEARCH_TIME_MAX: Duration = Duration::from_secs(2);
+/// Those that a walk looks at before an index is to lead: when so many do not fill a page, few instances fit, or only
+/// old ones do, and going through an index costs less.
+const WALKED_MAX: usize = 1_000;
+/// Those that a search looks at first; twice as many each time that they do not fill the page.
+const WINDOW_MIN: usize = 256;
+const WINDOW_MAX: usize = 4_096;
+
+/// What a list is narrowed to.
+#[derive(Debug, Clone, Default)]
+pub struct InstanceFilter {
+    pub definition: Option<String>,
+    pub status: Option<String>,
+    /// The name of an active state.
+    pub state: Option<String>,
+    pub entity_type: Option<String>,
+    pub entity_id: Option<String>,
+    pub initiator: Option<String>,
+    /// Whose child it is.
+    pub parent: Option<Uuid>,
+    /// Nobody is able to do the work of one of its states, or somebody of each; none for all.
+    pub unassignable: Option<bool>,
+    /// Started at or after.
+    pub from: Option<Timestamp>,
+    /// Started before.
+    pub to: Option<Timestamp>,
+    /// Who owns an open task now.
+    pub owner: Option<String>,
+    /// What the attributes must be like, all of it.
+    pub conditions: Vec<Condition>,
+    /// The last one of the page before.
+    pub after: Option<Uuid>,
+    pub limit: u32,
+}
+
+/// One line of a list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct InstanceSummary {
+    pub id: Uuid,
+    pub definition_key: String,
+    pub definition_version: u32,
+    pub status: String,
+    pub outcome: Option<String>,
+    pub revision: u32,
+    pub entity_type: String,
+    pub entity_id: String,
+    pub initiator: String,
+    pub started_at: Timestamp,
+    pub updated_at: Timestamp,
+    pub states: Vec<String>,
+    pub attributes: Option<BTreeMap<String, AttributeValue>>,
+}
+
+impl InstanceSummary {
+    /// About how long it is.
+    pub fn bytes(&self) -> usize {
+        const LINE_BYTES: usize = 500;
+        const WORD_BYTES: usize = 40;
+        let states = self.states.iter().map(|name| WORD_BYTES + name.len());
+        let attributes = self.attributes.iter().flatten();
+        let attributes = attributes.map(|(name, value)| WORD_BYTES + name.len() + value.bytes());
+        LINE_BYTES + states.sum::<usize>() + attributes.sum::<usize>()
+    }
+}
+
+/// A page.
+#[derive(Debug)]
+pub struct Listed {
+    pub lines: Vec<InstanceSummary>,
+    /// The place behind which the next page begins, if there may be one.
+    pub next: Option<Uuid>,
+}
+
+/// A line that was looked at.
+struct Looked {
+    line: InstanceSummary,
+    fits: bool,
+    /// Of how many it was the last.
+    place: usize,
+}
+
+impl Reader {
+    /// Newest first.
+    pub async fn instances(
+        &self,
+        tenant: TenantId,
+        filter: &InstanceFilter,
+    ) -> Result<Listed, StoreError> {
+        let mut connection = self.reading(tenant).await?;
+        let mut search = Search {
+            connection: &mut connection,
+            tenant,
+            filter,
+            probes: Probe::all(&filter.conditions),
+            page: Page::new(filter.limit),
+            after: filter.after,
+            examined: 0,
+            until: Instant::now() + SEARCH_TIME_MAX,
+            looked: false,
+        };
+        if let Some(ids) = search.narrowed().await? {
+            let more = !search.among(&ids).await?;
+            let reached = search.after.filter(|_| more);
+            return Ok(search.page.end(reached));
+        }
+        let leading = search
+            .probes
+            .iter()
+            .position(Probe::is_ordered)
+            .or_else(|| search.probes.iter().position(Probe::is_range))
+            .or((!search.probes.is_empty()).then_some(0));
+        let more = match leading {
+            None => search.walk(EXAMINED_MAX).await?,
+            Some(probe) => search.walk(WALKED_MAX).await? && search.led(probe).await?,
+        };
+        let reached = search.after.filter(|_| more);
+        Ok(search.page.end(reached))
+    }
+}
+
+/// A search under way.
+struct Search<'a> {
+    connection: &'a mut PgConnection,
+    tenant: TenantId,
+    filter: &'a InstanceFilter,
+    probes: Vec<Probe<'a>>,
+    page: Page,
+    /// Everything down to here was looked at.
+    after: Option<Uuid>,
+    examined: usize,
+    /// When it stops looking.
+    until: Instant,
+    /// It has looked at something, so that it gets on however little time it has.
+    looked: bool,
+}
+
+impl Search<'_> {
+    /// Whether the page has room, and there is time to look for more.
+    fn goes_on(&self) -> bool {
+        self.page.wanted() > 0 && (!self.looked || Instant::now() < self.until)
+    }
+
+    /// The instances that indexes leave, if they are few: newest first, none before the cursor.
+    async fn narrowed(&mut self) -> Result<Option<Vec<Uuid>>, StoreError> {
+        let mut narrowed = match &self.filter.owner {
+            Some(owner) => owned(self.connection, self.tenant, owner).await?,
+            None => None,
+        };
+        if let Some(parent) = self.filter.parent
+            && let Some(found) = children(self.connection, self.tenant, parent).await?
+        {
+            narrowed = Some(match narrowed {
+                Some(ids) => common(ids, &found),
+                None => found,
+            });
+        }
+        for probe in &self.probes {
+            if narrowed
+                .as_ref()
+                .is_some_and(|ids| ids.len() <= NARROW_ENOUGH)
+            {
+                break;
+            }
+            if let Some(found) = probe.whole(self.connection, NARROW_MAX).await? {
+                narrowed = Some(match narrowed {
+                    Some(ids) => common(ids, &found),
+                    None => found,
+                });
+            }
+        }
+        Ok(narrowed.map(|mut ids| {
+            if let Some(after) = self.after {
+                ids.truncate(ids.partition_point(|id| *id < after));
+            }
+            ids.reverse();
+            ids
+        }))
+    }
+
+    /// Looks at these, newest first, until the page is full. Whether it has looked at all of them.
+    async fn among(&mut self, ids: &[Uuid]) -> Result<bool, StoreError> {
+        let (mut rest, mut size) = (ids, WINDOW_MIN);
+        while !rest.is_empty() && self.goes_on() {
+            let (next, later) = rest.split_at(size.min(rest.len()));
+            let looked = self.look(Some(next), next.len()).await?;
+            self.page.take(looked);
+            self.after = next.last().copied();
+            (rest, size) = (later, grown(size));
+        }
+        Ok(rest.is_empty())
+    }
+
+    /// Looks at those that an index names, newest first. Whether there may be more.
+    async fn led(&mut self, probe: usize) -> Result<bool, StoreError> {
+        // Without an order, each question goes through the whole range, so it is asked for much at once.
+        let mut size = if self.probes[probe].is_ordered() {
+            WINDOW_MIN
+        } else {
+            WINDOW_MAX
+        };
+        while self.goes_on() && self.examined < EXAMINED_MAX {
+            let (before, most) = (self.after.unwrap_or(Uuid::max()), bounded(size));
+            let named = self.probes[probe]
+                .newest(self.connection, before, most)
+                .await?;
+            if !self.among(&named).await? {
+                return Ok(true);
+            }
+            self.examined += named.len();
+            match named.last() {
+                Some(last) if named.len() == size => self.after = Some(*last),
+                _ => return Ok(false),
+            }
+            size = grown(size);
+        }
+        Ok(true)
+    }
+
+    /// Looks at one instance after the other, from the newest on. Whether there may be more.
+    async fn walk(&mut self, most: usize) -> Result<bool, StoreError> {
+        let searches = !self.filter.conditions.is_empty() || self.filter.owner.is_some();
+        let mut size = if searches {
+            WINDOW_MIN
+        } else {
+            self.page.wanted()
+        };
+        while self.goes_on() && self.examined < most {
+            let looked = self.look(None, size).await?;
+            let last = looked.last().filter(|last| last.place == size);
+            let last = last.map(|last| last.line.id);
+            self.page.take(looked);
+            self.examined += size;
+            // None: the window reached behind the oldest instance, or the page was full before its end.
+            match last {
+                Some(last) => self.after = Some(last),
+                None => return Ok(false),
+            }
+            size = grown(size);
+        }
+        Ok(true)
+    }
+
+    /// Looks at instances behind those that were looked at, and says which of them fit: at these, or at the next ones.
+    async fn look(
+        &mut self,
+        among: Option<&[Uuid]>,
+        size: usize,
+    ) -> Result<Vec<Looked>, StoreError> {
+        let filter = self.filter;
+        let conditions = Columns::of(&filter.conditions);
+        let rows = sqlx::query_file!(
+            "src/instances.sql",
+            self.tenant.0,
+            filter.definition,
+            filter.status,
+            filter.state,
+            filter.entity_type,
+            filter.entity_id,
+            filter.initiator,
+            filter.from.map(Time) as _,
+            filter.to.map(Time) as _,
+            self.after,
+            filter.owner,
+            &conditions.names,
+            &conditions.kinds,
+            &conditions.operators,
+            &conditions.bounds,
+            among as _,
+            i64::from(bounded(size)),
+            i64::from(bounded(self.page.wanted())),
+            filter.unassignable,
+            filter.parent
+        )
+        .fetch_all(&mut *self.connection)
+        .await?;
+        self.looked = true;
+        let looked = rows.into_iter().map(|row| Looked {
+            fits: row.fits,
+            place: usize::try_from(row.place).unwrap_or(usize::MAX),
+            line: InstanceSummary {
+                id: row.id,
+                definition_key: row.definition_key,
+                definition_version: row.definition_version.cast_unsigned(),
+                status: row.status,
+                outcome: row.outcome,
+                revision: row.revision.cast_unsigned(),
+                entity_type: row.entity_type,
+                entity_id: row.entity_id,
+                initiator: row.initiator,
+                started_at: row.started_at.0,
+                updated_at: row.updated_at.0,
+                states: row.states,
+                attributes: None,
+            },
+        });
+        Ok(looked.collect())
+    }
+}
+
+fn grown(size: usize) -> usize {
+    (size * 2).min(WINDOW_MAX)
+}
+
+fn bounded(size: usize) -> i32 {
+    i32::try_from(size).unwrap_or(i32::MAX)
+}
+
+/// The children of an instance, sorted, unless they are many.
+async fn children(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    parent: Uuid,
+) -> Result<Option<Vec<Uuid>>, StoreError> {
+    let ids = sqlx::query_scalar!(
+        "select id from instance where tenant_id = $1 and parent = $2 order by id limit $3",
+        tenant.0,
+        parent,
+        i64::from(NARROW_MAX) + 1
+    )
+    .fetch_all(connection)
+    .await?;
+    Ok((bounded(ids.len()) <= NARROW_MAX).then_some(ids))
+}
+
+/// The instances in which somebody owns an open task, sorted, unless they are many.
+async fn owned(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    owner: &str,
+) -> Result<Option<Vec<Uuid>>, StoreError> {
+    let mut ids = sqlx::query_scalar!(
+        "select instance_id from task where tenant_id = $1 and owner = $2 and status = 'CLAIMED' limit $3",
+        tenant.0,
+        owner,
+        i64::from(NARROW_MAX) + 1
+    )
+    .fetch_all(connection)
+    .await?;
+    if bounded(ids.len()) > NARROW_MAX {
+        return Ok(None);
+    }
+    ids.sort_unstable();
+    ids.dedup();
+    Ok(Some(ids))
+}
+
+/// Lines of a page, and one to spare, which tells that there is another page.
+struct Page {
+    lines: Vec<InstanceSummary>,
+    limit: usize,
+}
+
+impl Page {
+    fn new(limit: u32) -> Page {
+        Page {
+            lines: Vec::new(),
+            limit: limit as usize,
+        }
+    }
+
+    fn wanted(&self) -> usize {
+        (self.limit + 1).saturating_sub(self.lines.len())
+    }
+
+    fn take(&mut self, looked: Vec<Looked>) {
+        let fitting = looked.into_iter().filter(|looked| looked.fits);
+        self.lines.extend(fitting.map(|looked| looked.line));
+    }
+
+    /// `reached` is where the search stopped although there is more.
+    fn end(mut self, reached: Option<Uuid>) -> Listed {
+        let more = self.lines.len() > self.limit;
+        self.lines.truncate(self.limit);
+        let next = if more {
+            self.lines.last().map(|line| line.id)
+        } else {
+            reached
+        };
+        Listed {
+            lines: self.lines,
+            next,
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Jobs: deferred work on an instance. Commits insert and delete the rows; workers claim and settle them here.
+//!
+//! A claim is a lease, written by one short statement. It holds no row lock while the job runs, because the commit of the job's
+//! command deletes the row. When the host of a claimed job fails, its lease expires, and another host claims the job again. The
+//! revision of the instance ensures that each job takes effect once.
+//!
+//! Only the earliest job of an instance can be claimed. While it exists, claimed or failed, the later jobs of the instance wait.
+//! So an instance whose jobs fail costs one attempt after each pause, regardless of their number. There are two exceptions: the
+//! cancellation of a child waits for no other job, and starts of children delay only later starts. [`claims`] decides whose jobs
+//! are claimed next.
+
+mod claims;
+mod failing;
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::time::Time;
+use super::{Store, StoreError};
+use wrkflw_core::ids::{InstanceId, TenantId};
+use wrkflw_core::json::Json;
+
+pub use claims::STOPPED_RETRY;
+pub use claims::TenantSlots;
+pub use failing::FailingJob;
+
+/// From this number of attempts on, a job counts as stuck. The index `job_stuck` has the same number.
+pub const STUCK_ATTEMPTS: u32 = 10;
+/// Limit of a stored error, in characters.
+const ERROR_CHARS_MAX: usize = 1000;
+
+/// A job that this host has claimed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Job {
+    pub tenant: TenantId,
+    pub id: Uuid,
+    /// The kind, as stored. A host of a later release may have stored a kind that this one does not know.
+    pub kind: String,
+    /// The instance that the job's command changes.
+    pub instance: InstanceId,
+    pub due_at: Timestamp,
+    pub payload: Json,
+    /// The number of claims, with this one.
+    pub attempts: u32,
+    /// The id of this claim. A job is settled only by its last claim.
+    pub claim: Uuid,
+    /// When it was claimed.
+    pub claimed_at: Timestamp,
+}
+
+impl Store {
+    /// Deletes a job that is done, unless its commit has deleted it, or it was postponed or claimed again meanwhile.
+    pub async fn finish_job(&self, job: &Job) -> Result<(), StoreError> {
+        self.settle(job, None).await
+    }
+
+    /// Ends the claim of a job that failed. It can be claimed again from `next` on. Changes nothing if the job was postponed or
+    /// claimed again meanwhile.
+    pub async fn fail_job(
+        &self,
+        job: &Job,
+        error: &str,
+        next: Timestamp,
+    ) -> Result<(), StoreError> {
+        let error: String = error
+            .chars()
+            .filter(|character| *character != '\0')
+            .take(ERROR_CHARS_MAX)
+            .collect();
+        sqlx::query!(
+            "update job set lease_until = $5, last_error = $6, claim = null
+            where tenant_id = $1 and id = $2 and claim = $3 and due_at = $4",
+            job.tenant.0,
+            job.id,
+            job.claim,
+            Time(job.due_at) as _,
+            Time(next) as _,
+            error
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(())
+    }
+
+    /// Postpones a job without counting the attempt, because it is not due yet. The worker does not delete it then.
+    pub async fn put_off_job(&self, job: &Job, until: Timestamp) -> Result<(), StoreError> {
+        self.settle(job, Some(until)).await
+    }
+
+    /// Deletes or postpones a job, and makes the next job of the instance due. It comes after all jobs that could be claimed when
+    /// this one was.
+    async fn settle(&self, job: &Job, put_off: Option<Timestamp>) -> Result<(), StoreError> {
+        // The next job has no attempts yet. One with attempts is claimed, or waits after a failure, and keeps its lease.
+        sqlx::query!(
+            "with ended as (
+                delete from job
+                where $5::timestamptz is null and tenant_id = $1 and id = $2 and due_at = $3 and claim = $4
+                returning id
+            ),
+            put_off as (
+                update job set due_at = $5, lease_until = null, attempts = attempts - 1, claim = null
+                where $5::timestamptz is not null and tenant_id = $1 and id = $2 and due_at = $3 and claim = $4
+                returning id
+            ),
+            -- A commit that ends the instance locks the same rows. To avoid a deadlock, this statement locks its own job first, and
+            -- skips others that are locked.
+            settled as materialized (
+                select (select count(*) from ended) + (select count(*) from put_off) as jobs
+            ),
+            next as (
+                (select n.id from job n
+                 where n.tenant_id = $1 and n.instance_id = $6 and n.id <> $2 and n.attempts = 0 and n.kind <> 'start_child'
+                 order by n.due_at, n.id limit 1)
+                union all
+                (select n.id from job n
+                 where n.tenant_id = $1 and n.instance_id = $6 and n.id <> $2 and n.attempts = 0 and n.kind = 'start_child'
+                 order by n.due_at, n.id limit 1)
+            ),
+            free as materialized (
+                select j.id from settled join job j on settled.jobs >= 0 and j.tenant_id = $1 and j.id in (select id from next)
+                where j.attempts = 0 and (j.due_at <= $7 or j.lease_until > $7)
+                for update of j skip locked
+            )
+            update job j set lease_until = $7 from free where j.tenant_id = $1 and j.id = free.id",
+            job.tenant.0,
+            job.id,
+            Time(job.due_at) as _,
+            job.claim,
+            put_off.map(Time) as _,
+            job.instance.0,
+            Time(job.claimed_at) as _
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(())
+    }
+
+    /// Whether a job exists, claimed or not.
+    pub async fn has_job(&self, tenant: TenantId, id: Uuid) -> Result<bool, StoreError> {
+        let found = sqlx::query_scalar!(
+            r#"select exists(select from job where tenant_id = $1 and id = $2) as "found!""#,
+            tenant.0,
+            id
+        );
+        Ok(found.fetch_one(&self.writer).await?)
+    }
+
+    /// When the next job can be claimed, or an earlier moment. None if there is no job.
+    pub async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
+        // The first of the next 32 jobs that waits for no other job of its instance. If all of them wait, a claim postpones them.
+        let next = sqlx::query_scalar!(
+            r#"select coalesce(min(l.ready_at) filter (where not l.waits), max(l.ready_at)) as "ready_at: Time" from (
+                select greatest(j.due_at, j.lease_until) as ready_at, exists (
+                    select from job earlier
+                    where earlier.tenant_id = j.tenant_id and earlier.instance_id = j.instance_id
+                      and (earlier.due_at, earlier.id) < (j.due_at, j.id)
+                ) as waits
+                from job j order by greatest(j.due_at, j.lease_until) limit 32
+            ) l"#
+        );
+        let next = next.fetch_one(&self.writer).await?;
+        Ok(next.map(|time| time.0))
+    }
+}

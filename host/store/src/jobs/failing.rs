@@ -1,0 +1,92 @@
+//! Failing and stuck jobs, for operators.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use crate::time::Time;
+use crate::{Reader, Store, StoreError};
+use wrkflw_core::ids::{TenantId, VersionRef};
+
+/// A job that could be claimed for this time and was not counts as stuck.
+const OVERDUE: Duration = Duration::from_mins(5);
+/// Limit of a count of jobs.
+const COUNTED_MAX: i64 = 100_000;
+
+/// A job that has failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FailingJob {
+    pub id: Uuid,
+    pub kind: String,
+    pub instance: Uuid,
+    pub definition: Option<VersionRef>,
+    pub due_at: Timestamp,
+    pub attempts: u32,
+    pub error: String,
+    pub next_at: Option<Timestamp>,
+}
+
+impl Reader {
+    /// The failing jobs of a tenant in the order of their ids.
+    pub async fn list_failing_jobs(
+        &self,
+        tenant: TenantId,
+        after: Option<Uuid>,
+        limit: i64,
+    ) -> Result<Vec<FailingJob>, StoreError> {
+        let rows = sqlx::query!(
+            r#"select j.id, j.kind, j.instance_id, j.due_at as "due_at: Time", j.attempts, j.last_error as "error!",
+                j.lease_until as "lease_until: Time", i.definition_key as "key?", i.definition_version as "version?"
+            from job j left join instance i on i.tenant_id = j.tenant_id and i.id = j.instance_id
+            where j.tenant_id = $1 and j.last_error is not null and ($2::uuid is null or j.id > $2)
+            order by j.id limit $3"#,
+            tenant.0,
+            after,
+            limit
+        )
+        .fetch_all(&mut *self.reading(tenant).await?)
+        .await?;
+        let view = rows.into_iter().map(|row| FailingJob {
+            id: row.id,
+            kind: row.kind,
+            instance: row.instance_id,
+            definition: row.key.zip(row.version).map(|(key, version)| VersionRef {
+                key,
+                version: version.cast_unsigned(),
+            }),
+            due_at: row.due_at.0,
+            attempts: row.attempts.cast_unsigned(),
+            error: row.error,
+            next_at: row.lease_until.map(|time| time.0),
+        });
+        Ok(view.collect())
+    }
+}
+
+impl Store {
+    /// The number of jobs that have failed and will be attempted again, counted up to a hundred thousand.
+    pub async fn failing_jobs(&self) -> Result<i64, StoreError> {
+        let failing = sqlx::query_scalar!(
+            r#"select count(*) as "failing!" from (select from job where last_error is not null limit $1) as failing"#,
+            COUNTED_MAX
+        );
+        Ok(failing.fetch_one(&self.writer).await?)
+    }
+
+    /// The number of jobs with many attempts or overdue for long, which an operator should look at. Counted up to a hundred
+    /// thousand of each kind.
+    pub async fn stuck_jobs(&self, now: Timestamp) -> Result<i64, StoreError> {
+        // The number of attempts is a literal, because the planner uses the partial index for no parameter.
+        let stuck = sqlx::query_scalar!(
+            r#"select count(*) as "stuck!" from (
+                (select tenant_id, id from job where attempts >= 10 limit $2)
+                union
+                (select tenant_id, id from job where greatest(due_at, lease_until) <= $1 limit $2)
+            ) as stuck"#,
+            Time(now - OVERDUE) as _,
+            COUNTED_MAX
+        );
+        Ok(stuck.fetch_one(&self.writer).await?)
+    }
+}

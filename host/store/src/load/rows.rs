@@ -1,0 +1,345 @@
+//! The rows of an instance and its parts, as JSON made by the query, and what they stand for.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+use uuid::Uuid;
+
+use super::Stored;
+use crate::StoreError;
+use wrkflw_core::answer::AttributeValue;
+use wrkflw_core::audit::Head;
+use wrkflw_core::ids::{InstanceId, StateId, TaskId, VersionRef};
+use wrkflw_core::instance::{
+    Candidate, Decision, Entity, Instance, Ownership, PastState, StateInstance, Status, Task,
+    TaskStatus,
+};
+use wrkflw_core::json::Json;
+
+/// A row of `instance`, as JSON made by the query.
+#[derive(Debug, Deserialize)]
+pub(super) struct InstanceRow {
+    id: Uuid,
+    definition_key: String,
+    definition_version: u32,
+    revision: u32,
+    status: String,
+    outcome: Option<String>,
+    end_reason: Option<String>,
+    ended_by: Option<String>,
+    ended_at: Option<Timestamp>,
+    entity_type: String,
+    entity_id: String,
+    initiator: String,
+    requesters: Vec<String>,
+    predecessor: Option<InstanceId>,
+    parent: Option<InstanceId>,
+    data: String,
+    started_at: Timestamp,
+    updated_at: Timestamp,
+    audit_seq: u64,
+    audit_head: String,
+    event_seq: u64,
+    state_instances: u32,
+    suspended_at: Option<Timestamp>,
+    suspended_by: Option<String>,
+    suspend_reason: Option<String>,
+    buffered_signals: Option<String>,
+}
+
+/// The columns of a row of `state_instance` besides those of [`StateInstance`].
+#[derive(Debug, Deserialize)]
+struct Placement {
+    id: StateId,
+    waiting: bool,
+    left_at: Option<Timestamp>,
+    left_by: Option<String>,
+    left_actor: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(super) struct TaskRow {
+    id: TaskId,
+    state_id: StateId,
+    label: String,
+    status: String,
+    owner: Option<String>,
+    candidates: String,
+    form: Option<String>,
+    created_at: Timestamp,
+    claimed_at: Option<Timestamp>,
+    ended_at: Option<Timestamp>,
+    due_at: Option<Timestamp>,
+    deadlines: Option<String>,
+    ownership: Option<String>,
+    cancel_reason: Option<String>,
+    decision: Option<DecisionRow>,
+}
+
+#[derive(Debug, Deserialize)]
+struct DecisionRow {
+    outcome: String,
+    actor: String,
+    on_behalf_of: Option<String>,
+    comment: Option<String>,
+    input: String,
+    decided_at: Timestamp,
+}
+
+/// One row of `attribute`; the numbers as text, so that none loses a digit.
+#[derive(Debug, Deserialize)]
+pub(super) struct AttributeRow {
+    name: String,
+    r#type: String,
+    text_value: Option<String>,
+    boolean_value: Option<bool>,
+    decimal_value: Option<String>,
+    float_value: Option<f64>,
+    timestamp_value: Option<Timestamp>,
+    bytes_value: Option<String>,
+}
+
+impl InstanceRow {
+    pub(super) fn into_domain(
+        self,
+        state_instances: Vec<&RawValue>,
+        tasks: Vec<TaskRow>,
+        attributes: Vec<AttributeRow>,
+    ) -> Result<Stored, StoreError> {
+        let status = self.status()?;
+        let hash = bytes(&self.audit_head).and_then(|bytes| bytes.try_into().ok());
+        let hash = hash.ok_or_else(|| {
+            StoreError::inconsistent("instance", self.id, "a malformed audit head")
+        })?;
+        let head = Head {
+            seq: self.audit_seq,
+            hash,
+            event_seq: self.event_seq,
+        };
+        let mut tasks_of: BTreeMap<StateId, Vec<Task>> = BTreeMap::new();
+        for row in tasks {
+            let state = row.state_id;
+            tasks_of.entry(state).or_default().push(row.into_domain()?);
+        }
+        let (mut active, mut waiting, mut past) = (Vec::new(), Vec::new(), Vec::new());
+        for row in state_instances {
+            let place: Placement = read("state_instance", row.get())?;
+            let tasks = tasks_of.remove(&place.id).unwrap_or_default();
+            let mut state = StateInstance::of_row(row.get(), tasks)
+                .map_err(|error| StoreError::inconsistent("state_instance", place.id, error))?;
+            match (place.left_at, place.left_by) {
+                (Some(left_at), Some(left_by)) => {
+                    state.clear();
+                    past.push(PastState {
+                        state,
+                        left_at,
+                        left_by,
+                        actor: place.left_actor,
+                    });
+                }
+                _ if place.waiting => waiting.push(state),
+                _ => active.push(state),
+            }
+        }
+        let mut instance = Instance {
+            id: InstanceId(self.id),
+            definition: VersionRef {
+                key: self.definition_key,
+                version: self.definition_version,
+            },
+            revision: self.revision,
+            entity: Entity {
+                kind: self.entity_type,
+                id: self.entity_id,
+            },
+            initiator: self.initiator,
+            requesters: self.requesters,
+            status,
+            started_at: self.started_at,
+            updated_at: self.updated_at,
+            predecessor: self.predecessor,
+            parent: self.parent,
+            data: Json::from_canonical(self.data),
+            attributes: attributes
+                .into_iter()
+                .map(AttributeRow::into_domain)
+                .collect::<Result<_, _>>()?,
+            active,
+            waiting,
+            past,
+            buffered: list("instance", self.id, self.buffered_signals.as_deref())?,
+        };
+        instance.sort();
+        Ok(Stored {
+            instance,
+            head,
+            state_instances: self.state_instances,
+        })
+    }
+
+    fn status(&self) -> Result<Status, StoreError> {
+        let missing = |what: &str| {
+            StoreError::inconsistent(
+                "instance",
+                self.id,
+                format!("{} without {what}", self.status),
+            )
+        };
+        let at = || self.ended_at.ok_or_else(|| missing("ended_at"));
+        match self.status.as_str() {
+            "RUNNING" => Ok(Status::Running),
+            "SUSPENDED" => Ok(Status::Suspended {
+                reason: self
+                    .suspend_reason
+                    .clone()
+                    .ok_or_else(|| missing("suspend_reason"))?,
+                by: self
+                    .suspended_by
+                    .clone()
+                    .ok_or_else(|| missing("suspended_by"))?,
+                at: self.suspended_at.ok_or_else(|| missing("suspended_at"))?,
+            }),
+            "COMPLETED" => Ok(Status::Completed {
+                outcome: self.outcome.clone().ok_or_else(|| missing("outcome"))?,
+                at: at()?,
+            }),
+            "CANCELLED" => Ok(Status::Cancelled {
+                reason: self
+                    .end_reason
+                    .clone()
+                    .ok_or_else(|| missing("end_reason"))?,
+                by: self.ended_by.clone().ok_or_else(|| missing("ended_by"))?,
+                at: at()?,
+            }),
+            other => Err(StoreError::inconsistent(
+                "instance",
+                self.id,
+                format!("status {other}"),
+            )),
+        }
+    }
+}
+
+impl TaskRow {
+    fn into_domain(self) -> Result<Task, StoreError> {
+        let inconsistent = |detail: &str| StoreError::inconsistent("task", self.id, detail);
+        let candidates: Vec<Candidate> = serde_json::from_str(&self.candidates)
+            .map_err(|error| inconsistent(&error.to_string()))?;
+        let owner = || self.owner.clone().ok_or_else(|| inconsistent("no owner"));
+        let claimed_at = || self.claimed_at.ok_or_else(|| inconsistent("no claimed_at"));
+        let status = match self.status.as_str() {
+            "PENDING" => TaskStatus::Pending,
+            "CLAIMED" => TaskStatus::Claimed {
+                owner: owner()?,
+                claimed_at: claimed_at()?,
+                ownership: self.ownership()?,
+            },
+            "COMPLETED" => TaskStatus::Completed {
+                owner: owner()?,
+                claimed_at: claimed_at()?,
+                decision: self.decision.map(DecisionRow::into_domain).ok_or_else(|| {
+                    StoreError::inconsistent("task", self.id, "completed without a decision")
+                })?,
+            },
+            "CANCELLED" => TaskStatus::Cancelled {
+                owner: self.owner.clone(),
+                cancelled_at: self.ended_at.ok_or_else(|| inconsistent("no ended_at"))?,
+                reason: self.cancel_reason.clone(),
+            },
+            other => return Err(inconsistent(&format!("status {other}"))),
+        };
+        let deadlines = list("task", self.id, self.deadlines.as_deref())?;
+        let form = self.form.map(Json::from_canonical);
+        Ok(Task {
+            id: self.id,
+            label: self.label,
+            candidates,
+            form,
+            created_at: self.created_at,
+            due_at: self.due_at,
+            deadlines,
+            status,
+        })
+    }
+}
+
+impl TaskRow {
+    fn ownership(&self) -> Result<Ownership, StoreError> {
+        let Some(text) = &self.ownership else {
+            return Ok(Ownership::default());
+        };
+        serde_json::from_str(text).map_err(|error| StoreError::inconsistent("task", self.id, error))
+    }
+}
+
+impl DecisionRow {
+    fn into_domain(self) -> Decision {
+        Decision {
+            outcome: self.outcome,
+            actor: self.actor,
+            on_behalf_of: self.on_behalf_of,
+            comment: self.comment,
+            input: Json::from_canonical(self.input),
+            decided_at: self.decided_at,
+        }
+    }
+}
+
+impl AttributeRow {
+    fn into_domain(self) -> Result<(String, AttributeValue), StoreError> {
+        let value = match self.r#type.as_str() {
+            "text" => self.text_value.map(AttributeValue::Text),
+            "boolean" => self.boolean_value.map(AttributeValue::Boolean),
+            "decimal" => self.decimal_value.map(AttributeValue::Decimal),
+            "float" => self.float_value.map(AttributeValue::Float),
+            "timestamp" => self.timestamp_value.map(AttributeValue::Timestamp),
+            "bytes" => self
+                .bytes_value
+                .as_deref()
+                .and_then(bytes)
+                .map(AttributeValue::Bytes),
+            _ => None,
+        };
+        match value {
+            Some(value) => Ok((self.name, value)),
+            None => Err(StoreError::inconsistent(
+                "attribute",
+                self.name,
+                format!("no {} value", self.r#type),
+            )),
+        }
+    }
+}
+
+/// What the query made of the rows of a table.
+pub(super) fn read<'t, T: Deserialize<'t>>(
+    table: &'static str,
+    text: &'t str,
+) -> Result<T, StoreError> {
+    serde_json::from_str(text)
+        .map_err(|error| StoreError::inconsistent(table, "as it was loaded", error))
+}
+
+/// A list that is kept as JSON; none is an empty one.
+fn list<T: DeserializeOwned>(
+    table: &'static str,
+    id: impl std::fmt::Display,
+    text: Option<&str>,
+) -> Result<Vec<T>, StoreError> {
+    let Some(text) = text else {
+        return Ok(Vec::new());
+    };
+    serde_json::from_str(text).map_err(|error| StoreError::inconsistent(table, id, error))
+}
+
+/// Bytes as PostgreSQL's JSON functions write them: `\x` and hexadecimal digits.
+fn bytes(text: &str) -> Option<Vec<u8>> {
+    let digits = text.strip_prefix("\\x")?;
+    (0..digits.len())
+        .step_by(2)
+        .map(|at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok())
+        .collect()
+}

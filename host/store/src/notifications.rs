@@ -1,0 +1,120 @@
+//! Notifications as their recipients read them. The notifier writes them (see `notifier`).
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::time::Time;
+use super::{Reader, Store, StoreError};
+use wrkflw_core::ids::TenantId;
+
+/// What somebody was told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notification {
+    pub id: Uuid,
+    pub kind: String,
+    pub recipient_type: String,
+    pub recipient: String,
+    pub instance_id: Uuid,
+    pub state_id: Option<Uuid>,
+    pub task_id: Option<Uuid>,
+    pub event_id: Uuid,
+    pub due_at: Option<Timestamp>,
+    pub created_at: Timestamp,
+    pub sent_at: Option<Timestamp>,
+    pub read_at: Option<Timestamp>,
+}
+
+/// Which notifications a page shows.
+#[derive(Debug)]
+pub struct NotificationFilter<'a> {
+    /// Theirs, and those of the groups that they are in now.
+    pub person: &'a str,
+    pub unread: bool,
+    /// Only older ones.
+    pub before: Option<Uuid>,
+    pub limit: i64,
+}
+
+impl Reader {
+    /// Newest first.
+    pub async fn notifications(
+        &self,
+        tenant: TenantId,
+        filter: &NotificationFilter<'_>,
+    ) -> Result<Vec<Notification>, StoreError> {
+        // One index scan for the read and one for the unread notifications of the person and of each group, so that a page costs
+        // a page.
+        let rows = sqlx::query!(
+            r#"with name (kind, id) as (
+                select 'user', $2::text
+                union all
+                select 'group', group_id from membership where tenant_id = $1 and person_id = $2 and valid_to is null
+            ),
+            part (is_read) as (
+                select false
+                union all
+                select true where not $3
+            )
+            select n.id, n.kind, n.recipient_kind, n.recipient, n.instance_id, n.state_id, n.task_id, n.event_id,
+                n.due_at as "due_at: Time", n.created_at as "created_at: Time", n.sent_at as "sent_at: Time",
+                n.read_at as "read_at: Time"
+            from name cross join part cross join lateral (
+                select * from notification n
+                where n.tenant_id = $1 and n.recipient_kind = name.kind and n.recipient = name.id
+                  and (n.read_at is not null) = part.is_read and n.id < $4
+                order by n.id desc limit $5
+            ) n
+            order by n.id desc limit $5"#,
+            tenant.0,
+            filter.person,
+            filter.unread,
+            filter.before.unwrap_or(Uuid::max()),
+            filter.limit
+        )
+        .fetch_all(&mut *self.reading(tenant).await?)
+        .await?;
+        let view = rows.into_iter().map(|row| Notification {
+            id: row.id,
+            kind: row.kind,
+            recipient_type: row.recipient_kind,
+            recipient: row.recipient,
+            instance_id: row.instance_id,
+            state_id: row.state_id,
+            task_id: row.task_id,
+            event_id: row.event_id,
+            due_at: row.due_at.map(|time| time.0),
+            created_at: row.created_at.0,
+            sent_at: row.sent_at.map(|time| time.0),
+            read_at: row.read_at.map(|time| time.0),
+        });
+        Ok(view.collect())
+    }
+}
+
+impl Store {
+    /// Marks a notification of the person or of a group that they are in now; false when they have none of this id.
+    pub async fn mark_read(
+        &self,
+        tenant: TenantId,
+        id: Uuid,
+        person: &str,
+        at: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let marked = sqlx::query!(
+            "update notification n set read_at = coalesce(read_at, $4)
+             where n.tenant_id = $1 and n.id = $2 and case n.recipient_kind
+                 when 'user' then n.recipient = $3
+                 else exists (
+                     select from membership m
+                     where m.tenant_id = $1 and m.person_id = $3 and m.group_id = n.recipient and m.valid_to is null)
+             end",
+            tenant.0,
+            id,
+            person,
+            Time(at) as _
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(marked.rows_affected() > 0)
+    }
+}

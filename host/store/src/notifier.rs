@@ -1,0 +1,300 @@
+//! What the notifier works on: a tenant's public entries that nobody was told of, and a cursor that moves with the
+//! notifications and deliveries made of them.
+//!
+//! A cursor is held by its row lock for one short transaction, so of any number of notifiers one reads a
+//! tenant at a time, and a host that dies leaves everything as it was. The order is the feed's (see `feed`).
+
+use jiff::Timestamp;
+use sqlx::{Postgres, Transaction};
+use uuid::Uuid;
+
+use super::feed::{EntryRow, FeedCursor, entries};
+use super::pool::within;
+use super::subscriptions::{Since, Subscriber};
+use super::time::Time;
+use super::{Store, StoreError};
+use wrkflw_core::cloudevent::PublicEntry;
+use wrkflw_core::ids::{InstanceId, TenantId};
+use wrkflw_core::notification::{EVENT_TYPES, Notification};
+use wrkflw_core::subscription::Patterns;
+
+/// A public entry that nobody was told of.
+#[derive(Debug)]
+pub struct Unsent {
+    /// The history and the transaction that wrote it.
+    pub epoch: i32,
+    pub xid: i64,
+    /// Its place in the stream of its instance.
+    pub seq: i64,
+    pub entry: PublicEntry,
+    /// Of its instance.
+    pub requesters: Vec<String>,
+}
+
+/// One message for one receiver, to be made when it is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Delivery {
+    pub subscription: Uuid,
+    pub message: Uuid,
+    /// Whether the message is a notification and not the event itself.
+    pub notifies: bool,
+    pub instance: InstanceId,
+    pub seq: i64,
+    /// That the instance had at that event.
+    pub version: u32,
+}
+
+/// A tenant's cursor, held until [`Reading::finish`]; dropping it leaves all to the next notifier.
+#[derive(Debug)]
+pub struct Reading {
+    transaction: Transaction<'static, Postgres>,
+    tenant: TenantId,
+    end: FeedCursor,
+    /// In the feed's order; where nobody subscribes, only those that tell somebody something.
+    pub unsent: Vec<Unsent>,
+    /// The tenant's active subscriptions; none of them is deleted while the cursor is held.
+    pub subscribers: Vec<Subscriber>,
+}
+
+impl Unsent {
+    /// Whether it happened after that.
+    pub fn is_after(&self, since: &Since) -> bool {
+        match since {
+            Since::Snapshot { epoch, snapshot } => {
+                self.epoch > *epoch || self.epoch == *epoch && !snapshot.saw(self.xid)
+            }
+            Since::Moment(moment) => *moment <= self.entry.occurred_at,
+        }
+    }
+}
+
+impl Store {
+    /// Gives every tenant a cursor that begins with its first entry.
+    pub async fn ensure_notifier_cursors(&self) -> Result<(), StoreError> {
+        sqlx::query!(
+            "insert into notifier_cursor (tenant_id, epoch, xid, pos, moved_at)
+             select t.id, 0, '0', 0, 'epoch' from tenant t
+             where not exists (select from notifier_cursor c where c.tenant_id = t.id)
+             on conflict do nothing"
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(())
+    }
+
+    /// Takes the tenant that has waited longest and has something to tell. None when there is nothing, or when
+    /// other notifiers hold it.
+    pub async fn read_unsent(
+        &self,
+        limit: i64,
+        round: Timestamp,
+    ) -> Result<Option<Reading>, StoreError> {
+        within(Box::pin(self.next_reading(limit, round))).await
+    }
+
+    async fn next_reading(
+        &self,
+        limit: i64,
+        round: Timestamp,
+    ) -> Result<Option<Reading>, StoreError> {
+        let mut transaction = self.writer.begin().await?;
+        let cursor = sqlx::query!(
+            r#"select c.tenant_id, c.epoch, c.xid::text::bigint as "xid!", c.pos, f.epoch as current,
+                pg_snapshot_xmin(pg_current_snapshot())::text::bigint as "horizon!"
+            from notifier_cursor c cross join (
+                select epoch, began_after from feed_epoch order by epoch desc limit 1
+            ) f
+            -- A moment far ahead is the mark of a clock that was wrong.
+            where not (c.moved_at > $1::timestamptz and c.moved_at < $1::timestamptz + interval '1 minute') and (c.epoch <> f.epoch or exists (
+                select from audit_entry e
+                where e.tenant_id = c.tenant_id and e.event_seq is not null and (e.xid, e.pos) > (c.xid, c.pos)
+                  and e.pos > f.began_after and e.xid < pg_snapshot_xmin(pg_current_snapshot())))
+            order by c.moved_at
+            limit 1
+            for update of c skip locked"#,
+            Time(round) as _
+        )
+        .fetch_optional(&mut *transaction)
+        .await?;
+        let Some(cursor) = cursor else {
+            return Ok(None);
+        };
+        let start = FeedCursor {
+            pos: cursor.pos,
+            ..FeedCursor::before(cursor.epoch, cursor.xid)
+        };
+        let (tenant, horizon) = (TenantId(cursor.tenant_id), cursor.horizon);
+        let subscribers = subscribers(&mut transaction, tenant).await?;
+        let types = subscribers.is_empty().then_some(&EVENT_TYPES[..]);
+        let rows = entries(&mut transaction, tenant, start, horizon, types, limit).await?;
+        let end = match rows.last() {
+            Some(last) if i64::try_from(rows.len()).is_ok_and(|read| read >= limit) => {
+                last.cursor()
+            }
+            // There is no other up to here; those of the transaction at the horizon have positions beyond it.
+            _ => FeedCursor::before(cursor.current, horizon),
+        };
+        let unsent = |mut row: EntryRow| Unsent {
+            epoch: row.epoch,
+            xid: row.xid,
+            seq: row.seq,
+            requesters: std::mem::take(&mut row.requesters),
+            entry: row.entry(),
+        };
+        Ok(Some(Reading {
+            transaction,
+            tenant,
+            end,
+            unsent: rows.into_iter().map(unsent).collect(),
+            subscribers,
+        }))
+    }
+}
+
+/// The lock keeps a subscription from being deleted between this look and its deliveries.
+async fn subscribers(
+    transaction: &mut Transaction<'static, Postgres>,
+    tenant: TenantId,
+) -> Result<Vec<Subscriber>, StoreError> {
+    let rows = sqlx::query!(
+        r#"select id, types, definition_key, created_at as "created_at: Time", since_epoch, since_snapshot::text as since_snapshot
+        from subscription where tenant_id = $1 and active order by id for key share"#,
+        tenant.0
+    )
+    .fetch_all(&mut **transaction)
+    .await?;
+    let subscribers = rows.into_iter().map(|row| {
+        let snapshot = row.since_snapshot.and_then(|text| text.parse().ok());
+        let since = row.since_epoch.zip(snapshot);
+        Subscriber {
+            id: row.id,
+            types: Patterns::stored(row.types),
+            definition: row.definition_key,
+            since: since.map_or(Since::Moment(row.created_at.0), |(epoch, snapshot)| {
+                Since::Snapshot { epoch, snapshot }
+            }),
+        }
+    });
+    Ok(subscribers.collect())
+}
+
+impl Reading {
+    /// Writes what was made of the entries and moves the cursor behind them, all or nothing. What is there already
+    /// stays as it is.
+    pub async fn finish(
+        self,
+        notifications: &[Notification],
+        deliveries: &[Delivery],
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        within(self.finished(notifications, deliveries, at)).await
+    }
+
+    async fn finished(
+        mut self,
+        notifications: &[Notification],
+        deliveries: &[Delivery],
+        at: Timestamp,
+    ) -> Result<(), StoreError> {
+        self.notify(notifications).await?;
+        self.deliver(deliveries, at).await?;
+        wrkflw_fault::point("notifier.written");
+        sqlx::query!(
+            "update notifier_cursor set epoch = $2, xid = $3::bigint::text::xid8, pos = $4, moved_at = $5 where tenant_id = $1",
+            self.tenant.0,
+            self.end.epoch,
+            self.end.xid,
+            self.end.pos,
+            Time(at) as _
+        )
+        .execute(&mut *self.transaction)
+        .await?;
+        Ok(self.transaction.commit().await?)
+    }
+
+    async fn notify(&mut self, notifications: &[Notification]) -> Result<(), StoreError> {
+        if notifications.is_empty() {
+            return Ok(());
+        }
+        let of = |member: fn(&Notification) -> Uuid| notifications.iter().map(member).collect();
+        let (ids, instances, events): (Vec<_>, Vec<_>, Vec<_>) = (
+            of(|told| told.id),
+            of(|told| told.instance.0),
+            of(|told| told.event),
+        );
+        let text = |member: fn(&Notification) -> &str| {
+            notifications
+                .iter()
+                .map(|told| member(told).to_owned())
+                .collect()
+        };
+        let (kinds, recipient_kinds, recipients): (Vec<_>, Vec<_>, Vec<_>) = (
+            text(|told| told.kind.name()),
+            text(|told| told.recipient.kind()),
+            text(|told| told.recipient.id()),
+        );
+        let states: Vec<Option<Uuid>> = notifications.iter().map(|told| told.state).collect();
+        let tasks: Vec<Option<Uuid>> = notifications.iter().map(|told| told.task).collect();
+        let due: Vec<Option<Time>> = notifications
+            .iter()
+            .map(|told| told.due_at.map(Time))
+            .collect();
+        let at: Vec<Time> = notifications.iter().map(|told| Time(told.at)).collect();
+        sqlx::query!(
+            "insert into notification (
+                 tenant_id, id, instance_id, event_id, kind, recipient_kind, recipient, state_id, task_id, due_at, created_at)
+             select $1, n.* from unnest(
+                 $2::uuid[], $3::uuid[], $4::uuid[], $5::text[], $6::text[], $7::text[], $8::uuid[], $9::uuid[],
+                 $10::timestamptz[], $11::timestamptz[]) n
+             on conflict do nothing",
+            self.tenant.0,
+            &ids,
+            &instances,
+            &events,
+            &kinds,
+            &recipient_kinds,
+            &recipients,
+            &states as _,
+            &tasks as _,
+            &due as _,
+            &at as _
+        )
+        .execute(&mut *self.transaction)
+        .await?;
+        Ok(())
+    }
+
+    async fn deliver(&mut self, deliveries: &[Delivery], at: Timestamp) -> Result<(), StoreError> {
+        if deliveries.is_empty() {
+            return Ok(());
+        }
+        let of = |member: fn(&Delivery) -> Uuid| deliveries.iter().map(member).collect();
+        let (subscriptions, messages, instances): (Vec<_>, Vec<_>, Vec<_>) = (
+            of(|one| one.subscription),
+            of(|one| one.message),
+            of(|one| one.instance.0),
+        );
+        let notifies: Vec<bool> = deliveries.iter().map(|one| one.notifies).collect();
+        let seqs: Vec<i64> = deliveries.iter().map(|one| one.seq).collect();
+        let version = |one: &Delivery| one.version.cast_signed();
+        let versions: Vec<i32> = deliveries.iter().map(version).collect();
+        sqlx::query!(
+            "insert into webhook_delivery (
+                 tenant_id, subscription_id, message_id, instance_id, notifies, seq, definition_version, created_at, due_at)
+             select $1, d.*, $8, $8
+             from unnest($2::uuid[], $3::uuid[], $4::uuid[], $5::boolean[], $6::bigint[], $7::int[]) d
+             on conflict do nothing",
+            self.tenant.0,
+            &subscriptions,
+            &messages,
+            &instances,
+            &notifies,
+            &seqs,
+            &versions,
+            Time(at) as _
+        )
+        .execute(&mut *self.transaction)
+        .await?;
+        Ok(())
+    }
+}

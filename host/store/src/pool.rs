@@ -1,0 +1,347 @@
+//! A pool whose statements end: with an answer, or without one in time.
+//!
+//! A network that forgets a connection tells neither side, and the kernel believes in it for a quarter of an hour. Who
+//! waited for its answer that long would take the pool's places with them one by one, until there is no pool. So what
+//! gets no answer is given up, as a failure that passes, and its connection is closed instead of being kept. Those that
+//! were idle at that time are suspected of the same: each is asked for a sign of life before it is used again.
+//!
+//! A transaction is bounded three times: PostgreSQL ends a statement of it that takes too long, or the whole where its
+//! host says nothing more; and here [`transacted`] gives up one that came to no end, whatever became of its server.
+//!
+//! Connections stay at hand between statements (`kept`), so a statement costs one question to the server and no second
+//! one when its connection comes back. The rows of a statement are collected before the first is handed on.
+
+mod kept;
+mod refusal;
+
+use std::io;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::stream::{self, BoxStream, StreamExt as _, TryStreamExt as _};
+use sqlx::pool::PoolConnection;
+use sqlx::postgres::{
+    PgConnectOptions, PgPool, PgPoolOptions, PgQueryResult, PgRow, PgStatement, PgTypeInfo,
+};
+use sqlx::{
+    Connection as _, Either, Execute, Executor, PgConnection, Postgres, SqlSafeStr, SqlStr,
+    Transaction,
+};
+use tokio::time::{Instant, timeout};
+
+use self::kept::{Kept, Lease};
+use self::refusal::Refusal;
+use super::renewal::Renewal;
+
+/// How long a caller waits for a free connection.
+const ACQUIRE_MAX: Duration = Duration::from_secs(5);
+/// How long a statement may go without an answer, the wait for its connection included. Longer than it may wait for a
+/// row that somebody else holds.
+pub(super) const ANSWER_MAX: Duration = Duration::from_secs(8);
+/// What a transaction begins with: PostgreSQL ends its statements when nobody waits for their answer any more.
+const BEGIN: &str = "begin; set local statement_timeout = '8s'";
+/// How long the work of a transaction may take, with all its statements and its end.
+const TRANSACTION_MAX: Duration = Duration::from_secs(30);
+/// What PostgreSQL says of a function that is not there.
+const NO_SUCH_FUNCTION: &str = "42883";
+/// How long a connection may take to give a sign of life, or to come to rest when it was given up amid a statement.
+const REST_MAX: Duration = Duration::from_secs(2);
+
+/// Connections of one role. Cheap to clone.
+#[derive(Debug, Clone)]
+pub(super) struct Pool {
+    inner: PgPool,
+    kept: Kept,
+    doubt: Doubt,
+    renewal: Renewal,
+    refusal: Refusal,
+}
+
+/// When a server was last found silent, if ever: what has been idle since before may be lost as well.
+#[derive(Debug, Clone, Default)]
+struct Doubt(Arc<Mutex<Option<Instant>>>);
+
+impl Doubt {
+    fn cast(&self) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+    }
+
+    fn is_on(&self, idle_for: Duration) -> bool {
+        let cast = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        cast.is_some_and(|at| at.elapsed() <= idle_for)
+    }
+
+    /// Waits for an answer of the server, but not for ever.
+    async fn within<T>(
+        &self,
+        asked: impl Future<Output = Result<T, sqlx::Error>>,
+    ) -> Result<T, sqlx::Error> {
+        let answered = timeout(ANSWER_MAX, asked).await;
+        answered.unwrap_or_else(|_| {
+            self.cast();
+            Err(silent())
+        })
+    }
+}
+
+impl Pool {
+    /// Opens a pool whose connections begin with these statements. None is made before it is needed.
+    pub(super) fn open(
+        options: PgConnectOptions,
+        first: &'static [&'static str],
+        size: u32,
+        renewal: &Renewal,
+    ) -> Pool {
+        let (doubt, renewal) = (Doubt::default(), renewal.clone());
+        let (of_idle, of_old) = (doubt.clone(), renewal.clone());
+        let refusal = Refusal::new(options.clone());
+        let inner = PgPoolOptions::new()
+            .max_connections(size)
+            .acquire_timeout(ACQUIRE_MAX)
+            .test_before_acquire(false)
+            .after_connect(move |connection, _| {
+                Box::pin(async move {
+                    for statement in first {
+                        match sqlx::query(*statement).execute(&mut *connection).await {
+                            // The schema is older than the function: whoever asks whether it is ready is told.
+                            Err(sqlx::Error::Database(error))
+                                if error.code().as_deref() == Some(NO_SUCH_FUNCTION) => {}
+                            done => {
+                                done?;
+                            }
+                        }
+                    }
+                    Ok(())
+                })
+            })
+            .before_acquire(move |connection, usage| {
+                let is_old = of_old.outdates(usage.age);
+                let is_doubtful = of_idle.is_on(usage.idle_for);
+                Box::pin(async move {
+                    if is_old || !is_doubtful {
+                        return Ok(!is_old);
+                    }
+                    let alive = timeout(REST_MAX, connection.ping()).await;
+                    Ok(matches!(alive, Ok(Ok(()))))
+                })
+            })
+            // Where nothing is under way, as nearly always, this asks the server nothing.
+            .after_release(|connection, _| {
+                Box::pin(async move {
+                    let rest = timeout(REST_MAX, connection.flush()).await;
+                    rest.unwrap_or_else(|_| Err(silent()))?;
+                    Ok(true)
+                })
+            })
+            .connect_lazy_with(options);
+        Pool {
+            inner,
+            kept: Kept::default(),
+            doubt,
+            renewal,
+            refusal,
+        }
+    }
+
+    /// Lets connections be made anew before they are used again, those of the other pools as well.
+    pub(super) fn renew(&self) {
+        self.renewal.begin();
+    }
+
+    pub(super) async fn acquire(&self) -> Result<PoolConnection<Postgres>, sqlx::Error> {
+        Ok(self.lease().await?.connection)
+    }
+
+    pub(super) async fn begin(&self) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
+        self.begin_with(BEGIN).await
+    }
+
+    pub(super) async fn begin_with(
+        &self,
+        statement: impl SqlSafeStr,
+    ) -> Result<Transaction<'static, Postgres>, sqlx::Error> {
+        let statement = Some(statement.into_sql_str());
+        let begun = async { Transaction::begin(self.acquire().await?, statement).await };
+        self.doubt.within(begun).await
+    }
+
+    /// Connections that there are, and how many of them are idle.
+    pub(super) fn usage(&self) -> (u32, usize) {
+        (self.inner.size(), self.inner.num_idle() + self.kept.len())
+    }
+
+    /// Waits for the connections in use and closes all.
+    pub(super) async fn close(&self) {
+        // It is closed from here on, whenever this is waited for.
+        let closed = self.inner.close();
+        self.kept.clear();
+        closed.await;
+    }
+
+    /// One that is at hand, or one of the pool.
+    async fn lease(&self) -> Result<Lease, sqlx::Error> {
+        loop {
+            match self.kept.take() {
+                Ok((lease, idle_for)) => {
+                    if let Some(lease) = self.still_good(lease, idle_for).await {
+                        return Ok(lease);
+                    }
+                }
+                // Making a connection takes 30 kB of state, which every statement would carry along.
+                Err(_waiting) => {
+                    return match Box::pin(self.inner.acquire()).await {
+                        Ok(connection) => Ok(Lease::new(connection)),
+                        Err(error) => Err(Box::pin(self.refusal.explain(error)).await),
+                    };
+                }
+            }
+        }
+    }
+
+    async fn still_good(&self, mut lease: Lease, idle_for: Duration) -> Option<Lease> {
+        // The pool closes what is to be made anew.
+        if self.renewal.outdates(lease.age()) {
+            return None;
+        }
+        if !kept::is_stale(idle_for) && !self.doubt.is_on(idle_for) {
+            return Some(lease);
+        }
+        let alive = timeout(REST_MAX, lease.connection.ping()).await;
+        if matches!(alive, Ok(Ok(()))) {
+            return Some(lease);
+        }
+        // The pool would ask it for a sign of life, too.
+        drop(lease.connection.detach());
+        None
+    }
+
+    /// Carries out a statement on a connection at hand, which is kept only if nothing went wrong.
+    async fn on_lease<T>(
+        &self,
+        asked: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
+    ) -> Result<T, sqlx::Error> {
+        let asked = async {
+            let mut lease = self.lease().await?;
+            let answer = asked(&mut lease.connection).await?;
+            self.kept.put(lease, || self.inner.is_closed());
+            Ok(answer)
+        };
+        self.doubt.within(asked).await
+    }
+}
+
+/// Waits for an answer of the server, but not for ever.
+pub(super) async fn within<T, E: From<sqlx::Error>>(
+    asked: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
+    ended_within(ANSWER_MAX, asked).await
+}
+
+/// Does the work of a transaction, but not for ever. One that is given up is rolled back, as any that is dropped.
+pub(super) async fn transacted<T, E: From<sqlx::Error>>(
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
+    ended_within(TRANSACTION_MAX, work).await
+}
+
+async fn ended_within<T, E: From<sqlx::Error>>(
+    limit: Duration,
+    work: impl Future<Output = Result<T, E>>,
+) -> Result<T, E> {
+    let ended = timeout(limit, work).await;
+    ended.unwrap_or_else(|_| Err(no_answer_within(limit).into()))
+}
+
+fn silent() -> sqlx::Error {
+    no_answer_within(ANSWER_MAX)
+}
+
+fn no_answer_within(limit: Duration) -> sqlx::Error {
+    let message = format!("no answer within {limit:?}");
+    sqlx::Error::Io(io::Error::new(io::ErrorKind::TimedOut, message))
+}
+
+impl<'p> Executor<'p> for &'p Pool {
+    type Database = Postgres;
+
+    fn fetch_many<'e, 'q: 'e, E>(
+        self,
+        query: E,
+    ) -> BoxStream<'e, Result<Either<PgQueryResult, PgRow>, sqlx::Error>>
+    where
+        'p: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        let asked = async move |connection: &mut PgConnection| {
+            connection.fetch_many(query).try_collect::<Vec<_>>().await
+        };
+        let rows = async move {
+            let rows = self.on_lease(asked).await?;
+            Ok::<_, sqlx::Error>(stream::iter(rows.into_iter().map(Ok)))
+        };
+        stream::once(rows).try_flatten().boxed()
+    }
+
+    fn fetch_optional<'e, 'q: 'e, E>(
+        self,
+        query: E,
+    ) -> BoxFuture<'e, Result<Option<PgRow>, sqlx::Error>>
+    where
+        'p: 'e,
+        E: 'q + Execute<'q, Postgres>,
+    {
+        let asked =
+            async move |connection: &mut PgConnection| connection.fetch_optional(query).await;
+        Box::pin(self.on_lease(asked))
+    }
+
+    fn prepare_with<'e>(
+        self,
+        sql: SqlStr,
+        parameters: &'e [PgTypeInfo],
+    ) -> BoxFuture<'e, Result<PgStatement, sqlx::Error>>
+    where
+        'p: 'e,
+    {
+        Box::pin(
+            self.doubt
+                .within((&self.inner).prepare_with(sql, parameters)),
+        )
+    }
+
+    fn describe<'e>(
+        self,
+        sql: SqlStr,
+    ) -> BoxFuture<'e, Result<sqlx::Describe<Postgres>, sqlx::Error>>
+    where
+        'p: 'e,
+    {
+        Box::pin(self.doubt.within((&self.inner).describe(sql)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::StoreError;
+    use crate::error::Outage;
+
+    #[test]
+    fn postgres_is_told_how_long_anybody_waits() {
+        assert!(BEGIN.ends_with(&format!("'{}s'", ANSWER_MAX.as_secs())));
+    }
+
+    #[tokio::test]
+    async fn a_transaction_without_an_end_is_given_up_as_a_failure_that_passes() {
+        let stuck = std::future::pending::<Result<(), StoreError>>();
+        let given_up = ended_within(Duration::from_millis(1), stuck).await;
+        let error = given_up.expect_err("no end");
+        assert!(
+            error.to_string().contains("no answer within 1ms"),
+            "{error}"
+        );
+        assert!(error.is_passing());
+        assert_eq!(error.outage(), Some(Outage::Unreachable));
+    }
+}

@@ -1,0 +1,299 @@
+//! Connections, one pool per role. Every connection gives up its login's rights for those of its role at once.
+
+use std::ops::Deref;
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx::migrate::{MigrateError, Migrator};
+use sqlx::postgres::PgConnectOptions;
+use sqlx::{Connection, PgConnection};
+
+use super::StoreError;
+use super::outbox::Outbox;
+use super::pool::{Pool, within};
+use super::renewal::Renewal;
+use wrkflw_core::ids::TenantId;
+
+/// The migrations that this host was built with.
+static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations");
+
+/// How long a statement of the writer waits for a row that another session holds, in milliseconds. Callers look
+/// again until their own time is over, so a row that is held for long costs them no connection for ever.
+const LOCK_TIMEOUT_MS: &str = "2000";
+/// How long a transaction of the writer may be silent, in milliseconds: then its host is taken for gone, and the rows
+/// that it held are free.
+const SILENT_MAX_MS: &str = "60000";
+
+/// How long a query or the relay waits for a table that another session holds, in milliseconds. Their rows are never
+/// held; a table is while somebody alters it.
+const READ_LOCK_TIMEOUT_MS: &str = "5000";
+
+/// What a connection of the writer begins with. A server that is another one than before, or another timeline of it, begins
+/// a history, before anything is written there.
+const WRITER_FIRST: &[&str] = &["set role wrkflw_writer", "select begin_history()"];
+/// How long a query may take. Nobody waits for its answer any longer.
+const READ_TIMEOUT: &str = "8s";
+
+/// What a migration begins with: only one goes on at a time, however long that takes.
+const ONE_AT_A_TIME: &str = "select pg_advisory_lock(8246133957)";
+/// How long a migration waits for a table that somebody works on. Whoever comes meanwhile waits behind it, so it gives way
+/// soon, and tries again.
+const GIVE_WAY: &str = "set lock_timeout = '1s'";
+/// What an attempt leaves that gave way while it built an index `concurrently`: an index that nobody reads, and that the
+/// next attempt would take for built.
+const DROP_UNFINISHED: &str = "do $$ declare one regclass; begin
+    for one in select i.indexrelid from pg_index i join pg_class c on c.oid = i.indexrelid
+        where not i.indisvalid and c.relnamespace = 'public'::regnamespace
+    loop execute format('drop index %s', one); end loop; end $$";
+/// How often it tries, and the pause in between.
+const MIGRATION_TRIES: u32 = 60;
+const MIGRATION_PAUSE: Duration = Duration::from_secs(1);
+
+/// How the database is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Readiness {
+    Ready,
+    /// Migrations are missing.
+    NotMigrated,
+    /// It answers, and takes no writes.
+    ReadOnly,
+}
+
+/// How many connections each role may open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PoolSizes {
+    pub writer: u32,
+    pub reader: u32,
+    pub relay: u32,
+}
+
+/// Requests in flight for each connection: more of them wait for PostgreSQL anyway.
+const REQUESTS_PER_CONNECTION: usize = 16;
+/// The fewest and the most connections of a process. PostgreSQL takes 100 by default, and other hosts need some.
+const CONNECTIONS_MIN: usize = 5;
+const CONNECTIONS_MAX: usize = 64;
+/// Connections of the relay.
+const RELAY_CONNECTIONS: u32 = 2;
+
+impl PoolSizes {
+    /// The connections of a process that runs so many requests at a time: one for each 16 requests. Half of them are for commands,
+    /// two for the relay, the rest for queries.
+    pub fn serving(requests_in_flight_max: usize) -> PoolSizes {
+        let connections = (requests_in_flight_max / REQUESTS_PER_CONNECTION)
+            .clamp(CONNECTIONS_MIN, CONNECTIONS_MAX);
+        let connections = u32::try_from(connections).expect("at most 64");
+        PoolSizes {
+            writer: connections / 2,
+            reader: connections - connections / 2 - RELAY_CONNECTIONS,
+            relay: RELAY_CONNECTIONS,
+        }
+    }
+}
+
+impl Default for PoolSizes {
+    /// Together about eight per core of a small database, where throughput peaks.
+    fn default() -> PoolSizes {
+        PoolSizes {
+            writer: 8,
+            reader: 6,
+            relay: RELAY_CONNECTIONS,
+        }
+    }
+}
+
+/// Where a URL leads. The library takes any scheme for its own.
+fn options(url: &str) -> Result<PgConnectOptions, StoreError> {
+    match url.split_once("://") {
+        Some(("postgres" | "postgresql", _)) => Ok(PgConnectOptions::from_str(url)?),
+        _ => Err(StoreError::NoPostgres),
+    }
+}
+
+/// What may be asked of the database by those who do not write. The HTTP API has this, and no [`Store`]: so the compiler
+/// keeps it from writing. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Reader {
+    /// Writes, and reads what must be as of now; its statements name the tenant.
+    pub(super) writer: Pool,
+    /// Answers queries; sees the tenant that its connection was set to.
+    pub(super) reader: Pool,
+    relay: Pool,
+}
+
+/// What may be done with the database: everything that its [`Reader`] answers, and the writes. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Store(Reader);
+
+impl Deref for Store {
+    type Target = Reader;
+
+    fn deref(&self) -> &Reader {
+        &self.0
+    }
+}
+
+impl Reader {
+    /// Whether the database answers, has all the migrations that this host was built with, and takes writes. The last of them
+    /// tells of those before it. Later migrations do not hurt: each leaves what the release before it reads.
+    pub async fn ready(&self) -> Result<Readiness, StoreError> {
+        // Not a checked query: the table is there only where the migrator made it.
+        let state = sqlx::query_as::<_, (bool, bool)>(
+            "select exists (select from _sqlx_migrations where version = $1 and checksum = $2 and success),
+                current_setting('transaction_read_only')::bool",
+        );
+        let last = MIGRATIONS.iter().max_by_key(|migration| migration.version);
+        let state = state
+            .bind(last.map(|last| last.version))
+            .bind(last.map(|last| last.checksum.to_vec()));
+        let (migrated, read_only) = match state.fetch_one(&self.writer).await {
+            Ok(state) => state,
+            Err(sqlx::Error::Database(error)) if is_unmigrated(error.code().as_deref()) => {
+                (false, false)
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if !migrated {
+            return Ok(Readiness::NotMigrated);
+        }
+        if read_only {
+            self.renew();
+            return Ok(Readiness::ReadOnly);
+        }
+        Ok(Readiness::Ready)
+    }
+
+    /// Lets every connection be made anew before it is used again, for a database that took no writes.
+    pub fn renew(&self) {
+        self.writer.renew();
+    }
+
+    /// A connection that sees one tenant only.
+    pub(super) async fn reading(
+        &self,
+        tenant: TenantId,
+    ) -> Result<sqlx::pool::PoolConnection<sqlx::Postgres>, StoreError> {
+        let mut connection = self.reader.acquire().await?;
+        let setting = sqlx::query_scalar!(
+            "select set_config('wrkflw.tenant', $1, false)",
+            tenant.to_string()
+        );
+        within(setting.fetch_one(&mut *connection)).await?;
+        Ok(connection)
+    }
+
+    /// Connections in use and idle, per role.
+    pub fn usage(&self) -> [(&'static str, u32, usize); 3] {
+        let of = |role, pool: &Pool| {
+            let (open, idle) = pool.usage();
+            (role, open, idle)
+        };
+        [
+            of("writer", &self.writer),
+            of("reader", &self.reader),
+            of("relay", &self.relay),
+        ]
+    }
+
+    /// Waits for the connections in use and closes all.
+    pub async fn close(&self) {
+        tokio::join!(self.writer.close(), self.reader.close(), self.relay.close());
+    }
+}
+
+impl Store {
+    /// Opens the pools. No connection is made before it is needed.
+    pub fn connect(url: &str, sizes: PoolSizes) -> Result<Store, StoreError> {
+        // Compiling a statement of a millisecond costs more than it saves.
+        let options = options(url)?
+            .application_name("wrkflw")
+            .options([("jit", "off")]);
+        // The array form of the commit is planned once: planning it anew for each call halves its throughput. All
+        // that the writer does is look rows up by their keys. A plan made while a table was empty would scan it
+        // for as long as nobody analyses it, slower with every row.
+        let writer = options.clone().options([
+            ("plan_cache_mode", "force_generic_plan"),
+            ("lock_timeout", LOCK_TIMEOUT_MS),
+            ("idle_in_transaction_session_timeout", SILENT_MAX_MS),
+            ("enable_seqscan", "off"),
+            ("enable_bitmapscan", "off"),
+            ("enable_hashjoin", "off"),
+            ("enable_mergejoin", "off"),
+        ]);
+        // Lists have many filters, of which few are set: which index serves a request shows in its values alone.
+        let reader = options.clone().options([
+            ("plan_cache_mode", "force_custom_plan"),
+            ("lock_timeout", READ_LOCK_TIMEOUT_MS),
+            ("statement_timeout", READ_TIMEOUT),
+        ]);
+        let relay = options.options([("lock_timeout", READ_LOCK_TIMEOUT_MS)]);
+        let renewal = Renewal::default();
+        Ok(Store(Reader {
+            writer: Pool::open(writer, WRITER_FIRST, sizes.writer, &renewal),
+            reader: Pool::open(reader, &["set role wrkflw_reader"], sizes.reader, &renewal),
+            relay: Pool::open(relay, &["set role wrkflw_relay"], sizes.relay, &renewal),
+        }))
+    }
+
+    /// Brings the schema up to date, beside hosts that work. Runs as the login itself, who must be able to create roles.
+    pub async fn migrate(url: &str) -> Result<(), StoreError> {
+        let mut tries = 1;
+        loop {
+            match migrate(url).await {
+                Err(error) if error.is_lock_timeout() && tries < MIGRATION_TRIES => {
+                    tracing::info!(%error, "somebody works on a table that a migration changes; it tries again");
+                    tries += 1;
+                    tokio::time::sleep(MIGRATION_PAUSE).await;
+                }
+                ended => return ended,
+            }
+        }
+    }
+
+    /// What the relay works on.
+    pub fn outbox(&self) -> Outbox {
+        Outbox::new(self.relay.clone())
+    }
+}
+
+/// Applies what is missing, each migration whole or not at all.
+async fn migrate(url: &str) -> Result<(), StoreError> {
+    let mut connection = PgConnection::connect_with(&options(url)?).await?;
+    for first in [ONE_AT_A_TIME, GIVE_WAY, DROP_UNFINISHED] {
+        sqlx::query(first).execute(&mut connection).await?;
+    }
+    match MIGRATIONS.run(&mut connection).await {
+        Err(MigrateError::VersionMissing(version) | MigrateError::VersionMismatch(version)) => {
+            return Err(StoreError::OtherMigration(version));
+        }
+        ended => ended?,
+    }
+    connection.close().await?;
+    Ok(())
+}
+
+/// No such table, no such role, or no right to read it: all of them say that no migration was here.
+fn is_unmigrated(code: Option<&str>) -> bool {
+    matches!(code, Some("42P01" | "42501" | "22023" | "42704"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn connections_follow_the_requests_in_flight() {
+        let sizes = |requests| {
+            let PoolSizes {
+                writer,
+                reader,
+                relay,
+            } = PoolSizes::serving(requests);
+            (writer, reader, relay)
+        };
+        assert_eq!(sizes(1), (2, 1, 2));
+        assert_eq!(sizes(160), (5, 3, 2));
+        assert_eq!(sizes(256), (8, 6, 2));
+        assert_eq!(sizes(100_000), (32, 30, 2));
+        assert_eq!(PoolSizes::serving(256), PoolSizes::default());
+    }
+}

@@ -1,0 +1,383 @@
+//! Reassessments: one row for each change of a group, a manager or an absence. A worker claims a row by lease and walks, page by
+//! page, through the instances that the change concerns. There are three stages: tasks offered to the principal, tasks that it
+//! owns, and unassignable state instances, for which the change may provide people.
+//!
+//! The row stores a mark of how far the walk has come, so that another host goes on there when this one fails. To reassess an
+//! instance twice is harmless.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::commit::reassessing;
+use super::time::Time;
+use super::{Store, StoreError};
+use wrkflw_core::ids::{InstanceId, TenantId};
+use wrkflw_core::instance::Candidate;
+
+/// A reassessment that this host has claimed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reassessment {
+    pub tenant: TenantId,
+    pub id: Uuid,
+    /// A user or a group.
+    pub principal: Candidate,
+    pub due_at: Timestamp,
+    /// The time from the change to the claim, by the database's clock.
+    pub age: Duration,
+    /// The number of claims with this one, without those that ended by [`Store::yield_reassessment`].
+    pub attempts: u32,
+    pub mark: Mark,
+    /// Whether the walk in progress is the last one.
+    pub closing: bool,
+}
+
+/// How far a walk has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Mark {
+    pub stage: Stage,
+    /// The last task or instance of the stage that is done.
+    pub after: Uuid,
+}
+
+/// The stages of a walk, in order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    Offered,
+    Owned,
+    Unassignable,
+}
+
+impl Stage {
+    fn name(self) -> &'static str {
+        match self {
+            Stage::Offered => "offered",
+            Stage::Owned => "owned",
+            Stage::Unassignable => "unassignable",
+        }
+    }
+
+    fn parse(name: &str) -> Option<Stage> {
+        [Stage::Offered, Stage::Owned, Stage::Unassignable]
+            .into_iter()
+            .find(|stage| stage.name() == name)
+    }
+
+    fn next(self) -> Option<Stage> {
+        match self {
+            Stage::Offered => Some(Stage::Owned),
+            Stage::Owned => Some(Stage::Unassignable),
+            Stage::Unassignable => None,
+        }
+    }
+}
+
+impl Mark {
+    /// Where a walk begins.
+    pub const BEGINNING: Mark = Mark {
+        stage: Stage::Offered,
+        after: Uuid::nil(),
+    };
+}
+
+/// One page of the running instances that a change concerns, each once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Concerned {
+    pub instances: Vec<InstanceId>,
+    /// The instances of stopped versions, which execute no commands.
+    pub stopped: Vec<InstanceId>,
+    /// Where the next page begins. None after the last page.
+    pub next: Option<Mark>,
+}
+
+/// A row of a page, and its instance.
+struct Found {
+    /// The id of the task or instance, for [`Mark::after`].
+    place: Uuid,
+    instance: Uuid,
+    is_running: bool,
+    is_stopped: bool,
+}
+
+impl Store {
+    /// Claims up to `limit` due reassessments until `lease_end`. The tenants after `after` come first.
+    pub async fn claim_reassessments(
+        &self,
+        now: Timestamp,
+        lease_end: Timestamp,
+        limit: i64,
+        after: TenantId,
+    ) -> Result<Vec<Reassessment>, StoreError> {
+        let rows = sqlx::query!(
+            r#"with due as materialized (
+                (select c.tenant_id, c.id from reassessment c where c.tenant_id > $4 and greatest(c.due_at, c.lease_until) <= $1
+                 order by c.tenant_id, greatest(c.due_at, c.lease_until) limit $3)
+                union all
+                (select c.tenant_id, c.id from reassessment c where c.tenant_id <= $4 and greatest(c.due_at, c.lease_until) <= $1
+                 order by c.tenant_id, greatest(c.due_at, c.lease_until) limit $3)
+                limit $3
+            ),
+            ready as (
+                select c.tenant_id, c.id from due join reassessment c on c.tenant_id = due.tenant_id and c.id = due.id
+                where greatest(c.due_at, c.lease_until) <= $1
+                for update of c skip locked
+            )
+            update reassessment r set lease_until = $2, attempts = r.attempts + 1
+            from ready where r.tenant_id = ready.tenant_id and r.id = ready.id
+            returning r.tenant_id, r.id, r.kind, r.principal, r.due_at as "due_at: Time",
+                extract(epoch from now() - r.created_at)::float8 as "age!", r.attempts, r.stage, r.after, r.closing"#,
+            Time(now) as _,
+            Time(lease_end) as _,
+            limit,
+            after.0
+        )
+        .fetch_all(&self.writer)
+        .await?;
+        rows.into_iter()
+            .map(|row| {
+                let stage = Stage::parse(&row.stage).ok_or_else(|| {
+                    StoreError::inconsistent("reassessment", row.id, format!("stage {}", row.stage))
+                })?;
+                let principal = match row.kind.as_str() {
+                    "group" => Candidate::Group(row.principal),
+                    _ => Candidate::User(row.principal),
+                };
+                Ok(Reassessment {
+                    tenant: TenantId(row.tenant_id),
+                    id: row.id,
+                    principal,
+                    due_at: row.due_at.0,
+                    age: Duration::try_from_secs_f64(row.age).unwrap_or_default(),
+                    attempts: row.attempts.cast_unsigned(),
+                    mark: Mark {
+                        stage,
+                        after: row.after,
+                    },
+                    closing: row.closing,
+                })
+            })
+            .collect()
+    }
+
+    /// Stores the mark. Nobody else claims the row until `until`. False if another host has claimed it meanwhile.
+    pub async fn advance_reassessment(
+        &self,
+        reassessment: &Reassessment,
+        mark: Mark,
+        until: Timestamp,
+    ) -> Result<bool, StoreError> {
+        self.keep_reassessment(reassessment, mark, until, reassessment.attempts)
+            .await
+    }
+
+    /// Ends the claim so that others go first: the reassessment can be claimed again from `next` on. This claim is not counted.
+    pub async fn yield_reassessment(
+        &self,
+        reassessment: &Reassessment,
+        mark: Mark,
+        next: Timestamp,
+    ) -> Result<bool, StoreError> {
+        let attempts = reassessment.attempts.saturating_sub(1);
+        self.keep_reassessment(reassessment, mark, next, attempts)
+            .await
+    }
+
+    async fn keep_reassessment(
+        &self,
+        reassessment: &Reassessment,
+        mark: Mark,
+        until: Timestamp,
+        attempts: u32,
+    ) -> Result<bool, StoreError> {
+        let done = sqlx::query!(
+            "update reassessment set stage = $4, after = $5, lease_until = $6, closing = $7, attempts = $8
+            where tenant_id = $1 and id = $2 and attempts = $3",
+            reassessment.tenant.0,
+            reassessment.id,
+            reassessment.attempts.cast_signed(),
+            mark.stage.name(),
+            mark.after,
+            Time(until) as _,
+            reassessment.closing,
+            attempts.cast_signed()
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(done.rows_affected() > 0)
+    }
+
+    /// Deletes a reassessment that is done, unless another host has claimed it meanwhile.
+    pub async fn finish_reassessment(&self, reassessment: &Reassessment) -> Result<(), StoreError> {
+        sqlx::query!(
+            "delete from reassessment where tenant_id = $1 and id = $2 and attempts = $3",
+            reassessment.tenant.0,
+            reassessment.id,
+            reassessment.attempts.cast_signed()
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(())
+    }
+
+    /// When the next reassessment can be claimed. None if there is no reassessment.
+    pub async fn next_reassessment(&self) -> Result<Option<Timestamp>, StoreError> {
+        let next = sqlx::query_scalar!(
+            r#"select greatest(due_at, lease_until) as "ready_at!: Time" from reassessment
+            order by greatest(due_at, lease_until) limit 1"#
+        )
+        .fetch_optional(&self.writer)
+        .await?;
+        Ok(next.map(|time| time.0))
+    }
+
+    /// The next instances that a change of this person or group may concern. Reads at most `limit` rows.
+    pub async fn instances_concerned(
+        &self,
+        tenant: TenantId,
+        candidate: &Candidate,
+        mark: Mark,
+        limit: i64,
+    ) -> Result<Concerned, StoreError> {
+        let found = match (mark.stage, candidate) {
+            (Stage::Offered, Candidate::User(id)) => {
+                self.offered(tenant, "user", id, mark.after, limit).await?
+            }
+            (Stage::Offered, Candidate::Group(id)) => {
+                self.offered(tenant, "group", id, mark.after, limit).await?
+            }
+            (Stage::Owned, Candidate::User(id)) => {
+                self.owned(tenant, id, mark.after, limit).await?
+            }
+            (Stage::Unassignable, _) => self.unassignable(tenant, mark.after, limit).await?,
+            // Groups own nothing.
+            (Stage::Owned, Candidate::Group(_)) => Vec::new(),
+        };
+        let next = match found.last() {
+            Some(last) if i64::try_from(found.len()).is_ok_and(|count| count >= limit) => {
+                Some(Mark {
+                    stage: mark.stage,
+                    after: last.place,
+                })
+            }
+            _ => mark.stage.next().map(|stage| Mark {
+                stage,
+                after: Uuid::nil(),
+            }),
+        };
+        let which = |stopped: bool| -> Vec<InstanceId> {
+            let running = found.iter().filter(|found| found.is_running);
+            let running = running.filter(|found| found.is_stopped == stopped);
+            let each: BTreeSet<_> = running.map(|found| InstanceId(found.instance)).collect();
+            each.into_iter().collect()
+        };
+        Ok(Concerned {
+            instances: which(false),
+            stopped: which(true),
+            next,
+        })
+    }
+
+    /// Inserts a job for each of these instances that reassesses it when its version is resumed, or when it has been migrated to
+    /// another version. If an instance has such a job, no other is inserted. A host may be running that job and may have read the
+    /// directory before the change; then the last walk reassesses the instance, because it begins after such commands have ended.
+    pub async fn leave_reassessments(
+        &self,
+        tenant: TenantId,
+        instances: &[InstanceId],
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let ids: Vec<_> = instances.iter().map(|id| reassessing(*id)).collect();
+        let instances: Vec<_> = instances.iter().map(|id| id.0).collect();
+        sqlx::query!(
+            "insert into job (tenant_id, id, kind, instance_id, due_at, payload)
+            select $1, r.id, 'reassess_instance', r.instance_id, $4, '{}'
+            from unnest($2::uuid[], $3::uuid[]) as r (id, instance_id)
+            on conflict do nothing",
+            tenant.0,
+            &ids,
+            &instances,
+            Time(now) as _
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(())
+    }
+
+    async fn offered(
+        &self,
+        tenant: TenantId,
+        kind: &str,
+        principal: &str,
+        after: Uuid,
+        limit: i64,
+    ) -> Result<Vec<Found>, StoreError> {
+        Ok(sqlx::query_as!(
+            Found,
+            r#"select c.task_id as place, t.instance_id as instance, i.status = 'RUNNING' as "is_running!",
+                v.stopped_at is not null as "is_stopped!"
+            from task_candidate c
+            join task t on t.tenant_id = c.tenant_id and t.id = c.task_id
+            join instance i on i.tenant_id = t.tenant_id and i.id = t.instance_id
+            left join definition_version v on v.tenant_id = i.tenant_id and v.key = i.definition_key and v.version = i.definition_version
+            where c.tenant_id = $1 and c.kind = $2 and c.principal = $3 and c.task_id > $4
+            order by c.task_id limit $5"#,
+            tenant.0,
+            kind,
+            principal,
+            after,
+            limit
+        )
+        .fetch_all(&self.writer)
+        .await?)
+    }
+
+    async fn owned(
+        &self,
+        tenant: TenantId,
+        owner: &str,
+        after: Uuid,
+        limit: i64,
+    ) -> Result<Vec<Found>, StoreError> {
+        Ok(sqlx::query_as!(
+            Found,
+            r#"select t.id as place, t.instance_id as instance, i.status = 'RUNNING' as "is_running!",
+                v.stopped_at is not null as "is_stopped!"
+            from task t
+            join instance i on i.tenant_id = t.tenant_id and i.id = t.instance_id
+            left join definition_version v on v.tenant_id = i.tenant_id and v.key = i.definition_key and v.version = i.definition_version
+            where t.tenant_id = $1 and t.owner = $2 and t.status = 'CLAIMED' and t.id > $3
+            order by t.id limit $4"#,
+            tenant.0,
+            owner,
+            after,
+            limit
+        )
+        .fetch_all(&self.writer)
+        .await?)
+    }
+
+    async fn unassignable(
+        &self,
+        tenant: TenantId,
+        after: Uuid,
+        limit: i64,
+    ) -> Result<Vec<Found>, StoreError> {
+        Ok(sqlx::query_as!(
+            Found,
+            r#"select s.instance_id as place, s.instance_id as instance, i.status = 'RUNNING' as "is_running!",
+                v.stopped_at is not null as "is_stopped!"
+            from state_instance s
+            join instance i on i.tenant_id = s.tenant_id and i.id = s.instance_id
+            left join definition_version v on v.tenant_id = i.tenant_id and v.key = i.definition_key and v.version = i.definition_version
+            where s.tenant_id = $1 and s.unassignable_since is not null and s.left_at is null and s.instance_id > $2
+            order by s.instance_id limit $3"#,
+            tenant.0,
+            after,
+            limit
+        )
+        .fetch_all(&self.writer)
+        .await?)
+    }
+}

@@ -1,0 +1,306 @@
+//! What becomes of a signal that is kept: given to an instance, delivered, taken back, refused; and how its sender is told.
+//!
+//! The job that delivers a signal has its id.
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+use super::load::StoredReply;
+use super::signals::{Kept, SIGNALS_KEPT};
+use super::time::Time;
+use super::{Reader, Store, StoreError};
+use wrkflw_core::answer::Reason;
+use wrkflw_core::command::SignalKey;
+use wrkflw_core::ids::{InstanceId, TenantId};
+use wrkflw_core::json::Json;
+
+/// What is told of a signal.
+#[derive(Debug, Clone)]
+pub struct Receipt {
+    pub signal: Uuid,
+    pub correlation: String,
+    /// The sender's.
+    pub id: String,
+    pub trigger: String,
+    pub definition: Option<String>,
+    pub sender: String,
+    pub received_at: Timestamp,
+    /// Until when it waits for somebody.
+    pub expires_at: Timestamp,
+    pub is_expired: bool,
+    pub instance: Option<InstanceId>,
+    pub settled_at: Option<Timestamp>,
+    /// Canonical JSON of a [`Reason`].
+    pub refusal: Option<Json>,
+}
+
+/// Whether nothing is left of a signal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Forgotten {
+    Yes,
+    /// A job has it in hand, or the instance has it: there is more to come, or has.
+    No,
+}
+
+impl Reader {
+    /// What became of a signal.
+    pub async fn receipt(
+        &self,
+        tenant: TenantId,
+        signal: Uuid,
+    ) -> Result<Option<Receipt>, StoreError> {
+        let row = sqlx::query_as!(
+            Row,
+            r#"select id, correlation, signal_id, trigger, definition_key, sender_id as "sender_id!",
+                received_at as "received_at: Time",
+                received_at + make_interval(secs => $3) as "expires_at!: Time",
+                received_at + make_interval(secs => $3) <= now() as "is_expired!",
+                instance_id, delivered_at as "delivered_at: Time", refusal
+            from signal_inbox where tenant_id = $1 and id = $2"#,
+            tenant.0,
+            signal,
+            SIGNALS_KEPT.as_secs_f64()
+        )
+        .fetch_optional(&mut *self.reading(tenant).await?)
+        .await?;
+        Ok(row.map(Row::receipt))
+    }
+
+    /// The audit entry by which an instance received a signal of this sender; none where it has not, or where that was
+    /// forgotten.
+    pub async fn reception(
+        &self,
+        tenant: TenantId,
+        instance: InstanceId,
+        sender: &str,
+        key: &SignalKey,
+    ) -> Result<Option<Option<Uuid>>, StoreError> {
+        let identity = key.identity(sender);
+        let found = sqlx::query_scalar!(
+            "select entry_id from signal
+            where tenant_id = $1 and instance_id = $2 and signal_id = $3 and identity in ($4, '')
+            order by identity desc limit 1",
+            tenant.0,
+            instance.0,
+            key.id,
+            identity.as_slice()
+        )
+        .fetch_optional(&mut *self.reading(tenant).await?)
+        .await?;
+        Ok(found)
+    }
+}
+
+impl Store {
+    /// Gives a signal to an instance, with a job that delivers it from `later` on; false where it has been given away.
+    pub async fn assign_signal(
+        &self,
+        tenant: TenantId,
+        signal: &Kept,
+        instance: InstanceId,
+        later: Timestamp,
+    ) -> Result<bool, StoreError> {
+        // A host of an earlier release looks for the sender's id.
+        let payload = Json::of(&serde_json::json!({
+            "correlation": signal.correlation, "signal": signal.id, "kept": signal.signal,
+        }));
+        let assigned = sqlx::query!(
+            "with assigned as (
+                update signal_inbox set instance_id = $3
+                where tenant_id = $1 and id = $2 and instance_id is null and delivered_at is null
+                returning tenant_id
+            )
+            insert into job (tenant_id, id, kind, instance_id, due_at, payload)
+            select tenant_id, $2, 'match_signals', $3, $4, $5 from assigned
+            on conflict (tenant_id, id) do update
+            set kind = excluded.kind, instance_id = excluded.instance_id, due_at = excluded.due_at,
+                payload = excluded.payload, lease_until = null, attempts = 0, last_error = null",
+            tenant.0,
+            signal.signal,
+            instance.0,
+            Time(later) as _,
+            payload.as_str()
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(assigned.rows_affected() == 1)
+    }
+
+    /// The instance has a signal, or has refused it for good. Its job is done.
+    pub async fn settle_signal(
+        &self,
+        tenant: TenantId,
+        signal: Uuid,
+        refusal: Option<&Reason>,
+    ) -> Result<(), StoreError> {
+        let refusal = refusal.map(Json::of);
+        sqlx::query!(
+            "with settled as (
+                update signal_inbox set delivered_at = now(), refusal = $3
+                where tenant_id = $1 and id = $2 and delivered_at is null
+                returning id
+            )
+            -- The signal first, then its job, as everywhere.
+            delete from job where tenant_id = $1 and id = $2 and (select count(*) from settled) >= 0",
+            tenant.0,
+            signal,
+            refusal.as_ref().map(Json::as_str)
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(())
+    }
+
+    /// Takes a signal back from an instance. Its job stays: it looks who is next, should this host not.
+    pub async fn release_signal(
+        &self,
+        tenant: TenantId,
+        signal: Uuid,
+        from: InstanceId,
+    ) -> Result<(), StoreError> {
+        sqlx::query!(
+            "update signal_inbox set instance_id = null
+            where tenant_id = $1 and id = $2 and instance_id = $3 and delivered_at is null",
+            tenant.0,
+            signal,
+            from.0
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(())
+    }
+
+    /// Nobody is next: whoever waits from now on finds the signal. Its job is done, unless somebody has been given it.
+    pub async fn leave_signal(&self, tenant: TenantId, signal: Uuid) -> Result<(), StoreError> {
+        sqlx::query!(
+            "with idle as (
+                select tenant_id, id from signal_inbox
+                where tenant_id = $1 and id = $2 and instance_id is null
+                for update
+            )
+            delete from job j using idle where j.tenant_id = idle.tenant_id and j.id = idle.id",
+            tenant.0,
+            signal
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(())
+    }
+
+    /// Forgets a signal whose sender is told that it is refused, with its job; unless a worker has that in hand.
+    pub async fn forget_signal(
+        &self,
+        tenant: TenantId,
+        signal: Uuid,
+    ) -> Result<Forgotten, StoreError> {
+        let left = sqlx::query_scalar!(
+            r#"with open as (
+                select tenant_id, id from signal_inbox
+                where tenant_id = $1 and id = $2 and delivered_at is null
+                for update
+            ), idle as (
+                delete from job j using open
+                where j.tenant_id = open.tenant_id and j.id = open.id and j.lease_until is null
+                returning j.tenant_id, j.id
+            ), forgotten as (
+                delete from signal_inbox s using idle where s.tenant_id = idle.tenant_id and s.id = idle.id
+                returning s.id
+            )
+            select exists(select from signal_inbox where tenant_id = $1 and id = $2)
+                and not exists(select from forgotten) as "left!""#,
+            tenant.0,
+            signal
+        )
+        .fetch_one(&self.writer)
+        .await?;
+        Ok(if left { Forgotten::No } else { Forgotten::Yes })
+    }
+
+    /// Forgets a signal that nobody has been given, of a request that is refused.
+    pub async fn withdraw_signal(&self, tenant: TenantId, signal: Uuid) -> Result<(), StoreError> {
+        sqlx::query!(
+            "delete from signal_inbox where tenant_id = $1 and id = $2 and instance_id is null and delivered_at is null",
+            tenant.0,
+            signal
+        )
+        .execute(&self.writer)
+        .await?;
+        Ok(())
+    }
+
+    /// Keeps the reply to a request that changed no instance; the one that is kept already, if the key has one.
+    pub async fn keep_reply(
+        &self,
+        tenant: TenantId,
+        principal: &str,
+        key: &str,
+        reply: &StoredReply,
+    ) -> Result<Option<StoredReply>, StoreError> {
+        let kept = sqlx::query!(
+            "insert into idempotency_key (tenant_id, principal, key, fingerprint, status, body, headers, created_at, command_id)
+            values ($1, $2, $3, $4, $5, $6, $7, now(), gen_random_uuid())
+            on conflict do nothing",
+            tenant.0,
+            principal,
+            key,
+            reply.fingerprint,
+            reply.status.cast_signed(),
+            reply.body,
+            reply.headers
+        )
+        .execute(&self.writer)
+        .await?;
+        if kept.rows_affected() == 1 {
+            return Ok(None);
+        }
+        let known = sqlx::query!(
+            "select fingerprint, status, body, headers from idempotency_key
+            where tenant_id = $1 and principal = $2 and key = $3",
+            tenant.0,
+            principal,
+            key
+        )
+        .fetch_optional(&self.writer)
+        .await?;
+        Ok(known.map(|row| StoredReply {
+            fingerprint: row.fingerprint,
+            status: row.status.cast_unsigned(),
+            body: row.body,
+            headers: row.headers,
+        }))
+    }
+}
+
+struct Row {
+    id: Uuid,
+    correlation: String,
+    signal_id: String,
+    trigger: String,
+    definition_key: Option<String>,
+    sender_id: String,
+    received_at: Time,
+    expires_at: Time,
+    is_expired: bool,
+    instance_id: Option<Uuid>,
+    delivered_at: Option<Time>,
+    refusal: Option<String>,
+}
+
+impl Row {
+    fn receipt(self) -> Receipt {
+        Receipt {
+            signal: self.id,
+            correlation: self.correlation,
+            id: self.signal_id,
+            trigger: self.trigger,
+            definition: self.definition_key,
+            sender: self.sender_id,
+            received_at: self.received_at.0,
+            expires_at: self.expires_at.0,
+            is_expired: self.is_expired,
+            instance: self.instance_id.map(InstanceId),
+            settled_at: self.delivered_at.map(|time| time.0),
+            refusal: self.refusal.map(Json::from_canonical),
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! Subscriptions of webhooks. Making and deleting one leaves an entry in the tenant's stream of operation: it says
+//! where data goes. The secret is written here and read with deliveries alone.
+
+use jiff::Timestamp;
+use serde_json::json;
+use sqlx::PgConnection;
+use uuid::Uuid;
+
+use super::pool::transacted;
+use super::snapshot::Snapshot;
+use super::streams::{Note, append};
+use super::time::Time;
+use super::{Reader, Store, StoreError};
+use wrkflw_core::audit::{Stream, StreamKind};
+use wrkflw_core::ids::TenantId;
+use wrkflw_core::subscription::{Patterns, SUBSCRIPTIONS_MAX};
+
+/// The one stream of operation of a tenant.
+const OPERATION: Uuid = Uuid::nil();
+
+/// A subscription, as the notifier sees it.
+#[derive(Debug, Clone)]
+pub struct Subscriber {
+    pub id: Uuid,
+    pub types: Patterns,
+    pub definition: Option<String>,
+    /// Earlier events are not its business.
+    pub since: Since,
+}
+
+/// When a subscription was made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Since {
+    /// By what had been committed then: earlier histories, and of this one what the snapshot saw.
+    Snapshot { epoch: i32, snapshot: Snapshot },
+    /// By a host's clock: of subscriptions without the other.
+    Moment(Timestamp),
+}
+
+/// A subscription to be made.
+#[derive(Debug)]
+pub struct NewSubscription {
+    pub id: Uuid,
+    pub url: String,
+    pub types: Patterns,
+    pub definition: Option<String>,
+    pub secret: [u8; 32],
+}
+
+/// Where events are sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subscription {
+    pub id: Uuid,
+    pub url: String,
+    pub types: Vec<String>,
+    pub definition: Option<String>,
+    pub active: bool,
+    pub disabled_reason: Option<String>,
+    pub failures: i32,
+    pub created_at: Timestamp,
+    pub created_by: String,
+}
+
+impl Reader {
+    /// The tenant's subscriptions, or the one of this id; newest first.
+    pub async fn subscriptions(
+        &self,
+        tenant: TenantId,
+        id: Option<Uuid>,
+    ) -> Result<Vec<Subscription>, StoreError> {
+        let rows = sqlx::query!(
+            r#"select id, url, types, definition_key, active, disabled_reason, failures, created_at as "created_at: Time",
+                created_by
+            from subscription where tenant_id = $1 and ($2::uuid is null or id = $2) order by id desc"#,
+            tenant.0,
+            id
+        )
+        .fetch_all(&mut *self.reading(tenant).await?)
+        .await?;
+        let subscription = rows.into_iter().map(|row| Subscription {
+            id: row.id,
+            url: row.url,
+            types: row.types,
+            definition: row.definition_key,
+            active: row.active,
+            disabled_reason: row.disabled_reason,
+            failures: row.failures,
+            created_at: row.created_at.0,
+            created_by: row.created_by,
+        });
+        Ok(subscription.collect())
+    }
+}
+
+impl Store {
+    /// Makes the subscription; false when the tenant has as many as it may.
+    pub async fn subscribe(
+        &self,
+        tenant: TenantId,
+        new: &NewSubscription,
+        note: &Note<'_>,
+    ) -> Result<bool, StoreError> {
+        transacted(Box::pin(async move {
+        let mut transaction = self.writer.begin().await?;
+        let about = json!({ "subscription": new.id, "url": new.url, "types": new.types.names(), "definition": new.definition });
+        // The stream's head is locked from here on, so of two that make the last one, one is refused.
+        record(
+            &mut transaction,
+            tenant,
+            note,
+            "SUBSCRIPTION_CREATED",
+            &about,
+        )
+        .await?;
+        let count = sqlx::query_scalar!(
+            r#"select count(*) as "count!" from subscription where tenant_id = $1"#,
+            tenant.0
+        )
+        .fetch_one(&mut *transaction)
+        .await?;
+        if usize::try_from(count).unwrap_or(usize::MAX) >= SUBSCRIPTIONS_MAX {
+            return Ok(false);
+        }
+        sqlx::query!(
+            "insert into subscription (
+                 tenant_id, id, url, types, definition_key, secret, active, created_at, created_by, since_epoch, since_snapshot)
+             values ($1, $2, $3, $4, $5, $6, true, $7, $8, (select max(epoch) from feed_epoch), pg_current_snapshot())",
+            tenant.0,
+            new.id,
+            new.url,
+            new.types.names(),
+            new.definition,
+            new.secret.as_slice(),
+            Time(note.at) as _,
+            note.actor
+        )
+        .execute(&mut *transaction)
+        .await?;
+        transaction.commit().await?;
+        Ok(true)
+    })).await
+    }
+
+    /// Deletes the subscription with all that it waits for; false when there is none.
+    pub async fn unsubscribe(
+        &self,
+        tenant: TenantId,
+        id: Uuid,
+        note: &Note<'_>,
+    ) -> Result<bool, StoreError> {
+        transacted(Box::pin(async move {
+            let mut transaction = self.writer.begin().await?;
+            let deleted = sqlx::query!(
+                "delete from subscription where tenant_id = $1 and id = $2",
+                tenant.0,
+                id
+            )
+            .execute(&mut *transaction)
+            .await?;
+            if deleted.rows_affected() == 0 {
+                return Ok(false);
+            }
+            // A statement of its own: it sees what a notifier committed while the one before waited for its lock.
+            sqlx::query!(
+                "delete from webhook_delivery where tenant_id = $1 and subscription_id = $2",
+                tenant.0,
+                id
+            )
+            .execute(&mut *transaction)
+            .await?;
+            let about = json!({ "subscription": id });
+            record(
+                &mut transaction,
+                tenant,
+                note,
+                "SUBSCRIPTION_DELETED",
+                &about,
+            )
+            .await?;
+            transaction.commit().await?;
+            Ok(true)
+        }))
+        .await
+    }
+}
+
+async fn record(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    note: &Note<'_>,
+    kind: &str,
+    payload: &serde_json::Value,
+) -> Result<(), StoreError> {
+    let stream = Stream {
+        tenant,
+        kind: StreamKind::Operation,
+        id: OPERATION,
+    };
+    append(connection, stream, note.draft(kind, 0, payload)).await
+}

@@ -1,0 +1,383 @@
+//! Inboxes: lists of tasks, as people see them.
+
+use jiff::Timestamp;
+use sqlx::PgConnection;
+use tokio::time::Instant;
+use uuid::Uuid;
+
+use super::instances::SEARCH_TIME_MAX;
+use super::time::Time;
+use super::{Reader, StoreError};
+use wrkflw_core::actor::Actor;
+
+use wrkflw_core::ids::TenantId;
+use wrkflw_core::instance::{Candidate, Ownership};
+use wrkflw_core::json::Json;
+
+/// Whose tasks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum View {
+    /// Those that I own, or an absent person for whom I stand in.
+    Mine,
+    /// Those that I may claim, for myself or for such a person.
+    Available,
+    /// All that are open.
+    All,
+}
+
+/// What a list is narrowed to.
+#[derive(Debug, Clone)]
+pub struct TaskFilter {
+    pub view: View,
+    /// With the standing of this moment.
+    pub actor: Actor,
+    pub definition: Option<String>,
+    pub state: Option<String>,
+    pub owner: Option<String>,
+    pub label: Option<String>,
+    pub min_priority: Option<i16>,
+    /// What is due before this moment.
+    pub due_before: Option<Timestamp>,
+    pub after: Option<Uuid>,
+    pub limit: i64,
+}
+
+/// One open task, with what it belongs to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskSummary {
+    pub id: Uuid,
+    pub label: String,
+    pub status: String,
+    pub owner: Option<String>,
+    pub on_behalf_of: Option<String>,
+    pub candidates: Vec<Candidate>,
+    pub form: Option<Json>,
+    pub created_at: Timestamp,
+    pub claimed_at: Option<Timestamp>,
+    pub state: String,
+    pub priority: i16,
+    pub due_at: Option<Timestamp>,
+    pub instance_id: Uuid,
+    pub definition_key: String,
+    pub definition_version: u32,
+    pub entity_type: String,
+    pub entity_id: String,
+    pub initiator: String,
+}
+
+impl TaskSummary {
+    /// About how long it is.
+    pub fn bytes(&self) -> usize {
+        const LINE_BYTES: usize = 600;
+        const CANDIDATE_BYTES: usize = 16;
+        let candidates = self
+            .candidates
+            .iter()
+            .map(|candidate| CANDIDATE_BYTES + candidate.id().len());
+        let form = self.form.as_ref().map_or(0, |form| form.as_str().len());
+        LINE_BYTES + form + candidates.sum::<usize>()
+    }
+}
+
+/// A state with fewer state instances than this is rare: its tasks are read from its state instances, all at once, where a list is narrowed to it.
+const RARE_MAX: i64 = 4_096;
+/// Open tasks that are looked at in one step, at first and at most: most pages are full after the first, and one whose
+/// filters few tasks pass takes larger steps.
+const STEP_MIN: i64 = 128;
+const STEP_MAX: i64 = 16_384;
+/// Of the tasks of a rare state, so many are held against the filters first.
+const PART_MIN: usize = 128;
+
+/// A page of an inbox.
+#[derive(Debug)]
+pub struct Inbox {
+    /// One more than the page has, where there are so many.
+    pub found: Vec<TaskSummary>,
+    /// Where the look ended for want of time, although there may be more.
+    pub reached: Option<Uuid>,
+}
+
+impl Reader {
+    /// Oldest first.
+    ///
+    /// The tasks of a view are read from an index in the order of the list, step by step until the page is full: a
+    /// single statement with all conditions would have to choose between that order and the conditions. Only a list of
+    /// a rare state, of which the first step found too few, is read from that state. A list that few tasks pass looks for no
+    /// longer than [`SEARCH_TIME_MAX`], one step at least.
+    pub async fn tasks(&self, tenant: TenantId, filter: &TaskFilter) -> Result<Inbox, StoreError> {
+        let until = Instant::now() + SEARCH_TIME_MAX;
+        let absences = filter.actor.stands_in_for.iter();
+        let (absent, definitions): (Vec<_>, Vec<_>) = absences
+            .filter(|absence| absence.person != filter.actor.id)
+            .map(|absence| (absence.person.clone(), absence.definition.clone()))
+            .unzip();
+        let people: Vec<String> = std::iter::once(filter.actor.id.clone())
+            .chain(absent.iter().cloned())
+            .collect();
+        let mut connection = self.reading(tenant).await?;
+        let mut found = Vec::new();
+        let (mut after, mut step) = (filter.after.unwrap_or_default(), STEP_MIN);
+        let mut rare: Option<&str> = None;
+        loop {
+            let connection = &mut *connection;
+            let open = match rare {
+                Some(state) => open_in(connection, tenant, state, after).await?,
+                None => open(connection, tenant, filter.view, &people, after, step).await?,
+            };
+            let absent = (absent.as_slice(), definitions.as_slice());
+            // What a rare state has comes at once, but the first of it mostly make a page.
+            let mut part = if rare.is_some() { PART_MIN } else { open.len() };
+            let mut rest = open.as_slice();
+            let is_full = loop {
+                let wanted = filter.limit - i64::try_from(found.len()).unwrap_or(filter.limit);
+                if wanted <= 0 || rest.is_empty() {
+                    break wanted <= 0;
+                }
+                let (these, later) = rest.split_at(part.min(rest.len()));
+                for row in rows(connection, tenant, filter, these, wanted, absent).await? {
+                    found.push(row.into_summary(filter)?);
+                }
+                (rest, part) = (later, part * 4);
+            };
+            let reached = match open.last() {
+                Some(last) if !is_full && i64::try_from(open.len()) == Ok(step) => *last,
+                _ => {
+                    let reached = None;
+                    return Ok(Inbox { found, reached });
+                }
+            };
+            if Instant::now() >= until {
+                let reached = Some(reached);
+                return Ok(Inbox { found, reached });
+            }
+            after = reached;
+            let is_first = step == STEP_MIN;
+            step = (step * 4).min(STEP_MAX);
+            if is_first
+                && let Some(state) = &filter.state
+                && is_rare(connection, tenant, state).await?
+            {
+                rare = Some(state);
+                step = STEP_MAX;
+            }
+        }
+    }
+}
+
+/// The next open tasks that may belong to a view of these people, in the order of lists.
+async fn open(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    view: View,
+    people: &[String],
+    after: Uuid,
+    most: i64,
+) -> Result<Vec<Uuid>, StoreError> {
+    let open = match view {
+        View::Mine => {
+            let mine = sqlx::query_scalar!(
+                "select id from task where tenant_id = $1 and status = 'CLAIMED' and owner = any($2) and id > $3
+                order by id limit $4",
+                tenant.0,
+                people,
+                after,
+                most
+            );
+            mine.fetch_all(connection).await?
+        }
+        View::Available => {
+            let offered = sqlx::query_scalar!(
+                r#"with place (kind, principal) as (
+                    select 'user', person from unnest($2::text[]) person
+                    union
+                    select 'group', group_id from membership
+                    where tenant_id = $1 and person_id = any($2) and valid_to is null
+                )
+                select distinct next.task_id as "id!" from place cross join lateral (
+                    select c.task_id from task_candidate c
+                    where c.tenant_id = $1 and c.kind = place.kind and c.principal = place.principal and c.task_id > $3
+                    order by c.task_id limit $4
+                ) next order by next.task_id limit $4"#,
+                tenant.0,
+                people,
+                after,
+                most
+            );
+            offered.fetch_all(connection).await?
+        }
+        View::All => {
+            let all = sqlx::query_scalar!(
+                "select id from task where tenant_id = $1 and status in ('PENDING', 'CLAIMED') and id > $2
+                order by id limit $3",
+                tenant.0,
+                after,
+                most
+            );
+            all.fetch_all(connection).await?
+        }
+    };
+    Ok(open)
+}
+
+async fn is_rare(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    state: &str,
+) -> Result<bool, StoreError> {
+    let state_instances = sqlx::query_scalar!(
+        r#"select count(*) as "state_instances!" from (
+            select from state_instance where tenant_id = $1 and name = $2 and left_at is null limit $3
+        ) stay"#,
+        tenant.0,
+        state,
+        RARE_MAX
+    );
+    Ok(state_instances.fetch_one(connection).await? < RARE_MAX)
+}
+
+/// The next open tasks of a rare state, in the order of lists, and no more of them than a step may be at most.
+async fn open_in(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    state: &str,
+    after: Uuid,
+) -> Result<Vec<Uuid>, StoreError> {
+    let open = sqlx::query_scalar!(
+        r#"with stay as materialized (
+            select instance_id, id from state_instance where tenant_id = $1 and name = $2 and left_at is null
+        )
+        select t.id as "id!" from stay s cross join lateral (
+            select t.id from task t
+            where t.tenant_id = $1 and t.instance_id = s.instance_id and t.state_id = s.id
+              and t.status in ('PENDING', 'CLAIMED') and t.id > $3
+            offset 0
+        ) t order by t.id limit $4"#,
+        tenant.0,
+        state,
+        after,
+        STEP_MAX
+    );
+    Ok(open.fetch_all(connection).await?)
+}
+
+/// Those of the open tasks that pass; `absent` are people and for which definitions.
+async fn rows(
+    connection: &mut PgConnection,
+    tenant: TenantId,
+    filter: &TaskFilter,
+    open: &[Uuid],
+    most: i64,
+    (absent, definitions): (&[String], &[Option<String>]),
+) -> Result<Vec<TaskRow>, StoreError> {
+    let rows = sqlx::query_file_as!(
+        TaskRow,
+        "src/tasks.sql",
+        tenant.0,
+        match filter.view {
+            View::Mine => "mine",
+            View::Available => "available",
+            View::All => "all",
+        },
+        filter.actor.id,
+        filter.definition,
+        filter.state,
+        open,
+        most,
+        absent,
+        definitions as _,
+        filter.owner,
+        filter.label,
+        filter.min_priority,
+        filter.due_before.map(Time) as _
+    );
+    Ok(rows.fetch_all(connection).await?)
+}
+
+/// A row of an inbox.
+#[derive(Debug)]
+struct TaskRow {
+    id: Uuid,
+    label: String,
+    status: String,
+    owner: Option<String>,
+    candidates: String,
+    form: Option<String>,
+    created_at: Time,
+    claimed_at: Option<Time>,
+    ownership: Option<String>,
+    state: String,
+    priority: i16,
+    due_at: Option<Time>,
+    instance_id: Uuid,
+    definition_key: String,
+    definition_version: i32,
+    entity_type: String,
+    entity_id: String,
+    initiator: String,
+    /// Requesters, and people excluded from the state.
+    excluded_people: Vec<String>,
+}
+
+impl TaskRow {
+    fn into_summary(self, filter: &TaskFilter) -> Result<TaskSummary, StoreError> {
+        let damaged = |error| StoreError::inconsistent("task", self.id, error);
+        let candidates: Vec<Candidate> = serde_json::from_str(&self.candidates).map_err(damaged)?;
+        let ownership = self.ownership.as_deref().map(serde_json::from_str);
+        let ownership: Option<Ownership> = ownership.transpose().map_err(damaged)?;
+        let (actor, owner) = (&filter.actor, self.owner.as_deref());
+        let principal = ownership.as_ref().and_then(Ownership::principal).or(owner);
+        let on_behalf_of = match filter.view {
+            View::Available => claimed_for(
+                actor,
+                &self.definition_key,
+                &candidates,
+                &self.excluded_people,
+            ),
+            View::Mine => principal.filter(|person| *person != actor.id),
+            View::All => principal.filter(|person| Some(*person) != owner),
+        };
+        Ok(TaskSummary {
+            id: self.id,
+            label: self.label,
+            status: self.status,
+            on_behalf_of: on_behalf_of.map(str::to_owned),
+            owner: self.owner,
+            candidates,
+            form: self.form.map(Json::from_canonical),
+            created_at: self.created_at.0,
+            claimed_at: self.claimed_at.map(|time| time.0),
+            state: self.state,
+            priority: self.priority,
+            due_at: self.due_at.map(|time| time.0),
+            instance_id: self.instance_id,
+            definition_key: self.definition_key,
+            definition_version: self.definition_version.cast_unsigned(),
+            entity_type: self.entity_type,
+            entity_id: self.entity_id,
+            initiator: self.initiator,
+        })
+    }
+}
+
+/// The absent person for whom the actor would claim a task: nobody, where they are a candidate themselves.
+fn claimed_for<'a>(
+    actor: &'a Actor,
+    definition: &'a str,
+    candidates: &[Candidate],
+    excluded_people: &[String],
+) -> Option<&'a str> {
+    let is_candidate = |person: &str, groups: &[String]| {
+        let mut candidates = candidates.iter();
+        candidates.any(|candidate| candidate.includes(person, groups))
+    };
+    if is_candidate(&actor.id, &actor.groups) {
+        return None;
+    }
+    let mut absent = actor.absent(definition);
+    absent
+        .find(|absent| {
+            is_candidate(&absent.person, &absent.groups)
+                && !excluded_people.contains(&absent.person)
+        })
+        .map(|absent| absent.person.as_str())
+}

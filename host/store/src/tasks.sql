@@ -1,0 +1,46 @@
+-- $1 tenant, $2 view, $3 subject, $4 definition, $5 state, $6 open tasks, $7 limit, $8 absent people and $9 for which definitions,
+-- $10 owner, $11 label, $12 lowest priority, $13 due before
+select t.id, t.label, t.status, t.owner, t.candidates, t.form, t.created_at as "created_at: Time",
+    t.claimed_at as "claimed_at: Time", t.ownership, s.name as state, s.priority, coalesce(t.due_at, s.due_at) as "due_at: Time",
+    t.instance_id, i.definition_key, i.definition_version, i.entity_type, i.entity_id, i.initiator,
+    i.requesters || s.exclude as "excluded_people!"
+from task t
+join state_instance s on s.tenant_id = t.tenant_id and s.instance_id = t.instance_id and s.id = t.state_id
+join instance i on i.tenant_id = t.tenant_id and i.id = t.instance_id
+where t.tenant_id = $1 and t.id = any($6)
+  and case $2::text
+      when 'mine' then t.status = 'CLAIMED' and t.owner = any($8::text[] || $3::text) and (
+          t.owner = $3 or not (array[$3, t.owner] && (i.requesters || s.exclude)) and exists (
+              select from unnest($8::text[], $9::text[]) as a (person, definition)
+              where a.person = t.owner and coalesce(a.definition, i.definition_key) = i.definition_key
+          )
+      )
+      when 'available' then t.status = 'PENDING' and i.status = 'RUNNING' and not ($3 = any(s.exclude)) and exists (
+          select from task_candidate c
+          where c.tenant_id = $1 and c.task_id = t.id and (
+              c.kind = 'user' and c.principal = $3
+              or c.kind = 'group' and not ($3 = any(i.requesters)) and exists (
+                  select from membership m
+                  where m.tenant_id = $1 and m.person_id = $3 and m.group_id = c.principal and m.valid_to is null
+              )
+              or exists (
+                  select from unnest($8::text[], $9::text[]) as a (person, definition)
+                  where coalesce(a.definition, i.definition_key) = i.definition_key
+                    and not (array[$3, a.person] && (i.requesters || s.exclude))
+                    and (c.kind = 'user' and c.principal = a.person or c.kind = 'group' and exists (
+                        select from membership m
+                        where m.tenant_id = $1 and m.person_id = a.person and m.group_id = c.principal and m.valid_to is null
+                    ))
+              )
+          )
+      )
+      else t.status in ('PENDING', 'CLAIMED')
+  end
+  and ($4::text is null or i.definition_key = $4)
+  and ($5::text is null or s.name = $5)
+  and ($10::text is null or (t.status = 'CLAIMED' and t.owner = $10))
+  and ($11::text is null or t.label = $11)
+  and ($12::smallint is null or s.priority >= $12)
+  and ($13::timestamptz is null or coalesce(t.due_at, s.due_at) < $13)
+order by t.id
+limit $7

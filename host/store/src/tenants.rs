@@ -1,0 +1,12 @@
+//! Names of tenants, for work that rows ask for rather than callers.
+
+use super::{Store, StoreError};
+use wrkflw_core::ids::TenantId;
+
+impl Store {
+    /// What the tenant is called outside.
+    pub async fn tenant_name(&self, tenant: TenantId) -> Result<String, StoreError> {
+        let name = sqlx::query_scalar!("select name from tenant where id = $1", tenant.0);
+        Ok(name.fetch_one(&self.writer).await?)
+    }
+}

@@ -1,0 +1,115 @@
+//! What a verifier reads: the database as a [`Record`]. A [`Snapshot`] is one moment of it, and sees each instance with all that
+//! the same commits wrote. It judges nothing, and a row that no host would have written is handed on as it is.
+//!
+//! `instances` reads instances with their tasks and decisions, `replies` what is kept for repetitions, `rows` all else that
+//! entries are held against, `streams` entries and heads, `tree` leaves and checkpoints, `versions` what evaluations ran on.
+
+mod instances;
+mod replies;
+mod rows;
+mod streams;
+mod tree;
+mod versions;
+
+use sqlx::{Postgres, Transaction};
+
+use self::versions::graph;
+use super::{Reader, StoreError};
+use wrkflw_audit::record::rows::RecordedVersion;
+use wrkflw_audit::record::{Reading, Record};
+use wrkflw_core::ids::{Digest, TenantId, VersionRef};
+use wrkflw_core::json::Json;
+
+/// One tenant at one moment.
+pub struct Snapshot {
+    tenant: TenantId,
+    pub(super) transaction: Transaction<'static, Postgres>,
+}
+
+impl Reading for Reader {
+    type Error = StoreError;
+}
+
+impl Reading for Snapshot {
+    type Error = StoreError;
+}
+
+impl Record for Reader {
+    type Snapshot = Snapshot;
+
+    async fn tenants(
+        &self,
+        after: Option<TenantId>,
+        limit: i64,
+    ) -> Result<Vec<(TenantId, String)>, StoreError> {
+        let rows = sqlx::query!(
+            "select id, name from tenant where id > $1 order by id limit $2",
+            after.map_or(0, |after| after.0),
+            limit
+        )
+        .fetch_all(&self.reader)
+        .await?;
+        Ok(rows
+            .into_iter()
+            .map(|row| (TenantId(row.id), row.name))
+            .collect())
+    }
+
+    async fn missing_events(&self) -> Result<i64, StoreError> {
+        let mut transaction = self.reader.begin_with("begin read only").await?;
+        let missing = sqlx::query_scalar!(r#"select missing_events() as "missing!""#);
+        let missing = missing.fetch_one(&mut *transaction).await?;
+        transaction.rollback().await?;
+        Ok(missing)
+    }
+
+    async fn snapshot(&self, tenant: TenantId) -> Result<Snapshot, StoreError> {
+        let begin =
+            "begin isolation level repeatable read read only; set local statement_timeout = 0";
+        let mut transaction = self.reader.begin_with(begin).await?;
+        sqlx::query_scalar!(
+            "select set_config('wrkflw.tenant', $1, true) || set_config('timezone', 'UTC', true)",
+            tenant.to_string()
+        )
+        .fetch_one(&mut *transaction)
+        .await?;
+        Ok(Snapshot {
+            tenant,
+            transaction,
+        })
+    }
+
+    async fn recorded_version(
+        &self,
+        tenant: TenantId,
+        reference: &VersionRef,
+    ) -> Result<Option<RecordedVersion>, StoreError> {
+        let row = sqlx::query!(
+            r#"select encode(digest, 'hex') as "component!", config, graph, wit from definition_version
+            where tenant_id = $1 and key = $2 and version = $3"#,
+            tenant.0,
+            reference.key,
+            reference.version.cast_signed()
+        )
+        .fetch_optional(&mut *self.reading(tenant).await?)
+        .await?;
+        row.map(|row| {
+            Ok(RecordedVersion {
+                reference: reference.clone(),
+                component: row.component,
+                config: Json::from_canonical(row.config),
+                graph: graph(reference, &row.graph)?,
+                wit: row.wit,
+            })
+        })
+        .transpose()
+    }
+
+    async fn recorded_component(&self, digest: Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        let bytes = sqlx::query_scalar!(
+            "select bytes from component where digest = $1",
+            digest.0.as_slice()
+        );
+        Ok(bytes.fetch_optional(&self.reader).await?)
+    }
+}

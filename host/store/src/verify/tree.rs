@@ -1,0 +1,204 @@
+//! Leaves and checkpoints, as a verifier reads them: each leaf with the digest that its entry has now.
+
+use uuid::Uuid;
+
+use super::Snapshot;
+use crate::StoreError;
+use crate::checkpoints::refused::{refused_after, refused_columns};
+use crate::time::Time;
+use wrkflw_audit::record::Leaves;
+use wrkflw_audit::record::rows::{CheckpointRow, LeafRow, Place, Refused, Unlogged};
+use wrkflw_core::checkpoint::{Checkpoint, REFUSED};
+
+struct Row {
+    leaf: i64,
+    stream_kind: String,
+    stream_id: Uuid,
+    seq: i64,
+    digest: Vec<u8>,
+    hash: Option<Vec<u8>>,
+    xid: Option<i64>,
+    pos: Option<i64>,
+    traceparent: Option<String>,
+}
+
+impl From<Row> for LeafRow {
+    fn from(row: Row) -> LeafRow {
+        let place = row.xid.zip(row.pos).map(|(xid, pos)| Place {
+            xid,
+            pos,
+            traceparent: row.traceparent,
+        });
+        LeafRow {
+            leaf: row.leaf.cast_unsigned(),
+            kind: row.stream_kind,
+            id: row.stream_id,
+            seq: row.seq.cast_unsigned(),
+            digest: row.digest,
+            now: place.zip(row.hash).map(|(place, hash)| place.digest(&hash)),
+            pos: row.pos,
+        }
+    }
+}
+
+impl Snapshot {
+    /// Fills in what refused attempts give now.
+    async fn refused(&mut self, leaves: &mut [LeafRow]) -> Result<(), StoreError> {
+        let of_them = |leaf: &&mut LeafRow| leaf.kind == REFUSED;
+        let ids: Vec<Uuid> = leaves
+            .iter_mut()
+            .filter(of_them)
+            .map(|leaf| leaf.id)
+            .collect();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let found = refused_columns(&mut self.transaction, self.tenant, &ids).await?;
+        for leaf in leaves.iter_mut().filter(of_them) {
+            if let Some(attempt) = found.iter().find(|attempt| attempt.id == leaf.id) {
+                leaf.now = Some(attempt.digest());
+                leaf.pos = Some(attempt.pos);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Leaves for Snapshot {
+    async fn taken_in(&mut self) -> Result<Option<i64>, StoreError> {
+        let pos = sqlx::query_scalar!("select pos from checkpoint_cursor");
+        Ok(pos.fetch_optional(&mut *self.transaction).await?)
+    }
+
+    async fn checkpoints(
+        &mut self,
+        tenant: &str,
+        after: i64,
+        limit: i64,
+    ) -> Result<Vec<CheckpointRow>, StoreError> {
+        let rows = sqlx::query!(
+            r#"select number, size, root, previous_root, signed_at as "at: Time", key_id, signature, frontier
+            from checkpoint where tenant_id = $1 and number > $2 order by number limit $3"#,
+            self.tenant.0,
+            after,
+            limit
+        )
+        .fetch_all(&mut *self.transaction)
+        .await?;
+        Ok(rows
+            .into_iter()
+            .map(|row| CheckpointRow {
+                checkpoint: Checkpoint {
+                    tenant: tenant.to_owned(),
+                    number: row.number.cast_unsigned(),
+                    size: row.size.cast_unsigned(),
+                    root: row.root,
+                    previous_root: row.previous_root,
+                    signed_at: row.at.0,
+                    key_id: row.key_id,
+                    signature: row.signature,
+                },
+                frontier: row.frontier,
+            })
+            .collect())
+    }
+
+    async fn last_checkpoint(&mut self, tenant: &str) -> Result<Option<CheckpointRow>, StoreError> {
+        let last = sqlx::query_scalar!(
+            "select number from checkpoint where tenant_id = $1 order by number desc limit 1",
+            self.tenant.0
+        )
+        .fetch_optional(&mut *self.transaction)
+        .await?;
+        let Some(number) = last else { return Ok(None) };
+        Ok(self.checkpoints(tenant, number - 1, 1).await?.pop())
+    }
+
+    async fn leaves_logged(&mut self) -> Result<u64, StoreError> {
+        let last = sqlx::query_scalar!(
+            "select leaf from audit_leaf where tenant_id = $1 order by leaf desc limit 1",
+            self.tenant.0
+        )
+        .fetch_optional(&mut *self.transaction)
+        .await?;
+        Ok(last.map_or(0, |leaf| leaf.cast_unsigned() + 1))
+    }
+
+    async fn leaves(&mut self, after: i64, limit: i64) -> Result<Vec<LeafRow>, StoreError> {
+        let rows = sqlx::query_as!(
+            Row,
+            r#"select l.leaf, l.stream_kind, l.stream_id, l.seq, l.digest,
+                e.hash as "hash?", e.xid::text::bigint as "xid?", e.pos as "pos?", e.traceparent
+            from audit_leaf l
+            left join audit_entry e on e.tenant_id = l.tenant_id and e.stream_kind = l.stream_kind
+                and e.stream_id = l.stream_id and e.seq = l.seq
+            where l.tenant_id = $1 and l.leaf > $2 order by l.leaf limit $3"#,
+            self.tenant.0,
+            after,
+            limit
+        )
+        .fetch_all(&mut *self.transaction)
+        .await?;
+        let mut leaves: Vec<LeafRow> = rows.into_iter().map(LeafRow::from).collect();
+        self.refused(&mut leaves).await?;
+        Ok(leaves)
+    }
+
+    async fn leaves_of(
+        &mut self,
+        kind: &str,
+        id: Uuid,
+        after: i64,
+        limit: i64,
+    ) -> Result<Vec<LeafRow>, StoreError> {
+        let rows = sqlx::query_as!(
+            Row,
+            r#"select l.leaf, l.stream_kind, l.stream_id, l.seq, l.digest,
+                e.hash as "hash?", e.xid::text::bigint as "xid?", e.pos as "pos?", e.traceparent
+            from audit_leaf l
+            left join audit_entry e on e.tenant_id = l.tenant_id and e.stream_kind = l.stream_kind
+                and e.stream_id = l.stream_id and e.seq = l.seq
+            where l.tenant_id = $1 and l.stream_kind = $2 and l.stream_id = $3 and l.seq > $4
+            order by l.seq limit $5"#,
+            self.tenant.0,
+            kind,
+            id,
+            after,
+            limit
+        );
+        let rows = rows.fetch_all(&mut *self.transaction).await?;
+        Ok(rows.into_iter().map(LeafRow::from).collect())
+    }
+
+    async fn refused_after(&mut self, after: Uuid, limit: i64) -> Result<Vec<Refused>, StoreError> {
+        refused_after(&mut self.transaction, self.tenant, after, limit).await
+    }
+
+    async fn unlogged(&mut self, limit: i64) -> Result<Vec<Unlogged>, StoreError> {
+        let rows = sqlx::query!(
+            r#"select e.stream_kind as "kind!", e.stream_id as "id!", e.seq as "seq!" from audit_entry e
+            where e.tenant_id = $1 and e.pos <= (select pos from checkpoint_cursor) and not exists (
+                select from audit_leaf l where l.tenant_id = e.tenant_id and l.stream_kind = e.stream_kind
+                    and l.stream_id = e.stream_id and l.seq = e.seq)
+            union all
+            select $2, r.id, 0 from refused_attempt r
+            where r.tenant_id = $1 and r.pos <= (select pos from checkpoint_cursor) and not exists (
+                select from audit_leaf l where l.tenant_id = r.tenant_id and l.stream_kind = $2
+                    and l.stream_id = r.id and l.seq = 0)
+            limit $3"#,
+            self.tenant.0,
+            REFUSED,
+            limit
+        )
+        .fetch_all(&mut *self.transaction)
+        .await?;
+        Ok(rows
+            .into_iter()
+            .map(|row| Unlogged {
+                kind: row.kind,
+                id: row.id,
+                seq: row.seq.cast_unsigned(),
+            })
+            .collect())
+    }
+}

@@ -1,7 +1,0 @@
-//! The program as its users run it: arguments in; data, hints and an exit code out.
-
-mod audit;
-mod dev;
-mod plugin;
-mod program;
-mod usage;

@@ -1,0 +1,72 @@
+-- Tasks, who may claim them, and what was decided.
+set local role wrkflw_owner;
+
+create table task (
+    tenant_id int not null,
+    id uuid not null,
+    instance_id uuid not null,
+    state_id uuid not null,
+    -- Its place among the tasks of its state instance, from 0.
+    ordinal int not null,
+    label text not null,
+    status text not null constraint task_status_check check (status in ('PENDING', 'CLAIMED', 'COMPLETED', 'CANCELLED')),
+    owner text,
+    -- Canonical JSON of all candidates, as offered.
+    candidates text not null,
+    form text,
+    created_at timestamptz not null,
+    claimed_at timestamptz,
+    ended_at timestamptz,
+    -- Canonical JSON of how the owner came by it: assigned, as whose substitute, by which delegations; null for none.
+    ownership text,
+    due_at timestamptz,
+    -- Canonical JSON of its open deadlines; null for none. Each has a job beside it.
+    deadlines text,
+    -- Why it was cancelled, where the host did so of itself.
+    cancel_reason text,
+    primary key (tenant_id, id)
+) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
+create index task_by_instance on task (tenant_id, instance_id);
+create index task_by_owner on task (tenant_id, owner, id) where status = 'CLAIMED';
+-- Lists of tasks: those that are open, in the order of their making. Without it a page of few open ones would be read
+-- past all that ever ended.
+create index task_open on task (tenant_id, id) where status in ('PENDING', 'CLAIMED');
+
+-- Who may claim which open task: an index for inboxes. Rows go when the task ends; the audit keeps them.
+create table task_candidate (
+    tenant_id int not null,
+    kind text not null constraint task_candidate_kind_check check (kind in ('user', 'group')),
+    principal text not null,
+    task_id uuid not null,
+    primary key (tenant_id, kind, principal, task_id)
+);
+create index task_candidate_by_task on task_candidate (tenant_id, task_id);
+
+create table decision (
+    tenant_id int not null,
+    task_id uuid not null,
+    instance_id uuid not null,
+    outcome text not null,
+    actor text not null,
+    on_behalf_of text,
+    comment text,
+    input text not null,
+    decided_at timestamptz not null,
+    key_id text not null,
+    mac_version smallint not null,
+    mac bytea not null,
+    primary key (tenant_id, task_id)
+);
+-- For proofs of compliance, as with refused attempts.
+create index decision_period on decision using brin (decided_at) with (pages_per_range = 32, autosummarize = on);
+create trigger decision_append_only before update or delete or truncate on decision
+    for each statement execute function refuse_change();
+-- Long enough to be compressed, and lz4 is the faster way where the server knows it.
+do $$
+begin
+    alter table decision alter column input set compression lz4;
+exception when feature_not_supported or invalid_parameter_value then
+    raise notice 'decision is compressed with pglz: this server was built without lz4';
+end $$;
+
+reset role;

@@ -1,0 +1,122 @@
+-- Attributes, by which instances are searched: an index for each type of value, and what definitions declare, so that
+-- a search knows the type of a name without reading every graph.
+set local role wrkflw_owner;
+
+-- One value column is filled per row. Attributes outlive their instance.
+create table attribute (
+    tenant_id int not null,
+    instance_id uuid not null,
+    name text not null,
+    type text not null,
+    text_value text,
+    boolean_value boolean,
+    decimal_value numeric,
+    float_value double precision,
+    timestamp_value timestamptz,
+    bytes_value bytea,
+    -- What a search reads of an index must be in that index alone: of an index on an expression PostgreSQL fetches each row
+    -- that it finds. So the head of a text is a column of its own.
+    text_head text collate "C" generated always as (left(text_value, 200)) stored,
+    primary key (tenant_id, instance_id, name)
+);
+-- Long texts and bytes would not fit into a row of an index: the head of a text and the hash of bytes find more rows
+-- than are meant, and whoever asks looks at the value itself.
+create index attribute_by_text on attribute (tenant_id, name, text_head, instance_id) where text_head is not null;
+create index attribute_by_boolean on attribute (tenant_id, name, boolean_value, instance_id)
+    where boolean_value is not null;
+create index attribute_by_decimal on attribute (tenant_id, name, decimal_value, instance_id)
+    where decimal_value is not null;
+create index attribute_by_float on attribute (tenant_id, name, float_value, instance_id)
+    where float_value is not null;
+create index attribute_by_timestamp on attribute (tenant_id, name, timestamp_value, instance_id)
+    where timestamp_value is not null;
+create index attribute_by_bytes on attribute (tenant_id, name, sha256(bytes_value), instance_id)
+    where bytes_value is not null;
+
+create table attribute_declaration (
+    tenant_id int not null,
+    name text not null,
+    definition_key text not null,
+    -- Versions of one definition may disagree; each type stands here once.
+    type text not null,
+    primary key (tenant_id, name, definition_key, type)
+);
+create index attribute_declaration_by_definition on attribute_declaration (tenant_id, definition_key, name);
+
+-- The instances whose attribute may meet all of these conditions: all of them, or null when they are more than `most`;
+-- or, where `before` is given, the newest `most` before it. It runs as the owner, because row-level security keeps
+-- comparisons of numbers away from an index: so it takes the tenant from the reader's setting, as the policies do, and
+-- answers with ids alone. A limit must be what ends a long scan, hence no plan that reads everything first. And what looks
+-- for the newest of many reads them from the upper end: where values grow with time, as numbers of orders do, the newest
+-- come first.
+create function attribute_holders(wanted text, kind text, operators text[], bounds text[], before uuid, most int)
+    returns uuid[] language plpgsql stable security definer
+    set search_path = public, pg_temp
+    set enable_seqscan = off
+    set enable_bitmapscan = off
+as $$
+declare
+    -- What the index of this type has, and how a bound becomes one of it.
+    value text;
+    bound text;
+    clauses text := '';
+    matches text;
+    found uuid[];
+begin
+    case kind
+        when 'text' then value := 'text_head'; bound := 'left(%L, 200)';
+        when 'boolean' then value := 'boolean_value'; bound := '%L::boolean';
+        when 'decimal' then value := 'decimal_value'; bound := '%L::numeric';
+        when 'float' then value := 'float_value'; bound := '%L::float8';
+        when 'timestamp' then value := 'timestamp_value'; bound := '%L::timestamptz';
+        when 'bytes' then value := 'sha256(bytes_value)'; bound := 'sha256(%L::bytea)';
+    end case;
+    for n in 1 .. cardinality(operators) loop
+        clauses := clauses || case operators[n]
+            when 'eq' then format(' and %s = ' || bound, value, bounds[n])
+            when 'in' then (
+                select format(' and %s in (%s)', value, string_agg(format(bound, one), ', '))
+                from unnest(bounds[n]::text[]) one
+            )
+            -- Of a text only the head is compared, so its very bound belongs to what is found.
+            when 'gt' then format(' and %s %s ' || bound, value, case kind when 'text' then '>=' else '>' end, bounds[n])
+            when 'lt' then format(' and %s %s ' || bound, value, case kind when 'text' then '<=' else '<' end, bounds[n])
+            when 'gte' then format(' and %s >= ' || bound, value, bounds[n])
+            when 'lte' then format(' and %s <= ' || bound, value, bounds[n])
+            -- No head that begins so is greater than the one that goes on with the last of all characters.
+            when 'prefix' then (
+                select format(' and %s between %L and %L', value, head, head || repeat(chr(1114111), 200 - length(head)))
+                from left(bounds[n], 200) head
+            )
+            -- Whatever else is asked is asked of instances that have the attribute.
+            else ''
+        end;
+    end loop;
+    matches := format(
+        'select instance_id from attribute where tenant_id = $1 and name = $2 and %s is not null',
+        case kind when 'bytes' then 'bytes_value' else value end);
+    if before is null then
+        matches := matches || clauses || ' limit $3 + 1';
+    elsif operators = array['eq'] or operators = array['in'] then
+        -- Behind one value, the index has the instances in their order: the newest of each are enough.
+        select format('select instance_id from (%s) m order by instance_id desc limit $3', string_agg(
+            format('(%s and %s = %s and instance_id < $4 order by instance_id desc limit $3)',
+                matches, value, format(bound, one)), ' union '))
+        into matches
+        from unnest(case operators[1] when 'in' then bounds[1]::text[] else bounds end) one;
+    else
+        -- Elsewhere the whole range is read; the primary key has the order, too, but may lead past any number of
+        -- instances without a match.
+        matches := format(
+            'select instance_id from (%s%s order by %s desc offset 0) m
+            where instance_id < $4 order by instance_id desc limit $3', matches, clauses, value);
+    end if;
+    execute format('select coalesce(array_agg(m.instance_id), ''{}'') from (%s) m', matches)
+        into found
+        using nullif(current_setting('wrkflw.tenant', true), '')::int, wanted, most, before;
+    return case when cardinality(found) <= most then found end;
+end $$;
+revoke execute on function attribute_holders from public;
+grant execute on function attribute_holders to wrkflw_reader;
+
+reset role;

@@ -1,0 +1,78 @@
+-- What each role may do, and which rows it sees. The writer's policy is open and its statements name the tenant: a
+-- setting made inside a batched statement would be read too late and hide rows, a false conflict. Functions are granted
+-- where they are made.
+set local role wrkflw_owner;
+
+-- The writer changes what may change.
+grant select, insert, update on
+    tenant, role_permission, person, "group", membership, manager, absence, calendar, definition, definition_version,
+    audit_stream, instance, state_instance, descendant_count, task, attribute, job, reassessment, bulk_operation, bulk_item,
+    signal_inbox, idempotency_key, notification, subscription, webhook_delivery, notifier_cursor
+    to wrkflw_writer;
+-- Of the rest it adds rows alone.
+grant select, insert on
+    component, engine_profile, audit_entry, refused_attempt, audit_leaf, checkpoint, descendant_place, task_candidate,
+    decision, attribute_declaration, signal, outbox_event
+    to wrkflw_writer;
+grant select, update on checkpoint_cursor to wrkflw_writer;
+grant usage, select on sequence event_pos to wrkflw_writer;
+-- It takes away what is no record: settings, work that is done, and what is kept for a time.
+grant delete on
+    role_permission, calendar, descendant_place, task_candidate, attribute, job, reassessment, bulk_item, signal,
+    signal_inbox, idempotency_key, notification, subscription, webhook_delivery
+    to wrkflw_writer;
+grant select on feed_epoch, outbox_partition, dead_letter to wrkflw_writer;
+-- What operators do about events that the broker refused for good: look at them, put them back into the outbox, or
+-- give the refused one up so that those behind it go on. Whoever puts events back holds their partition, and lowers its
+-- floor below them; whoever gives one up counts it.
+grant delete on dead_letter to wrkflw_writer;
+grant update (floor, settled) on outbox_partition to wrkflw_writer;
+
+grant select on
+    tenant, role_permission, person, "group", membership, manager, absence, calendar, component, definition,
+    definition_version, engine_profile, audit_entry, audit_stream, refused_attempt, audit_leaf, checkpoint,
+    checkpoint_cursor, instance, state_instance, descendant_count, descendant_place, task, task_candidate, decision,
+    attribute, attribute_declaration, job, reassessment, bulk_operation, bulk_item, signal, signal_inbox, feed_epoch,
+    dead_letter, notification, webhook_delivery
+    to wrkflw_reader;
+-- All but the secret.
+grant select (tenant_id, id, url, types, definition_key, active, created_at, created_by, failures, disabled_reason)
+    on subscription to wrkflw_reader;
+
+grant select, update on outbox_partition to wrkflw_relay;
+grant select, delete on outbox_event to wrkflw_relay;
+grant select, insert on dead_letter to wrkflw_relay;
+grant select on audit_entry, checkpoint, instance, tenant, event_pos to wrkflw_relay;
+
+do $$
+declare
+    name text;
+begin
+    foreach name in array array[
+        'role_permission', 'person', 'group', 'membership', 'manager', 'absence', 'calendar', 'definition',
+        'definition_version', 'audit_entry', 'audit_stream', 'refused_attempt', 'audit_leaf', 'checkpoint', 'instance',
+        'state_instance', 'descendant_count', 'descendant_place', 'task', 'task_candidate', 'decision', 'attribute',
+        'attribute_declaration', 'job', 'reassessment', 'bulk_operation', 'bulk_item', 'signal', 'signal_inbox',
+        'idempotency_key', 'outbox_event', 'dead_letter', 'notification', 'subscription', 'webhook_delivery',
+        'notifier_cursor'
+    ] loop
+        execute format('alter table %I enable row level security', name);
+        execute format('create policy writer on %I to wrkflw_writer using (true) with check (true)', name);
+        execute format(
+            'create policy reader on %I for select to wrkflw_reader using (tenant_id = nullif(current_setting(''wrkflw.tenant'', true), '''')::int)',
+            name);
+    end loop;
+    foreach name in array array['audit_entry', 'checkpoint', 'instance', 'outbox_event', 'dead_letter'] loop
+        execute format('create policy relay on %I to wrkflw_relay using (true) with check (true)', name);
+    end loop;
+end $$;
+
+reset role;
+
+-- So that a host can tell whether it finds the schema that it was built for. The migrator's table is the login's.
+do $$
+begin
+    if to_regclass('_sqlx_migrations') is not null then
+        grant select on _sqlx_migrations to wrkflw_writer;
+    end if;
+end $$;

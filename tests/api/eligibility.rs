@@ -1,0 +1,304 @@
+//! Who could have acted, now and at moments long past: told from the record, whatever the directory says today.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use jiff::Timestamp;
+use wrkflw_runtime::clock::Clock;
+
+use super::*;
+
+/// A host whose clock is moved by hand.
+struct Timeline {
+    app: TestApp,
+    host: Host,
+    now: Arc<AtomicI64>,
+}
+
+impl Timeline {
+    async fn new() -> Timeline {
+        let app = TestApp::start().await;
+        // Later than anything that the other host has written.
+        let start = app.engine.clock().now().as_millisecond() + 3_600_000;
+        let now = Arc::new(AtomicI64::new(start));
+        let host = app.beside_with_clock(Clock::Manual(now.clone())).await;
+        Timeline { app, host, now }
+    }
+
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millisecond(self.now.load(Ordering::SeqCst)).expect("a time")
+    }
+
+    /// An hour passes; the moment after it.
+    fn pass(&self) -> Timestamp {
+        self.now.fetch_add(3_600_000, Ordering::SeqCst);
+        self.now()
+    }
+
+    async fn send(&self, user: &str, method: &str, path: &str, body: Value) -> Answer {
+        let body = (method != "DELETE").then_some(body);
+        self.host.send(user, method, path, &[], body).await
+    }
+
+    async fn started(&self) -> Value {
+        let body = approval_start("doc-1");
+        let started = self.send("author", "POST", "/v1/instances", body).await;
+        started.expect(201)
+    }
+
+    async fn eligibility(&self, instance: &Value, at: Timestamp) -> Value {
+        let id = instance["id"].as_str().expect("an id");
+        let path = format!("/v1/instances/{id}/eligibility?at={at}");
+        let told = self.host.send("author", "GET", &path, &[], None).await;
+        told.expect(200)
+    }
+
+    /// `person how` of those eligible for the only open task, and `person why` of the excluded.
+    async fn told(&self, instance: &Value, at: Timestamp) -> (Vec<String>, Vec<String>) {
+        let told = self.eligibility(instance, at).await;
+        let task = &told["tasks"][0];
+        let list = |which: &str, member: &str, word: &str| -> Vec<String> {
+            let people = task[which].as_array().unwrap_or_else(|| panic!("{told}"));
+            let said = people.iter().map(|one| {
+                let words = one[member].as_array().expect("a list").iter();
+                let words: Vec<_> = words
+                    .map(|said| said[word].as_str().expect("a word"))
+                    .collect();
+                format!(
+                    "{} {}",
+                    one["person"].as_str().expect("a name"),
+                    words.join("+")
+                )
+            });
+            said.collect()
+        };
+        (
+            list("eligible", "ways", "how"),
+            list("excluded", "exclusions", "why"),
+        )
+    }
+}
+
+fn strings(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(ToString::to_string).collect()
+}
+
+#[tokio::test]
+async fn the_answer_names_who_could_act_and_how() {
+    let line = Timeline::new().await;
+    let instance = line.started().await;
+    let told = line.eligibility(&instance, line.now()).await;
+    let task = &instance["states"][0]["tasks"][0];
+    let group = json!([{ "how": "group", "group": "reviewers" }]);
+    let expected = json!({
+        "instance": instance["id"], "at": line.now(), "revision": instance["revision"], "status": "RUNNING", "more": false,
+        "tasks": [{
+            "task": task["id"], "state": instance["states"][0]["name"], "label": task["label"], "status": "PENDING",
+            "owner": null, "more": false,
+            "eligible": [{ "person": "reviewer", "ways": group }, { "person": "reviewer2", "ways": group }],
+            "excluded": [{ "person": "author", "exclusions": [{ "why": "requester" }] }],
+        }],
+    });
+    assert_eq!(told, expected);
+    let id = instance["id"].as_str().expect("an id");
+    let path = format!("/v1/instances/{id}/eligibility");
+    let now = line.host.send("author", "GET", &path, &[], None).await;
+    assert_eq!(now.expect(200), expected);
+    let before = rows(&line.app).await;
+    line.eligibility(&instance, line.now()).await;
+    assert_eq!(rows(&line.app).await, before);
+}
+
+#[tokio::test]
+async fn a_membership_counts_while_it_lasted() {
+    let line = Timeline::new().await;
+    let instance = line.started().await;
+    let begun = line.now();
+    let left = line.pass();
+    let member = "/v1/groups/reviewers/members/reviewer";
+    line.send("admin", "DELETE", member, json!({}))
+        .await
+        .expect(200);
+    let back = line.pass();
+    line.send("admin", "PUT", member, json!({}))
+        .await
+        .expect(200);
+    line.pass();
+    let both = strings(&["reviewer group", "reviewer2 group"]);
+    let one = strings(&["reviewer2 group"]);
+    let instant = jiff::SignedDuration::from_millis(1);
+    for (at, expected) in [
+        (begun, &both),
+        (left - instant, &both),
+        (left, &one),
+        (back - instant, &one),
+        (back, &both),
+        (line.now(), &both),
+    ] {
+        assert_eq!(line.told(&instance, at).await.0, *expected, "{at}");
+    }
+}
+
+#[tokio::test]
+async fn the_instance_is_as_it_was() {
+    let line = Timeline::new().await;
+    let instance = line.started().await;
+    let begun = line.now();
+    let claimed = line.pass();
+    let task = format!("/v1/tasks/{}", task_of(&instance));
+    let claim = format!("{task}/claim");
+    line.send("reviewer", "POST", &claim, json!({}))
+        .await
+        .expect(200);
+    let decided = line.pass();
+    let decide = format!("{task}/decide");
+    let approve = json!({ "outcome": "APPROVE" });
+    line.send("reviewer", "POST", &decide, approve)
+        .await
+        .expect(200);
+    line.pass();
+    let (eligible, excluded) = line.told(&instance, begun).await;
+    assert_eq!(eligible, ["reviewer group", "reviewer2 group"]);
+    assert_eq!(excluded, ["author requester"]);
+    let (eligible, excluded) = line.told(&instance, claimed).await;
+    assert_eq!(eligible, ["reviewer owner"]);
+    assert_eq!(excluded, ["author requester", "reviewer2 owned"]);
+    // The next state is that of the approvers.
+    let (eligible, _) = line.told(&instance, decided).await;
+    assert_eq!(eligible, ["approver group"]);
+    let revisions = [begun, claimed, decided].map(|at| line.eligibility(&instance, at));
+    let revisions = futures_util::future::join_all(revisions).await;
+    let revisions: Vec<_> = revisions
+        .iter()
+        .map(|told| told["revision"].as_u64())
+        .collect();
+    assert_eq!(revisions, [Some(1), Some(2), Some(3)]);
+    let cancel = format!(
+        "/v1/instances/{}/cancel",
+        instance["id"].as_str().expect("an id")
+    );
+    let reason = json!({ "reason": "withdrawn" });
+    line.send("admin", "POST", &cancel, reason)
+        .await
+        .expect(200);
+    let ended = line.eligibility(&instance, line.now()).await;
+    assert_eq!(
+        (&ended["status"], &ended["tasks"]),
+        (&json!("CANCELLED"), &json!([]))
+    );
+}
+
+#[tokio::test]
+async fn an_absence_counts_from_when_it_was_made_until_it_was_called_off() {
+    let line = Timeline::new().await;
+    line.send("admin", "PUT", "/v1/people/sub", json!({ "name": "Sub" }))
+        .await
+        .expect(200);
+    let instance = line.started().await;
+    let begun = line.now();
+    let made = line.pass();
+    let hours = |hours: i64| made + jiff::SignedDuration::from_hours(hours);
+    // Said to hold since before it was made; of the past, only what was known then counts.
+    let body = json!({ "substitute": "sub", "activeFrom": begun, "activeUntil": hours(5) });
+    let path = "/v1/people/reviewer/absences";
+    let added = line.send("reviewer", "POST", path, body).await.expect(201);
+    // One for other work, which is of no use here.
+    let body = json!({
+        "substitute": "approver", "activeFrom": begun, "activeUntil": hours(5), "definition": "another",
+    });
+    line.send("reviewer2", "POST", "/v1/people/reviewer2/absences", body)
+        .await
+        .expect(201);
+    line.pass();
+    let off = line.pass();
+    let one = format!("{path}/{}", added["id"].as_str().expect("an id"));
+    line.send("reviewer", "DELETE", &one, json!({}))
+        .await
+        .expect(200);
+    line.pass();
+    let instant = jiff::SignedDuration::from_millis(1);
+    let without = strings(&["reviewer group", "reviewer2 group"]);
+    let with = strings(&["reviewer group", "reviewer2 group", "sub substitute"]);
+    for (at, expected) in [
+        (begun, &without),
+        (made - instant, &without),
+        (made, &with),
+        (off - instant, &with),
+        (off, &without),
+        (line.now(), &without),
+    ] {
+        assert_eq!(line.told(&instance, at).await.0, *expected, "{at}");
+    }
+    let told = line.eligibility(&instance, made).await;
+    assert_eq!(
+        told["tasks"][0]["eligible"][2]["ways"],
+        json!([{ "how": "substitute", "of": "reviewer" }])
+    );
+}
+
+#[tokio::test]
+async fn there_is_no_answer_before_the_beginning_nor_about_the_future() {
+    let line = Timeline::new().await;
+    let before = line.now();
+    line.pass();
+    let instance = line.started().await;
+    let id = instance["id"].as_str().expect("an id");
+    let ask = async |id: &str, query: &str| {
+        let path = format!("/v1/instances/{id}/eligibility{query}");
+        line.host.send("author", "GET", &path, &[], None).await
+    };
+    let early = ask(id, &format!("?at={before}")).await;
+    let detail = early.problem(404, "not_found")["detail"].clone();
+    let detail = detail.as_str().expect("text");
+    assert!(detail.contains("had begun by then"), "{detail}");
+    let later = line.now() + jiff::SignedDuration::from_secs(1);
+    let future = ask(id, &format!("?at={later}")).await;
+    future.problem(400, "malformed_request");
+    ask(id, "?at=noon").await.problem(400, "malformed_request");
+    ask(id, "?when=now").await.problem(400, "malformed_request");
+    let unknown = "00000000-0000-7000-8000-000000000000";
+    ask(unknown, "").await.problem(404, "not_found");
+}
+
+/// Adds entries of the flow's own to an instance, so many of so many bytes.
+async fn lengthened(app: &TestApp, instance: &Value, entries: usize, bytes: usize) {
+    let id = instance["id"].as_str().expect("an id");
+    let insert = format!(
+        "insert into audit_entry (tenant_id, stream_kind, stream_id, seq, id, type, revision, command_id, actor, payload,
+            salt, occurred_at, hash)
+         select e.tenant_id, e.stream_kind, e.stream_id, e.seq + n, gen_random_uuid(), 'CUSTOM', e.revision,
+            gen_random_uuid(), e.actor,
+            '{{\"data\":{{\"text\":\"' || repeat('x', {bytes}) || '\"}},\"name\":\"thing\",\"type\":\"CUSTOM\"}}',
+            e.salt, e.occurred_at, e.hash
+         from (select * from audit_entry where stream_id = '{id}' order by seq desc limit 1) e, generate_series(1, {entries}) n"
+    );
+    sqlx::raw_sql(sqlx::AssertSqlSafe(insert))
+        .execute(app.database.admin_pool())
+        .await
+        .expect("entries");
+}
+
+#[tokio::test]
+async fn a_past_that_is_too_long_is_not_told() {
+    let app = TestApp::start().await;
+    for (entity, entries, bytes, status) in [
+        ("long", 19_900, 10, 200),
+        ("longer", 20_100, 10, 422),
+        ("large", 10, 1 << 20, 200),
+        ("larger", 65, 1 << 20, 422),
+    ] {
+        let instance = app.started(entity).await;
+        lengthened(&app, &instance, entries, bytes).await;
+        let path = format!(
+            "/v1/instances/{}/eligibility",
+            instance["id"].as_str().expect("an id")
+        );
+        let told = app.get("author", &path).await;
+        assert_eq!(told.status, status, "{entity}: {}", told.text);
+        if status == 200 {
+            assert_eq!(told.body["tasks"][0]["eligible"][0]["person"], "reviewer");
+        } else {
+            assert_eq!(told.body["errors"][0]["code"], "too_long", "{}", told.text);
+        }
+    }
+}

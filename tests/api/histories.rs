@@ -1,0 +1,200 @@
+//! A database that another server goes on with: loaded from a dump, where transactions are counted anew, or on another
+//! timeline after a fail-over. A host begins a history of it, and readers neither miss an event nor get one twice.
+
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use wrkflw_store::{PoolSizes, Store};
+
+use super::events::{ids, page, read};
+use super::notifications::{notifier, settings};
+use super::webhooks::{subscribe, waiting};
+use super::*;
+use crate::support::own_postgres::OwnPostgres;
+use crate::support::plug::count;
+use crate::support::receiver::Receiver;
+
+const TIMEOUT: Duration = Duration::from_secs(20);
+const HISTORIES: &str = "select count(*) from feed_epoch";
+
+/// Lets the server count so many transactions that a new one begins far below.
+async fn much_happened(app: &TestApp) {
+    let many =
+        "do $$ begin for i in 1..20000 loop perform pg_current_xact_id(); commit; end loop; end $$";
+    sql(app, many).await;
+}
+
+/// The events of a command.
+fn events(answer: &Value) -> Vec<String> {
+    ids(answer["events"].as_array().expect("events"))
+}
+
+/// What a database of another server holds, by a statement that gives one number.
+async fn number(server: &sqlx::PgPool, sql: &'static str) -> i64 {
+    sqlx::query_scalar(sql).fetch_one(server).await.expect(sql)
+}
+
+/// The same service on a server of its own, with what was in the database at this moment.
+async fn restored(app: TestApp, own: &OwnPostgres) -> (TestApp, sqlx::PgPool) {
+    // The roles of a server are in no dump of a database.
+    Store::migrate(own.url()).await.expect("roles");
+    let url = own.restore(app.database.url(), "restored").await;
+    let (_, engine) = app.beside_with_engine(&url, TIMEOUT).await;
+    let pool = sqlx::PgPool::connect_lazy(&url).expect("a URL");
+    let store = Store::connect(&url, PoolSizes::default()).expect("a URL");
+    (app.with_engine(store, engine), pool)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_of_a_database_that_was_loaded_from_a_dump_miss_nothing() {
+    let app = TestApp::start().await;
+    much_happened(&app).await;
+    let first = app.started("doc-1").await;
+    let mut known = events(&first);
+    known.extend(events(&app.started("doc-2").await));
+    let (_, early) = read(&app, String::new(), 2, 2).await;
+    let (_, last) = read(&app, early.clone(), known.len() - 2, 100).await;
+    let own = OwnPostgres::start().await;
+    // After the dump another event was made, which is lost.
+    let old = app.host();
+    let (app, pool) = restored(app, &own).await;
+    let loaded = number(&pool, "select max(pos) from audit_entry").await;
+    let body = approval_start("doc-3");
+    let forgotten = old.send("author", "POST", "/v1/instances", &[], Some(body));
+    forgotten.await.expect(201);
+    let told = async {
+        loop {
+            let all = old.send("author", "GET", "/v1/events?limit=100", &[], None);
+            let all = all.await.expect(200);
+            if all["data"].as_array().expect("events").len() > known.len() {
+                break all["page"]["next"].clone();
+            }
+        }
+    };
+    let beyond = tokio::time::timeout(TIMEOUT, told).await;
+    let beyond = beyond.expect("the feed tells of the event that is lost");
+
+    let claim = format!("/v1/tasks/{}/claim", task_of(&first));
+    let mut since = events(&app.post("reviewer", &claim, json!({})).await.expect(200));
+    since.extend(events(&app.started("doc-4").await));
+    let anew = "select bool_or(e.xid < o.xid) from audit_entry e, audit_entry o where e.pos > $1 and o.pos <= $1";
+    let anew = sqlx::query_scalar(anew).bind(loaded).fetch_one(&pool).await;
+    assert_eq!(anew.ok(), Some(true), "transactions are counted anew");
+    // Whoever had read some goes on with the rest, and with what is new, each once and in order.
+    let (found, end) = read(&app, early, known.len() - 2 + since.len(), 3).await;
+    assert_eq!(ids(&found), [&known[2..], &since[..]].concat());
+    let (found, same) = read(&app, last, since.len(), 100).await;
+    assert_eq!((ids(&found), same), (since.clone(), end.clone()));
+    assert_eq!(page(&app, &end, 100).await, (vec![], end));
+    let (found, _) = read(&app, String::new(), known.len() + since.len(), 100).await;
+    assert_eq!(ids(&found), [known, since].concat());
+    // Whoever had read what is beyond is told so.
+    let path = format!("/v1/events?after={}", beyond.as_str().expect("a cursor"));
+    let answer = app.get("author", &path).await;
+    answer.problem(410, "cursor_expired");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn receivers_are_told_once_of_what_a_dump_has_and_of_all_since() {
+    let app = TestApp::start().await;
+    much_happened(&app).await;
+    let mut hook = Receiver::start().await;
+    app.started("doc-0").await;
+    let made = subscribe(&app, &hook.url, &["task.created"]).await;
+    let working = notifier(&app, settings(&[]));
+    let first = app.started("doc-1").await;
+    assert_eq!(hook.next().await.body["subject"], first["id"]);
+    waiting(&app, &made, "pending", 0).await;
+    drop(working);
+    let told = "select count(*) from notification";
+    let before = count(&app.database, told).await;
+    // Of this one nobody had been told.
+    let second = app.started("doc-2").await;
+    let own = OwnPostgres::start().await;
+    let (app, pool) = restored(app, &own).await;
+    let _working = notifier(&app, settings(&[]));
+    let third = app.started("doc-3").await;
+    let subjects = [hook.next().await, hook.next().await];
+    let subjects = subjects.map(|one| one.body["subject"].clone());
+    assert!(
+        subjects.contains(&second["id"]) && subjects.contains(&third["id"]),
+        "{subjects:?}"
+    );
+    waiting(&app, &made, "pending", 0).await;
+    assert!(hook.rest().is_empty(), "nothing is sent again");
+    assert_eq!(number(&pool, told).await, before + 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_fail_over_begins_a_history_that_nobody_notices() {
+    let app = TestApp::start().await;
+    let own = OwnPostgres::start().await;
+    let (app, pool) = restored(app, &own).await;
+    let before = events(&app.started("doc-1").await);
+    let (_, cursor) = read(&app, String::new(), before.len(), 100).await;
+    assert_eq!(number(&pool, HISTORIES).await, 2);
+    own.fail_over().await;
+    let since = loop {
+        let body = approval_start("doc-2");
+        let started = app.post("author", "/v1/instances", body).await;
+        // Sessions of before are found broken one by one.
+        if started.status == 201 {
+            break events(&started.body);
+        }
+        assert_eq!(started.status, 503, "{}", started.text);
+    };
+    assert_eq!(number(&pool, HISTORIES).await, 3);
+    while app.get("author", "/v1/events").await.status != 200 {}
+    let (found, _) = read(&app, cursor, since.len(), 100).await;
+    assert_eq!(ids(&found), since);
+    let (found, _) = read(&app, String::new(), before.len() + since.len(), 100).await;
+    assert_eq!(ids(&found), [before, since].concat());
+}
+
+/// As if the database had come from elsewhere.
+const ELSEWHERE: &str = "update feed_epoch set server = 'elsewhere'";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn many_hosts_begin_one_history_before_they_write() {
+    const HOSTS: usize = 8;
+    let app = TestApp::start().await;
+    let known = events(&app.started("doc-0").await);
+    sql(&app, ELSEWHERE).await;
+    let starts = (1..=HOSTS).map(|number| {
+        let app = &app;
+        async move {
+            let body = Some(approval_start(&format!("doc-{number}")));
+            let host = app.beside().await;
+            let started = host.send("author", "POST", "/v1/instances", &[], body);
+            events(&started.await.expect(201))
+        }
+    });
+    let since: usize = join_all(starts).await.iter().map(Vec::len).sum();
+    assert_eq!(count(&app.database, HISTORIES).await, 2);
+    let early = "select count(*) from audit_entry where event_seq is not null
+        and pos <= (select max(began_after) from feed_epoch)";
+    let early = count(&app.database, early).await;
+    assert_eq!(usize::try_from(early), Ok(known.len()));
+    let (found, _) = read(&app, String::new(), known.len() + since, 5).await;
+    assert_eq!(ids(&found)[..known.len()], known);
+}
+
+/// What a lost history numbered, a host may remember by its number.
+#[tokio::test]
+async fn the_number_of_a_lost_tenant_is_nobody_elses() {
+    let app = TestApp::start().await;
+    let (store, now) = (app.store(), app.engine.clock().now());
+    let roles = BTreeMap::new();
+    let lost = store.ensure_tenant("lost", &roles, now).await;
+    let lost = lost.expect("a tenant");
+    let set_back = "begin; set local session_replication_role = replica;
+        select setval(pg_get_serial_sequence('tenant', 'id'), max(id) - 1) from tenant;
+        delete from audit_entry where tenant_id = (select max(id) from tenant);
+        delete from audit_stream where tenant_id = (select max(id) from tenant);
+        delete from tenant where name = 'lost'; commit";
+    sql(&app, set_back).await;
+    sql(&app, ELSEWHERE).await;
+    let store = Store::connect(app.database.url(), PoolSizes::default()).expect("a URL");
+    let other = store.ensure_tenant("other", &roles, now).await;
+    assert!(other.expect("a tenant").0 > lost.0);
+}

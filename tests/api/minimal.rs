@@ -1,0 +1,195 @@
+//! How much the answer to a command says, and decisions without a claim.
+
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::audit::commands::prove_all;
+
+/// What a caller gets who prefers nothing, or so.
+async fn told(app: &TestApp, user: &str, path: &str, prefer: &[&str], body: Value) -> Answer {
+    let host = app.host();
+    let mut request = host.request(user, "POST", path);
+    let headers = request.headers_mut().expect("headers");
+    headers.remove("prefer");
+    for value in prefer {
+        headers.append("prefer", value.parse().expect("a value"));
+    }
+    headers.insert("content-type", "application/json".parse().expect("a value"));
+    let body = Body::from(body.to_string());
+    host.answer(request.body(body).expect("a request")).await
+}
+
+fn names(value: &Value) -> BTreeSet<&str> {
+    let members = value.as_object().expect("an object");
+    members.keys().map(String::as_str).collect()
+}
+
+#[tokio::test]
+async fn a_flow_of_two_reviews_is_three_requests_with_short_answers() {
+    let app = TestApp::start().await;
+    let started = told(
+        &app,
+        "author",
+        "/v1/instances",
+        &[],
+        approval_start("doc-1"),
+    )
+    .await;
+    assert!(started.text.len() < 1024, "{}", started.text);
+    assert!(started.headers.get("preference-applied").is_none());
+    let started = started.expect(201);
+    let path = |instance: &Value| format!("/v1/tasks/{}/decide", task_of(instance));
+    let approve = || json!({ "outcome": "APPROVE" });
+    let first = told(&app, "reviewer", &path(&started), &[], approve()).await;
+    assert!(first.text.len() < 1024, "{}", first.text);
+    assert_eq!(first.headers["etag"], "\"2\"");
+    let first = first.expect(200);
+    assert_eq!(names(&first), ["dryRun", "instance", "task"].into());
+    let wanted = [
+        "definitionKey",
+        "definitionVersion",
+        "id",
+        "outcome",
+        "revision",
+        "states",
+        "status",
+    ];
+    assert_eq!(names(&first["instance"]), wanted.into());
+    assert_eq!(first["task"]["status"], "COMPLETED");
+    assert_eq!(first["task"]["owner"], "reviewer");
+    assert_eq!(first["task"]["outcome"], "APPROVE");
+    let second = told(&app, "approver", &path(&first["instance"]), &[], approve()).await;
+    let ended = &second.expect(200)["instance"];
+    assert_eq!(
+        (&ended["status"], &ended["revision"], &ended["states"]),
+        (&json!("COMPLETED"), &json!(3), &json!([]))
+    );
+    // Claims and decisions are recorded as if they had come one by one.
+    let events = app.events().await;
+    let kinds: Vec<_> = events
+        .iter()
+        .filter_map(|event| event["type"].as_str()?.strip_prefix("dev.wrkflw."))
+        .filter(|kind| kind.starts_with("task.") || kind.starts_with("decision."))
+        .collect();
+    let each = ["task.claimed", "decision.recorded", "task.created"];
+    assert_eq!(kinds, [&each[2..], &each[..], &each[..2]].concat());
+    prove_all(&app).await;
+}
+
+#[tokio::test]
+async fn the_caller_chooses_how_much_an_answer_says() {
+    let app = TestApp::start().await;
+    let start = |entity: &str| approval_start(entity);
+    let path = "/v1/instances";
+    let whole = told(&app, "author", path, &["return=representation"], start("a")).await;
+    assert_eq!(whole.headers["preference-applied"], "return=representation");
+    let whole = whole.expect(201);
+    assert!(names(&whole).is_superset(&["data", "events", "requesters"].into()));
+    let short = told(
+        &app,
+        "author",
+        path,
+        &["respond-async", "return=minimal"],
+        start("b"),
+    )
+    .await;
+    assert_eq!(short.headers["preference-applied"], "return=minimal");
+    let short = short.expect(201);
+    assert!(names(&short).is_subset(&names(&whole)), "{short}");
+    // A dry run is all that there is of it.
+    let dry = format!("{path}?dryRun=true");
+    let unasked = told(&app, "author", &dry, &[], start("c"))
+        .await
+        .expect(200);
+    assert_eq!(names(&unasked), names(&whole));
+    let asked = told(&app, "author", &dry, &["return=minimal"], start("c")).await;
+    let asked = asked.expect(200);
+    assert_eq!(
+        (names(&asked), &asked["dryRun"]),
+        (names(&short), &json!(true))
+    );
+}
+
+#[tokio::test]
+async fn a_key_repeats_the_answer_that_was_given() {
+    let app = TestApp::start().await;
+    let instance = app.started("doc-1").await;
+    let path = format!("/v1/tasks/{}/claim", task_of(&instance));
+    let send = async |prefer: &str| {
+        let headers = [("idempotency-key", "once")];
+        let host = app.host();
+        let mut request = host.request("reviewer", "POST", &path);
+        let map = request.headers_mut().expect("headers");
+        map.insert("prefer", prefer.parse().expect("a value"));
+        for (name, value) in headers {
+            map.insert(name, value.parse().expect("a value"));
+        }
+        map.insert("content-type", "application/json".parse().expect("a value"));
+        host.answer(request.body(Body::from("{}")).expect("a request"))
+            .await
+    };
+    let first = send("return=minimal").await;
+    let again = send("return=representation").await;
+    assert_eq!((again.status, &again.text), (200, &first.text));
+    assert_eq!(again.headers["preference-applied"], "return=minimal");
+    assert_eq!(again.headers["idempotency-replayed"], "true");
+}
+
+#[tokio::test]
+async fn what_may_be_decided_without_a_claim_is_explained() {
+    let app = TestApp::start().await;
+    let instance = app.started("doc-1").await;
+    let task = task_of(&instance);
+    let decide = async |user: &str| {
+        let path = format!("/v1/instances/{}/actions", instance["id"].as_str().unwrap());
+        let told = app.get(user, &path).await.expect(200);
+        let actions = told["actions"].as_array().expect("actions").clone();
+        let found = actions.into_iter().find(|action| {
+            (&action["action"], &action["outcome"]) == (&json!("decide"), &json!("APPROVE"))
+        });
+        found.expect("the decision is explained")
+    };
+    assert_eq!(decide("reviewer").await["allowed"], true);
+    assert_eq!(decide("author").await["refusal"]["code"], "own_request");
+    assert_eq!(
+        decide("outsider").await["refusal"]["code"],
+        "not_a_candidate"
+    );
+    let path = format!("/v1/tasks/{task}/decide?dryRun=true");
+    let dry = app.post("reviewer", &path, json!({ "outcome": "APPROVE" }));
+    let dry = dry.await.expect(200);
+    let kinds = dry["events"].as_array().expect("events").iter();
+    let kinds: Vec<_> = kinds.map(|event| event["type"].as_str().unwrap()).collect();
+    assert_eq!(
+        kinds[..2],
+        ["dev.wrkflw.task.claimed", "dev.wrkflw.decision.recorded"]
+    );
+    let shown = app.get("reviewer", &format!("/v1/tasks/{task}")).await;
+    assert_eq!(shown.expect(200)["task"]["status"], "PENDING");
+}
+
+#[tokio::test]
+async fn of_those_who_decide_unclaimed_work_at_once_one_wins() {
+    let app = TestApp::start().await;
+    for round in 0..8 {
+        let instance = app.started(&format!("doc-{round}")).await;
+        let path = format!("/v1/tasks/{}/decide", task_of(&instance));
+        let approve = || json!({ "outcome": "APPROVE" });
+        let (one, other) = tokio::join!(
+            app.post("reviewer", &path, approve()),
+            app.post("reviewer2", &path, approve()),
+        );
+        let (won, lost) = if one.status == 200 {
+            (one, other)
+        } else {
+            (other, one)
+        };
+        let owner = won.expect(200)["task"]["owner"].clone();
+        let conflict = lost.problem(409, "task_taken")["conflict"].clone();
+        assert_eq!(
+            (&conflict["by"], &conflict["action"]),
+            (&owner, &json!("decided"))
+        );
+    }
+    prove_all(&app).await;
+}

@@ -1,0 +1,134 @@
+//! What is kept for a time goes by the database's clock, which also says since when: hosts' clocks jump.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicI64;
+use std::time::Duration;
+
+use jiff::SignedDuration;
+use wrkflw_runtime::clock::Clock;
+
+use super::notifications::{notifier, notifier_of, settings};
+use super::webhooks::{subscribe, waiting};
+use super::*;
+use crate::audit::everything;
+use crate::support::app::Timers;
+use crate::support::plug::count;
+use crate::support::receiver::Receiver;
+
+const TIMEOUT: Duration = Duration::from_mins(1);
+const ITEMS: &str = "select count(*) from bulk_item";
+
+/// A clock that stands so many days from now.
+fn days(days: i64) -> Clock {
+    let time = Clock::System.now() + SignedDuration::from_hours(24 * days);
+    Clock::Manual(Arc::new(AtomicI64::new(time.as_millisecond())))
+}
+
+/// Sweeps by a host whose clock is far ahead, and counts what is left.
+async fn left(app: &TestApp, sql: &'static str) -> i64 {
+    let ahead = app.engine_with_clock(days(100)).await;
+    ahead.purge().await.expect("a sweep");
+    count(&app.database, sql).await
+}
+
+async fn until(app: &TestApp, sql: &'static str, wanted: i64) {
+    let so = async {
+        while count(&app.database, sql).await != wanted {
+            tokio::task::yield_now().await;
+        }
+    };
+    let seen = tokio::time::timeout(TIMEOUT, so).await;
+    seen.unwrap_or_else(|_| panic!("{sql} never gives {wanted}"));
+}
+
+#[tokio::test]
+async fn notifications_are_kept_for_ninety_days_of_the_database() {
+    const ALL: &str = "select count(*) from notification";
+    let app = TestApp::start().await;
+    let _working = notifier(&app, settings(&[]));
+    let behind = app.beside_with_clock(days(-100)).await;
+    let body = Some(approval_start("doc-1"));
+    let started = behind.send("author", "POST", "/v1/instances", &[], body);
+    started.await.expect(201);
+    until(&app, ALL, 1).await;
+    assert_eq!(left(&app, ALL).await, 1);
+    sql(
+        &app,
+        "update notification set made_at = made_at - interval '91 days'",
+    )
+    .await;
+    assert_eq!(left(&app, ALL).await, 0);
+}
+
+#[tokio::test]
+async fn dead_deliveries_are_kept_for_thirty_days_of_the_database() {
+    const DEAD: &str = "select count(*) from webhook_delivery where state = 'dead'";
+    let app = TestApp::start().await;
+    let hook = Receiver::start().await;
+    hook.answers(&[500]);
+    let made = subscribe(&app, &hook.url, &["task.created"]).await;
+    let behind = app.engine_with_clock(days(-100)).await;
+    let _working = notifier_of(&app, &behind, settings(&[]));
+    app.started("doc-1").await;
+    waiting(&app, &made, "dead", 1).await;
+    assert_eq!(left(&app, DEAD).await, 1);
+    sql(
+        &app,
+        "update webhook_delivery set due_at = due_at - interval '31 days'",
+    )
+    .await;
+    assert_eq!(left(&app, DEAD).await, 0);
+}
+
+/// A second version, and an instance of the first.
+async fn to_migrate() -> TestApp {
+    let app = TestApp::start().await;
+    let config = json!({ "reviewers": "approvers" });
+    let component = wrkflw::sample::DOCUMENT_APPROVAL;
+    let published = app.publish("document-approval", component, &config);
+    published.await.expect(201);
+    app.started("doc-1").await;
+    app
+}
+
+/// Takes all instances to the second version, by a host with this clock.
+async fn migrated(app: &TestApp, clock: Clock) {
+    let host = app.beside_with_clock(clock.clone()).await;
+    let many = json!({ "definition": "document-approval", "from": 1, "version": 2 });
+    let begun = host.send("admin", "POST", "/v1/migrations", &[], Some(many));
+    begun.await.expect(201);
+    let engine = app.engine_with_clock(clock).await;
+    let timers = Timers::start(&engine, Arc::new(engine.clone()));
+    let open = "select count(*) from bulk_operation where ended_at is null";
+    until(app, open, 0).await;
+    timers.stop().await;
+}
+
+#[tokio::test]
+async fn items_of_operations_are_kept_for_ninety_days_of_the_database() {
+    let app = to_migrate().await;
+    migrated(&app, days(-100)).await;
+    assert_eq!(left(&app, ITEMS).await, 1);
+    sql(
+        &app,
+        "update bulk_operation set ended_at = ended_at - interval '91 days'",
+    )
+    .await;
+    assert_eq!(left(&app, ITEMS).await, 0);
+    // The operation began as long ago, so that they are gone is no finding.
+    assert_eq!(everything(&app).await.1, []);
+}
+
+#[tokio::test]
+async fn items_that_vanish_before_their_time_are_missed() {
+    let app = to_migrate().await;
+    migrated(&app, days(-88)).await;
+    assert_eq!(everything(&app).await.1, []);
+    sql(&app, "delete from bulk_item").await;
+    let (_, findings) = everything(&app).await;
+    let found: Vec<_> = findings
+        .iter()
+        .map(|finding| (finding.code, finding.detail.split(' ').next()))
+        .collect();
+    assert_eq!(found, [("operation", Some("bulk_item"))], "{findings:#?}");
+}

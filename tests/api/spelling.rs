@@ -1,0 +1,296 @@
+//! An id has one spelling: the same letters composed in another way would be somebody else's, or something else.
+//!
+//! The document of the API names what comes from outside, so that no text of it is forgotten. What flows and settings name
+//! is tried where they are read.
+
+use std::collections::BTreeMap;
+
+use super::*;
+
+/// `é` as two characters, which is not the normal form.
+const OTHER: &str = "Rene\u{301}";
+const OTHER_IN_PATH: &str = "Rene%CC%81";
+const RULE: &str = "in Unicode's normal form C";
+const SOME_ID: &str = "01900000-0000-7000-8000-000000000000";
+
+/// What a text in a body is.
+#[derive(PartialEq, Eq)]
+enum Text {
+    /// An id that somebody chose.
+    Id,
+    /// For people to read.
+    Prose,
+    /// A key, a state, a trigger or an outcome: letters, digits and a few signs of ASCII.
+    Name,
+    /// Is looked for, and nothing is spelt so.
+    Sought,
+    /// A time, a URL, a list of types: it has a form of its own.
+    Form,
+}
+use Text::{Form, Id, Name, Prose, Sought};
+
+/// Every text of every body.
+const TEXTS: &[(&str, &str, Text)] = &[
+    ("post /v1/cancellations", "/definition", Id),
+    ("post /v1/cancellations", "/filter/entityId", Sought),
+    ("post /v1/cancellations", "/filter/entityType", Sought),
+    ("post /v1/cancellations", "/filter/initiator", Sought),
+    ("post /v1/cancellations", "/filter/state", Sought),
+    ("post /v1/cancellations", "/filter/status", Form),
+    ("post /v1/cancellations", "/reason", Prose),
+    ("post /v1/dead-letters/{id}/discard", "/reason", Prose),
+    ("post /v1/dead-letters/{id}/retry", "/reason", Prose),
+    (
+        "post /v1/definitions/{key}/versions/{version}/stop",
+        "/reason",
+        Prose,
+    ),
+    ("post /v1/instances", "/definitionKey", Name),
+    ("post /v1/instances", "/entityId", Id),
+    ("post /v1/instances", "/entityType", Id),
+    ("post /v1/instances/{id}/cancel", "/reason", Prose),
+    ("post /v1/instances/{id}/migrate", "/states/*", Name),
+    ("post /v1/instances/{id}/signals/{trigger}", "/id", Id),
+    ("post /v1/instances/{id}/suspend", "/reason", Prose),
+    ("post /v1/migrations", "/definition", Id),
+    ("post /v1/migrations", "/filter/entityId", Sought),
+    ("post /v1/migrations", "/filter/entityType", Sought),
+    ("post /v1/migrations", "/filter/initiator", Sought),
+    ("post /v1/migrations", "/filter/state", Sought),
+    ("post /v1/migrations", "/filter/status", Form),
+    ("post /v1/migrations", "/states/*", Name),
+    ("post /v1/people/{id}/absences", "/definition", Id),
+    ("post /v1/people/{id}/absences", "/substitute", Id),
+    ("post /v1/signals/{signal}", "/correlation", Id),
+    ("post /v1/signals/{signal}", "/definition", Id),
+    ("post /v1/signals/{signal}", "/id", Id),
+    ("post /v1/subscriptions", "/definition", Id),
+    ("post /v1/subscriptions", "/types/*", Form),
+    ("post /v1/subscriptions", "/url", Form),
+    ("post /v1/tasks/bulk", "/comment", Prose),
+    ("post /v1/tasks/bulk", "/filter/definition", Sought),
+    ("post /v1/tasks/bulk", "/filter/label", Sought),
+    ("post /v1/tasks/bulk", "/filter/state", Sought),
+    ("post /v1/tasks/bulk", "/outcome", Name),
+    ("post /v1/tasks/bulk", "/reason", Prose),
+    ("post /v1/tasks/bulk", "/to", Id),
+    ("post /v1/tasks/{id}/decide", "/comment", Prose),
+    ("post /v1/tasks/{id}/decide", "/outcome", Name),
+    ("post /v1/tasks/{id}/delegate", "/reason", Prose),
+    ("post /v1/tasks/{id}/delegate", "/to", Id),
+    ("post /v1/tasks/{id}/reassign", "/reason", Prose),
+    ("post /v1/tasks/{id}/reassign", "/to", Id),
+    ("post /v1/tasks/{id}/reset", "/reason", Prose),
+    ("put /v1/calendars/{name}", "/exceptions/*/*/from", Form),
+    ("put /v1/calendars/{name}", "/exceptions/*/*/to", Form),
+    ("put /v1/calendars/{name}", "/holidays/*", Form),
+    ("put /v1/calendars/{name}", "/hours/*/*/from", Form),
+    ("put /v1/calendars/{name}", "/hours/*/*/to", Form),
+    ("put /v1/calendars/{name}", "/timeZone", Form),
+    ("put /v1/groups/{id}", "/name", Prose),
+    ("put /v1/people/{id}", "/name", Prose),
+    ("put /v1/people/{id}/manager", "/manager", Id),
+];
+
+/// Bodies to which nothing is wrong but what is put into them, of the operations that take an id.
+fn body(operation: &str) -> Value {
+    match operation {
+        "post /v1/cancellations" => {
+            json!({ "definition": "document-approval", "version": 1, "filter": {}, "reason": "Why." })
+        }
+        "post /v1/instances" => {
+            json!({ "definitionKey": "document-approval", "entityType": "document", "entityId": "doc-1", "data": { "title": "A plan" } })
+        }
+        "post /v1/instances/{id}/signals/{trigger}" => json!({ "id": "s-1" }),
+        "post /v1/migrations" => {
+            json!({ "definition": "document-approval", "from": 1, "version": 2 })
+        }
+        "post /v1/people/{id}/absences" => {
+            json!({ "substitute": "reviewer2", "activeFrom": "2100-01-01T00:00:00Z", "activeUntil": "2100-01-20T00:00:00Z" })
+        }
+        "post /v1/signals/{signal}" => json!({ "correlation": "order 7", "id": "s-1" }),
+        "post /v1/subscriptions" => json!({ "url": "https://example.org/hook", "types": ["*"] }),
+        "post /v1/tasks/bulk" => {
+            json!({ "action": "reassign", "tasks": [SOME_ID], "to": "reviewer", "reason": "Why." })
+        }
+        "post /v1/tasks/{id}/delegate" | "post /v1/tasks/{id}/reassign" => {
+            json!({ "to": "reviewer", "reason": "Why." })
+        }
+        "put /v1/people/{id}/manager" => json!({ "manager": "approver" }),
+        _ => panic!("{operation} takes an id, and has no body here"),
+    }
+}
+
+/// The document, and where a part of it leads.
+struct Document(Value);
+
+impl Document {
+    fn resolved<'a>(&'a self, schema: &'a Value) -> &'a Value {
+        match schema["$ref"].as_str() {
+            Some(reference) => {
+                let place = reference.strip_prefix('#').expect("within");
+                self.0.pointer(place).expect("a schema")
+            }
+            None => schema,
+        }
+    }
+
+    /// Operations as `method /path`, with what they take.
+    fn operations(&self) -> impl Iterator<Item = (String, &Value)> {
+        let paths = self.0["paths"].as_object().expect("paths");
+        paths.iter().flat_map(|(path, item)| {
+            let methods = item.as_object().expect("methods").iter();
+            methods.map(move |(method, operation)| (format!("{method} {path}"), operation))
+        })
+    }
+
+    /// The places of free texts below a schema.
+    fn texts(&self, schema: &Value, place: &str, found: &mut Vec<String>) {
+        let schema = self.resolved(schema);
+        for several in ["oneOf", "anyOf", "allOf"] {
+            for one in schema[several].as_array().into_iter().flatten() {
+                self.texts(one, place, found);
+            }
+        }
+        if is_text(schema) {
+            found.push(place.to_owned());
+        }
+        for (name, member) in schema["properties"].as_object().into_iter().flatten() {
+            self.texts(member, &format!("{place}/{name}"), found);
+        }
+        for each in ["items", "additionalProperties"] {
+            if schema[each].is_object() {
+                self.texts(&schema[each], &format!("{place}/*"), found);
+            }
+        }
+    }
+}
+
+/// Any text: not one of a list, nor a number in letters such as a UUID or a time.
+fn is_text(schema: &Value) -> bool {
+    let is = |kind: &Value| kind == "string";
+    let text = is(&schema["type"])
+        || schema["type"]
+            .as_array()
+            .is_some_and(|kinds| kinds.iter().any(is));
+    let format = schema["format"].as_str().unwrap_or_default();
+    text && schema["enum"].is_null() && !["uuid", "date-time"].contains(&format)
+}
+
+async fn document(app: &TestApp) -> Document {
+    Document(app.get("", "/openapi.json").await.expect(200))
+}
+
+async fn send(app: &TestApp, operation: &str, path: &str, body: &Value) -> Answer {
+    let (method, _) = operation.split_once(' ').expect("a method");
+    let body = (method != "get" && method != "delete").then(|| body.clone());
+    let host = app.host();
+    host.send("admin", &method.to_uppercase(), path, &[], body)
+        .await
+}
+
+#[track_caller]
+fn refused(operation: &str, answer: Answer, pointer: &str) {
+    assert_eq!(answer.status, 422, "{operation} {pointer}: {}", answer.text);
+    let problem = answer.problem(422, "invalid_request");
+    let told = (
+        &problem["errors"][0]["pointer"],
+        &problem["errors"][0]["detail"],
+    );
+    assert_eq!(told, (&json!(pointer), &json!(RULE)), "{operation}");
+}
+
+#[tokio::test]
+async fn every_text_of_a_body_is_an_id_in_one_spelling_or_none() {
+    let app = TestApp::start().await;
+    let document = document(&app).await;
+    let mut found = Vec::new();
+    for (name, operation) in document.operations() {
+        let schema = &operation["requestBody"]["content"]["application/json"]["schema"];
+        let mut texts = Vec::new();
+        document.texts(schema, "", &mut texts);
+        found.extend(texts.into_iter().map(|place| (name.clone(), place)));
+    }
+    found.sort();
+    let known = TEXTS.iter();
+    let known: Vec<_> = known
+        .map(|(operation, place, _)| ((*operation).to_owned(), (*place).to_owned()))
+        .collect();
+    assert_eq!(found, known, "TEXTS does not say what these are");
+    let before = rows(&app).await;
+    let mut tried = 0;
+    for (operation, place, text) in TEXTS {
+        if *text != Id {
+            continue;
+        }
+        let mut body = body(operation);
+        let member = place.strip_prefix('/').expect("a member of the body");
+        body[member] = json!(OTHER);
+        let (_, path) = operation.split_once(' ').expect("a path");
+        let path = filled(path, |name| {
+            ["person", "signal", "trigger"]
+                .contains(&name)
+                .then_some("PAID")
+        });
+        refused(operation, send(&app, operation, &path, &body).await, place);
+        tried += 1;
+    }
+    assert!(tried > 10, "{tried} ids");
+    assert_eq!(rows(&app).await, before);
+}
+
+/// The path with something in the place of each name.
+fn filled(path: &str, of: impl Fn(&str) -> Option<&'static str>) -> String {
+    let parts = path.split('/').map(|part| {
+        let name = part
+            .strip_prefix('{')
+            .and_then(|part| part.split('}').next());
+        name.map_or(part, |name| of(name).unwrap_or(SOME_ID))
+    });
+    parts.collect::<Vec<_>>().join("/")
+}
+
+#[tokio::test]
+async fn every_text_in_a_path_has_one_spelling() {
+    let app = TestApp::start().await;
+    let document = document(&app).await;
+    let before = rows(&app).await;
+    let mut tried = BTreeMap::new();
+    for (operation, about) in document.operations() {
+        let (_, path) = operation.split_once(' ').expect("a path");
+        let parameters = about["parameters"].as_array();
+        for parameter in parameters.into_iter().flatten() {
+            let name = parameter["name"].as_str().expect("a name");
+            if parameter["in"] != "path" || !is_text(document.resolved(&parameter["schema"])) {
+                continue;
+            }
+            let path = filled(path, |part| match part {
+                _ if part == name => Some(OTHER_IN_PATH),
+                "version" => Some("1"),
+                _ => None,
+            });
+            let answer = send(&app, &operation, &path, &json!({})).await;
+            refused(&operation, answer, &format!("/{name}"));
+            *tried.entry(name.to_owned()).or_insert(0) += 1;
+        }
+    }
+    let names: Vec<_> = tried.keys().map(String::as_str).collect();
+    let known = ["id", "key", "name", "person", "signal", "trigger", "type"];
+    assert_eq!(names, known, "{tried:?}");
+    assert_eq!(rows(&app).await, before);
+}
+
+/// A key is a few signs of ASCII, so there is no other spelling of one.
+#[tokio::test]
+async fn an_idempotency_key_is_ascii() {
+    let app = TestApp::start().await;
+    let host = app.host();
+    let request = host.request("author", "POST", "/v1/instances");
+    let key = axum::http::HeaderValue::from_bytes(OTHER.as_bytes()).expect("bytes");
+    let request = request
+        .header("idempotency-key", key)
+        .header("content-type", "application/json")
+        .body(Body::from(body("post /v1/instances").to_string()));
+    let answer = host.answer(request.expect("a request")).await;
+    answer.problem(400, "malformed_request");
+}

@@ -1,0 +1,148 @@
+//! Crashes under load: hosts and servers die and the network fails; afterwards everything must be as if they had not.
+//!
+//! `fixture` is the environment, `load` and `actors` send commands, `checker` checks what must hold. The default run is short;
+//! `make soak` runs the same for a long time.
+
+mod actors;
+mod checker;
+mod client;
+mod fixture;
+mod load;
+mod points;
+mod random;
+mod setting;
+mod topic;
+
+use std::time::Duration;
+
+use crate::support::length::at_length;
+use crate::support::proxy::{Condition, Proxy};
+use fixture::{Fixture, Kafka};
+use load::Load;
+use random::Random;
+
+/// Concurrent actors.
+const ACTORS: usize = 8;
+/// The delay that a slow network adds to each chunk.
+const SLOW: Duration = Duration::from_millis(150);
+
+/// Ends all instances, checks everything, and prints the counts.
+async fn close(fixture: Fixture, load: Load, what: &str) -> checker::Counts {
+    fixture.forget_leases().await;
+    let (client, journal) = load.close().await;
+    let counts = checker::check(&fixture, &client, &journal).await;
+    eprintln!("{what}:\n{counts}");
+    assert!(counts.accepted > 0, "nothing was tried");
+    counts
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hosts_are_killed() {
+    let fixture = Fixture::open(2, Kafka::Shared).await;
+    setting::make(&fixture).await;
+    let mut load = Load::begin(&fixture, ACTORS);
+    let kills = at_length(8, 100);
+    for kill in 0..kills {
+        load.moment().await;
+        let host = kill % 2;
+        fixture.kill(host);
+        fixture.start(host).await;
+    }
+    let counts = close(fixture, load, &format!("hosts killed {kills} times")).await;
+    assert!(
+        counts.in_doubt > 0,
+        "no command was in flight when a host died"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn postgresql_crashes() {
+    let fixture = Fixture::open(1, Kafka::Shared).await;
+    setting::make(&fixture).await;
+    let mut load = Load::begin(&fixture, ACTORS);
+    let crashes = at_length(2, 20);
+    for crash in 0..crashes {
+        load.moment().await;
+        // The whole server, or one session, after which the server ends all others and recovers, too.
+        if crash % 2 == 0 {
+            fixture.postgres.crash().await;
+        } else {
+            fixture.postgres.kill_a_session().await;
+        }
+    }
+    load.moment().await;
+    close(
+        fixture,
+        load,
+        &format!("PostgreSQL crashed {crashes} times"),
+    )
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_broker_is_killed() {
+    let fixture = Fixture::open(1, Kafka::Own).await;
+    setting::make(&fixture).await;
+    let mut load = Load::begin(&fixture, ACTORS);
+    let broker = fixture.broker.as_ref().expect("a broker of our own");
+    let kills = at_length(2, 20);
+    for _ in 0..kills {
+        load.moment().await;
+        broker.kill().await;
+        // No actor needs it.
+        load.moment().await;
+        broker.start_again().await;
+    }
+    close(fixture, load, &format!("broker killed {kills} times")).await;
+}
+
+/// A failure of the network.
+#[derive(Debug, Clone, Copy)]
+enum Failure {
+    Cut,
+    Slow,
+    Stalled,
+    Lost,
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_network_fails() {
+    let fixture = Fixture::open(2, Kafka::Own).await;
+    setting::make(&fixture).await;
+    let mut load = Load::begin(&fixture, ACTORS);
+    let mut random = Random::new(Random::seed());
+    let failures = at_length(4, 20);
+    for round in 0..failures {
+        load.moment().await;
+        let failure = [Failure::Lost, Failure::Cut, Failure::Stalled, Failure::Slow][round % 4];
+        let networks = [&fixture.to_postgres, &fixture.to_kafka];
+        // Every failure first affects all connections, then some of them.
+        let hit: &[&Proxy] = match (round / 4) % 3 {
+            0 => &networks,
+            1 => &networks[..1],
+            _ => &networks[1..],
+        };
+        let pause = Duration::from_millis(random.below(2_000) as u64);
+        apply(hit, failure, pause).await;
+        // Hosts recover by themselves, before the kernel resets the lost connections.
+        load.moment().await;
+        for network in hit {
+            network.reset_lost();
+        }
+    }
+    close(fixture, load, &format!("network failed {failures} times")).await;
+}
+
+/// Applies a failure for this time.
+async fn apply(hit: &[&Proxy], failure: Failure, pause: Duration) {
+    let set = |condition| hit.iter().for_each(|network| network.set(condition));
+    match failure {
+        Failure::Cut => set(Condition::Cut),
+        Failure::Slow => set(Condition::Slow(SLOW)),
+        Failure::Stalled => set(Condition::Stalled),
+        Failure::Lost => hit.iter().for_each(|network| network.lose()),
+    }
+    // The failure itself lasts; nothing is waited for.
+    tokio::time::sleep(pause).await;
+    set(Condition::Up);
+}

@@ -1,0 +1,246 @@
+//! The fixture of a test of crashes: hosts as child processes, a PostgreSQL that keeps what it acknowledged, a broker, and the
+//! test's proxies between them.
+
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::PathBuf;
+use std::process::{Command, ExitStatus};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use std::{env, fs, thread};
+
+use tokio::time::Instant;
+use wrkflw_store::Store;
+
+use super::client::{Client, SECRET, Urls};
+use crate::support::kafka::{OwnBroker, create_topic, shared_address};
+use crate::support::own_postgres::OwnPostgres;
+use crate::support::program::{self, Running, last_words};
+use crate::support::proxy::{Proxy, Server};
+
+/// Longer than anything takes on a busy machine.
+pub(super) const TIMEOUT: Duration = Duration::from_mins(2);
+/// The pause before a host that failed to start is started again.
+const RESTART_PAUSE: Duration = Duration::from_millis(200);
+/// The key that seals decisions.
+const SEAL_KEY: &str = "test:000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f";
+const ARTIFACT_KEY: &str = "202122232425262728292a2b2c2d2e2f303132333435363738393a3b3c3d3e3f";
+pub(super) const PARTITIONS: i32 = 3;
+
+/// Which broker receives the events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kafka {
+    /// That of the test command, which must not be stopped, without a proxy.
+    Shared,
+    /// The fixture's own, behind a proxy.
+    Own,
+}
+
+/// What happened to a host that should die.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Death {
+    /// It died by this signal before it listened, because leftover work reached the point.
+    Already(i32),
+    ToCome,
+}
+
+/// Hosts, servers and the proxies between them.
+pub(super) struct Fixture {
+    pub(super) postgres: OwnPostgres,
+    pub(super) broker: Option<OwnBroker>,
+    pub(super) to_postgres: Proxy,
+    pub(super) to_kafka: Proxy,
+    pub(super) brokers: String,
+    pub(super) topic: String,
+    folder: PathBuf,
+    hosts: Vec<Mutex<Option<Running>>>,
+    urls: Urls,
+}
+
+impl Fixture {
+    /// A fixture with so many hosts.
+    pub(super) async fn open(hosts: usize, kafka: Kafka) -> Fixture {
+        let name = format!("wchaos-{}", wrkflw_runtime::clock::new_id().simple());
+        let folder = env::temp_dir().join(&name);
+        fs::create_dir(&folder).expect("a fresh folder");
+        let (to_postgres, to_kafka) = (Proxy::open().await, Proxy::open().await);
+        let (postgres, broker) = tokio::join!(OwnPostgres::start(), async {
+            match kafka {
+                Kafka::Shared => None,
+                Kafka::Own => Some(OwnBroker::start_behind(Some(to_kafka.port())).await),
+            }
+        });
+        to_postgres.lead_to(Server::Socket(postgres.socket()));
+        let brokers = match &broker {
+            Some(own) => {
+                let address = own.address().parse().expect("an address");
+                to_kafka.lead_to(Server::Address(address));
+                format!("127.0.0.1:{}", to_kafka.port())
+            }
+            None => shared_address(),
+        };
+        create_topic(&brokers, &name, PARTITIONS, &[]).await;
+        Store::migrate(postgres.url()).await.expect("migrations");
+        let fixture = Fixture {
+            postgres,
+            broker,
+            to_postgres,
+            to_kafka,
+            brokers,
+            topic: name,
+            folder,
+            hosts: (0..hosts).map(|_| Mutex::new(None)).collect(),
+            urls: Urls::new(hosts),
+        };
+        for host in 0..hosts {
+            fixture.start(host).await;
+        }
+        fixture
+    }
+
+    pub(super) fn hosts(&self) -> usize {
+        self.hosts.len()
+    }
+
+    /// A client of these hosts.
+    pub(super) fn client(&self) -> Arc<Client> {
+        Arc::new(Client::new(self.urls.clone()))
+    }
+
+    /// Starts a host, and tries again until it is up, as a supervisor does.
+    pub(super) async fn start(&self, host: usize) {
+        let deadline = Instant::now() + TIMEOUT;
+        while self.try_start(host, None).await.is_err() {
+            let log = last_words(&self.log(host));
+            assert!(
+                Instant::now() < deadline,
+                "host {host} does not start:\n{log}"
+            );
+            tokio::time::sleep(RESTART_PAUSE).await;
+        }
+    }
+
+    /// Starts a host that will die at this point.
+    pub(super) async fn start_doomed(&self, host: usize, point: &str) -> Death {
+        match self.try_start(host, Some(point)).await {
+            Ok(()) => Death::ToCome,
+            Err(status) => Death::Already(status.signal().unwrap_or_default()),
+        }
+    }
+
+    async fn try_start(&self, host: usize, fault: Option<&str>) -> Result<(), ExitStatus> {
+        let (command, log) = (self.serve(fault), self.log(host));
+        let starting = tokio::task::spawn_blocking(move || Running::start(command, &log));
+        let running = starting.await.expect("no panic")?;
+        self.urls.set(host, Some(running.url.clone()));
+        *self.hosts[host].lock().expect("a lock") = Some(running);
+        Ok(())
+    }
+
+    /// `kill -9`.
+    pub(super) fn kill(&self, host: usize) {
+        self.urls.set(host, None);
+        let running = self.hosts[host].lock().expect("a lock").take();
+        running.expect("a host that runs").kill();
+    }
+
+    /// Waits until a host has died by itself. Returns the signal, or none if it has not died in time.
+    pub(super) async fn death(&self, host: usize, timeout: Duration) -> Option<i32> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            if let Some(status) = self.ended(host) {
+                self.urls.set(host, None);
+                return Some(status.signal().unwrap_or_default());
+            }
+            if Instant::now() >= deadline {
+                return None;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+
+    /// The exit status of a host that ended by itself. Its slot is free then.
+    fn ended(&self, host: usize) -> Option<ExitStatus> {
+        let mut slot = self.hosts[host].lock().expect("a lock");
+        let ended = slot.as_mut().expect("a host").ended();
+        if ended.is_some() {
+            slot.take();
+        }
+        ended
+    }
+
+    fn log(&self, host: usize) -> PathBuf {
+        self.folder.join(format!("host-{host}.log"))
+    }
+
+    fn serve(&self, fault: Option<&str>) -> Command {
+        let url = format!(
+            "postgres://postgres@127.0.0.1:{}/postgres",
+            self.to_postgres.port()
+        );
+        let mut command = program::command(&["serve", "--output", "json"]);
+        for (name, value) in [
+            ("WRKFLW_LISTEN", "127.0.0.1:0"),
+            ("WRKFLW_DATABASE_URL", &url),
+            ("WRKFLW_KAFKA_BROKERS", &self.brokers),
+            ("WRKFLW_KAFKA_TOPIC", &self.topic),
+            ("WRKFLW_JWT_SECRET", SECRET),
+            ("WRKFLW_SEAL_KEYS", SEAL_KEY),
+            ("WRKFLW_ARTIFACT_KEY", ARTIFACT_KEY),
+            ("WRKFLW_REQUEST_SECONDS_MAX", "5"),
+            // This test is not about how fast flow logic is on a busy machine.
+            ("WRKFLW_GUEST_DEADLINE_MS", "2000"),
+            ("WRKFLW_WEBHOOK_ALLOW_PRIVATE", "true"),
+        ] {
+            command.env(name, value);
+        }
+        command.env("WRKFLW_ARTIFACT_DIR", self.folder.join("artifacts"));
+        if let Some(point) = fault {
+            command.env(wrkflw_fault::VARIABLE, point);
+        }
+        command
+    }
+
+    /// Runs `wrkflw audit verify --all` without the proxy. Returns its counts, after a check that there are no findings.
+    pub(super) async fn verified(&self) -> String {
+        let mut command = program::command(&["audit", "verify", "--all"]);
+        command
+            .env("WRKFLW_DATABASE_URL", self.postgres.url())
+            .env("WRKFLW_SEAL_KEYS", SEAL_KEY);
+        let running = tokio::task::spawn_blocking(move || command.output());
+        let output = running.await.expect("no panic").expect("the program runs");
+        let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
+        let (told, complaint) = (said(&output.stdout), said(&output.stderr));
+        assert!(output.status.success(), "audit: {told}\n{complaint}");
+        told
+    }
+
+    /// Ends the leases of dead hosts, and the time in which a dead host might have delivered a signal, as if some minutes had
+    /// passed.
+    pub(super) async fn forget_leases(&self) {
+        for sql in [
+            "update job set lease_until = now() where lease_until > now()",
+            "update job set due_at = now() where kind = 'match_signals' and due_at > now()",
+            "update reassessment set lease_until = now() where lease_until > now() and attempts > 0",
+            "update webhook_delivery set lease_until = now() where lease_until > now()",
+            "update bulk_item set lease_until = now() where lease_until > now()",
+        ] {
+            let done = sqlx::raw_sql(sql).execute(self.postgres.pool()).await;
+            done.unwrap_or_else(|error| panic!("{sql}: {error}"));
+        }
+    }
+}
+
+impl Drop for Fixture {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            for host in 0..self.hosts.len() {
+                eprintln!("--- host {host}\n{}", last_words(&self.log(host)));
+            }
+            eprintln!("logs are in {}", self.folder.display());
+            return;
+        }
+        if let Err(error) = fs::remove_dir_all(&self.folder) {
+            eprintln!("{} is left over: {error}", self.folder.display());
+        }
+    }
+}

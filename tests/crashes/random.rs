@@ -1,0 +1,40 @@
+//! Reproducible random numbers: the same seed gives the same numbers.
+
+/// A well-mixed counter: `SplitMix64`.
+#[derive(Debug, Clone)]
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Random {
+        Random(seed)
+    }
+
+    /// A new seed for each run.
+    pub(super) fn seed() -> u64 {
+        let (_, random) = wrkflw_runtime::clock::new_id().as_u64_pair();
+        random
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// From 0 to less than `count`.
+    pub(super) fn below(&mut self, count: usize) -> usize {
+        let count = u64::try_from(count).expect("a count");
+        usize::try_from(self.next() % count).expect("less than the count")
+    }
+
+    /// True in so many per cent of the calls.
+    pub(super) fn percent(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    pub(super) fn pick<'a, T>(&mut self, from: &'a [T]) -> &'a T {
+        &from[self.below(from.len())]
+    }
+}

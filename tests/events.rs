@@ -1,0 +1,458 @@
+//! The relay against a real broker, seen by an independent consumer: nothing lost, nothing reordered within an
+//! instance, nothing told that was rolled back.
+
+pub(crate) mod consumer;
+pub(crate) mod database;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+use wrkflw_core::cloudevent::Naming;
+use wrkflw_relay::outbox::Relay;
+use wrkflw_relay::outbox::settings::{KafkaSettings, Mode};
+use wrkflw_store::outbox::{Backlog, Outbox};
+
+use consumer::{Consumer, Received, partitions};
+use database::{Database, record, topic_of};
+
+use crate::support::app::TestApp;
+use crate::support::kafka::{OwnBroker, create_topic, shared_address};
+
+const CLAIMED: &str = r#"{"owner":"reviewer","state":"s","task":"t","type":"TASK_CLAIMED"}"#;
+
+/// A relay at work.
+struct Running {
+    cancel: CancellationToken,
+    task: JoinHandle<()>,
+}
+
+impl Running {
+    fn start(outbox: Outbox, settings: &KafkaSettings) -> Running {
+        let cancel = CancellationToken::new();
+        let relay =
+            Relay::new(outbox, settings.clone(), Naming::default()).expect("sound settings");
+        let run = relay.run(cancel.clone(), Arc::new(Notify::new()));
+        Running {
+            cancel,
+            task: spawn(run),
+        }
+    }
+
+    async fn stop(self) {
+        self.cancel.cancel();
+        tokio::time::timeout(Duration::from_secs(10), self.task)
+            .await
+            .expect("it stops in time")
+            .expect("no panic");
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test itself waits for the task"
+)]
+fn spawn(work: impl Future<Output = ()> + Send + 'static) -> JoinHandle<()> {
+    tokio::spawn(work)
+}
+
+/// The shared broker, with a topic that only this database's events go to.
+fn settings(database: &Database) -> KafkaSettings {
+    KafkaSettings {
+        brokers: shared_address(),
+        topic: database.topic(),
+        ..KafkaSettings::default()
+    }
+}
+
+#[tokio::test]
+async fn an_event_has_its_key_its_headers_and_its_data() {
+    let database = Database::create().await;
+    let settings = settings(&database);
+    let relay = Running::start(database.outbox(), &settings);
+    let instance = database.instance().await;
+    database.record(0, instance, CLAIMED).await;
+
+    assert_eq!(
+        partitions(&settings.brokers, &settings.topic).await,
+        3,
+        "the relay creates the topic"
+    );
+    let mut consumer = Consumer::of(&settings.brokers, &settings.topic).await;
+    consumer.receive(1).await;
+    database.drained().await;
+    relay.stop().await;
+
+    let event = &consumer.received[0];
+    assert_eq!(event.key, instance.to_string());
+    let id: uuid::Uuid = sqlx::query_scalar("select id from audit_entry")
+        .fetch_one(database.pool())
+        .await
+        .expect("an entry");
+    let expected = [
+        ("content-type", "application/json".to_owned()),
+        ("ce_specversion", "1.0".into()),
+        ("ce_id", id.to_string()),
+        ("ce_source", format!("/acme/instances/{instance}")),
+        ("ce_type", "dev.wrkflw.task.claimed".into()),
+        ("ce_subject", instance.to_string()),
+        ("ce_time", "2026-01-02T03:04:05.000678Z".into()),
+        (
+            "ce_dataschema",
+            "http://localhost:8080/schemas/dev.wrkflw.task.claimed.json".into(),
+        ),
+        ("ce_partitionkey", instance.to_string()),
+        ("ce_sequence", "00000000000000000001".into()),
+        ("ce_authtype", "user".into()),
+        ("ce_authid", "reviewer".into()),
+        (
+            "ce_traceparent",
+            "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01".into(),
+        ),
+    ];
+    assert_eq!(
+        event.headers,
+        expected
+            .map(|(name, value)| (name.to_owned(), value))
+            .into()
+    );
+    let data = serde_json::json!({
+        "task": "t", "state": "s", "owner": "reviewer", "actor": "reviewer", "instance": instance, "revision": 1,
+        "definition": {"key": "document-approval", "version": 2},
+        "entity": {"type": "document", "id": instance.to_string()},
+    });
+    assert_eq!(event.value, data);
+}
+
+#[tokio::test]
+async fn structured_mode_is_one_document() {
+    let database = Database::create().await;
+    let settings = settings(&database);
+    let settings = KafkaSettings {
+        mode: Mode::Structured,
+        ..settings
+    };
+    let relay = Running::start(database.outbox(), &settings);
+    let instance = database.instance().await;
+    database.record(0, instance, CLAIMED).await;
+    let mut consumer = Consumer::of(&settings.brokers, &settings.topic).await;
+    consumer
+        .receive_until(|received| !received.is_empty())
+        .await;
+    relay.stop().await;
+
+    let event = &consumer.received[0];
+    assert_eq!(event.key, instance.to_string());
+    assert_eq!(event.headers.len(), 1);
+    assert_eq!(
+        event.headers["content-type"],
+        "application/cloudevents+json; charset=UTF-8"
+    );
+    assert_eq!(event.value["type"], "dev.wrkflw.task.claimed");
+    assert_eq!(event.value["data"]["owner"], "reviewer");
+}
+
+#[tokio::test]
+async fn all_arrives_in_order_though_two_relays_share_the_work_and_one_leaves() {
+    let database = Database::create().await;
+    let settings = settings(&database);
+    let first = Running::start(database.outbox(), &settings);
+    let second = Running::start(database.outbox(), &settings);
+    database.record_many(200, 10).await;
+    let mut consumer = Consumer::of(&settings.brokers, &settings.topic).await;
+    consumer
+        .receive_until(|received| received.len() > 500)
+        .await;
+    first.stop().await;
+    database.record_many(200, 5).await;
+    database.drained().await;
+    consumer.receive(3000).await;
+    second.stop().await;
+    consumer.assert_in_order();
+}
+
+#[tokio::test]
+async fn a_broker_that_is_down_delays_events_and_loses_none() {
+    let (broker, database) = (OwnBroker::start().await, Database::create().await);
+    let settings = KafkaSettings {
+        brokers: broker.address().to_owned(),
+        ..settings(&database)
+    };
+    create_topic(&settings.brokers, &settings.topic, 3, &[]).await;
+    broker.stop().await;
+    database.record_many(20, 5).await;
+    let relay = Running::start(database.outbox(), &settings);
+    broker.start_again().await;
+    let mut consumer = Consumer::of(&settings.brokers, &settings.topic).await;
+    consumer.receive(100).await;
+
+    let instance = database.instance().await;
+    database.record(3, instance, CLAIMED).await;
+    consumer.receive(101).await;
+    broker.kill().await;
+    for _ in 0..20 {
+        database.record(3, instance, CLAIMED).await;
+    }
+    database.record_many(20, 5).await;
+    database
+        .eventually("select exists (select from outbox_partition where last_error is not null)")
+        .await;
+    broker.start_again().await;
+    consumer.receive(221).await;
+    database.drained().await;
+    relay.stop().await;
+    consumer.assert_in_order();
+    assert_eq!(
+        database.outbox().backlog().await.expect("a measure"),
+        Backlog::default()
+    );
+}
+
+#[tokio::test]
+async fn a_relay_without_a_broker_stops_at_once() {
+    let database = Database::create().await;
+    database.record_many(1, 1).await;
+    let nowhere = KafkaSettings {
+        brokers: "127.0.0.1:1".into(),
+        ..KafkaSettings::default()
+    };
+    let relay = Running::start(database.outbox(), &nowhere);
+    let asked = Instant::now();
+    relay.stop().await;
+    assert!(
+        asked.elapsed() < Duration::from_secs(6),
+        "{:?}",
+        asked.elapsed()
+    );
+    assert_eq!(
+        database.outbox().backlog().await.expect("a measure").events,
+        1
+    );
+}
+
+#[tokio::test]
+async fn what_was_rolled_back_is_never_told() {
+    let database = Database::create().await;
+    let settings = settings(&database);
+    let relay = Running::start(database.outbox(), &settings);
+    let instance = database.instance().await;
+    let mut transaction = database.pool().begin().await.expect("a transaction");
+    record(
+        &mut *transaction,
+        0,
+        instance,
+        r#"{"reason":"mistake","type":"FLOW_CANCELLED"}"#,
+    )
+    .await;
+    transaction.rollback().await.expect("rolled back");
+    database.record(0, instance, CLAIMED).await;
+    database.drained().await;
+    let mut consumer = Consumer::of(&settings.brokers, &settings.topic).await;
+    consumer.receive(1).await;
+    relay.stop().await;
+    assert_eq!(
+        consumer.received[0].headers["ce_type"],
+        "dev.wrkflw.task.claimed"
+    );
+    consumer.assert_in_order();
+}
+
+#[tokio::test]
+async fn an_approval_over_http_is_told_from_start_to_end_and_dry_runs_are_not() {
+    let app = TestApp::start().await;
+    let settings = KafkaSettings {
+        brokers: shared_address(),
+        topic: topic_of(&app.database),
+        ..KafkaSettings::default()
+    };
+    let outbox = app.store().outbox();
+    let relay = Running::start(outbox, &settings);
+    let start = json!({
+        "definitionKey": "document-approval", "entityType": "document", "entityId": "never", "data": {"title": "A plan"},
+    });
+    let dry = app.post("author", "/v1/instances?dryRun=true", start).await;
+    assert_eq!(dry.status / 100, 2, "{}", dry.text);
+    let instance = app.started("d-1").await;
+    let approve = json!({"outcome": "APPROVE"});
+    let reviewed = app.decided("reviewer", &instance, approve.clone()).await;
+    let approved = app.decided("approver", &reviewed, approve).await;
+    assert_eq!(approved["status"], "COMPLETED");
+
+    let mut consumer = Consumer::of(&settings.brokers, &settings.topic).await;
+    let is_last = |received: &Received| received.headers["ce_type"] == "dev.wrkflw.flow.completed";
+    consumer
+        .receive_until(|received| received.iter().any(is_last))
+        .await;
+    relay.stop().await;
+    consumer.assert_in_order();
+    assert_eq!(consumer.sequences().len(), 1, "nothing of the dry run");
+    let types: Vec<&str> = consumer
+        .received
+        .iter()
+        .map(|event| event.headers["ce_type"].trim_start_matches("dev.wrkflw."))
+        .collect();
+    let reviewed = [
+        "task.claimed",
+        "decision.recorded",
+        "state.transitioned",
+        "state.entered",
+    ];
+    let told = [
+        &["flow.started", "state.entered", "task.created"][..],
+        &reviewed,
+        &["task.created"],
+        &reviewed,
+        &["flow.completed"],
+    ];
+    assert_eq!(types, told.concat());
+    for event in &consumer.received {
+        let suffix = event.headers["ce_type"].trim_start_matches("dev.wrkflw.");
+        let schema = wrkflw_server::asyncapi::schema(suffix).expect("a documented type");
+        let required = schema["required"].as_array().expect("required members");
+        for member in required.iter().filter_map(|name| name.as_str()) {
+            assert!(event.value.get(member).is_some(), "{suffix} lacks {member}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_event_too_large_for_the_client_is_parked_with_its_followers() {
+    let database = Database::create().await;
+    let mut settings = settings(&database);
+    create_topic(&settings.brokers, &settings.topic, 1, &[]).await;
+    let limit = ("message.max.bytes".to_owned(), "20000".to_owned());
+    settings.properties.extend([limit]);
+    refuses_only_the_poisoned_instance(database, settings).await;
+}
+
+#[tokio::test]
+async fn an_event_too_large_for_the_broker_is_parked_with_its_followers() {
+    let database = Database::create().await;
+    let mut settings = settings(&database);
+    let limit = ("max.message.bytes", "20000");
+    create_topic(&settings.brokers, &settings.topic, 1, &[limit]).await;
+    // Several requests are under way when one is refused: those behind it must not arrive.
+    let small_requests = ("batch.num.messages".to_owned(), "4".to_owned());
+    settings.properties.extend([small_requests]);
+    refuses_only_the_poisoned_instance(database, settings).await;
+}
+
+/// The poisoned event stands between events of its own instance and of neighbours in the same partition and partition.
+async fn refuses_only_the_poisoned_instance(database: Database, settings: KafkaSettings) {
+    let (poisoned, neighbour) = (database.instance().await, database.instance().await);
+    let huge = format!(
+        r#"{{"data":"{}","name":"huge","type":"CUSTOM"}}"#,
+        "x".repeat(30_000)
+    );
+    for round in 0..40 {
+        database.record(0, neighbour, CLAIMED).await;
+        database
+            .record(0, poisoned, if round == 20 { &huge } else { CLAIMED })
+            .await;
+    }
+    let mut consumer = Consumer::of(&settings.brokers, &settings.topic).await;
+    let relay = Running::start(database.outbox(), &settings);
+    database.drained().await;
+    database.record(0, poisoned, CLAIMED).await;
+    database.record(0, neighbour, CLAIMED).await;
+    database.drained().await;
+    consumer.receive(61).await;
+    relay.stop().await;
+
+    let sequences = consumer.sequences();
+    assert_eq!(
+        sequences[&neighbour.to_string()],
+        (1..=41).collect::<Vec<_>>()
+    );
+    assert_eq!(
+        sequences[&poisoned.to_string()],
+        (1..=20).collect::<Vec<_>>()
+    );
+    let parked = database.dead_letters(poisoned).await;
+    assert_eq!(
+        parked.iter().map(|(seq, ..)| *seq).collect::<Vec<_>>(),
+        (21..=41).collect::<Vec<_>>()
+    );
+    let (_, attempts, error) = &parked[0];
+    assert_eq!(*attempts, 3);
+    assert!(error.contains("Message size too large"), "{error}");
+    assert!(
+        parked[1..]
+            .iter()
+            .all(|(_, attempts, error)| *attempts == 0 && error.contains("earlier event"))
+    );
+    assert_eq!(
+        database
+            .outbox()
+            .backlog()
+            .await
+            .expect("a measure")
+            .dead_letters,
+        21
+    );
+}
+
+#[tokio::test]
+async fn a_late_commit_with_a_smaller_position_is_neither_skipped_nor_overtaken() {
+    let database = Database::create().await;
+    let settings = settings(&database);
+    create_topic(&settings.brokers, &settings.topic, 1, &[]).await;
+    let relay = Running::start(database.outbox(), &settings);
+    let (stalled, busy) = (database.instance().await, database.instance().await);
+    let mut consumer = Consumer::of(&settings.brokers, &settings.topic).await;
+    database.record(0, busy, CLAIMED).await;
+
+    let mut stalling = database.pool().begin().await.expect("a transaction");
+    let late = record(&mut *stalling, 0, stalled, CLAIMED).await;
+    // Enough marks pass for the floor to follow, were it not for the stalled transaction.
+    let begun = Instant::now();
+    let mut published = 1;
+    while begun.elapsed() < Duration::from_secs(2) {
+        database.record(0, busy, CLAIMED).await;
+        published += 1;
+        consumer.receive(published).await;
+    }
+    let floor = floor_of_lane(&database).await;
+    assert!(
+        floor < late,
+        "the floor {floor} has passed the unfinished position {late}"
+    );
+    stalling.commit().await.expect("committed");
+    database.record(0, stalled, CLAIMED).await;
+    consumer.receive(published + 2).await;
+    consumer.assert_in_order();
+
+    // Once nobody stalls, the floor follows.
+    while floor_of_lane(&database).await < late {
+        database.record(0, busy, CLAIMED).await;
+        database.drained().await;
+        assert!(begun.elapsed() < consumer::TIMEOUT, "the floor never rose");
+    }
+    relay.stop().await;
+}
+
+#[tokio::test]
+async fn a_mark_is_younger_than_every_writer_that_drew_before_it() {
+    let database = Database::create().await;
+    let instance = database.instance().await;
+    let mut stalling = database.pool().begin().await.expect("a transaction");
+    let late = record(&mut *stalling, 0, instance, CLAIMED).await;
+    let writer: i64 = sqlx::query_scalar("select pg_current_xact_id()::text::bigint")
+        .fetch_one(&mut *stalling)
+        .await
+        .expect("a transaction number");
+    let mark = database.outbox().mark().await.expect("a mark");
+    assert_eq!(mark.drawn, late);
+    assert!(mark.oldest <= writer, "the writer is unfinished");
+    assert!(mark.xid > writer, "so the position must wait for it");
+}
+
+async fn floor_of_lane(database: &Database) -> i64 {
+    sqlx::query_scalar("select floor from outbox_partition where partition = 0")
+        .fetch_one(database.pool())
+        .await
+        .expect("a partition")
+}

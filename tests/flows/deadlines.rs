@@ -1,0 +1,259 @@
+//! Deadlines over HTTP: each action, with real flow logic, when the host's clock says so.
+
+use super::*;
+
+/// A vote of the reviewers under one deadline of its task.
+fn under(deadline: &Value) -> Value {
+    let offer = json!({ "groups": ["reviewers"], "deadlines": [deadline] });
+    json!({
+        "assign": { "offers": [offer] },
+        "overdue": { "offers": [{ "groups": ["approvers"] }] },
+    })
+}
+
+async fn passed(app: &TestApp, instance: &Value) -> Vec<Value> {
+    audited(app, instance, "DEADLINE_PASSED").await
+}
+
+/// Types and data of the public events about this instance that bear one of these names.
+async fn told(app: &TestApp, instance: &Value, kinds: &[&str]) -> Vec<(String, Value)> {
+    let events = app.events().await;
+    let about = events.iter().filter(|event| {
+        event["subject"]
+            .as_str()
+            .is_some_and(|of| of.contains(id(instance)))
+    });
+    let found: Vec<_> = about
+        .filter_map(|event| {
+            let kind = event["type"].as_str().expect("a type");
+            let kind = kind.trim_start_matches("dev.wrkflw.").to_owned();
+            kinds
+                .contains(&&*kind)
+                .then(|| (kind, event["data"].clone()))
+        })
+        .collect();
+    assert!(found.len() >= kinds.len(), "{kinds:?} are not told");
+    found
+}
+
+#[tokio::test]
+async fn whoever_has_late_work_is_reminded_again_and_again() {
+    let (app, time) = chambers_at().await;
+    let data = under(&json!({ "after": 60, "every": 3600, "do": "remind" }));
+    let instance = vote(&app, "remind", data).await;
+    let task = &tasks(&instance)[0];
+    assert_eq!(task["dueAt"], "2026-01-05T09:01:00Z");
+    let timers = app.timers();
+    time.work(&app, &[&app.engine], 59).await;
+    assert_eq!(passed(&app, &instance).await, [] as [Value; 0]);
+    time.work(&app, &[&app.engine], 1).await;
+    claim(&app, "reviewer", task).await;
+    // Five minutes late, after two that were missed.
+    time.work(&app, &[&app.engine], 3 * 3600 + 300).await;
+    timers.stop().await;
+
+    let passed = passed(&app, &instance).await;
+    let told_of = |entry: &Value| {
+        let next = entry["next"].clone();
+        (entry["count"].clone(), entry["late"].clone(), next)
+    };
+    let expected = [
+        (json!(1), json!(0), json!("2026-01-05T10:01:00Z")),
+        (
+            json!(2),
+            json!(2 * 3600 + 300),
+            json!("2026-01-05T13:01:00Z"),
+        ),
+    ];
+    assert_eq!(passed.iter().map(told_of).collect::<Vec<_>>(), expected);
+    assert_eq!(
+        tasks(&shown(&app, &instance).await)[0]["dueAt"],
+        "2026-01-05T13:01:00Z"
+    );
+    let told = told(&app, &instance, &["task.reminded", "task.reminded"]).await;
+    let recipients = [
+        json!([{ "type": "group", "id": "reviewers" }]),
+        json!([{ "type": "user", "id": "reviewer" }]),
+    ];
+    let dues = ["2026-01-05T09:01:00Z", "2026-01-05T10:01:00Z"];
+    for (number, (_, data)) in told.iter().enumerate() {
+        assert_eq!(data["recipients"], recipients[number]);
+        assert_eq!(data["dueAt"], dues[number]);
+        assert_eq!(data["count"], number + 1);
+        assert_eq!(data["task"], task["id"]);
+    }
+    prove_all(&app).await;
+}
+
+#[tokio::test]
+async fn late_work_goes_back_to_the_queue() {
+    let (app, time) = chambers_at().await;
+    let data = under(&json!({ "after": 60, "do": "release" }));
+    let instance = vote(&app, "release", data).await;
+    let task = tasks(&instance)[0].clone();
+    claim(&app, "reviewer", &task).await;
+    let timers = app.timers();
+    time.work(&app, &[&app.engine], 60).await;
+    timers.stop().await;
+    let path = format!("/v1/tasks/{}/decide", id(&task));
+    let stranger = app.post("author", &path, json!({ "outcome": "YES" }));
+    let problem = stranger.await.problem(403, "forbidden");
+    assert_eq!(problem["reason"], "own_request");
+    let released = audited(&app, &instance, "TASK_RELEASED").await;
+    assert_eq!(
+        (&released[0]["owner"], &released[0]["reason"]),
+        (&json!("reviewer"), &json!("overdue"))
+    );
+    let ended = decide(&app, "reviewer2", &task, json!({ "outcome": "YES" })).await;
+    assert_eq!(ended["outcome"], "APPROVED");
+    prove_all(&app).await;
+}
+
+#[tokio::test]
+async fn late_work_goes_to_others() {
+    let (app, time) = chambers_at().await;
+    let data = under(&json!({ "after": 60, "do": "escalate" }));
+    let instance = vote(&app, "escalate", data).await;
+    let task = tasks(&instance)[0].clone();
+    claim(&app, "reviewer", &task).await;
+    let timers = app.timers();
+    time.work(&app, &[&app.engine], 90).await;
+    timers.stop().await;
+    let after = shown(&app, &instance).await;
+    let all = tasks(&after);
+    let open: Vec<_> = all
+        .iter()
+        .filter(|one| one["status"] == "PENDING")
+        .collect();
+    assert_eq!(open.len(), 1);
+    assert_eq!(
+        open[0]["candidates"],
+        json!([{ "type": "group", "id": "approvers" }])
+    );
+    let cancelled = audited(&app, &instance, "TASK_CANCELLED").await;
+    assert_eq!(
+        (&cancelled[0]["task"], &cancelled[0]["reason"]),
+        (&task["id"], &json!("escalated"))
+    );
+    let (_, told) = told(&app, &instance, &["task.escalated"]).await.remove(0);
+    assert_eq!(told["from"], json!([{ "type": "user", "id": "reviewer" }]));
+    assert_eq!(
+        (&told["dueAt"], &told["count"]),
+        (&json!("2026-01-05T09:01:00Z"), &json!(1))
+    );
+    let ended = decide(&app, "approver", open[0], json!({ "outcome": "YES" })).await;
+    assert_eq!(ended["outcome"], "APPROVED");
+    prove_all(&app).await;
+}
+
+#[tokio::test]
+async fn a_trigger_moves_on_or_is_refused() {
+    let (app, time) = chambers_at().await;
+    let deadline = json!({ "after": 60, "do": "LATE" });
+    let ends = vote(&app, "ends", under(&deadline)).await;
+    let mut data = under(&deadline);
+    data["patient"] = json!(true);
+    let state_instances = vote(&app, "state_instances", data).await;
+    let timers = app.timers();
+    time.work(&app, &[&app.engine], 60).await;
+    timers.stop().await;
+    assert_eq!(shown(&app, &ends).await["outcome"], "REJECTED");
+    let after = shown(&app, &state_instances).await;
+    assert_eq!(after["status"], "RUNNING");
+    let refused = audited(&app, &state_instances, "TRIGGER_REFUSED").await;
+    assert_eq!(
+        (&refused[0]["trigger"], &refused[0]["code"]),
+        (&json!("LATE"), &json!("patient"))
+    );
+    assert_eq!(passed(&app, &state_instances).await.len(), 1);
+    prove_all(&app).await;
+}
+
+#[tokio::test]
+async fn working_time_counts_by_the_tenants_calendar() {
+    let (app, time) = chambers_at().await;
+    let deadline = json!({ "after": 9 * 3600, "working": "office", "do": "remind" });
+    let body = json!({
+        "definitionKey": "committee", "entityType": "motion", "entityId": "early", "data": under(&deadline),
+    });
+    let answer = app.post("author", "/v1/instances", body).await;
+    assert!(
+        answer.status >= 400 && answer.text.contains("no calendar"),
+        "{}",
+        answer.text
+    );
+    let hours = json!([{ "from": "09:00", "to": "17:00" }]);
+    let office = json!({ "timeZone": "UTC", "hours": { "monday": hours, "wednesday": hours } });
+    app.put("admin", "/v1/calendars/office", office)
+        .await
+        .expect(200);
+    let instance = vote(&app, "working", under(&deadline)).await;
+    let wednesday = "2026-01-07T10:00:00Z";
+    assert_eq!(tasks(&instance)[0]["dueAt"], wednesday);
+    let timers = app.timers();
+    time.work(&app, &[&app.engine], 48 * 3600 + 3600).await;
+    timers.stop().await;
+    assert_eq!(passed(&app, &instance).await[0]["dueAt"], wednesday);
+    prove_all(&app).await;
+}
+
+#[tokio::test]
+async fn deadlines_rest_while_an_instance_is_suspended() {
+    let (app, time) = chambers_at().await;
+    let instance = vote(
+        &app,
+        "rests",
+        under(&json!({ "after": 60, "do": "remind" })),
+    )
+    .await;
+    let path = |action: &str| format!("/v1/instances/{}/{action}", id(&instance));
+    time.pass(20);
+    let reason = json!({ "reason": "a question" });
+    app.post("admin", &path("suspend"), reason)
+        .await
+        .expect(200);
+    let timers = app.timers();
+    time.work(&app, &[&app.engine], 3600).await;
+    assert_eq!(passed(&app, &instance).await, [] as [Value; 0]);
+    app.post("admin", &path("resume"), json!({}))
+        .await
+        .expect(200);
+    time.work(&app, &[&app.engine], 39).await;
+    assert_eq!(passed(&app, &instance).await, [] as [Value; 0]);
+    time.work(&app, &[&app.engine], 1).await;
+    timers.stop().await;
+    assert_eq!(passed(&app, &instance).await[0]["late"], 0);
+    prove_all(&app).await;
+}
+
+#[tokio::test]
+async fn work_that_is_escalated_to_its_requester_is_not_theirs_to_decide() {
+    let (app, time) = chambers_at().await;
+    let offer =
+        json!({ "groups": ["reviewers"], "deadlines": [{ "after": 60, "do": "escalate" }] });
+    let data = json!({
+        "assign": { "offers": [offer] },
+        "overdue": { "offers": [{ "users": ["author", "approver"] }] },
+    });
+    let instance = vote(&app, "own", data).await;
+    let timers = app.timers();
+    time.work(&app, &[&app.engine], 60).await;
+    timers.stop().await;
+    let instance = shown(&app, &instance).await;
+    let open = tasks(&instance)
+        .iter()
+        .find(|task| task["status"] == "PENDING")
+        .expect("the work goes to others");
+    let path = format!("/v1/tasks/{}/claim", id(open));
+    let own = app.post("author", &path, json!({})).await;
+    assert_eq!(own.problem(403, "forbidden")["reason"], "own_request");
+    let noted: i64 = sqlx::query_scalar(
+        "select count(*) from refused_attempt where actor = 'author' and code = 'own_request'",
+    )
+    .fetch_one(app.database.admin_pool())
+    .await
+    .expect("a count");
+    assert_eq!(noted, 1);
+    app.post("approver", &path, json!({})).await.expect(200);
+    prove_all(&app).await;
+}

@@ -1,0 +1,70 @@
+//! Who is told when deadlines pass: reminders to those who have the work, and escalations to those who lost it.
+
+use super::*;
+use crate::api::notifications::{notifier, settings};
+
+/// The kinds and recipients that a person was told of, oldest first, once there are so many.
+async fn told(app: &TestApp, person: &str, count: usize) -> Vec<(String, String)> {
+    let reading = async {
+        loop {
+            let page = app.get(person, "/v1/notifications?limit=100").await;
+            let page = page.expect(200);
+            let data = page["data"].as_array().expect("data");
+            assert!(data.len() <= count, "{data:?}");
+            if data.len() == count {
+                let text = |one: &Value, name: &str| one[name].as_str().expect("text").to_owned();
+                let mut told: Vec<_> = data
+                    .iter()
+                    .map(|one| (text(one, "kind"), text(one, "recipient")))
+                    .collect();
+                told.reverse();
+                return told;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let told = tokio::time::timeout(TIMEOUT, reading).await;
+    told.unwrap_or_else(|_| panic!("{person} is not told {count} times"))
+}
+
+fn lines(told: &[(String, String)]) -> Vec<(&str, &str)> {
+    told.iter()
+        .map(|(kind, to)| (kind.as_str(), to.as_str()))
+        .collect()
+}
+
+#[tokio::test]
+async fn a_reminder_reaches_the_owner_and_an_escalation_who_had_the_work() {
+    let (app, time) = chambers_at().await;
+    let _working = notifier(&app, settings(&[]));
+    let offer = json!({ "groups": ["reviewers"], "deadlines": [
+        { "after": 60, "do": "remind" }, { "after": 120, "do": "escalate" },
+    ] });
+    let data = json!({
+        "assign": { "offers": [offer] },
+        "overdue": { "offers": [{ "groups": ["approvers"] }] },
+    });
+    let instance = vote(&app, "late", data).await;
+    claim(&app, "reviewer", &tasks(&instance)[0]).await;
+    assert_eq!(
+        lines(&told(&app, "reviewer", 1).await),
+        [("assigned", "reviewers")]
+    );
+    let timers = app.timers();
+    time.work(&app, &[&app.engine], 60).await;
+    let reminded = [("assigned", "reviewers"), ("reminder", "reviewer")];
+    assert_eq!(lines(&told(&app, "reviewer", 2).await), reminded);
+    time.work(&app, &[&app.engine], 60).await;
+    timers.stop().await;
+    let lost = [reminded[0], reminded[1], ("escalated", "reviewer")];
+    assert_eq!(lines(&told(&app, "reviewer", 3).await), lost);
+    assert_eq!(
+        lines(&told(&app, "approver", 1).await),
+        [("assigned", "approvers")]
+    );
+    assert_eq!(
+        lines(&told(&app, "reviewer2", 1).await),
+        [("assigned", "reviewers")]
+    );
+    prove_all(&app).await;
+}

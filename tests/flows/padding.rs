@@ -1,0 +1,104 @@
+//! Long texts: nobody gains by padding what they write, and nothing that people write stops an instance.
+
+use super::*;
+use crate::support::guests::purchase_approval;
+
+/// So much is written into each decision: more than an instance's logic could be told of several.
+const PADDING: usize = 60_000;
+const VOTERS: usize = 30;
+
+fn voter(number: usize) -> String {
+    format!("voter-{number:03}")
+}
+
+/// What a document of an input and its comment may carry.
+fn padded(outcome: &str, padding: usize) -> Value {
+    let comment = "c".repeat(padding.min(16_000));
+    json!({ "outcome": outcome, "comment": comment, "input": { "costCentre": "4711", "padding": "x".repeat(padding) } })
+}
+
+/// A manager who is in finance too approves, with so much padding; where the instance is then.
+async fn approved_by_manager(app: &TestApp, entity: &str, padding: usize) -> Value {
+    let data = json!({ "amount": 60, "currency": "EUR", "supplier": "Desks Ltd" });
+    let body = json!({
+        "definitionKey": "purchase-approval", "entityType": "purchase", "entityId": entity, "data": data,
+    });
+    let instance = app.post("ann", "/v1/instances", body).await.expect(201);
+    let task = tasks(&instance)[0].clone();
+    assert_eq!(task["candidates"][0]["id"], "meg");
+    let decided = decide(app, "meg", &task, padded("APPROVE", padding)).await;
+    assert_eq!(decided["states"][0]["name"], "Finance", "{decided}");
+    decided
+}
+
+#[tokio::test]
+async fn padding_buys_no_second_vote() {
+    let app = TestApp::empty().await;
+    let finance = ["fay", "finn", "flora", "fred", "meg"];
+    let config = json!({ "finance": finance });
+    offer(&app, "purchase-approval", purchase_approval(), config).await;
+    group(&app, "finance-office").await;
+    for person in ["ann", "meg"].into_iter().chain(finance) {
+        let path = format!("/v1/people/{person}");
+        let put = app.put("admin", &path, json!({ "name": person }));
+        put.await.expect(200);
+    }
+    manager(&app, "ann", "meg").await;
+    for (entity, padding) in [("plain", 0), ("padded", PADDING)] {
+        let instance = approved_by_manager(&app, entity, padding).await;
+        let offered = tasks(&instance).iter();
+        let asked: Vec<_> = offered.map(|task| &task["candidates"][0]["id"]).collect();
+        assert_eq!(asked, ["fay", "finn", "flora", "fred"], "{entity}");
+        // What logic was not told is no secret.
+        let path = format!("/v1/instances/{}/actions", id(&instance));
+        let explained = app.get("fay", &path).await.expect(200);
+        let omitted = json!({ "texts": usize::from(padding > 0), "states": 0, "actions": 0 });
+        assert_eq!(explained["omitted"], omitted, "{entity}");
+    }
+    prove_all(&app).await;
+}
+
+#[tokio::test]
+async fn padded_votes_stop_no_vote() {
+    let app = chambers().await;
+    let offers: Vec<_> = (0..VOTERS)
+        .map(|number| json!({ "users": [voter(number)] }))
+        .collect();
+    let assign = json!({ "offers": offers, "needed": VOTERS });
+    let instance = vote(&app, "padded", json!({ "assign": assign })).await;
+    for (number, task) in tasks(&instance).iter().enumerate() {
+        let (user, path) = (voter(number), format!("/v1/tasks/{}/decide", id(task)));
+        claim(&app, &user, task).await;
+        let refused = app.post(&user, &path, padded("YES", PADDING)).await;
+        let problem = refused.problem(422, "invalid_input");
+        let error = &problem["errors"][0];
+        assert_eq!(error["pointer"], "/input", "{problem}");
+        let detail = error["detail"].as_str().expect("a detail");
+        assert!(detail.contains("at most"), "{detail}");
+        let vote = app.post(&user, &path, padded("YES", 1_000)).await;
+        let status = if number + 1 < VOTERS {
+            "RUNNING"
+        } else {
+            "COMPLETED"
+        };
+        assert_eq!(vote.expect(200)["instance"]["status"], status);
+    }
+    prove_all(&app).await;
+}
+
+/// More open tasks than one answer explains.
+#[tokio::test]
+async fn an_answer_that_leaves_actions_out_says_how_many() {
+    const TASKS: usize = 110;
+    // To claim, release, delegate, resolve, reassign and reset, and the flow's own YES and NO.
+    const ACTIONS: usize = 8 * TASKS;
+    let app = chambers().await;
+    let assign = json!({ "offers": vec![json!({ "users": ["ann"] }); TASKS], "needed": TASKS });
+    let instance = vote(&app, "large", json!({ "assign": assign })).await;
+    let path = format!("/v1/instances/{}/actions", id(&instance));
+    let explained = app.get("ann", &path).await.expect(200);
+    let actions = explained["actions"].as_array().expect("actions").iter();
+    let told = actions.filter(|action| action["task"].is_string()).count();
+    assert!(told < ACTIONS, "{told}");
+    assert_eq!(explained["omitted"]["actions"], json!(ACTIONS - told));
+}

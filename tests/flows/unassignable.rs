@@ -1,0 +1,185 @@
+//! Nobody is eligible: the fallbacks, the state that says so, and how it heals without anybody touching the instance.
+
+use super::*;
+use crate::support::app::task_of;
+
+/// The instance once it is as `is_so` says. Commits of this host tell when to look again.
+async fn becoming(app: &TestApp, instance: &Value, is_so: impl Fn(&Value) -> bool) -> Value {
+    let mut commits = app.engine.commits();
+    loop {
+        let now = shown(app, instance).await;
+        if is_so(&now) {
+            return now;
+        }
+        let change = tokio::time::timeout(std::time::Duration::from_mins(1), commits.changed());
+        let told = change
+            .await
+            .unwrap_or_else(|_| panic!("it stays as it is: {now}"));
+        told.expect("the engine runs");
+    }
+}
+
+fn since(instance: &Value) -> &Value {
+    &instance["states"][0]["unassignableSince"]
+}
+
+async fn listed(app: &TestApp, filter: &str) -> Vec<String> {
+    let path = format!("/v1/instances?{filter}");
+    let page = app.get("admin", &path).await.expect(200);
+    let lines = page["data"].as_array().expect("data").iter();
+    lines.map(|line| id(line).to_owned()).collect()
+}
+
+/// What `/metrics` says of it.
+async fn unassignable_total(app: &TestApp) -> u64 {
+    let text = app.get("", "/metrics").await.text;
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("wrkflw_states_unassignable_total "));
+    let value = line.and_then(|line| line.split(' ').nth(1));
+    value.map_or(0, |value| value.parse().expect("a number"))
+}
+
+#[tokio::test]
+async fn an_empty_group_goes_to_the_manager_then_the_fallback_group() {
+    let app = chambers().await;
+    group(&app, "bench").await;
+    let data =
+        json!({ "assign": { "offers": [{ "groups": ["bench"] }], "fallback": "approvers" } });
+    let instance = vote(&app, "without-manager", data.clone()).await;
+    let steps = async |instance: &Value| {
+        let entries = audited(&app, instance, "TASK_REROUTED").await;
+        entries
+            .iter()
+            .map(|entry| entry["step"].as_str().expect("a step").to_owned())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (steps(&instance).await, since(&instance)),
+        (vec!["fallback".to_owned()], &Value::Null)
+    );
+    let claim = format!("/v1/tasks/{}/claim", task_of(&instance));
+    app.post("reviewer", &claim, json!({}))
+        .await
+        .problem(403, "forbidden");
+    app.post("approver", &claim, json!({})).await.expect(200);
+
+    manager(&app, "author", "reviewer").await;
+    let instance = vote(&app, "with-manager", data).await;
+    assert_eq!(steps(&instance).await, ["manager"]);
+    let claim = format!("/v1/tasks/{}/claim", task_of(&instance));
+    app.post("approver", &claim, json!({}))
+        .await
+        .problem(403, "forbidden");
+    app.post("reviewer", &claim, json!({})).await.expect(200);
+}
+
+#[tokio::test]
+async fn a_state_without_anybody_says_so_and_heals_with_the_first_member() {
+    let app = chambers().await;
+    group(&app, "bench").await;
+    let counted = unassignable_total(&app).await;
+    let offers = json!([{ "groups": ["bench"] }]);
+    let stuck = vote(&app, "stuck", json!({ "assign": { "offers": offers } })).await;
+    assert!(since(&stuck).is_string(), "{stuck}");
+    assert_eq!(stuck["status"], "RUNNING");
+    let events = stuck["events"].as_array().expect("events").iter();
+    let types: Vec<_> = events.map(|event| &event["type"]).collect();
+    assert!(
+        types.contains(&&json!("dev.wrkflw.state.unassignable")),
+        "{types:?}"
+    );
+    assert!(unassignable_total(&app).await > counted);
+    let nobody = vote(&app, "nobody", json!({ "assign": {} })).await;
+    assert_eq!(
+        (&tasks(&nobody)[0]["label"], since(&nobody).is_string()),
+        (&json!("The vote"), true)
+    );
+    let fine = vote(
+        &app,
+        "fine",
+        json!({ "assign": { "offers": [{ "users": ["approver"] }] } }),
+    )
+    .await;
+    assert_eq!(
+        listed(&app, "unassignable=true").await,
+        [id(&nobody), id(&stuck)]
+    );
+    assert_eq!(
+        listed(&app, "unassignable=true&limit=1").await,
+        [id(&nobody)]
+    );
+    assert_eq!(listed(&app, "unassignable=false").await, [id(&fine)]);
+
+    let timers = app.timers();
+    member(&app, "bench", "benny").await;
+    let healed = becoming(&app, &stuck, |instance| since(instance).is_null()).await;
+    assert_eq!(listed(&app, "unassignable=true").await, [id(&nobody)]);
+    let told = audited(&app, &stuck, "STATE_ASSIGNABLE").await;
+    assert_eq!(told.len(), 1);
+    // A manager of the initiator is found later, too.
+    manager(&app, "author", "approver").await;
+    let found = becoming(&app, &nobody, |instance| since(instance).is_null()).await;
+    assert_eq!(
+        tasks(&found)[0]["candidates"],
+        json!([{ "type": "user", "id": "approver" }])
+    );
+    let claim = format!("/v1/tasks/{}/claim", task_of(&healed));
+    app.post("benny", &claim, json!({})).await.expect(200);
+    timers.stop().await;
+}
+
+#[tokio::test]
+async fn the_last_member_leaves_and_an_owner_gives_back_what_they_may_not_have() {
+    let app = chambers().await;
+    group(&app, "bench").await;
+    for person in ["benny", "betty"] {
+        member(&app, "bench", person).await;
+    }
+    let offers = json!([{ "groups": ["bench"] }]);
+    let instance = vote(&app, "left", json!({ "assign": { "offers": offers } })).await;
+    let claim = format!("/v1/tasks/{}/claim", task_of(&instance));
+    app.post("benny", &claim, json!({})).await.expect(200);
+    let timers = app.timers();
+    leave(&app, "bench", "benny").await;
+    let released = becoming(&app, &instance, |now| tasks(now)[0]["status"] == "PENDING").await;
+    assert!(since(&released).is_null(), "betty is left");
+    let entries = audited(&app, &instance, "TASK_RELEASED").await;
+    assert_eq!(
+        (&entries[0]["owner"], &entries[0]["reason"]),
+        (&json!("benny"), &json!("lost_eligibility"))
+    );
+    leave(&app, "bench", "betty").await;
+    let stuck = becoming(&app, &instance, |now| since(now).is_string()).await;
+    assert_eq!(stuck["status"], "RUNNING");
+    member(&app, "bench", "betty").await;
+    becoming(&app, &instance, |now| since(now).is_null()).await;
+    timers.stop().await;
+}
+
+#[tokio::test]
+async fn a_reassessment_that_finds_nothing_new_leaves_no_trace() {
+    let app = chambers().await;
+    let offers = json!([{ "groups": ["reviewers"] }]);
+    let instance = vote(&app, "calm", json!({ "assign": { "offers": offers } })).await;
+    let tenant = app
+        .store()
+        .tenant("default")
+        .await
+        .expect("an answer")
+        .expect("a tenant");
+    let id: uuid::Uuid = id(&instance).parse().expect("an id");
+    let looked = app
+        .engine
+        .look_again(tenant, wrkflw_core::ids::InstanceId(id));
+    looked.await.expect("a look");
+    assert_eq!(
+        shown(&app, &instance).await["revision"],
+        instance["revision"]
+    );
+    let gone = wrkflw_core::ids::InstanceId(wrkflw_runtime::clock::new_id());
+    app.engine
+        .look_again(tenant, gone)
+        .await
+        .expect("nothing to look at");
+}

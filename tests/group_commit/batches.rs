@@ -1,0 +1,247 @@
+//! The members of one batch do not affect each other.
+
+use std::collections::BTreeSet;
+
+use wrkflw_core::command::Command;
+use wrkflw_store::commit::CommitResult;
+
+use super::fixture::{Fixture, counts, keyed, task_of};
+
+#[tokio::test]
+async fn each_member_gets_its_own_result() {
+    let fixture = Fixture::new().await;
+    let (stale, replayed) = (
+        fixture.claimed("stale").await,
+        fixture.claimed("replayed").await,
+    );
+    let (keyless, good) = (
+        fixture.claimed("keyless").await,
+        fixture.claimed("good").await,
+    );
+    let earlier = keyed(
+        fixture.decide(&fixture.claimed("earlier").await, "GO"),
+        "taken",
+    );
+    fixture.apply(&[&earlier]).await;
+    let release = Command::Release {
+        task: task_of(&stale.instance),
+    };
+    fixture
+        .apply(&[&fixture.change(Some(stale.clone()), "rob", &release)])
+        .await;
+    let (stale_before, replayed_before) = (
+        fixture.rows(stale.instance.id).await,
+        fixture.rows(replayed.instance.id).await,
+    );
+
+    let batch = [
+        keyed(fixture.decide(&stale, "GO"), "of the stale one"),
+        keyed(fixture.decide(&replayed, "GO"), "taken"),
+        fixture.decide(&keyless, "GO"),
+        keyed(fixture.decide(&good, "GO"), "free"),
+    ];
+    let verdicts = fixture.commit(&batch.each_ref()).await;
+    assert_eq!(
+        verdicts,
+        [
+            CommitResult::Stale,
+            CommitResult::Taken,
+            CommitResult::Applied,
+            CommitResult::Applied
+        ]
+    );
+
+    assert_eq!(fixture.rows(stale.instance.id).await, stale_before);
+    assert_eq!(fixture.rows(replayed.instance.id).await, replayed_before);
+    // A start, a claim and a decision through two routers, with the number of their rows.
+    let expected = [
+        ("instance", 1),
+        ("state_instance", 4),
+        ("task", 2),
+        ("task_candidate", 2),
+        ("decision", 1),
+        ("attribute", 1),
+        ("audit_entry", 12),
+        ("outbox_event", 12),
+    ];
+    for (change, keys) in [(&batch[2], 0), (&batch[3], 1)] {
+        let counts = counts(&fixture.rows(change.after.id).await);
+        assert_eq!(counts[..8], expected);
+        assert_eq!(counts[8], ("idempotency_key", keys));
+        assert_eq!(fixture.load(change.after.id).await.instance, change.after);
+    }
+    assert_eq!(
+        fixture.count("select count(*) from idempotency_key").await,
+        2
+    );
+}
+
+#[tokio::test]
+async fn a_stale_command_leaves_its_key_free() {
+    let fixture = Fixture::new().await;
+    let before = fixture.claimed("one").await;
+    let lost = keyed(fixture.decide(&before, "GO"), "k");
+    let release = Command::Release {
+        task: task_of(&before.instance),
+    };
+    fixture
+        .apply(&[&fixture.change(Some(before.clone()), "rob", &release)])
+        .await;
+    assert_eq!(fixture.commit(&[&lost]).await, [CommitResult::Stale]);
+    assert_eq!(
+        fixture.count("select count(*) from idempotency_key").await,
+        0
+    );
+
+    let task = task_of(&before.instance);
+    let again = fixture.change(
+        Some(fixture.load(before.instance.id).await),
+        "rob",
+        &Command::Claim { task },
+    );
+    fixture.apply(&[&keyed(again, "k")]).await;
+}
+
+#[tokio::test]
+async fn one_key_stands_for_one_effect() {
+    let fixture = Fixture::new().await;
+    for round in 0..10 {
+        let key = format!("k-{round}");
+        let mut changes = Vec::new();
+        for name in ["a", "b", "c"] {
+            let before = fixture.claimed(&format!("{name}-{round}")).await;
+            changes.push(keyed(fixture.decide(&before, "GO"), &key));
+        }
+        // Two in one batch, the third concurrently in another batch.
+        let (two, one) = (&[&changes[0], &changes[1]], &[&changes[2]]);
+        let (mut verdicts, beside) = tokio::join!(fixture.commit(two), fixture.commit(one));
+        verdicts.extend(beside);
+        assert_eq!(
+            verdicts
+                .iter()
+                .filter(|verdict| **verdict == CommitResult::Applied)
+                .count(),
+            1,
+            "{verdicts:?}"
+        );
+        assert_eq!(
+            verdicts
+                .iter()
+                .filter(|verdict| **verdict == CommitResult::Taken)
+                .count(),
+            2,
+            "{verdicts:?}"
+        );
+        for (change, verdict) in changes.iter().zip(verdicts) {
+            let revision = fixture.load(change.after.id).await.instance.revision;
+            assert_eq!(
+                revision == change.after.revision,
+                verdict == CommitResult::Applied
+            );
+        }
+    }
+    assert_eq!(fixture.count("select count(*) from decision").await, 10);
+    assert_eq!(
+        fixture.count("select count(*) from idempotency_key").await,
+        10
+    );
+}
+
+/// A change that depends on permissions and memberships carries the access mark that it was computed with. Only the member with
+/// an outdated mark fails.
+#[tokio::test]
+async fn a_change_with_an_old_access_mark_is_stale() {
+    let fixture = Fixture::new().await;
+    let tenant = "insert into tenant (id, name, created_at) overriding system value values (7, 'acme', now())";
+    let tenant = sqlx::raw_sql(tenant).execute(fixture.database.admin_pool());
+    tenant.await.expect("a tenant");
+    let access_mark = async || {
+        let mark = "select access_mark from tenant";
+        let mark =
+            sqlx::query_scalar::<_, uuid::Uuid>(mark).fetch_one(fixture.database.admin_pool());
+        Some(mark.await.expect("a mark"))
+    };
+    let (first, second) = (
+        fixture.claimed("first").await,
+        fixture.claimed("second").await,
+    );
+    let (third, fourth) = (
+        fixture.claimed("third").await,
+        fixture.claimed("fourth").await,
+    );
+    let old = access_mark().await;
+    let mut resting = fixture.decide(&first, "GO");
+    resting.access_mark = old;
+    fixture.apply(&[&resting]).await;
+
+    let kinds = [
+        "insert into role_permission values (7, 'user', 'more')",
+        "update role_permission set permission = 'other' where permission = 'more'",
+        "delete from role_permission where permission = 'other'",
+        "insert into membership values (7, 'rob', 'more', now())",
+        "update membership set valid_to = now() where group_id = 'more'",
+        "insert into absence values (7, gen_random_uuid(), 'ann', 'rob', null, now(), now() + interval '1 day', now(), 'ann')",
+        "update absence set ended_at = now()",
+        // Other rows that executions look up.
+        "insert into manager values (7, 'rob', 'ann', now())",
+        "update manager set valid_to = now()",
+        "insert into calendar values (7, 'office', '{}', now())",
+        "delete from calendar",
+        "insert into person values (7, 'rob', 'Rob', now())",
+        // The active version of a definition.
+        "update definition set active_version = 2",
+    ];
+    let definition = "insert into definition values (7, 'flow', gen_random_uuid(), 1, 1, now())";
+    let definition = sqlx::raw_sql(definition).execute(fixture.database.admin_pool());
+    definition.await.expect("a definition");
+    let mut marks = BTreeSet::from([old]);
+    for sql in kinds {
+        sqlx::raw_sql(sql)
+            .execute(fixture.database.admin_pool())
+            .await
+            .expect(sql);
+        assert!(marks.insert(access_mark().await), "{sql} counts");
+    }
+    let rows = fixture.rows(second.instance.id).await;
+    let mut batch = [
+        keyed(fixture.decide(&second, "GO"), "kept for nobody"),
+        fixture.decide(&third, "GO"),
+        fixture.decide(&fourth, "GO"),
+    ];
+    batch[0].access_mark = old;
+    batch[1].access_mark = access_mark().await;
+    let verdicts = fixture.commit(&batch.each_ref()).await;
+    assert_eq!(
+        verdicts,
+        [
+            CommitResult::Stale,
+            CommitResult::Applied,
+            CommitResult::Applied
+        ]
+    );
+    assert_eq!(fixture.rows(second.instance.id).await, rows);
+}
+
+/// After a database lost a commit and another one took its place, the revision is the same, but the instance is not.
+#[tokio::test]
+async fn a_change_on_a_lost_commit_is_stale() {
+    let fixture = Fixture::new().await;
+    let stored = fixture.claimed("lost").await;
+    let release = Command::Release {
+        task: task_of(&stored.instance),
+    };
+    let lost = fixture.change(Some(stored.clone()), "rob", &release);
+    let remembered = Fixture::applied(lost);
+    fixture
+        .apply(&[&fixture.change(Some(stored), "rob", &release)])
+        .await;
+    let task = task_of(&remembered.instance);
+    let mut next = fixture.change(Some(remembered), "rob", &Command::Claim { task });
+    // Without a tenant there is no access mark.
+    next.access_mark = Some(uuid::Uuid::nil());
+    assert_eq!(fixture.commit(&[&next]).await, [CommitResult::Stale]);
+    let stands = fixture.load(next.after.id).await;
+    let mut again = fixture.change(Some(stands), "rob", &Command::Claim { task });
+    again.access_mark = Some(uuid::Uuid::nil());
+    fixture.apply(&[&again]).await;
+}

@@ -1,0 +1,198 @@
+//! Sub-flows that wait: for signals, for a deadline, for other sub-flows, as the instance's data says.
+//!
+//! Data: `{"first": "Work", "wait": {"correlation": "", "bufferSignals": true, "children": [{"key": "", "entity": "", "data": {},
+//! "onEnd": "ENDED"}], "late": 60}, "payments": 2, "refuse": true}`. `Plan` leads to `Wait`, or to `first`. `Wait` ends with
+//! so many PAID, with LATE, or once every child with a trigger has ENDED; LEAVE leads to `Work`, where GO leads to `Wait`
+//! and WITHDRAW to the end. A start with `refuse` is denied, and a signal whose input has it. With `"swarm": 20` in place of
+//! `children`, each starts so many like itself.
+
+mod bindings;
+
+use bindings::exports::wrkflw::flow::logic::Guest;
+use bindings::wrkflw::flow::types::{
+    AssignCause, Assignment, Child, Deadline, Definition, Due, Event, EventSource, FiredBy, Offer,
+    OverdueAction, Plan, Principal, Reason, ServiceCall, Snapshot, State, StateKind, Transition,
+    Verdict, Violation, Waiting,
+};
+use serde_json::{Value, json};
+
+struct Subflows;
+
+// No native linker accepts the names of a component's exports; natively this crate is only checked.
+#[cfg(target_arch = "wasm32")]
+bindings::export!(Subflows with_types_in bindings);
+#[cfg(not(target_arch = "wasm32"))]
+const _: () = is_guest::<Subflows>();
+#[cfg(not(target_arch = "wasm32"))]
+const fn is_guest<T: Guest>() {}
+
+impl Guest for Subflows {
+    fn describe(_config: String) -> Result<Definition, Vec<Violation>> {
+        let state = |name: &str, kind| State {
+            name: name.into(),
+            title: name.into(),
+            kind,
+            join: false,
+            own_work: false,
+        };
+        let way = |source: &str, trigger: &str, by, targets: &[&str]| Transition {
+            source: source.into(),
+            trigger: trigger.into(),
+            targets: targets.iter().map(|target| (*target).to_owned()).collect(),
+            by,
+            permission: None,
+        };
+        Ok(Definition {
+            initial: "Plan".into(),
+            initiators: vec!["authors".into()],
+            states: vec![
+                state("Plan", StateKind::Router),
+                state("Wait", StateKind::Wait),
+                state("Work", StateKind::Task),
+                state("Done", StateKind::Terminal("DONE".into())),
+                state("Dropped", StateKind::Terminal("DROPPED".into())),
+            ],
+            transitions: vec![
+                way("Plan", "BEGIN", FiredBy::ENTRY, &["Wait", "Work"]),
+                way("Wait", "PAID", FiredBy::SIGNAL, &["Done"]),
+                way("Wait", "LEAVE", FiredBy::SIGNAL, &["Work"]),
+                way("Wait", "LATE", FiredBy::DEADLINE, &["Done"]),
+                way("Wait", "ENDED", FiredBy::CHILD, &["Done"]),
+                way("Work", "GO", FiredBy::DECISION, &["Wait"]),
+                way("Work", "WITHDRAW", FiredBy::SIGNAL, &["Dropped"]),
+            ],
+            data_schema: Some(
+                r#"{"type": "object", "properties": {"first": {"type": "string"}}}"#.into(),
+            ),
+            attributes: vec![],
+        })
+    }
+
+    fn guard(facts: Snapshot, event: Event) -> Verdict {
+        let deny = |code: &str| {
+            Verdict::Deny(Reason {
+                code: code.into(),
+                message: "as it was asked to".into(),
+            })
+        };
+        let asked = match &event.source {
+            // Children are started in the name of a person, whose standing is not lent.
+            EventSource::Start(actor)
+                if facts.instance.parent.is_some()
+                    && (actor.id != facts.instance.initiator || !actor.groups.is_empty()) =>
+            {
+                return deny("borrowed_standing");
+            }
+            EventSource::Start(_) => &facts.instance.data,
+            _ => &event.input,
+        };
+        if parsed(asked)["refuse"] == true {
+            deny("refused")
+        } else {
+            Verdict::Allow
+        }
+    }
+
+    fn transition(facts: Snapshot, event: Event) -> Result<Plan, Reason> {
+        let data = parsed(&facts.instance.data);
+        let paid = data["paid"].as_u64().unwrap_or(0) + 1;
+        let here = facts
+            .active
+            .iter()
+            .find(|state_instance| Some(&state_instance.id) == event.state_instance.as_ref());
+        let children = here.map_or(&[][..], |state_instance| &state_instance.children);
+        let (enter, patch) = match event.trigger.as_str() {
+            "BEGIN" => (Some(data["first"].as_str().unwrap_or("Wait")), None),
+            "PAID" => {
+                let is_enough = paid >= data["payments"].as_u64().unwrap_or(1);
+                (is_enough.then_some("Done"), Some(json!({ "paid": paid })))
+            }
+            "ENDED" => {
+                let EventSource::Child(ended) = &event.source else {
+                    unreachable!("only children fire it");
+                };
+                let outcome = ended.outcome.clone();
+                let all = children.iter().all(|child| child.outcome.is_some());
+                let ends = json!({ "ends": { ended.id.clone(): { "outcome": outcome, "data": parsed(&event.input) } } });
+                (all.then_some("Done"), Some(ends))
+            }
+            "LEAVE" => (Some("Work"), None),
+            "GO" => (Some("Wait"), None),
+            "WITHDRAW" => (Some("Dropped"), None),
+            _ => (Some("Done"), None),
+        };
+        Ok(Plan {
+            enter: enter.map(|state| vec![state.into()]),
+            cancel: vec![],
+            data: patch.map(|patch| patch.to_string()),
+            attributes: vec![],
+            publish: vec![],
+            notes: vec![],
+        })
+    }
+
+    fn assign(_facts: Snapshot, _state: String, _cause: AssignCause) -> Assignment {
+        Assignment {
+            offers: vec![Offer {
+                label: "work".into(),
+                candidates: vec![Principal::Group("reviewers".into())],
+                owner: None,
+                form: None,
+                deadlines: vec![],
+            }],
+            needed: 1,
+            exclude: vec![],
+            fallback: None,
+            priority: 0,
+            deadlines: vec![],
+        }
+    }
+
+    fn call(_facts: Snapshot, _state: String) -> ServiceCall {
+        unreachable!("the flow has no service state")
+    }
+
+    fn wait(facts: Snapshot, _state: String) -> Waiting {
+        let data = parsed(&facts.instance.data);
+        let wait = &data["wait"];
+        let late = wait["late"]
+            .as_u64()
+            .and_then(|late| u32::try_from(late).ok());
+        let swarm = (0..wait["swarm"].as_u64().unwrap_or(0)).map(|number| Child {
+            key: "subflows".into(),
+            entity_type: "errand".into(),
+            entity_id: format!("{}/{number}", facts.instance.entity_id),
+            data: facts.instance.data.clone(),
+            on_end: Some("ENDED".into()),
+        });
+        let children = wait["children"].as_array().into_iter().flatten();
+        Waiting {
+            deadlines: late
+                .map(|late| Deadline {
+                    when: Due::After(late),
+                    repeat: None,
+                    action: OverdueAction::Fire("LATE".into()),
+                })
+                .into_iter()
+                .collect(),
+            correlation: wait["correlation"].as_str().map(str::to_owned),
+            buffer_signals: wait["bufferSignals"] == true,
+            children: children.map(child).chain(swarm).collect(),
+        }
+    }
+}
+
+fn child(child: &Value) -> Child {
+    let text = |name: &str| child[name].as_str().map(str::to_owned);
+    Child {
+        key: text("key").unwrap_or_else(|| "subflows".into()),
+        entity_type: "errand".into(),
+        entity_id: text("entity").unwrap_or_default(),
+        data: child["data"].to_string(),
+        on_end: text("onEnd"),
+    }
+}
+
+fn parsed(text: &str) -> Value {
+    serde_json::from_str(text).expect("the host sends JSON")
+}

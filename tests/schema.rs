@@ -1,0 +1,82 @@
+//! The schema that the migrations make is the committed one: whoever changes it sees the change, and so does the reviewer.
+
+use std::path::Path;
+
+use wrkflw_store::Store;
+
+use crate::support::own_postgres::client;
+use crate::support::postgres::{TestDatabase, database};
+
+/// Stands before the schema.
+const HEADER: &str = "-- What the migrations make, as pg_dump tells it. All belongs to wrkflw_owner where nothing else is said.\n";
+/// What a dump says of itself and of the session that loads it, and the owner that everything has.
+const LEFT_OUT: [&str; 4] = ["--", "\\", "SET ", "SELECT pg_catalog.set_config("];
+const OWNED: &str = " OWNER TO wrkflw_owner;";
+/// What begins something of many lines.
+const LONG: [&str; 2] = ["CREATE FUNCTION ", "CREATE TABLE "];
+/// A server that was built without lz4 has none of these.
+const COMPRESSION: &str = " SET COMPRESSION lz4;";
+
+/// A dump without what differs from one server or release to the next.
+fn normalised(dump: &str) -> String {
+    let lines = dump.lines().filter(|line| {
+        let left_out = LEFT_OUT.iter().any(|start| line.starts_with(start));
+        !line.is_empty() && !left_out && !line.ends_with(OWNED)
+    });
+    lines.fold(HEADER.to_owned(), |text, line| {
+        let begins = LONG.iter().any(|start| line.starts_with(start));
+        text + if begins { "\n" } else { "" } + line + "\n"
+    })
+}
+
+async fn compresses(database: &TestDatabase) -> bool {
+    let sql =
+        "select 'lz4' = any(enumvals) from pg_settings where name = 'default_toast_compression'";
+    let found = sqlx::query_scalar(sql).fetch_one(database.admin_pool());
+    found.await.expect("a setting")
+}
+
+#[tokio::test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test command says whether to write the file anew"
+)]
+async fn the_schema_is_the_committed_one() {
+    let database = database(async |url: &str| Store::migrate(url).await).await;
+    // The migrator's own table belongs to the login.
+    let arguments = ["--schema-only", "--exclude-table=_sqlx_migrations", "-d"];
+    let dump = client("pg_dump", &[&arguments[..], &[database.url()]].concat()).await;
+    let made = normalised(&dump);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/schema.sql");
+    if std::env::var("UPDATE").is_ok_and(|update| update == "1") {
+        std::fs::write(&file, &made).expect("the file can be written");
+    }
+    let committed = std::fs::read_to_string(&file).unwrap_or_default();
+    let lz4 = compresses(&database).await;
+    let expected: Vec<_> = committed
+        .lines()
+        .filter(|line| lz4 || !line.ends_with(COMPRESSION))
+        .collect();
+    let made: Vec<_> = made.lines().collect();
+    let differs = made
+        .iter()
+        .zip(&expected)
+        .position(|(one, other)| one != other);
+    assert!(
+        made == expected,
+        "the schema differs from {} at line {}. If that is intended, run the tests with UPDATE=1 and commit the file.",
+        file.display(),
+        differs.unwrap_or_else(|| made.len().min(expected.len())) + 1,
+    );
+}
+
+#[test]
+fn a_dump_is_normalised() {
+    let dump = "--\n-- PostgreSQL database dump\n--\n\n\\restrict abc\n\nSET lock_timeout = 0;\n
+SELECT pg_catalog.set_config('search_path', '', false);\nCREATE FUNCTION public.f() RETURNS void
+    SET search_path TO 'public'\n    AS $$\nbegin\n    -- Why.\nend $$;\n\n
+ALTER FUNCTION public.f() OWNER TO wrkflw_owner;\nALTER TABLE public.t OWNER TO postgres;\n\\unrestrict abc\n";
+    let expected = "\nCREATE FUNCTION public.f() RETURNS void\n    SET search_path TO 'public'\n    AS $$\nbegin\n    -- Why.\nend $$;
+ALTER TABLE public.t OWNER TO postgres;\n";
+    assert_eq!(normalised(dump), HEADER.to_owned() + expected);
+}

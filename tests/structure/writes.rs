@@ -1,0 +1,115 @@
+//! Who may write: the engine and what stands beside it, never the API. The API has a `Reader` of the store, which the compiler
+//! keeps from the methods of a `Store`. Here it is kept from coming by a `Store`, and the `Reader` from learning to write.
+
+use super::tree::{Finding, Tree, places};
+use super::{assert_tidy, fake, rules};
+
+const API: &str = "host/server/src/";
+const ENGINE: &str = "host/engine/src/";
+const STORE: &str = "host/store/src/";
+
+/// How statements begin that change something.
+const WRITING: [&str; 3] = ["insert into", "update", "delete from"];
+
+/// The API names no `Store`. The engine's error of that name is none.
+fn named(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.files(API, ".rs") {
+        for (number, line) in file.code() {
+            let mut found = places(line, "Store");
+            if found.any(|place| !line[..place].ends_with("Error::")) {
+                let what = format!("line {number}: the API reads by a `Reader`");
+                findings.push(file.finding("store", what));
+            }
+        }
+    }
+    findings
+}
+
+/// The engine hands its `Store` to nobody outside.
+fn handed_out(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.files(ENGINE, ".rs") {
+        for (number, line) in file.code() {
+            let result = line.split_once("->").map_or("", |(_, result)| result);
+            let line = line.trim_start();
+            let public = line.starts_with("pub fn ") || line.starts_with("pub async fn ");
+            if (public && places(result, "Store").next().is_some())
+                || (line.starts_with("pub ") && line.ends_with(": Store,"))
+            {
+                let what = format!("line {number}: whoever has the engine could write");
+                findings.push(file.finding("handed out", what));
+            }
+        }
+    }
+    findings
+}
+
+/// What a `Reader` asks changes nothing.
+fn written(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for file in tree.files(STORE, ".rs") {
+        let mut reader = false;
+        for (number, line) in file.code() {
+            reader = (reader || line == "impl Reader {") && line != "}";
+            let writes = || WRITING.iter().any(|how| places(line, how).next().is_some());
+            if reader && (line.contains("writer.begin()") || writes()) {
+                let what = format!("line {number}: a `Reader` writes; that is a `Store`'s");
+                findings.push(file.finding("written", what));
+            }
+        }
+    }
+    findings
+}
+
+#[test]
+fn the_api_does_not_write() {
+    let tree = Tree::read();
+    let reads = tree.files(STORE, ".rs");
+    let reads = reads.filter(|file| file.text.contains("\nimpl Reader {\n"));
+    assert!(reads.count() > 10, "few files of the store have reads");
+    assert!(
+        tree.files(API, ".rs")
+            .any(|file| file.text.contains(".reader()"))
+    );
+    for rule in [named, handed_out, written] {
+        assert_tidy(&rule(&tree));
+    }
+    let broken = fake(&[
+        (
+            "host/server/src/http/calendars.rs",
+            "use wrkflw_store::{Store, StoreError};\n// a Store\nfn f() { Error::Store(error) }\n",
+        ),
+        (
+            "host/engine/src/lib.rs",
+            "impl Engine {\n    pub fn store(&self) -> &Store {\n    pub(crate) fn own(&self) -> &Store {\n    pub fn new(store: Store) -> Engine {\n",
+        ),
+        (
+            "host/engine/src/jobs.rs",
+            "pub struct Work {\n    pub store: Store,\n    more: Store,\n",
+        ),
+        (
+            "host/store/src/calendars.rs",
+            "impl Reader {\n    fn read() { \"select updated_at from calendar\" }\n}\nimpl Store {\n    \"delete from calendar\"\n}\n",
+        ),
+        (
+            "host/store/src/tasks.rs",
+            "impl Reader {\n    fn read() { \"update task set owner = null\" }\n}\n",
+        ),
+    ]);
+    assert_eq!(
+        rules(&named(&broken)),
+        ["host/server/src/http/calendars.rs: store"]
+    );
+    assert_eq!(
+        rules(&handed_out(&broken)),
+        [
+            "host/engine/src/jobs.rs: handed out",
+            "host/engine/src/lib.rs: handed out",
+        ]
+    );
+    assert_eq!(
+        rules(&written(&broken)),
+        ["host/store/src/tasks.rs: written"]
+    );
+}

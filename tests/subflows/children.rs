@@ -1,0 +1,197 @@
+//! Child instances: each child starts once, its end is reported once, and the end of a parent reaches its grandchildren.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::support::app::task_of;
+
+fn child(entity: &str, data: Value) -> Value {
+    json!({ "entity": entity, "data": data, "onEnd": "ENDED" })
+}
+
+fn parent(children: &[Value]) -> Value {
+    json!({ "wait": { "children": children } })
+}
+
+async fn cancel(app: &TestApp, instance: &str) {
+    let path = format!("/v1/instances/{instance}/cancel");
+    let body = json!({ "reason": "no longer needed" });
+    app.post("admin", &path, body).await.expect(200);
+}
+
+#[tokio::test]
+async fn two_hosts_start_each_child_once_and_take_back_each_end_once() {
+    let app = fixture().await;
+    let (_, engine) = app.beside_with_engine(app.database.url(), TIMEOUT).await;
+    let timers = [
+        app.timers(),
+        Timers::start(&engine, std::sync::Arc::new(engine.clone())),
+    ];
+    let entities = ["a", "b", "c"];
+    let asked = entities.map(|entity| child(entity, json!({})));
+    let subflow = begin(&app, "1", parent(&asked)).await;
+    let started = children(&app, &subflow, 3).await;
+    let state_instance = &shown(&app, &subflow).await["states"][0];
+    let named: Vec<_> = state_instance["children"]
+        .as_array()
+        .expect("children")
+        .iter()
+        .map(id)
+        .collect();
+    assert_eq!(named, started);
+    for one in &started {
+        let shown = shown(&app, one).await;
+        assert_eq!(
+            (&shown["parent"], &shown["initiator"]),
+            (&json!(subflow), &json!("author"))
+        );
+        assert_eq!(shown["requesters"], json!(["author"]));
+        signal(&app, one, "PAID", json!({})).await.expect(200);
+    }
+    let done = until_status(&app, &subflow, "COMPLETED").await;
+    settled(&app).await;
+    let ends = done["data"]["ends"].as_object().expect("ends");
+    assert_eq!(ends.len(), 3);
+    assert!(
+        ends.values()
+            .all(|end| *end == json!({ "outcome": "DONE", "data": { "paid": 1 } }))
+    );
+    assert_eq!(audited(&app, &subflow, "CHILD_ENDED").await.len(), 3);
+    for timers in timers {
+        timers.stop().await;
+    }
+    for instance in started.iter().chain([&subflow]) {
+        proven(&app, instance).await;
+    }
+}
+
+#[tokio::test]
+async fn a_child_that_can_never_start_has_ended_for_its_parent() {
+    let app = fixture().await;
+    let timers = app.timers();
+    begin(&app, "taken", json!({})).await;
+    let mut stranger = child("a", json!({}));
+    stranger["key"] = json!("nowhere");
+    let asked = [
+        stranger,
+        child("b", json!({ "refuse": true })),
+        child("c", json!({ "first": 5 })),
+        child("taken", json!({})),
+    ];
+    let subflow = begin(&app, "1", parent(&asked)).await;
+    until_status(&app, &subflow, "COMPLETED").await;
+    let ended = audited(&app, &subflow, "CHILD_ENDED").await;
+    let mut reasons: Vec<_> = ended
+        .iter()
+        .map(|end| {
+            assert_eq!(end["outcome"], "NOT_STARTED");
+            end["reason"].as_str().expect("a reason")
+        })
+        .collect();
+    reasons.sort_unstable();
+    assert_eq!(reasons[0], "as it was asked to");
+    assert!(
+        reasons[1].contains("already runs about this entity"),
+        "{reasons:?}"
+    );
+    assert!(
+        reasons[2].contains("does not satisfy the flow: /data/first"),
+        "{reasons:?}"
+    );
+    assert_eq!(reasons[3], "there is no definition nowhere");
+    children(&app, &subflow, 0).await;
+    settled(&app).await;
+    timers.stop().await;
+    proven(&app, &subflow).await;
+}
+
+#[tokio::test]
+async fn cancelling_reaches_grandchildren() {
+    let app = fixture().await;
+    let timers = app.timers();
+    let inner = parent(&[child("grandchild", json!({}))]);
+    let subflow = begin(&app, "1", parent(&[child("child", inner)])).await;
+    let middle = children(&app, &subflow, 1).await.remove(0);
+    let last = children(&app, &middle, 1).await.remove(0);
+    cancel(&app, &subflow).await;
+    for instance in [&middle, &last] {
+        let gone = until_status(&app, instance, "CANCELLED").await;
+        let cancelled = json!({ "reason": "parent left the state", "by": "wrkflw:host" });
+        assert_eq!(gone["cancelled"], cancelled);
+    }
+    settled(&app).await;
+    timers.stop().await;
+    for instance in [&subflow, &middle, &last] {
+        proven(&app, instance).await;
+    }
+}
+
+/// By another transition out of the state, or by the end of the instance.
+#[tokio::test]
+async fn leaving_the_state_cancels_its_children() {
+    for trigger in ["LEAVE", "PAID"] {
+        let app = fixture().await;
+        let timers = app.timers();
+        let subflow = begin(&app, "1", parent(&[child("child", json!({}))])).await;
+        let one = children(&app, &subflow, 1).await.remove(0);
+        signal(&app, &subflow, trigger, json!({})).await.expect(200);
+        until_status(&app, &one, "CANCELLED").await;
+        settled(&app).await;
+        // The parent has left the state, so the end of its child has no effect on it.
+        assert_eq!(
+            audited(&app, &subflow, "CHILD_ENDED").await,
+            [] as [Value; 0]
+        );
+        timers.stop().await;
+        proven(&app, &one).await;
+    }
+}
+
+#[tokio::test]
+async fn the_nesting_of_children_is_limited() {
+    let app = fixture().await;
+    let timers = app.timers();
+    let mut data = json!({});
+    for level in (1..10).rev() {
+        data = parent(&[child(&format!("level {level}"), data)]);
+    }
+    let subflow = begin(&app, "level 0", data).await;
+    until_status(&app, &subflow, "COMPLETED").await;
+    assert_eq!(counted(&app, "select count(*) from instance").await, 8);
+    settled(&app).await;
+    timers.stop().await;
+}
+
+/// The requester of the parent must not decide in its child.
+#[tokio::test]
+async fn nobody_approves_their_own_request_through_a_child() {
+    let app = fixture().await;
+    let timers = app.timers();
+    let subflow = begin(
+        &app,
+        "1",
+        parent(&[child("child", json!({ "first": "Work" }))]),
+    )
+    .await;
+    let one = children(&app, &subflow, 1).await.remove(0);
+    let task = task_of(&shown(&app, &one).await);
+    let claim = format!("/v1/tasks/{task}/claim");
+    let refused = app.post("author", &claim, json!({})).await;
+    assert_eq!(refused.problem(403, "forbidden")["reason"], "own_request");
+    app.post("reviewer", &claim, json!({})).await.expect(200);
+    timers.stop().await;
+}
+
+#[tokio::test]
+async fn the_end_of_a_cancelled_child_comes_back() {
+    let app = fixture().await;
+    let timers = app.timers();
+    let subflow = begin(&app, "1", parent(&[child("child", json!({}))])).await;
+    let one = children(&app, &subflow, 1).await.remove(0);
+    cancel(&app, &one).await;
+    let done = until_status(&app, &subflow, "COMPLETED").await;
+    assert_eq!(done["data"]["ends"][&one]["outcome"], "CANCELLED");
+    settled(&app).await;
+    timers.stop().await;
+    proven(&app, &subflow).await;
+}

@@ -1,0 +1,303 @@
+//! A version that an operator has stopped: none of its instances runs, none is lost, and all can be cancelled.
+
+use serde_json::{Value, json};
+
+use super::*;
+use crate::support::app::task_of;
+
+const SUBFLOWS: &str = "/v1/definitions/subflows/versions/1";
+
+/// The same flow under another key.
+async fn another(app: &TestApp) {
+    let published = app.publish("others", subflows(), &json!({})).await;
+    published.expect(201);
+    let path = "/v1/definitions/others/versions/1/activate";
+    app.post("admin", path, json!({})).await.expect(200);
+}
+
+async fn stop(app: &TestApp, version: &str) -> Value {
+    let body = json!({ "reason": "it starts itself in a circle" });
+    app.post("admin", &format!("{version}/stop"), body)
+        .await
+        .expect(200)
+}
+
+async fn resume(app: &TestApp, version: &str) -> Value {
+    app.post("admin", &format!("{version}/resume"), json!({}))
+        .await
+        .expect(200)
+}
+
+/// Waits until the worker has claimed all due jobs once: a child of the other flow is started.
+async fn gone_round(app: &TestApp, entity: &str) {
+    let body = json!({
+        "definitionKey": "others", "entityType": "errand", "entityId": entity,
+        "data": { "wait": { "children": [{ "key": "others", "entity": format!("{entity} child"), "data": {}, "onEnd": "ENDED" }] } },
+    });
+    let parent = id(&app.post("author", "/v1/instances", body).await.expect(201));
+    children(app, &parent, 1).await;
+}
+
+fn jobs_of(instance: &str) -> String {
+    format!("select count(*) from job where instance_id = '{instance}' and attempts = 0")
+}
+
+async fn untouched(app: &TestApp, instance: &str) -> i64 {
+    sqlx::query_scalar(sqlx::AssertSqlSafe(jobs_of(instance)))
+        .fetch_one(app.database.admin_pool())
+        .await
+        .expect("a count")
+}
+
+#[tokio::test]
+async fn nothing_of_a_stopped_version_runs_until_it_is_resumed() {
+    let app = fixture().await;
+    another(&app).await;
+    let asked =
+        json!({ "wait": { "swarm": 1, "late": 0, "correlation": "1", "bufferSignals": true } });
+    let subflow = begin(&app, "1", asked.clone()).await;
+    let stopped = stop(&app, SUBFLOWS).await;
+    assert_eq!(
+        stopped,
+        json!({ "key": "subflows", "version": 1, "stopped": true, "changed": true })
+    );
+    assert_eq!(stop(&app, SUBFLOWS).await["changed"], false);
+    // A job that the stop did not put off, as if its host had died meanwhile.
+    sqlx::raw_sql("update job set lease_until = null")
+        .execute(app.database.admin_pool())
+        .await
+        .expect("a release");
+    let timers = app.timers();
+    gone_round(&app, "first").await;
+    gone_round(&app, "second").await;
+    let found = shown(&app, &subflow).await;
+    assert_eq!(
+        (&found["revision"], &found["states"][0]["name"]),
+        (&json!(1), &json!("Wait"))
+    );
+    assert_eq!(untouched(&app, &subflow).await, 3, "none was handed out");
+    assert_eq!(
+        counted(
+            &app,
+            "select count(*) from instance where definition_key = 'subflows'"
+        )
+        .await,
+        1
+    );
+
+    resume(&app, SUBFLOWS).await;
+    // The deadline that was due meanwhile runs at once.
+    until_status(&app, &subflow, "COMPLETED").await;
+    timers.stop().await;
+    proven(&app, &subflow).await;
+    let audit = app
+        .get("admin", "/v1/definitions/subflows/versions")
+        .await
+        .expect(200);
+    assert_eq!(audit["data"][0]["stoppedAt"], Value::Null);
+    let kinds: Vec<(String, String)> = sqlx::query_as(
+        "select type, payload from audit_entry where stream_kind = 'definition' and type like 'VERSION_%' and payload like '%subflows%'
+        and type in ('VERSION_STOPPED', 'VERSION_RESUMED') order by seq",
+    )
+    .fetch_all(app.database.admin_pool())
+    .await
+    .expect("entries");
+    assert_eq!(kinds.len(), 2);
+    assert!(
+        kinds[0].1.contains("it starts itself in a circle"),
+        "{kinds:?}"
+    );
+}
+
+#[tokio::test]
+async fn commands_of_people_are_refused_with_a_code_of_their_own() {
+    let app = fixture().await;
+    let subflow = begin(&app, "1", json!({ "first": "Work" })).await;
+    let path = format!("/v1/tasks/{}", task_of(&shown(&app, &subflow).await));
+    app.post("reviewer", &format!("{path}/claim"), json!({}))
+        .await
+        .expect(200);
+    stop(&app, SUBFLOWS).await;
+    // Read after the stop, then cached; and read by another host.
+    let beside = app.beside().await;
+    for host in [app.host(), app.host(), beside] {
+        let answer = host
+            .send(
+                "reviewer",
+                "POST",
+                &format!("{path}/release"),
+                &[],
+                Some(json!({})),
+            )
+            .await;
+        answer.problem(409, "version_stopped");
+    }
+    signal(&app, &subflow, "WITHDRAW", json!({}))
+        .await
+        .problem(409, "version_stopped");
+    let body =
+        json!({ "definitionKey": "subflows", "entityType": "errand", "entityId": "2", "data": {} });
+    let started = app.post("author", "/v1/instances", body).await;
+    started.problem(409, "version_stopped");
+    let actions = app
+        .get("reviewer", &format!("/v1/instances/{subflow}/actions"))
+        .await
+        .expect(200);
+    let actions = actions["actions"].as_array().expect("actions").clone();
+    let release = actions.iter().find(|action| action["action"] == "release");
+    let release = release.expect("a release");
+    assert_eq!(
+        (&release["allowed"], &release["refusal"]["code"]),
+        (&json!(false), &json!("version_stopped"))
+    );
+    // Callers without the permission learn nothing of it.
+    let path_to_stop = format!("{SUBFLOWS}/stop");
+    let refused = app
+        .post("author", &path_to_stop, json!({ "reason": "mine" }))
+        .await;
+    refused.problem(403, "permission_missing");
+    resume(&app, SUBFLOWS).await;
+    app.post("reviewer", &format!("{path}/release"), json!({}))
+        .await
+        .expect(200);
+}
+
+/// A change of groups affects the tasks of a stopped version when the version is resumed, without retries until then.
+#[tokio::test]
+async fn a_change_of_groups_waits_until_the_version_is_resumed() {
+    let app = fixture().await;
+    let mut claimed = Vec::new();
+    for entity in ["1", "2"] {
+        let subflow = begin(&app, entity, json!({ "first": "Work" })).await;
+        let path = format!("/v1/tasks/{}/claim", task_of(&shown(&app, &subflow).await));
+        app.post("reviewer2", &path, json!({})).await.expect(200);
+        claimed.push(subflow);
+    }
+    stop(&app, SUBFLOWS).await;
+    let member = "/v1/groups/reviewers/members/reviewer2";
+    let left = app.host().send("admin", "DELETE", member, &[], None).await;
+    left.expect(200);
+    // A host with a command timeout of a second, so that the last walk comes soon.
+    let timeout = Duration::from_secs(1);
+    let (_host, engine) = app.beside_with_engine(app.database.url(), timeout).await;
+    let timers = Timers::start(&engine, std::sync::Arc::new(engine.clone()));
+    let walked = async {
+        while counted(&app, "select count(*) from reassessment").await > 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, walked)
+        .await
+        .expect("in time");
+    let jobs: Vec<(String, i32, Option<String>)> =
+        sqlx::query_as("select kind, attempts, last_error from job")
+            .fetch_all(app.database.admin_pool())
+            .await
+            .expect("jobs");
+    let waits = ("reassess_instance".to_owned(), 0, None);
+    assert_eq!(jobs, [waits.clone(), waits], "none was handed out");
+    let owner = |instance: &Value| instance["states"][0]["tasks"][0]["owner"].clone();
+    assert_eq!(owner(&shown(&app, &claimed[0]).await), "reviewer2");
+
+    // A cancelled instance needs no reassessment.
+    let path = format!("/v1/instances/{}/cancel", claimed[1]);
+    let body = json!({ "reason": "a circle" });
+    app.post("admin", &path, body).await.expect(200);
+    assert_eq!(counted(&app, "select count(*) from job").await, 1);
+    resume(&app, SUBFLOWS).await;
+    until(&app, &claimed[0], |found| owner(found) == Value::Null).await;
+    settled(&app).await;
+    timers.stop().await;
+    proven(&app, &claimed[0]).await;
+}
+
+#[tokio::test]
+async fn the_instances_of_a_stopped_version_are_cancelled_at_once() {
+    let app = fixture().await;
+    for root in 0..30 {
+        begin(
+            &app,
+            &root.to_string(),
+            json!({ "wait": { "swarm": 10, "late": 600 } }),
+        )
+        .await;
+    }
+    stop(&app, SUBFLOWS).await;
+    let body = json!({ "definition": "subflows", "version": 1, "reason": "a circle" });
+    let tried = app
+        .post("admin", "/v1/cancellations?dryRun=true", body.clone())
+        .await
+        .expect(200);
+    assert_eq!((&tried["total"], &tried["done"]), (&json!(30), &json!(20)));
+    let refused = app.post("author", "/v1/cancellations", body.clone()).await;
+    refused.problem(403, "permission_missing");
+    let begun = app
+        .post("admin", "/v1/cancellations", body)
+        .await
+        .expect(201);
+    let timers = app.timers();
+    let path = format!("/v1/operations/{}", begun["id"].as_str().expect("an id"));
+    let ended = async {
+        loop {
+            let found = app.get("admin", &path).await.expect(200);
+            if found["status"] == "DONE" {
+                return found;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let ended = tokio::time::timeout(TIMEOUT, ended).await.expect("in time");
+    assert_eq!(
+        (&ended["action"], &ended["done"]),
+        (&json!("cancel"), &json!(30))
+    );
+    settled(&app).await;
+    timers.stop().await;
+    assert_eq!(
+        counted(
+            &app,
+            "select count(*) from instance where status = 'CANCELLED'"
+        )
+        .await,
+        30
+    );
+    assert_eq!(counted(&app, "select count(*) from instance").await, 30);
+}
+
+/// Failing jobs are listed for callers with the permission.
+#[tokio::test]
+async fn jobs_that_fail_are_listed_and_go_on_by_themselves() {
+    let app = fixture().await;
+    another(&app).await;
+    stop(&app, "/v1/definitions/others/versions/1").await;
+    let asked = json!({ "wait": { "children": [{ "key": "others", "entity": "1", "data": {}, "onEnd": "ENDED" }] } });
+    let subflow = begin(&app, "1", asked).await;
+    let timers = app.timers();
+    let listed = async {
+        loop {
+            let page = app.get("admin", "/v1/jobs?state=failing").await.expect(200);
+            if page["data"][0].is_object() {
+                return page["data"][0].clone();
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let job = tokio::time::timeout(TIMEOUT, listed)
+        .await
+        .expect("in time");
+    assert_eq!(
+        (&job["kind"], &job["instance"]),
+        (&json!("start_child"), &json!(subflow))
+    );
+    assert_eq!(
+        job["definition"],
+        json!({ "key": "subflows", "version": 1 })
+    );
+    let error = job["error"].as_str().expect("an error");
+    assert!(error.contains("version 1 of others is stopped"), "{error}");
+    let refused = app.get("author", "/v1/jobs?state=failing").await;
+    refused.problem(403, "permission_missing");
+    resume(&app, "/v1/definitions/others/versions/1").await;
+    children(&app, &subflow, 1).await;
+    timers.stop().await;
+}

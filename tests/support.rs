@@ -1,0 +1,23 @@
+//! What tests share: the service, databases, brokers, guests.
+
+pub(crate) mod app;
+pub(crate) mod guests;
+pub(crate) mod kafka;
+pub(crate) mod length;
+pub(crate) mod own_postgres;
+pub(crate) mod plug;
+pub(crate) mod postgres;
+pub(crate) mod program;
+pub(crate) mod proxy;
+pub(crate) mod raw;
+pub(crate) mod receiver;
+pub(crate) mod statements;
+
+/// A name that is unique on a shared server.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the name of something thrown away is no id of the core"
+)]
+pub(crate) fn unique() -> String {
+    uuid::Uuid::now_v7().simple().to_string()
+}

@@ -1,0 +1,271 @@
+//! Many instances: an operation in the background, on whichever host, each item once.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use tokio::sync::Semaphore;
+use wrkflw_core::ids::{InstanceId, TenantId};
+use wrkflw_engine::job_handlers::JobHandlers;
+use wrkflw_engine::{Engine, Error};
+use wrkflw_store::bulk::{Batch, Outcome};
+use wrkflw_store::jobs::Job;
+
+use super::*;
+use crate::support::app::Timers;
+
+/// How long an operation may take on a busy machine.
+const TIMEOUT: Duration = Duration::from_mins(2);
+
+fn all_over(version: u32) -> Value {
+    let mut body = json!({ "definition": "committee", "from": 1, "version": version });
+    if version == 2 {
+        body["states"] = json!({ "Vote": "Ballot" });
+    }
+    body
+}
+
+async fn begun(app: &TestApp, body: Value) -> String {
+    let begun = app.post("admin", "/v1/migrations", body).await.expect(201);
+    begun["id"].as_str().expect("an id").to_owned()
+}
+
+async fn operation(app: &TestApp, id: &str) -> Value {
+    let path = format!("/v1/operations/{id}");
+    app.get("admin", &path).await.expect(200)
+}
+
+/// Reads until it is so: other hosts say nothing when they are done.
+async fn until(app: &TestApp, id: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+    let wait = async {
+        loop {
+            let now = operation(app, id).await;
+            if is_so(&now) {
+                return now;
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, wait).await.expect("progress")
+}
+
+async fn count(app: &TestApp, sql: &'static str) -> i64 {
+    let count = sqlx::query_scalar(sql).fetch_one(app.database.admin_pool());
+    count.await.expect("a count")
+}
+
+/// Does as the engine does, up to a number of items; then it hangs, as a host that is about to die.
+struct Dying {
+    engine: Engine,
+    left: Semaphore,
+    /// The next item is carried out, and nobody notes it.
+    last_words: Semaphore,
+}
+
+impl JobHandlers for Dying {
+    fn job<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<(), Error>> {
+        panic!("there is no job, and here is {job:?}");
+    }
+
+    fn item<'a>(
+        &'a self,
+        batch: &'a Batch,
+        instance: InstanceId,
+    ) -> BoxFuture<'a, Result<Outcome, Error>> {
+        Box::pin(async move {
+            if let Ok(permit) = self.left.try_acquire() {
+                permit.forget();
+                return JobHandlers::item(&self.engine, batch, instance).await;
+            }
+            if let Ok(permit) = self.last_words.try_acquire() {
+                permit.forget();
+                JobHandlers::item(&self.engine, batch, instance).await?;
+            }
+            std::future::pending().await
+        })
+    }
+
+    fn reassessment(&self, _: TenantId, _: InstanceId) -> BoxFuture<'_, Result<(), Error>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_hosts_migrate_two_hundred_though_one_dies() {
+    const INSTANCES: usize = 200;
+    let app = chambers().await;
+    for number in 0..INSTANCES {
+        vote(&app, &format!("m-{number}")).await;
+    }
+    let id = begun(&app, all_over(2)).await;
+    assert_eq!(operation(&app, &id).await["total"], INSTANCES);
+
+    let dying = Arc::new(Dying {
+        engine: app.engine.clone(),
+        left: Semaphore::new(30),
+        last_words: Semaphore::new(1),
+    });
+    let first = app.timers_with(dying);
+    let (_, second) = app.beside_with_engine(app.database.url(), TIMEOUT).await;
+    until(&app, &id, |now| now["done"] == 30).await;
+    let committed = "select count(*) from audit_entry where type = 'FLOW_MIGRATED'";
+    let unnoted = async {
+        while count(&app, committed).await < 31 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, unnoted)
+        .await
+        .expect("a commit that nobody noted");
+    // It is gone, with all it had in hand; its leases are over some time later.
+    drop(first);
+    let over = "update bulk_item set lease_until = 'epoch' where result is null";
+    sqlx::query(over)
+        .execute(app.database.admin_pool())
+        .await
+        .expect("an update");
+    let timers = Timers::start(&second, Arc::new(second.clone()));
+    let done = until(&app, &id, |now| now["status"] == "DONE").await;
+    timers.stop().await;
+    assert_eq!(
+        (&done["done"], &done["refused"], &done["failed"]),
+        (&json!(INSTANCES), &json!(0), &json!(0))
+    );
+    // None twice, none left out.
+    assert_eq!(count(&app, committed).await, 200);
+    let each = "select count(distinct stream_id) from audit_entry where type = 'FLOW_MIGRATED'";
+    assert_eq!(count(&app, each).await, 200);
+    let over = "select count(*) from instance where definition_version = 2";
+    assert_eq!(count(&app, over).await, 200);
+
+    // Every item can be read, page by page.
+    let (mut seen, mut after) = (BTreeSet::new(), String::new());
+    loop {
+        let path = format!("/v1/operations/{id}/items?result=done&limit=90{after}");
+        let page = app.get("admin", &path).await.expect(200);
+        for item in page["data"].as_array().expect("items") {
+            assert_eq!(item["revision"], 2);
+            assert!(seen.insert(item["instance"].to_string()));
+        }
+        match page["page"]["next"].as_str() {
+            Some(next) => after = format!("&after={next}"),
+            None => break,
+        }
+    }
+    assert_eq!(seen.len(), INSTANCES);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_item_has_its_own_result() {
+    let app = chambers().await;
+    let (fits, lacks) = (vote(&app, "m-1").await, vote(&app, "m-2").await);
+    let ended = vote(&app, "m-3").await;
+    let cancel = format!("/v1/instances/{}/cancel", id(&ended));
+    app.post("admin", &cancel, json!({ "reason": "Moot." }))
+        .await
+        .expect(200);
+    // What the fourth version wants: no plan of the flow would give it.
+    let sql = "update instance set revision = 2, data = '{\"assign\":{\"offers\":[{\"groups\":[\"voters\"]}]},\"budget\":1}' where id = $1::uuid";
+    sqlx::query(sql)
+        .bind(id(&fits))
+        .execute(app.database.admin_pool())
+        .await
+        .expect("an update");
+
+    // A dry run counts and tries, and writes nothing.
+    let dry = app
+        .post("admin", "/v1/migrations?dryRun=true", all_over(4))
+        .await
+        .expect(200);
+    assert_eq!(
+        (&dry["total"], &dry["tried"], &dry["done"], &dry["refused"]),
+        (&json!(2), &json!(2), &json!(1), &json!(1))
+    );
+    assert_eq!(dry["sample"][1]["code"], "invalid_input");
+    assert_eq!(count(&app, "select count(*) from bulk_operation").await, 0);
+    assert_eq!(shown(&app, &fits).await["definitionVersion"], 1);
+
+    let timers = app.timers();
+    let id = begun(&app, all_over(4)).await;
+    let done = until(&app, &id, |now| now["status"] == "DONE").await;
+    assert_eq!(
+        (
+            &done["total"],
+            &done["done"],
+            &done["refused"],
+            &done["failed"]
+        ),
+        (&json!(2), &json!(1), &json!(1), &json!(0))
+    );
+    let path = format!("/v1/operations/{id}/items?result=refused");
+    let refused = app.get("admin", &path).await.expect(200);
+    assert_eq!(refused["data"][0]["instance"], lacks["id"]);
+    assert_eq!(refused["data"][0]["code"], "invalid_input");
+    let detail = refused["data"][0]["detail"].as_str().expect("a detail");
+    assert!(detail.contains("/data/budget"), "{detail}");
+    timers.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn operations_are_narrowed_repeated_stopped_and_bounded() {
+    let app = chambers().await;
+    let wanted = vote(&app, "m-1").await;
+    vote(&app, "m-2").await;
+    let mut narrow = all_over(2);
+    narrow["filter"] = json!({ "entityId": "m-1", "state": "Vote", "initiator": "author" });
+    let host = app.host();
+    let key = [("idempotency-key", "all-over")];
+    let first = host.send(
+        "admin",
+        "POST",
+        "/v1/migrations",
+        &key,
+        Some(narrow.clone()),
+    );
+    let first = first.await.expect(201);
+    assert_eq!(first["total"], 1);
+    let again = host
+        .send("admin", "POST", "/v1/migrations", &key, Some(narrow))
+        .await;
+    assert_eq!(again.expect(201), first);
+    host.send("admin", "POST", "/v1/migrations", &key, Some(all_over(2)))
+        .await
+        .problem(422, "idempotency_key_reused");
+
+    // Nobody works on it yet. Stopped, it is left alone.
+    let path = format!(
+        "/v1/operations/{}/stop",
+        first["id"].as_str().expect("an id")
+    );
+    app.post("author", &path, json!({}))
+        .await
+        .problem(403, "permission_missing");
+    let stopped = app.post("admin", &path, json!({})).await.expect(200);
+    assert_eq!(
+        (&stopped["status"], &stopped["stoppedBy"]),
+        (&json!("STOPPED"), &json!("admin"))
+    );
+    for _ in 0..10 {
+        begun(&app, all_over(2)).await;
+    }
+    let eleventh = app.post("admin", "/v1/migrations", all_over(2)).await;
+    eleventh.problem(409, "too_many_operations");
+    let unknown = format!("/v1/operations/{}", id(&wanted));
+    app.get("admin", &unknown).await.problem(404, "not_found");
+    let permitted = app.post("author", "/v1/migrations", all_over(2)).await;
+    permitted.problem(403, "permission_missing");
+
+    // One of the ten does it, the others find it done.
+    let timers = app.timers();
+    let left = "select count(*) from bulk_operation where ended_at is null";
+    let wait = async {
+        while count(&app, left).await > 0 {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(TIMEOUT, wait).await.expect("an end");
+    timers.stop().await;
+    let totals = "select sum(done) * 100 + sum(refused) from bulk_operation";
+    assert_eq!(count(&app, totals).await, 2 * 100 + 18);
+}

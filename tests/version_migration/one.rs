@@ -1,0 +1,260 @@
+//! One instance: what it keeps, what is refused, and what a dry run shows.
+
+use super::*;
+
+/// The pointers of a problem's errors.
+fn pointers(problem: &Value) -> Vec<&str> {
+    let errors = problem["errors"].as_array().expect("errors").iter();
+    errors
+        .map(|error| error["pointer"].as_str().expect("a pointer"))
+        .collect()
+}
+
+fn open(instance: &Value) -> Vec<(&str, &Value)> {
+    let tasks = instance["states"][0]["tasks"].as_array().expect("tasks");
+    let open = tasks
+        .iter()
+        .filter(|task| ["PENDING", "CLAIMED"].contains(&task["status"].as_str().expect("one")));
+    open.map(|task| (task["label"].as_str().expect("a label"), &task["owner"]))
+        .collect()
+}
+
+/// The types of all events, and the version that each tells.
+async fn versions(app: &TestApp) -> Vec<(String, Option<u64>)> {
+    let events = app.events().await;
+    let told = events.iter().map(|event| {
+        let kind = event["type"].as_str().expect("a type");
+        (
+            kind.to_owned(),
+            event["data"]["definition"]["version"].as_u64(),
+        )
+    });
+    told.collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn votes_and_owners_stay_and_the_new_version_goes_on() {
+    let app = chambers().await;
+    let instance = vote(&app, "m-1").await;
+    let (first, second) = (task(&instance, 0), task(&instance, 1));
+    act(&app, "ida", first, "claim", json!({}))
+        .await
+        .expect(200);
+    act(&app, "ida", first, "decide", json!({ "outcome": "YES" }))
+        .await
+        .expect(200);
+    act(&app, "jim", second, "claim", json!({}))
+        .await
+        .expect(200);
+
+    let migrated = migrate(&app, &instance, ballot()).await.expect(200);
+    let after = &migrated["instance"];
+    assert_eq!(after["definitionVersion"], 2);
+    assert_eq!(after["states"][0]["name"], "Ballot");
+    assert_eq!(after["states"][0]["id"], instance["states"][0]["id"]);
+    let vote = &after["states"][0]["tasks"][0];
+    assert_eq!(
+        (&vote["id"], &vote["decision"]["actor"]),
+        (&json!(first), &json!("ida"))
+    );
+    let owned = &after["states"][0]["tasks"][1];
+    assert_eq!(
+        (&owned["id"], &owned["owner"]),
+        (&json!(second), &json!("jim"))
+    );
+    assert_eq!(shown(&app, &instance).await, *after);
+
+    // The second vote that agrees ends it, by the rules of the new version.
+    let done = act(&app, "jim", second, "decide", json!({ "outcome": "YES" })).await;
+    assert_eq!(done.expect(200)["instance"]["outcome"], "APPROVED");
+    let history = format!("/v1/instances/{}/history", id(&instance));
+    let history = app.get("admin", &history).await.expect(200);
+    assert_eq!(history["data"][0]["name"], "Ballot");
+
+    // Each event tells the version that it happened under.
+    let versions = versions(&app).await;
+    let place = versions
+        .iter()
+        .position(|(kind, _)| kind.ends_with("flow.migrated"));
+    let place = place.expect("a migration");
+    assert!(place > 0 && place + 1 < versions.len());
+    assert!(
+        versions[..place]
+            .iter()
+            .all(|(_, version)| *version == Some(1)),
+        "{versions:?}"
+    );
+    assert!(
+        versions[place..]
+            .iter()
+            .all(|(_, version)| *version == Some(2)),
+        "{versions:?}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_does_not_fit_is_refused_and_named() {
+    let app = chambers().await;
+    let instance = vote(&app, "m-1").await;
+    let refused = async |body: Value| {
+        let problem = migrate(&app, &instance, body).await;
+        problem.problem(422, "invalid_input")
+    };
+    assert_eq!(
+        pointers(&refused(json!({ "version": 2 })).await),
+        ["/states/Vote"]
+    );
+    let astray = json!({ "version": 3, "states": { "Ballot": "Vote" } });
+    assert_eq!(pointers(&refused(astray).await), ["/states/Ballot"]);
+    let wrong = json!({ "version": 2, "states": { "Vote": "Approved" } });
+    assert_eq!(pointers(&refused(wrong).await), ["/states/Vote"]);
+    assert_eq!(
+        pointers(&refused(json!({ "version": 4 })).await),
+        ["/data/budget"]
+    );
+    assert_eq!(
+        pointers(&refused(json!({ "version": 1 })).await),
+        ["/version"]
+    );
+
+    migrate(&app, &instance, json!({ "version": 99 }))
+        .await
+        .problem(404, "not_found");
+    let retire = "/v1/definitions/committee/versions/5/retire";
+    app.post("admin", retire, json!({})).await.expect(200);
+    migrate(&app, &instance, json!({ "version": 5 }))
+        .await
+        .problem(409, "version_retired");
+    let path = format!("/v1/instances/{}/migrate", id(&instance));
+    app.post("author", &path, ballot())
+        .await
+        .problem(403, "permission_missing");
+    let stale = app.host();
+    let stale = stale.send(
+        "admin",
+        "POST",
+        &path,
+        &[("if-match", "\"7\"")],
+        Some(ballot()),
+    );
+    stale.await.problem(412, "stale_revision");
+    assert_eq!(
+        shown(&app, &instance).await["revision"],
+        instance["revision"]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nobody_is_left_alone_with_work() {
+    let app = chambers().await;
+    let instance = vote(&app, "m-1").await;
+    let bench = json!({ "version": 3 });
+    let path = format!("/v1/instances/{}/suspend", id(&instance));
+    for suspends in [false, true] {
+        if suspends {
+            app.post("admin", &path, json!({ "reason": "A recess." }))
+                .await
+                .expect(200);
+        }
+        let before = shown(&app, &instance).await;
+        let problem = migrate(&app, &instance, bench.clone()).await;
+        assert_eq!(
+            pointers(&problem.problem(422, "nobody_left")),
+            ["/states/Vote"]
+        );
+        assert_eq!(shown(&app, &instance).await, before);
+    }
+    // A suspended instance rests under the new version, too.
+    let migrated = migrate(&app, &instance, ballot()).await.expect(200);
+    assert_eq!(migrated["instance"]["status"], "SUSPENDED");
+    let path = format!("/v1/instances/{}/resume", id(&instance));
+    app.post("admin", &path, json!({})).await.expect(200);
+    let now = shown(&app, &instance).await;
+    assert_eq!(open(&now).len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_dry_run_shows_both_sides_and_writes_nothing() {
+    let app = chambers().await;
+    let instance = vote(&app, "m-1").await;
+    act(&app, "ida", task(&instance, 0), "claim", json!({}))
+        .await
+        .expect(200);
+    let before = shown(&app, &instance).await;
+    let path = format!("/v1/instances/{}/migrate?dryRun=true", id(&instance));
+    let others = json!({ "version": 5 });
+    let shown_dry = app.post("admin", &path, others.clone()).await.expect(200);
+    assert_eq!(shown_dry["dryRun"], true);
+    assert_eq!(shown_dry["before"]["instance"], before);
+    let after = &shown_dry["after"]["instance"];
+    assert_eq!(after["definitionVersion"], 5);
+    // She is no reviewer.
+    let nobody = json!(null);
+    assert_eq!(
+        open(after),
+        [("one", &nobody), ("two", &nobody), ("three", &nobody)]
+    );
+    let offered = after["states"][0]["tasks"]
+        .as_array()
+        .expect("tasks")
+        .last();
+    assert_eq!(offered.expect("a task")["candidates"][0]["id"], "reviewers");
+    let claims = |side: &str| {
+        let actions = shown_dry[side]["actions"].as_array().expect("actions");
+        let claims = actions.iter().filter(|action| action["action"] == "claim");
+        claims.count()
+    };
+    assert_eq!((claims("before"), claims("after")), (3, 3));
+    assert!(shown_dry["after"]["deadlines"].is_array());
+    assert_eq!(shown(&app, &instance).await, before);
+    // A dry run is refused for the same reasons.
+    app.post("admin", &path, json!({ "version": 3 }))
+        .await
+        .problem(422, "nobody_left");
+
+    // What was shown is what comes, and a repeat changes nothing more.
+    let path = format!("/v1/instances/{}/migrate", id(&instance));
+    let host = app.host();
+    let key = [("idempotency-key", "go-over")];
+    let real = host.send("admin", "POST", &path, &key, Some(others.clone()));
+    let real = real.await.expect(200);
+    let labels = |instance: &Value| -> Vec<String> {
+        open(instance)
+            .iter()
+            .map(|(label, owner)| format!("{label} {owner}"))
+            .collect()
+    };
+    assert_eq!(labels(&real["instance"]), labels(after));
+    let again = host.send("admin", "POST", &path, &key, Some(others)).await;
+    assert_eq!(again.headers["idempotency-replayed"], "true");
+    assert_eq!(again.expect(200), real);
+}
+
+/// Whoever was asked under the version that was left, and is not asked under the new one, sees the task no more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_that_others_are_asked_for_is_out_of_sight_for_the_first() {
+    let app = chambers().await;
+    app.put("admin", "/v1/groups/reviewers/members/kay", json!({}))
+        .await
+        .expect(200);
+    let instance = vote(&app, "m-1").await;
+    let kept = task(&instance, 0);
+    act(&app, "kay", kept, "claim", json!({})).await.expect(200);
+    let migrated = migrate(&app, &instance, json!({ "version": 5 })).await;
+    migrated.expect(200);
+    // Her claim stands; then she gives it back to those who are asked now.
+    act(&app, "kay", kept, "release", json!({}))
+        .await
+        .expect(200);
+    let seen = async |who: &str| {
+        let tasks = app.get(who, "/v1/tasks?view=available").await.expect(200);
+        tasks["data"].as_array().expect("tasks").len()
+    };
+    assert_eq!(seen("jim").await, 0);
+    assert_eq!(seen("reviewer").await, 3);
+    let refused = act(&app, "jim", kept, "claim", json!({})).await;
+    refused.problem(403, "forbidden");
+    let candidates = "select count(*) from task_candidate where principal <> 'reviewers'";
+    let left = sqlx::query_scalar::<_, i64>(candidates).fetch_one(app.database.admin_pool());
+    assert_eq!(left.await.expect("a count"), 0);
+}

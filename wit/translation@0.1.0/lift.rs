@@ -1,0 +1,297 @@
+//! From a guest's answers to ours. Whether they make sense is for the core to say; here they must be
+//! well formed: text that can be stored, instants and numbers that are what they claim to be.
+
+use jiff::Timestamp;
+
+use super::lower;
+use super::types;
+use wrkflw_core::answer::{
+    Assignment, Attribute, AttributeValue, Child, Deadline, Due, Offer, OverdueAction, Plan,
+    Principal, PublishedEvent, Reason, Verdict, Violation, Waiting,
+};
+use wrkflw_core::moment;
+
+/// Digits of a decimal, its sign and point included.
+const DECIMAL_CHARS_MAX: usize = 100;
+/// The longest part of a refused value that an error repeats.
+const QUOTED_CHARS_MAX: usize = 60;
+
+/// What is malformed, with its place.
+pub(crate) type Lifted<T> = Result<T, String>;
+
+pub(crate) fn verdict(verdict: types::Verdict) -> Lifted<Verdict> {
+    Ok(match verdict {
+        types::Verdict::Allow => Verdict::Allow,
+        types::Verdict::Deny(because) => Verdict::Deny(reason(because)?),
+        types::Verdict::Invalid(found) => Verdict::Invalid(each(found, violation)?),
+    })
+}
+
+pub(crate) fn reason(reason: types::Reason) -> Lifted<Reason> {
+    Ok(Reason {
+        code: text("a reason's code", reason.code)?,
+        message: text("a reason's message", reason.message)?,
+    })
+}
+
+pub(crate) fn violation(violation: types::Violation) -> Lifted<Violation> {
+    Ok(Violation {
+        field: text("a violation's field", violation.field)?,
+        code: text("a violation's code", violation.code)?,
+        message: text("a violation's message", violation.message)?,
+    })
+}
+
+pub(crate) fn plan(plan: types::Plan) -> Lifted<Plan> {
+    Ok(Plan {
+        enter: plan
+            .enter
+            .map(|states| texts("a state to enter", states))
+            .transpose()?,
+        cancel: texts("a state to cancel", plan.cancel)?,
+        data: optional("the data patch", plan.data)?,
+        attributes: each(plan.attributes, attribute)?,
+        publish: each(plan.publish, |event| {
+            Ok(PublishedEvent {
+                name: text("an event's name", event.name)?,
+                data: text("an event's data", event.data)?,
+            })
+        })?,
+        notes: texts("a note", plan.notes)?,
+    })
+}
+
+pub(crate) fn assignment(assignment: types::Assignment) -> Lifted<Assignment> {
+    Ok(Assignment {
+        offers: each(assignment.offers, offer)?,
+        needed: assignment.needed,
+        exclude: texts("an excluded person", assignment.exclude)?,
+        fallback: optional("the fallback group", assignment.fallback)?,
+        priority: assignment.priority,
+        deadlines: each(assignment.deadlines, deadline)?,
+    })
+}
+
+pub(crate) fn waiting(waiting: types::Waiting) -> Lifted<Waiting> {
+    Ok(Waiting {
+        deadlines: each(waiting.deadlines, deadline)?,
+        correlation: optional("a correlation", waiting.correlation)?,
+        buffer_signals: waiting.buffer_signals,
+        children: each(waiting.children, child)?,
+    })
+}
+
+fn child(child: types::Child) -> Lifted<Child> {
+    Ok(Child {
+        key: text("a child's key", child.key)?,
+        entity_type: text("a child's entity type", child.entity_type)?,
+        entity_id: text("a child's entity id", child.entity_id)?,
+        data: text("a child's data", child.data)?,
+        on_end: optional("a child's trigger", child.on_end)?,
+    })
+}
+
+fn offer(offer: types::Offer) -> Lifted<Offer> {
+    Ok(Offer {
+        label: text("an offer's label", offer.label)?,
+        candidates: each(offer.candidates, principal)?,
+        owner: optional("an offer's owner", offer.owner)?,
+        form: optional("an offer's form", offer.form)?,
+        deadlines: each(offer.deadlines, deadline)?,
+    })
+}
+
+fn principal(principal: types::Principal) -> Lifted<Principal> {
+    Ok(match principal {
+        types::Principal::User(id) => Principal::User(text("a user", id)?),
+        types::Principal::Group(id) => Principal::Group(text("a group", id)?),
+        types::Principal::ManagerOf(id) => Principal::ManagerOf(text("a user", id)?),
+    })
+}
+
+fn deadline(deadline: types::Deadline) -> Lifted<Deadline> {
+    Ok(Deadline {
+        when: match deadline.when {
+            types::Due::After(seconds) => Due::After(seconds),
+            types::Due::Working(working) => Due::Working {
+                seconds: working.time,
+                calendar: text("a calendar", working.calendar)?,
+            },
+            types::Due::At(instant) => Due::At(timestamp("a deadline", &instant)?),
+        },
+        repeat: deadline.repeat,
+        action: match deadline.action {
+            types::OverdueAction::Remind => OverdueAction::Remind,
+            types::OverdueAction::Escalate => OverdueAction::Escalate,
+            types::OverdueAction::Release => OverdueAction::Release,
+            types::OverdueAction::Fire(trigger) => OverdueAction::Fire(text("a trigger", trigger)?),
+        },
+    })
+}
+
+pub(crate) fn attribute(attribute: types::Attribute) -> Lifted<Attribute> {
+    let name = text("an attribute's name", attribute.name)?;
+    let place = format!("the attribute `{}`", quoted(&name));
+    let value = attribute
+        .value
+        .map(|value| attribute_value(&place, value))
+        .transpose()?;
+    Ok(Attribute { name, value })
+}
+
+fn attribute_value(place: &str, value: types::AttributeValue) -> Lifted<AttributeValue> {
+    Ok(match value {
+        types::AttributeValue::Text(value) => AttributeValue::Text(text(place, value)?),
+        types::AttributeValue::Boolean(truth) => AttributeValue::Boolean(truth),
+        types::AttributeValue::Decimal(digits) if is_decimal(&digits) => {
+            AttributeValue::Decimal(unsigned_zero(digits))
+        }
+        types::AttributeValue::Decimal(other) => {
+            return Err(format!(
+                "{place} is no decimal number: \"{}\"",
+                quoted(&other)
+            ));
+        }
+        types::AttributeValue::Float(number) if number.is_finite() => AttributeValue::Float(number),
+        types::AttributeValue::Float(number) => {
+            return Err(format!("{place} is not a finite number: {number}"));
+        }
+        types::AttributeValue::Timestamp(instant) => {
+            AttributeValue::Timestamp(timestamp(place, &instant)?)
+        }
+        types::AttributeValue::Bytes(bytes) => AttributeValue::Bytes(bytes),
+    })
+}
+
+/// Digits with an optional sign and fraction, no exponent and no leading zeros: `-1999.90`.
+fn is_decimal(digits: &str) -> bool {
+    let number = digits.strip_prefix('-').unwrap_or(digits);
+    let (whole, fraction) = match number.split_once('.') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (number, None),
+    };
+    let all_digits =
+        |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    digits.len() <= DECIMAL_CHARS_MAX
+        && all_digits(whole)
+        && (whole == "0" || !whole.starts_with('0'))
+        && fraction.is_none_or(all_digits)
+}
+
+/// A database knows one zero; what is remembered or recorded is what it gives back.
+fn unsigned_zero(digits: String) -> String {
+    match digits.strip_prefix('-') {
+        Some(zero) if !zero.contains(|digit| matches!(digit, '1'..='9')) => zero.to_owned(),
+        _ => digits,
+    }
+}
+
+/// Accepts one spelling only, so that what is stored compares as text does.
+fn timestamp(place: &str, instant: &str) -> Lifted<Timestamp> {
+    moment::parse(instant)
+        .filter(|parsed| lower::timestamp(*parsed) == instant)
+        .ok_or_else(|| {
+            format!(
+                "{place} is no instant of the form \"2026-11-20T18:00:00.000Z\": \"{}\"",
+                quoted(instant)
+            )
+        })
+}
+
+/// Text that a database can keep.
+pub(super) fn text(place: &str, text: String) -> Lifted<String> {
+    if text.contains('\0') {
+        return Err(format!("{place} contains the character NUL"));
+    }
+    Ok(text)
+}
+
+pub(super) fn texts(place: &str, list: Vec<String>) -> Lifted<Vec<String>> {
+    each(list, |item| text(place, item))
+}
+
+pub(super) fn optional(place: &str, value: Option<String>) -> Lifted<Option<String>> {
+    value.map(|value| text(place, value)).transpose()
+}
+
+pub(super) fn each<A, B>(list: Vec<A>, convert: impl FnMut(A) -> Lifted<B>) -> Lifted<Vec<B>> {
+    list.into_iter().map(convert).collect()
+}
+
+fn quoted(value: &str) -> String {
+    wrkflw_core::text::tame(value, QUOTED_CHARS_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn decimals_have_one_plain_form() {
+        for good in ["0", "42", "-1999.90", "0.001", "-0"] {
+            assert!(is_decimal(good), "{good}");
+        }
+        let long = "1".repeat(DECIMAL_CHARS_MAX + 1);
+        for bad in [
+            "", "-", "01", "1.", ".5", "1e3", "+1", "1,5", "NaN", " 1", "٣", &long,
+        ] {
+            assert!(!is_decimal(bad), "{bad}");
+        }
+    }
+
+    #[test]
+    fn zero_has_no_sign() {
+        let plain = ["0", "0.00", "-0.01", "-10", "10"];
+        for digits in plain {
+            assert_eq!(unsigned_zero(digits.to_owned()), digits);
+        }
+        for (signed, zero) in [("-0", "0"), ("-0.00", "0.00")] {
+            assert_eq!(unsigned_zero(signed.to_owned()), zero);
+        }
+    }
+
+    #[test]
+    fn instants_are_in_utc_with_milliseconds() {
+        assert!(timestamp("x", "2026-11-20T18:00:00.120Z").is_ok());
+        for bad in [
+            "2026-11-20T18:00:00Z",
+            "2026-11-20T18:00:00.000000Z",
+            "2026-11-20T19:00:00.000+01:00",
+            "2026-11-20 18:00:00.000Z",
+            "2026-02-30T18:00:00.000Z",
+            "tomorrow",
+            "",
+        ] {
+            let error = timestamp("the due date", bad).expect_err(bad);
+            assert!(error.starts_with("the due date is no instant"), "{error}");
+        }
+    }
+
+    #[test]
+    fn malformed_parts_of_a_plan_are_named() {
+        let with = |value: types::AttributeValue| types::Plan {
+            enter: None,
+            cancel: vec![],
+            data: None,
+            attributes: vec![types::Attribute {
+                name: "amount".into(),
+                value: Some(value),
+            }],
+            publish: vec![],
+            notes: vec![],
+        };
+        let refused = |plan| super::plan(plan).expect_err("refused");
+        assert_eq!(
+            refused(with(types::AttributeValue::Decimal("1e9\u{1b}".into()))),
+            "the attribute `amount` is no decimal number: \"1e9\\u{1b}\""
+        );
+        assert_eq!(
+            refused(with(types::AttributeValue::Float(f64::INFINITY))),
+            "the attribute `amount` is not a finite number: inf"
+        );
+        assert_eq!(
+            refused(with(types::AttributeValue::Text("a\0b".into()))),
+            "the attribute `amount` contains the character NUL"
+        );
+    }
+}

@@ -1,0 +1,245 @@
+//! From facts and occurrences to the guest's types.
+
+use jiff::Timestamp;
+
+use super::types;
+use wrkflw_core::actor::Actor;
+use wrkflw_core::answer::AttributeValue;
+use wrkflw_core::instance::{
+    Candidate, ChildInstance, Decision, Instance, PastState, StateInstance, Task, TaskStatus,
+};
+use wrkflw_core::question::{AssignCause, Facts, Occurrence, Source};
+use wrkflw_core::shown::{Decider, Omitted, Shown, deciders};
+
+/// The snapshot of these facts.
+pub(crate) fn snapshot(facts: &Facts<'_>) -> types::Snapshot {
+    let instance = facts.instance;
+    let shown = Shown::of(instance);
+    let past = shown.past.iter().map(|past| past_state(past, &shown));
+    types::Snapshot {
+        now: timestamp(facts.now),
+        config: facts.config.to_string(),
+        instance: envelope(facts.tenant, instance),
+        active: instance.active.iter().map(state_instance).collect(),
+        waiting: instance.waiting.iter().map(state_instance).collect(),
+        past: past.collect(),
+        deciders: deciders(instance).map(decider).collect(),
+        omitted: omitted(shown.omitted),
+    }
+}
+
+fn decider(decider: Decider<'_>) -> types::Decider {
+    let Decider {
+        state_instance,
+        decision,
+    } = decider;
+    types::Decider {
+        state: state_instance.name.clone(),
+        state_instance: state_instance.id.to_string(),
+        outcome: decision.outcome.clone(),
+        actor: decision.actor.clone(),
+        on_behalf_of: decision.on_behalf_of.clone(),
+        decided_at: timestamp(decision.decided_at),
+    }
+}
+
+fn omitted(omitted: Omitted) -> types::Omitted {
+    let count = |count| u32::try_from(count).unwrap_or(u32::MAX);
+    types::Omitted {
+        texts: count(omitted.texts),
+        states: count(omitted.states),
+    }
+}
+
+/// The event of this occurrence.
+pub(crate) fn event(occurrence: &Occurrence) -> types::Event {
+    types::Event {
+        state_instance: occurrence.state_instance.clone(),
+        trigger: occurrence.trigger.clone(),
+        source: source(&occurrence.source),
+        input: occurrence.input.to_string(),
+    }
+}
+
+/// The contract's form of an instant: RFC 3339, UTC, exactly milliseconds.
+pub(crate) fn timestamp(instant: Timestamp) -> String {
+    format!("{instant:.3}")
+}
+
+fn envelope(tenant: &str, instance: &Instance) -> types::Instance {
+    types::Instance {
+        id: instance.id.to_string(),
+        tenant: tenant.to_owned(),
+        key: instance.definition.key.clone(),
+        version: instance.definition.version,
+        revision: instance.revision,
+        entity_type: instance.entity.kind.clone(),
+        entity_id: instance.entity.id.clone(),
+        initiator: instance.initiator.clone(),
+        requesters: instance.requesters.clone(),
+        started_at: timestamp(instance.started_at),
+        predecessor: instance.predecessor.map(|id| id.to_string()),
+        parent: instance.parent.map(|id| id.to_string()),
+        data: instance.data.to_string(),
+        attributes: instance
+            .attributes
+            .iter()
+            .map(|(name, value)| types::Attribute {
+                name: name.clone(),
+                value: Some(attribute_value(value)),
+            })
+            .collect(),
+    }
+}
+
+fn attribute_value(value: &AttributeValue) -> types::AttributeValue {
+    match value {
+        AttributeValue::Text(text) => types::AttributeValue::Text(text.clone()),
+        AttributeValue::Boolean(truth) => types::AttributeValue::Boolean(*truth),
+        AttributeValue::Decimal(digits) => types::AttributeValue::Decimal(digits.clone()),
+        AttributeValue::Float(number) => types::AttributeValue::Float(*number),
+        AttributeValue::Timestamp(instant) => types::AttributeValue::Timestamp(timestamp(*instant)),
+        AttributeValue::Bytes(bytes) => types::AttributeValue::Bytes(bytes.clone()),
+    }
+}
+
+fn state_instance(state: &StateInstance) -> types::StateInstance {
+    types::StateInstance {
+        id: state.id.to_string(),
+        name: state.name.clone(),
+        entered_at: timestamp(state.entered_at),
+        due_at: state.due_at.map(timestamp),
+        predecessors: state.predecessors.iter().map(ToString::to_string).collect(),
+        needed: state.needed,
+        tasks: state.tasks.iter().map(task).collect(),
+        children: state.children.iter().map(child).collect(),
+    }
+}
+
+fn child(child: &ChildInstance) -> types::ChildStatus {
+    types::ChildStatus {
+        id: child.id.to_string(),
+        key: child.key.clone(),
+        outcome: child.outcome.clone(),
+    }
+}
+
+/// Why an assignment is asked for.
+pub(crate) fn cause(cause: &AssignCause) -> types::AssignCause {
+    match cause {
+        AssignCause::Entered => types::AssignCause::Entered,
+        AssignCause::Overdue { task, count } => types::AssignCause::Overdue(types::Overdue {
+            task: task.as_ref().map(ToString::to_string),
+            count: *count,
+        }),
+        AssignCause::Migrated => types::AssignCause::Migrated,
+    }
+}
+
+/// Whom its work was offered to is over; what is said at length may be left out.
+fn past_state(past: &PastState, shown: &Shown<'_>) -> types::PastState {
+    let state = &past.state;
+    let tasks = state.tasks.iter().map(|known| types::Task {
+        candidates: Vec::new(),
+        decision: known
+            .decision()
+            .map(|made| decision(made, shown.shows_texts(known.id))),
+        ..unsent(known)
+    });
+    types::PastState {
+        id: state.id.to_string(),
+        name: state.name.clone(),
+        entered_at: timestamp(state.entered_at),
+        left_at: timestamp(past.left_at),
+        left_by: past.left_by.clone(),
+        actor: past.actor.clone(),
+        predecessors: state.predecessors.iter().map(ToString::to_string).collect(),
+        tasks: tasks.collect(),
+    }
+}
+
+fn task(task: &Task) -> types::Task {
+    types::Task {
+        candidates: task.candidates.iter().map(principal).collect(),
+        decision: task.decision().map(|made| decision(made, true)),
+        ..unsent(task)
+    }
+}
+
+/// Without candidates and decision.
+fn unsent(task: &Task) -> types::Task {
+    let (status, claimed_at) = match &task.status {
+        TaskStatus::Pending => (types::TaskStatus::Pending, None),
+        TaskStatus::Claimed { claimed_at, .. } => (types::TaskStatus::Claimed, Some(*claimed_at)),
+        TaskStatus::Completed { claimed_at, .. } => {
+            (types::TaskStatus::Completed, Some(*claimed_at))
+        }
+        TaskStatus::Cancelled { .. } => (types::TaskStatus::Cancelled, None),
+    };
+    types::Task {
+        id: task.id.to_string(),
+        label: task.label.clone(),
+        status,
+        candidates: Vec::new(),
+        owner: task.owner().map(str::to_owned),
+        created_at: timestamp(task.created_at),
+        claimed_at: claimed_at.map(timestamp),
+        due_at: task.due_at.map(timestamp),
+        decision: None,
+    }
+}
+
+pub(crate) fn principal(candidate: &Candidate) -> types::Principal {
+    match candidate {
+        Candidate::User(id) => types::Principal::User(id.clone()),
+        Candidate::Group(id) => types::Principal::Group(id.clone()),
+    }
+}
+
+pub(crate) fn decision(decision: &Decision, is_told: bool) -> types::Decision {
+    types::Decision {
+        outcome: decision.outcome.clone(),
+        actor: decision.actor.clone(),
+        on_behalf_of: decision.on_behalf_of.clone(),
+        comment: decision.comment.clone().filter(|_| is_told),
+        input: if is_told {
+            decision.input.to_string()
+        } else {
+            "{}".to_owned()
+        },
+        omitted: !is_told,
+        decided_at: timestamp(decision.decided_at),
+    }
+}
+
+fn source(source: &Source) -> types::EventSource {
+    match source {
+        Source::Start(by) => types::EventSource::Start(actor(by)),
+        Source::Task {
+            task,
+            actor: by,
+            comment,
+        } => types::EventSource::Task(types::TaskDecision {
+            task: task.clone(),
+            actor: actor(by),
+            comment: comment.clone(),
+        }),
+        Source::Signal(by) => types::EventSource::Signal(actor(by)),
+        Source::Deadline => types::EventSource::Deadline,
+        Source::Child { id, key, outcome } => types::EventSource::Child(types::ChildStatus {
+            id: id.clone(),
+            key: key.clone(),
+            outcome: Some(outcome.clone()),
+        }),
+        Source::Entry => types::EventSource::Entry,
+    }
+}
+
+fn actor(actor: &Actor) -> types::Actor {
+    types::Actor {
+        id: actor.id.clone(),
+        groups: actor.groups.clone(),
+        permissions: actor.permissions.clone(),
+        on_behalf_of: actor.on_behalf_of.clone(),
+    }
+}
