@@ -14,7 +14,7 @@ cd "$(dirname "$0")/.."
 advisory_seconds_max=60
 contract_seconds=120
 # For each target, two at a time.
-fuzz_seconds=60
+fuzz_seconds=40
 events_topic=wrkflw.events
 events_partitions=3
 # Tests that compare latencies. Each runs by itself, after all others.
@@ -47,17 +47,35 @@ step_test() {
   start_servers || return 1
   if [ -n "${TEST_ARGS:-}" ]; then
     # shellcheck disable=SC2086 # TEST_ARGS is a list of words
-    cargo test --workspace $TEST_ARGS
+    run_tests $TEST_ARGS
     return
   fi
   local skips=() part failed=0
   for part in "${timed[@]}"; do skips+=(--skip "$part"); done
-  cargo test --workspace --no-fail-fast -- "${skips[@]}" || failed=1
+  run_tests --no-fail-fast -- "${skips[@]}" || failed=1
   for part in "${timed[@]}"; do
     cargo test --workspace --test all -- --list "$part" | grep -q ': test$' || { echo "test: no test is called $part" >&2; failed=1; }
   done
-  cargo test --workspace --test all -- --test-threads 1 "${timed[@]}" || failed=1
+  run_tests --test all -- --test-threads 1 "${timed[@]}" || failed=1
   return $failed
+}
+
+# Runs `cargo test` with these arguments, and keeps what it prints for the summary.
+run_tests() { cargo test --workspace "$@" 2>&1 | tee -a "$servers/tests.log"; }
+
+# The runners' closing lines, then each failed test with its reason in one line.
+tests_summary() {
+  [ -s "$servers/tests.log" ] || return 0
+  awk '
+    function flush() { if (test) failed[++count] = substr("FAILED " test " " reason, 1, 240); test = reason = ""; message_follows = 0 }
+    /^test result:/ && ($4 > 0 || $6 > 0) { results[++runs] = $0 }
+    /^ *process didn.t exit successfully: .*signal/ { sub(/^ */, ""); failed[++count] = $0 }
+    /^---- .* stdout ----$/ { flush(); test = $2; next }
+    /^failures:$/ { flush(); next }
+    message_follows { reason = reason " " $0; message_follows = 0 }
+    test && !reason && /panicked at|^Error: / { reason = $0; sub(/.*panicked at /, "at ", reason); message_follows = /panicked at/ }
+    END { for (i = 1; i <= runs; i++) print "   " results[i]; for (i = 1; i <= count; i++) print "   " failed[i] }
+  ' "$servers/tests.log"
 }
 
 # Checks a new host against the document that it serves.
@@ -116,4 +134,5 @@ done
 
 say "summary"
 printf '   %s\n' "${summary[@]}"
+[ -z "$servers" ] || tests_summary
 [ ${#failed[@]} -eq 0 ] || { say "failed: ${failed[*]}"; exit 1; }
