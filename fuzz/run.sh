@@ -76,7 +76,7 @@ keep_one() {
   rm -rf "$fresh"
   mkdir -p "$fresh" "$work/$target"
   fuzzer "$target" -set_cover_merge=1 "$fresh" "fuzz/corpus/$target" "$work/$target" >"$work/$target.log" 2>&1
-  find "$fresh" -type f | sort | head -$((files_max - $(find "fuzz/corpus/$target" -type f | wc -l))) | xargs -r cp -t "fuzz/corpus/$target"
+  find "$fresh" -type f | sort | awk -v most=$((files_max - $(find "fuzz/corpus/$target" -type f | wc -l))) "NR <= most" | xargs -r cp -t "fuzz/corpus/$target"
   say "$target: $(find "fuzz/corpus/$target" -type f | wc -l) inputs"
 }
 

@@ -89,7 +89,7 @@ publish purchase-approval
 publish order-handling
 python3 "$here/seed.py" "$(token author)" "$(token reviewer)" "$admin" "$(token approver)" "$(token fay)"
 TARGET_TOKEN=$(token admin --role admin --role user)
-SAMPLE_COMPONENT=$(find "$PWD/target/debug/build" -path '*/out/document-approval.wasm' | head -1)
+SAMPLE_COMPONENT=$(find "$PWD/target/debug/build" -path '*/out/document-approval.wasm' -print -quit)
 export TARGET_TOKEN SAMPLE_COMPONENT
 
 say "$seconds s with SEED=$seed"
