@@ -34,7 +34,7 @@ fn is_tame(text: &str) {
 /// The problem says whose logic failed, and where.
 #[track_caller]
 fn names_the_culprit(answer: Answer, code: &str, function: &str, digest: &str) {
-    let problem = answer.problem(502, code);
+    let problem = answer.problem(424, code);
     let detail = problem["detail"].as_str().expect("a detail");
     for named in ["hostile version 1", digest, function] {
         assert!(detail.contains(named), "{named} is not named in {detail}");
@@ -118,7 +118,7 @@ async fn a_decision_that_logic_fails_is_not_made() {
         let input = json!({ "behaviour": behaviour, "function": function });
         let body = json!({ "outcome": "GO", "input": input });
         let answer = app.post("reviewer", &decide, body).await;
-        assert_eq!(answer.status, 502, "{behaviour}: {}", answer.text);
+        assert_eq!(answer.status, 424, "{behaviour}: {}", answer.text);
         names_the_culprit(answer, code, function, &digest);
         assert_eq!(stored(&app).await, before, "{behaviour}");
     }
@@ -194,7 +194,7 @@ async fn what_failed_calls_burned_is_measured() {
     let body = json!({ "outcome": "GO", "input": { "behaviour": "trap" } });
     app.post("reviewer", &decide, body)
         .await
-        .problem(502, FAULT);
+        .problem(424, FAULT);
     let labels = r#"{definition="measured",function="transition"}"#;
     let failed = r#"{definition="measured",function="transition",code="logic_fault"}"#;
     for (name, at_least) in [

@@ -328,7 +328,7 @@ async fn logic_that_fails_is_a_logic_error() {
         let (answer, line) = watched.ends("reviewer", &decide, body, "logic_error").await;
         assert_eq!(
             (answer.status, &line["from"], &line["to"]),
-            (502, &json!("Work"), &json!("Work"))
+            (424, &json!("Work"), &json!("Work"))
         );
     }
     let refuse = json!({ "outcome": "GO", "input": { "behaviour": "refuse" } });

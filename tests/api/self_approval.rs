@@ -147,7 +147,7 @@ async fn not_by_what_flow_logic_says() {
     let before = rows(&app).await;
     start("t-1", "own_initiator")
         .await
-        .problem(502, "logic_fault");
+        .problem(424, "logic_fault");
     assert_eq!(rows(&app).await, before);
     // As a candidate by name, and as somebody's manager.
     let named = start("t-2", "offer_initiator").await.expect(201);

@@ -77,7 +77,7 @@ async fn a_form_whose_worst_input_takes_long_is_not_offered() {
     let before = stored(&app).await;
     let body = hostile_start("t-1", json!({}));
     let answer = app.post("author", "/v1/instances", body).await;
-    let problem = answer.problem(502, FAULT);
+    let problem = answer.problem(424, FAULT);
     let detail = problem["detail"].as_str().expect("a detail");
     assert!(
         detail.contains("a form is no JSON Schema") && detail.contains("could take"),

@@ -162,7 +162,7 @@ async fn guests_that_burn_their_budget_slow_nobody_else() {
         let expected = if behaviour == "touch" {
             [200, 503]
         } else {
-            [502, 503]
+            [424, 503]
         };
         assert!(
             expected.contains(&answer.status),

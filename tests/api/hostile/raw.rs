@@ -41,8 +41,8 @@ async fn fail(cases: &[(&str, Raw<'_>, &str, &str)]) {
         let decide = at_work(&app, &format!("raw-{number}"), &raw.component()).await;
         let before = stored(&app).await;
         let answer = app.post("reviewer", &decide, go()).await;
-        assert_eq!(answer.status, 502, "{what}: {}", answer.text);
-        let problem = answer.problem(502, code);
+        assert_eq!(answer.status, 424, "{what}: {}", answer.text);
+        let problem = answer.problem(424, code);
         let detail = problem["detail"].as_str().expect("a detail");
         assert!(detail.contains(words), "{what}: {detail}");
         is_tame(detail);
@@ -244,7 +244,7 @@ async fn a_verdict_that_is_none_starts_nothing() {
         json!({ "definitionKey": "raw", "entityType": "thing", "entityId": "t", "data": {} });
     app.post("author", "/v1/instances", body)
         .await
-        .problem(502, FAULT);
+        .problem(424, FAULT);
     assert_eq!(stored(&app).await, before);
 }
 

@@ -15,7 +15,7 @@ Exit codes:
   5  a conflict, or not possible now (409, 412, 429)
   6  the input is not valid (400, 422)
   7  the server cannot be reached
-  8  the flow's logic failed (502)";
+  8  the flow's logic failed (424)";
 
 /// The class of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Exit {
             404 => Exit::NotFound,
             409 | 412 | 429 => Exit::Conflict,
             400 | 413 | 415 | 422 => Exit::Invalid,
-            502 => Exit::Logic,
+            424 => Exit::Logic,
             _ => Exit::Failed,
         }
     }

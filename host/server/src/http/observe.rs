@@ -111,6 +111,7 @@ fn outcome(status: StatusCode) -> &'static str {
         401 => "unauthenticated",
         403 => "forbidden",
         409 | 412 => "conflict",
+        424 => "logic_error",
         503 => "refused",
         408 | 500..=599 => GIVEN_UP,
         _ => "validation_error",

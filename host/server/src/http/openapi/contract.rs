@@ -207,11 +207,11 @@ fn statuses(path: &str, method: &str, operation: &Value) -> BTreeSet<u16> {
         statuses.insert(404);
     }
     if method == "post" || method == "put" {
-        statuses.extend([409, 413, 415, 422, 502]);
+        statuses.extend([409, 413, 415, 422, 424]);
     }
     // What may be run dry is judged like a command, whatever its method.
     if has("dryRun") {
-        statuses.extend([409, 422, 502]);
+        statuses.extend([409, 422, 424]);
     }
     if has("If-Match") {
         statuses.insert(412);
@@ -230,7 +230,7 @@ fn statuses(path: &str, method: &str, operation: &Value) -> BTreeSet<u16> {
     }
     // Flow logic is asked.
     if path.ends_with("/actions") || path.ends_with("/eligibility") {
-        statuses.insert(502);
+        statuses.insert(424);
     }
     if path.starts_with("/v1/events") {
         statuses.insert(410);
