@@ -19,7 +19,7 @@ use wrkflw_core::answer::Plan;
 use wrkflw_core::ids::{Digest, InstanceId, VersionRef};
 use wrkflw_core::instance::{Entity, Instance, Status};
 use wrkflw_core::json::Json;
-use wrkflw_core::question::{Answer, AssignCause, Facts, Occurrence, Question, Source};
+use wrkflw_core::question::{Answer, Entry, EntryCause, Facts, Occurrence, Question, Source};
 use wrkflw_sandbox::{Cause, Compiler, Evaluation, GuestError, Pinned, Sandbox, Settings};
 
 use crate::support::guests;
@@ -144,6 +144,16 @@ async fn transition(sandbox: &Sandbox, behaviour: &str) -> Result<Evaluation, Gu
     ask(sandbox, Question::Transition(occurrence)).await
 }
 
+/// The work in the states of these names, which are being entered.
+fn entering(states: &[&str]) -> Question {
+    let entry = |state: &&str| Entry {
+        state_instance: String::new(),
+        state: (*state).to_owned(),
+        cause: EntryCause::Entered,
+    };
+    Question::Enter(states.iter().map(entry).collect())
+}
+
 async fn cause(sandbox: &Sandbox, behaviour: &str) -> Cause {
     transition(sandbox, behaviour)
         .await
@@ -153,7 +163,7 @@ async fn cause(sandbox: &Sandbox, behaviour: &str) -> Cause {
 
 fn plan(evaluation: Evaluation) -> Plan {
     match evaluation.answer {
-        Answer::Plan(Ok(plan)) => plan,
+        Answer::Transition(Ok(plan)) => plan,
         other => panic!("expected a plan, got {other:?}"),
     }
 }

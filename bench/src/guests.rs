@@ -16,7 +16,7 @@ use wrkflw_core::actor::Actor;
 use wrkflw_core::ids::{Digest, InstanceId, StateId, TaskId, VersionRef};
 use wrkflw_core::instance::{Entity, Instance, Ownership, StateInstance, Status, Task, TaskStatus};
 use wrkflw_core::json::Json;
-use wrkflw_core::question::{AssignCause, Facts, Occurrence, Question, Source};
+use wrkflw_core::question::{Entry, EntryCause, Facts, Occurrence, Question, Source};
 use wrkflw_sandbox::{Compiler, Pinned, Sandbox, Settings};
 
 use crate::usage;
@@ -253,8 +253,12 @@ fn questions() -> [(&'static str, Question); 3] {
         ("guard", Question::Guard(decision())),
         ("transition", Question::Transition(decision())),
         (
-            "assign",
-            Question::Assign("FinalReview".into(), AssignCause::Entered),
+            "enter",
+            Question::Enter(vec![Entry {
+                state_instance: uuid::Uuid::from_u128(4).to_string(),
+                state: "FinalReview".into(),
+                cause: EntryCause::Entered,
+            }]),
         ),
     ]
 }

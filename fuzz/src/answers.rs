@@ -23,11 +23,10 @@ pub(crate) fn run(data: &[u8]) {
 }
 
 fn answer(u: &mut Unstructured<'_>) -> Result<()> {
-    match u.int_in_range(0..=4)? {
+    match u.int_in_range(0..=3)? {
         0 => check_plan(&fuzzing::plan(draw::plan(u)?)),
-        1 => keeps(&fuzzing::verdict(draw::verdict(u)?)),
-        2 => keeps(&fuzzing::assignment(draw::assignment(u)?)),
-        3 => keeps(&fuzzing::waiting(draw::waiting(u)?)),
+        1 => keeps(&fuzzing::refusal(draw::refusal(u)?)),
+        2 => keeps(&fuzzing::work(draw::work(u)?)),
         _ => check_graph(draw::definition(u)?),
     }
     Ok(())

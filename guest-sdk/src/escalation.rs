@@ -4,7 +4,7 @@
 //! Everything else about the work - form, deadlines, exclusions - stays as the assignment says, so a
 //! task that nobody touches climbs from manager to manager.
 
-use crate::{Assignment, Facts, Flow, Names, Offer, Overdue, Principal, Task};
+use crate::{Assignment, Facts, Flow, Names, Offer, Overdue, Principal, Refusal, Task};
 
 impl Assignment {
     /// The overdue work once more, for the manager of whoever has claimed it; unclaimed, for the
@@ -12,12 +12,16 @@ impl Assignment {
     /// is the initiator's own.
     ///
     /// What [`Flow::escalate`] does unless a flow says otherwise.
-    pub fn upwards<F: Flow>(facts: &Facts<F>, state: F::State, overdue: &Overdue) -> Self {
+    pub fn upwards<F: Flow>(
+        facts: &Facts<F>,
+        state: F::State,
+        overdue: &Overdue,
+    ) -> Result<Self, Refusal> {
         let graph = F::graph(&facts.config);
         let own_work = graph
             .drawn(state.name())
             .is_some_and(|drawn| drawn.own_work);
-        let again = F::assign(facts, state).labelled::<F>(&graph, state.name());
+        let again = F::assign(facts, state)?.labelled::<F>(&graph, state.name());
         let concerned = |task: &&Task| match &overdue.task {
             Some(id) => &task.id == id,
             None => task.is_open(),
@@ -43,7 +47,7 @@ impl Assignment {
                 }
             })
             .collect();
-        Self { offers, ..again }
+        Ok(Self { offers, ..again })
     }
 }
 

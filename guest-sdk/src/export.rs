@@ -1,17 +1,16 @@
 //! Between the contract and [`Flow`]: reads what the host sends into the author's types, asks,
 //! and hands back the answer. It decides nothing.
 //!
-//! What cannot be read is refused in words. Only `assign`, `call` and `wait` have no refusal in
-//! the contract; `transition` lets no data through that they could not read, and data from another
-//! version of the flow gets an answer that nobody can act on, which the host reports.
+//! What cannot be read is refused: as invalid if the caller of a start or decision sent it, otherwise as a fault.
 
 use std::marker::PhantomData;
 
 use crate::bindings::exports::wrkflw::flow::logic::Guest;
 use crate::bindings::wrkflw::flow::types as wire;
+use crate::refusal::unreadable;
 use crate::{
-    AssignCause, Assignment, Event, EventSource, Facts, Flow, Names, Offer, Reason, ServiceCall,
-    Verdict, Violation, Waiting, json,
+    EntryCause, Event, EventSource, Facts, Flow, Graph, Names, Refusal, Verdict, Violation, fault,
+    json,
 };
 
 /// Answers the contract's questions by a flow.
@@ -28,67 +27,60 @@ impl<F: Flow> Guest for Logic<F> {
     }
 
     fn guard(snapshot: wire::Snapshot, event: wire::Event) -> Verdict {
-        let facts = match Facts::<F>::read(snapshot) {
-            Ok(facts) => facts,
-            Err(violations) => return Verdict::Invalid(violations),
-        };
         if let EventSource::Start(actor) = &event.source {
+            let facts = Facts::<F>::read(snapshot)?;
             return F::start(&facts, actor);
         }
-        match Event::read(event, &facts) {
-            Ok(event) => F::guard(&facts, &event),
-            Err(reason) => Verdict::Deny(reason),
-        }
+        let facts = facts::<F>(snapshot)?;
+        F::guard(&facts, &Event::read(event, &facts)?)
     }
 
-    fn transition(snapshot: wire::Snapshot, event: wire::Event) -> Result<wire::Plan, Reason> {
-        let facts = Facts::<F>::read(snapshot)?;
+    fn transition(snapshot: wire::Snapshot, event: wire::Event) -> Result<wire::Plan, Refusal> {
+        let facts = facts::<F>(snapshot)?;
         let event = Event::read(event, &facts)?;
         F::transition(&facts, &event)?.finish(&facts)
     }
 
-    fn assign(snapshot: wire::Snapshot, state: String, cause: AssignCause) -> Assignment {
-        match entered::<F>(snapshot, &state) {
-            Ok((facts, entered)) => {
-                let assignment = match &cause {
-                    AssignCause::Overdue(overdue) => F::escalate(&facts, entered, overdue),
-                    AssignCause::Entered | AssignCause::Migrated => F::assign(&facts, entered),
-                };
-                assignment.labelled::<F>(&F::graph(&facts.config), &state)
-            }
-            Err(reason) => Assignment::new([Offer::new(&reason.message)]),
-        }
-    }
-
-    fn call(snapshot: wire::Snapshot, state: String) -> ServiceCall {
-        match entered::<F>(snapshot, &state) {
-            Ok((facts, entered)) => F::call(&facts, entered),
-            Err(reason) => ServiceCall::between(
-                "",
-                serde_json::json!({ "error": reason.message }).to_string(),
-                "",
-                "",
-            ),
-        }
-    }
-
-    fn wait(snapshot: wire::Snapshot, state: String) -> Waiting {
-        entered::<F>(snapshot, &state).map_or_else(
-            |_| Waiting::for_signals(),
-            |(facts, entered)| F::wait(&facts, entered),
-        )
+    fn enter(
+        snapshot: wire::Snapshot,
+        entries: Vec<wire::Entry>,
+    ) -> Result<Vec<wire::Work>, Refusal> {
+        let facts = facts::<F>(snapshot)?;
+        let graph = F::graph(&facts.config);
+        entries
+            .iter()
+            .map(|entry| work(&facts, &graph, entry))
+            .collect()
     }
 }
 
-fn entered<F: Flow>(snapshot: wire::Snapshot, state: &str) -> Result<(Facts<F>, F::State), Reason> {
-    let facts = Facts::read(snapshot)?;
-    let state = F::State::parse(state).ok_or_else(|| {
-        Reason::new(
-            "unknown_state",
-            format!("This flow knows no state {state}."),
-        )
-    })?;
-    Ok((facts, state))
+fn facts<F: Flow>(snapshot: wire::Snapshot) -> Result<Facts<F>, Refusal> {
+    Facts::read(snapshot).map_err(|violations| unreadable(&violations))
+}
+
+fn work<F: Flow>(
+    facts: &Facts<F>,
+    graph: &Graph<F::State, F::Trigger>,
+    entry: &wire::Entry,
+) -> Result<wire::Work, Refusal> {
+    let name = &entry.state;
+    let (Some(state), Some(drawn)) = (F::State::parse(name), graph.drawn(name)) else {
+        return fault("unknown_state", format!("This flow knows no state {name}."));
+    };
+    Ok(match drawn.kind {
+        wire::StateKind::Task => {
+            let assignment = match &entry.cause {
+                EntryCause::Overdue(overdue) => F::escalate(facts, state, overdue)?,
+                EntryCause::Entered | EntryCause::Migrated => F::assign(facts, state)?,
+            };
+            wire::Work::Task(assignment.labelled::<F>(graph, name))
+        }
+        wire::StateKind::Service => wire::Work::Service(F::call(facts, state)?),
+        wire::StateKind::Wait => wire::Work::Wait(F::wait(facts, state)?),
+        wire::StateKind::Router | wire::StateKind::Terminal(_) => {
+            return fault("no_work", format!("There is no work in {name}."));
+        }
+    })
 }
 
 /// Makes a component of a flow: `wrkflw_guest::export!(MyFlow);`, once per crate.

@@ -10,13 +10,13 @@ use serde_json::Value;
 use crate::bindings::wrkflw::flow::types as wire;
 use crate::{
     Actor, AttributeValue, ChildStatus, Decider, Decision, EventSource, Flow, Instance, Moment,
-    Names, Omitted, PastState, Reason, StateInstance, Task, Triggers, Violation, json,
+    Names, Omitted, PastState, Refusal, StateInstance, Task, Triggers, Violation, fault, json,
 };
 
 /// What is known about an instance at one moment.
 ///
-/// `guard` and `transition` see the facts before the event, `assign`, `call` and `wait` see the
-/// state as entered, with the plan's data applied.
+/// `guard` and `transition` see the facts before the event, `assign`, `escalate`, `call` and `wait` see all
+/// states as entered, with the plan's data applied.
 #[derive(Debug)]
 pub struct Facts<F: Flow> {
     /// The settings of the definition version.
@@ -134,32 +134,26 @@ impl<F: Flow> Facts<F> {
 }
 
 impl<F: Flow> Event<F> {
-    pub(crate) fn read(event: wire::Event, facts: &Facts<F>) -> Result<Self, Reason> {
+    pub(crate) fn read(event: wire::Event, facts: &Facts<F>) -> Result<Self, Refusal> {
         let id = event.state_instance.unwrap_or_default();
         let state_instance = facts
             .active
             .iter()
             .find(|state_instance| state_instance.id == id)
             .cloned();
-        let state_instance = state_instance.ok_or_else(|| {
-            Reason::new(
-                "unknown_state_instance",
-                format!("No active state has the id {id:?}."),
-            )
-        })?;
-        let state = F::State::parse(&state_instance.name).ok_or_else(|| {
-            Reason::new(
-                "unknown_state",
-                format!("This flow knows no state {}.", state_instance.name),
-            )
-        })?;
-        let trigger = F::Trigger::parse(&event.trigger).ok_or_else(|| {
-            Reason::new(
-                "unknown_trigger",
-                format!("This flow knows no trigger {}.", event.trigger),
-            )
-        })?;
-        let input = json::parse(&event.input).map_err(Reason::from)?;
+        let Some(state_instance) = state_instance else {
+            let message = format!("No active state has the id {id:?}.");
+            return fault("unknown_state_instance", message);
+        };
+        let Some(state) = F::State::parse(&state_instance.name) else {
+            let message = format!("This flow knows no state {}.", state_instance.name);
+            return fault("unknown_state", message);
+        };
+        let Some(trigger) = F::Trigger::parse(&event.trigger) else {
+            let message = format!("This flow knows no trigger {}.", event.trigger);
+            return fault("unknown_trigger", message);
+        };
+        let input = json::parse(&event.input)?;
         Ok(Self {
             state,
             trigger,
@@ -209,10 +203,9 @@ impl<F: Flow> Event<F> {
         Some(child)
     }
 
-    /// The input as a type of the author's; what does not fit becomes a verdict in `guard` and a
-    /// reason in `transition`.
-    pub fn input<I: DeserializeOwned>(&self) -> Result<I, Vec<Violation>> {
-        json::parse(&self.input_text)
+    /// The input as a type of the author's. `?` refuses what does not fit as invalid.
+    pub fn input<I: DeserializeOwned>(&self) -> Result<I, Refusal> {
+        Ok(json::parse(&self.input_text)?)
     }
 }
 

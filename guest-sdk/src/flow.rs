@@ -1,12 +1,12 @@
 //! The one trait that a flow implements.
 //!
 //! Every function is pure: the same facts give the same answer, on every host, for as long as the
-//! audit is kept. There is no clock, no randomness and no memory between two calls.
+//! audit is kept. Every function may refuse: see [`Refusal`]. There is no clock, no randomness and no memory between two calls.
 
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{
-    Actor, Assignment, Event, Facts, FiredBy, Graph, Names, Overdue, Plan, Reason, ServiceCall,
+    Actor, Assignment, Event, Facts, FiredBy, Graph, Names, Overdue, Plan, Refusal, ServiceCall,
     States, Triggers, Verdict, Violation, Waiting, allow,
 };
 
@@ -48,41 +48,45 @@ pub trait Flow: Sized + 'static {
     }
 
     /// What follows? By default: the only state that the trigger leads to.
-    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<Self::State>, Reason> {
+    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<Self::State>, Refusal> {
         Plan::along(facts, event)
     }
 
     /// Who works on the task state being entered, or migrated to? By default: the initiator on their
     /// own work, and nobody elsewhere - which the host reports, and a test of the flow fails on.
-    fn assign(facts: &Facts<Self>, state: Self::State) -> Assignment {
-        match Self::graph(&facts.config).drawn(state.name()) {
+    fn assign(facts: &Facts<Self>, state: Self::State) -> Result<Assignment, Refusal> {
+        Ok(match Self::graph(&facts.config).drawn(state.name()) {
             Some(drawn) if drawn.own_work => Assignment::to_user(facts.initiator()),
             _ => Assignment::nobody(),
-        }
+        })
     }
 
     /// Who gets the work that was not done in time? The offers replace the task that is overdue, or
     /// where the state as a whole is, those still open. By default: [the managers](Assignment::upwards)
     /// of those who had it.
-    fn escalate(facts: &Facts<Self>, state: Self::State, overdue: &Overdue) -> Assignment {
+    fn escalate(
+        facts: &Facts<Self>,
+        state: Self::State,
+        overdue: &Overdue,
+    ) -> Result<Assignment, Refusal> {
         Assignment::upwards(facts, state, overdue)
     }
 
     /// What does the service state being entered ask, and of whom? By default: the service that
     /// is called like the state is sent the instance's data.
-    fn call(facts: &Facts<Self>, state: Self::State) -> ServiceCall {
+    fn call(facts: &Facts<Self>, state: Self::State) -> Result<ServiceCall, Refusal> {
         let graph = Self::graph(&facts.config);
         let fired = |by| graph.fired(state, by).unwrap_or_default();
-        ServiceCall::between(
+        Ok(ServiceCall::between(
             state.name(),
             facts.instance.data.clone(),
             fired(FiredBy::REPLY),
             fired(FiredBy::FAILURE),
-        )
+        ))
     }
 
     /// What does the wait state being entered wait for? By default: for its signals.
-    fn wait(_facts: &Facts<Self>, _state: Self::State) -> Waiting {
-        Waiting::for_signals()
+    fn wait(_facts: &Facts<Self>, _state: Self::State) -> Result<Waiting, Refusal> {
+        Ok(Waiting::for_signals())
     }
 }

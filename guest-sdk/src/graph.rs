@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use crate::bindings::wrkflw::flow::types::{
     AttributeDeclaration, Definition, State, StateKind, Transition,
 };
-use crate::{AttributeType, FiredBy, Reason, States, Triggers};
+use crate::{AttributeType, FiredBy, Refusal, States, Triggers, fault};
 
 /// A graph in the making. What is said about a state follows the state: [`join`](Self::join), then its ways
 /// [`on`](Self::on). What is said about a way follows the way: [`by`](Self::by), [`needs`](Self::needs). Anything
@@ -253,12 +253,12 @@ impl<S: States, T: Triggers, Last> Graph<S, T, Last> {
     }
 
     /// The only state that the trigger leads to.
-    pub(crate) fn only_target(&self, source: S, trigger: T) -> Result<S, Reason> {
+    pub(crate) fn only_target(&self, source: S, trigger: T) -> Result<S, Refusal> {
         if let [target] = self.targets(source, trigger)[..] {
             return Ok(target);
         }
         let message = format!("{trigger:?} in {source:?} leads to no single state.");
-        Err(Reason::new("no_single_target", message))
+        fault("no_single_target", message)
     }
 
     /// Where the trigger may lead.

@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use serde::{Deserialize, Serialize};
-//! use wrkflw_guest::{Assignment, Facts, Flow, Graph, NoConfig};
+//! use wrkflw_guest::{Assignment, Facts, Flow, Graph, NoConfig, Refusal};
 //!
 //! wrkflw_guest::states! { pub enum State { Review, Accepted, Declined } }
 //! wrkflw_guest::triggers! { pub enum Trigger { Accept, Decline } }
@@ -32,8 +32,8 @@
 //!             .terminal(State::Declined, "DECLINED")
 //!     }
 //!
-//!     fn assign(facts: &Facts<Self>, _: State) -> Assignment {
-//!         Assignment::to_user(&facts.data.reviewer)
+//!     fn assign(facts: &Facts<Self>, _: State) -> Result<Assignment, Refusal> {
+//!         Ok(Assignment::to_user(&facts.data.reviewer))
 //!     }
 //! }
 //!
@@ -48,7 +48,7 @@
 //! flow.when(decide("rob", Trigger::Accept)).ends("ACCEPTED");
 //! ```
 //!
-//! Where to look: [`Graph`] for drawing, [`Facts`] and [`Event`] for what is known, [`Verdict`],
+//! Where to look: [`Graph`] for drawing, [`Facts`] and [`Event`] for what is known, [`Refusal`],
 //! [`Plan`], [`Assignment`], [`ServiceCall`] and [`Waiting`] for the answers, `testing` (with the feature of that
 //! name, among a flow's dev-dependencies) for tests that run the host's rules in milliseconds, without wasm.
 //!
@@ -57,8 +57,8 @@
 //! | have so many of several people agree | [`Assignment::any_of`], then [`Event::quorum`] |
 //! | ask somebody whom the data names | [`Assignment::to_user_or_manager_of`] |
 //! | remind and escalate | [`Sla`], [`Due`]; who gets it then: [`Flow::escalate`] |
-//! | keep people apart | [`Facts::deciders`] with [`Assignment::exclude`] or [`Event::by_none_of`] |
-//! | ask for a comment, a field, the requester | [`Event::with_comment`], [`Event::with_field`], [`Event::by_requester`] |
+//! | keep people apart | [`Facts::deciders`] with [`Assignment::exclude`] or [`Event::not_by`] |
+//! | ask for a comment, a field, the requester | [`Event::require_comment`], [`Event::require_field`], [`Event::only_requester`] |
 //! | compare money | [`Decimal`] |
 //! | count time | [`Moment`] |
 //! | lead back to where an instance has been | [`Event::way_back`], [`Facts::came_through`], [`Facts::last_past_state`] |
@@ -86,10 +86,10 @@ mod moment;
 mod names;
 mod plan;
 mod quorum;
+mod refusal;
 mod sla;
 #[cfg(feature = "testing")]
 pub mod testing;
-mod verdict;
 mod waiting;
 
 pub use serde_json::{Value, json};
@@ -104,15 +104,15 @@ pub use moment::Moment;
 pub use names::{Names, States, Triggers};
 pub use plan::Plan;
 pub use quorum::Quorum;
+pub use refusal::{Verdict, all, allow, deny, fault, invalid, not_now};
 pub use sla::Sla;
-pub use verdict::{allow, deny, invalid};
 
 // What the contract says, as it says it.
 pub use bindings::wrkflw::flow::types::{
-    Actor, AssignCause, Assignment, Attribute, AttributeType, AttributeValue, Child, ChildStatus,
-    Deadline, Decider, Decision, Due, EventSource, FiredBy, Instance, Offer, Omitted, Overdue,
-    OverdueAction, PastState, Principal, PublishedEvent, Reason, ServiceCall, StateInstance, Task,
-    TaskDecision, TaskStatus, Verdict, Violation, Waiting, WorkingTime,
+    Actor, Assignment, Attribute, AttributeType, AttributeValue, Child, ChildStatus, Deadline,
+    Decider, Decision, Due, EntryCause, EventSource, FiredBy, Instance, Offer, Omitted, Overdue,
+    OverdueAction, PastState, Principal, PublishedEvent, Reason, Refusal, ServiceCall,
+    StateInstance, Task, TaskDecision, TaskStatus, Violation, Waiting, WorkingTime,
 };
 
 /// What the macros expand to; no part of the surface.

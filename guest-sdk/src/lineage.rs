@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::{Event, Facts, Flow, Names, PastState, StateInstance, Violation};
+use crate::{Event, Facts, Flow, Names, PastState, Refusal, StateInstance, invalid};
 
 impl<F: Flow> Facts<F> {
     /// The newest state instance in a state that has ended.
@@ -37,20 +37,22 @@ impl<F: Flow> Facts<F> {
 impl<F: Flow> Event<F> {
     /// The state that the input asks to be led back to, in the field that the JSON Pointer names: one
     /// that the instance came through, and to which the graph lets this trigger lead.
-    pub fn way_back(&self, facts: &Facts<F>, field: &str) -> Result<F::State, Vec<Violation>> {
-        let no = |code: &str, message: String| vec![Violation::new(field, code, message)];
-        let name = self.input.pointer(field).and_then(Value::as_str);
-        let name = name.ok_or_else(|| no("required", "Name the state to go back to.".into()))?;
+    pub fn way_back(&self, facts: &Facts<F>, field: &str) -> Result<F::State, Refusal> {
+        let Some(name) = self.input.pointer(field).and_then(Value::as_str) else {
+            return invalid(field, "required", "Name the state to go back to.");
+        };
         let drawn = F::graph(&facts.config).targets(self.state, self.trigger);
         if !drawn.iter().any(|state| state.name() == name) {
             let message = format!("This leads back to {drawn:?}, not to {name:?}.");
-            return Err(no("no_way", message));
+            return invalid(field, "no_way", message);
         }
         let been_there = |state: &F::State| facts.came_through(&self.state_instance, *state);
-        let known = F::State::parse(name).filter(been_there);
-        known.ok_or_else(|| {
-            let message = format!("The instance did not come through {name}.");
-            no("never_there", message)
-        })
+        match F::State::parse(name).filter(been_there) {
+            Some(state) => Ok(state),
+            None => {
+                let message = format!("The instance did not come through {name}.");
+                invalid(field, "never_there", message)
+            }
+        }
     }
 }

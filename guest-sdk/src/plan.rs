@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use crate::bindings::wrkflw::flow::types as wire;
 use crate::{
-    Attribute, AttributeValue, Event, Facts, Flow, PublishedEvent, Reason, StateInstance, States,
-    json,
+    Attribute, AttributeValue, Event, Facts, Flow, PublishedEvent, Reason, Refusal, StateInstance,
+    States, json,
 };
 
 /// Where to go, and what changes on the way.
@@ -16,7 +16,7 @@ use crate::{
 pub struct Plan<S> {
     enter: Option<Vec<S>>,
     rest: wire::Plan,
-    mistake: Option<Reason>,
+    mistake: Option<Refusal>,
 }
 
 impl<S: States> Plan<S> {
@@ -31,7 +31,7 @@ impl<S: States> Plan<S> {
     }
 
     /// Go where the graph says; an error if it leaves a choice.
-    pub fn along<F: Flow<State = S>>(facts: &Facts<F>, event: &Event<F>) -> Result<Self, Reason> {
+    pub fn along<F: Flow<State = S>>(facts: &Facts<F>, event: &Event<F>) -> Result<Self, Refusal> {
         F::graph(&facts.config)
             .only_target(event.state, event.trigger)
             .map(Self::to)
@@ -72,7 +72,7 @@ impl<S: States> Plan<S> {
     ) -> Self {
         match patch(facts, self.rest.data.as_deref(), edit) {
             Ok(patch) => self.rest.data = patch.map(|patch| patch.to_string()),
-            Err(reason) => self.mistake = Some(reason),
+            Err(refusal) => self.mistake = Some(refusal),
         }
         self
     }
@@ -147,7 +147,10 @@ impl<S: States> Plan<S> {
     }
 
     /// The plan in the contract's words, if the data that it leads to can still be read.
-    pub(crate) fn finish<F: Flow<State = S>>(self, facts: &Facts<F>) -> Result<wire::Plan, Reason> {
+    pub(crate) fn finish<F: Flow<State = S>>(
+        self,
+        facts: &Facts<F>,
+    ) -> Result<wire::Plan, Refusal> {
         if let Some(mistake) = self.mistake {
             return Err(mistake);
         }
@@ -165,7 +168,7 @@ impl<S: States> Plan<S> {
 }
 
 /// The instance's data as it would be with this patch.
-fn patched<F: Flow>(facts: &Facts<F>, patch: Option<&str>) -> Result<Value, Reason> {
+fn patched<F: Flow>(facts: &Facts<F>, patch: Option<&str>) -> Result<Value, Refusal> {
     let mut data = json::parse(&facts.instance.data)?;
     if let Some(patch) = patch {
         json::merge(&mut data, &json::parse(patch)?);
@@ -178,7 +181,7 @@ fn patch<F: Flow>(
     facts: &Facts<F>,
     so_far: Option<&str>,
     edit: impl FnOnce(&mut F::Data),
-) -> Result<Option<Value>, Reason> {
+) -> Result<Option<Value>, Refusal> {
     let current = patched(facts, so_far)?;
     let mut data = json::read(current)?;
     let before = to_value::<F>(&data)?;
@@ -192,12 +195,10 @@ fn patch<F: Flow>(
     )
 }
 
-fn to_value<F: Flow>(data: &F::Data) -> Result<Value, Reason> {
+fn to_value<F: Flow>(data: &F::Data) -> Result<Value, Refusal> {
     serde_json::to_value(data).map_err(|error| {
-        Reason::new(
-            "data",
-            format!("The data cannot be written as JSON: {error}."),
-        )
+        let message = format!("The data cannot be written as JSON: {error}.");
+        Refusal::Fault(Reason::new("data", message))
     })
 }
 

@@ -30,14 +30,16 @@
 //! #             .terminal(State::Done, "DONE")
 //! #     }
 //! #     fn guard(_: &Facts<Self>, event: &Event<Self>) -> Verdict {
-//! #         invalid("/comment", "required", "Say what is missing.")
-//! #             .when(event.trigger == Trigger::Reject && event.comment().is_empty())
+//! #         if event.trigger == Trigger::Reject {
+//! #             event.require_comment("Say what is missing.")?;
+//! #         }
+//! #         allow()
 //! #     }
-//! #     fn assign(facts: &Facts<Self>, state: State) -> Assignment {
-//! #         match state {
+//! #     fn assign(facts: &Facts<Self>, state: State) -> Result<Assignment, Refusal> {
+//! #         Ok(match state {
 //! #             State::Rework => Assignment::to_user(facts.initiator()),
 //! #             _ => Assignment::to_group("reviewers"),
-//! #         }
+//! #         })
 //! #     }
 //! # }
 //! let mut flow = given::<Reports>().member("rob", "reviewers");

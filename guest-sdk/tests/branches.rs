@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use wrkflw_guest::testing::{Scenario, decide, given, start};
-use wrkflw_guest::{Assignment, Event, Facts, Flow, Graph, NoConfig, Plan, Reason, json};
+use wrkflw_guest::{Assignment, Event, Facts, Flow, Graph, NoConfig, Plan, Refusal, json};
 
 wrkflw_guest::states! { enum State { Begin, Left, Right, Inner, Other, Meet, Side, All, Done } }
 wrkflw_guest::triggers! { enum Trigger { Both, One, Split, Skip, Go, End, Stop, Again } }
@@ -48,7 +48,7 @@ impl Flow for Branches {
             .terminal(Done, "DONE")
     }
 
-    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Reason> {
+    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Refusal> {
         Ok(match event.trigger {
             Both => Plan::fork([Left, Right]),
             One => Plan::to(Right),
@@ -60,8 +60,8 @@ impl Flow for Branches {
         })
     }
 
-    fn assign(_: &Facts<Self>, _: State) -> Assignment {
-        Assignment::to_group("all")
+    fn assign(_: &Facts<Self>, _: State) -> Result<Assignment, Refusal> {
+        Ok(Assignment::to_group("all"))
     }
 }
 
@@ -168,7 +168,7 @@ impl Flow for Aside {
             .terminal(Done, "DONE")
     }
 
-    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Reason> {
+    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Refusal> {
         Ok(match event.trigger {
             Both => Plan::fork([Left, Right]),
             Split => Plan::fork([Inner, Other]),
@@ -177,8 +177,8 @@ impl Flow for Aside {
         })
     }
 
-    fn assign(_: &Facts<Self>, _: State) -> Assignment {
-        Assignment::to_group("all")
+    fn assign(_: &Facts<Self>, _: State) -> Result<Assignment, Refusal> {
+        Ok(Assignment::to_group("all"))
     }
 }
 

@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use wrkflw_guest::testing::{Scenario, deadline, decide, given, later, migrate, signal, start};
 use wrkflw_guest::{
     Assignment, Attribute, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Offer, Plan, Quorum,
-    Reason, ServiceCall, Waiting, config, days, hours, json,
+    Refusal, ServiceCall, Waiting, config, days, hours, json,
 };
 
 wrkflw_guest::states! { enum State { Begin, Turn, Left, Right, Wait, Meet, Done } }
@@ -54,7 +54,7 @@ impl Flow for Ruled {
             .terminal(Done, "DONE")
     }
 
-    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Reason> {
+    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Refusal> {
         let turned = facts.past_states(Turn).count();
         Ok(match (event.state, event.trigger) {
             (Turn, _) if turned < facts.config.turns as usize => Plan::to(Turn),
@@ -69,14 +69,14 @@ impl Flow for Ruled {
         })
     }
 
-    fn assign(facts: &Facts<Self>, state: State) -> Assignment {
+    fn assign(facts: &Facts<Self>, state: State) -> Result<Assignment, Refusal> {
         let late = Due::After(days(1)).remind();
         let late = match facts.config.repeat {
             0 => late,
             pause => late.every(pause),
         };
         let form = r#"{"properties":{"sum":{"type":"integer"}}}"#;
-        match state {
+        Ok(match state {
             Begin => {
                 let seats = ["first", "second", "third"];
                 let offers = seats.map(|seat| Offer::new(seat).to_group(seat).form(form));
@@ -85,12 +85,12 @@ impl Flow for Ruled {
                 assignment.deadline(if facts.config.working { working } else { late })
             }
             _ => Assignment::to_group("all").fallback("office"),
-        }
+        })
     }
 
-    fn wait(_: &Facts<Self>, _: State) -> Waiting {
+    fn wait(_: &Facts<Self>, _: State) -> Result<Waiting, Refusal> {
         let waiting = Waiting::for_signals().buffer_signals();
-        waiting.deadline(Due::After(hours(4)).fire(Late))
+        Ok(waiting.deadline(Due::After(hours(4)).fire(Late)))
     }
 }
 
@@ -303,7 +303,7 @@ fn what_is_not_published_is_not_tested_either() {
         on_reply,
         on_failure,
         ..
-    } = Served::call(&facts, Begin);
+    } = Served::call(&facts, Begin).expect("a call");
     assert_eq!((&*service, &*request), ("Begin", r#"{"amount":1}"#));
     assert_eq!((&*on_reply, &*on_failure), ("RING", "LATE"));
 }

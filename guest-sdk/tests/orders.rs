@@ -7,8 +7,8 @@ use wrkflw_guest::testing::{
 };
 use wrkflw_guest::{
     Actor, Assignment, AttributeType, AttributeValue, Child, Due, Event, Facts, FiredBy, Flow,
-    Graph, Offer, Overdue, Plan, Quorum, Reason, Value, Verdict, Violation, Waiting, days, deny,
-    hours, invalid, json,
+    Graph, Offer, Overdue, Plan, Quorum, Refusal, Value, Verdict, Violation, Waiting, allow, days,
+    deny, hours, invalid, json, not_now,
 };
 
 wrkflw_guest::states! { enum State { Check, Unrated, Sort, Board, Legal, Technical, Agreed, Delivery, Done, Refused } }
@@ -41,7 +41,7 @@ impl Flow for Orders {
 
     fn check(config: &Config) -> Vec<Violation> {
         let impossible = config.quorum == 0 || config.quorum > 3;
-        Violation::new("/quorum", "range", "There are three of them.").when(impossible)
+        Violation::new("/quorum", "range", "There are three of them.").only_if(impossible)
     }
 
     fn graph(_: &Config) -> Graph<State, Trigger> {
@@ -79,16 +79,21 @@ impl Flow for Orders {
     }
 
     fn start(facts: &Facts<Self>, actor: &Actor) -> Verdict {
-        let late = deny("suspended", "You may not order.").when(actor.is_in("suspended"));
-        late.and(invalid("/amount", "range", "Order something.").when(facts.data.amount == 0))
+        if actor.is_in("suspended") {
+            return deny("suspended", "You may not order.");
+        }
+        if facts.data.amount == 0 {
+            return invalid("/amount", "range", "Order something.");
+        }
+        allow()
     }
 
-    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Reason> {
+    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Refusal> {
         Ok(match (event.state, event.trigger) {
             (State::Check, Trigger::Rated) => {
-                let answer: Rating = event
-                    .input()
-                    .map_err(|_| Reason::new("rating", "The service sent no rating."))?;
+                let Ok(answer) = event.input::<Rating>() else {
+                    return not_now("rating", "The service sent no rating.");
+                };
                 let plan = Plan::to(State::Sort).attribute("amount", i64::from(facts.data.amount));
                 plan.change(facts, |order| order.rating = Some(answer.rating))
                     .publish("rated", &event.input)
@@ -111,8 +116,8 @@ impl Flow for Orders {
         })
     }
 
-    fn assign(facts: &Facts<Self>, state: State) -> Assignment {
-        match state {
+    fn assign(facts: &Facts<Self>, state: State) -> Result<Assignment, Refusal> {
+        Ok(match state {
             State::Board => Assignment::new(
                 ["one", "two", "three"].map(|seat| Offer::new(seat).to_group("board")),
             )
@@ -124,27 +129,31 @@ impl Flow for Orders {
                 .exclude(facts.deciders(State::Board))
                 .fallback("office"),
             _ => Assignment::to_manager_of(facts.initiator()),
-        }
+        })
     }
 
-    fn escalate(facts: &Facts<Self>, state: State, overdue: &Overdue) -> Assignment {
+    fn escalate(
+        facts: &Facts<Self>,
+        state: State,
+        overdue: &Overdue,
+    ) -> Result<Assignment, Refusal> {
         match state {
-            State::Board => Assignment::to_group("chair"),
+            State::Board => Ok(Assignment::to_group("chair")),
             _ => Assignment::upwards(facts, state, overdue),
         }
     }
 
-    fn wait(facts: &Facts<Self>, state: State) -> Waiting {
+    fn wait(facts: &Facts<Self>, state: State) -> Result<Waiting, Refusal> {
         if state == State::Check {
             let credit = Waiting::for_signals().correlation("credit");
-            return credit.deadline(Due::After(hours(1)).fire(Trigger::Unreachable));
+            return Ok(credit.deadline(Due::After(hours(1)).fire(Trigger::Unreachable)));
         }
         let invoice = Child::new("invoice", "order", &facts.instance.entity_id, &json!({}))
             .on_end(Trigger::Settled);
         let waiting = Waiting::for_children([invoice])
             .correlation(&facts.instance.entity_id)
             .buffer_signals();
-        waiting.deadline(Due::After(days(30)).fire(Trigger::Late).every(days(7)))
+        Ok(waiting.deadline(Due::After(days(30)).fire(Trigger::Late).every(days(7))))
     }
 }
 

@@ -7,7 +7,7 @@ use wrkflw_guest::testing::{
 };
 use wrkflw_guest::{
     Assignment, Child, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Offer, Plan, Quorum,
-    Reason, Verdict, Waiting, allow, hours, json,
+    Refusal, Verdict, Waiting, allow, hours, json,
 };
 
 wrkflw_guest::states! { enum State { Draft, Review, Parts, Vote, Done, Dropped } }
@@ -53,12 +53,12 @@ impl Flow for Papers {
 
     fn guard(facts: &Facts<Self>, event: &Event<Self>) -> Verdict {
         match event.trigger {
-            Back => event.way_back(facts, "/to").into(),
+            Back => event.way_back(facts, "/to").map(drop),
             _ => allow(),
         }
     }
 
-    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Reason> {
+    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Refusal> {
         Ok(match (event.state, event.trigger) {
             (Draft, _) if facts.data.group.is_none() => Plan::to(Parts),
             (Draft, _) => Plan::to(Review),
@@ -73,9 +73,9 @@ impl Flow for Papers {
         })
     }
 
-    fn assign(facts: &Facts<Self>, state: State) -> Assignment {
+    fn assign(facts: &Facts<Self>, state: State) -> Result<Assignment, Refusal> {
         let late = Due::after_hours(8).escalate();
-        match (state, &facts.data.group) {
+        Ok(match (state, &facts.data.group) {
             (Review, Some(group)) => {
                 let offer = Offer::new("").to_group(group).deadline(late);
                 Assignment::new([offer.deadline(Due::after_hours(2).release())])
@@ -84,12 +84,12 @@ impl Flow for Papers {
                 .each(|offer| offer.deadline(late.clone()))
                 .deadline(Due::After(hours(100)).fire(Late)),
             _ => Assignment::to_user(facts.initiator()).deadline(late),
-        }
+        })
     }
 
-    fn wait(_: &Facts<Self>, _: State) -> Waiting {
+    fn wait(_: &Facts<Self>, _: State) -> Result<Waiting, Refusal> {
         let child = |id| Child::new("part", "part", id, &json!({})).on_end(Ended);
-        Waiting::for_children([child("1"), child("2")]).buffer_signals()
+        Ok(Waiting::for_children([child("1"), child("2")]).buffer_signals())
     }
 }
 

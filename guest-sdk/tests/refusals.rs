@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use wrkflw_guest::testing::{Scenario, decide, given, start};
 use wrkflw_guest::{
     Assignment, AttributeType, Child, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Offer,
-    Plan, Reason, Value, Waiting, hours, json,
+    Plan, Refusal, Value, Waiting, hours, json,
 };
 
 wrkflw_guest::states! { enum State { Own, Work, Pause, Done } }
@@ -41,7 +41,7 @@ impl Flow for Mistaken {
             .terminal(Done, "DONE")
     }
 
-    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Reason> {
+    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Refusal> {
         Ok(
             match (event.state, event.trigger, facts.data.answer.as_str()) {
                 (Own, ..) => Plan::to(Work),
@@ -58,9 +58,9 @@ impl Flow for Mistaken {
         )
     }
 
-    fn assign(facts: &Facts<Self>, state: State) -> Assignment {
+    fn assign(facts: &Facts<Self>, state: State) -> Result<Assignment, Refusal> {
         let initiator = facts.initiator();
-        match (state, facts.data.answer.as_str()) {
+        Ok(match (state, facts.data.answer.as_str()) {
             (Own, "own") => Assignment::to_user("bob"),
             (Own, _) => Assignment::to_user(initiator),
             (_, "nobody") => Assignment::nobody(),
@@ -68,11 +68,17 @@ impl Flow for Mistaken {
             (_, "owner") => Assignment::new([Offer::new("x").owned_by(initiator)]),
             (_, "deadline") => Assignment::to_user("bob").deadline(Due::After(hours(1)).fire(Ring)),
             _ => Assignment::to_user("bob"),
-        }
+        })
     }
 
-    fn wait(_: &Facts<Self>, _: State) -> Waiting {
-        Waiting::for_children([Child::new("part", "part", "1", &json!({})).on_end(Ring)])
+    fn wait(_: &Facts<Self>, _: State) -> Result<Waiting, Refusal> {
+        Ok(Waiting::for_children([Child::new(
+            "part",
+            "part",
+            "1",
+            &json!({}),
+        )
+        .on_end(Ring)]))
     }
 }
 

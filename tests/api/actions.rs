@@ -176,7 +176,7 @@ async fn what_depends_on_the_input_is_offered() {
         behave("ok", "guard"),
         behave("deny", "guard"),
     ];
-    for (number, data) in [json!({}), json!({ "behaviour": "refuse" })]
+    for (number, data) in [json!({}), json!({ "behaviour": "unfit" })]
         .into_iter()
         .enumerate()
     {

@@ -198,7 +198,9 @@ async fn what_logic_says_of_a_dry_run_it_says_of_the_real_one() {
     for (behaviour, function, code) in [
         ("deny", "guard", "forbidden"),
         ("invalid", "guard", "invalid_input"),
-        ("refuse", "transition", "refused_by_flow"),
+        ("refuse", "transition", "refused_now"),
+        ("unfit", "transition", "invalid_input"),
+        ("give_up", "transition", "logic_fault"),
         ("trap", "transition", "logic_fault"),
         ("spin", "guard", "logic_budget_exceeded"),
         ("huge", "transition", "logic_output_too_large"),

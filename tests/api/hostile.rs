@@ -138,14 +138,19 @@ async fn a_start_that_logic_fails_leaves_nothing() {
     let (digest, before) = (digest(&app).await, stored(&app).await);
     for (behaviour, function, code) in [
         ("spin", "guard", BUDGET),
-        ("spin", "assign", BUDGET),
-        ("trap", "assign", FAULT),
-        ("recurse", "assign", FAULT),
-        ("allocate", "assign", BUDGET),
-        ("fill", "assign", BUDGET),
-        ("offer_nobody", "assign", FAULT),
-        ("many_offers", "assign", FAULT),
-        ("broken_form", "assign", FAULT),
+        ("spin", "enter", BUDGET),
+        ("trap", "enter", FAULT),
+        ("recurse", "enter", FAULT),
+        ("allocate", "enter", BUDGET),
+        ("fill", "enter", BUDGET),
+        ("offer_nobody", "enter", FAULT),
+        ("many_offers", "enter", FAULT),
+        ("broken_form", "enter", FAULT),
+        ("give_up", "enter", FAULT),
+        ("no_work", "enter", FAULT),
+        ("more_work", "enter", FAULT),
+        ("other_work", "enter", FAULT),
+        ("service_work", "enter", FAULT),
     ] {
         let body = hostile_start(
             "t-1",
@@ -158,6 +163,25 @@ async fn a_start_that_logic_fails_leaves_nothing() {
             .await;
         names_the_culprit(answer, code, function, &digest);
         assert_eq!(stored(&app).await, before, "{behaviour} in {function}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refusal_of_the_work_is_the_starters_answer() {
+    let app = TestApp::empty().await;
+    with_hostile(&app).await;
+    let before = stored(&app).await;
+    for (behaviour, status, code) in [("deny", 403, "forbidden"), ("refuse", 409, "refused_now")] {
+        let data = json!({ "behaviour": behaviour, "function": "enter" });
+        let body = hostile_start("t-1", data);
+        let answer = app.post("author", "/v1/instances", body).await;
+        let problem = answer.problem(status, code);
+        assert_eq!(problem["reason"], "unwanted", "{problem}");
+        assert_eq!(problem["detail"], "the input asked to be refused");
+        let after = stored(&app).await;
+        for table in ["instance", "task", "outbox_event", "audit_entry"] {
+            assert_eq!(after[table], before[table], "{behaviour}: {table}");
+        }
     }
 }
 

@@ -331,12 +331,12 @@ async fn logic_that_fails_is_a_logic_error() {
             (424, &json!("Work"), &json!("Work"))
         );
     }
-    let refuse = json!({ "outcome": "GO", "input": { "behaviour": "refuse" } });
-    watched
-        .ends("reviewer", &decide, refuse, "validation_error")
-        .await;
+    for (behaviour, outcome) in [("unfit", "validation_error"), ("refuse", "conflict")] {
+        let refused = json!({ "outcome": "GO", "input": { "behaviour": behaviour } });
+        watched.ends("reviewer", &decide, refused, outcome).await;
+    }
     body["entityId"] = json!("t-2");
-    body["data"] = json!({ "behaviour": "trap", "function": "assign" });
+    body["data"] = json!({ "behaviour": "trap", "function": "enter" });
     watched
         .ends("author", "/v1/instances", body, "logic_error")
         .await;

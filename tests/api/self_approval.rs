@@ -139,7 +139,7 @@ async fn not_by_what_flow_logic_says() {
     let app = TestApp::empty().await;
     with_hostile(&app).await;
     let start = async |entity: &str, behaviour: &str| {
-        let data = json!({ "behaviour": behaviour, "function": "assign" });
+        let data = json!({ "behaviour": behaviour, "function": "enter" });
         let body = hostile_start(entity, data);
         app.post("author", "/v1/instances", body).await
     };

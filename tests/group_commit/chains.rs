@@ -56,7 +56,8 @@ async fn a_task_created_and_cancelled_at_once_is_offered_to_nobody() {
     let expected = [
         (json!(0), json!("Work"), json!("SPLIT")),
         (json!(1), json!("Work"), json!("END")),
-        (json!(2), json!("Done"), json!("END")),
+        (json!(2), json!("Last"), json!("ON")),
+        (json!(3), json!("Done"), json!("END")),
     ];
     assert_eq!(state_instances(&rows), expected);
     let mut statuses: Vec<_> = table(&rows, "task")

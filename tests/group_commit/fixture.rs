@@ -7,7 +7,7 @@ use serde_json::Value;
 use sqlx::AssertSqlSafe;
 use wrkflw_audit::seal::Seal;
 use wrkflw_core::actor::Actor;
-use wrkflw_core::answer::{Assignment, Attribute, AttributeValue, Offer, Plan, Principal, Verdict};
+use wrkflw_core::answer::{Assignment, Attribute, AttributeValue, Offer, Plan, Principal, Work};
 use wrkflw_core::audit::{Draft, Entry, Head, Stream, StreamKind};
 use wrkflw_core::command::Command;
 use wrkflw_core::event::Event;
@@ -49,8 +49,8 @@ const TABLES: [(&str, &str); 9] = [
     ),
 ];
 
-/// A store and a flow: `Work` goes on GO through two routers back to `Work`, on FORK to `Work` and `Side`, on SPLIT to `Work` and
-/// `Done` at once, on END to `Done`.
+/// A store and a flow: `Work` goes on GO through two routers back to `Work`, on FORK to `Work` and `Side`, on SPLIT to `Work` and,
+/// over a router, `Done` at once, on END to `Done`.
 pub(super) struct Fixture {
     pub(super) database: TestDatabase,
     pub(super) store: Store,
@@ -341,10 +341,9 @@ pub(super) fn keyed(mut change: Change, key: &str) -> Change {
 
 fn answer(question: &Question, instance: &Instance) -> Answer {
     match question {
-        Question::Guard(_) => Answer::Verdict(Verdict::Allow),
-        Question::Transition(occurrence) => Answer::Plan(Ok(plan(occurrence, instance))),
-        Question::Wait(_) => unreachable!("the flow has no wait states"),
-        Question::Assign(..) => {
+        Question::Guard(_) => Answer::Guard(Ok(())),
+        Question::Transition(occurrence) => Answer::Transition(Ok(plan(occurrence, instance))),
+        Question::Enter(entries) => {
             let candidates = vec![
                 Principal::Group("crew".into()),
                 Principal::User("rob".into()),
@@ -354,11 +353,12 @@ fn answer(question: &Question, instance: &Instance) -> Answer {
                 candidates,
                 ..Offer::default()
             };
-            Answer::Assignment(Assignment {
+            let assignment = Assignment {
                 offers: vec![offer],
                 needed: 1,
                 ..Assignment::default()
-            })
+            };
+            Answer::Enter(Ok(vec![Work::Task(assignment); entries.len()]))
         }
     }
 }
@@ -372,7 +372,7 @@ fn plan(occurrence: &Occurrence, instance: &Instance) -> Plan {
     let to: &[&str] = match (state, occurrence.trigger.as_str()) {
         ("Work", "GO") => &["First"],
         ("Work", "FORK") => &["Work", "Side"],
-        ("Work", "SPLIT") => &["Work", "Done"],
+        ("Work", "SPLIT") => &["Work", "Last"],
         ("First", _) => &["Second"],
         ("Second", _) => &["Work"],
         _ => &["Done"],
@@ -412,12 +412,14 @@ fn graph() -> Graph {
             state("Side", StateKind::Task),
             state("First", StateKind::Router),
             state("Second", StateKind::Router),
+            state("Last", StateKind::Router),
             state("Done", StateKind::Terminal("DONE".into())),
         ],
         transitions: vec![
             way("Work", "GO", FiredBy::Decision, &["First"]),
             way("Work", "FORK", FiredBy::Decision, &["Work", "Side"]),
-            way("Work", "SPLIT", FiredBy::Decision, &["Work", "Done"]),
+            way("Work", "SPLIT", FiredBy::Decision, &["Work", "Last"]),
+            way("Last", "ON", FiredBy::Entry, &["Done"]),
             way("Work", "END", FiredBy::Decision, &["Done"]),
             way("Side", "END", FiredBy::Decision, &["Done"]),
             way("First", "ON", FiredBy::Entry, &["Second"]),

@@ -8,7 +8,7 @@
   (global $described i32 (i32.const {{described}}))
   (global $verdict i32 (i32.const {{verdict}}))
   (global $plan i32 (i32.const {{plan}}))
-  (global $assignment i32 (i32.const {{assignment}}))
+  (global $work i32 (i32.const {{work}}))
   (data (i32.const 0x8000) "{{data}}")
   {{also}}
   ;; Never frees: an instance lives for one call.
@@ -30,9 +30,7 @@
     (local $n i32)
     {{transition}}
     (global.get $plan))
-  (func (export "wrkflw:flow/logic@0.1.0#assign") (param i32) (result i32)
-    (global.get $assignment))
-  (func (export "wrkflw:flow/logic@0.1.0#call") (param i32) (result i32) unreachable)
-  (func (export "wrkflw:flow/logic@0.1.0#wait") (param i32) (result i32) unreachable)
+  (func (export "wrkflw:flow/logic@0.1.0#enter") (param i32) (result i32)
+    (global.get $work))
   (func (export "cabi_post_wrkflw:flow/logic@0.1.0#transition") (param i32)
     {{after}}))

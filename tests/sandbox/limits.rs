@@ -90,7 +90,7 @@ async fn a_guest_with_fuel_left_ends_at_the_deadline() {
 #[tokio::test]
 async fn facts_too_large_for_a_guest_are_not_handed_over() {
     let data = format!(r#"{{"text":"{}"}}"#, "x".repeat(1_100 << 10));
-    let question = Question::Assign("Work".into(), AssignCause::Entered);
+    let question = entering(&["Work"]);
     let error = ask_about(&sandbox(), &instance(&data), question).await;
     let cause = error.expect_err("too large").cause;
     assert!(
@@ -220,7 +220,7 @@ async fn a_sandbox_with_every_limit_at_its_least_serves() {
     let least = Settings {
         fuel_guard: 1_000_000,
         fuel_transition: 1_000_000,
-        fuel_assign: 1_000_000,
+        fuel_enter: 1_000_000,
         memory_bytes_max: 2 << 20,
         table_elements_max: 100,
         output_bytes_max: 16 << 10,

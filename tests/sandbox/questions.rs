@@ -1,50 +1,64 @@
 //! Questions and answers cross the boundary whole, and leave nothing behind.
 
-use wrkflw_core::answer::{Attribute, AttributeValue, Principal, Reason, Verdict};
+use wrkflw_core::answer::{Attribute, AttributeValue, Principal, Reason, Refusal, Violation, Work};
 use wrkflw_core::ids::StateId;
 use wrkflw_core::instance::{Candidate, Decision, PastState, StateInstance, Task, TaskStatus};
 
 use super::*;
 
 #[tokio::test]
-async fn verdicts_plans_and_assignments_come_back() {
+async fn refusals_plans_and_work_come_back() {
     let sandbox = sandbox();
     let guard = |behaviour| ask(&sandbox, Question::Guard(wanting(behaviour, "guard")));
     let verdict = |evaluation: Evaluation| match evaluation.answer {
-        Answer::Verdict(verdict) => verdict,
+        Answer::Guard(verdict) => verdict,
         other => panic!("expected a verdict, got {other:?}"),
     };
     let unwanted = Reason {
         code: "unwanted".into(),
         message: "the input asked to be refused".into(),
     };
-    assert_eq!(verdict(guard("ok").await.expect("answers")), Verdict::Allow);
+    assert_eq!(verdict(guard("ok").await.expect("answers")), Ok(()));
     assert_eq!(
         verdict(guard("deny").await.expect("answers")),
-        Verdict::Deny(unwanted.clone())
+        Err(Refusal::Denied(unwanted.clone()))
     );
-    let Verdict::Invalid(violations) = verdict(guard("invalid").await.expect("answers")) else {
+    let Err(Refusal::Invalid(violations)) = verdict(guard("invalid").await.expect("answers"))
+    else {
         panic!("not invalid");
     };
     assert_eq!(violations[0].field, "/behaviour");
 
     let entered = plan(transition(&sandbox, "ok").await.expect("answers")).enter;
     assert_eq!(entered, Some(vec!["Done".to_owned()]));
-    let refused = transition(&sandbox, "refuse").await.expect("answers");
-    assert_eq!(refused.answer, Answer::Plan(Err(unwanted)));
-
-    let assigned = ask(
-        &sandbox,
-        Question::Assign("Work".into(), AssignCause::Entered),
-    )
-    .await;
-    let Answer::Assignment(assignment) = assigned.expect("answers").answer else {
-        panic!("no assignment");
+    let unfit = Violation {
+        field: "/input/behaviour".into(),
+        code: "unfit".into(),
+        message: "the input asked to be unfit".into(),
     };
-    assert_eq!(
-        assignment.offers[0].candidates,
-        [Principal::Group("reviewers".into())]
-    );
+    for (behaviour, refusal) in [
+        ("refuse", Refusal::NotNow(unwanted.clone())),
+        ("give_up", Refusal::Fault(unwanted)),
+        ("unfit", Refusal::Invalid(vec![unfit])),
+    ] {
+        let refused = transition(&sandbox, behaviour).await.expect("answers");
+        assert_eq!(refused.answer, Answer::Transition(Err(refusal)));
+    }
+
+    let entered = ask(&sandbox, entering(&["Work", "Work"])).await;
+    let Answer::Enter(Ok(works)) = entered.expect("answers").answer else {
+        panic!("no work");
+    };
+    assert_eq!(works.len(), 2);
+    for work in works {
+        let Work::Task(assignment) = work else {
+            panic!("no task");
+        };
+        assert_eq!(
+            assignment.offers[0].candidates,
+            [Principal::Group("reviewers".into())]
+        );
+    }
 }
 
 /// Whether an answer makes sense is for the core to judge; the sandbox hands it over as it is.
@@ -100,7 +114,7 @@ async fn echo(instance: &Instance, mut occurrence: Occurrence) -> String {
     occurrence.input = json(r#"{"behaviour":"echo","function":"guard"}"#);
     let evaluation = ask_about(&sandbox(), instance, Question::Guard(occurrence)).await;
     match evaluation.expect("answers").answer {
-        Answer::Verdict(Verdict::Deny(reason)) => reason.message,
+        Answer::Guard(Err(Refusal::Denied(reason))) => reason.message,
         other => panic!("expected an echo, got {other:?}"),
     }
 }
@@ -277,7 +291,7 @@ async fn the_largest_facts_are_within_the_budget_of_a_flow() {
     for question in [
         Question::Guard(decision.clone()),
         Question::Transition(decision),
-        Question::Assign("Finance".into(), AssignCause::Entered),
+        entering(&["Finance"]),
     ] {
         let fetch = async || Ok::<_, Infallible>(component.to_vec());
         let asked = sandbox()

@@ -76,7 +76,7 @@ impl Random {
     /// Data or input that the guests read, or that means nothing to them.
     fn document(&mut self) -> Json {
         let behaviour = self.one(&BEHAVIOURS);
-        let function = self.one(&["guard", "transition", "assign"]);
+        let function = self.one(&["guard", "transition", "enter"]);
         let users = self.some(3, |random| random.one(&USERS).to_owned());
         let document = match self.below(4) {
             0 => self.object(3),
@@ -214,16 +214,26 @@ impl Random {
             0 | 1 => Question::Guard(self.occurrence(instance)),
             2 | 3 => Question::Transition(self.occurrence(instance)),
             _ => {
-                let cause = match self.below(3) {
-                    0 => AssignCause::Entered,
-                    1 => AssignCause::Migrated,
-                    _ => AssignCause::Overdue {
-                        task: None,
-                        count: 1 + self.small() % 3,
-                    },
-                };
-                Question::Assign(self.one(&STATES).into(), cause)
+                let entries = self.below(3);
+                let entries = (0..=entries).map(|_| self.entry());
+                return Question::Enter(entries.collect());
             }
+        }
+    }
+
+    fn entry(&mut self) -> Entry {
+        let cause = match self.below(3) {
+            0 => EntryCause::Entered,
+            1 => EntryCause::Migrated,
+            _ => EntryCause::Overdue {
+                task: None,
+                count: 1 + self.small() % 3,
+            },
+        };
+        Entry {
+            state_instance: self.text(),
+            state: self.one(&STATES).into(),
+            cause,
         }
     }
 }
@@ -296,7 +306,7 @@ fn frugal() -> Settings {
     Settings {
         fuel_guard: 1_000_000,
         fuel_transition: 1_000_000,
-        fuel_assign: 1_000_000,
+        fuel_enter: 1_000_000,
         ..settings()
     }
 }

@@ -1,7 +1,6 @@
 //! The sample flow that the binary carries, as the sandbox runs it.
 
 use wrkflw::sample::DOCUMENT_APPROVAL;
-use wrkflw_core::answer::Verdict;
 use wrkflw_core::check;
 
 use super::*;
@@ -30,10 +29,7 @@ async fn a_config_it_does_not_know_is_refused() {
 #[tokio::test]
 async fn a_start_with_good_data_is_allowed() {
     let asked = start(&sandbox()).await;
-    assert_eq!(
-        asked.expect("answers").answer,
-        Answer::Verdict(Verdict::Allow)
-    );
+    assert_eq!(asked.expect("answers").answer, Answer::Guard(Ok(())));
 }
 
 /// The least memory that the component is let in with is what it begins with: nothing is left to grow.
@@ -47,7 +43,7 @@ async fn an_ordinary_question_is_answered_in_the_memory_that_a_component_begins_
         });
         match start(&sandbox.expect("sandbox")).await {
             Ok(evaluation) => {
-                assert_eq!(evaluation.answer, Answer::Verdict(Verdict::Allow));
+                assert_eq!(evaluation.answer, Answer::Guard(Ok(())));
                 return;
             }
             Err(error) => assert!(

@@ -52,9 +52,9 @@ impl Raw<'_> {
     fn module(&self) -> Vec<u8> {
         let mut data = Data::default();
         let described = data.description();
-        let verdict = data.words(&[0; 5]);
+        let verdict = data.words(&[0; 6]);
         let plan = data.plan();
-        let assignment = data.assignment();
+        let work = data.work();
         assert!(data.0.len() < (PAGE_BYTES - BASE) as usize, "too much data");
         let mut text = FLOW.to_owned();
         for (place, filling) in [
@@ -69,7 +69,7 @@ impl Raw<'_> {
             ("described", &described.to_string()),
             ("verdict", &verdict.to_string()),
             ("plan", &plan.to_string()),
-            ("assignment", &assignment.to_string()),
+            ("work", &work.to_string()),
             ("data", &data.escaped()),
             ("also", self.also),
             ("realloc", self.realloc),
@@ -151,7 +151,7 @@ impl Data {
         )
     }
 
-    /// `result<plan, reason>`, with room for a list of notes at its end.
+    /// `result<plan, refusal>`, with room for a list of notes at its end.
     fn plan(&mut self) -> u32 {
         let done = self.text("Done");
         let enter = self.words(&done);
@@ -160,17 +160,20 @@ impl Data {
         self.words(&words)
     }
 
-    fn assignment(&mut self) -> u32 {
+    /// `result<list<work>, refusal>`.
+    fn work(&mut self) -> u32 {
         let [label, group] = ["work", "reviewers"].map(|text| self.text(text));
         let of_group = 1;
         let candidates = self.words(&[of_group, group[0], group[1]]);
         let mut offer = vec![label[0], label[1], candidates, 1];
         offer.resize(12, 0);
         let offers = self.words(&offer);
-        let needed = 1;
-        let mut words = vec![offers, 1, needed];
-        words.resize(11, 0);
-        self.words(&words)
+        let (task, needed) = (0, 1);
+        let mut words = vec![task, offers, 1, needed];
+        words.resize(14, 0);
+        let works = self.words(&words);
+        let ok = 0;
+        self.words(&[ok, works, 1, 0, 0, 0])
     }
 
     fn escaped(&self) -> String {

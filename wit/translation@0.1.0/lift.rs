@@ -7,7 +7,7 @@ use super::lower;
 use super::types;
 use wrkflw_core::answer::{
     Assignment, Attribute, AttributeValue, Child, Deadline, Due, Offer, OverdueAction, Plan,
-    Principal, PublishedEvent, Reason, Verdict, Violation, Waiting,
+    Principal, PublishedEvent, Reason, Refusal, Violation, Waiting, Work,
 };
 use wrkflw_core::moment;
 
@@ -19,22 +19,34 @@ const QUOTED_CHARS_MAX: usize = 60;
 /// What is malformed, with its place.
 pub(crate) type Lifted<T> = Result<T, String>;
 
-pub(crate) fn verdict(verdict: types::Verdict) -> Lifted<Verdict> {
-    Ok(match verdict {
-        types::Verdict::Allow => Verdict::Allow,
-        types::Verdict::Deny(because) => Verdict::Deny(reason(because)?),
-        types::Verdict::Invalid(found) => Verdict::Invalid(each(found, violation)?),
+/// An answer or a refusal.
+pub(crate) fn result<A, B>(
+    answer: Result<A, types::Refusal>,
+    convert: impl FnOnce(A) -> Lifted<B>,
+) -> Lifted<Result<B, Refusal>> {
+    match answer {
+        Ok(answer) => convert(answer).map(Ok),
+        Err(refused) => refusal(refused).map(Err),
+    }
+}
+
+pub(crate) fn refusal(refusal: types::Refusal) -> Lifted<Refusal> {
+    Ok(match refusal {
+        types::Refusal::Denied(because) => Refusal::Denied(reason(because)?),
+        types::Refusal::NotNow(because) => Refusal::NotNow(reason(because)?),
+        types::Refusal::Invalid(found) => Refusal::Invalid(each(found, violation)?),
+        types::Refusal::Fault(because) => Refusal::Fault(reason(because)?),
     })
 }
 
-pub(crate) fn reason(reason: types::Reason) -> Lifted<Reason> {
+fn reason(reason: types::Reason) -> Lifted<Reason> {
     Ok(Reason {
         code: text("a reason's code", reason.code)?,
         message: text("a reason's message", reason.message)?,
     })
 }
 
-pub(crate) fn violation(violation: types::Violation) -> Lifted<Violation> {
+fn violation(violation: types::Violation) -> Lifted<Violation> {
     Ok(Violation {
         field: text("a violation's field", violation.field)?,
         code: text("a violation's code", violation.code)?,
@@ -61,7 +73,24 @@ pub(crate) fn plan(plan: types::Plan) -> Lifted<Plan> {
     })
 }
 
-pub(crate) fn assignment(assignment: types::Assignment) -> Lifted<Assignment> {
+pub(crate) fn works(works: Vec<types::Work>) -> Lifted<Vec<Work>> {
+    each(works, work)
+}
+
+pub(crate) fn work(work: types::Work) -> Lifted<Work> {
+    Ok(match work {
+        types::Work::Task(task) => Work::Task(assignment(task)?),
+        types::Work::Wait(wait) => Work::Wait(waiting(wait)?),
+        types::Work::Service(call) => {
+            let service = quoted(&call.service);
+            return Err(format!(
+                "the service `{service}` is called, and no service state was entered"
+            ));
+        }
+    })
+}
+
+fn assignment(assignment: types::Assignment) -> Lifted<Assignment> {
     Ok(Assignment {
         offers: each(assignment.offers, offer)?,
         needed: assignment.needed,
@@ -72,7 +101,7 @@ pub(crate) fn assignment(assignment: types::Assignment) -> Lifted<Assignment> {
     })
 }
 
-pub(crate) fn waiting(waiting: types::Waiting) -> Lifted<Waiting> {
+fn waiting(waiting: types::Waiting) -> Lifted<Waiting> {
     Ok(Waiting {
         deadlines: each(waiting.deadlines, deadline)?,
         correlation: optional("a correlation", waiting.correlation)?,

@@ -8,7 +8,7 @@ use wrkflw_core::answer::AttributeValue;
 use wrkflw_core::instance::{
     Candidate, ChildInstance, Decision, Instance, PastState, StateInstance, Task, TaskStatus,
 };
-use wrkflw_core::question::{AssignCause, Facts, Occurrence, Source};
+use wrkflw_core::question::{Entry, EntryCause, Facts, Occurrence, Source};
 use wrkflw_core::shown::{Decider, Omitted, Shown, deciders};
 
 /// The snapshot of these facts.
@@ -124,15 +124,23 @@ fn child(child: &ChildInstance) -> types::ChildStatus {
     }
 }
 
-/// Why an assignment is asked for.
-pub(crate) fn cause(cause: &AssignCause) -> types::AssignCause {
+/// A state that work is asked for.
+pub(crate) fn entry(entry: &Entry) -> types::Entry {
+    types::Entry {
+        state_instance: entry.state_instance.clone(),
+        state: entry.state.clone(),
+        cause: cause(&entry.cause),
+    }
+}
+
+fn cause(cause: &EntryCause) -> types::EntryCause {
     match cause {
-        AssignCause::Entered => types::AssignCause::Entered,
-        AssignCause::Overdue { task, count } => types::AssignCause::Overdue(types::Overdue {
+        EntryCause::Entered => types::EntryCause::Entered,
+        EntryCause::Overdue { task, count } => types::EntryCause::Overdue(types::Overdue {
             task: task.as_ref().map(ToString::to_string),
             count: *count,
         }),
-        AssignCause::Migrated => types::AssignCause::Migrated,
+        EntryCause::Migrated => types::EntryCause::Migrated,
     }
 }
 

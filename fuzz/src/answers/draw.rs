@@ -47,14 +47,14 @@ fn maybe<T>(
     u.arbitrary::<bool>()?.then(|| one(u)).transpose()
 }
 
-pub(super) fn verdict(u: &mut Unstructured<'_>) -> Result<types::Verdict> {
-    Ok(match u.int_in_range(0..=2)? {
-        0 => types::Verdict::Allow,
-        1 => types::Verdict::Deny(types::Reason {
-            code: text(u)?,
-            message: text(u)?,
-        }),
-        _ => types::Verdict::Invalid(list(u, violation)?),
+pub(super) fn refusal(u: &mut Unstructured<'_>) -> Result<types::Refusal> {
+    let (code, message) = (text(u)?, text(u)?);
+    let reason = types::Reason { code, message };
+    Ok(match u.int_in_range(0..=3)? {
+        0 => types::Refusal::Denied(reason),
+        1 => types::Refusal::NotNow(reason),
+        2 => types::Refusal::Fault(reason),
+        _ => types::Refusal::Invalid(list(u, violation)?),
     })
 }
 
@@ -100,7 +100,14 @@ fn attribute_value(u: &mut Unstructured<'_>) -> Result<types::AttributeValue> {
     })
 }
 
-pub(super) fn assignment(u: &mut Unstructured<'_>) -> Result<types::Assignment> {
+pub(super) fn work(u: &mut Unstructured<'_>) -> Result<types::Work> {
+    Ok(match u.int_in_range(0..=1)? {
+        0 => types::Work::Task(assignment(u)?),
+        _ => types::Work::Wait(waiting(u)?),
+    })
+}
+
+fn assignment(u: &mut Unstructured<'_>) -> Result<types::Assignment> {
     Ok(types::Assignment {
         offers: list(u, offer)?,
         needed: u.arbitrary()?,
@@ -149,7 +156,7 @@ fn deadline(u: &mut Unstructured<'_>) -> Result<types::Deadline> {
     })
 }
 
-pub(super) fn waiting(u: &mut Unstructured<'_>) -> Result<types::Waiting> {
+fn waiting(u: &mut Unstructured<'_>) -> Result<types::Waiting> {
     Ok(types::Waiting {
         deadlines: list(u, deadline)?,
         correlation: maybe(u, text)?,

@@ -31,10 +31,10 @@ pub(super) enum Answer {
     Planned(Plan),
     /// A signal that no state takes yet.
     Kept,
-    /// The host's own rules, or the guard, said no.
+    /// The host's own rules, or the flow, said no.
     Denied(Reason),
     Invalid(Vec<Violation>),
-    /// `transition` said no.
+    /// The flow said "not now", or refused what nobody waits for.
     Refused(Reason),
 }
 
@@ -68,7 +68,7 @@ impl From<Rejection> for Answer {
         match rejection {
             Rejection::Forbidden(because) => Self::Denied(reason(because)),
             Rejection::Invalid(found) => Self::Invalid(found.into_iter().map(violation).collect()),
-            Rejection::Refused(because) => Self::Refused(reason(because)),
+            Rejection::RefusedNow(because) => Self::Refused(reason(because)),
             other => {
                 let code = other.forbids().unwrap_or_else(|| other.code());
                 Self::Denied(Reason::new(code, other.to_string()))
@@ -109,7 +109,7 @@ impl Outcome {
         }
     }
 
-    /// It was denied with this code, by the guard or by a rule of the host's.
+    /// It was denied with this code, by the flow or by a rule of the host's.
     #[track_caller]
     pub fn denied(&self, code: &str) -> &Self {
         self.expect(
@@ -119,7 +119,7 @@ impl Outcome {
         )
     }
 
-    /// The guard or the host found this field invalid, with this code.
+    /// The flow or the host found this field invalid, with this code.
     #[track_caller]
     pub fn invalid(&self, field: &str, code: &str) -> &Self {
         let found =
@@ -131,7 +131,7 @@ impl Outcome {
         )
     }
 
-    /// `transition` refused with this code.
+    /// The flow answered "not now" with this code, or refused with it what nobody waits for.
     #[track_caller]
     pub fn refused(&self, code: &str) -> &Self {
         self.expect(

@@ -3,7 +3,6 @@
 use jiff::Timestamp;
 use uuid::Uuid;
 use wrkflw_core::actor::Actor;
-use wrkflw_core::answer::Verdict;
 use wrkflw_core::command::Command;
 use wrkflw_core::event::Event;
 use wrkflw_core::execution::{Ask, Context, Execution, ExecutionError};
@@ -112,7 +111,7 @@ impl Run<'_> {
             let taken = match ask {
                 Ask::Directory(lookup) => execution.found(&self.directory.found(&lookup)),
                 Ask::Logic(Question::Guard(_)) if self.placed.is_some() => {
-                    execution.answer(Answer::Verdict(Verdict::Allow))
+                    execution.answer(Answer::Guard(Ok(())))
                 }
                 Ask::Logic(question) => {
                     let instance = execution.instance();
@@ -155,34 +154,31 @@ fn answer<F: Flow>(snapshot: wire::Snapshot, question: &Question, said: &mut Sai
     match question {
         Question::Guard(occurrence) => {
             let verdict = Logic::<F>::guard(snapshot, lower::event(occurrence));
-            Answer::Verdict(well_formed(function, lift::verdict(verdict)))
+            Answer::Guard(well_formed(function, lift::result(verdict, Ok)))
         }
         Question::Transition(occurrence) => {
             let router = occurrence.source == Source::Entry;
             let name = router.then(|| state_of(&snapshot, occurrence.state_instance.as_deref()));
             let planned = Logic::<F>::transition(snapshot, lower::event(occurrence));
-            Answer::Plan(match planned {
-                Err(reason) => Err(well_formed(function, lift::reason(reason))),
-                Ok(plan) => {
-                    match name {
-                        Some(name) => said.entered.push(Entered::Router(name, plan.clone())),
-                        None => said.plans.push(plan.clone()),
-                    }
-                    Ok(well_formed(function, lift::plan(plan)))
-                }
-            })
+            match (&planned, name) {
+                (Ok(plan), Some(name)) => said.entered.push(Entered::Router(name, plan.clone())),
+                (Ok(plan), None) => said.plans.push(plan.clone()),
+                (Err(_), _) => {}
+            }
+            Answer::Transition(well_formed(function, lift::result(planned, lift::plan)))
         }
-        Question::Assign(state, cause) => {
-            let assignment = Logic::<F>::assign(snapshot, state.clone(), lower::cause(cause));
-            let task = Entered::Task(state.clone(), assignment.clone());
-            said.entered.push(task);
-            Answer::Assignment(well_formed(function, lift::assignment(assignment)))
-        }
-        Question::Wait(state) => {
-            let waiting = Logic::<F>::wait(snapshot, state.clone());
-            let wait = Entered::Wait(state.clone(), waiting.clone());
-            said.entered.push(wait);
-            Answer::Waiting(well_formed(function, lift::waiting(waiting)))
+        Question::Enter(entries) => {
+            let works = Logic::<F>::enter(snapshot, entries.iter().map(lower::entry).collect());
+            let given = works.iter().flatten();
+            said.entered
+                .extend(entries.iter().zip(given).filter_map(|(entry, work)| {
+                    Some(match work {
+                        wire::Work::Task(task) => Entered::Task(entry.state.clone(), task.clone()),
+                        wire::Work::Wait(wait) => Entered::Wait(entry.state.clone(), wait.clone()),
+                        wire::Work::Service(_) => return None,
+                    })
+                }));
+            Answer::Enter(well_formed(function, lift::result(works, lift::works)))
         }
     }
 }

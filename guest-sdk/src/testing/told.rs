@@ -39,9 +39,6 @@ pub(super) fn outcome(ran: &Ran, graph: &Graph, command: &Command) -> Outcome {
 }
 
 fn answer(ran: &Ran, command: &Command) -> Answer {
-    if let Some(plan) = ran.said.plans.first() {
-        return Answer::Planned(plan.clone());
-    }
     let by_itself = matches!(
         command,
         Command::Deadline { .. } | Command::ChildEnded { .. }
@@ -53,7 +50,8 @@ fn answer(ran: &Ran, command: &Command) -> Answer {
         Event::SignalReceived { state: None, .. } => Some(Answer::Kept),
         _ => None,
     });
-    answers.next().unwrap_or(Answer::Done)
+    let planned = ran.said.plans.first().cloned().map(Answer::Planned);
+    answers.next().or(planned).unwrap_or(Answer::Done)
 }
 
 /// The states that were entered or assigned anew, with what the flow said of each.

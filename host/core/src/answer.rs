@@ -7,15 +7,18 @@ use crate::declare::record;
 use crate::instance::Candidate;
 use crate::lookup::{Findings, Lookup};
 
-/// The answer of `guard`.
+/// Why flow logic refuses. Each of its functions may.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", tag = "verdict", content = "because")]
-pub enum Verdict {
-    Allow,
+#[serde(rename_all = "camelCase", tag = "refusal", content = "because")]
+pub enum Refusal {
     /// This actor may not, whatever the data or input.
-    Deny(Reason),
-    /// The data or the input does not allow it yet.
+    Denied(Reason),
+    /// It is not possible at the moment; a later attempt may succeed.
+    NotNow(Reason),
+    /// The data or the input does not allow it.
     Invalid(Vec<Violation>),
+    /// The logic cannot answer, for example because it cannot read its own data.
+    Fault(Reason),
 }
 
 /// A stable code for programs, and a sentence for people.
@@ -111,7 +114,15 @@ pub struct PublishedEvent {
     pub data: String,
 }
 
-/// The answer of `assign`: who works on a state.
+/// The answer of `enter` for one state: the work to do in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "work", content = "is")]
+pub enum Work {
+    Task(Assignment),
+    Wait(Waiting),
+}
+
+/// Who works on a task state.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Assignment {
@@ -200,14 +211,14 @@ pub enum Due {
 #[serde(rename_all = "camelCase")]
 pub enum OverdueAction {
     Remind,
-    /// Ask `assign` again.
+    /// Ask `enter` again.
     Escalate,
     /// Take the task back from its owner.
     Release,
     Fire(String),
 }
 
-/// The answer of `wait`: what a wait state waits for.
+/// What a wait state waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Waiting {

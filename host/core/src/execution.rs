@@ -5,12 +5,14 @@
 //! no question is left. Every answer is checked against the declared graph and the host's rules before an event is emitted.
 //!
 //! Start reading at [`Execution::begin`]. The host's rules are in `rules` and `eligibility`. `plan` checks the answers of
-//! `transition`, `assign` those of `assign`, and `wait` those of `wait`.
+//! `transition`; `enter`, `assign` and `wait` check those of `enter`. `attempt` undoes a trigger that nobody waits for.
 
 mod assign;
+mod attempt;
 mod deadline;
 pub mod effort;
 mod eligibility;
+mod enter;
 mod fallback;
 mod fault;
 mod fork;
@@ -33,6 +35,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::actor::Actor;
+use super::answer::Work;
 use super::apply::{Stamp, apply_to};
 use super::command::Command;
 use super::event::Event;
@@ -41,11 +44,13 @@ use super::ids::{ForkId, StateId, TaskId};
 use super::instance::{Instance, StateInstance};
 use super::json::Json;
 use super::lookup::Lookup;
-use super::question::{Answer, AssignCause, Facts, Occurrence, Question, Source};
+use super::question::{Answer, EntryCause, Facts, Occurrence, Question, Source};
 use super::shown;
 use super::version::Version;
 
 use assign::LookupPurpose;
+use attempt::Attempt;
+use enter::Asked;
 use fallback::StaffingCheck;
 use migration::Migration;
 
@@ -59,6 +64,7 @@ pub use signal::{BUFFERED_MAX, BUFFERED_OF_SENDER_MAX, NOBODY_WAITS, check_signa
 pub const ROUTER_STEPS_MAX: u32 = 16;
 /// The trigger of the guard's question about a start.
 pub const START: &str = "START";
+const GUARD: &str = "guard";
 
 /// The next question of an execution.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,7 +96,9 @@ pub struct Execution<'a> {
     revision: u32,
     events: Vec<Event>,
     phase: Phase,
-    entering: VecDeque<Entry>,
+    entering: VecDeque<Pending>,
+    /// Work that flow logic has given, not begun yet.
+    works: VecDeque<(Asked, Work)>,
     /// Joins that wait for no further branch, and whether they close their fork.
     ready_joins: VecDeque<(StateId, bool)>,
     /// State instances whose staffing is to be checked.
@@ -98,8 +106,8 @@ pub struct Execution<'a> {
     /// Set if the command is a migration.
     migration: Option<Migration>,
     router_steps: u32,
-    /// The question is about a buffered signal: no caller waits for the answer.
-    is_buffered: bool,
+    /// Set if the execution follows a trigger that nobody waits for.
+    attempt: Option<Box<Attempt>>,
     /// The command may enlarge the facts that flow logic is shown.
     may_enlarge: bool,
 }
@@ -108,10 +116,8 @@ pub struct Execution<'a> {
 enum Phase {
     Guard(Occurrence, After),
     Transition(Occurrence, Moving),
-    /// Candidates for the state instance.
-    Assign(Box<StateInstance>, AssignCause),
-    /// What the state instance waits for.
-    Wait(Box<StateInstance>),
+    /// The work in these state instances.
+    Enter(Vec<Asked>),
     /// A question to the directory.
     Lookup(Lookup, LookupPurpose),
     /// No question is pending.
@@ -142,7 +148,7 @@ struct Deciding {
 }
 
 /// A state to be entered.
-struct Entry {
+struct Pending {
     name: String,
     predecessors: Vec<StateId>,
     by: Option<String>,
@@ -201,11 +207,12 @@ impl<'a> Execution<'a> {
             events: Vec::new(),
             phase: Phase::Settle,
             entering: VecDeque::new(),
+            works: VecDeque::new(),
             ready_joins: VecDeque::new(),
             staffing_checks: VecDeque::new(),
             migration: None,
             router_steps: 0,
-            is_buffered: false,
+            attempt: None,
             may_enlarge: may_enlarge(command),
         };
         operation::not_suspended(&execution.instance, command)?;
@@ -262,9 +269,11 @@ impl<'a> Execution<'a> {
     /// The next question; none when the execution is complete.
     pub fn ask(&mut self) -> Result<Option<Ask>, ExecutionError> {
         while matches!(self.phase, Phase::Settle) {
-            if let Some(entry) = self.entering.pop_front() {
-                self.enter(entry)?;
-            } else if self.take_buffered() || self.begin_joins()? || self.assign_next() {
+            if let Some((asked, work)) = self.works.pop_front() {
+                self.begin_work(asked, work)?;
+            } else if !self.entering.is_empty() {
+                self.enter_pending()?;
+            } else if self.take_buffered() || self.begin_joins()? || self.assign_migrated_states() {
             } else if let Some(staffing_check) = self.staffing_checks.pop_front() {
                 self.review(staffing_check);
             } else {
@@ -278,10 +287,7 @@ impl<'a> Execution<'a> {
         let question = match &self.phase {
             Phase::Guard(occurrence, _) => Question::Guard(occurrence.clone()),
             Phase::Transition(occurrence, _) => Question::Transition(occurrence.clone()),
-            Phase::Assign(state_instance, cause) => {
-                Question::Assign(state_instance.name.clone(), cause.clone())
-            }
-            Phase::Wait(state_instance) => Question::Wait(state_instance.name.clone()),
+            Phase::Enter(asked) => Question::Enter(asked.iter().map(Asked::entry).collect()),
             Phase::Lookup(lookup, _) => return Ok(Some(Ask::Directory(lookup.clone()))),
             Phase::Settle => unreachable!("the loop above leaves this phase"),
         };
@@ -291,19 +297,24 @@ impl<'a> Execution<'a> {
     /// The instance as the pending question sees it.
     pub fn instance(&self) -> Cow<'_, Instance> {
         match &self.phase {
-            // A state instance that is active already is shown as it is.
-            Phase::Assign(state_instance, _) | Phase::Wait(state_instance)
-                if !self.is_active(state_instance.id) =>
-            {
-                let mut instance = self.instance.clone();
-                instance
-                    .waiting
-                    .retain(|waiting| waiting.id != state_instance.id);
-                instance.active.push(StateInstance::clone(state_instance));
-                Cow::Owned(instance)
-            }
+            Phase::Enter(asked) => self.entering(asked),
             _ => Cow::Borrowed(&self.instance),
         }
+    }
+
+    /// The instance with these state instances. One that is active already is shown as it is.
+    fn entering(&self, asked: &[Asked]) -> Cow<'_, Instance> {
+        let new = asked.iter().map(|asked| &asked.state_instance);
+        let new: Vec<_> = new.filter(|new| !self.is_active(new.id)).collect();
+        if new.is_empty() {
+            return Cow::Borrowed(&self.instance);
+        }
+        let mut instance = self.instance.clone();
+        for new in new {
+            instance.waiting.retain(|waiting| waiting.id != new.id);
+            instance.active.push(new.clone());
+        }
+        Cow::Owned(instance)
     }
 
     /// The facts of the pending question.
@@ -326,24 +337,23 @@ impl<'a> Execution<'a> {
     /// Takes the answer to the pending question.
     pub fn answer(&mut self, answer: Answer) -> Result<(), ExecutionError> {
         match (std::mem::replace(&mut self.phase, Phase::Settle), answer) {
-            (Phase::Guard(occurrence, after), Answer::Verdict(verdict)) => {
-                let judged = fault::judge(verdict);
+            (Phase::Guard(occurrence, after), Answer::Guard(Ok(()))) => {
                 if let After::Transition(moving) = after {
-                    if self.is_buffered {
-                        return self.judged_buffered(occurrence, moving, judged);
-                    }
                     self.phase = Phase::Transition(occurrence, moving);
                 }
-                judged
+                Ok(())
             }
-            (Phase::Transition(occurrence, moving), Answer::Plan(plan)) => {
+            (Phase::Transition(occurrence, moving), Answer::Transition(Ok(plan))) => {
                 self.planned(&occurrence, moving, plan)
             }
-            (Phase::Assign(state_instance, cause), Answer::Assignment(assignment)) => {
-                self.look_up(state_instance, cause, assignment)
+            (Phase::Enter(asked), Answer::Enter(Ok(works))) => Ok(self.entered(asked, works)?),
+            (Phase::Guard(..), Answer::Guard(Err(refusal))) => self.refused(GUARD, refusal),
+            (Phase::Transition(..), Answer::Transition(Err(refusal))) => {
+                self.refused(plan::TRANSITION, refusal)
             }
-            (Phase::Wait(state_instance), Answer::Waiting(waiting)) => {
-                self.wait_for(state_instance, waiting)
+            (Phase::Enter(asked), Answer::Enter(Err(refusal))) => {
+                enter::may_refuse(&asked)?;
+                self.refused(enter::ENTER, refusal)
             }
             _ => unreachable!("the driver answers the pending question"),
         }
@@ -358,22 +368,15 @@ impl<'a> Execution<'a> {
         }
     }
 
-    fn enter(&mut self, entry: Entry) -> Result<(), ExecutionError> {
-        let declared = self.declared(&entry.name);
-        let state_instance = self.state_instance(&entry);
-        if declared.join {
-            self.arrive(state_instance);
-            return Ok(());
-        }
-        self.begin_state(state_instance)
-    }
-
     /// Enters a state instance by the kind of its state.
     fn begin_state(&mut self, state_instance: StateInstance) -> Result<(), ExecutionError> {
         let declared = self.declared(&state_instance.name);
         match &declared.kind {
-            StateKind::Task => {
-                self.phase = Phase::Assign(Box::new(state_instance), AssignCause::Entered);
+            StateKind::Task | StateKind::Wait => {
+                self.phase = Phase::Enter(vec![Asked {
+                    state_instance,
+                    cause: EntryCause::Entered,
+                }]);
             }
             StateKind::Router => {
                 self.router_steps += 1;
@@ -410,6 +413,7 @@ impl<'a> Execution<'a> {
             }
             StateKind::Terminal(outcome) => {
                 self.entering.clear();
+                self.works.clear();
                 self.ready_joins.clear();
                 self.cancel_open_tasks(None);
                 self.emit(Event::StateEntered {
@@ -419,7 +423,6 @@ impl<'a> Execution<'a> {
                     outcome: outcome.clone(),
                 });
             }
-            StateKind::Wait => self.phase = Phase::Wait(Box::new(state_instance)),
             StateKind::Service => unreachable!("versions with such states are not published"),
         }
         Ok(())
@@ -433,14 +436,14 @@ impl<'a> Execution<'a> {
             .expect("plans name declared states only")
     }
 
-    fn state_instance(&mut self, entry: &Entry) -> StateInstance {
+    fn state_instance(&mut self, pending: &Pending) -> StateInstance {
         StateInstance {
-            predecessors: entry.predecessors.clone(),
-            entered_by: entry.by.clone(),
+            predecessors: pending.predecessors.clone(),
+            entered_by: pending.by.clone(),
             caller: self.context.by().map(str::to_owned),
-            forks: entry.forks.clone(),
-            choices: entry.choices,
-            ..StateInstance::new(StateId((self.ids)()), &entry.name, self.context.now)
+            forks: pending.forks.clone(),
+            choices: pending.choices,
+            ..StateInstance::new(StateId((self.ids)()), &pending.name, self.context.now)
         }
     }
 

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 
 use super::actor::Actor;
-use super::answer::{Assignment, Plan, Reason, Verdict, Waiting};
+use super::answer::{Plan, Refusal, Work};
 use super::ids::TaskId;
 use super::instance::Instance;
 use super::json::Json;
@@ -24,16 +24,25 @@ pub struct Facts<'a> {
 pub enum Question {
     Guard(Occurrence),
     Transition(Occurrence),
-    /// Who works on the task state of this name?
-    Assign(String, AssignCause),
-    /// What does the wait state of this name wait for?
-    Wait(String),
+    /// What is the work in these states?
+    Enter(Vec<Entry>),
 }
 
-/// Why `assign` is called.
+/// A state that work is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Entry {
+    /// The id of the state instance.
+    pub state_instance: String,
+    /// The name of the state.
+    pub state: String,
+    pub cause: EntryCause,
+}
+
+/// Why work is asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "type")]
-pub enum AssignCause {
+pub enum EntryCause {
     /// The state is being entered.
     Entered,
     /// A task is overdue for the count-th time; without a task, the state as a whole.
@@ -48,8 +57,7 @@ impl Question {
         match self {
             Question::Guard(_) => "guard",
             Question::Transition(_) => "transition",
-            Question::Assign(..) => "assign",
-            Question::Wait(_) => "wait",
+            Question::Enter(_) => "enter",
         }
     }
 }
@@ -91,8 +99,8 @@ pub enum Source {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "function", content = "answer")]
 pub enum Answer {
-    Verdict(Verdict),
-    Plan(Result<Plan, Reason>),
-    Assignment(Assignment),
-    Waiting(Waiting),
+    Guard(Result<(), Refusal>),
+    Transition(Result<Plan, Refusal>),
+    /// The work in each state, in the order of the question.
+    Enter(Result<Vec<Work>, Refusal>),
 }

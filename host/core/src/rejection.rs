@@ -17,9 +17,9 @@ pub enum Rejection {
     /// The data or the input does not allow it yet.
     #[error("the request does not satisfy the flow: {}", list(.0))]
     Invalid(Vec<Violation>),
-    /// `transition` refused it, for a reason that `guard` does not check.
+    /// Flow logic does not allow it at the moment; a later attempt may succeed.
     #[error("{}", .0.message)]
-    Refused(Reason),
+    RefusedNow(Reason),
     /// Only the owner of the task may, and the actor is not or no longer the owner.
     #[error("{message}")]
     NotOwner { owned: Owned, message: String },
@@ -191,6 +191,24 @@ impl Rejection {
         }])
     }
 
+    /// The rejection as a code and a sentence.
+    pub fn into_reason(self) -> Reason {
+        match self {
+            Rejection::Forbidden(reason) | Rejection::RefusedNow(reason) => reason,
+            Rejection::Invalid(violations) => Reason {
+                message: list(&violations),
+                code: violations
+                    .into_iter()
+                    .next()
+                    .map_or_else(|| "invalid_input".to_owned(), |first| first.code),
+            },
+            other => Reason {
+                code: other.code().to_owned(),
+                message: other.to_string(),
+            },
+        }
+    }
+
     /// The code of the reason if the actor is not allowed; none for any other rejection.
     pub fn forbids(&self) -> Option<&str> {
         match self {
@@ -200,12 +218,12 @@ impl Rejection {
         }
     }
 
-    /// The stable code of the rejection, for programs. A guard's own code is in its reason.
+    /// The stable code of the rejection, for programs. The code that flow logic gave is in its reason.
     pub fn code(&self) -> &str {
         match self {
             Rejection::Forbidden(_) | Rejection::NotOwner { .. } => "forbidden",
             Rejection::Invalid(_) => "invalid_input",
-            Rejection::Refused(_) => "refused_by_flow",
+            Rejection::RefusedNow(_) => "refused_now",
             Rejection::Taken(_) => "task_taken",
             Rejection::Ended { .. } => "instance_ended",
             Rejection::Suspended { .. } => "instance_suspended",

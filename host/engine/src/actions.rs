@@ -278,10 +278,6 @@ fn explained(
     let (required, refusal) = match result {
         Ok(()) => (unsaid(command), None),
         Err(Error::Rejected(Rejection::Invalid(violations))) => (violations, None),
-        // The guard let the actor pass. What refused the empty input may take another.
-        Err(Error::Rejected(Rejection::Refused(reason))) => {
-            (vec![violation("/input", reason.code, reason.message)], None)
-        }
         Err(error @ (Error::Store(_) | Error::Unavailable(_) | Error::Busy)) => return Err(error),
         Err(error) => (Vec::new(), Some(refusal(&error))),
     };

@@ -120,9 +120,7 @@ impl Error {
         match self {
             Error::Rejected(Rejection::Forbidden(_) | Rejection::NotOwner { .. })
             | Error::Permission(_) => "forbidden",
-            Error::Rejected(
-                Rejection::Invalid(_) | Rejection::Refused(_) | Rejection::NobodyLeft { .. },
-            )
+            Error::Rejected(Rejection::Invalid(_) | Rejection::NobodyLeft { .. })
             | Error::Invalid { .. }
             | Error::NotFound { .. }
             | Error::KeyReused
@@ -132,6 +130,7 @@ impl Error {
                 | Rejection::Ended { .. }
                 | Rejection::Suspended { .. }
                 | Rejection::NotNow { .. }
+                | Rejection::RefusedNow(_)
                 | Rejection::Stale { .. }
                 | Rejection::AlreadyRunning { .. }
                 | Rejection::SignalIdReused { .. },

@@ -30,18 +30,16 @@ pub(super) enum Call {
     Describe(String),
     Guard(types::Snapshot, types::Event),
     Transition(types::Snapshot, types::Event),
-    Assign(types::Snapshot, String, types::AssignCause),
-    Wait(types::Snapshot, String),
+    Enter(types::Snapshot, Vec<types::Entry>),
 }
 
 /// The answer, not checked yet.
 #[derive(serde::Serialize, PartialEq)]
 pub(super) enum RawAnswer {
     Described(Result<types::Definition, Vec<types::Violation>>),
-    Verdict(types::Verdict),
-    Plan(Result<types::Plan, types::Reason>),
-    Assignment(types::Assignment),
-    Waiting(types::Waiting),
+    Guard(Result<(), types::Refusal>),
+    Transition(Result<types::Plan, types::Refusal>),
+    Enter(Result<Vec<types::Work>, types::Refusal>),
 }
 
 /// The end of a call, and what it used.
@@ -68,8 +66,7 @@ impl Call {
             Call::Describe(_) => "describe",
             Call::Guard(..) => "guard",
             Call::Transition(..) => "transition",
-            Call::Assign(..) => "assign",
-            Call::Wait(..) => "wait",
+            Call::Enter(..) => "enter",
         }
     }
 
@@ -78,7 +75,7 @@ impl Call {
             Call::Describe(_) => settings.fuel_describe,
             Call::Guard(..) => settings.fuel_guard,
             Call::Transition(..) => settings.fuel_transition,
-            Call::Assign(..) | Call::Wait(..) => settings.fuel_assign,
+            Call::Enter(..) => settings.fuel_enter,
         }
     }
 
@@ -86,7 +83,7 @@ impl Call {
         match self {
             Call::Describe(config) => config.len(),
             Call::Guard(facts, event) | Call::Transition(facts, event) => size(facts) + size(event),
-            Call::Assign(facts, state, _) | Call::Wait(facts, state) => size(facts) + state.len(),
+            Call::Enter(facts, entries) => size(facts) + size(entries),
         }
     }
 
@@ -102,18 +99,14 @@ impl Call {
                 RawAnswer::Described(described.await?)
             }
             Call::Guard(facts, event) => {
-                RawAnswer::Verdict(logic.call(store, &logic.guard, (facts, event)).await?)
+                RawAnswer::Guard(logic.call(store, &logic.guard, (facts, event)).await?)
             }
             Call::Transition(facts, event) => {
-                RawAnswer::Plan(logic.call(store, &logic.transition, (facts, event)).await?)
+                RawAnswer::Transition(logic.call(store, &logic.transition, (facts, event)).await?)
             }
-            Call::Assign(facts, state, cause) => {
-                let question = (facts, state.as_str(), cause);
-                RawAnswer::Assignment(logic.call(store, &logic.assign, question).await?)
-            }
-            Call::Wait(facts, state) => {
-                let question = (facts, state.as_str());
-                RawAnswer::Waiting(logic.call(store, &logic.wait, question).await?)
+            Call::Enter(facts, entries) => {
+                let question = (facts, entries.as_slice());
+                RawAnswer::Enter(logic.call(store, &logic.enter, question).await?)
             }
         })
     }

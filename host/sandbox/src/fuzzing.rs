@@ -11,7 +11,7 @@ pub use super::v0_1::types;
 
 use super::v0_1::{graph, lift};
 use super::{engine, scan};
-use wrkflw_core::answer::{Assignment, Plan, Verdict, Waiting};
+use wrkflw_core::answer::{Plan, Refusal, Work};
 use wrkflw_core::check::Problem;
 use wrkflw_core::graph::Graph;
 
@@ -30,9 +30,9 @@ pub fn compile(bytes: &[u8]) -> Result<(), String> {
         .map_err(|error| format!("{error:#}"))
 }
 
-/// Converts the answer of a guard.
-pub fn verdict(answer: types::Verdict) -> Result<Verdict, String> {
-    lift::verdict(answer)
+/// Converts a refusal.
+pub fn refusal(answer: types::Refusal) -> Result<Refusal, String> {
+    lift::refusal(answer)
 }
 
 /// Converts the answer of a transition.
@@ -40,14 +40,9 @@ pub fn plan(answer: types::Plan) -> Result<Plan, String> {
     lift::plan(answer)
 }
 
-/// Converts the answer of an assignment.
-pub fn assignment(answer: types::Assignment) -> Result<Assignment, String> {
-    lift::assignment(answer)
-}
-
-/// Converts the answer of a wait state.
-pub fn waiting(answer: types::Waiting) -> Result<Waiting, String> {
-    lift::waiting(answer)
+/// Converts the work in a state.
+pub fn work(answer: types::Work) -> Result<Work, String> {
+    lift::work(answer)
 }
 
 /// Converts the definition that a component describes.

@@ -40,7 +40,7 @@ struct Text<'a> {
 struct Fuel {
     guard: u64,
     transition: u64,
-    assign: u64,
+    enter: u64,
     describe: u64,
     memory_grow_per_page: u8,
 }
@@ -55,7 +55,7 @@ impl Profile {
             fuel: Fuel {
                 guard: settings.fuel_guard,
                 transition: settings.fuel_transition,
-                assign: settings.fuel_assign,
+                enter: settings.fuel_enter,
                 describe: settings.fuel_describe,
                 memory_grow_per_page: GROW_FUEL_PER_PAGE,
             },

@@ -201,10 +201,7 @@ impl Sandbox {
             RawAnswer::Described(Err(violations)) => Err(AdmitError::Rejected(
                 violations.into_iter().map(config_problem).collect(),
             )),
-            RawAnswer::Verdict(_)
-            | RawAnswer::Plan(_)
-            | RawAnswer::Assignment(_)
-            | RawAnswer::Waiting(_) => {
+            RawAnswer::Guard(_) | RawAnswer::Transition(_) | RawAnswer::Enter(_) => {
                 unreachable!("`describe` was called")
             }
         }
@@ -223,23 +220,18 @@ impl Asking {
             Question::Transition(occurrence) => {
                 Call::Transition(snapshot, lower::event(occurrence))
             }
-            Question::Assign(state, cause) => {
-                Call::Assign(snapshot, state.clone(), lower::cause(cause))
+            Question::Enter(entries) => {
+                Call::Enter(snapshot, entries.iter().map(lower::entry).collect())
             }
-            Question::Wait(state) => Call::Wait(snapshot, state.clone()),
         }))
     }
 }
 
 fn evaluation(ran: CallResult) -> Result<Evaluation, Cause> {
     let answer = match ran.answer? {
-        RawAnswer::Verdict(verdict) => lift::verdict(verdict).map(Answer::Verdict),
-        RawAnswer::Plan(Ok(plan)) => lift::plan(plan).map(|plan| Answer::Plan(Ok(plan))),
-        RawAnswer::Plan(Err(reason)) => {
-            lift::reason(reason).map(|reason| Answer::Plan(Err(reason)))
-        }
-        RawAnswer::Assignment(assignment) => lift::assignment(assignment).map(Answer::Assignment),
-        RawAnswer::Waiting(waiting) => lift::waiting(waiting).map(Answer::Waiting),
+        RawAnswer::Guard(answer) => lift::result(answer, Ok).map(Answer::Guard),
+        RawAnswer::Transition(answer) => lift::result(answer, lift::plan).map(Answer::Transition),
+        RawAnswer::Enter(answer) => lift::result(answer, lift::works).map(Answer::Enter),
         RawAnswer::Described(_) => unreachable!("`describe` is no question about facts"),
     };
     Ok(Evaluation {

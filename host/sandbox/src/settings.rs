@@ -35,8 +35,8 @@ pub struct Settings {
     pub fuel_guard: u64,
     /// Fuel for one `transition`.
     pub fuel_transition: u64,
-    /// Fuel for one `assign`.
-    pub fuel_assign: u64,
+    /// Fuel for one `enter`, however many states it is about.
+    pub fuel_enter: u64,
     /// Fuel for one `describe`, asked only when a version is published.
     pub fuel_describe: u64,
     /// Limit of the processor time of a call that was moved to low priority. The fuel normally ends it earlier. Its wall time may
@@ -108,7 +108,7 @@ impl Settings {
         Settings {
             fuel_guard: 50_000_000,
             fuel_transition: 100_000_000,
-            fuel_assign: 50_000_000,
+            fuel_enter: 50_000_000,
             fuel_describe: 500_000_000,
             deadline_ms: DEADLINE_MS,
             queue_ms_max: 2_000,
@@ -148,7 +148,7 @@ impl Settings {
         };
         within("fuel_guard", self.fuel_guard, FUEL_CEILING)?;
         within("fuel_transition", self.fuel_transition, FUEL_CEILING)?;
-        within("fuel_assign", self.fuel_assign, FUEL_CEILING)?;
+        within("fuel_enter", self.fuel_enter, FUEL_CEILING)?;
         within("fuel_describe", self.fuel_describe, FUEL_CEILING)?;
         within("deadline_ms", self.deadline_ms, DEADLINE_MS_CEILING)?;
         within("queue_ms_max", self.queue_ms_max, QUEUE_MS_CEILING)?;

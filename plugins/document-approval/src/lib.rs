@@ -1,7 +1,7 @@
 //! Two reviews of a document; a rejected one goes back to its author.
 
 use serde::{Deserialize, Serialize};
-use wrkflw_guest::{Assignment, Event, Facts, Flow, Graph, Verdict, json};
+use wrkflw_guest::{Assignment, Event, Facts, Flow, Graph, Refusal, Verdict, allow, json};
 
 wrkflw_guest::states! { pub enum State { Submitted, FinalReview, ReworkRequested, Approved, Rejected } }
 wrkflw_guest::triggers! { pub enum Trigger { Approve, Reject, Submit, Abandon } }
@@ -51,16 +51,18 @@ impl Flow for DocumentApproval {
     }
 
     fn guard(facts: &Facts<Self>, event: &Event<Self>) -> Verdict {
-        let asked = event.trigger == Reject && facts.config.rejection_needs_comment;
-        event.with_comment("Say what has to change.").when(asked)
+        if event.trigger == Reject && facts.config.rejection_needs_comment {
+            event.require_comment("Say what has to change.")?;
+        }
+        allow()
     }
 
-    fn assign(facts: &Facts<Self>, state: State) -> Assignment {
-        match state {
+    fn assign(facts: &Facts<Self>, state: State) -> Result<Assignment, Refusal> {
+        Ok(match state {
             Submitted => Assignment::to_group(&facts.config.reviewers),
             FinalReview => Assignment::to_group(&facts.config.approvers),
             _ => Assignment::to_user(facts.initiator()),
-        }
+        })
     }
 }
 

@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 use wrkflw_guest::{
-    Assignment, AttributeType, Decimal, Due, Event, Facts, Flow, Graph, Moment, Plan, Reason,
+    Assignment, AttributeType, Decimal, Due, Event, Facts, Flow, Graph, Moment, Plan, Refusal,
     Verdict, Waiting, allow, days, hours,
 };
 
@@ -78,14 +78,14 @@ impl Flow for OrderHandling {
     fn guard(facts: &Facts<Self>, event: &Event<Self>) -> Verdict {
         match (event.state, event.trigger) {
             // Both checks begin at once, so who decides the other one is known only here.
-            (CreditCheck, _) => event.by_none_of(&facts.deciders(StockReservation)),
-            (StockReservation, _) => event.by_none_of(&facts.deciders(CreditCheck)),
-            (_, Rollback) => event.way_back(facts, "/to").into(),
+            (CreditCheck, _) => event.not_by(&facts.deciders(StockReservation)),
+            (StockReservation, _) => event.not_by(&facts.deciders(CreditCheck)),
+            (_, Rollback) => event.way_back(facts, "/to").map(drop),
             _ => allow(),
         }
     }
 
-    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Reason> {
+    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Refusal> {
         let order = &facts.data;
         let unpaid = order.in_advance && facts.last_past_state(Payment).is_none();
         Ok(match event.trigger {
@@ -104,7 +104,7 @@ impl Flow for OrderHandling {
         })
     }
 
-    fn assign(facts: &Facts<Self>, state: State) -> Assignment {
+    fn assign(facts: &Facts<Self>, state: State) -> Result<Assignment, Refusal> {
         let (config, due) = (&facts.config, facts.data.ship_by);
         let assignment = match state {
             CreditCheck => {
@@ -118,13 +118,13 @@ impl Flow for OrderHandling {
                 .deadline(Due::at(due).escalate().every(days(1))),
             _ => Assignment::to_group(&config.intake),
         };
-        assignment.priority(u8::from(facts.data.express))
+        Ok(assignment.priority(u8::from(facts.data.express)))
     }
 
-    fn wait(facts: &Facts<Self>, _: State) -> Waiting {
-        Waiting::for_signals()
+    fn wait(facts: &Facts<Self>, _: State) -> Result<Waiting, Refusal> {
+        Ok(Waiting::for_signals()
             .correlation(&facts.instance.entity_id)
-            .buffer_signals()
+            .buffer_signals())
     }
 }
 

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 use wrkflw_guest::{
-    Assignment, AttributeType, Decimal, Event, Facts, Flow, Graph, Plan, Quorum, Reason, Sla,
+    Assignment, AttributeType, Decimal, Event, Facts, Flow, Graph, Plan, Quorum, Refusal, Sla,
     Verdict, Violation, allow, json,
 };
 
@@ -48,7 +48,7 @@ impl Flow for PurchaseApproval {
         // The requester and the manager who approved before take no part in the vote.
         let few = config.finance.len() < config.finance_needed as usize + 2;
         let message = "Name at least two people more than have to approve.";
-        Violation::new("/finance", "too_few", message).when(few)
+        Violation::new("/finance", "too_few", message).only_if(few)
     }
 
     fn graph(_: &Config) -> Graph<State, Trigger> {
@@ -80,14 +80,14 @@ impl Flow for PurchaseApproval {
 
     fn guard(facts: &Facts<Self>, event: &Event<Self>) -> Verdict {
         match event.trigger {
-            Withdraw => event.by_requester(facts),
-            Reject => event.with_comment("Say why."),
-            Approve if event.state == Finance => event.with_field("/costCentre"),
+            Withdraw => event.only_requester(facts),
+            Reject => event.require_comment("Say why."),
+            Approve if event.state == Finance => event.require_field("/costCentre"),
             _ => allow(),
         }
     }
 
-    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Reason> {
+    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Refusal> {
         let data = &facts.data;
         Ok(match (event.state, event.trigger) {
             (Intake, _) => step(facts, Manager)
@@ -105,7 +105,7 @@ impl Flow for PurchaseApproval {
         })
     }
 
-    fn assign(facts: &Facts<Self>, state: State) -> Assignment {
+    fn assign(facts: &Facts<Self>, state: State) -> Result<Assignment, Refusal> {
         let config = &facts.config;
         let before = [facts.deciders(Manager), facts.deciders(Finance)].concat();
         let assignment = match state {
@@ -116,9 +116,9 @@ impl Flow for PurchaseApproval {
             Cfo => Assignment::to_group(&config.cfo_group).exclude(before),
             _ => Assignment::to_manager_of(facts.initiator()),
         };
-        assignment
+        Ok(assignment
             .fallback(&config.fallback_group)
-            .each(|offer| offer.sla(sla(config, state)))
+            .each(|offer| offer.sla(sla(config, state))))
     }
 }
 

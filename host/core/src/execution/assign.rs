@@ -1,18 +1,18 @@
-//! Checks the answers of `assign` and creates tasks from them.
+//! Checks who works on a task state, as `enter` answers it, and creates the tasks.
 
+use super::enter::{Asked, ENTER};
 use super::fallback::{Cause, StaffingCheck};
 use super::fault::{self, ExecutionError, Fault};
 use super::ownership::OwnerChange;
 use super::{Execution, Phase, deadline, effort};
-use crate::answer::{Assignment, Offer, Principal, Waiting};
+use crate::answer::{Assignment, Offer, Principal, Work};
 use crate::event::Event;
 use crate::ids::{StateId, TaskId};
 use crate::instance::{Ownership, StateInstance, Task, TaskStatus};
 use crate::json::Json;
 use crate::lookup::{Findings, Lookup};
-use crate::question::AssignCause;
+use crate::question::EntryCause;
 
-const ASSIGN: &str = "assign";
 /// How many tasks one state instance may have.
 pub(super) const OFFERS_MAX: usize = 200;
 /// How many tasks one state instance may have had in all, escalations included.
@@ -24,24 +24,22 @@ const FORM_BYTES_MAX: usize = 16 * 1024;
 
 /// What the pending question to the directory is for.
 pub(super) enum LookupPurpose {
-    /// To create the tasks of an assignment.
-    Assign(Box<StateInstance>, AssignCause, Assignment),
+    /// To begin the work in a state.
+    Work(Box<Asked>, Work),
     /// To check the staffing of a state instance.
     Staffing(StaffingCheck),
     /// To find the fallbacks, with the findings about the candidates.
     Fallback(StaffingCheck, Findings),
     /// To check that a new owner exists.
     ChangeOwner(Box<OwnerChange>),
-    /// To enter a wait state.
-    Wait(Box<StateInstance>, Waiting),
 }
 
 impl Execution<'_> {
     /// Takes the answer of the directory.
     pub fn found(&mut self, findings: &Findings) -> Result<(), ExecutionError> {
         match std::mem::replace(&mut self.phase, Phase::Settle) {
-            Phase::Lookup(_, LookupPurpose::Assign(state_instance, cause, assignment)) => {
-                self.assigned(*state_instance, cause, assignment, findings)?;
+            Phase::Lookup(_, LookupPurpose::Work(asked, work)) => {
+                self.work(*asked, work, findings)?;
             }
             Phase::Lookup(_, LookupPurpose::Staffing(staffing_check)) => {
                 self.reviewed(staffing_check, findings.clone());
@@ -52,39 +50,17 @@ impl Execution<'_> {
             Phase::Lookup(_, LookupPurpose::ChangeOwner(change)) => {
                 self.new_owner_found(*change, findings)?;
             }
-            Phase::Lookup(_, LookupPurpose::Wait(state_instance, waiting)) => {
-                self.enter_wait(*state_instance, waiting, findings)?;
-            }
             _ => unreachable!("the driver answers the pending question"),
         }
         Ok(())
     }
 
-    /// Checks an assignment, and asks the directory for the managers and calendars that it names, if any.
-    pub(super) fn look_up(
-        &mut self,
-        state_instance: Box<StateInstance>,
-        cause: AssignCause,
-        assignment: Assignment,
-    ) -> Result<(), ExecutionError> {
-        self.check(&state_instance, &cause, &assignment)?;
-        let lookup = lookup(&assignment);
-        if lookup.is_empty() {
-            return self.assigned(*state_instance, cause, assignment, &Findings::default());
-        }
-        self.phase = Phase::Lookup(
-            lookup,
-            LookupPurpose::Assign(state_instance, cause, assignment),
-        );
-        Ok(())
-    }
-
-    fn check(
-        &self,
-        state_instance: &StateInstance,
-        cause: &AssignCause,
-        assignment: &Assignment,
-    ) -> Result<(), Fault> {
+    /// Checks who works on a task state.
+    pub(super) fn check(&self, asked: &Asked, assignment: &Assignment) -> Result<(), Fault> {
+        let Asked {
+            state_instance,
+            cause,
+        } = asked;
         let own_work = self.is_own_work(&state_instance.name);
         Self::check_assignment(state_instance, cause, assignment)?;
         let working = deadline::of(assignment).flat_map(deadline::calendars);
@@ -94,11 +70,11 @@ impl Execution<'_> {
                 state_instance.name,
                 deadline::WORKING_MAX
             );
-            return Err(Fault::new(ASSIGN, message));
+            return Err(Fault::new(ENTER, message));
         }
         for deadlines in deadline::of(assignment) {
             deadline::check(
-                ASSIGN,
+                ENTER,
                 &self.context.version.graph,
                 &state_instance.name,
                 deadlines,
@@ -114,20 +90,20 @@ impl Execution<'_> {
     pub(super) fn assigned(
         &mut self,
         mut state_instance: StateInstance,
-        cause: AssignCause,
+        cause: EntryCause,
         assignment: Assignment,
         findings: &Findings,
     ) -> Result<(), ExecutionError> {
         let (state, state_name) = (state_instance.id, state_instance.name.clone());
-        if let AssignCause::Overdue { task, .. } = cause {
+        if let EntryCause::Overdue { task, .. } = cause {
             self.withdraw_overdue(&state_instance, task, &assignment);
             self.offer(state, &state_name, assignment.offers, findings)?;
             return Ok(());
         }
-        if cause == AssignCause::Migrated {
+        if cause == EntryCause::Migrated {
             return self.assign_migrated(&state_instance, assignment, findings);
         }
-        state_instance.deadlines = self.open_deadlines(ASSIGN, &assignment.deadlines, findings)?;
+        state_instance.deadlines = self.open_deadlines(ENTER, &assignment.deadlines, findings)?;
         state_instance.due_at = deadline::earliest(&state_instance.deadlines);
         state_instance.needed = assignment.needed.max(1);
         state_instance.exclude = assignment.exclude;
@@ -183,7 +159,7 @@ impl Execution<'_> {
     pub(super) fn task(&mut self, offer: Offer, findings: &Findings) -> Result<Task, Fault> {
         let form = offer.form.as_deref().map(check_form).transpose()?;
         let id = TaskId((self.ids)());
-        let deadlines = self.open_deadlines(ASSIGN, &offer.deadlines, findings)?;
+        let deadlines = self.open_deadlines(ENTER, &offer.deadlines, findings)?;
         let status = match offer.owner {
             Some(owner) => TaskStatus::Claimed {
                 owner,
@@ -212,11 +188,11 @@ impl Execution<'_> {
 
     fn check_assignment(
         state_instance: &StateInstance,
-        cause: &AssignCause,
+        cause: &EntryCause,
         assignment: &Assignment,
     ) -> Result<(), Fault> {
         let state = &state_instance.name;
-        let refuse = |message: String| Err(Fault::new(ASSIGN, message));
+        let refuse = |message: String| Err(Fault::new(ENTER, message));
         if assignment.offers.len() > OFFERS_MAX {
             return refuse(format!(
                 "{state} may have {OFFERS_MAX} offers at most, not {}",
@@ -242,7 +218,7 @@ impl Execution<'_> {
             return refuse(format!("{state} excludes more than {EXCLUDED_MAX} people"));
         }
         for id in assignment.exclude.iter().chain(&assignment.fallback) {
-            fault::principal(ASSIGN, "an excluded person or fallback group", id)?;
+            fault::principal(ENTER, "an excluded person or fallback group", id)?;
         }
         Ok(())
     }
@@ -255,18 +231,18 @@ impl Execution<'_> {
         exclude: &[String],
     ) -> Result<(), Fault> {
         let state = &state_instance.name;
-        let refuse = |message: String| Err(Fault::new(ASSIGN, message));
-        fault::text(ASSIGN, "a label", &offer.label, fault::NAME_BYTES_MAX)?;
+        let refuse = |message: String| Err(Fault::new(ENTER, message));
+        fault::text(ENTER, "a label", &offer.label, fault::NAME_BYTES_MAX)?;
         if offer.candidates.len() > CANDIDATES_MAX {
             return refuse(format!(
                 "an offer in {state} names {CANDIDATES_MAX} candidates at most"
             ));
         }
         for candidate in &offer.candidates {
-            fault::principal(ASSIGN, "a candidate", candidate.id())?;
+            fault::principal(ENTER, "a candidate", candidate.id())?;
         }
         if let Some(owner) = &offer.owner {
-            fault::principal(ASSIGN, "an owner", owner)?;
+            fault::principal(ENTER, "an owner", owner)?;
             if exclude.contains(owner) || (!own_work && self.instance.requesters.contains(owner)) {
                 return refuse(format!(
                     "{state} is given to {}, who must not decide there",
@@ -290,13 +266,13 @@ impl Execution<'_> {
 }
 
 /// How many tasks of the state instance a new assignment leaves unchanged.
-fn kept(state_instance: &StateInstance, cause: &AssignCause) -> usize {
+fn kept(state_instance: &StateInstance, cause: &EntryCause) -> usize {
     let goes = |task: &Task| match cause {
-        AssignCause::Entered => true,
-        AssignCause::Overdue { task: overdue, .. } => {
+        EntryCause::Entered => true,
+        EntryCause::Overdue { task: overdue, .. } => {
             overdue.is_none_or(|overdue| overdue == task.id) && task.status.is_open()
         }
-        AssignCause::Migrated => task.status.is_open(),
+        EntryCause::Migrated => task.status.is_open(),
     };
     let stand = state_instance
         .tasks
@@ -306,7 +282,7 @@ fn kept(state_instance: &StateInstance, cause: &AssignCause) -> usize {
 }
 
 /// The question to the directory that the assignment needs.
-fn lookup(assignment: &Assignment) -> Lookup {
+pub(super) fn lookup(assignment: &Assignment) -> Lookup {
     let calendars = deadline::of(assignment).flat_map(deadline::calendars);
     let mut lookup = Lookup {
         calendars: calendars.cloned().collect(),
@@ -321,13 +297,13 @@ fn lookup(assignment: &Assignment) -> Lookup {
 fn check_form(form: &str) -> Result<Json, Fault> {
     if form.len() > FORM_BYTES_MAX {
         return Err(Fault::new(
-            ASSIGN,
+            ENTER,
             format!("a form is longer than {FORM_BYTES_MAX} bytes"),
         ));
     }
     let form =
-        Json::parse(form).map_err(|error| Fault::new(ASSIGN, format!("a form has {error}")))?;
+        Json::parse(form).map_err(|error| Fault::new(ENTER, format!("a form has {error}")))?;
     effort::offered_form(&form)
-        .map_err(|error| Fault::new(ASSIGN, format!("a form is no JSON Schema: {error}")))?;
+        .map_err(|error| Fault::new(ENTER, format!("a form is no JSON Schema: {error}")))?;
     Ok(form)
 }

@@ -5,6 +5,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+use super::enter::Asked;
 use super::fault::Fault;
 use super::{Execution, Moving, Phase, effort};
 use crate::answer::{Assignment, Deadline, Due, OverdueAction};
@@ -15,7 +16,7 @@ use crate::ids::{DeadlineId, StateId, TaskId};
 use crate::instance::{Candidate, OpenDeadline, StateInstance, Status, Task, TaskStatus};
 use crate::json::Json;
 use crate::lookup::Findings;
-use crate::question::{AssignCause, Occurrence, Source};
+use crate::question::{EntryCause, Occurrence, Source};
 
 /// Deadlines of one state instance or one task.
 const DEADLINES_MAX: usize = 16;
@@ -235,7 +236,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Asks `assign` for others, who get the work with the answer.
+    /// Asks `enter` for others, who get the work with the answer.
     fn escalate(&mut self, state: StateId, task: Option<TaskId>, due_at: Timestamp, count: u32) {
         let overdue = self.overdue(state, task);
         if overdue.is_empty() {
@@ -249,8 +250,11 @@ impl Execution<'_> {
             due_at,
             count,
         });
-        let state_instance = Box::new(self.state_instance_of(state).clone());
-        self.phase = Phase::Assign(state_instance, AssignCause::Overdue { task, count });
+        let state_instance = self.state_instance_of(state).clone();
+        self.phase = Phase::Enter(vec![Asked {
+            state_instance,
+            cause: EntryCause::Overdue { task, count },
+        }]);
     }
 
     /// Cancels the overdue tasks; the new offers follow.
@@ -289,6 +293,7 @@ impl Execution<'_> {
             state,
             decision: None,
         };
+        self.attempt(state, &occurrence.trigger);
         self.phase = Phase::Transition(occurrence, moving);
     }
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::assign::LookupPurpose;
 use super::{Context, Execution, Phase, deadline};
-use crate::answer::Assignment;
+use crate::answer::Work;
 use crate::calendar::Calendar;
 use crate::command::Command;
 use crate::instance::{Instance, StateInstance};
@@ -132,15 +132,15 @@ impl Execution<'_> {
     /// The upper bound on the time of [`Execution::answer`] with this answer.
     pub fn answering(&self, answer: &Answer) -> Duration {
         let checking = match answer {
-            Answer::Plan(Ok(plan)) => plan.data.as_ref().map_or(Duration::ZERO, |patch| {
+            Answer::Transition(Ok(plan)) => plan.data.as_ref().map_or(Duration::ZERO, |patch| {
                 let bytes = self.instance.data.as_str().len() + patch.len();
                 let merged = MERGED_BYTE * u32::try_from(bytes).unwrap_or(u32::MAX);
                 let schema = self.context.version.schema.as_ref();
                 // A plan that violates its flow's schema is a fault, which names only the first violation.
                 merged + schema.map_or(Duration::ZERO, |schema| schema.judging(bytes))
             }),
-            Answer::Assignment(assignment) => tasks(assignment),
-            Answer::Plan(Err(_)) | Answer::Verdict(_) | Answer::Waiting(_) => Duration::ZERO,
+            Answer::Enter(Ok(works)) => works.iter().map(creating).sum(),
+            Answer::Guard(_) | Answer::Transition(Err(_)) | Answer::Enter(Err(_)) => Duration::ZERO,
         };
         checking + copying(&self.instance)
     }
@@ -148,12 +148,14 @@ impl Execution<'_> {
     /// The upper bound on the time of [`Execution::found`].
     pub fn finding(&self, findings: &Findings) -> Duration {
         let creating = match &self.phase {
-            Phase::Lookup(_, LookupPurpose::Assign(_, _, assignment)) => {
-                let all = deadline::of(assignment).flat_map(deadline::calendars);
-                tasks(assignment) + working(all.count(), findings)
-            }
-            Phase::Lookup(_, LookupPurpose::Wait(_, waiting)) => {
-                working(deadline::calendars(&waiting.deadlines).count(), findings)
+            Phase::Lookup(_, LookupPurpose::Work(_, work)) => {
+                let counted = match work {
+                    Work::Task(assignment) => deadline::of(assignment)
+                        .flat_map(deadline::calendars)
+                        .count(),
+                    Work::Wait(waiting) => deadline::calendars(&waiting.deadlines).count(),
+                };
+                creating(work) + working(counted, findings)
             }
             _ => self.matching(findings),
         };
@@ -172,8 +174,11 @@ impl Execution<'_> {
     }
 }
 
-/// The time to create the tasks of an assignment.
-fn tasks(assignment: &Assignment) -> Duration {
+/// The time to create the tasks of a state.
+fn creating(work: &Work) -> Duration {
+    let Work::Task(assignment) = work else {
+        return Duration::ZERO;
+    };
     let forms = assignment
         .offers
         .iter()

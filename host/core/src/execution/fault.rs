@@ -1,7 +1,7 @@
 //! Invalid answers of flow logic, and the bounds on the texts in answers.
 
 use crate::actor::is_reserved;
-use crate::answer::{Reason, Verdict, Violation};
+use crate::answer::{Reason, Refusal, Violation};
 use crate::ids::{NOT_NORMAL, is_normal};
 use crate::rejection::Rejection;
 
@@ -114,7 +114,7 @@ pub(super) fn violations(
         return Err(Fault::new(
             function,
             format!(
-                "an invalid verdict names 1 to {VIOLATIONS_MAX} fields, not {}",
+                "a refusal as invalid names 1 to {VIOLATIONS_MAX} fields, not {}",
                 violations.len()
             ),
         ));
@@ -137,11 +137,25 @@ pub(super) fn violations(
     Ok(violations)
 }
 
-/// The result of the guard's verdict for the caller.
-pub(super) fn judge(verdict: Verdict) -> Result<(), ExecutionError> {
-    match verdict {
-        Verdict::Allow => Ok(()),
-        Verdict::Deny(because) => Err(Rejection::Forbidden(reason("guard", because)?).into()),
-        Verdict::Invalid(wrong) => Err(Rejection::Invalid(violations("guard", wrong)?).into()),
-    }
+/// The rejection that a refusal of flow logic is.
+pub(super) fn rejection(function: &'static str, refusal: Refusal) -> Result<Rejection, Fault> {
+    Ok(match refusal {
+        Refusal::Denied(because) => Rejection::Forbidden(reason(function, because)?),
+        Refusal::NotNow(because) => Rejection::RefusedNow(reason(function, because)?),
+        Refusal::Invalid(wrong) => Rejection::Invalid(violations(function, wrong)?),
+        Refusal::Fault(because) => {
+            let Reason { code, message } = reason(function, because)?;
+            return Err(Fault::new(function, format!("{message} ({code})")));
+        }
+    })
+}
+
+/// Shortens a message: it may quote long texts of flow logic.
+pub(super) fn bounded(mut message: String) -> String {
+    let end = (0..=MESSAGE_BYTES_MAX.min(message.len()))
+        .rev()
+        .find(|end| message.is_char_boundary(*end))
+        .unwrap_or(0);
+    message.truncate(end);
+    message
 }

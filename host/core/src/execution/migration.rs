@@ -1,12 +1,13 @@
 //! The command that continues an instance under another version of its definition, the target.
 //!
 //! Every state instance must have a matching state in the target, and the instance's data and attributes must satisfy the
-//! target's declarations. Then `assign` of the target is called for each task state. Decisions are kept. An owner keeps a task
+//! target's declarations. Then `enter` of the target is called for the task states. Decisions are kept. An owner keeps a task
 //! that is offered again, if they are still eligible. A migration after which nobody could do work that somebody could do before
 //! is refused as a whole.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::enter::{Asked, ENTER};
 use super::fallback::Cause;
 use super::staffing::OpenState;
 use super::{Execution, ExecutionError, Phase, operation, rules};
@@ -16,7 +17,7 @@ use crate::graph::{AttributeType, FiredBy, Graph, State, StateKind};
 use crate::ids::StateId;
 use crate::instance::{Instance, StateInstance, Task, TaskStatus};
 use crate::lookup::Findings;
-use crate::question::AssignCause;
+use crate::question::EntryCause;
 use crate::rejection::Rejection;
 use crate::version::Version;
 
@@ -26,7 +27,7 @@ pub(super) const MIGRATED: &str = "migrated";
 /// The progress of a migration.
 pub(super) struct Migration {
     /// State instances whose work is still to be assigned under the target.
-    pending: VecDeque<StateId>,
+    pending: BTreeSet<StateId>,
     /// State instances that were not marked unassignable before.
     assignable: BTreeSet<StateId>,
 }
@@ -65,23 +66,28 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Asks `assign` for the next pending state instance, if there is one. Skips state instances that a buffered signal or a join
+    /// Asks `enter` for the work in the pending state instances, if there are any. Skips those that a buffered signal or a join
     /// has moved on or cancelled meanwhile.
-    pub(super) fn assign_next(&mut self) -> bool {
-        while let Some(migration) = &mut self.migration
-            && let Some(next) = migration.pending.pop_front()
-        {
-            let state_instance = self
-                .instance
-                .active
-                .iter()
-                .find(|state_instance| state_instance.id == next);
-            if let Some(state_instance) = state_instance.cloned() {
-                self.phase = Phase::Assign(Box::new(state_instance), AssignCause::Migrated);
-                return true;
-            }
+    pub(super) fn assign_migrated_states(&mut self) -> bool {
+        let Some(migration) = &mut self.migration else {
+            return false;
+        };
+        let pending = std::mem::take(&mut migration.pending);
+        let is_pending = |state_instance: &&StateInstance| pending.contains(&state_instance.id);
+        let active = self.instance.active.iter().filter(is_pending);
+        let asked: Vec<_> = active
+            .map(|state_instance| Asked {
+                state_instance: state_instance.clone(),
+                cause: EntryCause::Migrated,
+            })
+            .collect();
+        if asked.is_empty() {
+            return false;
         }
-        false
+        // A caller waits for the migration, whatever buffered signals came before.
+        self.attempt = None;
+        self.phase = Phase::Enter(asked);
+        true
     }
 
     /// Refuses the migration if it has made a state instance unassignable.
@@ -111,7 +117,7 @@ impl Execution<'_> {
         assignment: Assignment,
         findings: &Findings,
     ) -> Result<(), ExecutionError> {
-        let deadlines = self.open_deadlines("assign", &assignment.deadlines, findings)?;
+        let deadlines = self.open_deadlines(ENTER, &assignment.deadlines, findings)?;
         self.emit(Event::StateReassigned {
             state: state_instance.id,
             needed: assignment.needed.max(1),

@@ -1,20 +1,19 @@
 //! Checks a plan against the graph and the data's schema, and turns it into events.
 
-use super::fault::{self, ExecutionError, Fault, MESSAGE_BYTES_MAX};
+use super::fault::{self, ExecutionError, Fault, MESSAGE_BYTES_MAX, bounded};
 use super::fork::FORKS_MAX;
-use super::{Entry, Execution, Moving};
-use crate::answer::{Attribute, AttributeValue, OverdueAction, Plan, PublishedEvent, Reason};
+use super::{Execution, Moving, Pending};
+use crate::answer::{Attribute, AttributeValue, OverdueAction, Plan, PublishedEvent};
 use crate::event::Event;
 use crate::graph::{AttributeType, FiredBy, Transition};
 use crate::ids::{StateId, TaskId};
 use crate::instance::StateInstance;
 use crate::json::Json;
 use crate::question::{Occurrence, Source};
-use crate::rejection::Rejection;
 use crate::search::is_decimal;
 use crate::shown::{self, DATA_BYTES_MAX};
 
-const TRANSITION: &str = "transition";
+pub(super) const TRANSITION: &str = "transition";
 /// The largest data of an event that a plan publishes.
 const PUBLISHED_BYTES_MAX: usize = 64 * 1024;
 const PUBLISHED_MAX: usize = 32;
@@ -34,36 +33,17 @@ impl Execution<'_> {
         &mut self,
         occurrence: &Occurrence,
         moving: Moving,
-        plan: Result<Plan, Reason>,
+        plan: Plan,
     ) -> Result<(), ExecutionError> {
-        let is_buffered = std::mem::take(&mut self.is_buffered);
-        let by_itself = matches!(occurrence.source, Source::Deadline | Source::Child { .. });
-        // A caller waits for the answer.
-        let is_asked = !by_itself && !is_buffered;
-        let plan = match plan {
-            Ok(plan) => plan,
-            Err(reason) => {
-                let reason = fault::reason(TRANSITION, reason)?;
-                if is_asked {
-                    return Err(Rejection::Refused(reason).into());
-                }
-                self.refuse(moving.state, occurrence.trigger.clone(), reason);
-                return Ok(());
-            }
-        };
         // States entered from a router are not limited, since the router itself was allowed.
         let entered = plan.enter.as_ref().map_or(0, Vec::len);
         if !matches!(occurrence.source, Source::Entry)
             && let Err(full) = shown::check_state_instances(&self.instance, entered)
         {
-            if is_asked {
+            if self.attempt.is_none() {
                 return Err(full.into());
             }
-            let reason = Reason {
-                code: full.code().to_owned(),
-                message: full.to_string(),
-            };
-            self.refuse(moving.state, occurrence.trigger.clone(), reason);
+            self.undo(full.into_reason());
             return Ok(());
         }
         let cancel = self.check_cancel(&moving, &plan)?;
@@ -143,7 +123,7 @@ impl Execution<'_> {
         };
         self.cancel_open_tasks(Some(moving.state));
         let (forks, choices) = self.branches(moving.state, trigger, to.len());
-        self.entering.extend(to.iter().map(|name| Entry {
+        self.entering.extend(to.iter().map(|name| Pending {
             name: name.clone(),
             predecessors: vec![moving.state],
             by: Some(trigger.to_owned()),
@@ -370,16 +350,6 @@ impl Execution<'_> {
             ))
         }
     }
-}
-
-/// Shortens a message: it may quote a long name from flow logic.
-fn bounded(mut message: String) -> String {
-    let end = (0..=MESSAGE_BYTES_MAX.min(message.len()))
-        .rev()
-        .find(|end| message.is_char_boundary(*end))
-        .unwrap_or(0);
-    message.truncate(end);
-    message
 }
 
 fn check_published(event: PublishedEvent) -> Result<Event, Fault> {

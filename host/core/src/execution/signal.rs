@@ -7,7 +7,6 @@
 use super::fault::ExecutionError;
 use super::{After, Execution, Moving, Phase};
 use crate::actor::Actor;
-use crate::answer::Reason;
 use crate::event::Event;
 use crate::graph::{FiredBy, StateKind, Transition};
 use crate::ids::{StateId, check_id};
@@ -237,8 +236,8 @@ impl<'a> Execution<'a> {
         };
         match self.permits(state, &sent) {
             Ok(()) => {
+                self.attempt(state, sent.trigger);
                 self.propose(state, &sent);
-                self.is_buffered = true;
             }
             Err(Rejection::Forbidden(reason)) => {
                 self.refuse(state, signal.trigger.clone(), reason);
@@ -246,44 +245,6 @@ impl<'a> Execution<'a> {
             Err(other) => unreachable!("a permission is missing or not: {other}"),
         }
         true
-    }
-
-    /// Continues with a buffered signal after the guard's verdict. A refusal is recorded, and the next buffered signal follows.
-    pub(super) fn judged_buffered(
-        &mut self,
-        occurrence: Occurrence,
-        moving: Moving,
-        judged: Result<(), ExecutionError>,
-    ) -> Result<(), ExecutionError> {
-        let reason = match judged {
-            Ok(()) => {
-                self.phase = Phase::Transition(occurrence, moving);
-                return Ok(());
-            }
-            Err(ExecutionError::Rejected(Rejection::Forbidden(reason))) => reason,
-            Err(ExecutionError::Rejected(Rejection::Invalid(violations))) => {
-                let first = violations.into_iter().next();
-                let first = first.expect("an invalid verdict names one field at least");
-                Reason {
-                    code: first.code,
-                    message: format!("{}: {}", first.field, first.message),
-                }
-            }
-            Err(other) => return Err(other),
-        };
-        self.is_buffered = false;
-        self.refuse(moving.state, occurrence.trigger, reason);
-        Ok(())
-    }
-
-    /// Records a refusal for which no caller waits.
-    pub(super) fn refuse(&mut self, state: StateId, trigger: String, reason: Reason) {
-        self.emit(Event::TriggerRefused {
-            state,
-            trigger,
-            code: reason.code,
-            message: reason.message,
-        });
     }
 }
 

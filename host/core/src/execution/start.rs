@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use uuid::Uuid;
 
-use super::{After, Context, Entry, Execution, ExecutionError, Phase, START, rules};
+use super::{After, Context, Execution, ExecutionError, Pending, Phase, START, rules};
 use crate::apply::{Stamp, apply};
 use crate::command::Command;
 use crate::event::Event;
@@ -66,7 +66,7 @@ impl<'a> Execution<'a> {
             source: Source::Start(rules::starter(context, initiator)),
             input: Json::empty(),
         };
-        let initial = Entry {
+        let initial = Pending {
             name: context.version.graph.initial.clone(),
             predecessors: Vec::new(),
             by: None,
@@ -81,11 +81,12 @@ impl<'a> Execution<'a> {
             events,
             phase: Phase::Guard(proposed, After::Enter),
             entering: VecDeque::from([initial]),
+            works: VecDeque::new(),
             ready_joins: VecDeque::new(),
             staffing_checks: VecDeque::new(),
             migration: None,
             router_steps: 0,
-            is_buffered: false,
+            attempt: None,
             may_enlarge: true,
         })
     }

@@ -6,6 +6,7 @@ mod answers;
 mod callers;
 mod deadlines;
 mod directory;
+mod enter;
 mod escalations;
 mod fallback;
 mod forks;

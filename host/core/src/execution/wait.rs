@@ -5,9 +5,10 @@
 
 use std::collections::BTreeSet;
 
+use super::Execution;
 use super::deadline;
+use super::enter::ENTER;
 use super::fault::{self, ExecutionError, Fault};
-use super::{Execution, LookupPurpose, Phase};
 use crate::answer::{Child, Deadline, OverdueAction, Waiting};
 use crate::check::is_key;
 use crate::event::Event;
@@ -15,35 +16,16 @@ use crate::graph::{FiredBy, Transition};
 use crate::ids::{InstanceId, check_id};
 use crate::instance::{ChildInstance, Entity, StateInstance};
 use crate::json::Json;
-use crate::lookup::{Findings, Lookup};
+use crate::lookup::Findings;
 use crate::question::Source;
 use crate::shown::DATA_BYTES_MAX;
 
-const WAIT: &str = "wait";
 /// How many instances one state instance may start.
 const CHILDREN_MAX: usize = 20;
 /// The longest type or id of an entity, in characters; the API has the same limit.
 const ENTITY_CHARS_MAX: usize = 200;
 
 impl Execution<'_> {
-    /// Checks what a wait state waits for, and asks the directory for the calendars of its deadlines.
-    pub(super) fn wait_for(
-        &mut self,
-        state_instance: Box<StateInstance>,
-        waiting: Waiting,
-    ) -> Result<(), ExecutionError> {
-        self.check_waiting(&state_instance.name, &waiting)?;
-        let lookup = Lookup {
-            calendars: deadline::calendars(&waiting.deadlines).cloned().collect(),
-            ..Lookup::default()
-        };
-        if lookup.is_empty() {
-            return self.enter_wait(*state_instance, waiting, &Findings::default());
-        }
-        self.phase = Phase::Lookup(lookup, LookupPurpose::Wait(state_instance, waiting));
-        Ok(())
-    }
-
     /// Enters a wait state after the checks.
     pub(super) fn enter_wait(
         &mut self,
@@ -51,7 +33,7 @@ impl Execution<'_> {
         waiting: Waiting,
         findings: &Findings,
     ) -> Result<(), ExecutionError> {
-        state_instance.deadlines = self.open_deadlines(WAIT, &waiting.deadlines, findings)?;
+        state_instance.deadlines = self.open_deadlines(ENTER, &waiting.deadlines, findings)?;
         state_instance.due_at = deadline::earliest(&state_instance.deadlines);
         state_instance.correlation = waiting.correlation;
         state_instance.buffer_signals = waiting.buffer_signals;
@@ -84,16 +66,16 @@ impl Execution<'_> {
         })
     }
 
-    fn check_waiting(&self, state: &str, waiting: &Waiting) -> Result<(), Fault> {
+    pub(super) fn check_waiting(&self, state: &str, waiting: &Waiting) -> Result<(), Fault> {
         let graph = &self.context.version.graph;
-        deadline::check(WAIT, graph, state, &waiting.deadlines)?;
+        deadline::check(ENTER, graph, state, &waiting.deadlines)?;
         if let Some(correlation) = &waiting.correlation {
-            fault::id(WAIT, "a correlation", correlation)?;
+            fault::id(ENTER, "a correlation", correlation)?;
         }
         let count = waiting.children.len();
         if count > CHILDREN_MAX {
             let message = format!("{state} starts {CHILDREN_MAX} instances at most, not {count}");
-            return Err(Fault::new(WAIT, message));
+            return Err(Fault::new(ENTER, message));
         }
         let mut entities = BTreeSet::new();
         for child in &waiting.children {
@@ -103,7 +85,7 @@ impl Execution<'_> {
                     "{state} starts {} about the same entity twice; one of them could never run",
                     child.key
                 );
-                return Err(Fault::new(WAIT, message));
+                return Err(Fault::new(ENTER, message));
             }
         }
         let by_signal = |way: &Transition| way.by.contains(&FiredBy::Signal);
@@ -117,19 +99,19 @@ impl Execution<'_> {
         let message = format!(
             "{state} waits for nothing that could move it: no signal is declared, no deadline fires, no child has on-end"
         );
-        Err(Fault::new(WAIT, message))
+        Err(Fault::new(ENTER, message))
     }
 
     fn check_child(&self, state: &str, child: &Child) -> Result<(), Fault> {
         if !is_key(&child.key) {
             let key = child.key.chars().take(100).collect::<String>();
             let message = format!("{state} starts {key:?}, which is no key of a definition");
-            return Err(Fault::new(WAIT, message));
+            return Err(Fault::new(ENTER, message));
         }
         for (what, name) in [("type", &child.entity_type), ("id", &child.entity_id)] {
             if let Err(rule) = check_id(name, ENTITY_CHARS_MAX) {
                 let message = format!("the entity {what} of a child {} is not: {rule}", child.key);
-                return Err(Fault::new(WAIT, message));
+                return Err(Fault::new(ENTER, message));
             }
         }
         data_of(&child.data)?;
@@ -144,7 +126,7 @@ impl Execution<'_> {
         let message = format!(
             "the end of a child of {state} fires {trigger:?}, which is declared for no child there"
         );
-        Err(Fault::new(WAIT, message))
+        Err(Fault::new(ENTER, message))
     }
 
     /// A child has ended or could not be started. Nothing changes if its state instance has ended, or for a repeated report.
@@ -183,13 +165,13 @@ impl Execution<'_> {
 /// The data that a child starts with.
 fn data_of(text: &str) -> Result<Json, Fault> {
     let data = Json::parse(text)
-        .map_err(|error| Fault::new(WAIT, format!("the data of a child has {error}")))?;
+        .map_err(|error| Fault::new(ENTER, format!("the data of a child has {error}")))?;
     if data.as_str().len() > DATA_BYTES_MAX {
         let message = format!("the data of a child is longer than {DATA_BYTES_MAX} bytes");
-        return Err(Fault::new(WAIT, message));
+        return Err(Fault::new(ENTER, message));
     }
     if !data.is_object() {
-        return Err(Fault::new(WAIT, "the data of a child is no JSON object"));
+        return Err(Fault::new(ENTER, "the data of a child is no JSON object"));
     }
     Ok(data)
 }

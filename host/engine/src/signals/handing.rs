@@ -424,13 +424,7 @@ fn is_gone(error: &Error) -> bool {
 
 fn reason(error: &Error) -> Reason {
     match error {
-        Error::Rejected(Rejection::Forbidden(reason) | Rejection::Refused(reason)) => {
-            reason.clone()
-        }
-        Error::Rejected(rejection) => Reason {
-            code: rejection.code().to_owned(),
-            message: rejection.to_string(),
-        },
+        Error::Rejected(rejection) => rejection.clone().into_reason(),
         other => Reason {
             code: "permission_missing".to_owned(),
             message: other.to_string(),

@@ -17,8 +17,7 @@ pub(crate) struct Logic {
     all: FlowPre<Allowance>,
     pub(crate) guard: ComponentExportIndex,
     pub(crate) transition: ComponentExportIndex,
-    pub(crate) assign: ComponentExportIndex,
-    pub(crate) wait: ComponentExportIndex,
+    pub(crate) enter: ComponentExportIndex,
 }
 
 impl Logic {
@@ -38,8 +37,7 @@ impl Logic {
         Ok(Logic {
             guard: function("guard")?,
             transition: function("transition")?,
-            assign: function("assign")?,
-            wait: function("wait")?,
+            enter: function("enter")?,
             all,
         })
     }

@@ -92,6 +92,7 @@ pub const CODES: &[(&str, u16, &str)] = &[
     ),
     ("request_timeout", 408, "The request came too slowly"),
     ("task_taken", 409, "Somebody was faster"),
+    ("refused_now", 409, "The flow does not allow it now"),
     ("instance_ended", 409, "The instance has ended"),
     ("instance_suspended", 409, "The instance is suspended"),
     ("instance_running", 409, "The instance has not ended"),
@@ -139,7 +140,6 @@ pub const CODES: &[(&str, u16, &str)] = &[
     ("invalid_request", 422, "The request has invalid fields"),
     ("invalid_input", 422, "The flow needs other input"),
     ("nobody_left", 422, "Nobody could do what is left"),
-    ("refused_by_flow", 422, "The flow refuses what would follow"),
     (
         "idempotency_key_reused",
         422,
@@ -311,7 +311,7 @@ fn field(violation: Violation) -> FieldError {
 fn rejected(rejection: Rejection, detail: String) -> Problem {
     let mut problem = Problem::new(rejection.code(), detail);
     match rejection {
-        Rejection::Forbidden(reason) | Rejection::Refused(reason) => {
+        Rejection::Forbidden(reason) | Rejection::RefusedNow(reason) => {
             problem.reason = Some(reason.code);
         }
         Rejection::Invalid(violations) => {

@@ -1,6 +1,6 @@
 //! Eight branches that begin at once and meet in one join. A branch goes on to it with GO, or ends with END.
 
-use wrkflw_guest::{Assignment, Event, Facts, Flow, Graph, NoConfig, Plan, Reason, Value};
+use wrkflw_guest::{Assignment, Event, Facts, Flow, Graph, NoConfig, Plan, Refusal, Value};
 
 wrkflw_guest::states! { pub enum State { Begin, A, B, C, D, E, F, G, H, Meet, Done } }
 wrkflw_guest::triggers! { pub enum Trigger { Spread, Go, End } }
@@ -34,7 +34,7 @@ impl Flow for Branches {
             .terminal(Done, "DONE")
     }
 
-    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Reason> {
+    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Refusal> {
         Ok(match event.trigger {
             Trigger::Spread => Plan::fork(BRANCHES),
             Trigger::End => Plan::end_branch(),
@@ -42,8 +42,8 @@ impl Flow for Branches {
         })
     }
 
-    fn assign(_: &Facts<Self>, _: State) -> Assignment {
-        Assignment::to_group("reviewers")
+    fn assign(_: &Facts<Self>, _: State) -> Result<Assignment, Refusal> {
+        Ok(Assignment::to_group("reviewers"))
     }
 }
 

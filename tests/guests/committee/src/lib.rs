@@ -14,9 +14,9 @@ mod bindings;
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    AssignCause, Assignment, Deadline, Definition, Due, Event, EventSource, FiredBy, Offer,
-    OverdueAction, Plan, Principal, Reason, ServiceCall, Snapshot, State, StateKind, TaskStatus,
-    Transition, Verdict, Violation, Waiting, WorkingTime,
+    Assignment, Deadline, Definition, Due, Entry, EntryCause, Event, EventSource, FiredBy, Offer,
+    OverdueAction, Plan, Principal, Reason, Refusal, Snapshot, State, StateKind, TaskStatus,
+    Transition, Violation, Work, WorkingTime,
 };
 use serde_json::{Value, json};
 
@@ -73,7 +73,7 @@ impl Guest for Committee {
         })
     }
 
-    fn guard(facts: Snapshot, event: Event) -> Verdict {
+    fn guard(facts: Snapshot, event: Event) -> Result<(), Refusal> {
         let complaints = data(&facts)["complaints"].as_u64();
         match (event.source, complaints) {
             (EventSource::Task(_), Some(count)) => {
@@ -82,21 +82,21 @@ impl Guest for Committee {
                     code: "unwanted".into(),
                     message: "x".repeat(1_000),
                 };
-                Verdict::Invalid((0..count).map(complaint).collect())
+                Err(Refusal::Invalid((0..count).map(complaint).collect()))
             }
-            _ => Verdict::Allow,
+            _ => Ok(()),
         }
     }
 
-    fn transition(facts: Snapshot, event: Event) -> Result<Plan, Reason> {
+    fn transition(facts: Snapshot, event: Event) -> Result<Plan, Refusal> {
         let state_instance = &facts.active[0];
         let voting = match &event.source {
             EventSource::Task(voting) => voting.task.as_str(),
             EventSource::Deadline if data(&facts)["patient"] == true => {
-                return Err(Reason {
+                return Err(Refusal::NotNow(Reason {
                     code: "patient".into(),
                     message: "The vote takes as long as it takes.".into(),
-                });
+                }));
             }
             EventSource::Deadline => return Ok(enter(Some(REJECTED))),
             _ => unreachable!("only decisions and deadlines fire here"),
@@ -120,39 +120,36 @@ impl Guest for Committee {
         }))
     }
 
-    fn assign(facts: Snapshot, _state: String, cause: AssignCause) -> Assignment {
-        let data = data(&facts);
-        let assign = match cause {
-            AssignCause::Overdue(_) => &data["overdue"],
-            AssignCause::Entered | AssignCause::Migrated => &data["assign"],
-        };
-        let settings = settings(&facts.config);
-        let group = settings["group"].as_str();
-        let number = |name: &str| assign[name].as_u64().unwrap_or(0);
-        let offers = assign["offers"].as_array();
-        Assignment {
-            offers: offers
-                .into_iter()
-                .flatten()
-                .map(|one| match group {
-                    Some(group) => offer(&in_group(one, group), &data),
-                    None => offer(one, &data),
-                })
-                .collect(),
-            needed: u32::try_from(number("needed")).expect("a small number"),
-            exclude: texts(&assign["exclude"]),
-            fallback: assign["fallback"].as_str().map(str::to_owned),
-            priority: u8::try_from(number("priority")).expect("a small number"),
-            deadlines: deadlines(&assign["deadlines"]),
-        }
+    fn enter(facts: Snapshot, entries: Vec<Entry>) -> Result<Vec<Work>, Refusal> {
+        let work = |entry: &Entry| Work::Task(assignment(&facts, &entry.cause));
+        Ok(entries.iter().map(work).collect())
     }
+}
 
-    fn call(_facts: Snapshot, _state: String) -> ServiceCall {
-        unreachable!("the flow has no service state")
-    }
-
-    fn wait(_facts: Snapshot, _state: String) -> Waiting {
-        unreachable!("the flow has no wait state")
+fn assignment(facts: &Snapshot, cause: &EntryCause) -> Assignment {
+    let data = data(facts);
+    let assign = match cause {
+        EntryCause::Overdue(_) => &data["overdue"],
+        EntryCause::Entered | EntryCause::Migrated => &data["assign"],
+    };
+    let settings = settings(&facts.config);
+    let group = settings["group"].as_str();
+    let number = |name: &str| assign[name].as_u64().unwrap_or(0);
+    let offers = assign["offers"].as_array();
+    Assignment {
+        offers: offers
+            .into_iter()
+            .flatten()
+            .map(|one| match group {
+                Some(group) => offer(&in_group(one, group), &data),
+                None => offer(one, &data),
+            })
+            .collect(),
+        needed: u32::try_from(number("needed")).expect("a small number"),
+        exclude: texts(&assign["exclude"]),
+        fallback: assign["fallback"].as_str().map(str::to_owned),
+        priority: u8::try_from(number("priority")).expect("a small number"),
+        deadlines: deadlines(&assign["deadlines"]),
     }
 }
 

@@ -14,9 +14,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    AssignCause, Assignment, Attribute, AttributeDeclaration, AttributeType, AttributeValue,
-    Definition, Event, FiredBy, Offer, Plan, Principal, PublishedEvent, Reason, ServiceCall,
-    Snapshot, State, StateKind, Transition, Verdict, Violation, Waiting,
+    Assignment, Attribute, AttributeDeclaration, AttributeType, AttributeValue, Definition, Entry,
+    Event, FiredBy, Offer, Plan, Principal, PublishedEvent, Reason, Refusal, ServiceCall, Snapshot,
+    State, StateKind, Transition, Violation, Waiting, Work,
 };
 use serde_json::Value;
 
@@ -52,79 +52,98 @@ impl Guest for Hostile {
         })
     }
 
-    fn guard(facts: Snapshot, event: Event) -> Verdict {
+    fn guard(facts: Snapshot, event: Event) -> Result<(), Refusal> {
         let wanted = Wanted::of(&[&event.input, &facts.instance.data]);
         let behaviour = wanted.within("guard");
         burn::misbehave(behaviour);
         match behaviour {
-            "deny" => Verdict::Deny(reason()),
-            "invalid" => Verdict::Invalid(vec![Violation {
+            "deny" => Err(Refusal::Denied(reason())),
+            "invalid" => Err(Refusal::Invalid(vec![Violation {
                 field: "/behaviour".into(),
                 code: "unwanted".into(),
                 message: "the input asked to be invalid".into(),
-            }]),
-            "escapes" => Verdict::Deny(Reason {
+            }])),
+            "escapes" => Err(Refusal::Denied(Reason {
                 code: ESCAPES.into(),
                 message: ESCAPES.into(),
-            }),
-            "sermon" => Verdict::Deny(Reason {
+            })),
+            "sermon" => Err(Refusal::Denied(Reason {
                 code: "sermon".into(),
                 message: "word ".repeat(20_000),
-            }),
-            "echo" => Verdict::Deny(Reason {
+            })),
+            "echo" => Err(Refusal::Denied(Reason {
                 code: "echo".into(),
                 message: format!("{facts:?} {event:?}"),
-            }),
-            _ => Verdict::Allow,
+            })),
+            _ => Ok(()),
         }
     }
 
-    fn transition(facts: Snapshot, event: Event) -> Result<Plan, Reason> {
+    fn transition(facts: Snapshot, event: Event) -> Result<Plan, Refusal> {
         let wanted = Wanted::of(&[&event.input, &facts.instance.data]);
         let behaviour = wanted.within("transition");
         burn::misbehave(behaviour);
         plan(behaviour)
     }
 
-    fn assign(facts: Snapshot, _state: String, _cause: AssignCause) -> Assignment {
+    fn enter(facts: Snapshot, entries: Vec<Entry>) -> Result<Vec<Work>, Refusal> {
         let wanted = Wanted::of(&[&facts.instance.data]);
-        let behaviour = wanted.within("assign");
+        let behaviour = wanted.within("enter");
         burn::misbehave(behaviour);
-        let group = text(&facts.config, "candidates").unwrap_or_else(|| "reviewers".into());
-        let initiator = facts.instance.initiator;
-        let (candidate, owner) = match behaviour {
-            "own_initiator" => (Principal::Group(group), Some(initiator)),
-            "offer_initiator" => (Principal::User(initiator), None),
-            "offer_manager" => (Principal::ManagerOf(initiator), None),
-            "offer_nobody" => (Principal::Group(String::new()), None),
-            _ => (Principal::Group(group), None),
-        };
-        let offer = Offer {
-            label: "work".into(),
-            candidates: vec![candidate],
-            owner,
-            form: match behaviour {
-                "broken_form" => Some(r#"{"type": 7}"#.into()),
-                _ => text(&facts.config, "form"),
-            },
-            deadlines: vec![],
-        };
-        Assignment {
-            offers: vec![offer; if behaviour == "many_offers" { 201 } else { 1 }],
-            needed: 1,
-            exclude: vec![],
-            fallback: None,
-            priority: 0,
-            deadlines: vec![],
-        }
+        let work = || Work::Task(assignment(&facts, behaviour));
+        Ok(match behaviour {
+            "deny" => return Err(Refusal::Denied(reason())),
+            "refuse" => return Err(Refusal::NotNow(reason())),
+            "give_up" => return Err(Refusal::Fault(reason())),
+            "no_work" => vec![],
+            "more_work" => vec![work(), work()],
+            "other_work" => vec![Work::Wait(Waiting {
+                deadlines: vec![],
+                correlation: None,
+                buffer_signals: false,
+                children: vec![],
+            })],
+            "service_work" => vec![Work::Service(ServiceCall {
+                service: "mail".into(),
+                request: "{}".into(),
+                timeout: 1,
+                retries: vec![],
+                on_reply: "GO".into(),
+                on_failure: "GO".into(),
+                deadlines: vec![],
+            })],
+            _ => entries.iter().map(|_| work()).collect(),
+        })
     }
+}
 
-    fn call(_facts: Snapshot, _state: String) -> ServiceCall {
-        unreachable!("the flow has no service state")
-    }
-
-    fn wait(_facts: Snapshot, _state: String) -> Waiting {
-        unreachable!("the flow has no wait state")
+fn assignment(facts: &Snapshot, behaviour: &str) -> Assignment {
+    let group = text(&facts.config, "candidates").unwrap_or_else(|| "reviewers".into());
+    let initiator = facts.instance.initiator.clone();
+    let (candidate, owner) = match behaviour {
+        "own_initiator" => (Principal::Group(group), Some(initiator)),
+        "offer_initiator" => (Principal::User(initiator), None),
+        "offer_manager" => (Principal::ManagerOf(initiator), None),
+        "offer_nobody" => (Principal::Group(String::new()), None),
+        _ => (Principal::Group(group), None),
+    };
+    let offer = Offer {
+        label: "work".into(),
+        candidates: vec![candidate],
+        owner,
+        form: match behaviour {
+            "broken_form" => Some(r#"{"type": 7}"#.into()),
+            _ => text(&facts.config, "form"),
+        },
+        deadlines: vec![],
+    };
+    Assignment {
+        offers: vec![offer; if behaviour == "many_offers" { 201 } else { 1 }],
+        needed: 1,
+        exclude: vec![],
+        fallback: None,
+        priority: 0,
+        deadlines: vec![],
     }
 }
 
@@ -164,7 +183,7 @@ fn text(document: &str, member: &str) -> Option<String> {
     document.get(member)?.as_str().map(str::to_owned)
 }
 
-fn plan(behaviour: &str) -> Result<Plan, Reason> {
+fn plan(behaviour: &str) -> Result<Plan, Refusal> {
     let attribute = |name: &str, value| {
         vec![Attribute {
             name: name.into(),
@@ -180,7 +199,15 @@ fn plan(behaviour: &str) -> Result<Plan, Reason> {
         notes: vec![],
     };
     match behaviour {
-        "refuse" => return Err(reason()),
+        "refuse" => return Err(Refusal::NotNow(reason())),
+        "unfit" => {
+            return Err(Refusal::Invalid(vec![Violation {
+                field: "/input/behaviour".into(),
+                code: "unfit".into(),
+                message: "the input asked to be unfit".into(),
+            }]));
+        }
+        "give_up" => return Err(Refusal::Fault(reason())),
         "huge" => plan.notes.push("x".repeat(40 << 20)),
         "million_notes" => plan.notes = vec!["x".into(); 1_000_000],
         "many_notes" => plan.notes = vec!["x".into(); 33],

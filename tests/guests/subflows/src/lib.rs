@@ -10,9 +10,9 @@ mod bindings;
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    AssignCause, Assignment, Child, Deadline, Definition, Due, Event, EventSource, FiredBy, Offer,
-    OverdueAction, Plan, Principal, Reason, ServiceCall, Snapshot, State, StateKind, Transition,
-    Verdict, Violation, Waiting,
+    Assignment, Child, Deadline, Definition, Due, Entry, Event, EventSource, FiredBy, Offer,
+    OverdueAction, Plan, Principal, Reason, Refusal, Snapshot, State, StateKind, Transition,
+    Violation, Waiting, Work,
 };
 use serde_json::{Value, json};
 
@@ -68,12 +68,12 @@ impl Guest for Subflows {
         })
     }
 
-    fn guard(facts: Snapshot, event: Event) -> Verdict {
+    fn guard(facts: Snapshot, event: Event) -> Result<(), Refusal> {
         let deny = |code: &str| {
-            Verdict::Deny(Reason {
+            Err(Refusal::Denied(Reason {
                 code: code.into(),
                 message: "as it was asked to".into(),
-            })
+            }))
         };
         let asked = match &event.source {
             // Children are started in the name of a person, whose standing is not lent.
@@ -89,11 +89,11 @@ impl Guest for Subflows {
         if parsed(asked)["refuse"] == true {
             deny("refused")
         } else {
-            Verdict::Allow
+            Ok(())
         }
     }
 
-    fn transition(facts: Snapshot, event: Event) -> Result<Plan, Reason> {
+    fn transition(facts: Snapshot, event: Event) -> Result<Plan, Refusal> {
         let data = parsed(&facts.instance.data);
         let paid = data["paid"].as_u64().unwrap_or(0) + 1;
         let here = facts
@@ -131,54 +131,58 @@ impl Guest for Subflows {
         })
     }
 
-    fn assign(_facts: Snapshot, _state: String, _cause: AssignCause) -> Assignment {
-        Assignment {
-            offers: vec![Offer {
-                label: "work".into(),
-                candidates: vec![Principal::Group("reviewers".into())],
-                owner: None,
-                form: None,
-                deadlines: vec![],
-            }],
-            needed: 1,
-            exclude: vec![],
-            fallback: None,
-            priority: 0,
+    fn enter(facts: Snapshot, entries: Vec<Entry>) -> Result<Vec<Work>, Refusal> {
+        let work = |entry: &Entry| match entry.state.as_str() {
+            "Wait" => Work::Wait(waiting(&facts)),
+            _ => Work::Task(assignment()),
+        };
+        Ok(entries.iter().map(work).collect())
+    }
+}
+
+fn assignment() -> Assignment {
+    Assignment {
+        offers: vec![Offer {
+            label: "work".into(),
+            candidates: vec![Principal::Group("reviewers".into())],
+            owner: None,
+            form: None,
             deadlines: vec![],
-        }
+        }],
+        needed: 1,
+        exclude: vec![],
+        fallback: None,
+        priority: 0,
+        deadlines: vec![],
     }
+}
 
-    fn call(_facts: Snapshot, _state: String) -> ServiceCall {
-        unreachable!("the flow has no service state")
-    }
-
-    fn wait(facts: Snapshot, _state: String) -> Waiting {
-        let data = parsed(&facts.instance.data);
-        let wait = &data["wait"];
-        let late = wait["late"]
-            .as_u64()
-            .and_then(|late| u32::try_from(late).ok());
-        let swarm = (0..wait["swarm"].as_u64().unwrap_or(0)).map(|number| Child {
-            key: "subflows".into(),
-            entity_type: "errand".into(),
-            entity_id: format!("{}/{number}", facts.instance.entity_id),
-            data: facts.instance.data.clone(),
-            on_end: Some("ENDED".into()),
-        });
-        let children = wait["children"].as_array().into_iter().flatten();
-        Waiting {
-            deadlines: late
-                .map(|late| Deadline {
-                    when: Due::After(late),
-                    repeat: None,
-                    action: OverdueAction::Fire("LATE".into()),
-                })
-                .into_iter()
-                .collect(),
-            correlation: wait["correlation"].as_str().map(str::to_owned),
-            buffer_signals: wait["bufferSignals"] == true,
-            children: children.map(child).chain(swarm).collect(),
-        }
+fn waiting(facts: &Snapshot) -> Waiting {
+    let data = parsed(&facts.instance.data);
+    let wait = &data["wait"];
+    let late = wait["late"]
+        .as_u64()
+        .and_then(|late| u32::try_from(late).ok());
+    let swarm = (0..wait["swarm"].as_u64().unwrap_or(0)).map(|number| Child {
+        key: "subflows".into(),
+        entity_type: "errand".into(),
+        entity_id: format!("{}/{number}", facts.instance.entity_id),
+        data: facts.instance.data.clone(),
+        on_end: Some("ENDED".into()),
+    });
+    let children = wait["children"].as_array().into_iter().flatten();
+    Waiting {
+        deadlines: late
+            .map(|late| Deadline {
+                when: Due::After(late),
+                repeat: None,
+                action: OverdueAction::Fire("LATE".into()),
+            })
+            .into_iter()
+            .collect(),
+        correlation: wait["correlation"].as_str().map(str::to_owned),
+        buffer_signals: wait["bufferSignals"] == true,
+        children: children.map(child).chain(swarm).collect(),
     }
 }
 

@@ -3,7 +3,7 @@
 use super::script::{Script, enter, fault, offers};
 use crate::answer::{
     Assignment, Attribute, AttributeValue, Deadline, Due, Offer, OverdueAction, Plan, Principal,
-    PublishedEvent, Reason, Verdict, Violation,
+    PublishedEvent, Reason, Refusal, Violation,
 };
 use crate::event::Event;
 use crate::execution::ROUTER_STEPS_MAX;
@@ -192,12 +192,14 @@ fn no_text_holds_a_nul() {
     };
     let mut denied = Script::new()
         .claimed()
-        .guarding(move |_| Verdict::Deny(reason()));
+        .guarding(move |_| Err(Refusal::Denied(reason())));
     assert_eq!(
         fault(denied.go()),
         "guard: the message of a reason contains the character NUL"
     );
-    let mut refused = Script::new().claimed().planning(move |_, _| Err(reason()));
+    let mut refused = Script::new()
+        .claimed()
+        .planning(move |_, _| Err(Refusal::NotNow(reason())));
     assert_eq!(
         fault(refused.go()),
         "transition: the message of a reason contains the character NUL"
@@ -230,29 +232,29 @@ fn verdicts_say_something() {
     };
     let verdicts = [
         (
-            Verdict::Invalid(vec![]),
-            "guard: an invalid verdict names 1 to 100 fields, not 0",
+            Err(Refusal::Invalid(vec![])),
+            "guard: a refusal as invalid names 1 to 100 fields, not 0",
         ),
         (
-            Verdict::Invalid(vec![violation("c"); 101]),
-            "guard: an invalid verdict names 1 to 100 fields, not 101",
+            Err(Refusal::Invalid(vec![violation("c"); 101])),
+            "guard: a refusal as invalid names 1 to 100 fields, not 101",
         ),
         (
-            Verdict::Invalid(vec![violation("")]),
+            Err(Refusal::Invalid(vec![violation("")])),
             "guard: the code of a violation is empty",
         ),
         (
-            Verdict::Deny(Reason {
+            Err(Refusal::Denied(Reason {
                 code: String::new(),
                 message: "m".into(),
-            }),
+            })),
             "guard: the code of a reason is empty",
         ),
         (
-            Verdict::Deny(Reason {
+            Err(Refusal::Denied(Reason {
                 code: "c".into(),
                 message: "m".repeat(2_001),
-            }),
+            })),
             "guard: the message of a reason is longer than 2000 bytes",
         ),
     ];
@@ -306,7 +308,7 @@ fn assignments_find_somebody_who_may() {
         ),
     ] {
         let fault = assigned(assignment);
-        assert!(fault.starts_with(&format!("assign: {message}")), "{fault}");
+        assert!(fault.starts_with(&format!("enter: {message}")), "{fault}");
     }
 }
 
@@ -343,7 +345,7 @@ fn deadlines_can_be_kept() {
             "a deadline of Review fires \"GO\", which is declared for no deadline there",
         ),
     ] {
-        assert_eq!(assigned(assignment), format!("assign: {message}"));
+        assert_eq!(assigned(assignment), format!("enter: {message}"));
     }
 }
 
@@ -372,7 +374,7 @@ fn own_work_is_offered_to_the_initiator_alone() {
             .claimed();
         assert_eq!(
             fault(script.go()),
-            "assign: Rework is the initiator's own work and is offered to somebody else"
+            "enter: Rework is the initiator's own work and is offered to somebody else"
         );
     }
 }

@@ -2,7 +2,7 @@
 
 use super::script::{Script, decide, enter, forbidden, json, offers, person, rejection, start};
 use crate::actor::Actor;
-use crate::answer::{Offer, Plan, Principal, Reason, Verdict, Violation};
+use crate::answer::{Offer, Plan, Principal, Reason, Refusal, Violation};
 use crate::command::Command;
 use crate::event::Event;
 use crate::instance::Status;
@@ -18,7 +18,7 @@ fn the_guards_verdict_is_the_callers_answer() {
     let because = reason.clone();
     let mut denied = Script::new()
         .claimed()
-        .guarding(move |_| Verdict::Deny(because.clone()));
+        .guarding(move |_| Err(Refusal::Denied(because.clone())));
     assert_eq!(rejection(denied.go()), Rejection::Forbidden(reason.clone()));
 
     let missing = Violation {
@@ -29,14 +29,14 @@ fn the_guards_verdict_is_the_callers_answer() {
     let violations = vec![missing.clone()];
     let mut invalid = Script::new()
         .claimed()
-        .guarding(move |_| Verdict::Invalid(vec![missing.clone()]));
+        .guarding(move |_| Err(Refusal::Invalid(vec![missing.clone()])));
     assert_eq!(rejection(invalid.go()), Rejection::Invalid(violations));
 
     let because = reason.clone();
     let mut refused = Script::new()
         .claimed()
-        .planning(move |_, _| Err(because.clone()));
-    assert_eq!(rejection(refused.go()), Rejection::Refused(reason));
+        .planning(move |_, _| Err(Refusal::NotNow(because.clone())));
+    assert_eq!(rejection(refused.go()), Rejection::RefusedNow(reason));
 }
 
 #[test]
@@ -75,10 +75,10 @@ fn a_start_is_judged_by_group_schema_and_guard() {
             (occurrence.trigger.as_str(), &occurrence.state_instance),
             ("START", &None)
         );
-        Verdict::Deny(Reason {
+        Err(Refusal::Denied(Reason {
             code: "closed".into(),
             message: "Closed.".into(),
-        })
+        }))
     });
     assert_eq!(forbidden(guarded.run("ann", &start())), "closed");
 }

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::script::{Script, decide, enter, fault, json, offers, rejection, start};
 use crate::actor::Actor;
-use crate::answer::{Deadline, Due, OverdueAction, Plan, Reason};
+use crate::answer::{Deadline, Due, OverdueAction, Plan, Reason, Refusal};
 use crate::command::Command;
 use crate::event::Event;
 use crate::execution::{ExecutionError, Outcome};
@@ -233,7 +233,7 @@ fn late_work_goes_back_to_the_queue() {
 fn a_trigger_moves_the_state_on_without_a_guard() {
     let guard = |occurrence: &Occurrence| {
         assert_ne!(occurrence.trigger, "LATE");
-        crate::answer::Verdict::Allow
+        Ok(())
     };
     let plan = |occurrence: &Occurrence, _: &str, _: &Instance| {
         assert_eq!(occurrence.source, Source::Deadline);
@@ -263,10 +263,10 @@ fn a_trigger_moves_the_state_on_without_a_guard() {
 #[test]
 fn a_trigger_that_flow_logic_refuses_is_on_record() {
     let refuse = |_: &str, _: &Instance| {
-        Err(Reason {
+        Err(Refusal::NotNow(Reason {
             code: "not_yet".into(),
             message: "There is time.".into(),
-        })
+        }))
     };
     let mut script = watched(&[every(60, after(60, late()))], &[], 1)
         .planning(refuse)
@@ -363,7 +363,7 @@ fn working_time_counts_by_the_tenants_calendar() {
         let mut script = watched(&of_state_instance, &of_task, 1);
         assert_eq!(
             fault(script.run("ann", &start())),
-            "assign: there is no calendar \"office\"; the tenant must set it up first"
+            "enter: there is no calendar \"office\"; the tenant must set it up first"
         );
     }
     let mut never = deadline;
@@ -374,7 +374,7 @@ fn working_time_counts_by_the_tenants_calendar() {
     let mut script = watched(&[never], &[], 1).knowing(calendars);
     assert_eq!(
         fault(script.run("ann", &start())),
-        "assign: the calendar \"office\" has fewer than 4294967295 working seconds in twenty years"
+        "enter: the calendar \"office\" has fewer than 4294967295 working seconds in twenty years"
     );
 }
 

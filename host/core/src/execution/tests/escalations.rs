@@ -9,15 +9,15 @@ use crate::answer::{Assignment, Deadline, OverdueAction, Plan};
 use crate::command::Command;
 use crate::event::Event;
 use crate::instance::{Candidate, TaskStatus};
-use crate::question::AssignCause;
+use crate::question::EntryCause;
 
 /// A vote of two out of three, with one task that dan owns; late work goes to the boss. Returns the questions to `assign`.
-fn vote(deadline: Deadline, of_state: bool) -> (Script, Rc<RefCell<Vec<AssignCause>>>) {
+fn vote(deadline: Deadline, of_state: bool) -> (Script, Rc<RefCell<Vec<EntryCause>>>) {
     let causes = Rc::new(RefCell::new(Vec::new()));
     let asked = causes.clone();
-    let assign = move |_: &str, cause: &AssignCause| {
+    let assign = move |_: &str, cause: &EntryCause| {
         asked.borrow_mut().push(cause.clone());
-        if *cause != AssignCause::Entered {
+        if *cause != EntryCause::Entered {
             return Assignment {
                 needed: 2,
                 exclude: vec!["dan".into()],
@@ -87,11 +87,11 @@ fn one_late_task_goes_to_others_and_the_votes_stand() {
         panic!("{events:?}")
     };
     assert_eq!(*from, [user("dan")]);
-    let cause = AssignCause::Overdue {
+    let cause = EntryCause::Overdue {
         task: Some(task),
         count: 1,
     };
-    assert_eq!(*causes.borrow(), [AssignCause::Entered, cause]);
+    assert_eq!(*causes.borrow(), [EntryCause::Entered, cause]);
     assert_eq!(
         statuses(&script),
         ["completed", "cancelled", "pending", "pending"]
@@ -127,17 +127,17 @@ fn a_late_state_goes_to_others_as_far_as_it_is_open() {
     assert_eq!(*from, [Candidate::Group("bosses".into())]);
     assert_eq!(
         causes.borrow()[1..],
-        [1, 2].map(|count| AssignCause::Overdue { task: None, count })
+        [1, 2].map(|count| EntryCause::Overdue { task: None, count })
     );
 }
 
 #[test]
 fn an_escalation_cannot_ask_for_more_votes_than_there_are() {
     for (needed, is_fault) in [(2, false), (3, true)] {
-        let assign = move |_: &str, cause: &AssignCause| {
+        let assign = move |_: &str, cause: &EntryCause| {
             let mut assignment = offers(&["crew", "crew"]);
             assignment.deadlines = vec![after(60, OverdueAction::Escalate)];
-            if *cause != AssignCause::Entered {
+            if *cause != EntryCause::Entered {
                 assignment = offers(&["crew"]);
                 assignment.needed = needed;
             }
@@ -155,7 +155,7 @@ fn an_escalation_cannot_ask_for_more_votes_than_there_are() {
         if is_fault {
             assert_eq!(
                 fault(result),
-                "assign: Review needs 3 decisions and offers 1 tasks besides 1 existing ones"
+                "enter: Review needs 3 decisions and offers 1 tasks besides 1 existing ones"
             );
         } else {
             result.expect("an escalation");
@@ -169,7 +169,7 @@ fn work_that_nobody_is_able_to_do_is_escalated_too() {
         .drawn(graph())
         .assigning_for(|_, cause| {
             let mut assignment = offers(&["crew"]);
-            if *cause == AssignCause::Entered {
+            if *cause == EntryCause::Entered {
                 assignment.offers[0].candidates.clear();
                 assignment.deadlines = vec![after(60, OverdueAction::Escalate)];
             }

@@ -62,7 +62,7 @@ fn the_hosts_own_names_get_no_work() {
             offered(&|assignment, _| assignment.fallback = Some(host())),
         ),
     ] {
-        let begins = format!("assign: {what} is wrkflw:");
+        let begins = format!("enter: {what} is wrkflw:");
         assert!(
             told.starts_with(&begins) && told.ends_with("a name reserved for the host"),
             "{told}"

@@ -17,7 +17,7 @@ use crate::execution::{ExecutionError, Outcome};
 use crate::graph::{AttributeType, FiredBy, Graph, StateKind};
 use crate::ids::{ForkId, InstanceId, StateId};
 use crate::instance::{ChildInstance, Entity, StateInstance, Status, Task, TaskStatus};
-use crate::question::AssignCause;
+use crate::question::EntryCause;
 use crate::rejection::Rejection;
 
 type Pairs<'a> = &'a [(&'a str, &'a str)];
@@ -97,8 +97,8 @@ fn of(offers: Vec<Offer>) -> Assignment {
 
 /// `Review` is offered as `before` until it is migrated, and as `after` from then on.
 fn between(before: Assignment, after: Assignment) -> Script {
-    let assign = move |_: &str, cause: &AssignCause| match cause {
-        AssignCause::Migrated => after.clone(),
+    let assign = move |_: &str, cause: &EntryCause| match cause {
+        EntryCause::Migrated => after.clone(),
         _ => before.clone(),
     };
     Script::new()
@@ -461,7 +461,7 @@ fn nobody_left_refuses_the_whole() {
     let outcome = migrate(&mut script, &[]).expect("a migration");
     assert!(told(&outcome).ends_with("REROUTED:manager"));
     // Where nobody was able before, nothing is lost.
-    let assign = |_: &str, _: &AssignCause| of(vec![labelled("read", "bench")]);
+    let assign = |_: &str, _: &EntryCause| of(vec![labelled("read", "bench")]);
     let mut script = Script::new()
         .living_in(&directory())
         .assigning_for(assign)

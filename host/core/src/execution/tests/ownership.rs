@@ -4,7 +4,7 @@ use super::script::{
     Script, decide, enter, everybody, forbidden, offers, person, rejection, substitute,
 };
 use crate::actor::Actor;
-use crate::answer::{Plan, Principal, Reason, Verdict};
+use crate::answer::{Plan, Principal, Reason, Refusal};
 use crate::command::Command;
 use crate::event::Event;
 use crate::execution::{ExecutionError, Outcome};
@@ -372,10 +372,10 @@ fn a_decision_that_claims_obeys_the_rules_of_both() {
 #[test]
 fn a_decision_that_flow_logic_refuses_claims_nothing() {
     let mut script = Script::new().started().guarding(|_| {
-        Verdict::Deny(Reason {
+        Err(Refusal::Denied(Reason {
             code: "later".into(),
             message: "not now".into(),
-        })
+        }))
     });
     let command = decide(script.task(0), "GO");
     assert_eq!(forbidden(script.run("bob", &command)), "later");

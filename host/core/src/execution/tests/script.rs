@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::directory::TestDirectory;
 use crate::actor::{Actor, StandIn};
-use crate::answer::{Assignment, Offer, Plan, Principal, Reason, Verdict, Waiting};
+use crate::answer::{Assignment, Offer, Plan, Principal, Refusal, Waiting, Work};
 use crate::command::Command;
 use crate::execution::{Ask, Context, Execution, ExecutionError, Outcome};
 use crate::graph::{
@@ -18,15 +18,16 @@ use crate::ids::{Digest, TaskId, VersionRef};
 use crate::instance::{Entity, Instance};
 use crate::json::Json;
 use crate::lookup::{Findings, Lookup};
-use crate::question::{Answer, AssignCause, Occurrence, Question};
+use crate::question::{Answer, Entry, EntryCause, Occurrence, Question};
 use crate::rejection::Rejection;
 use crate::schema::Schema;
 use crate::version::Version;
 
-type Guard = Box<dyn Fn(&Occurrence) -> Verdict>;
-type Planner = Box<dyn Fn(&Occurrence, &str, &Instance) -> Result<Plan, Reason>>;
-type Assigner = Box<dyn Fn(&str, &AssignCause) -> Assignment>;
+type Guard = Box<dyn Fn(&Occurrence) -> Result<(), Refusal>>;
+type Planner = Box<dyn Fn(&Occurrence, &str, &Instance) -> Result<Plan, Refusal>>;
+type Assigner = Box<dyn Fn(&str, &EntryCause) -> Assignment>;
 type Waiter = Box<dyn Fn(&str) -> Waiting>;
+type Enterer = Box<dyn Fn(&[Entry]) -> Result<Vec<Work>, Refusal>>;
 type Directory = Box<dyn Fn(&Lookup) -> Findings>;
 
 /// A flow under test. `Review` goes on GO anywhere, on DROP with a permission to `Done`.
@@ -38,7 +39,11 @@ pub(super) struct Script {
     plan: Planner,
     assign: Assigner,
     wait: Waiter,
+    /// Answers for `assign` and `wait`, if it is set.
+    enter: Option<Enterer>,
     directory: Directory,
+    /// The functions that were asked.
+    pub(super) asked: Vec<&'static str>,
     pub(super) instance: Option<Instance>,
     /// Ids are numbers, in the order of their making.
     made: u128,
@@ -68,10 +73,12 @@ impl Script {
         Script {
             version,
             target: None,
-            guard: Box::new(|_| Verdict::Allow),
+            guard: Box::new(|_| Ok(())),
             plan: Box::new(|_, _, _| Ok(enter(&["Done"]))),
             assign: Box::new(|_, _| offers(&["crew"])),
             wait: Box::new(|state| panic!("nobody waits in {state}")),
+            enter: None,
+            asked: Vec::new(),
             directory: Box::new(|lookup| TestDirectory::new().found(lookup)),
             instance: None,
             made: 0,
@@ -79,7 +86,10 @@ impl Script {
         }
     }
 
-    pub(super) fn guarding(mut self, guard: impl Fn(&Occurrence) -> Verdict + 'static) -> Script {
+    pub(super) fn guarding(
+        mut self,
+        guard: impl Fn(&Occurrence) -> Result<(), Refusal> + 'static,
+    ) -> Script {
         self.guard = Box::new(guard);
         self
     }
@@ -87,14 +97,14 @@ impl Script {
     /// `plan` is asked with the name of the state that is left.
     pub(super) fn planning(
         self,
-        plan: impl Fn(&str, &Instance) -> Result<Plan, Reason> + 'static,
+        plan: impl Fn(&str, &Instance) -> Result<Plan, Refusal> + 'static,
     ) -> Script {
         self.planning_for(move |_, state, instance| plan(state, instance))
     }
 
     pub(super) fn planning_for(
         mut self,
-        plan: impl Fn(&Occurrence, &str, &Instance) -> Result<Plan, Reason> + 'static,
+        plan: impl Fn(&Occurrence, &str, &Instance) -> Result<Plan, Refusal> + 'static,
     ) -> Script {
         self.plan = Box::new(plan);
         self
@@ -106,7 +116,7 @@ impl Script {
 
     pub(super) fn assigning_for(
         mut self,
-        assign: impl Fn(&str, &AssignCause) -> Assignment + 'static,
+        assign: impl Fn(&str, &EntryCause) -> Assignment + 'static,
     ) -> Script {
         self.assign = Box::new(assign);
         self
@@ -114,6 +124,14 @@ impl Script {
 
     pub(super) fn waiting(mut self, wait: impl Fn(&str) -> Waiting + 'static) -> Script {
         self.wait = Box::new(wait);
+        self
+    }
+
+    pub(super) fn entering(
+        mut self,
+        enter: impl Fn(&[Entry]) -> Result<Vec<Work>, Refusal> + 'static,
+    ) -> Script {
+        self.enter = Some(Box::new(enter));
         self
     }
 
@@ -267,21 +285,30 @@ impl Script {
                     continue;
                 }
             };
+            self.asked.push(question.function());
             let instance = execution.instance().into_owned();
             let answer = match &question {
-                Question::Guard(occurrence) => Answer::Verdict((self.guard)(occurrence)),
+                Question::Guard(occurrence) => Answer::Guard((self.guard)(occurrence)),
                 Question::Transition(occurrence) => {
                     let state_instance = instance.active.iter().find(|state_instance| {
                         Some(state_instance.id.to_string()) == occurrence.state_instance
                     });
-                    Answer::Plan((self.plan)(
+                    Answer::Transition((self.plan)(
                         occurrence,
                         &state_instance.expect("an active state").name,
                         &instance,
                     ))
                 }
-                Question::Assign(state, cause) => Answer::Assignment((self.assign)(state, cause)),
-                Question::Wait(state) => Answer::Waiting((self.wait)(state)),
+                Question::Enter(entries) => Answer::Enter(if let Some(enter) = &self.enter {
+                    enter(entries)
+                } else {
+                    let work = |entry: &Entry| match version.graph.state(&entry.state)?.kind {
+                        StateKind::Wait => Some(Work::Wait((self.wait)(&entry.state))),
+                        _ => Some(Work::Task((self.assign)(&entry.state, &entry.cause))),
+                    };
+                    let works: Option<_> = entries.iter().map(work).collect();
+                    Ok(works.expect("declared states"))
+                }),
             };
             execution.answer(answer)?;
         }

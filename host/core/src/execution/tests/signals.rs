@@ -3,7 +3,7 @@
 use super::script::{Script, enter, forbidden, json, person, rejection};
 use super::waits::{graph, is_done, kinds, script, signals};
 use crate::actor::Actor;
-use crate::answer::{Reason, Verdict, Violation, Waiting};
+use crate::answer::{Reason, Refusal, Violation, Waiting};
 use crate::command::Command;
 use crate::event::Event;
 use crate::execution::{
@@ -93,11 +93,11 @@ fn signals_need_an_id_and_the_permission_of_their_way() {
 #[test]
 fn the_guard_judges_a_signal_by_its_sender() {
     let guard = |occurrence: &Occurrence| match &occurrence.source {
-        Source::Signal(actor) if actor.id == "sam" => Verdict::Deny(Reason {
+        Source::Signal(actor) if actor.id == "sam" => Err(Refusal::Denied(Reason {
             code: "not_you".into(),
             message: "somebody else".into(),
-        }),
-        _ => Verdict::Allow,
+        })),
+        _ => Ok(()),
     };
     let mut script = script("Wait", |_| signals()).guarding(guard);
     script.go().expect("a wait");
@@ -150,12 +150,12 @@ fn early_signals_are_dropped_by_those_who_do_not() {
 #[test]
 fn a_refused_early_signal_is_recorded_and_the_next_is_tried() {
     let guard = |occurrence: &Occurrence| match &occurrence.source {
-        Source::Signal(actor) if actor.id == "mal" => Verdict::Invalid(vec![Violation {
+        Source::Signal(actor) if actor.id == "mal" => Err(Refusal::Invalid(vec![Violation {
             field: "/amount".into(),
             code: "too_little".into(),
             message: "pay more".into(),
-        }]),
-        _ => Verdict::Allow,
+        }])),
+        _ => Ok(()),
     };
     let mut script = script("Wait", |_| buffered()).guarding(guard);
     for (sender, trigger, id) in [
@@ -246,10 +246,10 @@ fn a_plan_that_refuses_an_early_signal_leaves_the_state_waiting() {
     let mut script = script
         .planning(|from, _| match from {
             "Desk" => Ok(enter(&["Wait"])),
-            _ => Err(Reason {
+            _ => Err(Refusal::NotNow(Reason {
                 code: "not_yet".into(),
                 message: "later".into(),
-            }),
+            })),
         })
         .claimed();
     send(&mut script, "PAID", "1").expect("a signal");
@@ -258,7 +258,7 @@ fn a_plan_that_refuses_an_early_signal_leaves_the_state_waiting() {
     assert_eq!(script.instance().active[0].name, "Wait");
     // A new signal is refused.
     let refused = rejection(send(&mut script, "PAID", "2"));
-    assert!(matches!(refused, Rejection::Refused(_)), "{refused:?}");
+    assert!(matches!(refused, Rejection::RefusedNow(_)), "{refused:?}");
 }
 
 /// A suspended instance that is migrated to a version which takes a buffered signal does not move.

@@ -2,7 +2,7 @@
 
 use super::script::{Script, decide, enter, fault, forbidden, json};
 use crate::actor::Actor;
-use crate::answer::{Child, Deadline, Due, OverdueAction, Plan, Reason, Verdict, Waiting};
+use crate::answer::{Child, Deadline, Due, OverdueAction, Plan, Reason, Refusal, Waiting};
 use crate::command::{Command, Lineage};
 use crate::event::Event;
 use crate::execution::Outcome;
@@ -162,7 +162,7 @@ fn refused(cases: impl IntoIterator<Item = (&'static str, Waiting, &'static str)
         let mut script = script(state, move |_| waiting.clone());
         let message = fault(script.go());
         assert!(
-            message.starts_with("wait: ") && message.contains(says),
+            message.starts_with("enter: ") && message.contains(says),
             "{message}"
         );
     }
@@ -335,10 +335,10 @@ fn a_refused_end_is_recorded() {
         .waiting(|_| children(vec![child("a", Some("ENDED"))]))
         .planning(|from, _| match from {
             "Desk" => Ok(enter(&["Wait"])),
-            _ => Err(Reason {
+            _ => Err(Refusal::NotNow(Reason {
                 code: "no".into(),
                 message: "not so".into(),
-            }),
+            })),
         })
         .claimed();
     script.go().expect("a wait");
@@ -353,9 +353,9 @@ fn a_child_has_its_parents_requesters_and_no_borrowed_standing() {
     let mut script = Script::new().guarding(|occurrence| match &occurrence.source {
         Source::Start(actor) => {
             assert_eq!((actor.id.as_str(), &actor.groups[..]), ("ann", &[][..]));
-            Verdict::Allow
+            Ok(())
         }
-        _ => Verdict::Allow,
+        _ => Ok(()),
     });
     let lineage = Lineage {
         id: Some(InstanceId(uuid::Uuid::from_u128(77))),

@@ -3,11 +3,11 @@
 use super::world::{GROUPS, PEOPLE};
 use crate::answer::{
     Assignment, Child, Deadline, Due, Offer, OverdueAction, Plan, Principal, PublishedEvent,
-    Reason, Waiting,
+    Reason, Refusal, Waiting,
 };
 use crate::graph::{FiredBy, Graph};
 use crate::instance::Instance;
-use crate::question::{AssignCause, Occurrence};
+use crate::question::{EntryCause, Occurrence};
 
 /// Where the answers of one command come from: numbers, and zeros when they are used up.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl Choices {
         occurrence: &Occurrence,
         state: &str,
         instance: &Instance,
-    ) -> Result<Plan, Reason> {
+    ) -> Result<Plan, Refusal> {
         let state_instance = |id: &String| {
             instance
                 .active
@@ -69,10 +69,10 @@ impl Choices {
                 Some(vec![twice.clone(), twice])
             }
             _ => {
-                return Err(Reason {
+                return Err(Refusal::NotNow(Reason {
                     code: "unwilling".into(),
                     message: "not today".into(),
-                });
+                }));
             }
         };
         // Sometimes itself, which is not allowed.
@@ -112,10 +112,10 @@ impl Choices {
         }
     }
 
-    pub(super) fn assigned(&mut self, state: &str, cause: &AssignCause) -> Assignment {
+    pub(super) fn assigned(&mut self, state: &str, cause: &EntryCause) -> Assignment {
         let graph = self.graphs[self.version].clone();
         let assignment = self.assignment(&graph, state);
-        if *cause == AssignCause::Migrated {
+        if *cause == EntryCause::Migrated {
             self.reassigned.push((state.to_owned(), assignment.clone()));
         }
         assignment

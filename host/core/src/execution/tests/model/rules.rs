@@ -44,7 +44,7 @@ pub(super) fn judge(permitted: Checked, result: &Result<Outcome, ExecutionError>
             Err(format!("asked, though {why}: {fault}"))
         }
         (Ok(()), Err(ExecutionError::Rejected(rejection)))
-            if !matches!(rejection, Rejection::Refused(_)) =>
+            if !matches!(rejection, Rejection::RefusedNow(_)) =>
         {
             Err(format!("refused for nothing: {rejection}"))
         }

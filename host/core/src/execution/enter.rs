@@ -1,0 +1,150 @@
+//! States that are entered: flow logic is asked once for the work in all of them.
+
+use std::collections::VecDeque;
+
+use super::assign::LookupPurpose;
+use super::deadline;
+use super::fault::{ExecutionError, Fault};
+use super::{Execution, Pending, Phase};
+use crate::answer::Work;
+use crate::graph::StateKind;
+use crate::instance::StateInstance;
+use crate::lookup::{Findings, Lookup};
+use crate::question::{Entry, EntryCause};
+
+pub(super) const ENTER: &str = "enter";
+
+/// A state instance that work is asked for, and why.
+pub(super) struct Asked {
+    pub(super) state_instance: StateInstance,
+    pub(super) cause: EntryCause,
+}
+
+impl Asked {
+    /// As the question names it.
+    pub(super) fn entry(&self) -> Entry {
+        Entry {
+            state_instance: self.state_instance.id.to_string(),
+            state: self.state_instance.name.clone(),
+            cause: self.cause.clone(),
+        }
+    }
+}
+
+/// Nobody would be told that the escalation of overdue work is refused, and the work would stay overdue.
+pub(super) fn may_refuse(asked: &[Asked]) -> Result<(), Fault> {
+    let overdue = asked
+        .iter()
+        .find(|asked| matches!(asked.cause, EntryCause::Overdue { .. }));
+    overdue.map_or(Ok(()), |overdue| {
+        let state = &overdue.state_instance.name;
+        let message = format!("the work in {state} is overdue, and its escalation is refused");
+        Err(Fault::new(ENTER, message))
+    })
+}
+
+impl Execution<'_> {
+    /// Enters the pending states. Those that need work are asked for first, in one question. An end of the instance comes before
+    /// all of them, since nothing else is entered then.
+    pub(super) fn enter_pending(&mut self) -> Result<(), ExecutionError> {
+        let kind = |pending: &Pending| &self.declared(&pending.name).kind;
+        let is_end = |pending: &Pending| matches!(kind(pending), StateKind::Terminal(_));
+        if let Some(end) = self.entering.iter().position(is_end) {
+            self.entering.swap(0, end);
+            return self.enter_next();
+        }
+        let mut asked = Vec::new();
+        let mut others = VecDeque::new();
+        for pending in std::mem::take(&mut self.entering) {
+            let declared = self.declared(&pending.name);
+            if !declared.join && matches!(declared.kind, StateKind::Task | StateKind::Wait) {
+                let state_instance = self.state_instance(&pending);
+                let cause = EntryCause::Entered;
+                asked.push(Asked {
+                    state_instance,
+                    cause,
+                });
+            } else {
+                others.push_back(pending);
+            }
+        }
+        self.entering = others;
+        if asked.is_empty() {
+            return self.enter_next();
+        }
+        self.phase = Phase::Enter(asked);
+        Ok(())
+    }
+
+    fn enter_next(&mut self) -> Result<(), ExecutionError> {
+        let Some(pending) = self.entering.pop_front() else {
+            return Ok(());
+        };
+        let state_instance = self.state_instance(&pending);
+        if self.declared(&pending.name).join {
+            self.arrive(state_instance);
+            return Ok(());
+        }
+        self.begin_state(state_instance)
+    }
+
+    /// Takes the work in the states that were asked for, after checking all of it.
+    pub(super) fn entered(&mut self, asked: Vec<Asked>, works: Vec<Work>) -> Result<(), Fault> {
+        if works.len() != asked.len() {
+            let message = format!(
+                "the work in {} states was asked for, and the answer has {}",
+                asked.len(),
+                works.len()
+            );
+            return Err(Fault::new(ENTER, message));
+        }
+        for (asked, work) in asked.iter().zip(&works) {
+            let state = &asked.state_instance.name;
+            match (&self.declared(state).kind, work) {
+                (StateKind::Task, Work::Task(assignment)) => self.check(asked, assignment)?,
+                (StateKind::Wait, Work::Wait(waiting)) => self.check_waiting(state, waiting)?,
+                (kind, _) => {
+                    let kind = kind.name();
+                    let message =
+                        format!("{state} is a {kind} state, and its work is of another kind");
+                    return Err(Fault::new(ENTER, message));
+                }
+            }
+        }
+        self.works.extend(asked.into_iter().zip(works));
+        Ok(())
+    }
+
+    /// Asks the directory for the managers and calendars that the work names, if any, and begins it.
+    pub(super) fn begin_work(&mut self, asked: Asked, work: Work) -> Result<(), ExecutionError> {
+        let lookup = match &work {
+            Work::Task(assignment) => super::assign::lookup(assignment),
+            Work::Wait(waiting) => Lookup {
+                calendars: deadline::calendars(&waiting.deadlines).cloned().collect(),
+                ..Lookup::default()
+            },
+        };
+        if lookup.is_empty() {
+            return self.work(asked, work, &Findings::default());
+        }
+        self.phase = Phase::Lookup(lookup, LookupPurpose::Work(Box::new(asked), work));
+        Ok(())
+    }
+
+    /// Begins the work in a state.
+    pub(super) fn work(
+        &mut self,
+        asked: Asked,
+        work: Work,
+        findings: &Findings,
+    ) -> Result<(), ExecutionError> {
+        let Asked {
+            state_instance,
+            cause,
+        } = asked;
+        match work {
+            Work::Task(assignment) => self.assigned(state_instance, cause, assignment, findings),
+            Work::Wait(waiting) => self.enter_wait(state_instance, waiting, findings),
+        }
+    }
+}
