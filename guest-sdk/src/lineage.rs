@@ -47,12 +47,10 @@ impl<F: Flow> Event<F> {
             return invalid(field, "no_way", message);
         }
         let been_there = |state: &F::State| facts.came_through(&self.state_instance, *state);
-        match F::State::parse(name).filter(been_there) {
-            Some(state) => Ok(state),
-            None => {
-                let message = format!("The instance did not come through {name}.");
-                invalid(field, "never_there", message)
-            }
-        }
+        let Some(state) = F::State::parse(name).filter(been_there) else {
+            let message = format!("The instance did not come through {name}.");
+            return invalid(field, "never_there", message);
+        };
+        Ok(state)
     }
 }

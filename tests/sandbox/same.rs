@@ -216,7 +216,7 @@ impl Random {
             _ => {
                 let entries = self.below(3);
                 let entries = (0..=entries).map(|_| self.entry());
-                return Question::Enter(entries.collect());
+                Question::Enter(entries.collect())
             }
         }
     }

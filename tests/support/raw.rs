@@ -171,9 +171,9 @@ impl Data {
         let (task, needed) = (0, 1);
         let mut words = vec![task, offers, 1, needed];
         words.resize(14, 0);
-        let works = self.words(&words);
+        let list = self.words(&words);
         let ok = 0;
-        self.words(&[ok, works, 1, 0, 0, 0])
+        self.words(&[ok, list, 1, 0, 0, 0])
     }
 
     fn escaped(&self) -> String {

@@ -192,14 +192,14 @@ impl<'a> Execution<'a> {
         }
     }
 
-    fn resume(
+    /// Nothing has happened yet, and nothing is pending.
+    fn new(
         context: Context<'a>,
         instance: Instance,
-        command: &Command,
+        revision: u32,
         ids: &'a mut (dyn FnMut() -> Uuid + Send),
-    ) -> Result<Execution<'a>, ExecutionError> {
-        let revision = instance.revision + 1;
-        let mut execution = Execution {
+    ) -> Execution<'a> {
+        Execution {
             context,
             ids,
             instance,
@@ -213,8 +213,19 @@ impl<'a> Execution<'a> {
             migration: None,
             router_steps: 0,
             attempt: None,
-            may_enlarge: may_enlarge(command),
-        };
+            may_enlarge: true,
+        }
+    }
+
+    fn resume(
+        context: Context<'a>,
+        instance: Instance,
+        command: &Command,
+        ids: &'a mut (dyn FnMut() -> Uuid + Send),
+    ) -> Result<Execution<'a>, ExecutionError> {
+        let revision = instance.revision + 1;
+        let mut execution = Execution::new(context, instance, revision, ids);
+        execution.may_enlarge = may_enlarge(command);
         operation::not_suspended(&execution.instance, command)?;
         match command {
             Command::Start { .. } => unreachable!("a start has no instance yet"),

@@ -1,7 +1,5 @@
 //! The start of an instance: its first events and the question to `guard`.
 
-use std::collections::VecDeque;
-
 use uuid::Uuid;
 
 use super::{After, Context, Execution, ExecutionError, Pending, Phase, START, rules};
@@ -73,21 +71,10 @@ impl<'a> Execution<'a> {
             forks: Vec::new(),
             choices: 0,
         };
-        Ok(Execution {
-            context,
-            ids,
-            instance,
-            revision: 1,
-            events,
-            phase: Phase::Guard(proposed, After::Enter),
-            entering: VecDeque::from([initial]),
-            works: VecDeque::new(),
-            ready_joins: VecDeque::new(),
-            staffing_checks: VecDeque::new(),
-            migration: None,
-            router_steps: 0,
-            attempt: None,
-            may_enlarge: true,
-        })
+        let mut execution = Execution::new(context, instance, 1, ids);
+        execution.events = events;
+        execution.phase = Phase::Guard(proposed, After::Enter);
+        execution.entering.push_back(initial);
+        Ok(execution)
     }
 }

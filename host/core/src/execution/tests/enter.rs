@@ -201,13 +201,13 @@ fn what_follows_from_a_deadline_is_undone_if_its_work_is_refused() {
 fn the_escalation_of_overdue_work_cannot_be_refused() {
     let mut script = Script::new()
         .drawn(graph())
-        .entering(|entries| match &entries[0].cause {
-            EntryCause::Overdue { .. } => Err(Refusal::NotNow(reason())),
-            _ => {
-                let mut assignment = offers(&["crew"]);
-                assignment.deadlines = vec![after(60, OverdueAction::Escalate)];
-                Ok(vec![Work::Task(assignment)])
+        .entering(|entries| {
+            if matches!(entries[0].cause, EntryCause::Overdue { .. }) {
+                return Err(Refusal::NotNow(reason()));
             }
+            let mut assignment = offers(&["crew"]);
+            assignment.deadlines = vec![after(60, OverdueAction::Escalate)];
+            Ok(vec![Work::Task(assignment)])
         })
         .started();
     let deadline = open(script.instance())[0].2.clone();
