@@ -71,7 +71,9 @@ fn work<F: Flow>(
         wire::StateKind::Task => {
             let assignment = match &entry.cause {
                 EntryCause::Overdue(overdue) => F::escalate(facts, state, overdue)?,
-                EntryCause::Entered | EntryCause::Migrated => F::assign(facts, state)?,
+                EntryCause::Entered | EntryCause::Migrated | EntryCause::Reoffered => {
+                    F::assign(facts, state)?
+                }
             };
             wire::Work::Task(assignment.labelled::<F>(graph, name))
         }

@@ -52,7 +52,7 @@ pub trait Flow: Sized + 'static {
         Plan::along(facts, event)
     }
 
-    /// Who works on the task state being entered, or migrated to? By default: the initiator on their
+    /// Who works on the task state being entered, offered anew or migrated to? By default: the initiator on their
     /// own work, and nobody elsewhere - which the host reports, and a test of the flow fails on.
     fn assign(facts: &Facts<Self>, state: Self::State) -> Result<Assignment, Refusal> {
         Ok(match Self::graph(&facts.config).drawn(state.name()) {

@@ -14,9 +14,18 @@ use crate::{
 /// Where to go, and what changes on the way.
 #[derive(Clone, Debug)]
 pub struct Plan<S> {
-    enter: Option<Vec<S>>,
+    next: Next<S>,
     rest: wire::Plan,
     mistake: Option<Refusal>,
+}
+
+/// What happens next, with the author's states.
+#[derive(Clone, Debug)]
+enum Next<S> {
+    Stay,
+    Reoffer,
+    Enter(Vec<S>),
+    EndBranch,
 }
 
 impl<S: States> Plan<S> {
@@ -27,7 +36,7 @@ impl<S: States> Plan<S> {
 
     /// Go to several states at once, one branch each.
     pub fn fork(states: impl IntoIterator<Item = S>) -> Self {
-        Self::entering(Some(states.into_iter().collect()))
+        Self::doing(Next::Enter(states.into_iter().collect()))
     }
 
     /// Go where the graph says; an error if it leaves a choice.
@@ -38,13 +47,19 @@ impl<S: States> Plan<S> {
     }
 
     /// The state goes on: the decision counts, and more are needed.
-    pub fn remain() -> Self {
-        Self::entering(None)
+    pub fn stay() -> Self {
+        Self::doing(Next::Stay)
+    }
+
+    /// The task state goes on with other work, such as more reviewers: [`Flow::assign`] is asked for it again. An open task
+    /// that it offers again, by label and form, stays as it is; other open tasks are withdrawn.
+    pub fn reoffer() -> Self {
+        Self::doing(Next::Reoffer)
     }
 
     /// This branch ends here, the others go on.
     pub fn end_branch() -> Self {
-        Self::entering(Some(vec![]))
+        Self::doing(Next::EndBranch)
     }
 
     /// Cancel every other branch, those at a join included.
@@ -130,9 +145,9 @@ impl<S: States> Plan<S> {
         self
     }
 
-    fn entering(enter: Option<Vec<S>>) -> Self {
+    fn doing(next: Next<S>) -> Self {
         let rest = wire::Plan {
-            enter: None,
+            next: wire::Next::Stay,
             cancel: vec![],
             data: None,
             attributes: vec![],
@@ -140,7 +155,7 @@ impl<S: States> Plan<S> {
             notes: vec![],
         };
         Self {
-            enter,
+            next,
             rest,
             mistake: None,
         }
@@ -157,13 +172,15 @@ impl<S: States> Plan<S> {
         if let Some(patch) = &self.rest.data {
             json::read::<F::Data>(patched(facts, Some(patch))?)?;
         }
-        let enter = self.enter.map(|states| {
-            states
-                .into_iter()
-                .map(|state| state.name().into())
-                .collect()
-        });
-        Ok(wire::Plan { enter, ..self.rest })
+        let next = match self.next {
+            Next::Stay => wire::Next::Stay,
+            Next::Reoffer => wire::Next::Reoffer,
+            Next::Enter(states) => {
+                wire::Next::Enter(states.iter().map(|state| state.name().into()).collect())
+            }
+            Next::EndBranch => wire::Next::EndBranch,
+        };
+        Ok(wire::Plan { next, ..self.rest })
     }
 }
 

@@ -62,7 +62,7 @@ impl Flow for Ruled {
             (Left | Begin, Fork) => Plan::fork([Left, Right]),
             (_, End) => Plan::end_branch(),
             (Begin, Go) => match event.quorum(Go) {
-                Quorum::Open => Plan::remain(),
+                Quorum::Open => Plan::stay(),
                 _ => Plan::to(Done),
             },
             _ => Plan::along(facts, event)?,
@@ -168,7 +168,7 @@ fn a_quorum_does_not_wait_for_whom_there_is_not() {
         open.map(|task| task.label.clone()).collect::<Vec<_>>()
     };
     assert_eq!(open(&flow), ["first", "second"]);
-    flow.when(decide("bob", Go)).remains();
+    flow.when(decide("bob", Go)).stays();
     flow.when(decide("sue", Go)).ends("DONE");
 }
 

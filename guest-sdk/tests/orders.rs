@@ -103,11 +103,11 @@ impl Flow for Orders {
             }
             (State::Sort, _) => Plan::to(State::Board),
             (State::Board, Trigger::Approve) if event.quorum(Trigger::Approve) == Quorum::Open => {
-                Plan::remain()
+                Plan::stay()
             }
             (State::Board, Trigger::Approve) => Plan::fork([State::Legal, State::Technical]),
             (State::Delivery, Trigger::Late) if facts.data.delays < 1 => {
-                Plan::remain().change(facts, |order| order.delays += 1)
+                Plan::stay().change(facts, |order| order.delays += 1)
             }
             (State::Legal, Trigger::Agree) => {
                 Plan::to(State::Agreed).patch(&json!({ "terms": "ok" }))
@@ -211,7 +211,7 @@ fn a_small_order_is_delivered_without_a_vote() {
 fn a_deadline_fires_again_until_it_is_too_late() {
     let mut flow = ordered(10);
     flow.follow([rated(json!({ "rating": "A" }))]);
-    flow.when(deadline(Trigger::Late)).remains();
+    flow.when(deadline(Trigger::Late)).stays();
     flow.when(deadline(Trigger::Late)).ends("REFUSED");
 }
 

@@ -63,11 +63,11 @@ impl Flow for Papers {
             (Draft, _) if facts.data.group.is_none() => Plan::to(Parts),
             (Draft, _) => Plan::to(Review),
             (_, Back) => Plan::to(event.way_back(facts, "/to")?),
-            (Parts, Ended) if event.children_running() > 0 => Plan::remain(),
+            (Parts, Ended) if event.children_running() > 0 => Plan::stay(),
             (Vote, Agree | Reject) => match event.quorum(Agree) {
                 Quorum::Reached => Plan::to(Done),
                 Quorum::Impossible => Plan::to(Dropped),
-                Quorum::Open => Plan::remain(),
+                Quorum::Open => Plan::stay(),
             },
             _ => Plan::along(facts, event)?,
         })
@@ -117,7 +117,7 @@ fn late_work_goes_to_the_manager_of_whoever_has_it() {
     let late = flow.when(later(hours(8)));
     late.offers_to_manager_of("amy").offers_to_manager_of("ben");
     flow.when(decide("amy", Agree)).denied("not_a_candidate");
-    flow.when(decide("meg", Agree).task("amy")).remains();
+    flow.when(decide("meg", Agree).task("amy")).stays();
     flow.when(decide("meg", Agree)).denied("already_decided");
 }
 
@@ -151,7 +151,7 @@ fn a_task_comes_back_from_who_sits_on_it_or_gives_it_back() {
 fn a_person_decides_once_also_for_somebody_else() {
     let mut flow = reviewed();
     flow.follow([decide("sue", Agree).on_behalf_of("amy")])
-        .remains();
+        .stays();
     for again in [
         decide("amy", Agree),
         decide("sue", Agree).on_behalf_of("ben"),
@@ -166,12 +166,12 @@ fn a_person_decides_once_also_for_somebody_else() {
 #[test]
 fn enough_rejections_end_a_vote_and_cancelled_tasks_do_not_count() {
     let mut flow = reviewed();
-    flow.follow([decide("amy", Reject)]).remains();
+    flow.follow([decide("amy", Reject)]).stays();
     flow.when(decide("ben", Reject)).ends("DROPPED");
     let mut flow = reviewed();
     // Three tasks are replaced; their cancelled forms would make six.
     flow.follow([later(hours(8)), decide("meg", Reject).task("amy")])
-        .remains();
+        .stays();
     assert_eq!(flow.state_instances()[0].tasks.len(), 6);
     flow.when(decide("meg", Agree)).denied("already_decided");
 }
@@ -200,7 +200,7 @@ fn the_way_back_leads_where_the_instance_has_been() {
 fn children_are_counted_down() {
     let mut flow = drafted(json!({}));
     flow.follow([decide("ann", Submit), child(Ended, "part", "OK")])
-        .remains();
+        .stays();
     flow.when(child(Ended, "part", "OK")).enters(Vote);
     let mut flow = drafted(json!({}));
     flow.follow([decide("ann", Submit)]);

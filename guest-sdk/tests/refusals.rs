@@ -51,7 +51,7 @@ impl Flow for Mistaken {
                 (_, _, "type") => Plan::to(Done).attribute("amount", 0.5),
                 (_, _, "name") => Plan::to(Done).attribute("sum", 5),
                 (_, _, "cancel") => Plan::to(Done).cancel(&event.state_instance),
-                (_, _, "stuck") => Plan::remain(),
+                (_, _, "stuck") => Plan::stay(),
                 (_, _, "lost") => Plan::end_branch(),
                 _ => Plan::to(Done),
             },

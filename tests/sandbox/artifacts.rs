@@ -60,7 +60,8 @@ async fn go(sandbox: &Sandbox, component: &[u8]) -> usize {
     let evaluation = sandbox
         .ask(&pinned(component), facts, &question, fetch)
         .await;
-    assert!(plan(evaluation.expect("answers")).enter.is_some());
+    let next = plan(evaluation.expect("answers")).next;
+    assert_eq!(next, Next::Enter(vec!["Done".to_owned()]));
     count.into_inner()
 }
 

@@ -17,7 +17,7 @@ async fn a_child_compiles_what_this_process_runs() {
     });
     let sandbox = sandbox.expect("sandbox");
     let evaluation = transition(&sandbox, "ok").await.expect("answers");
-    assert!(plan(evaluation).enter.is_some());
+    assert_eq!(plan(evaluation).next, Next::Enter(vec!["Done".to_owned()]));
 }
 
 #[tokio::test]

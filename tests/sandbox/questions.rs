@@ -29,8 +29,8 @@ async fn refusals_plans_and_work_come_back() {
     };
     assert_eq!(violations[0].field, "/behaviour");
 
-    let entered = plan(transition(&sandbox, "ok").await.expect("answers")).enter;
-    assert_eq!(entered, Some(vec!["Done".to_owned()]));
+    let next = plan(transition(&sandbox, "ok").await.expect("answers")).next;
+    assert_eq!(next, Next::Enter(vec!["Done".to_owned()]));
     let unfit = Violation {
         field: "/input/behaviour".into(),
         code: "unfit".into(),
@@ -67,8 +67,8 @@ async fn well_formed_nonsense_is_handed_on() {
     let sandbox = sandbox();
     let given = async |behaviour| plan(transition(&sandbox, behaviour).await.expect("answers"));
     assert_eq!(
-        given("undeclared_target").await.enter,
-        Some(vec!["Nowhere".to_owned()])
+        given("undeclared_target").await.next,
+        Next::Enter(vec!["Nowhere".to_owned()])
     );
     let attribute = Attribute {
         name: "undeclared".into(),

@@ -155,7 +155,8 @@ impl Data {
     fn plan(&mut self) -> u32 {
         let done = self.text("Done");
         let enter = self.words(&done);
-        let mut words = vec![0, 1, enter, 1];
+        let (ok, enter_states) = (0, 2);
+        let mut words = vec![ok, enter_states, enter, 1];
         words.resize(15, 0);
         self.words(&words)
     }

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use super::lower;
 use super::types;
 use wrkflw_core::answer::{
-    Assignment, Attribute, AttributeValue, Child, Deadline, Due, Offer, OverdueAction, Plan,
+    Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Offer, OverdueAction, Plan,
     Principal, PublishedEvent, Reason, Refusal, Violation, Waiting, Work,
 };
 use wrkflw_core::moment;
@@ -56,10 +56,12 @@ fn violation(violation: types::Violation) -> Lifted<Violation> {
 
 pub(crate) fn plan(plan: types::Plan) -> Lifted<Plan> {
     Ok(Plan {
-        enter: plan
-            .enter
-            .map(|states| texts("a state to enter", states))
-            .transpose()?,
+        next: match plan.next {
+            types::Next::Stay => Next::Stay,
+            types::Next::Reoffer => Next::Reoffer,
+            types::Next::Enter(states) => Next::Enter(texts("a state to enter", states)?),
+            types::Next::EndBranch => Next::EndBranch,
+        },
         cancel: texts("a state to cancel", plan.cancel)?,
         data: optional("the data patch", plan.data)?,
         attributes: each(plan.attributes, attribute)?,
@@ -299,7 +301,7 @@ mod tests {
     #[test]
     fn malformed_parts_of_a_plan_are_named() {
         let with = |value: types::AttributeValue| types::Plan {
-            enter: None,
+            next: types::Next::Stay,
             cancel: vec![],
             data: None,
             attributes: vec![types::Attribute {

@@ -141,6 +141,7 @@ fn cause(cause: &EntryCause) -> types::EntryCause {
             count: *count,
         }),
         EntryCause::Migrated => types::EntryCause::Migrated,
+        EntryCause::Reoffered => types::EntryCause::Reoffered,
     }
 }
 

@@ -68,7 +68,12 @@ fn violation(u: &mut Unstructured<'_>) -> Result<types::Violation> {
 
 pub(super) fn plan(u: &mut Unstructured<'_>) -> Result<types::Plan> {
     Ok(types::Plan {
-        enter: maybe(u, |u| list(u, text))?,
+        next: match u.int_in_range(0..=3)? {
+            0 => types::Next::Stay,
+            1 => types::Next::Reoffer,
+            2 => types::Next::EndBranch,
+            _ => types::Next::Enter(list(u, text)?),
+        },
         cancel: list(u, text)?,
         data: maybe(u, text)?,
         attributes: list(u, attribute)?,

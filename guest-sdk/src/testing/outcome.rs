@@ -7,7 +7,7 @@ use std::fmt::Debug;
 use wrkflw_core::answer;
 use wrkflw_core::rejection::Rejection;
 
-use crate::bindings::wrkflw::flow::types::Plan;
+use crate::bindings::wrkflw::flow::types::{Next, Plan};
 use crate::{Assignment, Principal, Reason, States, Violation, Waiting};
 
 /// What a flow answered to an event, and where that led.
@@ -166,9 +166,12 @@ impl Outcome {
 
     /// The decision counts, but the state goes on.
     #[track_caller]
-    pub fn remains(&self) -> &Self {
+    pub fn stays(&self) -> &Self {
         self.expect(
-            matches!(&self.answer, Answer::Planned(plan) if plan.enter.is_none()),
+            matches!(
+                &self.answer,
+                Answer::Planned(plan) if matches!(plan.next, Next::Stay | Next::Reoffer)
+            ),
             "it",
             "to go on",
         )

@@ -41,8 +41,7 @@ pub struct Violation {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
-    /// None: the state stays active. An empty list: this branch ends.
-    pub enter: Option<Vec<String>>,
+    pub next: Next,
     /// Other active or waiting states to cancel, by the text of their ids.
     pub cancel: Vec<String>,
     /// JSON Merge Patch (RFC 7396) for the instance's data; not canonical yet.
@@ -50,6 +49,21 @@ pub struct Plan {
     pub attributes: Vec<Attribute>,
     pub publish: Vec<PublishedEvent>,
     pub notes: Vec<String>,
+}
+
+/// What happens next in the state that a plan is about.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "type", content = "states")]
+pub enum Next {
+    /// The state goes on.
+    #[default]
+    Stay,
+    /// The state goes on, and `enter` is asked for its work again.
+    Reoffer,
+    /// These states are entered.
+    Enter(Vec<String>),
+    /// The branch ends.
+    EndBranch,
 }
 
 record! {

@@ -132,7 +132,7 @@ events! {
             task: TaskId,
             /// The state instance.
             state: StateId,
-            /// `manager` or `fallback`; `migrated` after a migration.
+            /// `manager` or `fallback`; `migrated` after a migration; `reoffered` after a plan that asked for other offers.
             step: String,
             /// The new candidates.
             candidates: Vec<Candidate>,

@@ -22,6 +22,7 @@ mod operation;
 mod ownership;
 mod plan;
 mod reassessment;
+mod reoffer;
 mod rules;
 mod signal;
 mod staffing;

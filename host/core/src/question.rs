@@ -49,6 +49,8 @@ pub enum EntryCause {
     Overdue { task: Option<TaskId>, count: u32 },
     /// The instance was migrated from another version.
     Migrated,
+    /// A plan asked for other work in the state.
+    Reoffered,
 }
 
 impl Question {

@@ -97,7 +97,7 @@ impl Flow for PurchaseApproval {
             (Finance, Approve | Reject) => match event.quorum(Approve) {
                 Quorum::Reached => Plan::to(Sizing),
                 Quorum::Impossible => Plan::to(Rejected).note("too few are left to approve"),
-                Quorum::Open => Plan::remain(),
+                Quorum::Open => Plan::stay(),
             },
             (Sizing, _) if data.amount > facts.config.cfo_above => step(facts, Cfo),
             (Sizing, _) | (Cfo, Approve) => approved(facts),

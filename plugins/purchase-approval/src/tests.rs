@@ -49,9 +49,9 @@ fn two_of_five_approve_and_the_rest_are_not_asked() {
     let mut flow = at_finance("1999.90");
     assert_eq!(flow.state_instances()[0].tasks.len(), 5);
     assert_eq!(flow.state_instances()[0].needed, 2);
-    flow.when(approve("fay")).remains();
+    flow.when(approve("fay")).stays();
     flow.when(approve("fay")).denied("already_decided");
-    flow.when(reject("finn")).remains();
+    flow.when(reject("finn")).stays();
     flow.when(approve("fred"))
         .ends("APPROVED")
         .publishes("purchase.approved");
@@ -69,7 +69,7 @@ fn two_of_five_approve_and_the_rest_are_not_asked() {
 fn a_vote_ends_as_soon_as_two_can_no_longer_approve() {
     let mut flow = at_finance("10");
     flow.follow([reject("fay"), reject("finn"), reject("flora")])
-        .remains();
+        .stays();
     flow.when(reject("frank")).ends("REJECTED").notes("too few");
     let mut flow = at_finance("10");
     flow.follow([
@@ -78,7 +78,7 @@ fn a_vote_ends_as_soon_as_two_can_no_longer_approve() {
         reject("flora"),
         reject("frank"),
     ])
-    .remains();
+    .stays();
     flow.when(reject("fred")).ends("REJECTED");
 }
 
@@ -160,7 +160,7 @@ fn a_rejection_says_why_and_finance_names_a_cost_centre() {
     assert!(form.contains("costCentre"));
     flow.when(decide("fay", Approve))
         .invalid("/costCentre", "required");
-    flow.when(reject("fay")).remains();
+    flow.when(reject("fay")).stays();
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn late_work_is_reminded_of_and_climbs() {
     late.offers_to_manager_of("fay")
         .offers_to_manager_of("fred");
     // Who takes over for one of five counts as one of five.
-    flow.follow([approve("fiona")]).remains();
+    flow.follow([approve("fiona")]).stays();
     assert_eq!(
         flow.facts()
             .state_instance(Finance)

@@ -140,8 +140,8 @@ async fn an_answer_that_is_none_is_not_taken() {
             "discriminant",
         ),
         (
-            "an option that is neither",
-            at("(i32.store offset=4 (global.get $plan) (i32.const 2))"),
+            "a case that is none",
+            at("(i32.store offset=4 (global.get $plan) (i32.const 4))"),
             FAULT,
             "discriminant",
         ),

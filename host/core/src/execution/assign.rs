@@ -4,6 +4,7 @@ use super::enter::{Asked, ENTER};
 use super::fallback::{Cause, StaffingCheck};
 use super::fault::{self, ExecutionError, Fault};
 use super::ownership::OwnerChange;
+use super::reoffer::Why;
 use super::{Execution, Phase, deadline, effort};
 use crate::answer::{Assignment, Offer, Principal, Work};
 use crate::event::Event;
@@ -100,8 +101,13 @@ impl Execution<'_> {
             self.offer(state, &state_name, assignment.offers, findings)?;
             return Ok(());
         }
-        if cause == EntryCause::Migrated {
-            return self.assign_migrated(&state_instance, assignment, findings);
+        let why = match cause {
+            EntryCause::Migrated => Some(Why::Migrated),
+            EntryCause::Reoffered => Some(Why::Reoffered),
+            EntryCause::Entered | EntryCause::Overdue { .. } => None,
+        };
+        if let Some(why) = why {
+            return self.replace_offers(&state_instance, why, assignment, findings);
         }
         state_instance.deadlines = self.open_deadlines(ENTER, &assignment.deadlines, findings)?;
         state_instance.due_at = deadline::earliest(&state_instance.deadlines);
@@ -272,7 +278,7 @@ fn kept(state_instance: &StateInstance, cause: &EntryCause) -> usize {
         EntryCause::Overdue { task: overdue, .. } => {
             overdue.is_none_or(|overdue| overdue == task.id) && task.status.is_open()
         }
-        EntryCause::Migrated => task.status.is_open(),
+        EntryCause::Migrated | EntryCause::Reoffered => task.status.is_open(),
     };
     let stand = state_instance
         .tasks

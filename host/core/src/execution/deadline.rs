@@ -5,7 +5,6 @@
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::enter::Asked;
 use super::fault::Fault;
 use super::{Execution, Moving, Phase, effort};
 use crate::answer::{Assignment, Deadline, Due, OverdueAction};
@@ -250,11 +249,7 @@ impl Execution<'_> {
             due_at,
             count,
         });
-        let state_instance = self.state_instance_of(state).clone();
-        self.phase = Phase::Enter(vec![Asked {
-            state_instance,
-            cause: EntryCause::Overdue { task, count },
-        }]);
+        self.ask_again(state, EntryCause::Overdue { task, count });
     }
 
     /// Cancels the overdue tasks; the new offers follow.

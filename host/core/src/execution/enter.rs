@@ -8,6 +8,7 @@ use super::fault::{ExecutionError, Fault};
 use super::{Execution, Pending, Phase};
 use crate::answer::Work;
 use crate::graph::StateKind;
+use crate::ids::StateId;
 use crate::instance::StateInstance;
 use crate::lookup::{Findings, Lookup};
 use crate::question::{Entry, EntryCause};
@@ -74,6 +75,15 @@ impl Execution<'_> {
         }
         self.phase = Phase::Enter(asked);
         Ok(())
+    }
+
+    /// Asks for the work in an active state instance once more.
+    pub(super) fn ask_again(&mut self, state: StateId, cause: EntryCause) {
+        let state_instance = self.state_instance_of(state).clone();
+        self.phase = Phase::Enter(vec![Asked {
+            state_instance,
+            cause,
+        }]);
     }
 
     fn enter_next(&mut self) -> Result<(), ExecutionError> {

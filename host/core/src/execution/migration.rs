@@ -7,22 +7,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::enter::{Asked, ENTER};
-use super::fallback::Cause;
-use super::staffing::OpenState;
-use super::{Execution, ExecutionError, Phase, operation, rules};
-use crate::answer::{Assignment, AttributeValue, Offer, OverdueAction, Violation};
+use super::enter::Asked;
+use super::{Execution, Phase, operation, rules};
+use crate::answer::{AttributeValue, OverdueAction, Violation};
 use crate::event::Event;
 use crate::graph::{AttributeType, FiredBy, Graph, State, StateKind};
 use crate::ids::StateId;
-use crate::instance::{Instance, StateInstance, Task, TaskStatus};
-use crate::lookup::Findings;
+use crate::instance::{Instance, StateInstance};
 use crate::question::EntryCause;
 use crate::rejection::Rejection;
 use crate::version::Version;
-
-/// The reason of a task cancelled by a migration, and of new candidates for a task that its owner keeps.
-pub(super) const MIGRATED: &str = "migrated";
 
 /// The progress of a migration.
 pub(super) struct Migration {
@@ -108,109 +102,6 @@ impl Execution<'_> {
         } else {
             Err(Rejection::NobodyLeft { states })
         }
-    }
-
-    /// Replaces the open tasks of a state instance by the target's offers.
-    pub(super) fn assign_migrated(
-        &mut self,
-        state_instance: &StateInstance,
-        assignment: Assignment,
-        findings: &Findings,
-    ) -> Result<(), ExecutionError> {
-        let deadlines = self.open_deadlines(ENTER, &assignment.deadlines, findings)?;
-        self.emit(Event::StateReassigned {
-            state: state_instance.id,
-            needed: assignment.needed.max(1),
-            exclude: assignment.exclude,
-            fallback: assignment.fallback,
-            priority: assignment.priority,
-            deadlines: Some(deadlines),
-        });
-        let mut offers = self.completed(&state_instance.name, assignment.offers);
-        let mut made = Vec::new();
-        for task in state_instance
-            .tasks
-            .iter()
-            .filter(|task| task.status.is_open())
-        {
-            let again = offers
-                .iter()
-                .position(|offer| self.is_kept(state_instance.id, task, offer));
-            let Some(offer) = again.map(|place| offers.remove(place)) else {
-                self.withdraw(state_instance.id, task);
-                continue;
-            };
-            let new = Task {
-                status: task.status.clone(),
-                ..self.task(offer, findings)?
-            };
-            // A task's form and deadlines cannot change, so the owner gets a new task instead.
-            if new.form == task.form && new.deadlines.is_empty() && task.deadlines.is_empty() {
-                self.offer_kept(state_instance.id, task, new);
-            } else {
-                self.withdraw(state_instance.id, task);
-                made.push(new);
-            }
-        }
-        for offer in offers {
-            made.push(self.task(offer, findings)?);
-        }
-        for task in made {
-            self.emit(Event::TaskCreated {
-                state: state_instance.id,
-                state_name: state_instance.name.clone(),
-                task,
-            });
-        }
-        self.staffing_check(state_instance.id, Cause::Reassessed);
-        Ok(())
-    }
-
-    /// Whether the task is offered again and its owner is not excluded. The staffing check then asks the directory whether the
-    /// owner is still a candidate.
-    fn is_kept(&self, state: StateId, task: &Task, offer: &Offer) -> bool {
-        let TaskStatus::Claimed {
-            owner, ownership, ..
-        } = &task.status
-        else {
-            return false;
-        };
-        let state_instance = self.state_instance_of(state);
-        let open_state = OpenState {
-            instance: &self.instance,
-            state_instance,
-            own_work: self.is_own_work(&state_instance.name),
-        };
-        let excluded_people = open_state.excluded_people();
-        let mut concerned = std::iter::once(owner.as_str()).chain(ownership.principal());
-        // An owner by claim must stay a candidate. If the target assigns the work to them, they need not be one: a new task.
-        let is_given = ownership.assigned || !ownership.delegations.is_empty();
-        offer.label == task.label
-            && offer
-                .owner
-                .iter()
-                .all(|assigned| assigned == owner && is_given)
-            && !concerned.any(|person| excluded_people.contains(person))
-    }
-
-    /// Leaves a task to its owner, with the target's candidates.
-    fn offer_kept(&mut self, state: StateId, task: &Task, offered: Task) {
-        if offered.candidates != task.candidates {
-            self.emit(Event::TaskRerouted {
-                task: task.id,
-                state,
-                step: MIGRATED.to_owned(),
-                candidates: offered.candidates,
-            });
-        }
-    }
-
-    fn withdraw(&mut self, state: StateId, task: &Task) {
-        self.emit(Event::TaskCancelled {
-            task: task.id,
-            state,
-            reason: Some(MIGRATED.to_owned()),
-        });
     }
 }
 

@@ -3,13 +3,13 @@
 use super::fault::{self, ExecutionError, Fault, MESSAGE_BYTES_MAX, bounded};
 use super::fork::FORKS_MAX;
 use super::{Execution, Moving, Pending};
-use crate::answer::{Attribute, AttributeValue, OverdueAction, Plan, PublishedEvent};
+use crate::answer::{Attribute, AttributeValue, Next, OverdueAction, Plan, PublishedEvent};
 use crate::event::Event;
-use crate::graph::{AttributeType, FiredBy, Transition};
+use crate::graph::{AttributeType, FiredBy, StateKind, Transition};
 use crate::ids::{StateId, TaskId};
 use crate::instance::StateInstance;
 use crate::json::Json;
-use crate::question::{Occurrence, Source};
+use crate::question::{EntryCause, Occurrence, Source};
 use crate::search::is_decimal;
 use crate::shown::{self, DATA_BYTES_MAX};
 
@@ -36,7 +36,10 @@ impl Execution<'_> {
         plan: Plan,
     ) -> Result<(), ExecutionError> {
         // States entered from a router are not limited, since the router itself was allowed.
-        let entered = plan.enter.as_ref().map_or(0, Vec::len);
+        let entered = match &plan.next {
+            Next::Enter(states) => states.len(),
+            Next::Stay | Next::Reoffer | Next::EndBranch => 0,
+        };
         if !matches!(occurrence.source, Source::Entry)
             && let Err(full) = shown::check_state_instances(&self.instance, entered)
         {
@@ -61,7 +64,8 @@ impl Execution<'_> {
             )
             .into());
         }
-        self.apply_plan(&occurrence.trigger, moving, plan.enter, effects);
+        let (moved, is_reoffered) = (moving.state, plan.next == Next::Reoffer);
+        self.apply_plan(&occurrence.trigger, moving, plan.next, effects);
         for event in published {
             self.emit(event);
         }
@@ -73,6 +77,9 @@ impl Execution<'_> {
                 name,
                 trigger: occurrence.trigger.clone(),
             });
+        }
+        if is_reoffered {
+            self.ask_again(moved, EntryCause::Reoffered);
         }
         Ok(())
     }
@@ -87,13 +94,7 @@ impl Execution<'_> {
         self.state_instance_of(id).name.clone()
     }
 
-    fn apply_plan(
-        &mut self,
-        trigger: &str,
-        moving: Moving,
-        enter: Option<Vec<String>>,
-        effects: Effects,
-    ) {
+    fn apply_plan(&mut self, trigger: &str, moving: Moving, next: Next, effects: Effects) {
         let from = self.state_name_of(moving.state);
         if let Some(deciding) = moving.decision {
             self.emit(Event::DecisionRecorded {
@@ -111,15 +112,19 @@ impl Execution<'_> {
             attributes,
             notes,
         } = effects;
-        let Some(to) = enter else {
-            self.emit(Event::StateContinued {
-                state: moving.state,
-                trigger: trigger.to_owned(),
-                data,
-                attributes,
-                notes,
-            });
-            return;
+        let to = match next {
+            Next::Stay | Next::Reoffer => {
+                self.emit(Event::StateContinued {
+                    state: moving.state,
+                    trigger: trigger.to_owned(),
+                    data,
+                    attributes,
+                    notes,
+                });
+                return;
+            }
+            Next::Enter(states) => states,
+            Next::EndBranch => Vec::new(),
         };
         self.cancel_open_tasks(Some(moving.state));
         let (forks, choices) = self.branches(moving.state, trigger, to.len());
@@ -149,24 +154,28 @@ impl Execution<'_> {
         cancel: &[StateId],
     ) -> Result<(), Fault> {
         let from = self.state_name_of(moving.state);
-        let Some(to) = &plan.enter else {
-            let state_instance = self
-                .instance
-                .active
-                .iter()
-                .find(|state| state.id == moving.state)
-                .expect("checked to be active");
-            let decided = moving.decision.as_ref().map(|deciding| deciding.task);
-            return if self.may_be_moved(state_instance, decided) {
-                Ok(())
-            } else {
-                Err(Fault::new(
-                    TRANSITION,
-                    format!("{from} goes on with nothing left that could move it"),
-                ))
-            };
-        };
         let graph = &self.context.version.graph;
+        let refuse = |message: String| Err(Fault::new(TRANSITION, message));
+        let to: &[String] = match &plan.next {
+            Next::Enter(to) if to.is_empty() => {
+                return refuse(format!(
+                    "{from} enters no state; a branch ends with `end-branch`"
+                ));
+            }
+            Next::Enter(to) => to,
+            Next::EndBranch => &[],
+            Next::Reoffer if self.declared(&from).kind == StateKind::Task => return Ok(()),
+            Next::Reoffer => return refuse(format!("{from} offers no tasks that could be others")),
+            Next::Stay => {
+                let decided = moving.decision.as_ref().map(|deciding| deciding.task);
+                if self.may_be_moved(self.state_instance_of(moving.state), decided) {
+                    return Ok(());
+                }
+                return refuse(format!(
+                    "{from} goes on with nothing left that could move it"
+                ));
+            }
+        };
         let declared = graph
             .transition(&from, &occurrence.trigger)
             .expect("checked before the guard was asked");

@@ -17,6 +17,7 @@ mod operation;
 mod ownership;
 mod people;
 mod random;
+mod reoffer;
 mod script;
 mod signals;
 mod staffing;

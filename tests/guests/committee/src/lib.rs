@@ -3,7 +3,7 @@
 //! `Vote` is assigned as `assign` in the data says: `{"offers": [{"users": [], "groups": [], "managersOf": [],
 //! "from": "a member of the data that names a user", "owner": "", "label": "", "form": {}, "deadlines": []}], "needed": 1,
 //! "exclude": [], "fallback": "", "priority": 0, "deadlines": [{"after": 60, "working": "a calendar", "every": 60,
-//! "do": "remind, release, escalate or a trigger"}]}`; when it is late, as `overdue` says instead. It ends with `Approved`
+//! "do": "remind, release, escalate or a trigger"}]}`; when it is late, as `overdue` says instead; on MORE, as `reoffer` says. It ends with `Approved`
 //! as soon as `needed` have said YES, and with `Rejected` as soon as too few votes are left for that, or when a deadline
 //! fires LATE and the data does not say `patient`. With `complaints`, so many things are wrong with each vote.
 //!
@@ -14,8 +14,8 @@ mod bindings;
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    Assignment, Deadline, Definition, Due, Entry, EntryCause, Event, EventSource, FiredBy, Offer,
-    OverdueAction, Plan, Principal, Reason, Refusal, Snapshot, State, StateKind, TaskStatus,
+    Assignment, Deadline, Definition, Due, Entry, EntryCause, Event, EventSource, FiredBy, Next,
+    Offer, OverdueAction, Plan, Principal, Reason, Refusal, Snapshot, State, StateKind, TaskStatus,
     Transition, Violation, Work, WorkingTime,
 };
 use serde_json::{Value, json};
@@ -67,6 +67,7 @@ impl Guest for Committee {
                 way("YES", FiredBy::DECISION),
                 way("NO", FiredBy::DECISION),
                 way("LATE", FiredBy::DEADLINE),
+                way("MORE", FiredBy::DECISION),
             ],
             data_schema: Some(json!({ "type": "object", "required": required }).to_string()),
             attributes: vec![],
@@ -111,6 +112,12 @@ impl Guest for Committee {
             matches!(task.status, TaskStatus::Pending | TaskStatus::Claimed) && task.id != voting
         });
         let needed = usize::try_from(state_instance.needed).expect("a small number");
+        if event.trigger == "MORE" {
+            return Ok(Plan {
+                next: Next::Reoffer,
+                ..enter(None)
+            });
+        }
         Ok(enter(if yes >= needed {
             Some(APPROVED)
         } else if yes + open.count() < needed {
@@ -131,6 +138,7 @@ fn assignment(facts: &Snapshot, cause: &EntryCause) -> Assignment {
     let assign = match cause {
         EntryCause::Overdue(_) => &data["overdue"],
         EntryCause::Entered | EntryCause::Migrated => &data["assign"],
+        EntryCause::Reoffered => &data["reoffer"],
     };
     let settings = settings(&facts.config);
     let group = settings["group"].as_str();
@@ -174,7 +182,7 @@ fn data(facts: &Snapshot) -> Value {
 
 fn enter(state: Option<&str>) -> Plan {
     Plan {
-        enter: state.map(|state| vec![state.into()]),
+        next: state.map_or(Next::Stay, |state| Next::Enter(vec![state.into()])),
         cancel: vec![],
         data: None,
         attributes: vec![],

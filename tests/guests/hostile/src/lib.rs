@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
     Assignment, Attribute, AttributeDeclaration, AttributeType, AttributeValue, Definition, Entry,
-    Event, FiredBy, Offer, Plan, Principal, PublishedEvent, Reason, Refusal, ServiceCall, Snapshot,
-    State, StateKind, Transition, Violation, Waiting, Work,
+    Event, FiredBy, Next, Offer, Plan, Principal, PublishedEvent, Reason, Refusal, ServiceCall,
+    Snapshot, State, StateKind, Transition, Violation, Waiting, Work,
 };
 use serde_json::Value;
 
@@ -191,7 +191,7 @@ fn plan(behaviour: &str) -> Result<Plan, Refusal> {
         }]
     };
     let mut plan = Plan {
-        enter: Some(vec!["Done".into()]),
+        next: Next::Enter(vec!["Done".into()]),
         cancel: vec![],
         data: None,
         attributes: vec![],
@@ -215,11 +215,11 @@ fn plan(behaviour: &str) -> Result<Plan, Refusal> {
         "many_events" => plan.publish = vec![event("thing"); 33],
         "foreign_topic" => plan.publish = vec![event("../flow.completed")],
         "cancel_unknown" => plan.cancel = vec!["00000000-0000-0000-0000-000000000000".into()],
-        "escaped_target" => plan.enter = Some(vec![ESCAPES.into()]),
-        "endless_target" => plan.enter = Some(vec!["N".repeat(200 << 10)]),
+        "escaped_target" => plan.next = Next::Enter(vec![ESCAPES.into()]),
+        "endless_target" => plan.next = Next::Enter(vec!["N".repeat(200 << 10)]),
         "nan" => plan.notes = burn::nan_bits(),
         "large" => plan.notes.push("x".repeat(300 << 10)),
-        "undeclared_target" => plan.enter = Some(vec!["Nowhere".into()]),
+        "undeclared_target" => plan.next = Next::Enter(vec!["Nowhere".into()]),
         "unknown_attribute" => {
             plan.attributes = attribute("undeclared", AttributeValue::Text("x".into()));
         }

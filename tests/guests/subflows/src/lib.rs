@@ -10,7 +10,7 @@ mod bindings;
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    Assignment, Child, Deadline, Definition, Due, Entry, Event, EventSource, FiredBy, Offer,
+    Assignment, Child, Deadline, Definition, Due, Entry, Event, EventSource, FiredBy, Next, Offer,
     OverdueAction, Plan, Principal, Reason, Refusal, Snapshot, State, StateKind, Transition,
     Violation, Waiting, Work,
 };
@@ -122,7 +122,7 @@ impl Guest for Subflows {
             _ => (Some("Done"), None),
         };
         Ok(Plan {
-            enter: enter.map(|state| vec![state.into()]),
+            next: enter.map_or(Next::Stay, |state| Next::Enter(vec![state.into()])),
             cancel: vec![],
             data: patch.map(|patch| patch.to_string()),
             attributes: vec![],

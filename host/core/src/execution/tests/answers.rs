@@ -1,6 +1,6 @@
 //! Invalid answers of flow logic, and the messages for its author.
 
-use super::script::{Script, enter, fault, offers};
+use super::script::{Script, end_branch, enter, fault, offers};
 use crate::answer::{
     Assignment, Attribute, AttributeValue, Deadline, Due, Offer, OverdueAction, Plan, Principal,
     PublishedEvent, Reason, Refusal, Violation,
@@ -70,7 +70,14 @@ fn plans_enter_what_was_declared() {
             enter(&["Done", "Done"]),
             "a plan must not enter a state twice",
         ),
-        (enter(&[]), "Review ends the last branch without an outcome"),
+        (
+            end_branch(),
+            "Review ends the last branch without an outcome",
+        ),
+        (
+            enter(&[]),
+            "Review enters no state; a branch ends with `end-branch`",
+        ),
         (
             Plan::default(),
             "Review goes on with nothing left that could move it",
@@ -429,7 +436,7 @@ fn a_branch_may_end_while_another_goes_on() {
     let plan = |state: &str, instance: &crate::instance::Instance| {
         Ok(match (state, instance.past.len()) {
             ("Review", 0) => enter(&["Review", "Other"]),
-            _ => enter(&[]),
+            _ => end_branch(),
         })
     };
     let mut script = Script::new().planning(plan).claimed();

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 
-use super::script::{Script, decide, enter, offers};
+use super::script::{Script, decide, end_branch, enter, offers};
 use crate::graph::{FiredBy, Graph, State, StateKind, Transition};
 use crate::instance::{Instance, Status};
 
@@ -288,7 +288,7 @@ fn scripted(drawn: &Graph, moment: &Rc<Cell<u64>>) -> Script {
                     let taken = taken(state, names.len(), now.get());
                     enter(&taken.into_iter().map(|at| names[at]).collect::<Vec<_>>())
                 }
-                "END" => enter(&[]),
+                "END" => end_branch(),
                 _ => enter(&names),
             })
         })
@@ -371,7 +371,7 @@ fn a_choice_joined_in_the_place_of_its_fork_leaves_the_forks_join_open() {
             let way = ways.transition(state, &occurrence.trigger).expect("a way");
             let names: Vec<_> = way.targets.iter().map(String::as_str).collect();
             Ok(match (occurrence.trigger.as_str(), state) {
-                ("END", _) => enter(&[]),
+                ("END", _) => end_branch(),
                 (_, "F4") => enter(&names[..1]),
                 _ => enter(&names),
             })

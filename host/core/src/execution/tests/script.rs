@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::directory::TestDirectory;
 use crate::actor::{Actor, StandIn};
-use crate::answer::{Assignment, Offer, Plan, Principal, Refusal, Waiting, Work};
+use crate::answer::{Assignment, Next, Offer, Plan, Principal, Refusal, Waiting, Work};
 use crate::command::Command;
 use crate::execution::{Ask, Context, Execution, ExecutionError, Outcome};
 use crate::graph::{
@@ -417,7 +417,14 @@ pub(super) fn decide(task: TaskId, outcome: &str) -> Command {
 
 pub(super) fn enter(states: &[&str]) -> Plan {
     Plan {
-        enter: Some(states.iter().map(|state| (*state).to_owned()).collect()),
+        next: Next::Enter(states.iter().map(|state| (*state).to_owned()).collect()),
+        ..Plan::default()
+    }
+}
+
+pub(super) fn end_branch() -> Plan {
+    Plan {
+        next: Next::EndBranch,
         ..Plan::default()
     }
 }

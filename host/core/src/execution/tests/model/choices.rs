@@ -2,7 +2,7 @@
 
 use super::world::{GROUPS, PEOPLE};
 use crate::answer::{
-    Assignment, Child, Deadline, Due, Offer, OverdueAction, Plan, Principal, PublishedEvent,
+    Assignment, Child, Deadline, Due, Next, Offer, OverdueAction, Plan, Principal, PublishedEvent,
     Reason, Refusal, Waiting,
 };
 use crate::graph::{FiredBy, Graph};
@@ -54,19 +54,20 @@ impl Choices {
             .expect("a declared way");
         let targets = &declared.targets;
         let one = |choices: &mut Choices| targets[choices.below(targets.len())].clone();
-        let enter = match self.below(20) {
-            0..=10 if open > 1 => None,
-            0..=7 => Some(vec![one(self)]),
-            8..=15 => Some(targets.clone()),
-            16 => Some(Vec::new()),
-            17 => None,
+        let next = match self.below(20) {
+            0..=10 if open > 1 => Next::Stay,
+            0..=7 => Next::Enter(vec![one(self)]),
+            8..=15 => Next::Enter(targets.clone()),
+            16 => Next::EndBranch,
+            17 if self.below(3) > 0 => Next::Reoffer,
+            17 => Next::Stay,
             18 => {
                 let any = self.below(graph.states.len());
-                Some(vec![graph.states[any].name.clone()])
+                Next::Enter(vec![graph.states[any].name.clone()])
             }
             _ if self.below(2) == 0 => {
                 let twice = one(self);
-                Some(vec![twice.clone(), twice])
+                Next::Enter(vec![twice.clone(), twice])
             }
             _ => {
                 return Err(Refusal::NotNow(Reason {
@@ -88,7 +89,7 @@ impl Choices {
             data: r#"{"on":1.50}"#.into(),
         });
         Ok(Plan {
-            enter,
+            next,
             cancel: cancel.into_iter().collect(),
             data: (self.below(5) == 4).then(|| r#"{"title":"Another"}"#.to_owned()),
             publish: published.into_iter().collect(),

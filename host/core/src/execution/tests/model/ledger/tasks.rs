@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::{rules, staffing};
-use super::{Checked, Hand, Ledger, Moment, Work, ensure};
+use super::{Checked, Hand, Ledger, Moment, Place, Work, ensure};
 use crate::command::Command;
 use crate::event::Event;
 use crate::execution::{LOST_ELIGIBILITY, NOBODY_ABLE};
@@ -29,7 +29,7 @@ impl Ledger {
             _ => None,
         };
         if let Some(hand) = &hand {
-            // Only a migration makes a task for somebody who had it before.
+            // Only a migration, or a plan that asks for other offers, makes a task for somebody who had it before.
             ensure(hand.given || self.had(state, hand, now), || {
                 format!("{} never had what is made theirs", hand.owner)
             })?;
@@ -61,7 +61,14 @@ impl Ledger {
             .tasks
             .values()
             .filter(|work| work.state_instance == state);
-        matches!(now.command, Command::Migrate { .. })
+        let by_plan = matches!(
+            now.command,
+            Command::Decide { .. }
+                | Command::Signal { .. }
+                | Command::Deadline { .. }
+                | Command::ChildEnded { .. }
+        );
+        (by_plan || matches!(now.command, Command::Migrate { .. }))
             && here.any(|work| !work.open && work.hand.as_ref() == Some(hand))
     }
 
@@ -232,8 +239,13 @@ impl Ledger {
     /// The fallbacks are the initiator's manager and the fallback group, besides those who have it.
     fn reroute(&mut self, task: TaskId, step: &str, to: &[Candidate], now: &Moment<'_>) -> Checked {
         let work = self.open(task)?.clone();
-        if step == "migrated" {
-            let is_meant = matches!(now.command, Command::Migrate { .. }) && work.hand.is_some();
+        if step == "migrated" || step == "reoffered" {
+            let migrates = matches!(now.command, Command::Migrate { .. });
+            // After a migration, what nobody has is made anew. A plan may offer that to others, too.
+            let is_meant = match step {
+                "migrated" => migrates && work.hand.is_some(),
+                _ => self.state_instances[&work.state_instance].place == Place::Active,
+            };
             ensure(is_meant, || format!("{task} is offered to others"))?;
             let mine = Candidate::User(self.initiator.clone());
             let theirs = to.iter().all(|candidate| *candidate == mine);

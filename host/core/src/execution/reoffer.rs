@@ -1,0 +1,141 @@
+//! Other offers for the open tasks of a state that goes on: after a migration, or because a plan asked for them.
+//!
+//! Decisions are kept. An owner keeps a task that is offered again, if they are still eligible.
+
+use super::enter::ENTER;
+use super::fallback::Cause;
+use super::staffing::OpenState;
+use super::{Execution, ExecutionError};
+use crate::answer::{Assignment, Offer};
+use crate::event::Event;
+use crate::ids::StateId;
+use crate::instance::{StateInstance, Task, TaskStatus};
+use crate::lookup::Findings;
+
+/// Why a state has other offers. The name is the reason of the tasks that are cancelled, and the step of those with other
+/// candidates.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Why {
+    Migrated,
+    Reoffered,
+}
+
+impl Why {
+    fn name(self) -> &'static str {
+        match self {
+            Why::Migrated => "migrated",
+            Why::Reoffered => "reoffered",
+        }
+    }
+}
+
+impl Execution<'_> {
+    /// Replaces the open tasks of a state instance by other offers.
+    pub(super) fn replace_offers(
+        &mut self,
+        state_instance: &StateInstance,
+        why: Why,
+        assignment: Assignment,
+        findings: &Findings,
+    ) -> Result<(), ExecutionError> {
+        let deadlines = match why {
+            Why::Migrated => Some(self.open_deadlines(ENTER, &assignment.deadlines, findings)?),
+            Why::Reoffered => None,
+        };
+        self.emit(Event::StateReassigned {
+            state: state_instance.id,
+            needed: assignment.needed.max(1),
+            exclude: assignment.exclude,
+            fallback: assignment.fallback,
+            priority: assignment.priority,
+            deadlines,
+        });
+        let mut offers = self.completed(&state_instance.name, assignment.offers);
+        let mut made = Vec::new();
+        for task in state_instance
+            .tasks
+            .iter()
+            .filter(|task| task.status.is_open())
+        {
+            let again = offers
+                .iter()
+                .position(|offer| self.is_kept(state_instance.id, why, task, offer));
+            let Some(offer) = again.map(|place| offers.remove(place)) else {
+                self.withdraw(state_instance.id, why, task);
+                continue;
+            };
+            let new = Task {
+                status: task.status.clone(),
+                ..self.task(offer, findings)?
+            };
+            // A task's form and deadlines cannot change, so the owner gets a new task instead. A task that is offered anew
+            // keeps its deadlines.
+            let has_deadlines = !new.deadlines.is_empty() || !task.deadlines.is_empty();
+            if new.form == task.form && (why == Why::Reoffered || !has_deadlines) {
+                self.offer_kept(state_instance.id, why, task, new);
+            } else {
+                self.withdraw(state_instance.id, why, task);
+                made.push(new);
+            }
+        }
+        for offer in offers {
+            made.push(self.task(offer, findings)?);
+        }
+        for task in made {
+            self.emit(Event::TaskCreated {
+                state: state_instance.id,
+                state_name: state_instance.name.clone(),
+                task,
+            });
+        }
+        self.staffing_check(state_instance.id, Cause::Reassessed);
+        Ok(())
+    }
+
+    /// Whether the task is offered again and its owner is not excluded. The staffing check then asks the directory whether the
+    /// owner is still a candidate.
+    fn is_kept(&self, state: StateId, why: Why, task: &Task, offer: &Offer) -> bool {
+        let TaskStatus::Claimed {
+            owner, ownership, ..
+        } = &task.status
+        else {
+            return why == Why::Reoffered && offer.owner.is_none() && offer.label == task.label;
+        };
+        let state_instance = self.state_instance_of(state);
+        let open_state = OpenState {
+            instance: &self.instance,
+            state_instance,
+            own_work: self.is_own_work(&state_instance.name),
+        };
+        let excluded_people = open_state.excluded_people();
+        let mut concerned = std::iter::once(owner.as_str()).chain(ownership.principal());
+        // An owner by claim must stay a candidate. If the offer assigns the work to them, they need not be one: a new task.
+        let is_given = ownership.assigned || !ownership.delegations.is_empty();
+        offer.label == task.label
+            && offer
+                .owner
+                .iter()
+                .all(|assigned| assigned == owner && is_given)
+            && !concerned.any(|person| excluded_people.contains(person))
+    }
+
+    /// Leaves a task to its owner, with the new candidates.
+    fn offer_kept(&mut self, state: StateId, why: Why, task: &Task, offered: Task) {
+        if offered.candidates != task.candidates {
+            self.emit(Event::TaskRerouted {
+                task: task.id,
+                state,
+                step: why.name().to_owned(),
+                candidates: offered.candidates,
+            });
+        }
+    }
+
+    fn withdraw(&mut self, state: StateId, why: Why, task: &Task) {
+        self.emit(Event::TaskCancelled {
+            task: task.id,
+            state,
+            reason: Some(why.name().to_owned()),
+        });
+    }
+}

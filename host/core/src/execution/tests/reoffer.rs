@@ -1,0 +1,196 @@
+//! Plans that ask for other work in a state that goes on.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use super::deadlines::{after, graph, late};
+use super::script::{Script, decide, enter, fault, offers, rejection};
+use super::waits;
+use crate::answer::{Assignment, Next, Offer, Plan, Principal, Reason, Refusal, Work};
+use crate::command::Command;
+use crate::event::Event;
+use crate::instance::TaskStatus;
+use crate::json::Json;
+use crate::question::EntryCause;
+use crate::rejection::Rejection;
+
+fn reoffer() -> Plan {
+    Plan {
+        next: Next::Reoffer,
+        ..Plan::default()
+    }
+}
+
+fn offer(label: &str, group: &str) -> Offer {
+    Offer {
+        label: label.into(),
+        candidates: vec![Principal::Group(group.into())],
+        ..Offer::default()
+    }
+}
+
+fn of(offers: Vec<Offer>, needed: u32) -> Assignment {
+    Assignment {
+        offers,
+        needed,
+        ..Assignment::default()
+    }
+}
+
+/// `Review` has these offers at first, and others once a plan asks for them. The first decision asks.
+fn asked_again(first: Assignment, second: Assignment) -> Script {
+    let assign = move |_: &str, cause: &EntryCause| match cause {
+        EntryCause::Reoffered => second.clone(),
+        _ => first.clone(),
+    };
+    let decided = Rc::new(RefCell::new(0));
+    Script::new()
+        .drawn(graph())
+        .assigning_for(assign)
+        .planning_for(move |_, _, _| {
+            *decided.borrow_mut() += 1;
+            Ok(match *decided.borrow() {
+                1 => reoffer(),
+                _ => enter(&["Done"]),
+            })
+        })
+        .started()
+}
+
+fn labels(script: &Script) -> Vec<(&str, &'static str)> {
+    let tasks = script.instance().active[0].tasks.iter();
+    let status = |status: &TaskStatus| match status {
+        TaskStatus::Pending => "pending",
+        TaskStatus::Claimed { .. } => "claimed",
+        TaskStatus::Completed { .. } => "completed",
+        TaskStatus::Cancelled { reason, .. } if reason.as_deref() == Some("reoffered") => {
+            "reoffered"
+        }
+        TaskStatus::Cancelled { .. } => "cancelled",
+    };
+    tasks
+        .map(|task| (task.label.as_str(), status(&task.status)))
+        .collect()
+}
+
+#[test]
+fn reviewers_are_added_while_others_work() {
+    let first = ["legal", "tax", "press"].map(|label| offer(label, "crew"));
+    let second = vec![
+        offer("tax", "crew"),
+        offer("press", "bench"),
+        offer("board", "crew"),
+    ];
+    let mut script = asked_again(of(first.to_vec(), 2), of(second, 3));
+    let (legal, tax) = (script.task(0), script.task(1));
+    script
+        .run("cid", &Command::Claim { task: tax })
+        .expect("a claim");
+    let outcome = script.run("bob", &decide(legal, "GO")).expect("a decision");
+    assert_eq!(
+        labels(&script),
+        [
+            ("legal", "completed"),
+            ("tax", "claimed"),
+            ("press", "pending"),
+            ("board", "pending"),
+        ]
+    );
+    let state = &script.instance().active[0];
+    assert_eq!((state.needed, state.name.as_str()), (3, "Review"));
+    let rerouted = outcome.events.iter().filter_map(|event| match event {
+        Event::TaskRerouted { task, step, .. } => Some((*task, step.as_str())),
+        _ => None,
+    });
+    assert_eq!(
+        rerouted.collect::<Vec<_>>(),
+        [(script.task(2), "reoffered")]
+    );
+    script.run("cid", &decide(tax, "GO")).expect("the end");
+}
+
+#[test]
+fn what_is_not_offered_again_is_withdrawn() {
+    let form = |mut offer: Offer, form: &str| {
+        offer.form = Some(form.to_owned());
+        offer
+    };
+    let first = vec![
+        offer("go", "crew"),
+        offer("gone", "crew"),
+        form(offer("asked", "crew"), "{}"),
+    ];
+    let second = vec![form(offer("asked", "crew"), r#"{"type":"object"}"#)];
+    let mut script = asked_again(of(first, 1), of(second, 1));
+    let go = script.task(0);
+    script.run("bob", &decide(go, "GO")).expect("a decision");
+    assert_eq!(
+        labels(&script),
+        [
+            ("go", "completed"),
+            ("gone", "reoffered"),
+            ("asked", "reoffered"),
+            ("asked", "pending"),
+        ]
+    );
+    let form = script.instance().active[0].tasks[3].form.as_ref();
+    assert_eq!(form.map(Json::as_str), Some(r#"{"type":"object"}"#));
+}
+
+#[test]
+fn the_deadlines_of_the_state_and_of_kept_tasks_stay() {
+    let mut first = of(vec![offer("go", "crew"), offer("kept", "crew")], 1);
+    first.deadlines = vec![after(60, late())];
+    first.offers[1].deadlines = vec![after(90, late())];
+    let mut second = of(vec![offer("kept", "crew"), offer("new", "crew")], 1);
+    second.deadlines = vec![after(5, late())];
+    second.offers[0].deadlines = vec![after(7, late())];
+    let mut script = asked_again(first, second);
+    let before = script.instance().active[0].clone();
+    script
+        .run("bob", &decide(before.tasks[0].id, "GO"))
+        .expect("a decision");
+    let after = &script.instance().active[0];
+    assert_eq!(after.deadlines, before.deadlines);
+    assert_eq!(after.tasks[1].deadlines, before.tasks[1].deadlines);
+}
+
+#[test]
+fn only_a_task_state_offers_anew() {
+    let mut script = waits::script("Wait", |_| waits::signals());
+    script.go().expect("a wait");
+    let mut script = script.planning(|_, _| Ok(reoffer()));
+    let signal = Command::Signal {
+        instance: script.instance().id,
+        trigger: "PAID".into(),
+        id: "1".into(),
+        input: Json::empty(),
+        correlation: None,
+    };
+    assert_eq!(
+        fault(script.run("sam", &signal)),
+        "transition: Wait offers no tasks that could be others"
+    );
+}
+
+#[test]
+fn a_refusal_of_other_work_is_the_callers_answer() {
+    let reason = Reason {
+        code: "no_more".into(),
+        message: "There is nobody else.".into(),
+    };
+    let because = reason.clone();
+    let mut script = Script::new()
+        .drawn(graph())
+        .planning(|_, _| Ok(reoffer()))
+        .entering(move |entries| {
+            if entries[0].cause == EntryCause::Reoffered {
+                return Err(Refusal::NotNow(because.clone()));
+            }
+            Ok(vec![Work::Task(offers(&["crew"]))])
+        })
+        .claimed();
+    let before = script.instance().clone();
+    assert_eq!(rejection(script.go()), Rejection::RefusedNow(reason));
+    assert_eq!(*script.instance(), before);
+}
