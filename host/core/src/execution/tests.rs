@@ -3,6 +3,7 @@
 //! `script` has the flow and drives the executions.
 
 mod answers;
+mod branches;
 mod callers;
 mod deadlines;
 mod directory;
