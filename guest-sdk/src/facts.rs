@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use crate::bindings::wrkflw::flow::types as wire;
 use crate::{
-    Actor, AttributeValue, ChildStatus, Decider, Decision, EventSource, Flow, Instance, Moment,
-    Names, Omitted, PastState, Refusal, StateInstance, Task, Triggers, Violation, fault, json,
+    Actor, AttributeValue, Decider, Decision, EndedChild, EventSource, Flow, Instance, Moment,
+    Names, Omitted, PassedDeadline, PastState, ReceivedSignal, Refusal, StateInstance, Task,
+    Triggers, Violation, fault, json,
 };
 
 /// What is known about an instance at one moment.
@@ -167,10 +168,11 @@ impl<F: Flow> Event<F> {
     /// Who decides or sends the signal; none where no person acts.
     pub fn actor(&self) -> Option<&Actor> {
         match &self.source {
-            EventSource::Start(actor) | EventSource::Signal(actor) => Some(actor),
+            EventSource::Start(actor) => Some(actor),
+            EventSource::Signal(signal) => Some(&signal.actor),
             EventSource::Task(decision) => Some(&decision.actor),
             EventSource::Service
-            | EventSource::Deadline
+            | EventSource::Deadline(_)
             | EventSource::Child(_)
             | EventSource::Entry => None,
         }
@@ -195,8 +197,24 @@ impl<F: Flow> Event<F> {
             .find(|task| task.id == decision.task)
     }
 
+    /// The signal that was received.
+    pub fn signal(&self) -> Option<&ReceivedSignal> {
+        let EventSource::Signal(signal) = &self.source else {
+            return None;
+        };
+        Some(signal)
+    }
+
+    /// The deadline that passed.
+    pub fn deadline(&self) -> Option<&PassedDeadline> {
+        let EventSource::Deadline(deadline) = &self.source else {
+            return None;
+        };
+        Some(deadline)
+    }
+
     /// The child instance that ended.
-    pub fn child(&self) -> Option<&ChildStatus> {
+    pub fn child(&self) -> Option<&EndedChild> {
         let EventSource::Child(child) = &self.source else {
             return None;
         };

@@ -110,9 +110,10 @@ pub use sla::Sla;
 // What the contract says, as it says it.
 pub use bindings::wrkflw::flow::types::{
     Actor, Assignment, Attribute, AttributeType, AttributeValue, Child, ChildStatus, Deadline,
-    Decider, Decision, Due, EntryCause, EventSource, FiredBy, Instance, Offer, Omitted, Overdue,
-    OverdueAction, PastState, Principal, PublishedEvent, Reason, Refusal, ServiceCall,
-    StateInstance, Task, TaskDecision, TaskStatus, Violation, Waiting, WorkingTime,
+    Decider, Decision, Due, EndedChild, EntryCause, EventSource, FiredBy, Instance, Offer, Omitted,
+    Overdue, OverdueAction, PassedDeadline, PastState, Principal, PublishedEvent, Reason,
+    ReceivedSignal, Refusal, ServiceCall, StateInstance, Task, TaskDecision, TaskStatus, Violation,
+    Waiting, WorkingTime,
 };
 
 /// What the macros expand to; no part of the surface.

@@ -106,7 +106,9 @@ impl Flow for Orders {
                 Plan::stay()
             }
             (State::Board, Trigger::Approve) => Plan::fork([State::Legal, State::Technical]),
-            (State::Delivery, Trigger::Late) if facts.data.delays < 1 => {
+            (State::Delivery, Trigger::Late)
+                if event.deadline().is_some_and(|late| late.count == 1) =>
+            {
                 Plan::stay().change(facts, |order| order.delays += 1)
             }
             (State::Legal, Trigger::Agree) => {

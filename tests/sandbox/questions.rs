@@ -1,7 +1,7 @@
 //! Questions and answers cross the boundary whole, and leave nothing behind.
 
 use wrkflw_core::answer::{Attribute, AttributeValue, Principal, Reason, Refusal, Violation, Work};
-use wrkflw_core::ids::StateId;
+use wrkflw_core::ids::{StateId, TaskId};
 use wrkflw_core::instance::{Candidate, Decision, PastState, StateInstance, Task, TaskStatus};
 
 use super::*;
@@ -132,6 +132,58 @@ async fn a_start_is_told_with_its_actor_and_instants_with_milliseconds() {
         r#"id: "author", groups: ["reviewers"]"#,
     ] {
         assert!(echo.contains(expected), "{expected} is missing in {echo}");
+    }
+}
+
+#[tokio::test]
+async fn sources_are_told_with_what_happened() {
+    let at = NOW.parse().expect("instant");
+    let sources: [(Source, &[&str]); 3] = [
+        (
+            Source::Signal {
+                sender: actor("bank"),
+                id: "p-1".into(),
+                correlation: Some("order-7".into()),
+                at,
+            },
+            &[
+                r#"id: "bank", groups: ["reviewers"]"#,
+                r#"id: "p-1", correlation: Some("order-7"), received-at: "2026-11-20T18:00:00.250Z""#,
+            ],
+        ),
+        (
+            Source::Deadline {
+                task: Some(TaskId(Uuid::nil())),
+                due_at: at,
+                count: 3,
+            },
+            &[
+                r#"task: Some("00000000-0000-0000-0000-000000000000")"#,
+                r#"due-at: "2026-11-20T18:00:00.250Z", count: 3"#,
+            ],
+        ),
+        (
+            Source::Child {
+                id: "c-1".into(),
+                key: "errand".into(),
+                entity: Entity {
+                    kind: "order".into(),
+                    id: "7".into(),
+                },
+                outcome: "NOT_STARTED".into(),
+                reason: Some("no version".into()),
+            },
+            &[
+                r#"id: "c-1", key: "errand", entity-type: "order", entity-id: "7""#,
+                r#"outcome: "NOT_STARTED", reason: Some("no version")"#,
+            ],
+        ),
+    ];
+    for (source, parts) in sources {
+        let echo = echo(&instance("{}"), occurrence("GO", source, "{}")).await;
+        for part in parts {
+            assert!(echo.contains(part), "{part} is missing in {echo}");
+        }
     }
 }
 

@@ -192,8 +192,17 @@ impl Random {
         let task = state_instance.and_then(|state_instance| state_instance.tasks.first());
         let source = match self.below(6) {
             0 => Source::Start(self.actor()),
-            1 => Source::Signal(self.actor()),
-            2 => Source::Deadline,
+            1 => Source::Signal {
+                sender: self.actor(),
+                id: self.text(),
+                correlation: (self.below(2) == 0).then(|| self.text()),
+                at: instance.started_at,
+            },
+            2 => Source::Deadline {
+                task: task.map(|task| task.id),
+                due_at: instance.started_at,
+                count: self.small() % 3,
+            },
             3 => Source::Entry,
             _ => Source::Task {
                 task: task.map_or_else(|| self.text(), |task| task.id.to_string()),

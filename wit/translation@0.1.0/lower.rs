@@ -120,6 +120,8 @@ fn child(child: &ChildInstance) -> types::ChildStatus {
     types::ChildStatus {
         id: child.id.to_string(),
         key: child.key.clone(),
+        entity_type: child.entity.kind.clone(),
+        entity_id: child.entity.id.clone(),
         outcome: child.outcome.clone(),
     }
 }
@@ -163,7 +165,9 @@ fn past_state(past: &PastState, shown: &Shown<'_>) -> types::PastState {
         left_by: past.left_by.clone(),
         actor: past.actor.clone(),
         predecessors: state.predecessors.iter().map(ToString::to_string).collect(),
+        needed: state.needed,
         tasks: tasks.collect(),
+        children: state.children.iter().map(child).collect(),
     }
 }
 
@@ -233,12 +237,39 @@ fn source(source: &Source) -> types::EventSource {
             actor: actor(by),
             comment: comment.clone(),
         }),
-        Source::Signal(by) => types::EventSource::Signal(actor(by)),
-        Source::Deadline => types::EventSource::Deadline,
-        Source::Child { id, key, outcome } => types::EventSource::Child(types::ChildStatus {
+        Source::Signal {
+            sender,
+            id,
+            correlation,
+            at,
+        } => types::EventSource::Signal(types::ReceivedSignal {
+            actor: actor(sender),
+            id: id.clone(),
+            correlation: correlation.clone(),
+            received_at: timestamp(*at),
+        }),
+        Source::Deadline {
+            task,
+            due_at,
+            count,
+        } => types::EventSource::Deadline(types::PassedDeadline {
+            task: task.as_ref().map(ToString::to_string),
+            due_at: timestamp(*due_at),
+            count: *count,
+        }),
+        Source::Child {
+            id,
+            key,
+            entity,
+            outcome,
+            reason,
+        } => types::EventSource::Child(types::EndedChild {
             id: id.clone(),
             key: key.clone(),
-            outcome: Some(outcome.clone()),
+            entity_type: entity.kind.clone(),
+            entity_id: entity.id.clone(),
+            outcome: outcome.clone(),
+            reason: reason.clone(),
         }),
         Source::Entry => types::EventSource::Entry,
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::actor::Actor;
 use super::answer::{Plan, Refusal, Work};
 use super::ids::TaskId;
-use super::instance::Instance;
+use super::instance::{Entity, Instance};
 use super::json::Json;
 
 /// The snapshot that flow logic is shown. The digest of an evaluation covers its canonical JSON.
@@ -86,13 +86,28 @@ pub enum Source {
         actor: Actor,
         comment: Option<String>,
     },
-    Signal(Actor),
-    Deadline,
+    Signal {
+        sender: Actor,
+        id: String,
+        correlation: Option<String>,
+        /// When the instance received it.
+        at: Timestamp,
+    },
+    Deadline {
+        /// None for the state as a whole.
+        task: Option<TaskId>,
+        due_at: Timestamp,
+        /// How often it has passed.
+        count: u32,
+    },
     /// A child of this state instance has ended.
     Child {
         id: String,
         key: String,
+        entity: Entity,
         outcome: String,
+        /// Why it could not be started.
+        reason: Option<String>,
     },
     Entry,
 }

@@ -310,16 +310,22 @@ fn full(what: &str, bytes_max: usize) -> Rejection {
 }
 
 fn of_state_instance(state_instance: &StateInstance) -> usize {
+    of_tasks(state_instance, true) + of_children(state_instance)
+}
+
+fn of_children(state_instance: &StateInstance) -> usize {
     let children = state_instance.children.iter().map(|child| {
-        CHILD_BYTES + child.key.len() + child.outcome.as_ref().map_or(RESERVED_BYTES, String::len)
+        let entity = child.entity.kind.len() + child.entity.id.len();
+        let outcome = child.outcome.as_ref().map_or(RESERVED_BYTES, String::len);
+        CHILD_BYTES + child.key.len() + entity + outcome
     });
-    of_tasks(state_instance, true) + children.sum::<usize>()
+    children.sum()
 }
 
 /// Candidates of past states are not shown.
 fn of_past(past: &PastState) -> usize {
     let actor = past.actor.as_ref().map_or(0, String::len);
-    of_tasks(&past.state, false) + past.left_by.len() + actor
+    of_tasks(&past.state, false) + of_children(&past.state) + past.left_by.len() + actor
 }
 
 fn of_tasks(state_instance: &StateInstance, is_active: bool) -> usize {

@@ -159,7 +159,12 @@ impl Execution<'_> {
             OverdueAction::Release => self.take_back(state, task),
             OverdueAction::Escalate => self.escalate(state, task, due_at, count),
             OverdueAction::Fire(trigger) if self.may_fire(state, &trigger) => {
-                self.fire(state, trigger, Source::Deadline, Json::empty());
+                let source = Source::Deadline {
+                    task,
+                    due_at,
+                    count,
+                };
+                self.fire(state, trigger, source, Json::empty());
             }
             OverdueAction::Fire(trigger) => self.emit(Event::TriggerRefused {
                 state,

@@ -4,6 +4,8 @@
 //! buffered until a wait state that takes buffered signals is entered. A wait state that declares the trigger and does not take
 //! buffered signals drops it. A signal never replaces a decision.
 
+use jiff::Timestamp;
+
 use super::fault::ExecutionError;
 use super::{After, Execution, Moving, Phase};
 use crate::actor::Actor;
@@ -37,8 +39,11 @@ pub fn check_signal_id(id: &str) -> Result<(), String> {
 /// A signal that is being checked.
 struct Sent<'s> {
     trigger: &'s str,
+    id: &'s str,
     input: &'s Json,
     sender: &'s Actor,
+    correlation: Option<&'s str>,
+    at: Timestamp,
 }
 
 impl<'a> Execution<'a> {
@@ -56,8 +61,11 @@ impl<'a> Execution<'a> {
         self.check_declared(trigger)?;
         let sent = &Sent {
             trigger,
+            id,
             input,
             sender: self.context.actor,
+            correlation,
+            at: self.context.now,
         };
         let is_meant = |state_instance: &&StateInstance| {
             correlation.is_none() || state_instance.correlation.as_deref() == correlation
@@ -163,7 +171,12 @@ impl<'a> Execution<'a> {
         let occurrence = Occurrence {
             state_instance: Some(state.to_string()),
             trigger: sent.trigger.to_owned(),
-            source: Source::Signal(sent.sender.clone()),
+            source: Source::Signal {
+                sender: sent.sender.clone(),
+                id: sent.id.to_owned(),
+                correlation: sent.correlation.map(str::to_owned),
+                at: sent.at,
+            },
             input: sent.input.clone(),
         };
         let moving = Moving {
@@ -231,8 +244,11 @@ impl<'a> Execution<'a> {
         self.take(&signal, state);
         let sent = Sent {
             trigger: &signal.trigger,
+            id: &signal.id,
             input: &signal.input,
             sender: &signal.sender,
+            correlation: None,
+            at: signal.at,
         };
         match self.permits(state, &sent) {
             Ok(()) => {

@@ -21,6 +21,7 @@ mod random;
 mod reoffer;
 mod script;
 mod signals;
+mod sources;
 mod staffing;
 mod substitutes;
 mod waits;

@@ -155,7 +155,9 @@ impl Execution<'_> {
             let source = Source::Child {
                 id: id.to_string(),
                 key: child.key,
+                entity: child.entity,
                 outcome: outcome.to_owned(),
+                reason: reason.cloned(),
             };
             self.fire(state, trigger, source, data.clone());
         }

@@ -93,13 +93,13 @@ impl Guest for Committee {
         let state_instance = &facts.active[0];
         let voting = match &event.source {
             EventSource::Task(voting) => voting.task.as_str(),
-            EventSource::Deadline if data(&facts)["patient"] == true => {
+            EventSource::Deadline(_) if data(&facts)["patient"] == true => {
                 return Err(Refusal::NotNow(Reason {
                     code: "patient".into(),
                     message: "The vote takes as long as it takes.".into(),
                 }));
             }
-            EventSource::Deadline => return Ok(enter(Some(REJECTED))),
+            EventSource::Deadline(_) => return Ok(enter(Some(REJECTED))),
             _ => unreachable!("only decisions and deadlines fire here"),
         };
         let decisions = state_instance

@@ -236,7 +236,12 @@ fn a_trigger_moves_the_state_on_without_a_guard() {
         Ok(())
     };
     let plan = |occurrence: &Occurrence, _: &str, _: &Instance| {
-        assert_eq!(occurrence.source, Source::Deadline);
+        let expected = Source::Deadline {
+            task: None,
+            due_at: Timestamp::from_second(61).expect("a time"),
+            count: 1,
+        };
+        assert_eq!(occurrence.source, expected);
         Ok(enter(&["Done"]))
     };
     let mut script = watched(&[after(60, late())], &[after(90, late())], 1)

@@ -93,7 +93,7 @@ fn signals_need_an_id_and_the_permission_of_their_way() {
 #[test]
 fn the_guard_judges_a_signal_by_its_sender() {
     let guard = |occurrence: &Occurrence| match &occurrence.source {
-        Source::Signal(actor) if actor.id == "sam" => Err(Refusal::Denied(Reason {
+        Source::Signal { sender, .. } if sender.id == "sam" => Err(Refusal::Denied(Reason {
             code: "not_you".into(),
             message: "somebody else".into(),
         })),
@@ -150,11 +150,13 @@ fn early_signals_are_dropped_by_those_who_do_not() {
 #[test]
 fn a_refused_early_signal_is_recorded_and_the_next_is_tried() {
     let guard = |occurrence: &Occurrence| match &occurrence.source {
-        Source::Signal(actor) if actor.id == "mal" => Err(Refusal::Invalid(vec![Violation {
-            field: "/amount".into(),
-            code: "too_little".into(),
-            message: "pay more".into(),
-        }])),
+        Source::Signal { sender, .. } if sender.id == "mal" => {
+            Err(Refusal::Invalid(vec![Violation {
+                field: "/amount".into(),
+                code: "too_little".into(),
+                message: "pay more".into(),
+            }]))
+        }
         _ => Ok(()),
     };
     let mut script = script("Wait", |_| buffered()).guarding(guard);
