@@ -18,7 +18,7 @@ fuzz_seconds=40
 events_topic=wrkflw.events
 events_partitions=3
 # Tests that compare latencies. Each runs by itself, after all others.
-timed=(api::fairness api::hostile::costs api::hostile::neighbours faults::costs subflows::cancellations subflows::neighbours)
+timed=(api::fairness api::hostile::costs faults::costs subflows::cancellations subflows::neighbours)
 
 say() { echo "== $*"; }
 
