@@ -1,6 +1,6 @@
 //! The facts that a flow decides on, with the author's own types in them.
 //!
-//! Records that need no typing - tasks, decisions, stays in a state - are those of the contract;
+//! Records that need no typing - tasks, decisions, state instances - are those of the contract;
 //! what is often asked of them is added here. A state instance's or a decision's name compares with the
 //! author's enums: `decision.outcome == Trigger::Approve`.
 
@@ -114,7 +114,7 @@ impl<F: Flow> Facts<F> {
             .find(|state_instance| state_instance.name == state.name())
     }
 
-    /// The stays in a state that have ended, oldest first: those among [`past`](Self::past).
+    /// The past instances of a state, oldest first: those among [`past`](Self::past).
     pub fn past_states(&self, state: F::State) -> impl DoubleEndedIterator<Item = &PastState> {
         self.past
             .iter()

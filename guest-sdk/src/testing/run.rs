@@ -49,6 +49,25 @@ pub(super) struct Said {
     pub(super) entered: Vec<Entered>,
     /// What follows from whatever was fired.
     pub(super) plans: Vec<wire::Plan>,
+    /// How much of both there was before the last trigger.
+    before: (usize, usize),
+}
+
+impl Said {
+    /// Notes where a trigger begins, in case that it is taken back.
+    fn mark(&mut self, question: &Question) {
+        if let Question::Transition(occurrence) = question
+            && occurrence.source != Source::Entry
+        {
+            self.before = (self.entered.len(), self.plans.len());
+        }
+    }
+
+    /// The host has taken back the last trigger, because the flow refused it or what follows from it.
+    fn take_back(&mut self) {
+        self.entered.truncate(self.before.0);
+        self.plans.truncate(self.before.1);
+    }
 }
 
 /// The ids that the core needs, one after the other.
@@ -120,7 +139,14 @@ impl Run<'_> {
                     if let Some(attributes) = self.placed {
                         snapshot.instance.attributes = attributes.to_vec();
                     }
-                    execution.answer(answer::<F>(snapshot, &question, &mut said))
+                    said.mark(&question);
+                    let answer = answer::<F>(snapshot, &question, &mut said);
+                    let is_refused = is_refusal(&answer);
+                    let taken = execution.answer(answer);
+                    if is_refused && taken.is_ok() {
+                        said.take_back();
+                    }
+                    taken
                 }
             };
             accepted(taken)?;
@@ -135,6 +161,13 @@ impl Run<'_> {
             ids,
         })
     }
+}
+
+fn is_refusal(answer: &Answer) -> bool {
+    matches!(
+        answer,
+        Answer::Guard(Err(_)) | Answer::Transition(Err(_)) | Answer::Enter(Err(_))
+    )
 }
 
 #[track_caller]

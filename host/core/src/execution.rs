@@ -5,10 +5,9 @@
 //! no question is left. Every answer is checked against the declared graph and the host's rules before an event is emitted.
 //!
 //! Start reading at [`Execution::begin`]. The host's rules are in `rules` and `eligibility`. `plan` checks the answers of
-//! `transition`; `enter`, `assign` and `wait` check those of `enter`. `attempt` undoes a trigger that nobody waits for.
+//! `transition`; `enter`, `assign` and `wait` check those of `enter`. `savepoint` takes back a trigger that nobody waits for.
 
 mod assign;
-mod attempt;
 mod deadline;
 pub mod effort;
 mod eligibility;
@@ -24,6 +23,7 @@ mod plan;
 mod reassessment;
 mod reoffer;
 mod rules;
+mod savepoint;
 mod signal;
 mod staffing;
 mod start;
@@ -50,10 +50,10 @@ use super::shown;
 use super::version::Version;
 
 use assign::LookupPurpose;
-use attempt::Attempt;
 use enter::Asked;
 use fallback::StaffingCheck;
 use migration::Migration;
+use savepoint::Savepoint;
 
 pub use fallback::NOBODY_ABLE;
 pub use fault::{ExecutionError, Fault};
@@ -108,7 +108,7 @@ pub struct Execution<'a> {
     migration: Option<Migration>,
     router_steps: u32,
     /// Set if the execution follows a trigger that nobody waits for.
-    attempt: Option<Box<Attempt>>,
+    savepoint: Option<Box<Savepoint>>,
     /// The command may enlarge the facts that flow logic is shown.
     may_enlarge: bool,
 }
@@ -213,7 +213,7 @@ impl<'a> Execution<'a> {
             staffing_checks: VecDeque::new(),
             migration: None,
             router_steps: 0,
-            attempt: None,
+            savepoint: None,
             may_enlarge: true,
         }
     }
@@ -364,8 +364,7 @@ impl<'a> Execution<'a> {
                 self.refused(plan::TRANSITION, refusal)
             }
             (Phase::Enter(asked), Answer::Enter(Err(refusal))) => {
-                enter::may_refuse(&asked)?;
-                self.refused(enter::ENTER, refusal)
+                self.work_refused(&asked, refusal)
             }
             _ => unreachable!("the driver answers the pending question"),
         }

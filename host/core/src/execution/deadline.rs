@@ -293,7 +293,7 @@ impl Execution<'_> {
             state,
             decision: None,
         };
-        self.attempt(state, &occurrence.trigger);
+        self.set_savepoint(state, &occurrence.trigger);
         self.phase = Phase::Transition(occurrence, moving);
     }
 }

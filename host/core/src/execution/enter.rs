@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 
 use super::assign::LookupPurpose;
 use super::deadline;
-use super::fault::{ExecutionError, Fault};
+use super::fault::{self, ExecutionError, Fault};
 use super::{Execution, Pending, Phase};
-use crate::answer::Work;
+use crate::answer::{Reason, Refusal, Work};
 use crate::graph::StateKind;
 use crate::ids::StateId;
 use crate::instance::StateInstance;
@@ -32,27 +32,17 @@ impl Asked {
     }
 }
 
-/// Nobody would be told that the escalation of overdue work is refused, and the work would stay overdue.
-pub(super) fn may_refuse(asked: &[Asked]) -> Result<(), Fault> {
-    let overdue = asked
-        .iter()
-        .find(|asked| matches!(asked.cause, EntryCause::Overdue { .. }));
-    overdue.map_or(Ok(()), |overdue| {
-        let state = &overdue.state_instance.name;
-        let message = format!("the work in {state} is overdue, and its escalation is refused");
-        Err(Fault::new(ENTER, message))
-    })
-}
-
 impl Execution<'_> {
     /// Enters the pending states. Those that need work are asked for first, in one question. An end of the instance comes before
     /// all of them, since nothing else is entered then.
     pub(super) fn enter_pending(&mut self) -> Result<(), ExecutionError> {
-        let kind = |pending: &Pending| &self.declared(&pending.name).kind;
-        let is_end = |pending: &Pending| matches!(kind(pending), StateKind::Terminal(_));
-        if let Some(end) = self.entering.iter().position(is_end) {
-            self.entering.swap(0, end);
-            return self.enter_next();
+        let is_end = |pending: &Pending| {
+            let declared = self.declared(&pending.name);
+            !declared.join && matches!(declared.kind, StateKind::Terminal(_))
+        };
+        let end = self.entering.iter().position(is_end);
+        if let Some(end) = end.and_then(|place| self.entering.remove(place)) {
+            return self.enter(&end);
         }
         let mut asked = Vec::new();
         let mut others = VecDeque::new();
@@ -70,10 +60,11 @@ impl Execution<'_> {
             }
         }
         self.entering = others;
-        if asked.is_empty() {
-            return self.enter_next();
+        if !asked.is_empty() {
+            self.phase = Phase::Enter(asked);
+        } else if let Some(next) = self.entering.pop_front() {
+            self.enter(&next)?;
         }
-        self.phase = Phase::Enter(asked);
         Ok(())
     }
 
@@ -86,11 +77,9 @@ impl Execution<'_> {
         }]);
     }
 
-    fn enter_next(&mut self) -> Result<(), ExecutionError> {
-        let Some(pending) = self.entering.pop_front() else {
-            return Ok(());
-        };
-        let state_instance = self.state_instance(&pending);
+    /// Enters one state for which no work is asked, or arrives at a join.
+    fn enter(&mut self, pending: &Pending) -> Result<(), ExecutionError> {
+        let state_instance = self.state_instance(pending);
         if self.declared(&pending.name).join {
             self.arrive(state_instance);
             return Ok(());
@@ -123,6 +112,23 @@ impl Execution<'_> {
         }
         self.works.extend(asked.into_iter().zip(works));
         Ok(())
+    }
+
+    /// The work is refused. Overdue work cannot be: nobody would be told, and it would stay overdue.
+    pub(super) fn work_refused(
+        &mut self,
+        asked: &[Asked],
+        refusal: Refusal,
+    ) -> Result<(), ExecutionError> {
+        let is_overdue = |asked: &&Asked| matches!(asked.cause, EntryCause::Overdue { .. });
+        let Some(overdue) = asked.iter().find(is_overdue) else {
+            return self.refused(ENTER, refusal);
+        };
+        let Reason { code, message } = fault::rejection(ENTER, refusal)?.into_reason();
+        let state = &overdue.state_instance.name;
+        let message =
+            format!("the escalation of overdue work in {state} is refused: {message} ({code})");
+        Err(Fault::new(ENTER, fault::bounded(message)).into())
     }
 
     /// Asks the directory for the managers and calendars that the work names, if any, and begins it.

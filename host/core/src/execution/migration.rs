@@ -79,7 +79,7 @@ impl Execution<'_> {
             return false;
         }
         // A caller waits for the migration, whatever buffered signals came before.
-        self.attempt = None;
+        self.savepoint = None;
         self.phase = Phase::Enter(asked);
         true
     }

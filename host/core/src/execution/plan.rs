@@ -43,11 +43,7 @@ impl Execution<'_> {
         if !matches!(occurrence.source, Source::Entry)
             && let Err(full) = shown::check_state_instances(&self.instance, entered)
         {
-            if self.attempt.is_none() {
-                return Err(full.into());
-            }
-            self.undo(full.into_reason());
-            return Ok(());
+            return self.reject(full);
         }
         let cancel = self.check_cancel(&moving, &plan)?;
         self.check_enter(occurrence, &moving, &plan, &cancel)?;

@@ -252,7 +252,7 @@ impl<'a> Execution<'a> {
         };
         match self.permits(state, &sent) {
             Ok(()) => {
-                self.attempt(state, sent.trigger);
+                self.set_savepoint(state, sent.trigger);
                 self.propose(state, &sent);
             }
             Err(Rejection::Forbidden(reason)) => {

@@ -214,6 +214,6 @@ fn the_escalation_of_overdue_work_cannot_be_refused() {
     script.at(61);
     assert_eq!(
         fault(due(&mut script, deadline.id, deadline.due_at)),
-        "enter: the work in Review is overdue, and its escalation is refused"
+        "enter: the escalation of overdue work in Review is refused: Nothing is done here. (not_here)"
     );
 }

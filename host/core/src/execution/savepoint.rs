@@ -11,9 +11,10 @@ use crate::answer::{Reason, Refusal};
 use crate::event::Event;
 use crate::ids::StateId;
 use crate::instance::Instance;
+use crate::rejection::Rejection;
 
 /// The execution before the trigger.
-pub(super) struct Attempt {
+pub(super) struct Savepoint {
     state: StateId,
     trigger: String,
     instance: Instance,
@@ -24,9 +25,9 @@ pub(super) struct Attempt {
 }
 
 impl Execution<'_> {
-    /// Notes what to return to if the trigger is refused.
-    pub(super) fn attempt(&mut self, state: StateId, trigger: &str) {
-        self.attempt = Some(Box::new(Attempt {
+    /// Keeps the execution as it is, in case that the trigger is refused.
+    pub(super) fn set_savepoint(&mut self, state: StateId, trigger: &str) {
+        self.savepoint = Some(Box::new(Savepoint {
             state,
             trigger: trigger.to_owned(),
             instance: self.instance.clone(),
@@ -43,26 +44,23 @@ impl Execution<'_> {
         refusal: Refusal,
     ) -> Result<(), ExecutionError> {
         let rejection = fault::rejection(function, refusal)?;
-        if self.attempt.is_none() {
-            return Err(rejection.into());
-        }
-        self.undo(rejection.into_reason());
-        Ok(())
+        self.reject(rejection)
     }
 
-    /// Returns to the moment before the trigger, and records why.
-    pub(super) fn undo(&mut self, reason: Reason) {
-        let Some(attempt) = self.attempt.take() else {
-            return;
+    /// Ends the command with this rejection, or goes back to the savepoint and records it.
+    pub(super) fn reject(&mut self, rejection: Rejection) -> Result<(), ExecutionError> {
+        let Some(savepoint) = self.savepoint.take() else {
+            return Err(rejection.into());
         };
-        self.instance = attempt.instance;
-        self.events.truncate(attempt.events);
-        self.ready_joins = attempt.ready_joins;
-        self.router_steps = attempt.router_steps;
+        self.instance = savepoint.instance;
+        self.events.truncate(savepoint.events);
+        self.ready_joins = savepoint.ready_joins;
+        self.router_steps = savepoint.router_steps;
         self.entering.clear();
         self.works.clear();
         self.phase = Phase::Settle;
-        self.refuse(attempt.state, attempt.trigger, reason);
+        self.refuse(savepoint.state, savepoint.trigger, rejection.into_reason());
+        Ok(())
     }
 
     /// Records a refusal for which no caller waits.
