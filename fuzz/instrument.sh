@@ -10,9 +10,13 @@ for word in "$@"; do
   [ "$name" != next ] || name=$word
   [ "$word" != --crate-name ] || name=next
 done
+# What most inputs spend their time in. Optimising the rest takes longer than its inputs gain.
 case $name in
-  wrkflw | wrkflw_*)
-    set -- "$@" -C opt-level=1 -C passes=sancov-module \
+  wrkflw_core | wrkflw_sandbox | wrkflw_fuzz) set -- "$@" -C opt-level=1 ;;
+esac
+case $name in
+  wrkflw | wrkflw_core | wrkflw_sandbox | wrkflw_store | wrkflw_server | wrkflw_fuzz)
+    set -- "$@" -C passes=sancov-module \
       -C llvm-args=-sanitizer-coverage-level=4 \
       -C llvm-args=-sanitizer-coverage-inline-8bit-counters \
       -C llvm-args=-sanitizer-coverage-pc-table \

@@ -5,6 +5,8 @@
 #                                  what operators and providers write, for half of it
 #   run.sh keep [TARGET...]        put what the last runs found new into the corpus, as few and small as can be
 #
+# FUZZ_SEED is libFuzzer's seed; without it, each run has another one.
+#
 # An input that breaks a promise is put into the corpus at once: commit it with
 # the mending, and the everyday tests try it from then on.
 set -euo pipefail
@@ -19,7 +21,8 @@ work=target/fuzz
 say() { echo "fuzz: $*"; }
 
 build() {
-  RUSTC_WORKSPACE_WRAPPER=$PWD/fuzz/instrument.sh cargo build --quiet --package wrkflw-fuzz --features libfuzzer
+  # With the features of the whole workspace, so that dependencies are those of every other build.
+  RUSTC_WORKSPACE_WRAPPER=$PWD/fuzz/instrument.sh cargo build --quiet --workspace --bin wrkflw-fuzz --features wrkflw-fuzz/libfuzzer
   mkdir -p "$work"
   # A copy: another build may replace the file while this one runs.
   cp "$(cargo metadata --no-deps --format-version 1 | sed 's/.*"target_directory":"\([^"]*\)".*/\1/')/debug/wrkflw-fuzz" "$work/fuzzer"
@@ -36,7 +39,7 @@ seconds_of() { case $1 in config | jwks) echo $((($2 + 1) / 2)) ;; *) echo "$2" 
 fuzzer() {
   local target=$1
   shift
-  WRKFLW_FUZZ_TARGET=$target "$work/fuzzer" -max_len="$(bytes_max "$target")" -timeout="$input_seconds_max" \
+  WRKFLW_FUZZ_TARGET=$target "$work/fuzzer" -seed="${FUZZ_SEED:-0}" -max_len="$(bytes_max "$target")" -timeout="$input_seconds_max" \
     -rss_limit_mb="$memory_mb_max" "$@"
 }
 
