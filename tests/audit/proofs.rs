@@ -101,7 +101,7 @@ fn other_facts() -> [(&'static str, Value); 15] {
         ("/profile", json!("00")),
         ("/id", json!(Uuid::nil())),
         ("/made/0", json!(Uuid::nil())),
-        ("/evaluations/0/facts", json!("00")),
+        ("/evaluations/0/asked", json!("00")),
         ("/evaluations/0/fuel", json!(1)),
         ("/evaluations/1/answer/answer/Ok/notes", json!(["else"])),
         ("/evaluations/2/question/argument", json!("FinalReview")),

@@ -17,8 +17,8 @@ use wrkflw_core::version::Version;
 #[derive(Debug, Clone)]
 pub struct Evaluation {
     pub question: Question,
-    /// SHA-256 of the canonical facts.
-    pub facts_digest: [u8; 32],
+    /// SHA-256 of the contract, the function and its arguments: the facts are recorded by this alone.
+    pub asked: [u8; 32],
     pub answer: Answer,
     pub fuel: u64,
     /// Wall time in microseconds. Told, never compared: no second run takes the same.
@@ -71,7 +71,7 @@ struct Looked<'a> {
 #[serde(rename_all = "camelCase")]
 struct Record<'a> {
     question: &'a Question,
-    facts: String,
+    asked: String,
     answer: &'a Answer,
     fuel: u64,
     micros: u64,
@@ -81,14 +81,14 @@ impl Record<'_> {
     fn of(evaluation: &Evaluation) -> Record<'_> {
         let Evaluation {
             question,
-            facts_digest,
+            asked,
             answer,
             fuel,
             micros,
         } = evaluation;
         Record {
             question,
-            facts: hex(facts_digest),
+            asked: hex(asked),
             answer,
             fuel: *fuel,
             micros: *micros,

@@ -50,6 +50,8 @@ pub type Fetch<'a> = dyn Fn() -> BoxFuture<'a, Result<Vec<u8>, String>> + Send +
 /// What flow logic answered, and what it took.
 #[derive(Debug)]
 pub struct Answered {
+    /// SHA-256 of the contract, the function and its arguments.
+    pub asked: [u8; 32],
     pub answer: Answer,
     pub fuel: u64,
 }
@@ -177,11 +179,10 @@ impl Replayer {
             same(&at("the question"), &recorded.question, &question)?;
             let instance = execution.instance();
             let facts = execution.facts(&instance);
-            let digest = hex(Json::of(&facts).as_str());
-            same(&at("the digest of the facts"), &recorded.facts, &digest)?;
-            let asked = self.logic.ask(pinned, facts, &question, &fetch);
-            let evaluated = asked.await?;
+            let evaluated = self.logic.ask(pinned, facts, &question, &fetch).await?;
             drop(instance);
+            let asked = wrkflw_core::ids::hex(&evaluated.asked);
+            same(&at("the digest of what is asked"), &recorded.asked, &asked)?;
             same(&at("the answer"), &recorded.answer, &evaluated.answer)?;
             if !other_profile {
                 same(&at("the fuel"), &recorded.fuel, &evaluated.fuel)?;

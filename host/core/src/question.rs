@@ -9,8 +9,8 @@ use super::ids::TaskId;
 use super::instance::{Entity, Instance};
 use super::json::Json;
 
-/// The snapshot that flow logic is shown. The digest of an evaluation covers its canonical JSON.
-#[derive(Debug, Clone, Copy, Serialize)]
+/// What the snapshot that flow logic is shown is made of.
+#[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
     pub now: Timestamp,
     pub tenant: &'a str,
@@ -78,7 +78,12 @@ pub struct Occurrence {
 
 /// Where an occurrence comes from.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "camelCase", tag = "type", content = "by")]
+#[serde(
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase",
+    tag = "type",
+    content = "by"
+)]
 pub enum Source {
     Start(Actor),
     Task {
@@ -105,6 +110,8 @@ pub enum Source {
         id: String,
         key: String,
         entity: Entity,
+        /// The version that it ran; none if it could not be started.
+        version: Option<u32>,
         outcome: String,
         /// Why it could not be started.
         reason: Option<String>,
@@ -121,3 +128,6 @@ pub enum Answer {
     /// The work in each state, in the order of the question.
     Enter(Result<Vec<Work>, Refusal>),
 }
+
+#[cfg(test)]
+mod tests;

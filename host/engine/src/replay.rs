@@ -34,8 +34,11 @@ impl Logic for Sandboxed {
                     ReplayError::Unable(text)
                 }
             })?;
-            let (answer, fuel) = (evaluated.answer, evaluated.fuel);
-            Ok(Answered { answer, fuel })
+            Ok(Answered {
+                asked: evaluated.asked,
+                answer: evaluated.answer,
+                fuel: evaluated.fuel,
+            })
         })
     }
 }

@@ -15,7 +15,8 @@ use super::limits::{self, Allowance};
 use super::priority::{Ended, Pools};
 use super::settings::Settings;
 use super::size::size;
-use super::v0_1::{logic::Logic, types};
+use super::v0_1::{PACKAGE, logic::Logic, types};
+use wrkflw_core::audit::sha256;
 use wrkflw_core::text::tame;
 
 const MESSAGE_CHARS_MAX: usize = 300;
@@ -40,6 +41,10 @@ pub(super) enum RawAnswer {
     Guard(Result<(), types::Refusal>),
     Transition(Result<types::Plan, types::Refusal>),
     Enter(Result<Vec<types::Work>, types::Refusal>),
+}
+
+fn encode(value: &impl serde::Serialize, bytes: &mut Vec<u8>) {
+    postcard::to_io(value, bytes).expect("a vector takes every byte, and every list has a length");
 }
 
 /// The end of a call, and what it used.
@@ -68,6 +73,21 @@ impl Call {
             Call::Transition(..) => "transition",
             Call::Enter(..) => "enter",
         }
+    }
+
+    /// SHA-256 of the contract's package, the function and its arguments, each text ended by a zero byte and each argument in
+    /// postcard 1.0 (<https://postcard.jamesmunns.com/wire-format>). The encoding has no names: it depends on the order and the
+    /// types of the members in the contract.
+    pub(super) fn digest(&self) -> [u8; 32] {
+        let mut bytes = format!("{PACKAGE}\0{}\0", self.function()).into_bytes();
+        match self {
+            Call::Describe(config) => encode(config, &mut bytes),
+            Call::Guard(facts, event) | Call::Transition(facts, event) => {
+                encode(&(facts, event), &mut bytes);
+            }
+            Call::Enter(facts, entries) => encode(&(facts, entries), &mut bytes),
+        }
+        sha256(&bytes)
     }
 
     fn fuel(&self, settings: &Settings) -> u64 {

@@ -40,6 +40,9 @@ struct Shared {
 /// An answer, and the measures that are recorded with it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Evaluation {
+    /// SHA-256 of what the guest was asked: the contract, the function and its arguments. It depends on the contract's types and
+    /// not on the host's, so no later release of the host gives another one.
+    pub asked: [u8; 32],
     pub answer: Answer,
     /// The same on every run of the same question.
     pub fuel: u64,
@@ -164,7 +167,7 @@ impl Sandbox {
     pub async fn ask_prepared<F, Fut, E>(
         &self,
         pinned: &Pinned,
-        Asking(call): Asking,
+        Asking { call, digest }: Asking,
         fetch: F,
     ) -> Result<Evaluation, GuestError>
     where
@@ -179,7 +182,7 @@ impl Sandbox {
             .map_err(|cause| failure(pinned, function, cause))?;
         let ran = self.0.caller.run(&ready, &call).await;
         observe(pinned, function, &ran);
-        evaluation(ran).map_err(|cause| failure(pinned, function, cause))
+        evaluation(digest, ran).map_err(|cause| failure(pinned, function, cause))
     }
 
     async fn describe(&self, ready: &Arc<Ready>, config: &Json) -> Result<Graph, AdmitError> {
@@ -209,13 +212,16 @@ impl Sandbox {
 }
 
 /// A question with its facts, in the guest's types.
-pub struct Asking(Arc<Call>);
+pub struct Asking {
+    call: Arc<Call>,
+    digest: [u8; 32],
+}
 
 impl Asking {
     /// Converts a question and its facts. This takes long for large facts.
     pub fn of(facts: &Facts<'_>, question: &Question) -> Asking {
         let snapshot = lower::snapshot(facts);
-        Asking(Arc::new(match question {
+        let call = match question {
             Question::Guard(occurrence) => Call::Guard(snapshot, lower::event(occurrence)),
             Question::Transition(occurrence) => {
                 Call::Transition(snapshot, lower::event(occurrence))
@@ -223,11 +229,19 @@ impl Asking {
             Question::Enter(entries) => {
                 Call::Enter(snapshot, entries.iter().map(lower::entry).collect())
             }
-        }))
+        };
+        let digest = call.digest();
+        let call = Arc::new(call);
+        Asking { call, digest }
+    }
+
+    /// See [`Evaluation::asked`].
+    pub fn digest(&self) -> [u8; 32] {
+        self.digest
     }
 }
 
-fn evaluation(ran: CallResult) -> Result<Evaluation, Cause> {
+fn evaluation(asked: [u8; 32], ran: CallResult) -> Result<Evaluation, Cause> {
     let answer = match ran.answer? {
         RawAnswer::Guard(answer) => lift::result(answer, Ok).map(Answer::Guard),
         RawAnswer::Transition(answer) => lift::result(answer, lift::plan).map(Answer::Transition),
@@ -235,6 +249,7 @@ fn evaluation(ran: CallResult) -> Result<Evaluation, Cause> {
         RawAnswer::Described(_) => unreachable!("`describe` is no question about facts"),
     };
     Ok(Evaluation {
+        asked,
         answer: answer.map_err(|detail| Cause::Malformed { detail })?,
         fuel: ran.fuel,
         duration: ran.duration,

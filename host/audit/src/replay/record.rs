@@ -42,7 +42,8 @@ pub(super) struct Looked {
 #[derive(Deserialize)]
 pub(super) struct Evaluated {
     pub(super) question: Json,
-    pub(super) facts: String,
+    /// What was asked, by its hexadecimal SHA-256.
+    pub(super) asked: String,
     pub(super) answer: Json,
     pub(super) fuel: u64,
 }

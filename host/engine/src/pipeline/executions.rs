@@ -9,12 +9,10 @@ use uuid::Uuid;
 use crate::Engine;
 use crate::error::{Error, LogicError};
 use wrkflw_audit::evidence::Evaluation;
-use wrkflw_core::audit::sha256;
 use wrkflw_core::command::Command;
 use wrkflw_core::execution::{Ask, Context, Execution, ExecutionError, Fault, Outcome};
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::instance::Instance;
-use wrkflw_core::json::Json;
 use wrkflw_core::lookup::{Findings, Lookup};
 use wrkflw_core::question::Question;
 use wrkflw_core::rejection::Rejection;
@@ -45,15 +43,8 @@ pub(crate) struct Executed {
 /// The next question of an execution.
 enum Asked {
     Nothing,
-    Logic(Question, ShownFacts),
+    Logic(Question, Asking),
     Directory(Lookup),
-}
-
-/// The facts that flow logic is shown.
-struct ShownFacts {
-    asking: Asking,
-    /// SHA-256 of the canonical facts.
-    digest: [u8; 32],
 }
 
 /// The next question. The execution is mutable because it is sent to another thread, not shared with one.
@@ -63,10 +54,8 @@ fn asked(execution: &mut Execution<'_>) -> Result<Asked, ExecutionError> {
         Some(Ask::Directory(lookup)) => Asked::Directory(lookup),
         Some(Ask::Logic(question)) => {
             let instance = execution.instance();
-            let facts = execution.facts(&instance);
-            let digest = sha256(Json::of(&facts).as_str().as_bytes());
-            let asking = Asking::of(&facts, &question);
-            Asked::Logic(question, ShownFacts { asking, digest })
+            let asking = Asking::of(&execution.facts(&instance), &question);
+            Asked::Logic(question, asking)
         }
     })
 }
@@ -120,9 +109,9 @@ impl Engine {
             .map_err(refused)?;
         loop {
             let asking = offload.in_place(tenant, execution.asking(), || asked(&mut execution));
-            let (question, shown) = match asking.await?.map_err(refused)? {
+            let (question, asking) = match asking.await?.map_err(refused)? {
                 Asked::Nothing => break,
-                Asked::Logic(question, shown) => (question, shown),
+                Asked::Logic(question, asking) => (question, asking),
                 Asked::Directory(lookup) => {
                     let findings = self.look_up(directory, &lookup).await?;
                     let effort = execution.finding(&findings);
@@ -135,7 +124,7 @@ impl Engine {
                     continue;
                 }
             };
-            let (evaluation, took) = self.ask_logic(version, question, shown).await?;
+            let (evaluation, took) = self.ask_logic(version, question, asking).await?;
             guest_time += took;
             fuel += evaluation.fuel;
             let given = evaluation.answer.clone();
@@ -163,18 +152,18 @@ impl Engine {
         &self,
         version: &Version,
         question: Question,
-        shown: ShownFacts,
+        asking: Asking,
     ) -> Result<(Evaluation, Duration), Error> {
         let pinned = Pinned {
             reference: version.reference.clone(),
             digest: version.component,
         };
         let fetch = || self.0.store.component(version.component);
-        let asked = self.0.sandbox.ask_prepared(&pinned, shown.asking, fetch);
+        let asked = self.0.sandbox.ask_prepared(&pinned, asking, fetch);
         let evaluated = asked.await.map_err(misbehaved)?;
         let evaluation = Evaluation {
             question,
-            facts_digest: shown.digest,
+            asked: evaluated.asked,
             answer: evaluated.answer,
             fuel: evaluated.fuel,
             micros: u64::try_from(evaluated.duration.as_micros()).unwrap_or(u64::MAX),

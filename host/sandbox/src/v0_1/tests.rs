@@ -1,14 +1,21 @@
-//! An instance as large as it may become fits into the largest question.
+//! An instance as large as it may become fits into the largest question, and a question has one digest for ever.
 
 use proptest::prelude::*;
 
 use super::lower::{decision, event, snapshot};
+use crate::sandbox::Asking;
 use crate::size::size;
 use jiff::Timestamp;
+use uuid::Uuid;
 use wrkflw_core::actor::Actor;
-use wrkflw_core::instance::Decision;
+use wrkflw_core::answer::AttributeValue;
+use wrkflw_core::ids::{InstanceId, StateId, TaskId, VersionRef, hex};
+use wrkflw_core::instance::{
+    Candidate, ChildInstance, Decision, Entity, Instance, Ownership, PastState, StateInstance,
+    Status, Task, TaskStatus,
+};
 use wrkflw_core::json::Json;
-use wrkflw_core::question::{Facts, Occurrence, Source};
+use wrkflw_core::question::{Entry, EntryCause, Facts, Occurrence, Question, Source};
 use wrkflw_core::shown::samples::{Random, input_of};
 use wrkflw_core::shown::{
     COMMENT_BYTES_MAX, CONFIG_BYTES_MAX, DATA_BYTES_MAX, FACTS_BYTES_MAX, check, check_actor,
@@ -86,4 +93,160 @@ fn what_is_left_out_says_so() {
         (true, "{}", None)
     );
     assert_eq!(unsent.actor, "ann");
+}
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_second(1_800_000_000 + second).expect("an instant")
+}
+
+fn id(number: u128) -> Uuid {
+    Uuid::from_u128(number)
+}
+
+fn json(text: &str) -> Json {
+    Json::parse(text).expect("JSON")
+}
+
+fn task(number: u128, label: &str, candidate: Candidate, status: TaskStatus) -> Task {
+    Task {
+        id: TaskId(id(number)),
+        label: label.into(),
+        candidates: vec![candidate],
+        form: None,
+        created_at: at(1),
+        due_at: (number == 12).then(|| at(50)),
+        deadlines: vec![],
+        status,
+    }
+}
+
+/// An instance with every kind of part that a snapshot has.
+fn recorded() -> Instance {
+    let decided = TaskStatus::Completed {
+        owner: "ann".into(),
+        claimed_at: at(2),
+        decision: Decision {
+            outcome: "APPROVE".into(),
+            actor: "ann".into(),
+            on_behalf_of: Some("eve".into()),
+            comment: Some("fine".into()),
+            input: json(r#"{"pages":3}"#),
+            decided_at: at(3),
+        },
+    };
+    let claimed = TaskStatus::Claimed {
+        owner: "bob".into(),
+        claimed_at: at(5),
+        ownership: Ownership::default(),
+    };
+    let entity = |kind: &str, id: &str| Entity {
+        kind: kind.into(),
+        id: id.into(),
+    };
+    let mut legal = StateInstance::new(StateId(id(31)), "LegalReview", at(1));
+    legal.needed = 2;
+    legal.tasks = vec![task(11, "Legal", Candidate::Group("legal".into()), decided)];
+    legal.children = vec![ChildInstance {
+        id: InstanceId(id(21)),
+        key: "audit".into(),
+        entity: entity("order", "7"),
+        data: Json::empty(),
+        on_end: None,
+        outcome: Some("DONE".into()),
+        version: Some(3),
+    }];
+    let mut finance = StateInstance::new(StateId(id(32)), "FinanceReview", at(4));
+    finance.predecessors = vec![legal.id];
+    finance.due_at = Some(at(60));
+    finance.tasks = vec![task(12, "Finance", Candidate::User("bob".into()), claimed)];
+    let attributes = [
+        ("amount", AttributeValue::Decimal("12.50".into())),
+        ("rush", AttributeValue::Boolean(true)),
+        ("weight", AttributeValue::Float(0.1)),
+    ];
+    Instance {
+        id: InstanceId(id(1)),
+        definition: VersionRef {
+            key: "contract".into(),
+            version: 2,
+        },
+        revision: 4,
+        entity: entity("contract", "C-1"),
+        initiator: "kim".into(),
+        requesters: vec!["kim".into()],
+        status: Status::Running,
+        started_at: at(0),
+        updated_at: at(4),
+        predecessor: None,
+        parent: Some(InstanceId(id(2))),
+        data: json(r#"{"amount":"12.50"}"#),
+        attributes: attributes.map(|(name, value)| (name.into(), value)).into(),
+        active: vec![finance],
+        waiting: vec![StateInstance::new(StateId(id(33)), "Done", at(4))],
+        past: vec![PastState {
+            state: legal,
+            left_at: at(4),
+            left_by: "APPROVE".into(),
+            actor: Some("ann".into()),
+        }],
+        buffered: vec![],
+    }
+}
+
+fn digest_of(question: &Question) -> String {
+    let instance = recorded();
+    let config = json(r#"{"limit":10}"#);
+    let facts = Facts {
+        now: at(61),
+        tenant: "default",
+        config: &config,
+        instance: &instance,
+    };
+    hex(&Asking::of(&facts, question).digest())
+}
+
+fn decided_by(actor: &str) -> Occurrence {
+    Occurrence {
+        state_instance: Some(id(32).to_string()),
+        trigger: "APPROVE".into(),
+        source: Source::Task {
+            task: id(12).to_string(),
+            actor: Actor {
+                id: actor.into(),
+                ..Actor::host()
+            },
+            comment: None,
+        },
+        input: Json::empty(),
+    }
+}
+
+/// The audit of a released version of the contract has these digests. If this test fails, commands that were recorded before
+/// cannot be proven any more: mend the translation, not the test.
+#[test]
+fn what_was_asked_has_the_same_digest_in_every_release() {
+    let entry = Entry {
+        state_instance: id(32).to_string(),
+        state: "FinanceReview".into(),
+        cause: EntryCause::Overdue {
+            task: None,
+            count: 2,
+        },
+    };
+    let digests = [
+        Question::Guard(decided_by("bob")),
+        Question::Transition(decided_by("bob")),
+        Question::Transition(decided_by("joe")),
+        Question::Enter(vec![entry]),
+    ]
+    .map(|question| digest_of(&question));
+    assert_eq!(
+        digests,
+        [
+            "dd1b73cb77e86bf907cb40f3a21594cb4b5bfda0696baad8582c7b1f4f51c866",
+            "7b2fcfc1365537a53d6f1bfee070c5709d30568a3b5130f33b615cb96859c2bc",
+            "e581185c325de5faf2bcc125e66de0bc6f85f2049af2cb73f938a6c21bfa8e4e",
+            "658fc9f926138b6935e83e81a73de640a1e2faa481e8edf1c8289b3c1b2154b3",
+        ]
+    );
 }

@@ -1,0 +1,213 @@
+//! The audit keeps questions and answers as JSON, and a replay compares them. So their JSON never changes.
+
+use serde::Serialize;
+
+use super::*;
+use crate::answer::{
+    Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Offer, OverdueAction,
+    Principal, PublishedEvent, Reason, Violation, Waiting,
+};
+use crate::ids::InstanceId;
+
+const RECORDED: &str = include_str!("recorded.jsonl");
+
+fn at() -> Timestamp {
+    Timestamp::from_second(1_800_000_000).expect("an instant")
+}
+
+fn task() -> TaskId {
+    TaskId(uuid::Uuid::from_u128(7))
+}
+
+fn actor() -> Actor {
+    Actor {
+        id: "ann".into(),
+        groups: vec!["legal".into()],
+        permissions: vec!["fin:approve".into()],
+        on_behalf_of: Some("eve".into()),
+        stands_in_for: vec![],
+    }
+}
+
+fn sources() -> Vec<Source> {
+    vec![
+        Source::Start(actor()),
+        Source::Task {
+            task: task().to_string(),
+            actor: actor(),
+            comment: Some("fine".into()),
+        },
+        Source::Signal {
+            sender: actor(),
+            id: "s-1".into(),
+            correlation: Some("order 7".into()),
+            at: at(),
+        },
+        Source::Deadline {
+            task: Some(task()),
+            due_at: at(),
+            count: 2,
+        },
+        Source::Child {
+            id: InstanceId(uuid::Uuid::from_u128(8)).to_string(),
+            key: "audit".into(),
+            entity: Entity {
+                kind: "order".into(),
+                id: "7".into(),
+            },
+            version: Some(3),
+            outcome: "DONE".into(),
+            reason: Some("no version is active".into()),
+        },
+        Source::Entry,
+    ]
+}
+
+fn questions() -> Vec<Question> {
+    let occurrence = |source| Occurrence {
+        state_instance: Some(uuid::Uuid::from_u128(9).to_string()),
+        trigger: "APPROVE".into(),
+        source,
+        input: Json::parse(r#"{"pages":3}"#).expect("JSON"),
+    };
+    let causes = [
+        EntryCause::Entered,
+        EntryCause::Overdue {
+            task: Some(task()),
+            count: 1,
+        },
+        EntryCause::Migrated,
+        EntryCause::Reoffered,
+    ];
+    let entry = |cause| Entry {
+        state_instance: uuid::Uuid::from_u128(9).to_string(),
+        state: "Review".into(),
+        cause,
+    };
+    let mut questions: Vec<_> = sources()
+        .into_iter()
+        .map(|source| Question::Transition(occurrence(source)))
+        .collect();
+    questions.push(Question::Guard(occurrence(Source::Entry)));
+    questions.push(Question::Enter(causes.map(entry).into()));
+    questions
+}
+
+fn plan(next: Next) -> Plan {
+    let values = [
+        Some(AttributeValue::Text("a".into())),
+        Some(AttributeValue::Boolean(true)),
+        Some(AttributeValue::Decimal("1.50".into())),
+        Some(AttributeValue::Float(0.5)),
+        Some(AttributeValue::Timestamp(at())),
+        Some(AttributeValue::Bytes(vec![1, 2])),
+        None,
+    ];
+    let attribute = |value| Attribute {
+        name: "size".into(),
+        value,
+    };
+    Plan {
+        next,
+        cancel: vec!["x".into()],
+        data: Some("{}".into()),
+        attributes: values.map(attribute).into(),
+        publish: vec![PublishedEvent {
+            name: "bought".into(),
+            data: "{}".into(),
+        }],
+        notes: vec!["small".into()],
+    }
+}
+
+fn works() -> Vec<Work> {
+    let deadline = |when, action| Deadline {
+        when,
+        repeat: Some(5),
+        action,
+    };
+    let deadlines = vec![
+        deadline(Due::After(60), OverdueAction::Remind),
+        deadline(Due::At(at()), OverdueAction::Escalate),
+        deadline(Due::After(1), OverdueAction::Release),
+        deadline(
+            Due::Working {
+                seconds: 60,
+                calendar: "office".into(),
+            },
+            OverdueAction::Fire("LATE".into()),
+        ),
+    ];
+    let assignment = Assignment {
+        offers: vec![Offer {
+            label: "Legal".into(),
+            candidates: vec![
+                Principal::User("ann".into()),
+                Principal::Group("legal".into()),
+                Principal::ManagerOf("bob".into()),
+            ],
+            owner: Some("ann".into()),
+            form: Some("{}".into()),
+            deadlines: vec![],
+        }],
+        needed: 2,
+        exclude: vec!["kim".into()],
+        fallback: Some("office".into()),
+        priority: 3,
+        deadlines: deadlines.clone(),
+    };
+    let waiting = Waiting {
+        deadlines,
+        correlation: Some("order 7".into()),
+        buffer_signals: true,
+        children: vec![Child {
+            key: "audit".into(),
+            entity_type: "order".into(),
+            entity_id: "7".into(),
+            data: "{}".into(),
+            on_end: Some("AUDITED".into()),
+        }],
+    };
+    vec![Work::Task(assignment), Work::Wait(waiting)]
+}
+
+fn answers() -> Vec<Answer> {
+    let reason = || Reason {
+        code: "too_dear".into(),
+        message: "It is too dear.".into(),
+    };
+    let violation = Violation {
+        field: "/amount".into(),
+        code: "too_large".into(),
+        message: "At most 10.".into(),
+    };
+    let refusals = [
+        Refusal::Denied(reason()),
+        Refusal::NotNow(reason()),
+        Refusal::Invalid(vec![violation]),
+        Refusal::Fault(reason()),
+    ];
+    let plans = [
+        Next::Stay,
+        Next::Reoffer,
+        Next::Enter(vec!["Review".into()]),
+        Next::EndBranch,
+    ]
+    .map(plan);
+    let mut answers = vec![Answer::Guard(Ok(())), Answer::Enter(Ok(works()))];
+    answers.extend(refusals.map(|refusal| Answer::Guard(Err(refusal))));
+    answers.extend(plans.map(|plan| Answer::Transition(Ok(plan))));
+    answers
+}
+
+fn lines<T: Serialize>(values: &[T]) -> impl Iterator<Item = String> {
+    values.iter().map(|value| Json::of(value).to_string())
+}
+
+/// If this test fails, commands that were recorded before cannot be proven any more: keep the JSON by attributes of serde.
+#[test]
+fn what_the_audit_keeps_is_the_same_in_every_release() {
+    let now: Vec<_> = lines(&questions()).chain(lines(&answers())).collect();
+    let recorded: Vec<_> = RECORDED.lines().collect();
+    assert_eq!(now, recorded, "now:\n{}", now.join("\n"));
+}
