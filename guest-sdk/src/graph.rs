@@ -89,6 +89,7 @@ impl<S: States, T: Triggers> Graph<S, T, drawing::Nothing> {
             transitions: vec![],
             data_schema: None,
             attributes: vec![],
+            separate: vec![],
         };
         Self {
             definition,
@@ -118,6 +119,13 @@ impl<S: States, T: Triggers, Last> Graph<S, T, Last> {
             name: name.into(),
             kind,
         });
+        self
+    }
+
+    /// Nobody decides in more than one of these states, neither themselves nor through a delegate or substitute: the host
+    /// excludes whoever decided in one of them from the others. Said again, of another list.
+    pub fn separate<const N: usize>(mut self, states: [S; N]) -> Self {
+        self.definition.separate.push(states.names());
         self
     }
 

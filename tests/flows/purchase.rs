@@ -136,6 +136,57 @@ async fn a_requester_does_not_choose_who_approves() {
     prove_all(&app).await;
 }
 
+/// The host keeps the promise of the graph, whoever asks and in whose name.
+#[tokio::test]
+async fn nobody_approves_in_two_steps() {
+    let (app, _) = company().await;
+    member(&app, "cfo", "meg").await;
+    let path = "/v1/people/meg/absences";
+    let from = app.engine.clock().now();
+    let until = from + Duration::from_secs(86_400);
+    let absence = json!({ "substitute": "mia", "activeFrom": from, "activeUntil": until });
+    app.post("admin", path, absence).await.expect(201);
+    let instance = purchase(&app, json!(60000), json!({})).await;
+    let decisions = [("meg", approve()), ("fay", approve()), ("fred", approve())];
+    let at_cfo = follow(&app, &instance, &decisions).await;
+    assert_eq!(state(&at_cfo), "Cfo");
+    let path = format!("/v1/instances/{}/eligibility", id(&instance));
+    let explained = app.get("admin", &path).await.expect(200);
+    let excluded = &explained["tasks"][0]["excluded"];
+    let expected = json!([
+        { "person": "meg", "exclusions": [{ "why": "excluded" }] },
+        { "person": "mia", "exclusions": [{ "why": "for_excluded", "of": "meg" }] },
+    ]);
+    assert_eq!(*excluded, expected, "{explained}");
+    let task = task_for(&at_cfo, "cfo");
+    let path = |action: &str| format!("/v1/tasks/{}/{action}", id(&task));
+    // mia stands in for meg.
+    let refused = [
+        ("meg", "claim", json!({})),
+        ("meg", "decide", approve()),
+        ("mia", "claim", json!({})),
+    ];
+    for (user, action, body) in refused {
+        let refused = app.post(user, &path(action), body).await;
+        let problem = refused.problem(403, "forbidden");
+        let detail = "meg decided in Manager, and nobody decides in both Manager and Cfo";
+        assert_eq!(problem["detail"], detail, "{user} {action}: {problem}");
+    }
+    for user in ["meg", "mia"] {
+        let theirs = app.get(user, "/v1/tasks?view=available").await.expect(200);
+        assert_eq!(theirs["data"], json!([]), "{user}: {theirs}");
+    }
+    claim(&app, "cora", &task).await;
+    for (user, action) in [("cora", "delegate"), ("admin", "reassign")] {
+        let to_meg = json!({ "to": "meg", "reason": "busy" });
+        let refused = app.post(user, &path(action), to_meg).await;
+        refused.problem(403, "forbidden");
+    }
+    let decided = app.post("cora", &path("decide"), approve()).await;
+    assert_eq!(decided.expect(200)["instance"]["outcome"], "APPROVED");
+    prove_all(&app).await;
+}
+
 #[tokio::test]
 async fn a_vote_ends_when_too_few_are_left_to_approve() {
     let (app, _) = company().await;

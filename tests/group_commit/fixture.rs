@@ -427,6 +427,7 @@ fn graph() -> Graph {
             way("First", "ON", FiredBy::Entry, &["Second"]),
             way("Second", "ON", FiredBy::Entry, &["Work"]),
         ],
+        separate: vec![],
         data_schema: None,
         attributes: vec![AttributeDeclaration {
             name: "miles".into(),

@@ -170,11 +170,12 @@ async fn sources_are_told_with_what_happened() {
                     kind: "order".into(),
                     id: "7".into(),
                 },
+                version: Some(4),
                 outcome: "NOT_STARTED".into(),
                 reason: Some("no version".into()),
             },
             &[
-                r#"id: "c-1", key: "errand", entity-type: "order", entity-id: "7""#,
+                r#"id: "c-1", key: "errand", entity-type: "order", entity-id: "7", version: Some(4)"#,
                 r#"outcome: "NOT_STARTED", reason: Some("no version")"#,
             ],
         ),

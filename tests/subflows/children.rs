@@ -54,7 +54,7 @@ async fn two_hosts_start_each_child_once_and_take_back_each_end_once() {
     assert_eq!(ends.len(), 3);
     assert!(
         ends.values()
-            .all(|end| *end == json!({ "outcome": "DONE", "data": { "paid": 1 } }))
+            .all(|end| *end == json!({ "outcome": "DONE", "version": 1, "data": { "paid": 1 } }))
     );
     assert_eq!(audited(&app, &subflow, "CHILD_ENDED").await.len(), 3);
     for timers in timers {
@@ -84,7 +84,10 @@ async fn a_child_that_can_never_start_has_ended_for_its_parent() {
     let mut reasons: Vec<_> = ended
         .iter()
         .map(|end| {
-            assert_eq!(end["outcome"], "NOT_STARTED");
+            assert_eq!(
+                (&end["outcome"], &end["version"]),
+                (&json!("NOT_STARTED"), &Value::Null)
+            );
             end["reason"].as_str().expect("a reason")
         })
         .collect();

@@ -21,6 +21,9 @@ pub(crate) fn graph(definition: types::Definition) -> Lifted<Graph> {
                 kind: attribute_type(attribute.kind),
             })
         })?,
+        separate: each(definition.separate, |list| {
+            texts("a state of a list of separate states", list)
+        })?,
     })
 }
 

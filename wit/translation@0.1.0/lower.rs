@@ -123,6 +123,7 @@ fn child(child: &ChildInstance) -> types::ChildStatus {
         entity_type: child.entity.kind.clone(),
         entity_id: child.entity.id.clone(),
         outcome: child.outcome.clone(),
+        version: child.version,
     }
 }
 
@@ -261,6 +262,7 @@ fn source(source: &Source) -> types::EventSource {
             id,
             key,
             entity,
+            version,
             outcome,
             reason,
         } => types::EventSource::Child(types::EndedChild {
@@ -268,6 +270,7 @@ fn source(source: &Source) -> types::EventSource {
             key: key.clone(),
             entity_type: entity.kind.clone(),
             entity_id: entity.id.clone(),
+            version: *version,
             outcome: outcome.clone(),
             reason: reason.clone(),
         }),

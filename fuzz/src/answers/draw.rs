@@ -198,6 +198,7 @@ pub(super) fn definition(u: &mut Unstructured<'_>) -> Result<types::Definition> 
                 ])?,
             })
         })?,
+        separate: list(u, |u| list(u, text))?,
     })
 }
 

@@ -96,6 +96,7 @@ impl<F: Flow> Scenario<F> {
         let command = Command::ChildEnded {
             instance: self.started().id,
             child: child.id,
+            version: Some(1),
             outcome: outcome.to_owned(),
             data: canonical("the child's data", &when.input.to_string()),
             reason: None,

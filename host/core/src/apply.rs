@@ -283,6 +283,7 @@ fn end_child(instance: &mut Instance, event: &Event) -> Result<(), String> {
     let Event::ChildEnded {
         state,
         child,
+        version,
         outcome,
         ..
     } = event
@@ -291,9 +292,9 @@ fn end_child(instance: &mut Instance, event: &Event) -> Result<(), String> {
     };
     let children = &mut active(instance, *state)?.children;
     let known = children.iter_mut().find(|known| known.id == *child);
-    known
-        .ok_or_else(|| format!("{child} is no child of it"))?
-        .outcome = Some(outcome.clone());
+    let known = known.ok_or_else(|| format!("{child} is no child of it"))?;
+    known.outcome = Some(outcome.clone());
+    known.version = *version;
     Ok(())
 }
 

@@ -28,6 +28,8 @@ pub const TARGETS_MAX: usize = 20;
 pub const ATTRIBUTES_MAX: usize = 100;
 /// Groups that may start an instance.
 pub const INITIATORS_MAX: usize = 100;
+/// Lists of separate states.
+pub const SEPARATE_MAX: usize = 50;
 /// Problems reported at once; the rest is only counted.
 pub const PROBLEMS_MAX: usize = 200;
 
@@ -116,12 +118,30 @@ fn sizes(graph: &Graph) -> Vec<Problem> {
             INITIATORS_MAX,
             "initiator groups",
         ),
+        (
+            "/separate",
+            graph.separate.len(),
+            SEPARATE_MAX,
+            "lists of separate states",
+        ),
     ] {
         if count > max {
             problems.push(Problem::new(
                 "too_large",
                 at,
                 format!("{count} {things} are declared; at most {max} are allowed"),
+            ));
+        }
+    }
+    for (place, list) in graph.separate.iter().take(SEPARATE_MAX).enumerate() {
+        if list.len() > STATES_MAX {
+            problems.push(Problem::new(
+                "too_large",
+                format!("/separate/{place}"),
+                format!(
+                    "{} states are listed; at most {STATES_MAX} are allowed",
+                    list.len()
+                ),
             ));
         }
     }

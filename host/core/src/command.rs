@@ -98,6 +98,9 @@ commands! {
         ChildEnded(instance) = "child_ended" needs "host:act" {
             instance: InstanceId,
             child: InstanceId,
+            /// The version that it ran; none if it could not be started.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            version: Option<u32>,
             outcome: String,
             /// The child's data at its end.
             data: Json,

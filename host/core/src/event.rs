@@ -210,7 +210,8 @@ events! {
             /// How many times it was escalated.
             count: u32,
         }
-        /// The work of a state was assigned again, after an escalation or migration.
+        /// Who works on a state has changed: after a migration, because a plan offered the work anew, or because somebody decided in a
+        /// state that is separate from it.
         internal StateReassigned = "STATE_REASSIGNED" {
             /// The state instance.
             state: StateId,
@@ -275,6 +276,9 @@ events! {
             state: StateId,
             /// The child.
             child: InstanceId,
+            /// The version that it ran; none if it could not be started.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            version: Option<u32>,
             /// Its outcome.
             outcome: String,
             /// Why it could not be started.

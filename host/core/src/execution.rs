@@ -24,6 +24,7 @@ mod reassessment;
 mod reoffer;
 mod rules;
 mod savepoint;
+mod separate;
 mod signal;
 mod staffing;
 mod start;
@@ -267,13 +268,7 @@ impl<'a> Execution<'a> {
                 correlation,
                 ..
             } => execution.signal(trigger, id, input, correlation.as_deref())?,
-            Command::ChildEnded {
-                child,
-                outcome,
-                data,
-                reason,
-                ..
-            } => execution.child_ended(*child, outcome, data, reason.as_ref()),
+            Command::ChildEnded { child, .. } => execution.child_ended(*child, command),
         }
         Ok(execution)
     }

@@ -16,6 +16,8 @@ pub struct Graph {
     /// JSON Schema 2020-12 of an instance's data. It is enforced at every change.
     pub data_schema: Option<Json>,
     pub attributes: Vec<AttributeDeclaration>,
+    /// Lists of states: a person decides in one state of each list.
+    pub separate: Vec<Vec<String>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -116,7 +118,15 @@ impl Graph {
             .data_schema
             .as_ref()
             .map_or(0, |schema| schema.as_str().len());
-        states.chain(transitions).sum::<usize>() + schema
+        let separate = self.separate.iter().flatten().map(|name| 3 + name.len());
+        states.chain(transitions).chain(separate).sum::<usize>() + schema
+    }
+
+    /// Whether nobody may decide in both states.
+    pub fn are_separate(&self, state: &str, other: &str) -> bool {
+        let has = |list: &[String], name: &str| list.iter().any(|state| state == name);
+        let mut lists = self.separate.iter();
+        state != other && lists.any(|list| has(list, state) && has(list, other))
     }
 
     /// The declared state of this name.

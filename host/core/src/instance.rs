@@ -246,6 +246,9 @@ pub struct ChildInstance {
     /// Its outcome, once it has ended.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub outcome: Option<String>,
+    /// The version that it ran, once it has ended; none if it could not be started.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub version: Option<u32>,
 }
 
 /// The outcome, for its parent, of a child that was cancelled.

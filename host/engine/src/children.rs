@@ -40,6 +40,7 @@ struct StartChild {
 #[derive(Deserialize)]
 struct ChildEnded {
     child: InstanceId,
+    version: u32,
     outcome: String,
     data: Json,
 }
@@ -70,6 +71,7 @@ impl Engine {
             let command = Command::ChildEnded {
                 instance: job.instance,
                 child: id,
+                version: None,
                 outcome: CHILD_NOT_STARTED.to_owned(),
                 data: Json::empty(),
                 reason: Some(reason),
@@ -100,6 +102,7 @@ impl Engine {
         let command = Command::ChildEnded {
             instance: job.instance,
             child: ended.child,
+            version: Some(ended.version),
             outcome: ended.outcome,
             data: ended.data,
             reason: None,

@@ -28,6 +28,7 @@ pub struct Published {
     pub digest: String,
     pub created: bool,
     pub own_work: Vec<String>,
+    pub separate: Vec<Vec<String>>,
 }
 
 /// A version that new instances take from now on, or no longer.
@@ -127,6 +128,7 @@ impl Engine {
             digest: admission.digest.to_string(),
             created: numbered.created,
             own_work: own_work(&admission.graph),
+            separate: admission.graph.separate,
         })
     }
 

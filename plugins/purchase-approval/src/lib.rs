@@ -1,6 +1,6 @@
 //! A purchase: approved by the manager, by two of five in finance and, above a limit, by the CFO.
 //!
-//! Too many rejections end it at once; requesters may withdraw it by a signal; late work climbs.
+//! Nobody approves in two steps. Too many rejections end it at once; requesters may withdraw it by a signal; late work climbs.
 
 use serde::{Deserialize, Serialize};
 use wrkflw_guest::{
@@ -57,6 +57,7 @@ impl Flow for PurchaseApproval {
             .attribute("amount", AttributeType::Decimal)
             .attribute("supplier", AttributeType::Text)
             .attribute("stepDue", AttributeType::Timestamp)
+            .separate([Manager, Finance, Cfo])
             .router(Intake, "Intake")
             .on(Sort, Manager)
             .task(Manager, "Approval by the manager")
@@ -107,13 +108,12 @@ impl Flow for PurchaseApproval {
 
     fn assign(facts: &Facts<Self>, state: State) -> Result<Assignment, Refusal> {
         let config = &facts.config;
-        let before = [facts.deciders(Manager), facts.deciders(Finance)].concat();
         let assignment = match state {
             Finance => Assignment::any_of(&config.finance, config.finance_needed)
                 .without(&facts.instance.requesters)
-                .without(before)
+                .without(facts.deciders(Manager))
                 .each(|offer| offer.form(include_str!("finance.form.json"))),
-            Cfo => Assignment::to_group(&config.cfo_group).exclude(before),
+            Cfo => Assignment::to_group(&config.cfo_group),
             _ => Assignment::to_manager_of(facts.initiator()),
         };
         Ok(assignment

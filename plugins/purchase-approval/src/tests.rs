@@ -121,8 +121,8 @@ fn nobody_approves_twice_nor_for_themselves() {
     flow.when(substitute()).denied("not_a_candidate");
     let mut flow = at_finance("60000").member("fay", "cfo");
     flow.follow([approve("fay"), approve("fred")]);
-    flow.when(approve("fay")).denied("excluded");
-    flow.when(substitute()).denied("excluded");
+    flow.when(approve("fay")).denied("decided_elsewhere");
+    flow.when(substitute()).denied("decided_elsewhere");
 }
 
 #[test]

@@ -36,6 +36,7 @@ pub fn document_approval() -> Graph {
             way("ReworkRequested", "SUBMIT", &["Submitted"]),
             way("ReworkRequested", "ABANDON", &["Rejected"]),
         ],
+        separate: vec![],
         data_schema: None,
         attributes: vec![AttributeDeclaration {
             name: "title".into(),

@@ -20,6 +20,49 @@ pub(super) fn check(graph: &Graph, problems: &mut Vec<Problem>) {
         ends(graph, transition, problems);
         sources(graph, transition, problems);
     }
+    for (place, list) in graph.separate.iter().enumerate() {
+        separate(graph, &format!("/separate/{place}"), list, problems);
+    }
+}
+
+/// A list of separate states names at least two, each once, and in each of them other people than the requesters decide.
+fn separate(graph: &Graph, at: &str, list: &[String], problems: &mut Vec<Problem>) {
+    if list.len() < 2 {
+        problems.push(Problem::new(
+            "separate_too_short",
+            at,
+            "a person decides in one state of the list, so it says nothing about fewer than two; name the others",
+        ));
+    }
+    let mut seen = BTreeSet::new();
+    for name in list {
+        let shown = shown(name);
+        let (code, message) = match graph.state(name) {
+            _ if !seen.insert(name) => (
+                "separate_repeated",
+                format!("the state `{shown}` is named twice; name it once"),
+            ),
+            None => (
+                "separate_missing",
+                format!("the state `{shown}` is not declared; declare it or name another"),
+            ),
+            Some(state) if state.kind != StateKind::Task => (
+                "separate_without_task",
+                format!(
+                    "`{shown}` is a {} state and nobody decides in it; name task states",
+                    state.kind.name()
+                ),
+            ),
+            Some(state) if state.own_work => (
+                "separate_own_work",
+                format!(
+                    "`{shown}` is the initiators' own work, and they decide in no other state; leave it out"
+                ),
+            ),
+            Some(_) => continue,
+        };
+        problems.push(Problem::new(code, at, message));
+    }
 }
 
 /// What may fire the triggers of a state of this kind.

@@ -1,5 +1,7 @@
 //! Graphs with one problem each, and valid ones.
 
+mod shape;
+
 use proptest::prelude::*;
 
 use super::samples::{document_approval, sound, state, way};
@@ -140,115 +142,6 @@ fn transitions_begin_and_end_at_declared_states() {
         &changed(|g| g.transitions.push(way("Submitted", "GO", &[]))),
         "targets_missing",
         "Submitted/GO",
-    );
-}
-
-#[test]
-fn terminal_states_have_an_outcome_and_no_way_out() {
-    only(
-        &changed(|g| g.states[3].kind = StateKind::Terminal(String::new())),
-        "outcome_missing",
-        "Approved",
-    );
-    only(
-        &changed(|g| g.states[3].kind = StateKind::Terminal("well done".into())),
-        "outcome_malformed",
-        "Approved",
-    );
-    only(
-        &changed(|g| {
-            g.transitions
-                .push(way("Approved", "REOPEN", &["Submitted"]));
-        }),
-        "terminal_left",
-        "Approved/REOPEN",
-    );
-}
-
-#[test]
-fn a_trigger_is_fired_by_what_its_state_has() {
-    use FiredBy::{Child, Deadline, Decision, Entry, Failure, Reply, Signal};
-    let all = [Decision, Signal, Deadline, Reply, Failure, Child, Entry];
-    for (kind, allowed) in [
-        (TASK, &[Decision, Signal, Deadline][..]),
-        (StateKind::Service, &[Reply, Failure, Signal, Deadline]),
-        (StateKind::Router, &[Entry]),
-        (StateKind::Wait, &[Signal, Deadline, Child]),
-    ] {
-        for by in all {
-            let problems = check(&with(kind.clone(), &[by]));
-            let refused = found(&problems).contains(&("source_not_of_kind", "Extra/LEAVE"));
-            assert_eq!(refused, !allowed.contains(&by), "{} by {by:?}", kind.name());
-        }
-    }
-    only(&with(TASK, &[]), "sources_missing", "Extra/LEAVE");
-    only(
-        &with(TASK, &[Decision, Decision]),
-        "source_repeated",
-        "Extra/LEAVE",
-    );
-    only(
-        &with(StateKind::Service, &[Reply]),
-        "service_unanswered",
-        "Extra",
-    );
-}
-
-#[test]
-fn a_router_has_one_transition() {
-    assert_eq!(check(&with(StateKind::Router, &[FiredBy::Entry])), []);
-    let mut graph = with(StateKind::Router, &[FiredBy::Entry]);
-    graph.transitions.push(Transition {
-        by: vec![FiredBy::Entry],
-        ..way("Extra", "OTHER", &["Submitted"])
-    });
-    only(&graph, "router_ways", "Extra");
-}
-
-#[test]
-fn only_tasks_are_own_work() {
-    let mut graph = with(StateKind::Wait, &[FiredBy::Signal]);
-    graph.states.last_mut().expect("Extra").own_work = true;
-    only(&graph, "own_work_without_task", "Extra");
-}
-
-/// `Submitted` forks into `Left` and `Right`; `Meet` is the join.
-fn forked(right: &str) -> Graph {
-    changed(|graph| {
-        for name in ["Left", "Right", "Meet"] {
-            graph.states.push(state(name, name, TASK));
-        }
-        graph.states.last_mut().expect("Meet").join = true;
-        graph
-            .transitions
-            .push(way("Submitted", "FORK", &["Left", "Right"]));
-        graph.transitions.push(way("Left", "DONE", &["Meet"]));
-        graph.transitions.push(way("Right", "DONE", &[right]));
-        graph.transitions.push(way("Meet", "DONE", &["Approved"]));
-    })
-}
-
-#[test]
-fn a_join_lies_inside_a_fork() {
-    assert_eq!(check(&forked("Meet")), []);
-    only(&forked("Approved"), "join_outside_fork", "Meet");
-    // The right branch gets to the join only by forking anew, which is another fork.
-    only(&forked("Submitted"), "join_outside_fork", "Meet");
-    let mut direct = forked("Approved");
-    direct.transitions[6].targets[1] = "Meet".into();
-    direct
-        .transitions
-        .push(way("Submitted", "RIGHT", &["Right"]));
-    assert_eq!(check(&direct), []);
-    only(
-        &changed(|g| {
-            g.states[3].join = true;
-            g.transitions[2].targets.push("ReworkRequested".into());
-            g.transitions
-                .push(way("ReworkRequested", "ACCEPT", &["Approved"]));
-        }),
-        "terminal_join",
-        "Approved",
     );
 }
 
@@ -437,7 +330,7 @@ fn what_this_release_does_not_run_is_named() {
         with(StateKind::Wait, &[FiredBy::Signal]),
         with(TASK, &[FiredBy::Decision, FiredBy::Deadline]),
         with(TASK, &[FiredBy::Signal]),
-        forked("Meet"),
+        shape::forked("Meet"),
     ] {
         assert_eq!(unsupported(&graph), []);
     }

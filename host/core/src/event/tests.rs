@@ -41,6 +41,7 @@ fn state_instance() -> StateInstance {
             data: json(r#"{"amount":1.50}"#),
             on_end: Some("CHECKED".into()),
             outcome: None,
+            version: None,
         }],
         ..StateInstance::new(StateId(Uuid::from_u128(1)), "Review", Timestamp::UNIX_EPOCH)
     }

@@ -148,6 +148,7 @@ fn next(event: Option<&Event>) -> Option<Event> {
         Event::SignalTaken { .. } => Event::ChildEnded {
             state,
             child: InstanceId(Uuid::from_u128(8)),
+            version: Some(1),
             outcome: "NOT_STARTED".into(),
             reason: Some("there is no such definition".into()),
         },

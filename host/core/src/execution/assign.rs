@@ -112,7 +112,7 @@ impl Execution<'_> {
         state_instance.deadlines = self.open_deadlines(ENTER, &assignment.deadlines, findings)?;
         state_instance.due_at = deadline::earliest(&state_instance.deadlines);
         state_instance.needed = assignment.needed.max(1);
-        state_instance.exclude = assignment.exclude;
+        state_instance.exclude = self.all_excluded(&state_name, assignment.exclude);
         state_instance.fallback = assignment.fallback;
         state_instance.priority = assignment.priority;
         self.emit(Event::StateEntered {
@@ -122,7 +122,8 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// The offers of a state instance. If there is none, one task without candidates is made; the fallbacks apply to it.
+    /// The offers of a state instance. If there is none, one task without candidates is made; the fallbacks apply to it. A task is
+    /// not given to a person who decided in a separate state.
     pub(super) fn completed(&self, state_name: &str, mut offers: Vec<Offer>) -> Vec<Offer> {
         if offers.is_empty() {
             let declared = self.context.version.graph.state(state_name);
@@ -130,6 +131,10 @@ impl Execution<'_> {
                 label: declared.map_or(state_name, |state| &state.title).to_owned(),
                 ..Offer::default()
             });
+        }
+        for offer in &mut offers {
+            let is_theirs = |owner: &String| !self.has_decided_elsewhere(state_name, owner);
+            offer.owner = offer.owner.take().filter(is_theirs);
         }
         if self.is_own_work(state_name) {
             for offer in &mut offers {

@@ -28,7 +28,8 @@ impl<'a> Place<'a> {
             .own_work
     }
 
-    /// Refuses a person who requested the instance, is excluded, or decided in this state instance already.
+    /// Refuses a person who requested the instance, is excluded, or decided already: in this state instance or in a separate
+    /// state.
     pub(super) fn not_excluded(self, person: &str) -> Result<(), Rejection> {
         let name = &self.state_instance.name;
         let is = |id: &String| id == person;
@@ -37,6 +38,7 @@ impl<'a> Place<'a> {
                 format!("{person} requested this instance and does not work on it in {name}");
             return Err(Rejection::forbidden("own_request", message));
         }
+        self.not_decided_elsewhere(person)?;
         if self.state_instance.exclude.iter().any(is) {
             let message = format!("{person} is excluded from work in {name}");
             return Err(Rejection::forbidden("excluded", message));

@@ -76,6 +76,7 @@ impl Execution<'_> {
             | Event::TaskReassigned { state, .. }
             | Event::TaskDelegated { state, .. }
             | Event::TaskResolved { state, .. }
+            | Event::StateReassigned { state, .. }
             | Event::StateContinued { state, .. } => self.staffing_check(*state, Cause::Changed),
             Event::TaskClaimed { state, .. } if self.is_unassignable(*state) => {
                 self.staffing_check(*state, Cause::Changed);

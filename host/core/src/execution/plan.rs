@@ -102,6 +102,7 @@ impl Execution<'_> {
                 comment: deciding.comment,
                 input: deciding.input,
             });
+            self.exclude_elsewhere(deciding.task, &from);
         }
         let Effects {
             data,

@@ -45,7 +45,7 @@ impl Execution<'_> {
         self.emit(Event::StateReassigned {
             state: state_instance.id,
             needed: assignment.needed.max(1),
-            exclude: assignment.exclude,
+            exclude: self.all_excluded(&state_instance.name, assignment.exclude),
             fallback: assignment.fallback,
             priority: assignment.priority,
             deadlines,

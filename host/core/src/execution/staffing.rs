@@ -177,7 +177,7 @@ fn eligible<'a>(
 }
 
 /// The people on whose behalf the owner has the task: the absent person and the delegators.
-fn represented(task: &Task) -> impl Iterator<Item = &str> {
+pub(super) fn represented(task: &Task) -> impl Iterator<Item = &str> {
     let ownership = match &task.status {
         TaskStatus::Claimed { ownership, .. } => Some(ownership),
         TaskStatus::Pending | TaskStatus::Completed { .. } | TaskStatus::Cancelled { .. } => None,

@@ -20,6 +20,7 @@ mod people;
 mod random;
 mod reoffer;
 mod script;
+mod separate;
 mod signals;
 mod sources;
 mod staffing;

@@ -11,6 +11,7 @@ use super::enter::ENTER;
 use super::fault::{self, ExecutionError, Fault};
 use crate::answer::{Child, Deadline, OverdueAction, Waiting};
 use crate::check::is_key;
+use crate::command::Command;
 use crate::event::Event;
 use crate::graph::{FiredBy, Transition};
 use crate::ids::{InstanceId, check_id};
@@ -63,6 +64,7 @@ impl Execution<'_> {
             data: data_of(&child.data)?,
             on_end: child.on_end,
             outcome: None,
+            version: None,
         })
     }
 
@@ -130,13 +132,17 @@ impl Execution<'_> {
     }
 
     /// A child has ended or could not be started. Nothing changes if its state instance has ended, or for a repeated report.
-    pub(super) fn child_ended(
-        &mut self,
-        id: InstanceId,
-        outcome: &str,
-        data: &Json,
-        reason: Option<&String>,
-    ) {
+    pub(super) fn child_ended(&mut self, id: InstanceId, command: &Command) {
+        let Command::ChildEnded {
+            version,
+            outcome,
+            data,
+            reason,
+            ..
+        } = command
+        else {
+            unreachable!("called only for the end of a child")
+        };
         let running = self.instance.active.iter().find_map(|state_instance| {
             let mut children = state_instance.children.iter();
             let child = children.find(|child| child.id == id && child.outcome.is_none())?;
@@ -148,16 +154,18 @@ impl Execution<'_> {
         self.emit(Event::ChildEnded {
             state,
             child: id,
-            outcome: outcome.to_owned(),
-            reason: reason.cloned(),
+            version: *version,
+            outcome: outcome.clone(),
+            reason: reason.clone(),
         });
         if let Some(trigger) = child.on_end {
             let source = Source::Child {
                 id: id.to_string(),
                 key: child.key,
                 entity: child.entity,
-                outcome: outcome.to_owned(),
-                reason: reason.cloned(),
+                version: *version,
+                outcome: outcome.clone(),
+                reason: reason.clone(),
             };
             self.fire(state, trigger, source, data.clone());
         }

@@ -43,6 +43,7 @@ fn full() -> StateInstance {
             data: Json::parse(r#"{"amount":1.50}"#).expect("JSON"),
             on_end: None,
             outcome: None,
+            version: None,
         }],
         unassignable_since: Some(at),
         tasks: vec![],

@@ -15,6 +15,8 @@ view! {
         pub created: bool,
         /// States whose work the initiators do on their own request.
         pub own_work: Vec<String>,
+        /// Lists of states: a person decides in one state of each list.
+        pub separate: Vec<Vec<String>>,
     }
 }
 

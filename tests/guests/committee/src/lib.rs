@@ -69,6 +69,7 @@ impl Guest for Committee {
                 way("LATE", FiredBy::DEADLINE),
                 way("MORE", FiredBy::DECISION),
             ],
+            separate: vec![],
             data_schema: Some(json!({ "type": "object", "required": required }).to_string()),
             attributes: vec![],
         })

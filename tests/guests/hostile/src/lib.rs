@@ -376,6 +376,7 @@ fn definition() -> Definition {
             by: FiredBy::DECISION,
             permission: None,
         }],
+        separate: vec![],
         data_schema: Some(
             r#"{"type": "object", "properties": {"behaviour": {"type": "string"}, "function": {"type": "string"}}}"#
                 .into(),

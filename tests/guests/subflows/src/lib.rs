@@ -61,6 +61,7 @@ impl Guest for Subflows {
                 way("Work", "GO", FiredBy::DECISION, &["Wait"]),
                 way("Work", "WITHDRAW", FiredBy::SIGNAL, &["Dropped"]),
             ],
+            separate: vec![],
             data_schema: Some(
                 r#"{"type": "object", "properties": {"first": {"type": "string"}}}"#.into(),
             ),
@@ -113,7 +114,9 @@ impl Guest for Subflows {
                 };
                 let outcome = ended.outcome.clone();
                 let all = children.iter().all(|child| child.outcome.is_some());
-                let ends = json!({ "ends": { ended.id.clone(): { "outcome": outcome, "data": parsed(&event.input) } } });
+                let ends = json!({ "ends": { ended.id.clone(): {
+                    "outcome": outcome, "version": ended.version, "data": parsed(&event.input)
+                } } });
                 (all.then_some("Done"), Some(ends))
             }
             "LEAVE" => (Some("Work"), None),

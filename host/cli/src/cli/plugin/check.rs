@@ -27,6 +27,7 @@ const ADMITTED: &[Column] = &[
     ("wit", "/wit"),
     ("states", "/states"),
     ("own work", "/ownWork"),
+    ("separate", "/separate"),
 ];
 
 pub(super) fn run(
@@ -68,6 +69,7 @@ pub(super) fn run(
         "wit": admission.wit,
         "states": names(false),
         "ownWork": names(true),
+        "separate": admission.graph.separate,
     });
     output.record(&admitted, ADMITTED)?;
     output.hint("next: wrkflw definition publish");

@@ -44,6 +44,7 @@ pub(super) fn graph() -> Graph {
             way("Review", "LATE", FiredBy::Deadline),
             way("Other", "GO", FiredBy::Decision),
         ],
+        separate: vec![],
         data_schema: None,
         attributes: vec![],
     }

@@ -136,6 +136,7 @@ fn graph(block: &Block) -> Graph {
         initiators: vec![],
         states: wiring.states,
         transitions: wiring.transitions,
+        separate: vec![],
         data_schema: None,
         attributes: vec![],
     }

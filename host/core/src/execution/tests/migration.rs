@@ -261,6 +261,7 @@ fn a_wait_goes_on_as_it_is_where_its_triggers_lead_somewhere() {
         data: json("{}"),
         on_end: Some(on_end.into()),
         outcome: None,
+        version: None,
     };
     let waiting = |by: &'static [FiredBy]| {
         let mut script = Script::new()

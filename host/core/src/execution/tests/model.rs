@@ -175,6 +175,7 @@ impl Walk {
         let command = Command::ChildEnded {
             instance: parent.instance.id,
             child: child.id,
+            version: Some(1),
             outcome,
             data: child.data.clone(),
             reason: None,

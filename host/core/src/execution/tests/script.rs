@@ -486,6 +486,7 @@ fn graph(schema: Json) -> Graph {
             way("Rework", "GO", FiredBy::Decision, &everywhere),
             way("Hop", "ON", FiredBy::Entry, &everywhere),
         ],
+        separate: vec![],
         data_schema: Some(schema),
         attributes: vec![
             attribute("title", AttributeType::Text),

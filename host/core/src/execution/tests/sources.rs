@@ -141,6 +141,7 @@ fn the_end_of_a_child_says_what_it_was_about_and_why_it_never_began() {
     let command = Command::ChildEnded {
         instance: script.instance().id,
         child: id,
+        version: None,
         outcome: "NOT_STARTED".into(),
         data: json("{}"),
         reason: Some("no version is active".into()),
@@ -155,6 +156,7 @@ fn the_end_of_a_child_says_what_it_was_about_and_why_it_never_began() {
                 kind: "order".into(),
                 id: "7".into(),
             },
+            version: None,
             outcome: "NOT_STARTED".into(),
             reason: Some("no version is active".into()),
         }]

@@ -51,6 +51,7 @@ pub(super) fn graph() -> Graph {
             way("Deaf", "PAID", FiredBy::Signal, &["Done"]),
             way("Idle", "ENDED", FiredBy::Child, &["Done"]),
         ],
+        separate: vec![],
         data_schema: None,
         attributes: vec![],
     }
@@ -112,6 +113,7 @@ fn ended(script: &Script, child: InstanceId, outcome: &str) -> Command {
     Command::ChildEnded {
         instance: script.instance().id,
         child,
+        version: Some(1),
         outcome: outcome.into(),
         data: json(r#"{"result":7}"#),
         reason: None,

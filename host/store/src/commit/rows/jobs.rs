@@ -154,7 +154,9 @@ impl Rows<'_> {
         };
         // Nobody needs to cancel it any more.
         self.finish(of, cancelling(after.id));
-        let payload = json!({ "child": after.id, "outcome": outcome, "data": after.data });
+        let payload = json!({
+            "child": after.id, "version": after.definition.version, "outcome": outcome, "data": after.data,
+        });
         self.job(
             of,
             telling(after.id),

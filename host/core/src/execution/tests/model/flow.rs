@@ -2,6 +2,7 @@
 //! offered to anybody, including requesters. Each flow has a second version that differs from the first.
 
 use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use proptest::prelude::*;
@@ -24,6 +25,8 @@ pub(super) struct Flow {
     /// Begins with a wait, if it has one.
     waits_first: bool,
     only_crew_starts: bool,
+    /// Lists of separate task states, by their numbers.
+    separate: Vec<Vec<usize>>,
     sequel: Sequel,
 }
 
@@ -81,15 +84,17 @@ pub(super) fn flow() -> impl Strategy<Value = Flow> {
         prop::collection::vec(ways(), 0..4),
         prop::collection::vec(targets(), 0..3),
         (prop::bool::weighted(0.3), prop::bool::weighted(0.2)),
+        prop::collection::vec(prop::collection::vec(0..6_usize, 2..4), 0..3),
         sequel(),
     )
         .prop_map(
-            |(works, waits, routers, (waits_first, only_crew_starts), sequel)| Flow {
+            |(works, waits, routers, (waits_first, only_crew_starts), separate, sequel)| Flow {
                 works,
                 waits,
                 routers,
                 waits_first,
                 only_crew_starts,
+                separate,
                 sequel,
             },
         )
@@ -143,9 +148,24 @@ impl Flow {
                 .collect(),
             transitions: self.transitions(&names),
             states: states.collect(),
+            separate: self.separate(),
             data_schema: None,
             attributes: Vec::new(),
         }
+    }
+
+    fn separate(&self) -> Vec<Vec<String>> {
+        let lists = self.separate.iter().map(|list| {
+            let numbers: BTreeSet<_> = list
+                .iter()
+                .map(|number| number % self.works.len())
+                .collect();
+            let others = numbers
+                .into_iter()
+                .filter(|number| !self.works[*number].own);
+            others.map(|number| format!("T{number}")).collect()
+        });
+        lists.filter(|list: &Vec<String>| list.len() > 1).collect()
     }
 
     fn first<'a>(&self, names: &'a [String]) -> &'a String {
@@ -242,10 +262,24 @@ impl Flow {
                     name.clone_from(&new);
                 }
             }
+            for name in graph.separate.iter_mut().flatten() {
+                if *name == old {
+                    name.clone_from(&new);
+                }
+            }
             if graph.initial == old {
                 graph.initial = new;
             }
         }
+        let others: Vec<_> = graph
+            .states
+            .iter()
+            .filter(|state| state.kind == StateKind::Task && !state.own_work)
+            .map(|state| &state.name)
+            .collect();
+        graph
+            .separate
+            .retain(|list| list.iter().all(|name| others.contains(&name)));
     }
 
     /// The flow at work: its answers come from `choices`, its directory is the world.

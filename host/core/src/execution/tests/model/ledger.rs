@@ -152,7 +152,7 @@ impl Ledger {
         state.expect("a declared state").own_work
     }
 
-    /// Requesters, outside of their own work; who is excluded; who has decided here.
+    /// Requesters, outside of their own work; who is excluded; who has decided here or in a separate state.
     pub(super) fn excluded_people(&self, state_instance: StateId, person: &str) -> bool {
         let (own, place) = (
             self.is_own_work(state_instance),
@@ -162,6 +162,17 @@ impl Ledger {
         (!own && self.requesters.iter().any(is))
             || place.exclude.iter().any(is)
             || place.spent.contains(person)
+            || self.has_decided_elsewhere(&place.name, person)
+    }
+
+    fn has_decided_elsewhere(&self, state: &str, person: &str) -> bool {
+        let has = |list: &Vec<String>, name: &str| list.iter().any(|listed| listed == name);
+        let separate = |other: &str| {
+            let mut lists = self.graph().separate.iter();
+            other != state && lists.any(|list| has(list, state) && has(list, other))
+        };
+        let mut visits = self.state_instances.values();
+        visits.any(|visit| visit.spent.contains(person) && separate(&visit.name))
     }
 
     pub(super) fn open_tasks(

@@ -59,6 +59,7 @@ impl Step {
         Command::ChildEnded {
             instance: view.instance.id,
             child: place.map_or(InstanceId(Uuid::nil()), |place| *pick[place].0),
+            version: (outcome != CHILD_NOT_STARTED).then_some(1),
             outcome: outcome.to_owned(),
             data: Json::empty(),
             reason: (outcome == CHILD_NOT_STARTED).then(|| "no version is active".to_owned()),

@@ -190,10 +190,12 @@ impl Ledger {
         let hand = self.open(task)?.hand.take();
         let hand = hand.ok_or("nobody's task is released")?;
         let lost = reason == Some(LOST_ELIGIBILITY);
-        let kept = hand.given || !hand.chain.is_empty() || {
-            let work = &self.tasks[&task];
-            rules::is_entitled(now.world, work, &hand, &hand.owner)
-        };
+        let work = &self.tasks[&task];
+        let is_excluded = |person: &String| self.excluded_people(work.state_instance, person);
+        let mut concerned = hand.chain.iter().chain([&hand.owner]).chain(&hand.absent);
+        let is_given = hand.given || !hand.chain.is_empty();
+        let kept = !concerned.any(is_excluded)
+            && (is_given || rules::is_entitled(now.world, work, &hand, &hand.owner));
         ensure(!(lost && kept), || format!("{} lost nothing", hand.owner))
     }
 

@@ -1,0 +1,141 @@
+//! Problems of a state or transition with its neighbours, and of lists of states.
+
+use super::*;
+
+#[test]
+fn terminal_states_have_an_outcome_and_no_way_out() {
+    only(
+        &changed(|g| g.states[3].kind = StateKind::Terminal(String::new())),
+        "outcome_missing",
+        "Approved",
+    );
+    only(
+        &changed(|g| g.states[3].kind = StateKind::Terminal("well done".into())),
+        "outcome_malformed",
+        "Approved",
+    );
+    only(
+        &changed(|g| {
+            g.transitions
+                .push(way("Approved", "REOPEN", &["Submitted"]));
+        }),
+        "terminal_left",
+        "Approved/REOPEN",
+    );
+}
+
+#[test]
+fn a_trigger_is_fired_by_what_its_state_has() {
+    use FiredBy::{Child, Deadline, Decision, Entry, Failure, Reply, Signal};
+    let all = [Decision, Signal, Deadline, Reply, Failure, Child, Entry];
+    for (kind, allowed) in [
+        (TASK, &[Decision, Signal, Deadline][..]),
+        (StateKind::Service, &[Reply, Failure, Signal, Deadline]),
+        (StateKind::Router, &[Entry]),
+        (StateKind::Wait, &[Signal, Deadline, Child]),
+    ] {
+        for by in all {
+            let problems = check(&with(kind.clone(), &[by]));
+            let refused = found(&problems).contains(&("source_not_of_kind", "Extra/LEAVE"));
+            assert_eq!(refused, !allowed.contains(&by), "{} by {by:?}", kind.name());
+        }
+    }
+    only(&with(TASK, &[]), "sources_missing", "Extra/LEAVE");
+    only(
+        &with(TASK, &[Decision, Decision]),
+        "source_repeated",
+        "Extra/LEAVE",
+    );
+    only(
+        &with(StateKind::Service, &[Reply]),
+        "service_unanswered",
+        "Extra",
+    );
+}
+
+#[test]
+fn a_router_has_one_transition() {
+    assert_eq!(check(&with(StateKind::Router, &[FiredBy::Entry])), []);
+    let mut graph = with(StateKind::Router, &[FiredBy::Entry]);
+    graph.transitions.push(Transition {
+        by: vec![FiredBy::Entry],
+        ..way("Extra", "OTHER", &["Submitted"])
+    });
+    only(&graph, "router_ways", "Extra");
+}
+
+#[test]
+fn only_tasks_are_own_work() {
+    let mut graph = with(StateKind::Wait, &[FiredBy::Signal]);
+    graph.states.last_mut().expect("Extra").own_work = true;
+    only(&graph, "own_work_without_task", "Extra");
+}
+
+/// `Submitted` forks into `Left` and `Right`; `Meet` is the join.
+pub(super) fn forked(right: &str) -> Graph {
+    changed(|graph| {
+        for name in ["Left", "Right", "Meet"] {
+            graph.states.push(state(name, name, TASK));
+        }
+        graph.states.last_mut().expect("Meet").join = true;
+        graph
+            .transitions
+            .push(way("Submitted", "FORK", &["Left", "Right"]));
+        graph.transitions.push(way("Left", "DONE", &["Meet"]));
+        graph.transitions.push(way("Right", "DONE", &[right]));
+        graph.transitions.push(way("Meet", "DONE", &["Approved"]));
+    })
+}
+
+#[test]
+fn a_join_lies_inside_a_fork() {
+    assert_eq!(check(&forked("Meet")), []);
+    only(&forked("Approved"), "join_outside_fork", "Meet");
+    // The right branch gets to the join only by forking anew, which is another fork.
+    only(&forked("Submitted"), "join_outside_fork", "Meet");
+    let mut direct = forked("Approved");
+    direct.transitions[6].targets[1] = "Meet".into();
+    direct
+        .transitions
+        .push(way("Submitted", "RIGHT", &["Right"]));
+    assert_eq!(check(&direct), []);
+    only(
+        &changed(|g| {
+            g.states[3].join = true;
+            g.transitions[2].targets.push("ReworkRequested".into());
+            g.transitions
+                .push(way("ReworkRequested", "ACCEPT", &["Approved"]));
+        }),
+        "terminal_join",
+        "Approved",
+    );
+}
+
+fn separate(list: &[&str]) -> Graph {
+    changed(|g| g.separate = vec![list.iter().map(ToString::to_string).collect()])
+}
+
+#[test]
+fn separate_states_are_tasks_in_which_others_decide() {
+    assert_eq!(check(&separate(&["Submitted", "FinalReview"])), []);
+    for (list, code) in [
+        (&["Submitted"][..], "separate_too_short"),
+        (&[], "separate_too_short"),
+        (&["Submitted", "Submitted"], "separate_repeated"),
+        (&["Submitted", "Elsewhere"], "separate_missing"),
+        (&["Submitted", "Approved"], "separate_without_task"),
+        (&["Submitted", "ReworkRequested"], "separate_own_work"),
+    ] {
+        only(&separate(list), code, "/separate/0");
+    }
+}
+
+#[test]
+fn lists_of_separate_states_are_bounded() {
+    let list = vec!["Submitted".to_owned(), "FinalReview".to_owned()];
+    let many = |count| changed(|g| g.separate = vec![list.clone(); count]);
+    assert_eq!(check(&many(SEPARATE_MAX)), []);
+    only(&many(SEPARATE_MAX + 1), "too_large", "/separate");
+    let long = changed(|g| g.separate = vec![vec!["Submitted".to_owned(); STATES_MAX + 1]]);
+    only(&long, "too_large", "/separate/0");
+}
