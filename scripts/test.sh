@@ -56,7 +56,8 @@ step_test() {
   fi
   local skips=() part failed=0
   for part in "${timed[@]}"; do skips+=(--skip "$part"); done
-  run_tests --no-fail-fast -- "${skips[@]}" || failed=1
+  # Half as many again as there are cores: many tests wait for servers.
+  run_tests --no-fail-fast -- --test-threads $(($(nproc) * 3 / 2)) "${skips[@]}" || failed=1
   # Not through a pipe: grep ends at the first match, and cargo would fail to write the rest.
   local known
   known=$(cargo test --workspace --test all -- --list "${timed[@]}") || failed=1

@@ -12,6 +12,7 @@ mod order;
 mod padding;
 mod purchase;
 mod questions;
+mod reads;
 mod reoffer;
 mod unassignable;
 mod votes;

@@ -16,6 +16,7 @@ use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 use wrkflw_core::actor::Actor;
 use wrkflw_core::answer::{Next, Plan};
+use wrkflw_core::graph::Read;
 use wrkflw_core::ids::{Digest, InstanceId, VersionRef};
 use wrkflw_core::instance::{Entity, Instance, Status};
 use wrkflw_core::json::Json;
@@ -132,6 +133,7 @@ async fn ask_about(
         tenant: "acme",
         config: &config,
         instance,
+        reads: &Read::ALL,
     };
     let fetch = async || Ok::<_, Infallible>(component.to_vec());
     sandbox

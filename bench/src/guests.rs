@@ -162,6 +162,7 @@ impl Subject {
             tenant: "acme",
             config: &self.config,
             instance: &self.instance,
+            reads: &[],
         };
         let fetch = async || Ok::<_, Infallible>(self.component.clone());
         let evaluated = sandbox.ask(&self.pinned, facts, question, fetch).await?;

@@ -259,7 +259,7 @@ impl Task {
 }
 
 impl Actor {
-    /// Whether the person is a member of this group.
+    /// Whether the person is a member of this group. No, unless the graph [reads](crate::Graph::reads) groups.
     pub fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|one| one == group)
     }
@@ -272,7 +272,7 @@ impl Actor {
             .any(|one| people.contains(&one.as_str()))
     }
 
-    /// Whether the person's roles permit this (`subject:action`).
+    /// Whether the person's roles permit this (`subject:action`). No, unless the graph [reads](crate::Graph::reads) permissions.
     pub fn may(&self, permission: &str) -> bool {
         self.permissions.iter().any(|one| one == permission)
     }

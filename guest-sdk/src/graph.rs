@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use crate::bindings::wrkflw::flow::types::{
     AttributeDeclaration, Definition, State, StateKind, Transition,
 };
-use crate::{AttributeType, FiredBy, Refusal, States, Triggers, fault};
+use crate::{AttributeType, FiredBy, Reads, Refusal, States, Triggers, fault};
 
 /// A graph in the making. What is said about a state follows the state: [`join`](Self::join), then its ways
 /// [`on`](Self::on). What is said about a way follows the way: [`by`](Self::by), [`needs`](Self::needs). Anything
@@ -90,6 +90,7 @@ impl<S: States, T: Triggers> Graph<S, T, drawing::Nothing> {
             data_schema: None,
             attributes: vec![],
             separate: vec![],
+            reads: Reads::empty(),
         };
         Self {
             definition,
@@ -119,6 +120,14 @@ impl<S: States, T: Triggers, Last> Graph<S, T, Last> {
             name: name.into(),
             kind,
         });
+        self
+    }
+
+    /// What the flow is told of people besides who they are: `.reads(Reads::GROUPS | Reads::COMMENTS)`. What is not named here is
+    /// empty: [`Actor::is_in`](crate::Actor::is_in) and [`Actor::may`](crate::Actor::may) say no, a decision that was made has no
+    /// comment and the input `{}`.
+    pub fn reads(mut self, reads: Reads) -> Self {
+        self.definition.reads |= reads;
         self
     }
 

@@ -57,7 +57,8 @@
 //! | have so many of several people agree | [`Assignment::any_of`], then [`Event::quorum`] |
 //! | ask somebody whom the data names | [`Assignment::to_user_or_manager_of`] |
 //! | remind and escalate | [`Sla`], [`Due`]; who gets it then: [`Flow::escalate`] |
-//! | keep people apart | [`Facts::deciders`] with [`Assignment::exclude`] or [`Event::not_by`] |
+//! | keep people apart | [`Graph::separate`]; for other rules [`Facts::deciders`] with [`Assignment::exclude`] or [`Event::not_by`] |
+//! | know the groups of who acts, or earlier comments | [`Graph::reads`] |
 //! | ask for a comment, a field, the requester | [`Event::require_comment`], [`Event::require_field`], [`Event::only_requester`] |
 //! | compare money | [`Decimal`] |
 //! | count time | [`Moment`] |
@@ -111,7 +112,7 @@ pub use sla::Sla;
 pub use bindings::wrkflw::flow::types::{
     Actor, Assignment, Attribute, AttributeType, AttributeValue, Child, ChildStatus, Deadline,
     Decider, Decision, Due, EndedChild, EntryCause, EventSource, FiredBy, Instance, Offer, Omitted,
-    Overdue, OverdueAction, PassedDeadline, PastState, Principal, PublishedEvent, Reason,
+    Overdue, OverdueAction, PassedDeadline, PastState, Principal, PublishedEvent, Reads, Reason,
     ReceivedSignal, Refusal, ServiceCall, StateInstance, Task, TaskDecision, TaskStatus, Violation,
     Waiting, WorkingTime,
 };

@@ -7,8 +7,8 @@ use wrkflw_guest::testing::{
 };
 use wrkflw_guest::{
     Actor, Assignment, AttributeType, AttributeValue, Child, Due, Event, Facts, FiredBy, Flow,
-    Graph, Offer, Overdue, Plan, Quorum, Refusal, Value, Verdict, Violation, Waiting, allow, days,
-    deny, hours, invalid, json, not_now,
+    Graph, Offer, Overdue, Plan, Quorum, Reads, Refusal, Value, Verdict, Violation, Waiting, allow,
+    days, deny, hours, invalid, json, not_now,
 };
 
 wrkflw_guest::states! { enum State { Check, Unrated, Sort, Board, Legal, Technical, Agreed, Delivery, Done, Refused } }
@@ -47,6 +47,7 @@ impl Flow for Orders {
     fn graph(_: &Config) -> Graph<State, Trigger> {
         Graph::start(State::Check)
             .attribute("amount", AttributeType::Decimal)
+            .reads(Reads::GROUPS)
             .wait(State::Check, "Credit check")
             .on(Trigger::Rated, State::Sort)
             .on(Trigger::Unreachable, State::Unrated)

@@ -110,18 +110,31 @@ async fn an_order_is_checked_by_two_and_shipped() {
 async fn nobody_does_both_checks() {
     let (app, _) = company().await;
     let instance = accepted(&app, "1").await;
-    for (state, decision) in [("StockReservation", "RESERVE"), ("CreditCheck", "GRANT")] {
-        claim(&app, "both", &task_in(&instance, state)).await;
-        let path = format!("/v1/tasks/{}/decide", id(&task_in(&instance, state)));
-        let answer = app.post("both", &path, outcome(decision)).await;
-        assert_eq!(
-            answer.status,
-            if state == "CreditCheck" { 403 } else { 200 },
-            "{}",
-            answer.text
-        );
+    let [stock, credit] =
+        ["StockReservation", "CreditCheck"].map(|state| task_in(&instance, state));
+    claim(&app, "both", &credit).await;
+    decide(&app, "both", &stock, outcome("RESERVE")).await;
+    // Both checks had begun: the other one is taken from whoever has done this one.
+    let released = audited(&app, &instance, "TASK_RELEASED").await;
+    assert_eq!(
+        (&released[0]["task"], &released[0]["reason"]),
+        (&credit["id"], &json!("lost_eligibility"))
+    );
+    for action in ["claim", "decide"] {
+        let path = format!("/v1/tasks/{}/{action}", id(&credit));
+        let body = if action == "claim" {
+            json!({})
+        } else {
+            outcome("GRANT")
+        };
+        let refused = app.post("both", &path, body).await;
+        let problem = refused.problem(403, "forbidden");
+        let detail = "both decided in StockReservation, and nobody decides in both StockReservation and CreditCheck";
+        assert_eq!(problem["detail"], detail, "{problem}");
     }
     assert_eq!(states(&shown(&app, &instance).await), ["CreditCheck"]);
+    step(&app, &instance, "cleo", "CreditCheck", outcome("GRANT")).await;
+    assert_eq!(states(&shown(&app, &instance).await), ["Shipping"]);
     prove_all(&app).await;
 }
 

@@ -143,7 +143,7 @@ async fn nobody_approves_in_two_steps() {
     member(&app, "cfo", "meg").await;
     let path = "/v1/people/meg/absences";
     let from = app.engine.clock().now();
-    let until = from + Duration::from_secs(86_400);
+    let until = from + Duration::from_hours(24);
     let absence = json!({ "substitute": "mia", "activeFrom": from, "activeUntil": until });
     app.post("admin", path, absence).await.expect(201);
     let instance = purchase(&app, json!(60000), json!({})).await;

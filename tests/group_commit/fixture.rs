@@ -428,6 +428,7 @@ fn graph() -> Graph {
             way("Second", "ON", FiredBy::Entry, &["Work"]),
         ],
         separate: vec![],
+        reads: vec![],
         data_schema: None,
         attributes: vec![AttributeDeclaration {
             name: "miles".into(),

@@ -55,6 +55,7 @@ async fn go(sandbox: &Sandbox, component: &[u8]) -> usize {
         tenant: "acme",
         config: &config,
         instance: &instance,
+        reads: &Read::ALL,
     };
     let question = Question::Transition(wanting("ok", "transition"));
     let evaluation = sandbox

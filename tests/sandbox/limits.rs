@@ -164,6 +164,7 @@ async fn ask_other(sandbox: &Sandbox, component: &[u8]) -> Result<Evaluation, Gu
         tenant: "acme",
         config: &config,
         instance: &instance,
+        reads: &Read::ALL,
     };
     let question = Question::Guard(wanting("ok", "guard"));
     let fetch = async || Ok::<_, Infallible>(component.to_vec());

@@ -1,6 +1,7 @@
 //! Questions and answers cross the boundary whole, and leave nothing behind.
 
 use wrkflw_core::answer::{Attribute, AttributeValue, Principal, Reason, Refusal, Violation, Work};
+use wrkflw_core::graph::Read;
 use wrkflw_core::ids::{StateId, TaskId};
 use wrkflw_core::instance::{Candidate, Decision, PastState, StateInstance, Task, TaskStatus};
 
@@ -326,6 +327,7 @@ async fn the_largest_facts_are_within_the_budget_of_a_flow() {
         tenant: "acme",
         config: &config,
         instance: &instance,
+        reads: &Read::ALL,
     };
     let state_instance = &instance.active[0];
     let source = Source::Task {

@@ -6,6 +6,7 @@
 use serde_json::{Value, json as value};
 use wrkflw::sample::DOCUMENT_APPROVAL;
 use wrkflw_core::answer::AttributeValue;
+use wrkflw_core::graph::Read;
 use wrkflw_core::ids::{InstanceId, StateId, TaskId};
 use wrkflw_core::instance::{
     Candidate, Decision, Ownership, PastState, StateInstance, Task, TaskStatus,
@@ -302,6 +303,7 @@ async fn told(
         tenant: "acme",
         config: &config,
         instance,
+        reads: &Read::ALL,
     };
     let fetch = async || -> Result<Vec<u8>, Infallible> { Ok(guest.1.to_vec()) };
     let evaluated = sandbox.ask(&guest.0, facts, question, fetch).await;

@@ -62,6 +62,7 @@ async fn start(sandbox: &Sandbox) -> Result<Evaluation, GuestError> {
         tenant: "acme",
         config: &config,
         instance: &instance,
+        reads: &Read::ALL,
     };
     let start = occurrence("START", Source::Start(actor("author")), "{}");
     let fetch = async || Ok::<_, Infallible>(DOCUMENT_APPROVAL.to_vec());

@@ -3,7 +3,7 @@
 use super::lift::{Lifted, each, optional, text, texts};
 use super::types;
 use wrkflw_core::graph::{
-    AttributeDeclaration, AttributeType, FiredBy, Graph, State, StateKind, Transition,
+    AttributeDeclaration, AttributeType, FiredBy, Graph, Read, State, StateKind, Transition,
 };
 use wrkflw_core::json::Json;
 
@@ -24,6 +24,7 @@ pub(crate) fn graph(definition: types::Definition) -> Lifted<Graph> {
         separate: each(definition.separate, |list| {
             texts("a state of a list of separate states", list)
         })?,
+        reads: reads(definition.reads),
     })
 }
 
@@ -79,6 +80,19 @@ fn fired_by(flags: types::FiredBy) -> Vec<FiredBy> {
     .into_iter()
     .filter(|(flag, _)| flags.contains(*flag))
     .map(|(_, fired_by)| fired_by)
+    .collect()
+}
+
+fn reads(flags: types::Reads) -> Vec<Read> {
+    [
+        (types::Reads::GROUPS, Read::Groups),
+        (types::Reads::PERMISSIONS, Read::Permissions),
+        (types::Reads::COMMENTS, Read::Comments),
+        (types::Reads::INPUTS, Read::Inputs),
+    ]
+    .into_iter()
+    .filter(|(flag, _)| flags.contains(*flag))
+    .map(|(_, read)| read)
     .collect()
 }
 

@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use super::types;
 use wrkflw_core::actor::Actor;
 use wrkflw_core::answer::AttributeValue;
+use wrkflw_core::graph::Read;
 use wrkflw_core::instance::{
     Candidate, ChildInstance, Decision, Instance, PastState, StateInstance, Task, TaskStatus,
 };
@@ -15,13 +16,15 @@ use wrkflw_core::shown::{Decider, Omitted, Shown, deciders};
 pub(crate) fn snapshot(facts: &Facts<'_>) -> types::Snapshot {
     let instance = facts.instance;
     let shown = Shown::of(instance);
-    let past = shown.past.iter().map(|past| past_state(past, &shown));
+    let past = shown.past.iter();
+    let past = past.map(|past| past_state(past, &shown, facts.reads));
+    let active = |state| state_instance(state, facts.reads);
     types::Snapshot {
         now: timestamp(facts.now),
         config: facts.config.to_string(),
         instance: envelope(facts.tenant, instance),
-        active: instance.active.iter().map(state_instance).collect(),
-        waiting: instance.waiting.iter().map(state_instance).collect(),
+        active: instance.active.iter().map(active).collect(),
+        waiting: instance.waiting.iter().map(active).collect(),
         past: past.collect(),
         deciders: deciders(instance).map(decider).collect(),
         omitted: omitted(shown.omitted),
@@ -51,12 +54,12 @@ fn omitted(omitted: Omitted) -> types::Omitted {
     }
 }
 
-/// The event of this occurrence.
-pub(crate) fn event(occurrence: &Occurrence) -> types::Event {
+/// The event of this occurrence, as logic with these reads is told.
+pub(crate) fn event(occurrence: &Occurrence, reads: &[Read]) -> types::Event {
     types::Event {
         state_instance: occurrence.state_instance.clone(),
         trigger: occurrence.trigger.clone(),
-        source: source(&occurrence.source),
+        source: source(&occurrence.source, reads),
         input: occurrence.input.to_string(),
     }
 }
@@ -103,7 +106,7 @@ fn attribute_value(value: &AttributeValue) -> types::AttributeValue {
     }
 }
 
-fn state_instance(state: &StateInstance) -> types::StateInstance {
+fn state_instance(state: &StateInstance, reads: &[Read]) -> types::StateInstance {
     types::StateInstance {
         id: state.id.to_string(),
         name: state.name.clone(),
@@ -111,7 +114,7 @@ fn state_instance(state: &StateInstance) -> types::StateInstance {
         due_at: state.due_at.map(timestamp),
         predecessors: state.predecessors.iter().map(ToString::to_string).collect(),
         needed: state.needed,
-        tasks: state.tasks.iter().map(task).collect(),
+        tasks: state.tasks.iter().map(|one| task(one, reads)).collect(),
         children: state.children.iter().map(child).collect(),
     }
 }
@@ -149,13 +152,13 @@ fn cause(cause: &EntryCause) -> types::EntryCause {
 }
 
 /// Whom its work was offered to is over; what is said at length may be left out.
-fn past_state(past: &PastState, shown: &Shown<'_>) -> types::PastState {
+fn past_state(past: &PastState, shown: &Shown<'_>, reads: &[Read]) -> types::PastState {
     let state = &past.state;
     let tasks = state.tasks.iter().map(|known| types::Task {
         candidates: Vec::new(),
         decision: known
             .decision()
-            .map(|made| decision(made, shown.shows_texts(known.id))),
+            .map(|made| decision(made, shown.shows_texts(known.id), reads)),
         ..unsent(known)
     });
     types::PastState {
@@ -172,10 +175,10 @@ fn past_state(past: &PastState, shown: &Shown<'_>) -> types::PastState {
     }
 }
 
-fn task(task: &Task) -> types::Task {
+fn task(task: &Task, reads: &[Read]) -> types::Task {
     types::Task {
         candidates: task.candidates.iter().map(principal).collect(),
-        decision: task.decision().map(|made| decision(made, true)),
+        decision: task.decision().map(|made| decision(made, true, reads)),
         ..unsent(task)
     }
 }
@@ -210,32 +213,34 @@ pub(crate) fn principal(candidate: &Candidate) -> types::Principal {
     }
 }
 
-pub(crate) fn decision(decision: &Decision, is_told: bool) -> types::Decision {
+/// The decision. Its texts are told if there is room for them and logic reads them.
+pub(crate) fn decision(decision: &Decision, has_room: bool, reads: &[Read]) -> types::Decision {
+    let told = |read| has_room && reads.contains(&read);
     types::Decision {
         outcome: decision.outcome.clone(),
         actor: decision.actor.clone(),
         on_behalf_of: decision.on_behalf_of.clone(),
-        comment: decision.comment.clone().filter(|_| is_told),
-        input: if is_told {
+        comment: decision.comment.clone().filter(|_| told(Read::Comments)),
+        input: if told(Read::Inputs) {
             decision.input.to_string()
         } else {
             "{}".to_owned()
         },
-        omitted: !is_told,
+        omitted: !has_room,
         decided_at: timestamp(decision.decided_at),
     }
 }
 
-fn source(source: &Source) -> types::EventSource {
+fn source(source: &Source, reads: &[Read]) -> types::EventSource {
     match source {
-        Source::Start(by) => types::EventSource::Start(actor(by)),
+        Source::Start(by) => types::EventSource::Start(actor(by, reads)),
         Source::Task {
             task,
             actor: by,
             comment,
         } => types::EventSource::Task(types::TaskDecision {
             task: task.clone(),
-            actor: actor(by),
+            actor: actor(by, reads),
             comment: comment.clone(),
         }),
         Source::Signal {
@@ -244,7 +249,7 @@ fn source(source: &Source) -> types::EventSource {
             correlation,
             at,
         } => types::EventSource::Signal(types::ReceivedSignal {
-            actor: actor(sender),
+            actor: actor(sender, reads),
             id: id.clone(),
             correlation: correlation.clone(),
             received_at: timestamp(*at),
@@ -278,11 +283,15 @@ fn source(source: &Source) -> types::EventSource {
     }
 }
 
-fn actor(actor: &Actor) -> types::Actor {
+fn actor(actor: &Actor, reads: &[Read]) -> types::Actor {
+    let told = |read, texts: &[String]| {
+        let is_read = reads.contains(&read);
+        texts.iter().filter(|_| is_read).cloned().collect()
+    };
     types::Actor {
         id: actor.id.clone(),
-        groups: actor.groups.clone(),
-        permissions: actor.permissions.clone(),
+        groups: told(Read::Groups, &actor.groups),
+        permissions: told(Read::Permissions, &actor.permissions),
         on_behalf_of: actor.on_behalf_of.clone(),
     }
 }

@@ -199,6 +199,11 @@ pub(super) fn definition(u: &mut Unstructured<'_>) -> Result<types::Definition> 
             })
         })?,
         separate: list(u, |u| list(u, text))?,
+        reads: if u.arbitrary()? {
+            types::Reads::all()
+        } else {
+            types::Reads::empty()
+        },
     })
 }
 

@@ -6,6 +6,7 @@ use wrkflw_core::actor::Actor;
 use wrkflw_core::command::Command;
 use wrkflw_core::event::Event;
 use wrkflw_core::execution::{Ask, Context, Execution, ExecutionError};
+use wrkflw_core::graph::Read;
 use wrkflw_core::instance::Instance;
 use wrkflw_core::question::{Answer, Question, Source};
 use wrkflw_core::rejection::Rejection;
@@ -140,7 +141,8 @@ impl Run<'_> {
                         snapshot.instance.attributes = attributes.to_vec();
                     }
                     said.mark(&question);
-                    let answer = answer::<F>(snapshot, &question, &mut said);
+                    let reads = &self.context().version.graph.reads;
+                    let answer = answer::<F>(snapshot, &question, reads, &mut said);
                     let is_refused = is_refusal(&answer);
                     let taken = execution.answer(answer);
                     if is_refused && taken.is_ok() {
@@ -182,17 +184,22 @@ fn accepted<T>(result: Result<T, ExecutionError>) -> Result<T, Rejection> {
 }
 
 #[track_caller]
-fn answer<F: Flow>(snapshot: wire::Snapshot, question: &Question, said: &mut Said) -> Answer {
+fn answer<F: Flow>(
+    snapshot: wire::Snapshot,
+    question: &Question,
+    reads: &[Read],
+    said: &mut Said,
+) -> Answer {
     let function = question.function();
     match question {
         Question::Guard(occurrence) => {
-            let verdict = Logic::<F>::guard(snapshot, lower::event(occurrence));
+            let verdict = Logic::<F>::guard(snapshot, lower::event(occurrence, reads));
             Answer::Guard(well_formed(function, lift::result(verdict, Ok)))
         }
         Question::Transition(occurrence) => {
             let router = occurrence.source == Source::Entry;
             let name = router.then(|| state_of(&snapshot, occurrence.state_instance.as_deref()));
-            let planned = Logic::<F>::transition(snapshot, lower::event(occurrence));
+            let planned = Logic::<F>::transition(snapshot, lower::event(occurrence, reads));
             match (&planned, name) {
                 (Ok(plan), Some(name)) => said.entered.push(Entered::Router(name, plan.clone())),
                 (Ok(plan), None) => said.plans.push(plan.clone()),

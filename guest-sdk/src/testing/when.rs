@@ -187,6 +187,7 @@ impl<F: Flow> Scenario<F> {
             tenant: &self.snapshot.instance.tenant,
             config: &version.config,
             instance,
+            reads: &version.graph.reads,
         });
     }
 }

@@ -331,6 +331,7 @@ impl<'a> Execution<'a> {
             tenant: self.context.tenant,
             config: &self.context.version.config,
             instance,
+            reads: &self.context.version.graph.reads,
         }
     }
 

@@ -18,6 +18,41 @@ pub struct Graph {
     pub attributes: Vec<AttributeDeclaration>,
     /// Lists of states: a person decides in one state of each list.
     pub separate: Vec<Vec<String>>,
+    /// What flow logic is told of people besides who they are, each at most once, in the order of [`Read`].
+    pub reads: Vec<Read>,
+}
+
+/// What flow logic is told of people.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Read {
+    /// The groups of the actor.
+    Groups,
+    /// What the actor's roles permit.
+    Permissions,
+    /// The comments of recorded decisions.
+    Comments,
+    /// The inputs of recorded decisions.
+    Inputs,
+}
+
+impl Read {
+    pub const ALL: [Read; 4] = [
+        Read::Groups,
+        Read::Permissions,
+        Read::Comments,
+        Read::Inputs,
+    ];
+
+    /// The name in the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Read::Groups => "groups",
+            Read::Permissions => "permissions",
+            Read::Comments => "comments",
+            Read::Inputs => "inputs",
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

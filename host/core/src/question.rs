@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::actor::Actor;
 use super::answer::{Plan, Refusal, Work};
+use super::graph::Read;
 use super::ids::TaskId;
 use super::instance::{Entity, Instance};
 use super::json::Json;
@@ -16,6 +17,8 @@ pub struct Facts<'a> {
     pub tenant: &'a str,
     pub config: &'a Json,
     pub instance: &'a Instance,
+    /// What of people is told.
+    pub reads: &'a [Read],
 }
 
 /// One call of flow logic.

@@ -29,6 +29,7 @@ pub struct Published {
     pub created: bool,
     pub own_work: Vec<String>,
     pub separate: Vec<Vec<String>>,
+    pub reads: Vec<String>,
 }
 
 /// A version that new instances take from now on, or no longer.
@@ -128,6 +129,7 @@ impl Engine {
             digest: admission.digest.to_string(),
             created: numbered.created,
             own_work: own_work(&admission.graph),
+            reads: reads(&admission.graph),
             separate: admission.graph.separate,
         })
     }
@@ -256,6 +258,14 @@ fn own_work(graph: &Graph) -> Vec<String> {
         .iter()
         .filter(|state| state.own_work)
         .map(|state| state.name.clone())
+        .collect()
+}
+
+fn reads(graph: &Graph) -> Vec<String> {
+    graph
+        .reads
+        .iter()
+        .map(|read| read.name().to_owned())
         .collect()
 }
 

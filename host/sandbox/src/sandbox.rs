@@ -222,9 +222,11 @@ impl Asking {
     pub fn of(facts: &Facts<'_>, question: &Question) -> Asking {
         let snapshot = lower::snapshot(facts);
         let call = match question {
-            Question::Guard(occurrence) => Call::Guard(snapshot, lower::event(occurrence)),
+            Question::Guard(occurrence) => {
+                Call::Guard(snapshot, lower::event(occurrence, facts.reads))
+            }
             Question::Transition(occurrence) => {
-                Call::Transition(snapshot, lower::event(occurrence))
+                Call::Transition(snapshot, lower::event(occurrence, facts.reads))
             }
             Question::Enter(entries) => {
                 Call::Enter(snapshot, entries.iter().map(lower::entry).collect())

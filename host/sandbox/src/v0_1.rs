@@ -31,9 +31,14 @@ mod bindings {
 pub use bindings::wrkflw::flow::types;
 use bindings::{Flow, FlowPre};
 
-/// So that a message's size can be taken; the names do not matter for that.
-impl serde::Serialize for types::FiredBy {
-    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_u32(u32::from(*self == types::FiredBy::empty()))
-    }
+/// So that a message's size can be taken; which flags are set does not matter for that.
+macro_rules! flags_with_size {
+    ($($flags:ident),*) => {
+        $(impl serde::Serialize for types::$flags {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_u32(u32::from(*self == types::$flags::empty()))
+            }
+        })*
+    };
 }
+flags_with_size!(FiredBy, Reads);

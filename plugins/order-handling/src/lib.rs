@@ -56,6 +56,7 @@ impl Flow for OrderHandling {
             .attribute("weight", AttributeType::Float)
             .attribute("shipBy", AttributeType::Timestamp)
             .attribute("fingerprint", AttributeType::Bytes)
+            .separate([CreditCheck, StockReservation])
             .router(State::Intake, "Intake")
             .on(Sort, Received)
             .task(Received, "Order received")
@@ -77,9 +78,6 @@ impl Flow for OrderHandling {
 
     fn guard(facts: &Facts<Self>, event: &Event<Self>) -> Verdict {
         match (event.state, event.trigger) {
-            // Both checks begin at once, so who decides the other one is known only here.
-            (CreditCheck, _) => event.not_by(&facts.deciders(StockReservation)),
-            (StockReservation, _) => event.not_by(&facts.deciders(CreditCheck)),
             (_, Rollback) => event.way_back(facts, "/to").map(drop),
             _ => allow(),
         }
@@ -107,12 +105,8 @@ impl Flow for OrderHandling {
     fn assign(facts: &Facts<Self>, state: State) -> Result<Assignment, Refusal> {
         let (config, due) = (&facts.config, facts.data.ship_by);
         let assignment = match state {
-            CreditCheck => {
-                Assignment::to_group(&config.credit).exclude(facts.deciders(StockReservation))
-            }
-            StockReservation => {
-                Assignment::to_group(&config.warehouse).exclude(facts.deciders(CreditCheck))
-            }
+            CreditCheck => Assignment::to_group(&config.credit),
+            StockReservation => Assignment::to_group(&config.warehouse),
             Shipping => Assignment::to_group(&config.dispatch)
                 .deadline(Due::at(due.before(days(1))).remind().every(hours(4)))
                 .deadline(Due::at(due).escalate().every(days(1))),

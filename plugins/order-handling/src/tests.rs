@@ -80,13 +80,15 @@ fn whoever_makes_one_check_does_not_make_the_other() {
     for (first, other) in [(Grant, Reserve), (Reserve, Grant)] {
         let mut flow = accepted(|_| ());
         flow.follow([decide("both", first)]);
-        flow.when(decide("both", other)).denied("four_eyes");
+        flow.when(decide("both", other)).denied("decided_elsewhere");
     }
     let mut flow = accepted(|_| ());
     flow.follow([decide("sue", Grant).on_behalf_of("both")]);
-    flow.when(decide("both", Reserve)).denied("four_eyes");
+    flow.when(decide("both", Reserve))
+        .denied("decided_elsewhere");
     flow.follow([decide("walt", Reserve), back("StockReservation")]);
-    flow.when(decide("both", Reserve)).denied("excluded");
+    flow.when(decide("both", Reserve))
+        .denied("decided_elsewhere");
 }
 
 #[test]

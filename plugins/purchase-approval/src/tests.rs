@@ -116,7 +116,7 @@ fn nobody_approves_twice_nor_for_themselves() {
     let asked = flow.follow([start("fay", purchase("10")), approve("finn")]);
     assert_eq!(asked.assignment().offers.len(), 3);
     flow.when(approve("fay")).denied("own_request");
-    flow.when(approve("finn")).denied("not_a_candidate");
+    flow.when(approve("finn")).denied("decided_elsewhere");
     let substitute = || approve("sue").on_behalf_of("fay");
     flow.when(substitute()).denied("not_a_candidate");
     let mut flow = at_finance("60000").member("fay", "cfo");

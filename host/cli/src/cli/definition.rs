@@ -134,6 +134,8 @@ const PUBLISHED: &[Column] = &[
     ("new", "/created"),
     ("digest", "/digest"),
     ("own work", "/ownWork"),
+    ("separate", "/separate"),
+    ("reads", "/reads"),
     ("active", "/active"),
 ];
 const STOPPING: &[Column] = &[

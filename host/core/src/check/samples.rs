@@ -37,6 +37,7 @@ pub fn document_approval() -> Graph {
             way("ReworkRequested", "ABANDON", &["Rejected"]),
         ],
         separate: vec![],
+        reads: vec![],
         data_schema: None,
         attributes: vec![AttributeDeclaration {
             name: "title".into(),

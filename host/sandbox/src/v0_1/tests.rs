@@ -3,12 +3,14 @@
 use proptest::prelude::*;
 
 use super::lower::{decision, event, snapshot};
+use super::types;
 use crate::sandbox::Asking;
 use crate::size::size;
 use jiff::Timestamp;
 use uuid::Uuid;
 use wrkflw_core::actor::Actor;
 use wrkflw_core::answer::AttributeValue;
+use wrkflw_core::graph::Read;
 use wrkflw_core::ids::{InstanceId, StateId, TaskId, VersionRef, hex};
 use wrkflw_core::instance::{
     Candidate, ChildInstance, Decision, Entity, Instance, Ownership, PastState, StateInstance,
@@ -53,6 +55,7 @@ proptest! {
             tenant: &tenant,
             config: &config,
             instance: &instance,
+            reads: &Read::ALL,
         };
         let source = Source::Task {
             task: instance.id.to_string(),
@@ -65,7 +68,7 @@ proptest! {
             source,
             input: input_of(DATA_BYTES_MAX),
         };
-        let bytes = size(&snapshot(&facts)) + size(&event(&occurrence));
+        let bytes = size(&snapshot(&facts)) + size(&event(&occurrence, &Read::ALL));
         prop_assert!(bytes <= FACTS_BYTES_MAX, "{bytes} bytes");
         prop_assert!(bytes > FACTS_BYTES_MAX / 2, "{bytes} bytes are not much");
     }
@@ -85,14 +88,55 @@ fn what_is_left_out_says_so() {
         input,
         decided_at: at,
     };
-    let told = decision(&made, true);
+    let told = decision(&made, true, &Read::ALL);
     assert_eq!((told.omitted, &*told.input), (false, r#"{"a":1}"#));
-    let unsent = decision(&made, false);
+    let unsent = decision(&made, false, &Read::ALL);
     assert_eq!(
         (unsent.omitted, &*unsent.input, unsent.comment),
         (true, "{}", None)
     );
     assert_eq!(unsent.actor, "ann");
+}
+
+#[test]
+fn logic_is_told_what_it_reads() {
+    let (instance, config) = (recorded(), Json::empty());
+    let mut occurrence = decided_by("bob");
+    if let Source::Task { actor, comment, .. } = &mut occurrence.source {
+        actor.groups = vec!["legal".into()];
+        actor.permissions = vec!["fin:approve".into()];
+        *comment = Some("as agreed".into());
+    }
+    let told = |reads: &[Read]| {
+        let facts = Facts {
+            now: at(61),
+            tenant: "default",
+            config: &config,
+            instance: &instance,
+            reads,
+        };
+        let past = snapshot(&facts).past.remove(0).tasks.remove(0).decision;
+        let past = past.expect("a decision");
+        let types::EventSource::Task(proposed) = event(&occurrence, reads).source else {
+            panic!("a decision is proposed")
+        };
+        assert_eq!(proposed.comment.as_deref(), Some("as agreed"));
+        assert!(!past.omitted);
+        let actor = proposed.actor;
+        [
+            !actor.groups.is_empty(),
+            !actor.permissions.is_empty(),
+            past.comment.is_some(),
+            past.input != "{}",
+        ]
+    };
+    assert_eq!(told(&[]), [false; 4]);
+    assert_eq!(told(&Read::ALL), [true; 4]);
+    for (place, read) in Read::ALL.into_iter().enumerate() {
+        let mut only = [false; 4];
+        only[place] = true;
+        assert_eq!(told(&[read]), only, "{read:?}");
+    }
 }
 
 fn at(second: i64) -> Timestamp {
@@ -201,6 +245,7 @@ fn digest_of(question: &Question) -> String {
         tenant: "default",
         config: &config,
         instance: &instance,
+        reads: &Read::ALL,
     };
     hex(&Asking::of(&facts, question).digest())
 }
@@ -243,10 +288,10 @@ fn what_was_asked_has_the_same_digest_in_every_release() {
     assert_eq!(
         digests,
         [
-            "dd1b73cb77e86bf907cb40f3a21594cb4b5bfda0696baad8582c7b1f4f51c866",
-            "7b2fcfc1365537a53d6f1bfee070c5709d30568a3b5130f33b615cb96859c2bc",
-            "e581185c325de5faf2bcc125e66de0bc6f85f2049af2cb73f938a6c21bfa8e4e",
-            "658fc9f926138b6935e83e81a73de640a1e2faa481e8edf1c8289b3c1b2154b3",
+            "ad8a9e4c6a01803901f8e5a4c0443dc34fd543dce9c720ca3b68377ffa2f799d",
+            "dfc9337b44608914a3b73ecabe5274bc35f30857c512042f63a08cf8000ab7a7",
+            "b5e116181ee8f2691fc38f8c9c55b3d36ea69505621fed8a787b8756c8fc5244",
+            "50cd51a86b913229da69bc1bd45b78a298be5cc2dec4f781e958e97a608601b8",
         ]
     );
 }

@@ -17,6 +17,8 @@ view! {
         pub own_work: Vec<String>,
         /// Lists of states: a person decides in one state of each list.
         pub separate: Vec<Vec<String>>,
+        /// What its logic is told of people besides who they are: `groups`, `permissions`, `comments`, `inputs`.
+        pub reads: Vec<String>,
     }
 }
 

@@ -15,8 +15,8 @@ mod bindings;
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
     Assignment, Deadline, Definition, Due, Entry, EntryCause, Event, EventSource, FiredBy, Next,
-    Offer, OverdueAction, Plan, Principal, Reason, Refusal, Snapshot, State, StateKind, TaskStatus,
-    Transition, Violation, Work, WorkingTime,
+    Offer, OverdueAction, Plan, Principal, Reads, Reason, Refusal, Snapshot, State, StateKind,
+    TaskStatus, Transition, Violation, Work, WorkingTime,
 };
 use serde_json::{Value, json};
 
@@ -70,6 +70,7 @@ impl Guest for Committee {
                 way("MORE", FiredBy::DECISION),
             ],
             separate: vec![],
+            reads: Reads::empty(),
             data_schema: Some(json!({ "type": "object", "required": required }).to_string()),
             attributes: vec![],
         })

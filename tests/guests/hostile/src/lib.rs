@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
     Assignment, Attribute, AttributeDeclaration, AttributeType, AttributeValue, Definition, Entry,
-    Event, FiredBy, Next, Offer, Plan, Principal, PublishedEvent, Reason, Refusal, ServiceCall,
-    Snapshot, State, StateKind, Transition, Violation, Waiting, Work,
+    Event, FiredBy, Next, Offer, Plan, Principal, PublishedEvent, Reads, Reason, Refusal,
+    ServiceCall, Snapshot, State, StateKind, Transition, Violation, Waiting, Work,
 };
 use serde_json::Value;
 
@@ -48,6 +48,10 @@ impl Guest for Hostile {
             "broken_graph" => broken(definition()),
             "changing" => titled(definition(), CALLS.fetch_add(1, Ordering::Relaxed)),
             "tangled" => tangled(definition()),
+            "reads_nothing" => Definition {
+                reads: Reads::empty(),
+                ..definition()
+            },
             _ => schooled(definition(), &config),
         })
     }
@@ -74,6 +78,10 @@ impl Guest for Hostile {
             "echo" => Err(Refusal::Denied(Reason {
                 code: "echo".into(),
                 message: format!("{facts:?} {event:?}"),
+            })),
+            "echo_source" => Err(Refusal::Denied(Reason {
+                code: "echo".into(),
+                message: format!("{:?}", event.source),
             })),
             _ => Ok(()),
         }
@@ -377,6 +385,7 @@ fn definition() -> Definition {
             permission: None,
         }],
         separate: vec![],
+        reads: Reads::all(),
         data_schema: Some(
             r#"{"type": "object", "properties": {"behaviour": {"type": "string"}, "function": {"type": "string"}}}"#
                 .into(),

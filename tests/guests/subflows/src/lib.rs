@@ -11,7 +11,7 @@ mod bindings;
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
     Assignment, Child, Deadline, Definition, Due, Entry, Event, EventSource, FiredBy, Next, Offer,
-    OverdueAction, Plan, Principal, Reason, Refusal, Snapshot, State, StateKind, Transition,
+    OverdueAction, Plan, Principal, Reads, Reason, Refusal, Snapshot, State, StateKind, Transition,
     Violation, Waiting, Work,
 };
 use serde_json::{Value, json};
@@ -62,6 +62,7 @@ impl Guest for Subflows {
                 way("Work", "WITHDRAW", FiredBy::SIGNAL, &["Dropped"]),
             ],
             separate: vec![],
+            reads: Reads::GROUPS,
             data_schema: Some(
                 r#"{"type": "object", "properties": {"first": {"type": "string"}}}"#.into(),
             ),

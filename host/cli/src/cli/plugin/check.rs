@@ -28,6 +28,7 @@ const ADMITTED: &[Column] = &[
     ("states", "/states"),
     ("own work", "/ownWork"),
     ("separate", "/separate"),
+    ("reads", "/reads"),
 ];
 
 pub(super) fn run(
@@ -70,6 +71,7 @@ pub(super) fn run(
         "states": names(false),
         "ownWork": names(true),
         "separate": admission.graph.separate,
+        "reads": admission.graph.reads,
     });
     output.record(&admitted, ADMITTED)?;
     output.hint("next: wrkflw definition publish");

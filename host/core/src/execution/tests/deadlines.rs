@@ -45,6 +45,7 @@ pub(super) fn graph() -> Graph {
             way("Other", "GO", FiredBy::Decision),
         ],
         separate: vec![],
+        reads: vec![],
         data_schema: None,
         attributes: vec![],
     }

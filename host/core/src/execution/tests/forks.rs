@@ -137,6 +137,7 @@ fn graph(block: &Block) -> Graph {
         states: wiring.states,
         transitions: wiring.transitions,
         separate: vec![],
+        reads: vec![],
         data_schema: None,
         attributes: vec![],
     }

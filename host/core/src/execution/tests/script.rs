@@ -487,6 +487,7 @@ fn graph(schema: Json) -> Graph {
             way("Hop", "ON", FiredBy::Entry, &everywhere),
         ],
         separate: vec![],
+        reads: vec![],
         data_schema: Some(schema),
         attributes: vec![
             attribute("title", AttributeType::Text),

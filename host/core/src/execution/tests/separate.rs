@@ -49,6 +49,7 @@ fn graph() -> Graph {
             way("Tax", "GO", &["Done"]),
         ],
         separate: vec![vec!["Legal".into(), "Tax".into()]],
+        reads: vec![],
         data_schema: None,
         attributes: vec![],
     }

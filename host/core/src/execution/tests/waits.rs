@@ -52,6 +52,7 @@ pub(super) fn graph() -> Graph {
             way("Idle", "ENDED", FiredBy::Child, &["Done"]),
         ],
         separate: vec![],
+        reads: vec![],
         data_schema: None,
         attributes: vec![],
     }

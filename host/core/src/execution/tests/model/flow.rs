@@ -149,6 +149,7 @@ impl Flow {
             transitions: self.transitions(&names),
             states: states.collect(),
             separate: self.separate(),
+            reads: vec![],
             data_schema: None,
             attributes: Vec::new(),
         }

@@ -1,0 +1,48 @@
+//! What flow logic is told of people: nothing but who they are, unless its definition reads more.
+
+use super::*;
+use crate::support::guests::hostile;
+
+/// What a version's logic is told of who starts an instance: it refuses, and says so.
+async fn told(app: &TestApp, key: &str) -> String {
+    let body = json!({
+        "definitionKey": key, "entityType": "thing", "entityId": "1",
+        "data": { "behaviour": "echo_source", "function": "guard" },
+    });
+    let refused = app.post("author", "/v1/instances", body).await;
+    let problem = refused.problem(403, "forbidden");
+    problem["detail"].as_str().expect("a detail").to_owned()
+}
+
+#[tokio::test]
+async fn logic_is_told_the_groups_and_permissions_that_its_definition_reads() {
+    let app = TestApp::start().await;
+    for (key, config, reads) in [
+        (
+            "curious",
+            json!({}),
+            json!(["groups", "permissions", "comments", "inputs"]),
+        ),
+        (
+            "discreet",
+            json!({ "behaviour": "reads_nothing" }),
+            json!([]),
+        ),
+    ] {
+        let published = app.publish(key, hostile(), &config).await.expect(201);
+        assert_eq!(published["reads"], reads, "{published}");
+        let activate = format!("/v1/definitions/{key}/versions/1/activate");
+        app.post("admin", &activate, json!({})).await.expect(200);
+    }
+    let curious = told(&app, "curious").await;
+    assert!(
+        curious.contains(r#"groups: ["authors", "reviewers"]"#),
+        "{curious}"
+    );
+    assert!(curious.contains(r#""instance:start""#), "{curious}");
+    let discreet = told(&app, "discreet").await;
+    assert!(
+        discreet.contains(r#"id: "author", groups: [], permissions: []"#),
+        "{discreet}"
+    );
+}
