@@ -11,8 +11,8 @@ use super::reassessment::LOST_ELIGIBILITY;
 use super::staffing::{deciders, represented};
 use crate::event::Event;
 use crate::graph::Graph;
-use crate::ids::{StateId, TaskId};
-use crate::instance::Instance;
+use crate::ids::TaskId;
+use crate::instance::{Instance, StateInstance};
 use crate::rejection::Rejection;
 
 /// The people who decided in states that are separate from this one, or were acted for, each with the state.
@@ -71,43 +71,45 @@ impl Execution<'_> {
             return;
         }
         let decided = self.instance.task(task).expect("a task with a decision");
-        let people: BTreeSet<String> = deciders(decided).map(str::to_owned).collect();
+        let people: BTreeSet<&str> = deciders(decided).collect();
         let active = self.instance.active.iter();
         let others = active.filter(|other| graph.are_separate(decided_in, &other.name));
-        let others: Vec<StateId> = others.map(|other| other.id).collect();
-        for state in others {
-            self.exclude(state, &people);
+        let changes: Vec<_> = others
+            .flat_map(|other| self.exclusion(other, &people))
+            .collect();
+        for change in changes {
+            self.emit(change);
         }
     }
 
-    fn exclude(&mut self, state: StateId, people: &BTreeSet<String>) {
-        let Some(open_state) = self.open_state(state) else {
-            return;
-        };
-        let concerned = |person: &str| people.contains(person);
-        let owned = open_state.open().filter_map(|task| {
-            let owner = task.owner()?;
-            let theirs = concerned(owner) || represented(task).any(concerned);
-            theirs.then(|| (task.id, owner.to_owned()))
-        });
-        let owned: Vec<_> = owned.collect();
-        let reassigned = open_state.state_instance;
-        let event = Event::StateReassigned {
-            state,
-            needed: reassigned.needed,
-            exclude: self.all_excluded(&reassigned.name, reassigned.exclude.clone()),
-            fallback: reassigned.fallback.clone(),
-            priority: reassigned.priority,
-            deadlines: None,
-        };
-        self.emit(event);
-        for (task, owner) in owned {
-            self.emit(Event::TaskReleased {
-                task,
-                state,
-                owner,
-                reason: Some(LOST_ELIGIBILITY.to_owned()),
-            });
+    /// What excludes these people from a state instance. Nothing if they are excluded already.
+    fn exclusion(&self, from: &StateInstance, people: &BTreeSet<&str>) -> Vec<Event> {
+        let exclude = self.all_excluded(&from.name, from.exclude.clone());
+        if exclude == from.exclude {
+            return Vec::new();
         }
+        let mut changes = vec![Event::StateReassigned {
+            state: from.id,
+            needed: from.needed,
+            exclude,
+            fallback: from.fallback.clone(),
+            priority: from.priority,
+            deadlines: None,
+        }];
+        let concerned = |person: &str| people.contains(person);
+        for task in from.tasks.iter().filter(|task| task.status.is_open()) {
+            let Some(owner) = task.owner() else {
+                continue;
+            };
+            if concerned(owner) || represented(task).any(concerned) {
+                changes.push(Event::TaskReleased {
+                    task: task.id,
+                    state: from.id,
+                    owner: owner.to_owned(),
+                    reason: Some(LOST_ELIGIBILITY.to_owned()),
+                });
+            }
+        }
+        changes
     }
 }

@@ -3,9 +3,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
+use super::deadlines::after;
 use super::directory::TestDirectory;
 use super::script::{Script, decide, enter, forbidden, offers, person, rejection, substitute};
-use crate::answer::{Assignment, Offer, Principal};
+use crate::answer::{Assignment, Offer, OverdueAction, Plan, Principal};
 use crate::command::Command;
 use crate::event::Event;
 use crate::execution::LOST_ELIGIBILITY;
@@ -47,6 +48,10 @@ fn graph() -> Graph {
             way("Legal", "GO", &["Tax"]),
             way("Legal", "AGAIN", &["Legal"]),
             way("Tax", "GO", &["Done"]),
+            Transition {
+                by: vec![FiredBy::Deadline],
+                ..way("Tax", "LATE", &["Done"])
+            },
         ],
         separate: vec![vec!["Legal".into(), "Tax".into()]],
         reads: vec![],
@@ -218,6 +223,47 @@ fn a_task_in_the_name_of_who_decided_is_released_too() {
     let state = in_state(&script, "Tax");
     assert!(matches!(state.tasks[0].status, TaskStatus::Pending));
     assert_eq!(state.exclude, ["bob", "other"]);
+}
+
+/// An escalation may make new tasks there.
+#[test]
+fn a_state_without_open_work_excludes_too() {
+    let mut script = Script::new()
+        .drawn(graph())
+        .assigning(|state| {
+            let mut assignment = offers(&["crew"]);
+            if state == "Tax" {
+                let late = OverdueAction::Fire("LATE".into());
+                assignment.deadlines = vec![after(600, OverdueAction::Escalate), after(900, late)];
+            }
+            assignment
+        })
+        .planning_for(|_, state, _| {
+            Ok(match state {
+                "Begin" => enter(&["Legal", "Tax"]),
+                "Tax" => Plan::default(),
+                _ => enter(&["Legal"]),
+            })
+        })
+        .started();
+    let first = script.task(0);
+    script.run("zoe", &decide(first, "GO")).expect("a decision");
+    let (legal, tax) = (task_in(&script, "Legal"), task_in(&script, "Tax"));
+    script.run("cid", &decide(tax, "GO")).expect("a decision");
+    script
+        .run("bob", &decide(legal, "AGAIN"))
+        .expect("a decision");
+    assert_eq!(in_state(&script, "Tax").exclude, ["bob"]);
+    assert_eq!(in_state(&script, "Legal").exclude, ["cid"]);
+    let exclusions = |script: &mut Script, task| {
+        let outcome = script.run("bob", &decide(task, "AGAIN")).expect("another");
+        let events = outcome.events.iter();
+        events
+            .filter(|event| matches!(event, Event::StateReassigned { .. }))
+            .count()
+    };
+    let again = task_in(&script, "Legal");
+    assert_eq!(exclusions(&mut script, again), 0, "bob is excluded already");
 }
 
 /// What the flow itself excludes stays, and everybody is named once.
