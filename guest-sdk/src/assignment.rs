@@ -21,6 +21,7 @@ impl Assignment {
             fallback: None,
             priority: 0,
             deadlines: vec![],
+            extensions: vec![],
         }
     }
 
@@ -139,6 +140,7 @@ impl Offer {
             owner: None,
             form: None,
             deadlines: vec![],
+            extensions: vec![],
         }
     }
 

@@ -69,6 +69,7 @@ impl<F: Flow> Facts<F> {
             past,
             deciders,
             omitted,
+            extensions: _,
         } = snapshot;
         let now = Moment::parse(&now)
             .ok_or_else(|| vec![Violation::new("", "now", format!("{now:?} is no time."))])?;

@@ -91,6 +91,8 @@ impl<S: States, T: Triggers> Graph<S, T, drawing::Nothing> {
             attributes: vec![],
             separate: vec![],
             reads: Reads::empty(),
+            requires: vec![],
+            extensions: vec![],
         };
         Self {
             definition,
@@ -203,6 +205,7 @@ impl<S: States, T: Triggers, Last: drawing::Left> Graph<S, T, Last> {
             targets: targets.names(),
             by,
             permission: None,
+            extensions: vec![],
         });
         self.drawn_on()
     }
@@ -251,6 +254,7 @@ impl<S: States, T: Triggers, Last> Graph<S, T, Last> {
             kind,
             join: false,
             own_work: false,
+            extensions: vec![],
         });
         self.drawn_on()
     }

@@ -153,6 +153,7 @@ impl<S: States> Plan<S> {
             attributes: vec![],
             publish: vec![],
             notes: vec![],
+            extensions: vec![],
         };
         Self {
             next,

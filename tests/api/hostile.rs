@@ -114,6 +114,7 @@ async fn a_decision_that_logic_fails_is_not_made() {
         ("not_finite", "transition", FAULT),
         ("bad_timestamp", "transition", FAULT),
         ("nul", "transition", FAULT),
+        ("extended", "transition", FAULT),
     ] {
         let input = json!({ "behaviour": behaviour, "function": function });
         let body = json!({ "outcome": "GO", "input": input });
@@ -151,6 +152,8 @@ async fn a_start_that_logic_fails_leaves_nothing() {
         ("more_work", "enter", FAULT),
         ("other_work", "enter", FAULT),
         ("service_work", "enter", FAULT),
+        ("extended", "enter", FAULT),
+        ("extended_offer", "enter", FAULT),
     ] {
         let body = hostile_start(
             "t-1",

@@ -46,6 +46,24 @@ async fn a_describe_that_misbehaves_is_a_refusal() {
 }
 
 #[tokio::test]
+async fn an_extension_that_the_host_does_not_know_is_refused() {
+    for (behaviour, of) in [
+        ("extended", "the definition has the extension `telepathy`"),
+        ("extended_state", "a state has the extension `telepathy`"),
+        (
+            "extended_transition",
+            "a transition has the extension `telepathy`",
+        ),
+        ("demanding", "the extension `telepathy` is required"),
+    ] {
+        let config = format!(r#"{{"behaviour":"{behaviour}"}}"#);
+        let problems = refused(guests::hostile(), &config).await;
+        let message = format!("{of}, which this host does not know");
+        assert_eq!(problems, [("describe_malformed", message)], "{behaviour}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_no_component_is_called_by_its_name() {
     let module = wat::parse_str("(module)").expect("module");
     for (bytes, named) in [

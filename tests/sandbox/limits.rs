@@ -30,6 +30,10 @@ async fn each_way_to_misbehave_ends_in_its_own_error() {
             "the attribute `amount` is not a finite number: NaN",
         ),
         ("nul", "a note contains the character NUL"),
+        (
+            "extended",
+            "a plan has the extension `telepathy`, which this host does not know",
+        ),
     ] {
         let detail = detail.to_owned();
         let expected = Cause::Malformed { detail };

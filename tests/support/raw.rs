@@ -116,7 +116,8 @@ impl Data {
         let state = |name: [u32; 2], kind: [u32; 3]| {
             let [at, length] = name;
             let [case, a, b] = kind;
-            [at, length, at, length, case, a, b, 0]
+            // No flags, no extensions.
+            [at, length, at, length, case, a, b, 0, 0, 0]
         };
         let task = state(work, [0, 0, 0]);
         let end = state(done, [4, outcome[0], outcome[1]]);
@@ -131,12 +132,16 @@ impl Data {
             targets,
             1,
             by_decision,
+            // No permission, no extensions.
+            0,
+            0,
             0,
             0,
             0,
         ];
         let ways = self.words(&way);
         let (nobody, no_schema, no_attributes) = ([0, 0], [0, 0, 0], [0, 0]);
+        let (none_separate, reads_nothing, no_extensions) = ([0, 0], [0], [0, 0, 0, 0]);
         let ok = [0];
         self.words(
             &[
@@ -146,18 +151,21 @@ impl Data {
                 &[states, 2, ways, 1],
                 &no_schema,
                 &no_attributes,
+                &none_separate,
+                &reads_nothing,
+                &no_extensions,
             ]
             .concat(),
         )
     }
 
-    /// `result<plan, refusal>`, with room for a list of notes at its end.
+    /// `result<plan, refusal>`, with room for a list of notes before that of extensions at its end.
     fn plan(&mut self) -> u32 {
         let done = self.text("Done");
         let enter = self.words(&done);
         let (ok, enter_states) = (0, 2);
         let mut words = vec![ok, enter_states, enter, 1];
-        words.resize(15, 0);
+        words.resize(17, 0);
         self.words(&words)
     }
 
@@ -167,7 +175,7 @@ impl Data {
         let of_group = 1;
         let candidates = self.words(&[of_group, group[0], group[1]]);
         let mut offer = vec![label[0], label[1], candidates, 1];
-        offer.resize(12, 0);
+        offer.resize(14, 0);
         let offers = self.words(&offer);
         let (task, needed) = (0, 1);
         let mut words = vec![task, offers, 1, needed];

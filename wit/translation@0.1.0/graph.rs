@@ -1,6 +1,6 @@
 //! From the definition that `describe` answers to the graph that the host keeps.
 
-use super::lift::{Lifted, each, optional, text, texts};
+use super::lift::{Lifted, each, no_extensions, optional, quoted, text, texts};
 use super::types;
 use wrkflw_core::graph::{
     AttributeDeclaration, AttributeType, FiredBy, Graph, Read, State, StateKind, Transition,
@@ -8,6 +8,13 @@ use wrkflw_core::graph::{
 use wrkflw_core::json::Json;
 
 pub(crate) fn graph(definition: types::Definition) -> Lifted<Graph> {
+    if let Some(name) = definition.requires.first() {
+        let name = quoted(name);
+        return Err(format!(
+            "the extension `{name}` is required, which this host does not know"
+        ));
+    }
+    no_extensions("the definition", &definition.extensions)?;
     let data_schema = definition.data_schema.map(schema).transpose()?;
     Ok(Graph {
         initial: text("the initial state", definition.initial)?,
@@ -40,6 +47,7 @@ fn schema(text: String) -> Lifted<Json> {
 }
 
 fn state(state: types::State) -> Lifted<State> {
+    no_extensions("a state", &state.extensions)?;
     Ok(State {
         name: text("a state's name", state.name)?,
         title: text("a state's title", state.title)?,
@@ -58,6 +66,7 @@ fn state(state: types::State) -> Lifted<State> {
 }
 
 fn transition(transition: types::Transition) -> Lifted<Transition> {
+    no_extensions("a transition", &transition.extensions)?;
     Ok(Transition {
         source: text("a transition's source", transition.source)?,
         trigger: text("a trigger's name", transition.trigger)?,

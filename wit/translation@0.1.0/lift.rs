@@ -55,6 +55,7 @@ fn violation(violation: types::Violation) -> Lifted<Violation> {
 }
 
 pub(crate) fn plan(plan: types::Plan) -> Lifted<Plan> {
+    no_extensions("a plan", &plan.extensions)?;
     Ok(Plan {
         next: match plan.next {
             types::Next::Stay => Next::Stay,
@@ -93,6 +94,7 @@ pub(crate) fn work(work: types::Work) -> Lifted<Work> {
 }
 
 fn assignment(assignment: types::Assignment) -> Lifted<Assignment> {
+    no_extensions("an assignment", &assignment.extensions)?;
     Ok(Assignment {
         offers: each(assignment.offers, offer)?,
         needed: assignment.needed,
@@ -123,6 +125,7 @@ fn child(child: types::Child) -> Lifted<Child> {
 }
 
 fn offer(offer: types::Offer) -> Lifted<Offer> {
+    no_extensions("an offer", &offer.extensions)?;
     Ok(Offer {
         label: text("an offer's label", offer.label)?,
         candidates: each(offer.candidates, principal)?,
@@ -229,6 +232,17 @@ fn timestamp(place: &str, instant: &str) -> Lifted<Timestamp> {
         })
 }
 
+/// This version of the host knows no extension.
+pub(super) fn no_extensions(of: &str, extensions: &[types::Extension]) -> Lifted<()> {
+    let Some(first) = extensions.first() else {
+        return Ok(());
+    };
+    let name = quoted(&first.name);
+    Err(format!(
+        "{of} has the extension `{name}`, which this host does not know"
+    ))
+}
+
 /// Text that a database can keep.
 pub(super) fn text(place: &str, text: String) -> Lifted<String> {
     if text.contains('\0') {
@@ -249,7 +263,7 @@ pub(super) fn each<A, B>(list: Vec<A>, convert: impl FnMut(A) -> Lifted<B>) -> L
     list.into_iter().map(convert).collect()
 }
 
-fn quoted(value: &str) -> String {
+pub(super) fn quoted(value: &str) -> String {
     wrkflw_core::text::tame(value, QUOTED_CHARS_MAX)
 }
 
@@ -310,6 +324,7 @@ mod tests {
             }],
             publish: vec![],
             notes: vec![],
+            extensions: vec![],
         };
         let refused = |plan| super::plan(plan).expect_err("refused");
         assert_eq!(

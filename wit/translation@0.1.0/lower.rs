@@ -28,6 +28,7 @@ pub(crate) fn snapshot(facts: &Facts<'_>) -> types::Snapshot {
         past: past.collect(),
         deciders: deciders(instance).map(decider).collect(),
         omitted: omitted(shown.omitted),
+        extensions: Vec::new(),
     }
 }
 

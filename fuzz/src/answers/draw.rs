@@ -40,6 +40,18 @@ fn list<T>(
     (0..count).map(|_| one(u)).collect()
 }
 
+/// What ends the conversion of the whole answer.
+fn rarely<T>(
+    u: &mut Unstructured<'_>,
+    one: impl Fn(&mut Unstructured<'_>) -> Result<T>,
+) -> Result<Vec<T>> {
+    if u.ratio(1, 100)? {
+        list(u, one)
+    } else {
+        Ok(Vec::new())
+    }
+}
+
 fn maybe<T>(
     u: &mut Unstructured<'_>,
     one: impl Fn(&mut Unstructured<'_>) -> Result<T>,
@@ -84,6 +96,7 @@ pub(super) fn plan(u: &mut Unstructured<'_>) -> Result<types::Plan> {
             })
         })?,
         notes: list(u, text)?,
+        extensions: rarely(u, extension)?,
     })
 }
 
@@ -120,6 +133,7 @@ fn assignment(u: &mut Unstructured<'_>) -> Result<types::Assignment> {
         fallback: maybe(u, text)?,
         priority: u.arbitrary()?,
         deadlines: list(u, deadline)?,
+        extensions: rarely(u, extension)?,
     })
 }
 
@@ -130,6 +144,7 @@ fn offer(u: &mut Unstructured<'_>) -> Result<types::Offer> {
         owner: maybe(u, text)?,
         form: maybe(u, text)?,
         deadlines: list(u, deadline)?,
+        extensions: rarely(u, extension)?,
     })
 }
 
@@ -199,11 +214,13 @@ pub(super) fn definition(u: &mut Unstructured<'_>) -> Result<types::Definition> 
             })
         })?,
         separate: list(u, |u| list(u, text))?,
+        requires: rarely(u, text)?,
         reads: if u.arbitrary()? {
             types::Reads::all()
         } else {
             types::Reads::empty()
         },
+        extensions: rarely(u, extension)?,
     })
 }
 
@@ -220,6 +237,7 @@ fn state(u: &mut Unstructured<'_>) -> Result<types::State> {
         },
         join: u.arbitrary()?,
         own_work: u.arbitrary()?,
+        extensions: rarely(u, extension)?,
     })
 }
 
@@ -245,5 +263,13 @@ fn transition(u: &mut Unstructured<'_>) -> Result<types::Transition> {
         targets: list(u, text)?,
         by,
         permission: maybe(u, text)?,
+        extensions: rarely(u, extension)?,
+    })
+}
+
+fn extension(u: &mut Unstructured<'_>) -> Result<types::Extension> {
+    Ok(types::Extension {
+        name: text(u)?,
+        value: text(u)?,
     })
 }

@@ -66,6 +66,7 @@ pub fn given<F: Flow>() -> Scenario<F> {
             texts: 0,
             states: 0,
         },
+        extensions: vec![],
     };
     Scenario {
         snapshot,

@@ -41,6 +41,7 @@ impl Guest for Committee {
             kind,
             join: false,
             own_work: false,
+            extensions: vec![],
         };
         let settings = settings(&config);
         let vote = settings["state"].as_str().unwrap_or("Vote");
@@ -54,6 +55,7 @@ impl Guest for Committee {
             targets: vec![APPROVED.into(), REJECTED.into()],
             by,
             permission: None,
+            extensions: vec![],
         };
         Ok(Definition {
             initial: vote.into(),
@@ -70,6 +72,8 @@ impl Guest for Committee {
                 way("MORE", FiredBy::DECISION),
             ],
             separate: vec![],
+            requires: vec![],
+            extensions: vec![],
             reads: Reads::empty(),
             data_schema: Some(json!({ "type": "object", "required": required }).to_string()),
             attributes: vec![],
@@ -160,6 +164,7 @@ fn assignment(facts: &Snapshot, cause: &EntryCause) -> Assignment {
         fallback: assign["fallback"].as_str().map(str::to_owned),
         priority: u8::try_from(number("priority")).expect("a small number"),
         deadlines: deadlines(&assign["deadlines"]),
+        extensions: vec![],
     }
 }
 
@@ -190,6 +195,7 @@ fn enter(state: Option<&str>) -> Plan {
         attributes: vec![],
         publish: vec![],
         notes: vec![],
+        extensions: vec![],
     }
 }
 
@@ -239,6 +245,7 @@ fn offer(offer: &Value, data: &Value) -> Offer {
         owner: offer["owner"].as_str().map(str::to_owned),
         form: offer.get("form").map(Value::to_string),
         deadlines: deadlines(&offer["deadlines"]),
+        extensions: vec![],
     }
 }
 

@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
     Assignment, Attribute, AttributeDeclaration, AttributeType, AttributeValue, Definition, Entry,
-    Event, FiredBy, Next, Offer, Plan, Principal, PublishedEvent, Reads, Reason, Refusal,
-    ServiceCall, Snapshot, State, StateKind, Transition, Violation, Waiting, Work,
+    Event, Extension, FiredBy, Next, Offer, Plan, Principal, PublishedEvent, Reads, Reason,
+    Refusal, ServiceCall, Snapshot, State, StateKind, Transition, Violation, Waiting, Work,
 };
 use serde_json::Value;
 
@@ -48,6 +48,24 @@ impl Guest for Hostile {
             "broken_graph" => broken(definition()),
             "changing" => titled(definition(), CALLS.fetch_add(1, Ordering::Relaxed)),
             "tangled" => tangled(definition()),
+            "extended" => Definition {
+                extensions: extended(true),
+                ..definition()
+            },
+            "extended_state" => {
+                let mut graph = definition();
+                graph.states[0].extensions = extended(true);
+                graph
+            }
+            "extended_transition" => {
+                let mut graph = definition();
+                graph.transitions[0].extensions = extended(true);
+                graph
+            }
+            "demanding" => Definition {
+                requires: vec!["telepathy".into()],
+                ..definition()
+            },
             "reads_nothing" => Definition {
                 reads: Reads::empty(),
                 ..definition()
@@ -144,6 +162,7 @@ fn assignment(facts: &Snapshot, behaviour: &str) -> Assignment {
             _ => text(&facts.config, "form"),
         },
         deadlines: vec![],
+        extensions: extended(behaviour == "extended_offer"),
     };
     Assignment {
         offers: vec![offer; if behaviour == "many_offers" { 201 } else { 1 }],
@@ -152,7 +171,17 @@ fn assignment(facts: &Snapshot, behaviour: &str) -> Assignment {
         fallback: None,
         priority: 0,
         deadlines: vec![],
+        extensions: extended(behaviour == "extended"),
     }
+}
+
+/// What no host knows.
+fn extended(is_wanted: bool) -> Vec<Extension> {
+    let extension = || Extension {
+        name: "telepathy".into(),
+        value: "{}".into(),
+    };
+    is_wanted.then(extension).into_iter().collect()
 }
 
 /// Clears a terminal, forges a line of a log, turns the direction of text.
@@ -205,6 +234,7 @@ fn plan(behaviour: &str) -> Result<Plan, Refusal> {
         attributes: vec![],
         publish: vec![],
         notes: vec![],
+        extensions: extended(behaviour == "extended"),
     };
     match behaviour {
         "refuse" => return Err(Refusal::NotNow(reason())),
@@ -297,6 +327,7 @@ fn broken(mut graph: Definition) -> Definition {
         kind: StateKind::Task,
         join: false,
         own_work: false,
+        extensions: vec![],
     });
     let way = graph.transitions[0].clone();
     graph.transitions.push(Transition {
@@ -335,6 +366,7 @@ fn tangled(mut graph: Definition) -> Definition {
             kind: StateKind::Task,
             join: false,
             own_work: false,
+            extensions: vec![],
         });
     }
     graph.transitions[0].targets.push("S0".into());
@@ -349,6 +381,7 @@ fn tangled(mut graph: Definition) -> Definition {
             targets,
             by: FiredBy::DECISION,
             permission: None,
+            extensions: vec![],
         });
     }
     graph.transitions[1..]
@@ -369,6 +402,7 @@ fn definition() -> Definition {
         kind,
         join: false,
         own_work: false,
+        extensions: vec![],
     };
     Definition {
         initial: "Work".into(),
@@ -383,8 +417,11 @@ fn definition() -> Definition {
             targets: vec!["Done".into()],
             by: FiredBy::DECISION,
             permission: None,
+            extensions: vec![],
         }],
         separate: vec![],
+        requires: vec![],
+        extensions: vec![],
         reads: Reads::all(),
         data_schema: Some(
             r#"{"type": "object", "properties": {"behaviour": {"type": "string"}, "function": {"type": "string"}}}"#

@@ -34,6 +34,7 @@ impl Guest for Subflows {
             kind,
             join: false,
             own_work: false,
+            extensions: vec![],
         };
         let way = |source: &str, trigger: &str, by, targets: &[&str]| Transition {
             source: source.into(),
@@ -41,6 +42,7 @@ impl Guest for Subflows {
             targets: targets.iter().map(|target| (*target).to_owned()).collect(),
             by,
             permission: None,
+            extensions: vec![],
         };
         Ok(Definition {
             initial: "Plan".into(),
@@ -62,6 +64,8 @@ impl Guest for Subflows {
                 way("Work", "WITHDRAW", FiredBy::SIGNAL, &["Dropped"]),
             ],
             separate: vec![],
+            requires: vec![],
+            extensions: vec![],
             reads: Reads::GROUPS,
             data_schema: Some(
                 r#"{"type": "object", "properties": {"first": {"type": "string"}}}"#.into(),
@@ -132,6 +136,7 @@ impl Guest for Subflows {
             attributes: vec![],
             publish: vec![],
             notes: vec![],
+            extensions: vec![],
         })
     }
 
@@ -152,12 +157,14 @@ fn assignment() -> Assignment {
             owner: None,
             form: None,
             deadlines: vec![],
+            extensions: vec![],
         }],
         needed: 1,
         exclude: vec![],
         fallback: None,
         priority: 0,
         deadlines: vec![],
+        extensions: vec![],
     }
 }
 
