@@ -66,6 +66,19 @@ impl CallResult {
 }
 
 impl Call {
+    /// How many functions there are.
+    pub(super) const FUNCTIONS: usize = 4;
+
+    /// The function, from 0.
+    pub(super) fn number(&self) -> usize {
+        match self {
+            Call::Describe(_) => 0,
+            Call::Guard(..) => 1,
+            Call::Transition(..) => 2,
+            Call::Enter(..) => 3,
+        }
+    }
+
     pub(super) fn function(&self) -> &'static str {
         match self {
             Call::Describe(_) => "describe",
@@ -155,7 +168,7 @@ impl Caller {
             return CallResult::not_run(Cause::InputTooLarge { bytes, bytes_max });
         }
         let queue_ms_max = self.settings.queue_ms_max;
-        let waiting = self.pools.slots(&ready.own);
+        let waiting = self.pools.slots(&ready.own, call.number());
         let waited = tokio::time::timeout(Duration::from_millis(queue_ms_max), waiting).await;
         let Ok(Ok(slots)) = waited else {
             return CallResult::not_run(Cause::Busy { queue_ms_max });

@@ -2,7 +2,7 @@
 //!
 //! Nearly every call is quick and runs on the thread of its caller. A call that has used more than [`QUICK_MAX`] is moved, at its
 //! next tick, to threads of the lowest scheduling priority in the host, so that a guest which burns its whole budget uses only
-//! time that no other thread needs. A component whose call was moved begins there the next time, until it is quick again. The
+//! time that no other thread needs. The next call of the same function of the component begins there, until it is quick again. The
 //! slow pool has slots of its own, so the slots of quick calls stay free. The limit of a slow call is in processor time: a busy
 //! machine delays an answer, but does not change it.
 
@@ -17,6 +17,8 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::call::Call;
+
 /// The niceness of the slow threads. In the worst case they get a tenth of the processor.
 const NICENESS: i32 = 10;
 /// Processor time of a quick call. Its wall time may be any longer, because other threads may have delayed it.
@@ -26,15 +28,16 @@ const QUICK_MAX: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub(super) struct Own {
     slots: Arc<Semaphore>,
-    /// Whether its last call was slow.
-    slow: AtomicBool,
+    /// Whether the last call of each function was slow, by [`Call::number`]. One flag for all would be reset by each quick guard
+    /// before a slow transition, which would then begin on the thread of its caller again.
+    slow: [AtomicBool; Call::FUNCTIONS],
 }
 
 impl Own {
     pub(super) fn new(slots: usize) -> Own {
         Own {
             slots: Arc::new(Semaphore::new(slots)),
-            slow: AtomicBool::new(false),
+            slow: Default::default(),
         }
     }
 }
@@ -53,6 +56,7 @@ pub(super) struct Pools {
 pub(super) struct Slots {
     _own: OwnedSemaphorePermit,
     shared: OwnedSemaphorePermit,
+    function: usize,
     begins_slow: bool,
 }
 
@@ -129,14 +133,15 @@ impl Pools {
     }
 
     /// Acquires the component's own slot first. So a component whose calls all run into their deadline delays only itself, and
-    /// the shared slots stay free for others.
-    pub(super) async fn slots(&self, own: &Own) -> Result<Slots, AcquireError> {
+    /// the shared slots stay free for others. `function` is a [`Call::number`].
+    pub(super) async fn slots(&self, own: &Own, function: usize) -> Result<Slots, AcquireError> {
         let held = Arc::clone(&own.slots).acquire_owned().await?;
-        let begins_slow = own.slow.load(Ordering::Relaxed);
+        let begins_slow = own.slow[function].load(Ordering::Relaxed);
         let pool = if begins_slow { &self.slow } else { &self.quick };
         Ok(Slots {
             _own: held,
             shared: Arc::clone(pool).acquire_owned().await?,
+            function,
             begins_slow,
         })
     }
@@ -150,6 +155,7 @@ impl Pools {
         work: impl Future<Output = T> + Send + 'static,
     ) -> Ended<T> {
         let begins_slow = slots.begins_slow;
+        let slow = &own.slow[slots.function];
         let mut running = Running {
             work: Box::pin(work),
             used: Duration::ZERO,
@@ -166,7 +172,7 @@ impl Pools {
                 return Ended::Answered(done);
             }
             metrics::counter!("wrkflw_guest_slow_total").increment(1);
-            own.slow.store(true, Ordering::Relaxed);
+            slow.store(true, Ordering::Relaxed);
             // If the slow pool has no free slot, the call keeps the slot that it has.
             if let Ok(turn) = Arc::clone(&self.slow).try_acquire_owned() {
                 running.slots.shared = turn;
@@ -177,7 +183,7 @@ impl Pools {
         let finished = AbortOnDropHandle::new(threads.spawn(running)).await;
         let (ended, used) = finished.unwrap_or((Ended::Lost, Duration::MAX));
         if begins_slow && used < QUICK_MAX {
-            own.slow.store(false, Ordering::Relaxed);
+            slow.store(false, Ordering::Relaxed);
         }
         ended
     }
@@ -189,5 +195,40 @@ impl Drop for Pools {
             // A sandbox may be dropped where blocking is not allowed. Calls end at their next tick.
             threads.shutdown_background();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As a guest does until its tick.
+    async fn burn() {
+        let begun = processor_time();
+        while processor_time() < begun + QUICK_MAX {}
+        tokio::task::yield_now().await;
+    }
+
+    #[tokio::test]
+    async fn a_quick_function_does_not_bring_a_slow_one_back() {
+        const GUARD: usize = 1;
+        const TRANSITION: usize = 2;
+        let (pools, own) = (Pools::new(1).expect("pools"), Own::new(1));
+        let begins_slow = async |function| {
+            let slots = pools.slots(&own, function).await.expect("slots");
+            slots.begins_slow
+        };
+        let deadline = Duration::from_secs(10);
+        let slots = pools.slots(&own, TRANSITION).await.expect("slots");
+        pools.run(&own, slots, deadline, burn()).await;
+        assert!(begins_slow(TRANSITION).await);
+        let slots = pools.slots(&own, GUARD).await.expect("slots");
+        pools.run(&own, slots, deadline, async {}).await;
+        assert!(begins_slow(TRANSITION).await);
+        assert!(!begins_slow(GUARD).await);
+        // Until it is quick itself.
+        let slots = pools.slots(&own, TRANSITION).await.expect("slots");
+        pools.run(&own, slots, deadline, async {}).await;
+        assert!(!begins_slow(TRANSITION).await);
     }
 }
