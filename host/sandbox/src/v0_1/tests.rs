@@ -288,10 +288,10 @@ fn what_was_asked_has_the_same_digest_in_every_release() {
     assert_eq!(
         digests,
         [
-            "ad8a9e4c6a01803901f8e5a4c0443dc34fd543dce9c720ca3b68377ffa2f799d",
-            "dfc9337b44608914a3b73ecabe5274bc35f30857c512042f63a08cf8000ab7a7",
-            "b5e116181ee8f2691fc38f8c9c55b3d36ea69505621fed8a787b8756c8fc5244",
-            "50cd51a86b913229da69bc1bd45b78a298be5cc2dec4f781e958e97a608601b8",
+            "238c75d50cf0fa4969ab391145fa93cde6e75d6a672ecaa5835e2203fa7bbd7a",
+            "ce1a9c5120aa543a5a46bf4fe8e0e904a8e346db464c1203092e2dd1d0725363",
+            "92be61798c42c746994df0833cfce7d3188f047c4d1fa56cc0d8d1300085bb45",
+            "030d01fe5851f86def77822661cc9ef3b024b4d05d0311c2838439605c3c026d",
         ]
     );
 }
