@@ -286,8 +286,11 @@ fn source(source: &Source, reads: &[Read]) -> types::EventSource {
 
 fn actor(actor: &Actor, reads: &[Read]) -> types::Actor {
     let told = |read, texts: &[String]| {
-        let is_read = reads.contains(&read);
-        texts.iter().filter(|_| is_read).cloned().collect()
+        if reads.contains(&read) {
+            texts.to_vec()
+        } else {
+            Vec::new()
+        }
     };
     types::Actor {
         id: actor.id.clone(),

@@ -1,5 +1,7 @@
 //! The graph that a component declares for its config. The host enforces it.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::json::Json;
@@ -157,11 +159,12 @@ impl Graph {
         states.chain(transitions).chain(separate).sum::<usize>() + schema
     }
 
-    /// Whether nobody may decide in both states.
-    pub fn are_separate(&self, state: &str, other: &str) -> bool {
-        let has = |list: &[String], name: &str| list.iter().any(|state| state == name);
-        let mut lists = self.separate.iter();
-        state != other && lists.any(|list| has(list, state) && has(list, other))
+    /// The states in which nobody decides who has decided in this one. Reads all lists, so ask once for all state instances.
+    pub fn separate_from(&self, state: &str) -> BTreeSet<&str> {
+        let lists = self.separate.iter();
+        let lists = lists.filter(|list| list.iter().any(|name| name == state));
+        let names = lists.flatten().map(String::as_str);
+        names.filter(|name| *name != state).collect()
     }
 
     /// The declared state of this name.

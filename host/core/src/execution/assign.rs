@@ -132,9 +132,10 @@ impl Execution<'_> {
                 ..Offer::default()
             });
         }
+        let decided = self.deciders_elsewhere(state_name);
         for offer in &mut offers {
-            let is_theirs = |owner: &String| !self.has_decided_elsewhere(state_name, owner);
-            offer.owner = offer.owner.take().filter(is_theirs);
+            let may_decide = |owner: &String| !decided.contains(owner.as_str());
+            offer.owner = offer.owner.take().filter(may_decide);
         }
         if self.is_own_work(state_name) {
             for offer in &mut offers {

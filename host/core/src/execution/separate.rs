@@ -19,11 +19,12 @@ use crate::rejection::Rejection;
 fn decided_elsewhere<'a>(
     graph: &'a Graph,
     instance: &'a Instance,
-    state: &'a str,
+    state: &str,
 ) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let separate = graph.separate_from(state);
     let others = instance
         .state_instances()
-        .filter(move |other| graph.are_separate(state, &other.name));
+        .filter(move |other| separate.contains(other.name.as_str()));
     others.flat_map(|other| {
         let tasks = other.tasks.iter();
         let people = tasks.flat_map(deciders);
@@ -46,34 +47,34 @@ impl Place<'_> {
 }
 
 impl Execution<'_> {
-    /// Whether the person decided in a state that is separate from this one.
-    pub(super) fn has_decided_elsewhere(&self, state: &str, person: &str) -> bool {
+    /// Who decided in states that are separate from this one, or was acted for.
+    pub(super) fn deciders_elsewhere(&self, state: &str) -> BTreeSet<&str> {
         let graph = &self.context.version.graph;
-        decided_elsewhere(graph, &self.instance, state).any(|(decider, _)| decider == person)
+        let decided = decided_elsewhere(graph, &self.instance, state);
+        decided.map(|(person, _)| person).collect()
     }
 
     /// The people whom flow logic excludes from a state, and those who decided in states separate from it.
     pub(super) fn all_excluded(&self, state: &str, mut exclude: Vec<String>) -> Vec<String> {
-        let graph = &self.context.version.graph;
-        let known: BTreeSet<&str> = exclude.iter().map(String::as_str).collect();
-        let decided = decided_elsewhere(graph, &self.instance, state).map(|(person, _)| person);
-        let more: BTreeSet<&str> = decided.filter(|person| !known.contains(person)).collect();
-        let more: Vec<String> = more.into_iter().map(str::to_owned).collect();
-        exclude.extend(more);
+        let mut more = self.deciders_elsewhere(state);
+        for person in &exclude {
+            more.remove(person.as_str());
+        }
+        exclude.extend(more.into_iter().map(str::to_owned));
         exclude
     }
 
     /// Excludes whoever a new decision concerns from the active states that are separate from its own. Tasks that they own there
     /// are released.
     pub(super) fn exclude_elsewhere(&mut self, task: TaskId, decided_in: &str) {
-        let graph = &self.context.version.graph;
-        if graph.separate.is_empty() {
+        let separate = self.context.version.graph.separate_from(decided_in);
+        if separate.is_empty() {
             return;
         }
         let decided = self.instance.task(task).expect("a task with a decision");
         let people: BTreeSet<&str> = deciders(decided).collect();
         let active = self.instance.active.iter();
-        let others = active.filter(|other| graph.are_separate(decided_in, &other.name));
+        let others = active.filter(|other| separate.contains(other.name.as_str()));
         let changes: Vec<_> = others
             .flat_map(|other| self.exclusion(other, &people))
             .collect();

@@ -5,10 +5,11 @@ use jiff::Timestamp;
 use super::script::{Script, decide, enter, fault, json, offers, rejection, start};
 use crate::actor::Actor;
 use crate::answer::{Deadline, Due, OverdueAction, Plan, Reason, Refusal};
+use crate::check::samples;
 use crate::command::Command;
 use crate::event::Event;
 use crate::execution::{ExecutionError, Outcome};
-use crate::graph::{FiredBy, Graph, State, StateKind, Transition};
+use crate::graph::{FiredBy, Graph, StateKind, Transition};
 use crate::ids::{DeadlineId, StateId, TaskId};
 use crate::instance::{Candidate, Instance, OpenDeadline, Status};
 use crate::lookup::Findings;
@@ -17,13 +18,7 @@ use crate::rejection::Rejection;
 
 /// `Review` goes on GO and, by deadlines, on LATE.
 pub(super) fn graph() -> Graph {
-    let state = |name: &str, kind| State {
-        name: name.into(),
-        title: name.into(),
-        kind,
-        join: false,
-        own_work: false,
-    };
+    let state = |name: &str, kind| samples::state(name, name, kind);
     let way = |source: &str, trigger: &str, by| Transition {
         source: source.into(),
         trigger: trigger.into(),

@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::directory::TestDirectory;
 use crate::actor::{Actor, StandIn};
 use crate::answer::{Assignment, Next, Offer, Plan, Principal, Refusal, Waiting, Work};
+use crate::check::samples;
 use crate::command::Command;
 use crate::execution::{Ask, Context, Execution, ExecutionError, Outcome};
 use crate::graph::{
@@ -444,19 +445,10 @@ pub(super) fn offers(groups: &[&str]) -> Assignment {
 }
 
 fn graph(schema: Json) -> Graph {
-    let state = |name: &str, kind| State {
-        name: name.into(),
-        title: name.into(),
-        kind,
-        join: false,
-        own_work: false,
-    };
+    let state = |name: &str, kind| samples::state(name, name, kind);
     let way = |source: &str, trigger: &str, by, targets: &[&str]| Transition {
-        source: source.into(),
-        trigger: trigger.into(),
-        targets: targets.iter().map(|target| (*target).to_owned()).collect(),
         by: vec![by],
-        permission: None,
+        ..samples::way(source, trigger, targets)
     };
     let everywhere = ["Review", "Other", "Rework", "Hop", "Done"];
     let mut drop = way("Review", "DROP", FiredBy::Decision, &["Done"]);

@@ -7,33 +7,18 @@ use super::deadlines::after;
 use super::directory::TestDirectory;
 use super::script::{Script, decide, enter, forbidden, offers, person, rejection, substitute};
 use crate::answer::{Assignment, Offer, OverdueAction, Plan, Principal};
+use crate::check::samples::{self, way};
 use crate::command::Command;
 use crate::event::Event;
 use crate::execution::LOST_ELIGIBILITY;
-use crate::graph::{FiredBy, Graph, State, StateKind, Transition};
+use crate::graph::{FiredBy, Graph, StateKind, Transition};
 use crate::ids::TaskId;
 use crate::instance::{StateInstance, TaskStatus};
 use crate::rejection::Rejection;
 
-fn way(source: &str, trigger: &str, targets: &[&str]) -> Transition {
-    Transition {
-        source: source.into(),
-        trigger: trigger.into(),
-        targets: targets.iter().map(|target| (*target).to_owned()).collect(),
-        by: vec![FiredBy::Decision],
-        permission: None,
-    }
-}
-
 /// `Begin` leads to `Legal`, `Tax` or both; nobody decides in both of these.
 fn graph() -> Graph {
-    let state = |name: &str, kind| State {
-        name: name.into(),
-        title: name.into(),
-        kind,
-        join: false,
-        own_work: false,
-    };
+    let state = |name: &str, kind| samples::state(name, name, kind);
     Graph {
         initial: "Begin".into(),
         initiators: vec![],

@@ -3,10 +3,11 @@
 use super::script::{Script, decide, enter, fault, forbidden, json};
 use crate::actor::Actor;
 use crate::answer::{Child, Deadline, Due, OverdueAction, Plan, Reason, Refusal, Waiting};
+use crate::check::samples;
 use crate::command::{Command, Lineage};
 use crate::event::Event;
 use crate::execution::Outcome;
-use crate::graph::{FiredBy, Graph, State, StateKind, Transition};
+use crate::graph::{FiredBy, Graph, StateKind, Transition};
 use crate::ids::InstanceId;
 use crate::instance::{CHILD_NOT_STARTED, Entity, Status};
 use crate::json::Json;
@@ -15,19 +16,10 @@ use crate::question::{Occurrence, Source};
 /// `Fixture` leads on GO to any wait state. `Wait` takes everything, `Deaf` is meant to be asked without `buffer_signals`,
 /// `Idle` is moved by children alone.
 pub(super) fn graph() -> Graph {
-    let state = |name: &str, kind| State {
-        name: name.into(),
-        title: name.into(),
-        kind,
-        join: false,
-        own_work: false,
-    };
+    let state = |name: &str, kind| samples::state(name, name, kind);
     let way = |source: &str, trigger: &str, by, targets: &[&str]| Transition {
-        source: source.into(),
-        trigger: trigger.into(),
-        targets: targets.iter().map(|target| (*target).to_owned()).collect(),
         by: vec![by],
-        permission: None,
+        ..samples::way(source, trigger, targets)
     };
     let mut sealed = way("Wait", "SEALED", FiredBy::Signal, &["Done"]);
     sealed.permission = Some("errand:seal".into());

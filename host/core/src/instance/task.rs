@@ -1,0 +1,180 @@
+//! A task of a state instance: who may claim it, who has it and how, and what was decided.
+
+mod stored;
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use self::stored::StoredTask;
+use super::OpenDeadline;
+use crate::declare::record;
+use crate::ids::TaskId;
+use crate::json::Json;
+
+record! {
+    /// A work item.
+    #[serde(try_from = "StoredTask")]
+    pub struct Task {
+        /// The task.
+        pub id: TaskId,
+        /// The task in words.
+        pub label: String,
+        /// Who may claim it.
+        pub candidates: Vec<Candidate>,
+        /// JSON Schema of the decider's input.
+        #[hidden("it may be large or confidential")]
+        pub form: Option<Json>,
+        /// When it was created.
+        pub created_at: Timestamp,
+        // The next deadline of this task alone, or the last one when all have passed.
+        /// Its next deadline.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub due_at: Option<Timestamp>,
+        /// Its open deadlines.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        pub deadlines: Vec<OpenDeadline>,
+        /// Its status with the members of that status.
+        #[serde(flatten)]
+        pub status: TaskStatus,
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(
+    rename_all = "SCREAMING_SNAKE_CASE",
+    rename_all_fields = "camelCase",
+    tag = "status"
+)]
+pub enum TaskStatus {
+    /// Waits for a candidate to claim it.
+    Pending,
+    Claimed {
+        owner: String,
+        claimed_at: Timestamp,
+        #[serde(skip_serializing_if = "Ownership::is_plain")]
+        ownership: Ownership,
+    },
+    Completed {
+        owner: String,
+        claimed_at: Timestamp,
+        decision: Decision,
+    },
+    Cancelled {
+        owner: Option<String>,
+        cancelled_at: Timestamp,
+        /// Why the host cancelled it by itself.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+}
+
+/// Who may claim a task.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "type", content = "id")]
+pub enum Candidate {
+    User(String),
+    Group(String),
+}
+
+impl Candidate {
+    /// The id of the person or group.
+    pub fn id(&self) -> &str {
+        match self {
+            Candidate::User(id) | Candidate::Group(id) => id,
+        }
+    }
+
+    /// Whether the person is a candidate, given their groups.
+    pub fn includes(&self, person: &str, groups: &[String]) -> bool {
+        match self {
+            Candidate::User(id) => id == person,
+            Candidate::Group(id) => groups.contains(id),
+        }
+    }
+}
+
+/// How the owner got the task: by claim, assignment, substitution or delegation.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ownership {
+    /// By an assignment or an operator, so the owner need not be a candidate.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub assigned: bool,
+    /// The absent candidate for whom the owner claimed it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub on_behalf_of: Option<String>,
+    /// Who delegated it to whom, oldest first; the last delegate is the owner.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub delegations: Vec<Delegation>,
+}
+
+/// One delegation of a task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Delegation {
+    pub from: String,
+    pub to: String,
+    pub reason: String,
+    pub at: Timestamp,
+}
+
+impl Ownership {
+    /// Whether the owner claimed it as a candidate, for themselves.
+    pub fn is_plain(&self) -> bool {
+        *self == Ownership::default()
+    }
+
+    /// The person on whose behalf the owner has it, if not their own.
+    pub fn principal(&self) -> Option<&str> {
+        let delegated = self.delegations.first().map(|first| first.from.as_str());
+        self.on_behalf_of.as_deref().or(delegated)
+    }
+}
+
+impl TaskStatus {
+    /// The status without its details, as stored and shown.
+    pub fn name(&self) -> &'static str {
+        match self {
+            TaskStatus::Pending => "PENDING",
+            TaskStatus::Claimed { .. } => "CLAIMED",
+            TaskStatus::Completed { .. } => "COMPLETED",
+            TaskStatus::Cancelled { .. } => "CANCELLED",
+        }
+    }
+
+    /// Whether somebody may still act on the task.
+    pub fn is_open(&self) -> bool {
+        matches!(self, TaskStatus::Pending | TaskStatus::Claimed { .. })
+    }
+}
+
+/// The final answer on a task. It never changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Decision {
+    pub outcome: String,
+    pub actor: String,
+    pub on_behalf_of: Option<String>,
+    pub comment: Option<String>,
+    pub input: Json,
+    pub decided_at: Timestamp,
+}
+
+impl Task {
+    /// Who owns or owned the task.
+    pub fn owner(&self) -> Option<&str> {
+        match &self.status {
+            TaskStatus::Pending => None,
+            TaskStatus::Claimed { owner, .. } | TaskStatus::Completed { owner, .. } => Some(owner),
+            TaskStatus::Cancelled { owner, .. } => owner.as_deref(),
+        }
+    }
+
+    /// The decision, once there is one.
+    pub fn decision(&self) -> Option<&Decision> {
+        match &self.status {
+            TaskStatus::Completed { decision, .. } => Some(decision),
+            TaskStatus::Pending | TaskStatus::Claimed { .. } | TaskStatus::Cancelled { .. } => None,
+        }
+    }
+}
