@@ -1,4 +1,4 @@
-//! What a migration would change: the instance before and after it, and what the caller may do then.
+//! The preview of a migration: the instance before and after it, and the caller's actions on both.
 
 use std::sync::Mutex;
 
@@ -9,25 +9,25 @@ use wrkflw_core::command::Command;
 use wrkflw_core::instance::Instance;
 use wrkflw_core::rejection::Rejection;
 
-/// How often the look begins anew because the instance moved on.
+/// Attempts while other commands change the instance.
 const MOVES_MAX: u32 = 5;
 
 /// One side of a migration.
 #[derive(Debug)]
 pub struct Side {
     pub instance: Instance,
-    /// What the caller may do, and why not the rest.
+    /// The actions on it: which the caller may do, and why not the others.
     pub actions: Vec<Action>,
 }
 
 impl Side {
-    /// About how long it is when it is shown.
+    /// The approximate size of its JSON.
     pub fn bytes(&self) -> usize {
         self.instance.weight() + self.actions.iter().map(Action::bytes).sum::<usize>()
     }
 }
 
-/// A migration that was not carried out.
+/// The result of the dry run of a migration.
 #[derive(Debug)]
 pub struct Preview {
     pub before: Side,
@@ -36,7 +36,7 @@ pub struct Preview {
 }
 
 impl Engine {
-    /// Runs a migration dry, and compares.
+    /// Runs a migration as a dry run. If other commands keep changing the instance, the result is `Busy`.
     pub async fn preview_migration(
         &self,
         who: &Identity,

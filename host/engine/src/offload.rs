@@ -1,9 +1,8 @@
-//! Work of the host's own that may take long, kept away from the threads that serve everybody.
+//! Runs long work of the host on threads of low priority, apart from the threads that serve requests.
 //!
-//! What flows and callers can make expensive - checks against schemas, drawings, large documents - is bounded where
-//! it is defined; here it gets a thread that the scheduler prefers last, and a place. There are few places, and a tenant
-//! has one of them at a time: however much one asks for, others' work is begun at once. What is quick
-//! stays where it is.
+//! Flows and callers can make such work expensive: checks against schemas, drawings, large documents. Its size is limited
+//! elsewhere. Here it gets a thread and a place. There are few places, and a tenant has one of them at a time, so one
+//! tenant cannot occupy all of them. [`Offload::in_place`] runs quick work at once, without a place.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -18,18 +17,18 @@ use super::error::Error;
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::schema::QUICK_MAX;
 
-/// How many pieces of work go on at once, on a machine with few processors; on others half as many as it has.
+/// The least number of places. A machine with more than four processors has half as many places as processors.
 const PLACES_MIN: usize = 2;
-/// How many of one tenant's may wait. Each of them may hold a request.
+/// Work of one tenant that may wait. Each piece may hold a request in memory.
 const WAITING_MAX: usize = 64;
-/// How long one waits.
+/// The longest wait for a place. After it the caller gets [`Error::Busy`].
 const WAIT_MAX: Duration = Duration::from_secs(5);
-/// How much the scheduler prefers all other threads of the host.
+/// Added to the nice value of a thread, so that the scheduler prefers all other threads of the host.
 const NICENESS: i32 = 10;
-/// Lines are looked through for those that nobody stands in when there are so many.
+/// From this number of lines on, unused ones are removed whenever one is added.
 const LINES_SWEPT: usize = 1_000;
 
-/// The places. Cheap to clone.
+/// The places for long work. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Offload(Arc<Parts>);
 
@@ -39,14 +38,14 @@ struct Parts {
     lines: Mutex<HashMap<TenantId, Weak<Line>>>,
 }
 
-/// Of one tenant.
+/// The work of one tenant.
 #[derive(Debug)]
 struct Line {
     turn: Arc<Semaphore>,
     waiting: Semaphore,
 }
 
-/// Held while the work goes on.
+/// A place, held while the work runs.
 pub(super) struct Place {
     _line: Arc<Line>,
     _turn: OwnedSemaphorePermit,
@@ -68,7 +67,7 @@ impl Offload {
         }))
     }
 
-    /// Does the work on a thread of its own. When the caller goes away meanwhile, it keeps its place to its end.
+    /// Runs the work on its own thread. If the caller goes away, the work continues and keeps its place.
     pub async fn run<T: Send + 'static>(
         &self,
         tenant: TenantId,
@@ -80,7 +79,7 @@ impl Offload {
             prefer_last();
             let ended = catch_unwind(AssertUnwindSafe(work));
             drop(place);
-            // Nobody may be waiting any more.
+            // The caller may have gone away.
             let _ = done.send(ended);
         });
         let ended = match thread {
@@ -90,14 +89,14 @@ impl Offload {
         ended.map_or_else(|panic| resume_unwind(panic), Ok)
     }
 
-    /// Does work that borrows, which may take so long. Other tasks of this thread go on elsewhere meanwhile.
+    /// Runs work that borrows and may take as long as `effort`. If that is long, the runtime moves the thread's other tasks.
     pub async fn in_place<T: Send>(
         &self,
         tenant: TenantId,
         effort: Duration,
         work: impl FnOnce() -> T + Send,
     ) -> Result<T, Error> {
-        // A runtime of one thread has nowhere else to go on; no host serves on one.
+        // A runtime of one thread cannot move tasks. No host serves on one.
         let is_served = Handle::current().runtime_flavor() != RuntimeFlavor::CurrentThread;
         if effort <= QUICK_MAX || !is_served {
             return Ok(work());
@@ -115,7 +114,7 @@ impl Offload {
         })
     }
 
-    /// A place, once the tenant has none any more.
+    /// Waits for a place. A tenant has one at a time.
     pub(super) async fn place(&self, tenant: TenantId) -> Result<Place, Error> {
         let line = self.line(tenant);
         let waiting = line.waiting.try_acquire().map_err(|_| refused("full"))?;
@@ -155,7 +154,7 @@ fn named() -> thread::Builder {
     thread::Builder::new().name("offload".into())
 }
 
-/// Of the calling thread alone, on Linux.
+/// Lowers the priority of the calling thread. Linux has a nice value for each thread.
 fn prefer_last() {
     if let Err(error) = rustix::process::nice(NICENESS) {
         tracing::debug!(%error, "long work runs at the same priority as all else");

@@ -9,22 +9,23 @@
 //! | answer | here | the commit result | the reply, an error, or another attempt |
 //!
 //! `parse` comes before it, in `http`. A dry run, a refusal and a command that changes nothing skip the group commit. Their
-//! answer waits all the same for pending commits that it rests on. When another host changed the instance meanwhile, the
-//! command is attempted again from the load on; [`Mode`] says what the next attempt no longer relies on.
+//! answer still waits for the pending commits that it depends on. When another host changed the instance meanwhile, the
+//! command is attempted again from the load on. [`Mode`] says what the next attempt no longer relies on.
 //!
 //! # Parts that make it faster, and what each gains
 //!
-//! Figures are from `bench/README.md`. Without any of them the path is correct.
+//! The path is correct without any of them. The figures are from `bench/README.md`.
 //!
-//! - **Group commit across instances** (`writer`, `batch`): 445, 965 and 900 decisions/s at 1, 8 and 32 callers without it,
-//!   where the database alone makes 1168, 2362 and 1478; with it 0.84, 1.48 and 2.72 of what the database alone makes.
+//! - **Group commit across instances** (`writer`, `batch`): at 1, 8 and 32 callers, the database alone made 1168, 2362 and 1478
+//!   decisions/s. A host without group commit made 0.38, 0.41 and 0.61 times that. With it a host makes 0.84, 1.48 and 2.72
+//!   times what the database alone makes.
 //! - **Batched loads** (`loader`, `batch`): one load takes 113 to 149 us of PostgreSQL, a load among 32 takes 35 to 39 us.
 //! - **Instance cache** (`cache`): 17 to 24 % more decisions/s at one caller and at 32, and 30 % less PostgreSQL time. Starts
 //!   use the cached caller and active version.
 //! - **Pending state of one instance** (`group_commit`): commands that wait for the same instance share one commit, up to 32. It
 //!   costs nothing where nobody waits; the row of a contended instance is written once for all of them.
 //! - **Caller read ahead** (`queue`): groups, permissions and the idempotency key are read while the command waits for its
-//!   slot, so that a slot on pending state costs no round trip.
+//!   slot, so a command on pending state needs no round trip in its slot.
 
 pub(super) mod batch;
 pub(super) mod cache;
@@ -61,7 +62,7 @@ use wrkflw_store::load::Loaded;
 pub use post_commit::PostCommit;
 pub use writer::{Writer, WriterBounds};
 
-/// The first pause after a transient failure of the database; it doubles.
+/// The first pause before another attempt. Each later pause is twice as long.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 const PAUSE_MAX: Duration = Duration::from_millis(500);
 /// Attempts without a pause after another host changed the instance. Later ones pause, too.
@@ -91,8 +92,7 @@ struct Mode {
 enum CommitMode {
     /// With pending commands of the same instance, and in one statement with commands on other instances.
     Joined,
-    /// In one statement with commands on other instances. The commit failed together with others of its instance, one of which
-    /// may have caused that.
+    /// In one statement with commands on other instances. A joined commit failed, perhaps because of another command in it.
     Batched,
     /// In a statement of its own: another transaction held a lock on the instance's row for too long.
     Single,
@@ -179,7 +179,7 @@ impl Engine {
             match self.committed(request.who.tenant, &carried.in_doubt).await {
                 Ok(Some(reply)) => return Ok(reply),
                 Ok(None) => {}
-                // A rejection may be caused by this command's own commit, so it is returned only when that is known not to be so.
+                // This command's own in-doubt commit may have caused the rejection, so the rejection is not returned.
                 Err(error) => failure = Some(error.into()),
             }
             let over = Instant::now() + pause >= deadline;

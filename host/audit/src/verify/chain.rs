@@ -1,14 +1,14 @@
-//! One stream: its entries follow each other without a gap, each hashed onto the one before, up to the head.
+//! Verifies one stream: its entries have no gap, the hash of each covers that of the one before, and the last is the head.
 
 use super::Problem;
 use crate::record::rows::{EntryRow, HeadRow};
 use wrkflw_core::audit::{Head, Stream};
 use wrkflw_core::ids::hex;
 
-/// How far a stream has been followed.
+/// The entries of a stream that are verified so far.
 pub(super) struct Chain {
     head: Head,
-    /// The hash of the last entry is not to be had, so the next one's cannot be made.
+    /// The entry before the next one is missing or malformed, so the next hash cannot be computed.
     torn: bool,
 }
 
@@ -18,7 +18,7 @@ impl Chain {
         Chain { head, torn: false }
     }
 
-    /// Goes on to the next entry that there is. What was stored is gone on from, so that one change is one finding.
+    /// Verifies the next stored entry. It continues from the stored hash, even a wrong one, so that one change is one finding.
     pub(super) fn follow(&mut self, row: &EntryRow, problems: &mut Vec<Problem>) {
         let (last, seq) = (self.head.seq, row.seq);
         if seq != last + 1 {
@@ -57,7 +57,7 @@ impl Chain {
         let hash = entry.digest(&self.head.hash);
         if !self.torn && hash != entry.hash {
             let detail = format!(
-                "{}: its hash is {}, and its content after entry {last} gives {}",
+                "{}: its hash is {}, but its content after entry {last} gives {}",
                 entry.draft.kind,
                 hex(&entry.hash),
                 hex(&hash)
@@ -68,11 +68,11 @@ impl Chain {
         self.head.hash = entry.hash;
     }
 
-    /// Holds the end of the entries against what is kept about it.
+    /// Compares the last entry with the stored head.
     pub(super) fn end(self, kept: Option<&HeadRow>, problems: &mut Vec<Problem>) {
         let last = self.head.seq;
         let Some(kept) = kept else {
-            let detail = format!("there are {last} entries, and nothing that they belong to");
+            let detail = format!("there are {last} entries without a stored head");
             problems.push(Problem::new(None, "head_missing", detail));
             return;
         };
@@ -80,11 +80,11 @@ impl Chain {
         if kept.seq != last {
             let seq = kept.seq;
             differs(format!(
-                "the head names {seq} as the last entry, and entry {last} is"
+                "the head names entry {seq} as the last one, but that is {last}"
             ));
         } else if !self.torn && kept.hash != self.head.hash {
             differs(format!(
-                "the head has the hash {}, and the last entry {}",
+                "the head has the hash {}, but the last entry has {}",
                 hex(&kept.hash),
                 hex(&self.head.hash)
             ));
@@ -95,7 +95,7 @@ impl Chain {
         {
             let events = self.head.event_seq;
             differs(format!(
-                "the head counts {number} public events, and the entries {events}"
+                "the head counts {number} public events, but there are {events}"
             ));
         }
     }

@@ -1,8 +1,7 @@
-//! A tenant's directory - people, groups, memberships, managers, absences, calendars, what roles permit - folded from its
-//! stream.
+//! Folds a tenant's directory from its stream: people, groups, memberships, managers, absences, calendars, permissions of roles.
 //!
-//! A directory may be larger than memory should hold, so it is folded in shares: each holds what belongs to some of the
-//! names, and costs a reading of the stream and of the tables.
+//! A directory may be too large for the memory, so it is folded in shares. A share has the rows of some of the names. The stream
+//! and the tables are read once for each share.
 
 use std::collections::BTreeMap;
 
@@ -17,10 +16,10 @@ use wrkflw_core::audit::Entry;
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::json::Json;
 
-/// Entries that one share answers for, about.
+/// The approximate number of entries for one share.
 const SHARE_ENTRIES: u64 = 100_000;
 
-/// Some of the names: a directory is folded share by share.
+/// A share of the names.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Share {
     number: u64,
@@ -31,13 +30,13 @@ impl Share {
     /// All names.
     pub(super) const WHOLE: Share = Share { number: 0, of: 1 };
 
-    /// The shares of a stream with so many entries.
+    /// The shares of a stream with this number of entries.
     pub(super) fn all(entries: u64) -> impl Iterator<Item = Share> {
         let of = entries / SHARE_ENTRIES + 1;
         (0..of).map(move |number| Share { number, of })
     }
 
-    /// Whether what belongs to this name is in it (FNV-1a).
+    /// Whether the name is in this share: its FNV-1a hash decides.
     fn has(self, name: &str) -> bool {
         let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
         let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, mix);
@@ -94,7 +93,7 @@ static TENANT: Table = Table {
     hidden: &[],
 };
 
-/// A table, and the column by whose value its rows belong to a share.
+/// Each table with the column whose value determines the share of a row.
 pub(super) const TABLES: [(DirectoryTable, &Table, &str); 8] = [
     (DirectoryTable::Absence, &ABSENCE, "person_id"),
     (DirectoryTable::Calendar, &CALENDAR, "name"),
@@ -106,14 +105,14 @@ pub(super) const TABLES: [(DirectoryTable, &Table, &str); 8] = [
     (DirectoryTable::Tenant, &TENANT, "name"),
 ];
 
-/// A period that may not be over.
+/// A period. It is open if `to` is none.
 struct Period {
     with: String,
     from: Timestamp,
     to: Option<Timestamp>,
 }
 
-/// What entries of a directory say; each says some of it.
+/// The members of all payloads of a directory's entries. Each entry has some of them.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct Told {
@@ -133,7 +132,7 @@ struct Told {
     tenant: Option<String>,
 }
 
-/// One share of a directory, as its entries give it.
+/// One share of a directory, folded from its entries.
 pub(super) struct Directory {
     tenant: TenantId,
     share: Share,
@@ -164,7 +163,7 @@ impl Directory {
         }
     }
 
-    /// Folds the next entry. Of what cannot be read the first pass tells.
+    /// Folds the next entry. Only the first share reports a payload that cannot be read.
     pub(super) fn take(&mut self, entry: &Entry, problems: &mut Vec<Problem>) {
         let draft = &entry.draft;
         let told: Result<Told, _> = serde_json::from_str(draft.payload.as_str());
@@ -279,7 +278,7 @@ impl Directory {
         Ok(())
     }
 
-    /// The rows of one table, which it holds no longer then.
+    /// Takes the rows of one table out of the fold.
     pub(super) fn expected(&mut self, which: DirectoryTable, table: &'static Table) -> Expected {
         let (tenant, mut expected) = (json!(self.tenant), Expected::new(table));
         let rows: Vec<Given> = match which {
@@ -349,7 +348,7 @@ impl Directory {
         expected
     }
 
-    /// Whether a row belongs to this share. That of the tenant itself belongs to the first.
+    /// Whether a row belongs to this share. The tenant's own row belongs to the first share.
     pub(super) fn owns(&self, which: DirectoryTable, column: &str, row: &Columns) -> bool {
         if which == DirectoryTable::Tenant {
             return self.share.number == 0;
@@ -366,11 +365,11 @@ enum Named {
 }
 
 fn there(text: Option<&String>) -> Result<&str, String> {
-    let missing = || "its payload lacks what an entry of its type has".to_owned();
+    let missing = || "its payload lacks a member that its type requires".to_owned();
     text.map(String::as_str).ok_or_else(missing)
 }
 
-/// What held ends, unless it is the same; what is to hold begins. What ended or began in this very instant goes on.
+/// Ends the open period, and opens one if `with` is given. The same `with` changes nothing. A period that began now is replaced.
 fn turn(periods: &mut Vec<Period>, with: Option<&str>, at: Timestamp) {
     let ends = |period: &&mut Period| period.to.is_none() && Some(period.with.as_str()) != with;
     if let Some(open) = periods.iter_mut().find(ends) {
@@ -423,7 +422,7 @@ mod tests {
         for (with, second) in [
             (Some("a"), 1),
             (Some("b"), 2),
-            // Nobody was managed in no time at all.
+            // This replaces the period of `b`, which would have no length.
             (Some("c"), 2),
             (Some("c"), 3),
             (None, 4),

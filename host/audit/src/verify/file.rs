@@ -386,7 +386,7 @@ impl<'a> Tenant<'a> {
         left.truncate(MISSING_MAX);
         for leaf in left {
             let (kind, id, seq) = self.owners.of(leaf);
-            let detail = format!("it was taken in as leaf {leaf}, and is not here as it was then");
+            let detail = format!("it is missing or changed, but leaf {leaf} covers it");
             found.push((kind, id, Problem::new(Some(seq), "entry_missing", detail)));
         }
         if more > 0 {

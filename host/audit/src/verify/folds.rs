@@ -1,4 +1,5 @@
-//! Streams beside those of instances, folded and held against the tables that they give; and rows that no stream gives.
+//! Folds the streams of directories, definitions and operations, compares them with their tables, and reports rows without a
+//! stream.
 
 use futures_util::TryStreamExt as _;
 use uuid::Uuid;
@@ -12,7 +13,7 @@ use crate::record::{Record, Snapshot, Streams as _, Tables as _};
 use wrkflw_core::audit::{Stream, StreamKind};
 use wrkflw_core::ids::TenantId;
 
-/// Rows that no stream gives, and are named one by one.
+/// Rows without a stream that are reported one by one.
 const UNFOUNDED_MAX: i64 = 1000;
 
 /// Which of a tenant's own streams were folded.
@@ -29,12 +30,12 @@ impl std::ops::BitOrAssign for Seen {
     }
 }
 
-/// What the entries of a stream beside instances are folded into.
+/// The fold of a stream.
 pub(super) enum Fold {
     Directory(Directory),
     Definition(Definition),
     Operation(Operation),
-    /// Those of an instance whose row is gone.
+    /// Of an instance whose row is missing: its entries are not folded.
     None,
 }
 
@@ -92,7 +93,7 @@ async fn compare_directory<S: Snapshot>(
 }
 
 impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
-    /// Rows that streams should give, and of which no stream is there.
+    /// Reports the rows whose stream is missing.
     pub(super) async fn unfounded(
         &mut self,
         tenant: TenantId,
@@ -105,7 +106,7 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
             (StreamKind::Operation, seen.operation),
         ];
         for (kind, _) in own.into_iter().filter(|(_, seen)| !seen) {
-            // It may have begun since the streams were gone through.
+            // The stream may have begun since the streams were listed.
             let (id, mut problems) = (Uuid::nil(), Vec::new());
             let stream = Stream { tenant, kind, id };
             if snapshot.length(kind, id).await? == 0 {
@@ -127,7 +128,7 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
         Ok(())
     }
 
-    /// The profiles that evidence has named since they were last looked at.
+    /// Verifies the profiles that evidence has named since the last call.
     pub(super) async fn engine_profiles(
         &mut self,
         tenant: TenantId,

@@ -1,4 +1,4 @@
-//! What operators set up - webhook subscriptions, and operations on many instances - folded from streams of operation.
+//! Folds the operation streams: webhook subscriptions and bulk operations.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -34,7 +34,7 @@ static ITEMS: Table = Table {
     hidden: &["instance_id"],
 };
 
-/// How far the clock of the host that began an operation may be ahead of the database's, by which its items are forgotten.
+/// How far a host's clock, which times an operation, may be ahead of the database's, which tells when its items are deleted.
 const CLOCKS_APART: Duration = Duration::from_hours(24);
 
 #[derive(Deserialize)]
@@ -50,7 +50,7 @@ struct Deleted {
     subscription: Uuid,
 }
 
-/// What the entry of a new operation says. The first releases told less.
+/// The payload of a new operation's entry. The first releases recorded fewer members.
 #[derive(Deserialize)]
 struct Begun {
     action: String,
@@ -61,14 +61,14 @@ struct Begun {
     instances: Option<String>,
 }
 
-/// What one stream of operation gives.
+/// The fold of one operation stream.
 pub(super) struct Operation {
     tenant: TenantId,
-    /// Of an operation on many instances; nil for the tenant's own stream.
+    /// The id of a bulk operation; nil for the tenant's own stream.
     id: Uuid,
     subscriptions: BTreeMap<Uuid, Given>,
     begun: Option<Given>,
-    /// The digest of its instances.
+    /// The digest of its instances' ids.
     items: Option<String>,
 }
 
@@ -141,7 +141,7 @@ impl Operation {
         Ok(())
     }
 
-    /// Holds it against its rows.
+    /// Compares it with the stored rows.
     pub(super) async fn compare<S: Snapshot>(
         self,
         snapshot: &mut S,

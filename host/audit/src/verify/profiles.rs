@@ -1,4 +1,4 @@
-//! The engine profiles that evidence names: each is kept, and is what its digest says.
+//! Verifies the engine profiles that evidence names: each is stored and has the digest that names it.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use crate::record::Snapshot;
 use crate::record::rows::TableRows;
 use wrkflw_core::json::Json;
 
-/// Profiles that are looked at; few are ever used.
+/// Profiles that are verified. Few exist.
 const PROFILES_MAX: usize = 10_000;
-/// What stands in front of a profile's digest. Members of evidence are sorted, so behind the last one come a text and a
-/// number: in a text the quotes would be escaped.
+/// The text before a profile's digest. The members of evidence are sorted, so only a string and a number follow the last match,
+/// and quotes in a string are escaped.
 const MEMBER: &str = r#""profile":""#;
 
 static PROFILE: Table = Table {
@@ -40,13 +40,13 @@ impl Profiles {
         }
     }
 
-    /// Holds them against what is kept; none is left then.
+    /// Compares the named profiles with the stored ones, and forgets them.
     pub(super) async fn compare<S: Snapshot>(
         &mut self,
         snapshot: &mut S,
     ) -> Result<Vec<(Uuid, Problem)>, S::Error> {
         let named = std::mem::take(&mut self.0);
-        // What is no digest was written by no host, and its chain says so.
+        // Hosts write digests only. The chain reports an entry that was changed.
         let is_digest =
             |text: &str| text.len() == 64 && text.bytes().all(|b| b.is_ascii_hexdigit());
         let mut found = Vec::new();

@@ -1,5 +1,5 @@
-//! What belongs to a tenant beside its instances: streams with heads of their own, streams and decisions that nothing
-//! belongs to any more, and the tree of leaves.
+//! Verifies what a tenant has beside its instances: the other streams, streams and decisions whose instance is missing, and the
+//! Merkle tree.
 
 use std::collections::VecDeque;
 
@@ -19,11 +19,11 @@ use wrkflw_core::ids::{InstanceId, TenantId};
 
 /// Leaves that are read in one snapshot.
 const LEAVES_MAX: i64 = 5000;
-/// Entries that are no leaf, and are named one by one.
+/// Entries without a leaf that are reported one by one.
 const UNLOGGED_MAX: i64 = 1000;
 
 impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
-    /// Verifies the streams that keep their heads beside them.
+    /// Verifies the streams that have a row for their head.
     pub(super) async fn heads(&mut self, tenant: TenantId, name: &str) -> Result<Seen, R::Error> {
         let (mut after, mut seen) = ((String::new(), Uuid::nil()), Seen::default());
         loop {
@@ -49,7 +49,7 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
         head: Option<&HeadRow>,
     ) -> Result<Seen, R::Error> {
         let Some(kind) = StreamKind::named(&row.kind) else {
-            let detail = format!("{} is no kind of stream", row.kind);
+            let detail = format!("{} is not a kind of stream", row.kind);
             self.finding(
                 name,
                 &row.kind,
@@ -96,7 +96,7 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
         })
     }
 
-    /// Entries of an instance whose row is gone.
+    /// Verifies the entries of an instance whose row is missing.
     pub(super) async fn missing(
         &mut self,
         tenant: TenantId,
@@ -129,7 +129,7 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
         Ok(())
     }
 
-    /// Streams that nothing says the end of: a row was taken away, or entries were written by hand.
+    /// Verifies the streams without a head: a row was deleted, or entries were inserted by hand.
     pub(super) async fn strays(&mut self, tenant: TenantId, name: &str) -> Result<Seen, R::Error> {
         let (mut after, mut seen) = ((String::new(), Uuid::nil()), Seen::default());
         loop {
@@ -145,7 +145,7 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
         }
     }
 
-    /// Decisions that no instance would show.
+    /// Reports the decisions of tasks that no instance has.
     pub(super) async fn lost_decisions(
         &mut self,
         tenant: TenantId,
@@ -162,7 +162,7 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
             for (task, instance, _) in page.iter().filter(|(.., known)| !known) {
                 self.tally.decisions += 1;
                 let detail = format!(
-                    "there is a decision of task {task}, which this instance does not have"
+                    "there is a decision of task {task}, but this instance has no such task"
                 );
                 let problem = Problem::new(None, "decision_unrecorded", detail);
                 self.finding(name, StreamKind::Instance.name(), instance.0, problem);
@@ -170,7 +170,7 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
         }
     }
 
-    /// The tree, up to the last checkpoint that there is now.
+    /// Verifies the tree with the leaves and checkpoints that exist now.
     pub(super) async fn tree(&mut self, tenant: TenantId, name: &str) -> Result<(), R::Error> {
         let mut snapshot = self.record.snapshot(tenant).await?;
         let last = snapshot.last_checkpoint(name).await?;
@@ -211,7 +211,7 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
         self.tally.checkpoints += checkpoints.seen;
         self.tally.signatures += tree.signatures;
         for entry in unlogged {
-            let detail = "it should have been taken into the tree, and is no leaf";
+            let detail = "it should be in the tree, but has no leaf";
             found.push((
                 entry.kind,
                 entry.id,
@@ -220,7 +220,7 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
         }
         if cursor.is_none_or(|cursor| cursor < highest) {
             let detail = format!(
-                "entries up to position {highest} are leaves, and the cursor says {cursor:?}"
+                "entries up to position {highest} are leaves, but the cursor is at {cursor:?}"
             );
             let problem = Problem::new(None, "cursor", detail);
             found.push((super::tree::LEAF.to_owned(), Uuid::nil(), problem));
@@ -229,7 +229,7 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
         Ok(())
     }
 
-    /// The leaves of one instance, held against its entries.
+    /// Compares the leaves of one instance with its entries.
     pub(super) async fn leaves_of(
         &mut self,
         tenant: TenantId,
@@ -260,17 +260,17 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
     }
 }
 
-/// What a leaf says of its entry.
+/// The problem of a leaf whose entry is missing or changed.
 fn of_leaf(row: &LeafRow) -> Option<Found> {
     let leaf = row.leaf;
     let (code, detail) = match &row.now {
         None => (
             "entry_missing",
-            format!("it was taken in as leaf {leaf}, and is gone"),
+            format!("it is missing, but leaf {leaf} covers it"),
         ),
         Some(now) if row.digest != now => (
             "leaf",
-            format!("it is not what was taken in as leaf {leaf}"),
+            format!("it has changed since it became leaf {leaf}"),
         ),
         Some(_) => return None,
     };
@@ -281,7 +281,7 @@ fn of_leaf(row: &LeafRow) -> Option<Found> {
     ))
 }
 
-/// The checkpoints of a tenant, read page by page as the tree grows up to them.
+/// The checkpoints of a tenant, read page by page while the tree is built.
 struct Checkpoints {
     tenant: TenantId,
     last: u64,
@@ -315,7 +315,7 @@ impl Checkpoints {
         Ok(())
     }
 
-    /// Holds those against the tree whose leaves are all in.
+    /// Verifies the checkpoints whose leaves are all in the tree.
     async fn due<R: Record>(
         &mut self,
         record: &R,
@@ -334,7 +334,7 @@ impl Checkpoints {
         }
     }
 
-    /// The same for those of which leaves are missing.
+    /// Verifies the remaining checkpoints, of which leaves are missing.
     async fn rest<R: Record>(
         &mut self,
         record: &R,

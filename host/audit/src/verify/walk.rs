@@ -1,6 +1,6 @@
-//! One instance, entry by entry: its chain, what its entries say, and its commands run again.
+//! Verifies one instance entry by entry: its chain, the fold of its entries, and the replay of its commands.
 //!
-//! Where rows come from is not known here: a snapshot of the database or a file give the same.
+//! The rows may come from a database snapshot or from a file.
 
 use super::chain::Chain;
 use super::instance::Recorded;
@@ -11,10 +11,10 @@ use crate::seal::SealKeys;
 use wrkflw_core::audit::{Entry, Stream};
 use wrkflw_core::instance::Instance;
 
-/// Entries of one command at the most; a host writes far fewer.
+/// Maximum entries of one command. A host writes far fewer.
 const COMMAND_ENTRIES_MAX: usize = 20_000;
 
-/// An instance under way.
+/// The verification of one instance.
 pub(super) struct Walk<'a> {
     stream: Stream,
     tenant: String,
@@ -23,12 +23,12 @@ pub(super) struct Walk<'a> {
     again: Option<Again<'a>>,
 }
 
-/// The command that is being gathered.
+/// The command whose entries are being collected for its replay.
 struct Again<'a> {
     replayer: &'a Replayer,
     before: Option<Instance>,
     entries: Vec<Entry>,
-    /// The entries before it gave an instance that it can be run on.
+    /// The entries before it could be folded, so it can be replayed.
     is_founded: bool,
 }
 
@@ -49,12 +49,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Of the instance.
+    /// The stream of the instance.
     pub(super) fn stream(&self) -> Stream {
         self.stream
     }
 
-    /// Goes on to the next entry.
+    /// Verifies the next entry.
     pub(super) async fn follow(
         &mut self,
         row: EntryRow,
@@ -85,7 +85,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Runs the command that was gathered, if its ground is known.
+    /// Replays the collected command, if the instance before it is known.
     async fn run_again(&mut self, tally: &mut Tally, problems: &mut Vec<Problem>) {
         let Some(again) = &mut self.again else { return };
         let entries = std::mem::take(&mut again.entries);
@@ -107,7 +107,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Holds what the entries say against the rows; `parts` are none where only an export is at hand.
+    /// Compares the fold with the rows. An export has no `parts`.
     pub(super) async fn end(
         mut self,
         ((row, tasks), parts): ((&InstanceRow, &[&TaskRow]), Option<&PartRows>),

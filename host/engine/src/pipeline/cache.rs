@@ -3,8 +3,8 @@
 //!
 //! No decision depends on the cache alone. The commit compares the instance's last entry and the tenant's access mark with the
 //! cached ones, and writes nothing if they differ. The mark changes with every change of the directory, of permissions and of
-//! definitions. A refusal is returned only after both were read from the database and found
-//! equal. An outdated row costs a statement, never a wrong answer.
+//! definitions. A refusal is returned only after both were read from the database and found equal. An outdated row costs a
+//! statement, never a wrong answer.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -20,12 +20,12 @@ use wrkflw_store::load::{Loaded, Principalship, Startable, Stored};
 
 /// Approximate limit of the bytes of all cached instances.
 const INSTANCE_BYTES_MAX: u64 = 32 << 20;
-/// Limit of the groups and permissions of all cached callers. Each takes a few dozen bytes.
+/// Limit of the groups, permissions and stopped versions of all cached callers. Each takes a few dozen bytes.
 const CALLER_NAMES_MAX: u64 = 500_000;
 const TENANTS_MAX: u64 = 10_000;
 const DEFINITIONS_MAX: u64 = 10_000;
 
-/// The highest hit score. A hit adds 1, a miss takes [`MISS_COST`]; from 0 down the cache is not used.
+/// The highest hit score. A hit adds 1, a miss subtracts [`MISS_COST`]. At 0 and below, no cached instance is used.
 const HIT_SCORE_MAX: i32 = 256;
 /// A miss costs a commit that writes nothing. A hit saves half a statement and its round trip.
 const MISS_COST: i32 = 4;
@@ -44,7 +44,7 @@ pub(super) struct InstanceCache {
 /// A caller as read last.
 struct CachedCaller {
     actor: Actor,
-    /// As of [`Loaded::access_mark`].
+    /// The [`Loaded::access_mark`] of that read.
     mark: Uuid,
     /// The stopped versions of the tenant.
     stopped: Vec<VersionRef>,
@@ -55,7 +55,7 @@ struct CachedCaller {
 struct CachedDefinition {
     startable: Startable,
     content: Option<Vec<u8>>,
-    /// As of [`Loaded::access_mark`].
+    /// The [`Loaded::access_mark`] of that read.
     mark: Uuid,
 }
 
@@ -83,7 +83,7 @@ impl InstanceCache {
         }
     }
 
-    /// The cached caller and instance. None as well when too many cached rows were outdated lately, for example behind a load
+    /// The cached caller and instance. None also if too many cached rows were outdated lately, for example behind a load
     /// balancer that spreads the commands on one instance over the hosts.
     pub(super) async fn get(
         &self,

@@ -3,9 +3,9 @@
 //! Each command is executed on the state that the one before it leaves ([`Pending`]). No command is answered, with an effect or a
 //! refusal, before all of them are stored. If the commit fails, each is attempted again.
 //!
-//! A command with no other behind it commits at once. If others wait for the slot, it adds its change to the pending ones and
-//! spawns a task that queues behind the commands that wait now. The task commits what they have added. So no change stays
-//! uncommitted when callers go away.
+//! A command commits at once if no other waits for the slot and no change is pending. Otherwise it adds its change to the pending
+//! ones. The first such command spawns a task that queues behind the commands that wait now. The task commits what they have added.
+//! So no change stays uncommitted when callers go away.
 
 use std::sync::Arc;
 
@@ -57,7 +57,6 @@ pub(super) struct Committed {
 }
 
 impl Pending {
-    /// Whether commits are pending.
     pub(super) fn is_pending(&self) -> bool {
         self.0.is_some()
     }

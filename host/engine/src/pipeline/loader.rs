@@ -23,7 +23,7 @@ const WAITING_MAX: usize = 1024;
 const LARGE_BYTES: usize = 256 << 10;
 /// How many large instances are remembered.
 const LARGE_MAX: u64 = 10_000;
-/// How many of them are loaded at a time.
+/// Large instances that are loaded at a time.
 const LARGE_AT_ONCE: usize = 2;
 /// The time to parse a byte of an instance.
 const PARSE_BYTE: Duration = Duration::from_nanos(10);
@@ -116,8 +116,8 @@ impl Engine {
         self.parsed(tenant, instance, loaded).await
     }
 
-    /// The place to load a large instance, which is loaded by itself, one of each tenant at a time. So it occupies neither the
-    /// loader's workers nor many connections. None for other instances.
+    /// A place to load a large instance; none for other instances. A large instance is loaded by itself, one of each tenant at a
+    /// time, so it occupies neither the loader's workers nor many connections.
     async fn place_of_large(
         &self,
         tenant: TenantId,

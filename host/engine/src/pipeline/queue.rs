@@ -16,8 +16,8 @@ use crate::Engine;
 use wrkflw_core::ids::InstanceId;
 use wrkflw_store::load::Loaded;
 
-/// Number of queues. Two instances may share one: their commands then wait for each other, and nothing else happens. With so
-/// many, hundreds of commands in flight seldom collide. They take a megabyte.
+/// Number of queues. Commands on two instances that share a queue wait for each other. With this number, hundreds of commands in
+/// flight seldom share one. The queues take a megabyte.
 const QUEUES: usize = 16_384;
 /// Maximum age of rows that were read while the command waited: memberships may change meanwhile.
 const READ_AHEAD_MAX: Duration = Duration::from_millis(100);
@@ -35,7 +35,7 @@ struct Queue {
     waiting: AtomicUsize,
 }
 
-/// The head of an instance's queue, until it is dropped.
+/// The first position in an instance's queue, until it is dropped.
 pub(super) struct Slot<'a> {
     pending: MutexGuard<'a, Pending>,
     waiting: &'a AtomicUsize,
@@ -133,7 +133,7 @@ impl Engine {
         (queued.slot, queued.read_ahead) = (Some(slot), read_ahead);
     }
 
-    /// Reads the caller. Only commands that may run on pending commits need that: the others read the instance, too.
+    /// Reads the caller for a command that may run on pending state. The other commands read the caller with the instance.
     async fn read_ahead(&self, run: Run<'_>, mode: Mode) -> Option<ReadAhead> {
         if mode.commit != CommitMode::Joined || run.request.command.signal().is_some() {
             return None;
