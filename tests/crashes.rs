@@ -1,4 +1,4 @@
-//! Crashes under load: hosts and servers die and the network fails; afterwards everything must be as if they had not.
+//! Hosts and servers crash and the network fails under load. Afterwards no effect may be lost, doubled or out of order.
 //!
 //! `fixture` is the environment, `load` and `actors` send commands, `checker` checks what must hold. The default run is short;
 //! `make soak` runs the same for a long time.
@@ -63,7 +63,7 @@ async fn postgresql_crashes() {
     let crashes = at_length(2, 20);
     for crash in 0..crashes {
         load.moment().await;
-        // The whole server, or one session, after which the server ends all others and recovers, too.
+        // Crashes the whole server, or kills one session: then PostgreSQL ends all others and recovers.
         if crash % 2 == 0 {
             fixture.postgres.crash().await;
         } else {
@@ -89,7 +89,7 @@ async fn the_broker_is_killed() {
     for _ in 0..kills {
         load.moment().await;
         broker.kill().await;
-        // No actor needs it.
+        // Commands do not need the broker.
         load.moment().await;
         broker.start_again().await;
     }
@@ -142,7 +142,7 @@ async fn apply(hit: &[&Proxy], failure: Failure, pause: Duration) {
         Failure::Stalled => set(Condition::Stalled),
         Failure::Lost => hit.iter().for_each(|network| network.lose()),
     }
-    // The failure itself lasts; nothing is waited for.
+    // This is the duration of the failure, not a wait for a condition.
     tokio::time::sleep(pause).await;
     set(Condition::Up);
 }

@@ -1,12 +1,12 @@
-//! JSON from outside: what is taken has one spelling, means the same to other readers, and stays small.
+//! Untrusted JSON: an accepted text has one canonical form of bounded size, which other parsers read alike.
 
 use serde_json::Value;
 use wrkflw_core::json::{DEPTH_MAX, Json};
 
-/// How much longer the canonical form of a text may be: `\b` becomes `\u0008`.
+/// How many times as long as the text its canonical form may be: `\b` becomes `\u0008`.
 const GROWTH_MAX: usize = 3;
 
-/// Two documents, of which the second is merged into the first; one alone stands for both.
+/// Merges the last document into the first. A single document is both.
 pub(crate) fn run(data: &[u8]) {
     let Some(texts) = crate::parts(data) else {
         return;
@@ -42,7 +42,7 @@ fn parsed(text: &str) -> Option<Json> {
     Some(json)
 }
 
-/// How deep brackets nest outside of strings.
+/// The nesting depth of brackets outside strings.
 fn depth(text: &str) -> usize {
     let (mut depth, mut deepest, mut in_string, mut escaped) = (0_usize, 0, false, false);
     for byte in text.bytes() {

@@ -1,8 +1,8 @@
-//! Fuzz targets: what reads bytes of strangers, with what must hold whatever they are.
+//! Fuzz targets: parsers of untrusted bytes, with properties that hold for every input.
 //!
-//! A target is a function that panics where a promise is broken. [`TARGETS`] lists them; `run.sh` feeds them with
-//! inputs that libFuzzer makes from `corpus/`, and `tests/corpus.rs` runs the kept inputs in the everyday tests.
-//! Targets touch no disk, no network and no clock, so an input that failed once fails again.
+//! A target is a function that panics if a property is violated. [`TARGETS`] lists them. `run.sh` runs them with inputs
+//! that libFuzzer derives from `corpus/`; `tests/corpus.rs` runs the corpus itself in the everyday tests.
+//! Targets use no disk, no network and no clock, so an input that failed once fails again.
 
 mod answers;
 mod calendar;
@@ -15,19 +15,19 @@ mod schema;
 mod search;
 mod token;
 
-/// Something to feed bytes to.
+/// A fuzz target.
 pub struct Target {
-    /// As its folder below `corpus/` is called.
+    /// The name of its folder below `corpus/`.
     pub name: &'static str,
-    /// Panics where a promise is broken.
+    /// Panics if a property is violated.
     pub run: fn(&[u8]),
     /// The largest input that is worth trying, in bytes.
     pub bytes_max: usize,
 }
 
-/// The most bytes of an input that is text.
+/// Maximum size of a text.
 const TEXT_BYTES_MAX: usize = 4 * 1024;
-/// The most bytes of a component.
+/// Maximum size of a component.
 const COMPONENT_BYTES_MAX: usize = 16 * 1024;
 
 const fn text(name: &'static str, run: fn(&[u8])) -> Target {
@@ -61,7 +61,7 @@ pub fn target(name: &str) -> Option<&'static Target> {
     TARGETS.iter().find(|target| target.name == name)
 }
 
-/// The parts of an input that lie between NULs: how one input carries several texts.
+/// The texts of an input, separated by NUL.
 fn parts(data: &[u8]) -> Option<Vec<&str>> {
     let parts = data.split(|byte| *byte == 0).map(str::from_utf8);
     parts.collect::<Result<_, _>>().ok()

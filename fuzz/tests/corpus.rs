@@ -1,18 +1,18 @@
-//! Runs every kept input through its target once, and keeps the corpus small enough for that.
+//! Runs every input of the corpus through its target once, and checks that the corpus stays small.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use wrkflw_fuzz::TARGETS;
 
-/// Inputs of one target.
+/// Maximum number of inputs of one target.
 const FILES_MAX: usize = 200;
 
 fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
 }
 
-/// The names and contents of a folder, by name.
+/// The paths and contents of the files of a folder, sorted by path.
 fn inputs(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let entries = fs::read_dir(folder).expect("every target has a corpus");
     let mut paths: Vec<_> = entries
@@ -30,7 +30,7 @@ fn inputs(folder: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 fn every_kept_input_keeps_what_is_promised() {
     for target in &TARGETS {
         for (path, content) in inputs(&corpus().join(target.name)) {
-            // Told before, so that an input that aborts or hangs is known, too.
+            // Printed first, so that an input that aborts or hangs is known.
             eprintln!("{}", path.display());
             (target.run)(&content);
         }

@@ -1,4 +1,4 @@
-//! Working calendars: put, read, listed, deleted, and on record.
+//! Working calendars are put, read, listed, deleted and recorded.
 
 use super::*;
 
@@ -74,7 +74,7 @@ async fn every_change_is_on_record_and_nothing_else() {
     let app = TestApp::empty().await;
     let path = "/v1/calendars/office";
     app.put("admin", path, office()).await.expect(200);
-    // Nothing changes.
+    // These three change nothing.
     app.put("admin", path, office()).await.expect(200);
     app.put("admin", path, json!({})).await;
     delete(&app, "admin", "another").await;
@@ -173,7 +173,7 @@ async fn a_tenant_has_a_hundred_calendars_at_most() {
     let refused = app.put("admin", "/v1/calendars/more", office()).await;
     let problem = refused.problem(422, "invalid_request");
     assert_eq!(problem["errors"][0]["code"], "too_many");
-    // One that is there is replaced all the same.
+    // An existing calendar can still be replaced.
     app.put("admin", "/v1/calendars/c7", office())
         .await
         .expect(200);

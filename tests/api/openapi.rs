@@ -1,4 +1,4 @@
-//! The document that describes the API: its form, its content, and what it promises of every operation.
+//! The OpenAPI document is valid, describes every route, and equals the committed file.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use super::*;
 
 const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];
-/// Every route that callers may build on.
+/// Every route of the document.
 const ROUTES: &[&str] = &[
     "post /v1/definitions/{key}/versions",
     "get /v1/definitions",
@@ -106,7 +106,7 @@ pub(super) async fn document(app: &TestApp) -> Value {
     app.get("", "/openapi.json").await.expect(200)
 }
 
-/// All operations of the API proper.
+/// All operations below `/v1/`.
 pub(crate) async fn operations(app: &TestApp) -> Vec<Operation> {
     let all = all_operations(&document(app).await);
     all.into_iter()
@@ -141,8 +141,7 @@ async fn every_route_is_described_and_no_other() {
     assert_eq!(described, expected);
 }
 
-/// Calls `visit` with every object in the document.
-/// What the contract run is told besides the document is told of operations that exist.
+/// Every operation that is named in the configuration of the contract run exists.
 #[test]
 fn exceptions_of_the_contract_run_name_operations() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../scripts/schemathesis/config.toml");
@@ -164,6 +163,7 @@ fn exceptions_of_the_contract_run_name_operations() {
     assert!(named > 10, "{named} names are read");
 }
 
+/// Calls `visit` with every object in the document.
 fn walk(value: &Value, visit: &mut dyn FnMut(&serde_json::Map<String, Value>)) {
     match value {
         Value::Object(members) => {
@@ -222,7 +222,7 @@ async fn the_document_is_sound_openapi() {
     }
 }
 
-/// Every status is named, so that one that is not would be noticed; each problem has its codes.
+/// Every status is listed, without a `default`. Every code of a problem belongs to the status under which it is listed.
 fn answered(document: &Value, operation: &Operation, name: &str) {
     let responses = operation.described["responses"].as_object();
     let responses = responses.expect("responses");
@@ -249,7 +249,7 @@ fn answered(document: &Value, operation: &Operation, name: &str) {
     }
 }
 
-/// Every parameter stands where it is read: all those of the path in the path, each once.
+/// Every parameter occurs once and says correctly whether it is in the path, the query or a header.
 fn placed(operation: &Operation, name: &str) {
     let parameters = operation.described["parameters"]
         .as_array()
@@ -290,7 +290,7 @@ async fn every_problem_code_is_documented() {
     }
 }
 
-/// Whoever changes the API sees the change here, and so does the reviewer.
+/// Every change of the API is also a change of the committed file, which reviewers read.
 #[tokio::test]
 #[expect(
     clippy::disallowed_methods,

@@ -1,7 +1,7 @@
-//! An id has one spelling: the same letters composed in another way would be somebody else's, or something else.
+//! Ids must be in Unicode's normal form C. Otherwise two ids that look equal would name different things.
 //!
-//! The document of the API names what comes from outside, so that no text of it is forgotten. What flows and settings name
-//! is tried where they are read.
+//! The OpenAPI document lists every text of a request, so that none is forgotten. Ids in flows and settings are tested
+//! where they are read.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ const OTHER_IN_PATH: &str = "Rene%CC%81";
 const RULE: &str = "in Unicode's normal form C";
 const SOME_ID: &str = "01900000-0000-7000-8000-000000000000";
 
-/// What a text in a body is.
+/// The kind of a text in a body.
 #[derive(PartialEq, Eq)]
 enum Text {
     /// An id that somebody chose.
@@ -22,9 +22,9 @@ enum Text {
     Prose,
     /// A key, a state, a trigger or an outcome: letters, digits and a few signs of ASCII.
     Name,
-    /// Is looked for, and nothing is spelt so.
+    /// The value of a filter. In another form it finds nothing.
     Sought,
-    /// A time, a URL, a list of types: it has a form of its own.
+    /// A time, a URL or a list of types, each with its own syntax.
     Form,
 }
 use Text::{Form, Id, Name, Prose, Sought};
@@ -92,7 +92,7 @@ const TEXTS: &[(&str, &str, Text)] = &[
     ("put /v1/people/{id}/manager", "/manager", Id),
 ];
 
-/// Bodies to which nothing is wrong but what is put into them, of the operations that take an id.
+/// A valid body of each operation that takes an id.
 fn body(operation: &str) -> Value {
     match operation {
         "post /v1/cancellations" => {
@@ -121,7 +121,7 @@ fn body(operation: &str) -> Value {
     }
 }
 
-/// The document, and where a part of it leads.
+/// The OpenAPI document, whose references can be resolved.
 struct Document(Value);
 
 impl Document {
@@ -135,7 +135,7 @@ impl Document {
         }
     }
 
-    /// Operations as `method /path`, with what they take.
+    /// Operations by their `method /path`.
     fn operations(&self) -> impl Iterator<Item = (String, &Value)> {
         let paths = self.0["paths"].as_object().expect("paths");
         paths.iter().flat_map(|(path, item)| {
@@ -144,7 +144,7 @@ impl Document {
         })
     }
 
-    /// The places of free texts below a schema.
+    /// Adds the JSON Pointers of free texts below a schema to `found`.
     fn texts(&self, schema: &Value, place: &str, found: &mut Vec<String>) {
         let schema = self.resolved(schema);
         for several in ["oneOf", "anyOf", "allOf"] {
@@ -166,7 +166,7 @@ impl Document {
     }
 }
 
-/// Any text: not one of a list, nor a number in letters such as a UUID or a time.
+/// Whether any text is allowed: no enumeration, no UUID, no time.
 fn is_text(schema: &Value) -> bool {
     let is = |kind: &Value| kind == "string";
     let text = is(&schema["type"])
@@ -239,7 +239,7 @@ async fn every_text_of_a_body_is_an_id_in_one_spelling_or_none() {
     assert_eq!(rows(&app).await, before);
 }
 
-/// The path with something in the place of each name.
+/// The path with a value for each parameter.
 fn filled(path: &str, of: impl Fn(&str) -> Option<&'static str>) -> String {
     let parts = path.split('/').map(|part| {
         let name = part
@@ -280,7 +280,7 @@ async fn every_text_in_a_path_has_one_spelling() {
     assert_eq!(rows(&app).await, before);
 }
 
-/// A key is a few signs of ASCII, so there is no other spelling of one.
+/// An idempotency key is ASCII, so it has one form.
 #[tokio::test]
 async fn an_idempotency_key_is_ascii() {
     let app = TestApp::start().await;

@@ -1,4 +1,4 @@
-//! Verification runs recorded commands again: what nobody changed gives the same, and what differs is named.
+//! Verification runs recorded commands again: unchanged records give the same results, and each difference is a finding.
 
 use serde_json::json;
 use wrkflw_audit::keys::CheckpointKeys;
@@ -37,7 +37,7 @@ async fn what_was_recorded_comes_to_the_same_again() {
     // Two starts; four times a claim and a decision.
     assert_eq!((tally.commands, tally.other_profiles), (10, 0));
     assert!(tally.evaluations > tally.commands, "{tally:?}");
-    // An auditor's limits may be others: plans are the same, fuel is not compared.
+    // An auditor may use other limits: plans are still equal, and fuel is not compared.
     let settings = Settings {
         fuel_guard: 77_000_000,
         ..Settings::new(Compiler::InProcess)
@@ -49,7 +49,7 @@ async fn what_was_recorded_comes_to_the_same_again() {
     assert_eq!((tally.commands, tally.other_profiles), (10, 10));
 }
 
-/// More states than flow logic is told of, and more than a few commands in a batch.
+/// The instance has more states than flow logic is shown, and many commands.
 #[tokio::test]
 async fn a_long_history_comes_to_the_same_again() {
     let app = TestApp::start().await;
@@ -77,7 +77,7 @@ async fn a_long_history_comes_to_the_same_again() {
     assert_eq!(tally.commands, 1 + 4 * 52);
 }
 
-/// Chain, heads and rows made anew by somebody who lacks nothing but the seal's key: the flow itself tells.
+/// Somebody forges chain, heads and rows consistently. Replay detects it without the seals.
 #[tokio::test]
 async fn a_forged_history_does_not_run_again() {
     let app = TestApp::start().await;

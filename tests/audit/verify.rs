@@ -1,4 +1,4 @@
-//! That a verifier who reads rows alone finds nothing where nothing was changed, and names what was, whoever changed it.
+//! Verification without replay: unchanged rows have no findings, and every change by hand is a finding.
 
 use std::collections::BTreeMap;
 
@@ -17,7 +17,7 @@ use wrkflw_core::json::Json;
 use super::stream::entries;
 use crate::support::app::{TestApp, task_of};
 
-/// Tables that somebody might write to behind the host's back.
+/// Tables that the tests change by hand.
 const TABLES: [&str; 5] = [
     "audit_entry",
     "audit_stream",
@@ -49,7 +49,7 @@ pub(crate) async fn everything(app: &TestApp) -> (Tally, Vec<Finding>) {
     verify(app, Some(app.engine.seals()), None, &Which::All).await
 }
 
-/// Each finding as its code, the kind of its stream and its entry.
+/// Each finding as `stream kind: code entry`.
 pub(super) fn brief(findings: &[Finding]) -> Vec<String> {
     let brief = |finding: &Finding| {
         let seq = finding.seq.map(|seq| format!(" {seq}")).unwrap_or_default();
@@ -63,7 +63,7 @@ pub(super) fn id(instance: &serde_json::Value) -> InstanceId {
     InstanceId(id.parse().expect("an id"))
 }
 
-/// Rejected, reworked, approved twice: the fourth decision completes it.
+/// An instance that was rejected, reworked and approved twice. The fourth decision completes it.
 pub(super) async fn approved(app: &TestApp, entity: &str) -> InstanceId {
     let instance = app.started(entity).await;
     let rejection = json!({ "outcome": "REJECT", "comment": "too short", "input": { "pages": 2 } });
@@ -75,7 +75,7 @@ pub(super) async fn approved(app: &TestApp, entity: &str) -> InstanceId {
     id(&app.decided("approver", &instance, approval).await)
 }
 
-/// Runs a statement past triggers and grants.
+/// Runs a statement as superuser, with triggers off.
 pub(super) async fn behind(app: &TestApp, sql: &str) {
     let mut connection = app
         .database
@@ -127,7 +127,7 @@ async fn what_nobody_changed_has_no_findings() {
     assert_eq!(tally.entries, stored.cast_unsigned());
 }
 
-/// What is done, and all that must be found.
+/// A statement, and all findings that it must cause.
 type Change = (&'static str, Vec<&'static str>);
 
 fn changes_of_entries() -> Vec<Change> {
@@ -293,7 +293,7 @@ async fn every_change_is_named_with_its_entry() {
     assert_eq!(everything(&app).await.1, []);
 }
 
-/// The entries with one of them changed, hashed onto each other again.
+/// The entries after `change`, with hashes that fit.
 pub(super) fn forged(entries: &[Entry], change: impl Fn(&mut Entry)) -> Vec<Entry> {
     let stream = entries[0].stream;
     let mut head = Head::genesis(stream);
@@ -365,7 +365,7 @@ async fn keys_rotate_and_old_ones_go_on_to_verify() {
     let before = app
         .decided("reviewer", &before, json!({ "outcome": "APPROVE" }))
         .await;
-    // The host is restarted with a newer key before the one that it had.
+    // A second host has a newer key in first place, and the old one.
     let both = keys("newer", &[("newer", 9), ("test", 7)]);
     let (host, engine) = app.beside_sealing(both.clone()).await;
     let task = task_of(&before);
@@ -381,7 +381,7 @@ async fn keys_rotate_and_old_ones_go_on_to_verify() {
     let (tally, findings) = verify(&app, Some(engine.seals()), None, &Which::All).await;
     assert_eq!((tally.decisions, tally.seals, findings), (2, 2, vec![]));
 
-    // Once the older key is taken away, what it sealed cannot be verified, and that is said.
+    // Without the old key, its seal cannot be verified, which is a finding.
     let (tally, findings) = verify(
         &app,
         Some(&keys("newer", &[("newer", 9)])),
@@ -393,11 +393,11 @@ async fn keys_rotate_and_old_ones_go_on_to_verify() {
     assert_eq!(brief(&findings), ["instance: seal_key 5"]);
     let detail = &findings[0].detail;
     assert!(detail.starts_with("no key named test"), "{detail}");
-    // Another key of the same name is not that key.
+    // A different key with the same name does not verify the seal.
     let false_key = keys("newer", &[("newer", 9), ("test", 8)]);
     let (_, findings) = verify(&app, Some(&false_key), None, &Which::All).await;
     assert_eq!(brief(&findings), ["instance: seal 5"]);
-    // And the export says so of each decision.
+    // The chain of custody has the status of each seal.
     let path = "/v1/entities/document/doc-1/custody";
     let statuses = |body: &serde_json::Value| {
         let data = body["data"].as_array().expect("data").clone();
@@ -441,13 +441,13 @@ async fn a_part_can_be_verified_alone() {
             "{tenant:?} {which:?}"
         );
     }
-    // An instance whose row was taken away is still known by its entries.
+    // An instance without its row is still found by its entries.
     behind(&app, "delete from instance").await;
     let (_, findings) = verify(&app, seals, None, &Which::One(first)).await;
     assert_eq!(brief(&findings), ["instance: head_missing"]);
 }
 
-/// More than a page of instances, and hosts that go on writing: neither is taken for a fault.
+/// There are more instances than a page has, and hosts continue to write. Neither causes a finding.
 #[tokio::test]
 async fn instances_change_while_they_are_verified() {
     let app = TestApp::start().await;

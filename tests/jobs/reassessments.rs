@@ -404,7 +404,7 @@ async fn a_fast_clock_does_not_make_the_first_walk_the_last() {
     assert!(next.is_some_and(|next| next > ahead), "{next:?}");
 }
 
-/// A change that affects many instances of one tenant lets another tenant's change come in between.
+/// A change that affects many instances of one tenant does not delay another tenant's change until its end.
 #[tokio::test]
 async fn a_change_that_affects_many_instances_lets_others_go_first() {
     const MANY: usize = 1_230;

@@ -40,7 +40,7 @@ async fn a_signal_moves_a_waiting_state_and_counts_once() {
     proven(&app, &subflow).await;
 }
 
-/// Each signal without an id is a new one, except for a repeated request.
+/// Each signal without an id is a new one, unless the request repeats an idempotency key.
 #[tokio::test]
 async fn a_signal_without_an_id_is_told_apart_by_its_key() {
     let app = fixture().await;

@@ -1,4 +1,4 @@
-//! Eight branches that begin at once and meet in one join. A branch goes on to it with GO, or ends with END.
+//! A fork into eight branches, and their join. GO moves a branch to the join, END ends it.
 
 use wrkflw_guest::{Assignment, Event, Facts, Flow, Graph, NoConfig, Plan, Refusal, Value};
 

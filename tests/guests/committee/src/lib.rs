@@ -1,13 +1,13 @@
-//! A vote among whomever the instance's data names.
+//! A vote among the people that the instance's data names.
 //!
-//! `Vote` is assigned as `assign` in the data says: `{"offers": [{"users": [], "groups": [], "managersOf": [],
+//! `assign` in the data is the assignment of `Vote`: `{"offers": [{"users": [], "groups": [], "managersOf": [],
 //! "from": "a member of the data that names a user", "owner": "", "label": "", "form": {}, "deadlines": []}], "needed": 1,
 //! "exclude": [], "fallback": "", "priority": 0, "deadlines": [{"after": 60, "working": "a calendar", "every": 60,
-//! "do": "remind, release, escalate or a trigger"}]}`; when it is late, as `overdue` says instead; on MORE, as `reoffer` says. It ends with `Approved`
-//! as soon as `needed` have said YES, and with `Rejected` as soon as too few votes are left for that, or when a deadline
-//! fires LATE and the data does not say `patient`. With `complaints`, so many things are wrong with each vote.
+//! "do": "remind, release, escalate or a trigger"}]}`. On escalation it is `overdue` instead, on MORE `reoffer`. The vote ends
+//! with `Approved` once `needed` have decided YES. It ends with `Rejected` once too few votes are left, or when a deadline fires
+//! LATE, unless the data has `patient`. `complaints` is a number of violations with which every vote is refused.
 //!
-//! Its config makes other versions of it: `{"state": "another name of Vote", "group": "who votes, whatever the data says",
+//! Its config makes different versions: `{"state": "another name of Vote", "group": "who votes, whatever the data says",
 //! "requires": "a member that the data must have"}`.
 
 mod bindings;
@@ -172,7 +172,7 @@ fn settings(config: &str) -> Value {
     serde_json::from_str(config).expect("the host sends JSON")
 }
 
-/// The same offer, to this group alone.
+/// An offer with the same label and form, only to this group.
 fn in_group(offer: &Value, group: &str) -> Value {
     let mut moved = json!({ "groups": [group] });
     for name in ["label", "form"] {
