@@ -17,7 +17,7 @@ const POOL_BYTES: usize = 512;
 pub enum Clock {
     #[default]
     System,
-    /// Milliseconds of the Unix epoch. Tests move it.
+    /// Milliseconds since the Unix epoch. Tests move it.
     Manual(Arc<AtomicI64>),
 }
 
@@ -33,7 +33,7 @@ impl Clock {
     }
 }
 
-/// The moment so long after `at`, or the last one that timestamps cover.
+/// `at` plus `pause`, at most the last timestamp.
 pub fn later(at: Timestamp, pause: Duration) -> Timestamp {
     let pause = SignedDuration::try_from(pause).unwrap_or(SignedDuration::MAX);
     at.checked_add(pause).unwrap_or(Timestamp::MAX)

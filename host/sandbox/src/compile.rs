@@ -2,8 +2,8 @@
 //!
 //! A small component can keep a compiler busy for minutes and fill gigabytes, and no limit of the engine covers that. So the host
 //! starts its own program again, writes the component to its standard input and reads the code from its standard output. The
-//! child limits its own resources before it reads a byte; the host adds a deadline. One upload is compiled at a time, and beside
-//! it one published component: uploads that are costly to compile delay other uploads, but no instance.
+//! child limits its own resources before it reads a byte; the host adds a timeout. Uploads and published components have separate
+//! queues, each for one at a time: an upload that is costly to compile delays other uploads, but no instance.
 
 use std::io::{self, Read, Write};
 use std::path::Path;

@@ -18,10 +18,10 @@ use tally::Tally;
 use wrkflw_core::check::Problem;
 use wrkflw_core::text::tame;
 
-/// Limits of the names of imports and the messages of the parser in problems.
+/// Limits of an import's name and of a parser's message in a problem.
 const NAME_CHARS_MAX: usize = 160;
 const MESSAGE_CHARS_MAX: usize = 400;
-/// Limit of the problems that are reported of one component.
+/// Limit of the problems that are reported for one component.
 const PROBLEMS_MAX: usize = 50;
 
 /// What a component declares about itself.

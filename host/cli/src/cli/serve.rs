@@ -31,7 +31,7 @@ pub(super) fn run(args: ServeArgs, output: Output, environment: &Environment) ->
     let settings = args.settings;
     let telemetry = host::observe(&settings)?;
     block_on(async {
-        // From here on signals are handled: a client that sees the address may send one at once.
+        // Handle signals before the address is printed: whoever reads it may send one at once.
         let mut stop = pin!(host::stop_signal()?);
         let listener = host::listen(settings.listen)?;
         let address = listener.local_addr().context("no address")?;

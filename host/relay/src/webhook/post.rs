@@ -1,5 +1,5 @@
-//! One POST of a webhook. It goes only to addresses that webhooks may call; redirects are not followed. Of a response only the
-//! status is read.
+//! One POST of a webhook. It goes only to addresses that webhooks may call. Redirects are not followed. Only the status of the
+//! response is read.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Requests to servers on this machine. The posts of webhooks have tests of TLS and of addresses.
+//! Requests to servers on this machine. TLS and allowed addresses are tested with the posts of webhooks.
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use super::*;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// A server that answers one request with `answer`: its port, and the head of the request.
+/// Starts a server that answers one request with `answer`. Returns its port and the head of the request.
 async fn server(answer: String) -> (u16, JoinSet<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -23,7 +23,6 @@ async fn server(answer: String) -> (u16, JoinSet<String>) {
     (port, asked)
 }
 
-/// Reads the head of a request.
 async fn head(stream: &mut TcpStream) -> String {
     let mut read = Vec::new();
     while !read.ends_with(b"\r\n\r\n") {

@@ -1,7 +1,7 @@
-//! The SVG text of a picture.
+//! Writes a diagram as SVG.
 //!
-//! It is an image to those who see it, and a title with a list in words to those who do not. Colours
-//! follow the reader's light or dark setting; each is a literal, as not all viewers know variables.
+//! Screen readers get a title and a description in sentences. Colours follow the reader's light or dark
+//! setting. They are literals, because not all viewers know variables.
 
 mod words;
 
@@ -17,15 +17,15 @@ use super::text::escaped;
 pub(super) use words::Words;
 
 const MARGIN: f64 = 24.0;
-/// Above the first state, for the mark of the start.
+/// Space above the first state for the mark of the start.
 const START: f64 = 34.0;
 const STYLE: &str = include_str!("page/diagram.css");
 
-/// A page being written.
+/// An SVG text that is being written.
 pub(super) struct Page(String);
 
 impl Page {
-    /// The picture at these places.
+    /// The diagram with this layout.
     pub(super) fn drawn(words: &Words, figure: &Figure, layout: &Layout) -> String {
         let mut page = Page(String::new());
         page.open(
@@ -39,7 +39,7 @@ impl Page {
             n(MARGIN + START)
         ));
         let mut ways: Vec<(&Line, &Route)> = figure.between().zip(&layout.routes).collect();
-        // Taken lines lie above the others where they cross.
+        // Taken edges are drawn above the others.
         ways.sort_by_key(|(line, _)| line.shade);
         page.start(layout.nodes[figure.root], &figure.nodes[figure.root]);
         for (line, route) in &ways {
@@ -56,7 +56,7 @@ impl Page {
         page.0
     }
 
-    /// In place of a picture that nobody could read.
+    /// A sentence instead of a diagram that is too large to read.
     pub(super) fn told(words: &Words, figure: &Figure) -> String {
         let mut page = Page(String::new());
         page.open(words, 560.0, 80.0);
@@ -158,7 +158,7 @@ impl Page {
             n(width),
             n(LABEL_HEIGHT)
         ));
-        // Beside its number the text begins at a fixed distance, however wide the reader's letters are.
+        // The text begins at a fixed distance from the badge, whatever the width of the reader's font.
         let mut text = (middle.x, "");
         if badge > 0.0 {
             let start = left + (width - badge - BADGE_GAP - line.label_width()) / 2.0;
@@ -180,7 +180,7 @@ impl Page {
         ));
     }
 
-    /// Edges from a state to itself, one below the other at its right side.
+    /// Edges from a state to itself, one below the other on its right side.
     fn loops(&mut self, figure: &Figure, layout: &Layout) {
         let mut drawn = vec![0_usize; figure.nodes.len()];
         let mut counts = vec![0_usize; figure.nodes.len()];
@@ -282,7 +282,7 @@ impl Page {
     }
 }
 
-/// A length to a tenth, without a negative zero.
+/// Rounds a length to tenths, without a negative zero.
 fn n(length: f64) -> f64 {
     (length * 10.0).round() / 10.0 + 0.0
 }

@@ -1,8 +1,8 @@
-//! The chain of custody: every decision about an entity or in an instance, in the order of time, with what it takes to
-//! verify it without this host.
+//! The chain of custody: every decision about an entity or in an instance, ordered by time, with the data to verify it
+//! without this host.
 //!
-//! JSON comes in pages. CSV is one file: it is written page by page as it is read, so its length costs no memory, and
-//! a failure on the way breaks the transfer off, so that nobody takes a part for the whole.
+//! JSON has pages. CSV is one file, which is streamed page by page, so its length costs no memory. A failure aborts the
+//! transfer, so that nobody takes a part for the whole.
 
 use axum::body::Body;
 use axum::extract::State;
@@ -25,9 +25,9 @@ use wrkflw_engine::validation::check_id;
 use wrkflw_engine::{Error, Identity};
 use wrkflw_store::custody::{CustodyCursor, CustodyQuestion};
 
-/// Pages that one file has at the most.
+/// Maximum number of pages in one file.
 const PAGES_MAX: u32 = 10_000;
-/// What whoever exports must have.
+/// The permission to export.
 const PERMISSION: &str = "audit:read";
 
 view! {
@@ -121,7 +121,7 @@ impl From<wrkflw_engine::SealStatus> for SealStatus {
     }
 }
 
-/// The columns of the file.
+/// The columns of the CSV file.
 const COLUMNS: [&str; 22] = [
     "decided_at",
     "instance_id",
@@ -297,7 +297,7 @@ fn file(app: App, caller: Listener, question: CustodyQuestion, first: Part) -> R
                 ));
             }
             rest.question.after = Some(last);
-            // A file may be read slowly: each page of it is for whoever may have it then.
+            // A client may read the file slowly, so its permission is checked again for each page.
             let may_still = rest.caller.may_still(&rest.app, PERMISSION).await;
             may_still.map_err(|problem| std::io::Error::other(problem.detail))?;
             let next = Part::read(&rest.app, &rest.caller.who, &rest.question, String::new()).await;

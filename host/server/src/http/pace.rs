@@ -1,7 +1,7 @@
-//! Request bodies come at a pace. A client that sends a byte now and then would hold a request, and what it has sent of
-//! its body, for as long as it likes; here its time is over at some point, and its request is answered with 408.
+//! The minimum rate of request bodies. Without it, a client that sends a byte now and then occupies a slot and memory for as
+//! long as it likes. A request whose body is too slow gets 408.
 //!
-//! What a body may hold in all is bounded elsewhere, by the routes that read it.
+//! The routes that read a body limit its size.
 
 use std::error::Error;
 use std::pin::Pin;
@@ -15,13 +15,13 @@ use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::problem::Problem;
 
-/// The slowest that a body may come once its first time is used up.
+/// The minimum rate after the time that every body has.
 const BYTES_PER_SECOND_MIN: u64 = 16 * 1024;
 
 /// How long bodies may take.
 #[derive(Debug, Clone, Copy)]
 pub struct Pace {
-    /// From the end of the head to the last byte, besides a second for each 16 KiB that have come.
+    /// The time for every body, from the end of the head to its last byte. Each 16 KiB received add a second.
     pub body_max: Duration,
 }
 
@@ -33,21 +33,20 @@ impl Default for Pace {
     }
 }
 
-/// The body came too slowly.
 #[derive(Debug, thiserror::Error)]
 #[error("the body came too slowly")]
 struct TooSlow;
 
-/// Lets the body of a request come no slower than the pace.
+/// Makes the body of a request fail with [`TooSlow`] if it is slower than the pace.
 pub(super) fn keep(pace: Pace, request: Request) -> Request {
-    // None that has come to its end already can be late.
+    // A complete body cannot be late.
     if request.body().is_end_stream() {
         return request;
     }
     request.map(|body| Body::new(Paced::new(body, pace)))
 }
 
-/// The problem of a body that could not be read to its end, if it is that it came too slowly.
+/// The problem for a failed read of a body, if [`TooSlow`] is the cause.
 pub(super) fn problem(error: &(dyn Error + 'static)) -> Option<Problem> {
     let mut cause = Some(error);
     while let Some(error) = cause {
@@ -66,7 +65,7 @@ struct Paced {
     pace: Pace,
     begun: Instant,
     received: u64,
-    /// Made when the body first keeps its reader waiting; most never do.
+    /// Created when the reader first waits for bytes. Most readers never do.
     alarm: Option<Pin<Box<Sleep>>>,
 }
 
@@ -86,7 +85,7 @@ impl Paced {
         self.begun + self.pace.body_max + earned
     }
 
-    /// Whether its time is over; wakes the reader when it is.
+    /// Whether the time is over. If not, wakes the reader when it is.
     fn is_over(&mut self, context: &mut Context<'_>) -> bool {
         let due = self.due();
         let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(due)));

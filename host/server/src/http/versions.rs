@@ -1,4 +1,4 @@
-//! What is shown of definition versions, in lists and after a change.
+//! Views of definition versions, in lists and after a change.
 
 use jiff::Timestamp;
 

@@ -1,6 +1,6 @@
 //! The last activity of a connection, and when its timeout ends.
 //!
-//! Written by the stream and by the requests of one connection, read by its task alone. Nothing waits here.
+//! The socket and the requests of a connection write it. The connection's task reads it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -9,14 +9,14 @@ use tokio::time::Instant;
 
 use super::Timeouts;
 
-/// Why a connection is ended by the host.
+/// Why the host closes a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Overdue {
-    /// It asked for nothing.
+    /// The client sent no request.
     Idle,
-    /// It began a request and did not go on.
+    /// The head of a request did not arrive in time.
     Head,
-    /// It does not read what it asked for.
+    /// The client does not read the answer.
     Unread,
 }
 
@@ -24,7 +24,7 @@ pub(super) enum Overdue {
 enum Phase {
     /// Between requests.
     Idle,
-    /// Some bytes of a request are there.
+    /// A part of a request's head has arrived.
     Head,
     /// A request is being answered.
     Answering,
@@ -34,11 +34,11 @@ enum Phase {
 struct State {
     phase: Phase,
     since: Instant,
-    /// Since when the socket takes no more of an answer.
+    /// When the socket stopped accepting bytes.
     blocked: Option<Instant>,
 }
 
-/// Shared by the parts of one connection.
+/// The activity of one connection.
 #[derive(Debug)]
 pub(super) struct Activity(Mutex<State>);
 
@@ -55,7 +55,7 @@ impl Activity {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Bytes came in. Those of a body count for the request that is being answered.
+    /// Bytes arrived. While a request is answered, they belong to its body and change nothing.
     pub(super) fn read(&self, now: Instant) {
         let mut state = self.state();
         if state.phase == Phase::Idle {
@@ -63,12 +63,12 @@ impl Activity {
         }
     }
 
-    /// The socket took something, or failed.
+    /// The socket accepted bytes, or failed.
     pub(super) fn written(&self) {
         self.state().blocked = None;
     }
 
-    /// The socket takes no more at present.
+    /// The socket accepts no bytes at the moment.
     pub(super) fn blocked(&self, now: Instant) {
         self.state().blocked.get_or_insert(now);
     }
@@ -79,19 +79,19 @@ impl Activity {
         (state.phase, state.since) = (Phase::Answering, now);
     }
 
-    /// The last byte of its answer was handed on.
+    /// The body of the answer was sent or dropped.
     pub(super) fn end(&self, now: Instant) {
         let mut state = self.state();
         (state.phase, state.since) = (Phase::Idle, now);
     }
 
-    /// Whether it has asked for nothing for so long.
+    /// Whether the connection has been idle for at least this long.
     pub(super) fn is_idle_for(&self, at_least: Duration, now: Instant) -> bool {
         let state = self.state();
         state.phase == Phase::Idle && now.duration_since(state.since) >= at_least
     }
 
-    /// When the connection is to be ended if nothing changes, and why.
+    /// When and why the host closes the connection if nothing changes.
     pub(super) fn due(&self, timeouts: &Timeouts) -> Option<(Instant, Overdue)> {
         let state = self.state();
         let waiting = match state.phase {
