@@ -1,17 +1,14 @@
-//! Who gets work that is overdue, where a flow does not say otherwise: whoever is responsible for
-//! the person who sat on it.
+//! The default escalation: the manager of the person who had the overdue work gets it.
 //!
-//! Everything else about the work - form, deadlines, exclusions - stays as the assignment says, so a
-//! task that nobody touches climbs from manager to manager.
+//! Form, deadlines and exclusions stay as in the assignment. So a task that nobody decides goes from
+//! manager to manager.
 
 use crate::{Assignment, Facts, Flow, Names, Offer, Overdue, Principal, Refusal, Task};
 
 impl Assignment {
-    /// The overdue work once more, for the manager of whoever has claimed it; unclaimed, for the
-    /// managers of the people it is offered to; and as before where it is offered to groups only, or
-    /// is the initiator's own.
-    ///
-    /// What [`Flow::escalate`] does unless a flow says otherwise.
+    /// The default of [`Flow::escalate`]: offers the overdue work to the manager of its owner. Without
+    /// an owner, it goes to the managers of the people it is offered to. Work that is offered only to
+    /// groups, and own work, is offered as before.
     pub fn upwards<F: Flow>(
         facts: &Facts<F>,
         state: F::State,
@@ -51,7 +48,7 @@ impl Assignment {
     }
 }
 
-/// The offer of a task that the assignment no longer makes.
+/// The offer of a task that the assignment no longer has.
 fn as_it_was(task: &Task) -> Offer {
     Offer {
         candidates: task.candidates.clone(),

@@ -1,8 +1,7 @@
 //! The facts that a flow decides on, with the author's own types in them.
 //!
-//! Records that need no typing - tasks, decisions, state instances - are those of the contract;
-//! what is often asked of them is added here. A state instance's or a decision's name compares with the
-//! author's enums: `decision.outcome == Trigger::Approve`.
+//! Tasks, decisions and state instances are the contract's records, with methods for frequent questions.
+//! Names of states and triggers compare with the author's enums: `decision.outcome == Trigger::Approve`.
 
 use serde::de::DeserializeOwned;
 use serde_json::Value;
@@ -16,7 +15,7 @@ use crate::{
 
 /// What is known about an instance at one moment.
 ///
-/// `guard` and `transition` see the facts before the event, `assign`, `escalate`, `call` and `wait` see all
+/// `guard` and `transition` see the facts before the event. `assign`, `escalate`, `call` and `wait` see all
 /// states as entered, with the plan's data applied.
 #[derive(Debug)]
 pub struct Facts<F: Flow> {
@@ -34,27 +33,27 @@ pub struct Facts<F: Flow> {
     pub waiting: Vec<StateInstance>,
     /// States already left, oldest first: the newest of them, without very long texts.
     pub past: Vec<PastState>,
-    /// Every decision ever made, in states left and then in active ones; never cut. [`deciders`](Self::deciders) looks
-    /// into it.
+    /// Every decision of the instance, in past and then in active states. Never cut. The method
+    /// [`deciders`](Self::deciders) searches it.
     pub deciders: Vec<Decider>,
-    /// What was left out of [`past`](Self::past). A rule that rests on it should say what happens then.
+    /// What was left out of [`past`](Self::past). A rule that depends on `past` must handle that.
     pub omitted: Omitted,
 }
 
-/// What happened to a state, or is proposed to.
+/// What happened in a state, or is proposed.
 #[derive(Debug)]
 pub struct Event<F: Flow> {
     /// The state concerned.
     pub state: F::State,
-    /// What is to be fired.
+    /// The trigger to fire.
     pub trigger: F::Trigger,
     /// Where it comes from.
     pub source: EventSource,
-    /// The state instance in the state, as it was before.
+    /// The state instance before the event.
     pub state_instance: StateInstance,
     /// Form fields, signal payload, service reply or the child's data.
     pub input: Value,
-    /// The same as it was written, for numbers that a `Value` would round.
+    /// The text of `input`, because a `Value` rounds some numbers.
     input_text: String,
 }
 
@@ -93,7 +92,7 @@ impl<F: Flow> Facts<F> {
         &self.instance.initiator
     }
 
-    /// Whether the instance is this person's request: theirs, or a predecessor's or parent's of theirs.
+    /// Whether this person requested the instance, its predecessor or its parent.
     pub fn is_requester(&self, user: &str) -> bool {
         self.instance.requesters.iter().any(|one| one == user)
     }
@@ -108,22 +107,22 @@ impl<F: Flow> Facts<F> {
             .as_ref()
     }
 
-    /// The present state instance in a state; none if it is not being worked on.
+    /// The active state instance in a state.
     pub fn state_instance(&self, state: F::State) -> Option<&StateInstance> {
         self.active
             .iter()
             .find(|state_instance| state_instance.name == state.name())
     }
 
-    /// The past instances of a state, oldest first: those among [`past`](Self::past).
+    /// The instances of a state in [`past`](Self::past), oldest first.
     pub fn past_states(&self, state: F::State) -> impl DoubleEndedIterator<Item = &PastState> {
         self.past
             .iter()
             .filter(move |state_instance| state_instance.name == state.name())
     }
 
-    /// Everybody who has ever decided in this state, or for whom somebody has, oldest first:
-    /// `exclude` them for four eyes. However long ago that was, and however much has been written since.
+    /// Everybody who decided in this state, or on whose behalf somebody decided, oldest first. It is
+    /// complete, unlike [`past`](Self::past). `exclude` them for the four-eyes principle.
     pub fn deciders(&self, state: F::State) -> Vec<&str> {
         self.deciders
             .iter()
@@ -166,7 +165,7 @@ impl<F: Flow> Event<F> {
         })
     }
 
-    /// Who decides or sends the signal; none where no person acts.
+    /// Who starts, decides or sends the signal. None if no person acts.
     pub fn actor(&self) -> Option<&Actor> {
         match &self.source {
             EventSource::Start(actor) => Some(actor),
@@ -179,7 +178,7 @@ impl<F: Flow> Event<F> {
         }
     }
 
-    /// The comment of the decision, without the blanks around it; empty where there is none.
+    /// The trimmed comment of the decision. Empty if there is none.
     pub fn comment(&self) -> &str {
         match &self.source {
             EventSource::Task(decision) => decision.comment.as_deref().unwrap_or_default().trim(),
@@ -222,7 +221,7 @@ impl<F: Flow> Event<F> {
         Some(child)
     }
 
-    /// The input as a type of the author's. `?` refuses what does not fit as invalid.
+    /// The input as one of the author's types. The refusal for an input that does not fit is `invalid`.
     pub fn input<I: DeserializeOwned>(&self) -> Result<I, Refusal> {
         Ok(json::parse(&self.input_text)?)
     }
@@ -234,7 +233,7 @@ impl StateInstance {
         self.tasks.iter().filter_map(|task| task.decision.as_ref())
     }
 
-    /// How many of them ask for this trigger.
+    /// How many decisions have this outcome.
     pub fn votes(&self, trigger: impl Triggers) -> usize {
         self.decisions()
             .filter(|decision| decision.outcome == trigger.name())
@@ -250,7 +249,7 @@ impl PastState {
 }
 
 impl Task {
-    /// Neither decided nor withdrawn.
+    /// Neither decided nor cancelled.
     pub fn is_open(&self) -> bool {
         matches!(
             self.status,
@@ -260,7 +259,7 @@ impl Task {
 }
 
 impl Actor {
-    /// Whether the person is a member of this group. No, unless the graph [reads](crate::Graph::reads) groups.
+    /// Whether the person is a member of this group. False unless the graph [reads](crate::Graph::reads) groups.
     pub fn is_in(&self, group: &str) -> bool {
         self.groups.iter().any(|one| one == group)
     }
@@ -273,7 +272,8 @@ impl Actor {
             .any(|one| people.contains(&one.as_str()))
     }
 
-    /// Whether the person's roles permit this (`subject:action`). No, unless the graph [reads](crate::Graph::reads) permissions.
+    /// Whether the person's roles permit this (`subject:action`). False unless the graph [reads](crate::Graph::reads)
+    /// permissions.
     pub fn may(&self, permission: &str) -> bool {
         self.permissions.iter().any(|one| one == permission)
     }

@@ -1,14 +1,14 @@
-//! Points in time, counted with but never read from a clock.
+//! Points in time for computations. Flow logic cannot read a clock.
 //!
-//! The contract writes them as RFC 3339 in UTC with milliseconds. Data may carry other offsets: they
-//! are read as the same moment.
+//! The contract writes them as RFC 3339 in UTC with milliseconds. Times in data may have other
+//! offsets; they are converted to UTC.
 
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
-/// The first moment that four digits cannot write.
+/// The beginning of the year 10000, which four digits cannot write.
 const END_MS: i64 = 253_402_300_800_000;
 
 /// A point in time, to the millisecond, in the years 1 to 9999.
@@ -21,12 +21,12 @@ const END_MS: i64 = 253_402_300_800_000;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment {
-    /// Since the beginning of 1970.
+    /// Milliseconds since the beginning of 1970.
     ms: i64,
 }
 
 impl Moment {
-    /// Reads an RFC 3339 text; what is finer than a millisecond is cut off.
+    /// Reads an RFC 3339 text. Digits beyond milliseconds are cut off.
     pub fn parse(text: &str) -> Option<Self> {
         let (date, rest) = (text.get(..10)?, text.get(11..)?);
         if !matches!(text.as_bytes()[10], b'T' | b't' | b' ') {
@@ -54,13 +54,13 @@ impl Moment {
         Some(Self { ms })
     }
 
-    /// So many seconds later.
+    /// This moment plus `seconds`.
     pub fn after(self, seconds: u32) -> Self {
         let ms = (self.ms + i64::from(seconds) * 1000).min(END_MS - 1);
         Self { ms }
     }
 
-    /// So many seconds earlier.
+    /// This moment minus `seconds`.
     pub fn before(self, seconds: u32) -> Self {
         let ms = (self.ms - i64::from(seconds) * 1000).max(day_number(1, 1, 1) * DAY_MS);
         Self { ms }

@@ -1,7 +1,7 @@
 //! Plans: what follows from an event.
 //!
-//! A plan proposes; the host holds it to the graph, the data schema and its own limits before
-//! anything is written.
+//! A plan is a proposal. The host checks it against the graph, the data schema and its own limits
+//! before anything is written.
 
 use serde_json::Value;
 
@@ -11,7 +11,7 @@ use crate::{
     States, json,
 };
 
-/// Where to go, and what changes on the way.
+/// The next states, and other changes.
 #[derive(Clone, Debug)]
 pub struct Plan<S> {
     next: Next<S>,
@@ -39,30 +39,30 @@ impl<S: States> Plan<S> {
         Self::doing(Next::Enter(states.into_iter().collect()))
     }
 
-    /// Go where the graph says; an error if it leaves a choice.
+    /// Go to the only target of the trigger. A fault if it has several.
     pub fn along<F: Flow<State = S>>(facts: &Facts<F>, event: &Event<F>) -> Result<Self, Refusal> {
         F::graph(&facts.config)
             .only_target(event.state, event.trigger)
             .map(Self::to)
     }
 
-    /// The state goes on: the decision counts, and more are needed.
+    /// Stay in the state: the decision is recorded, and more are needed.
     pub fn stay() -> Self {
         Self::doing(Next::Stay)
     }
 
-    /// The task state goes on with other work, such as more reviewers: [`Flow::assign`] is asked for it again. An open task
-    /// that it offers again, by label and form, stays as it is; other open tasks are withdrawn.
+    /// Stay in the task state with other work, such as more reviewers: [`Flow::assign`] is called again. An open task
+    /// that it offers again, with the same label and form, stays as it is. Other open tasks are cancelled.
     pub fn reoffer() -> Self {
         Self::doing(Next::Reoffer)
     }
 
-    /// This branch ends here, the others go on.
+    /// End this branch. The others continue.
     pub fn end_branch() -> Self {
         Self::doing(Next::EndBranch)
     }
 
-    /// Cancel every other branch, those at a join included.
+    /// Cancel every other branch, also those that wait at a join.
     pub fn cancel_others<F: Flow<State = S>>(mut self, facts: &Facts<F>, event: &Event<F>) -> Self {
         let state_instances = facts.active.iter().chain(&facts.waiting);
         let others =
@@ -113,7 +113,7 @@ impl<S: States> Plan<S> {
         self
     }
 
-    /// Set an attribute where there is a value, and take it from the instance where there is none.
+    /// Set an attribute if there is a value, remove it otherwise.
     pub fn attribute_if_any(self, name: &str, value: Option<impl Into<AttributeValue>>) -> Self {
         match value {
             Some(value) => self.attribute(name, value),
@@ -121,7 +121,7 @@ impl<S: States> Plan<S> {
         }
     }
 
-    /// Take an attribute from the instance.
+    /// Remove an attribute.
     pub fn without_attribute(mut self, name: &str) -> Self {
         self.rest.attributes.push(Attribute {
             name: name.into(),
@@ -130,7 +130,7 @@ impl<S: States> Plan<S> {
         self
     }
 
-    /// Publish an event of the flow's own, as `custom.<name>`.
+    /// Publish an event of type `custom.<name>`.
     pub fn publish(mut self, name: &str, data: &Value) -> Self {
         self.rest.publish.push(PublishedEvent {
             name: name.into(),
@@ -139,7 +139,7 @@ impl<S: States> Plan<S> {
         self
     }
 
-    /// Say why, for the audit and for people.
+    /// Add a reason, for the audit and for people.
     pub fn note(mut self, note: impl Into<String>) -> Self {
         self.rest.notes.push(note.into());
         self
@@ -162,7 +162,7 @@ impl<S: States> Plan<S> {
         }
     }
 
-    /// The plan in the contract's words, if the data that it leads to can still be read.
+    /// The plan as a type of the contract. Refused if the changed data does not fit the author's type.
     pub(crate) fn finish<F: Flow<State = S>>(
         self,
         facts: &Facts<F>,
@@ -185,7 +185,7 @@ impl<S: States> Plan<S> {
     }
 }
 
-/// The instance's data as it would be with this patch.
+/// The instance's data with this patch applied.
 fn patched<F: Flow>(facts: &Facts<F>, patch: Option<&str>) -> Result<Value, Refusal> {
     let mut data = json::parse(&facts.instance.data)?;
     if let Some(patch) = patch {
@@ -194,7 +194,7 @@ fn patched<F: Flow>(facts: &Facts<F>, patch: Option<&str>) -> Result<Value, Refu
     Ok(data)
 }
 
-/// The patch so far and what `edit` changes beyond it.
+/// The patch so far, combined with the changes of `edit`.
 fn patch<F: Flow>(
     facts: &Facts<F>,
     so_far: Option<&str>,
@@ -220,8 +220,8 @@ fn to_value<F: Flow>(data: &F::Data) -> Result<Value, Refusal> {
     })
 }
 
-/// One merge patch that does what both do. Unlike applying the second to the first, it keeps the
-/// nulls, since they remove fields of the data.
+/// One merge patch for both. Unlike applying the second to the first, it keeps nulls, which remove
+/// fields of the data. If the first removes an object and the second sets it anew, old fields remain.
 fn compose(first: Value, second: &Value) -> Value {
     match (first, second) {
         (Value::Object(mut fields), Value::Object(changes)) => {

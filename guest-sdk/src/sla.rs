@@ -1,16 +1,16 @@
 //! Service levels: how long work may take, as a setting of the flow.
 //!
-//! `Sla` is made to stand in a `config!`: hours until a reminder, hours until somebody else gets the
-//! work, and the calendar by which they are counted.
+//! `Sla` is a field of a `config!`: hours until a reminder, hours until the escalation, and the calendar
+//! that counts them.
 
 use serde::Deserialize;
 
 use crate::{Assignment, Deadline, Due, Moment, Offer, hours};
 
-/// When work is reminded of, and when it is escalated.
+/// When people are reminded of work, and when it is escalated.
 ///
 /// In JSON: `{ "remindHours": 24, "escalateHours": 48 }`, and to count working time only,
-/// `"calendar": "office"`. A reminder that would not come before the escalation is refused.
+/// `"calendar": "office"`. The reminder must come before the escalation.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct Sla {
@@ -19,7 +19,7 @@ pub struct Sla {
     calendar: Option<String>,
 }
 
-/// An `Sla` as it stands in a config, before it is known to make sense.
+/// An `Sla` as written in a config, not checked yet.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Written {
@@ -44,7 +44,7 @@ impl TryFrom<Written> for Sla {
 }
 
 impl Sla {
-    /// Reminded of after so many hours, escalated after so many.
+    /// A reminder after `remind` hours and an escalation after `escalate` hours.
     pub const fn hours(remind: u32, escalate: u32) -> Self {
         Self {
             remind_hours: remind,
@@ -71,7 +71,7 @@ impl Sla {
         ]
     }
 
-    /// When work given at this moment is escalated; none by a calendar, which only the host knows.
+    /// When work given at this moment is escalated. None with a calendar, which only the host knows.
     pub fn due(&self, given: Moment) -> Option<Moment> {
         let plain = self.calendar.is_none();
         plain.then(|| given.after(hours(self.escalate_hours)))
@@ -79,7 +79,7 @@ impl Sla {
 }
 
 impl Assignment {
-    /// The state as a whole is done by then.
+    /// Adds both deadlines to the state as a whole.
     pub fn sla(mut self, sla: &Sla) -> Self {
         self.deadlines.extend(sla.deadlines());
         self
@@ -87,7 +87,7 @@ impl Assignment {
 }
 
 impl Offer {
-    /// This task is done by then.
+    /// Adds both deadlines to this task.
     pub fn sla(mut self, sla: &Sla) -> Self {
         self.deadlines.extend(sla.deadlines());
         self

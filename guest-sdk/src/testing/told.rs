@@ -1,4 +1,4 @@
-//! What a command came to, as a test asks about it.
+//! Makes the [`Outcome`] that tests inspect from the events of a command.
 
 use wrkflw_core::command::Command;
 use wrkflw_core::event::Event;
@@ -11,7 +11,7 @@ use super::outcome::{Answer, Entered, Outcome};
 use super::run::Ran;
 use crate::{Assignment, Reason};
 
-/// The outcome of a command that was carried out. The instance's end is told by the scenario.
+/// The outcome of a command that was executed. The scenario adds the end of the instance.
 #[track_caller]
 pub(super) fn outcome(ran: &Ran, graph: &Graph, command: &Command) -> Outcome {
     let mut outcome = Outcome {
@@ -54,7 +54,7 @@ fn answer(ran: &Ran, command: &Command) -> Answer {
     answers.next().or(planned).unwrap_or(Answer::Done)
 }
 
-/// The states that were entered or assigned anew, with what the flow said of each.
+/// The states that were entered or assigned anew, with the flow's answer for each.
 fn entered(ran: &Ran, graph: &Graph) -> Vec<Entered> {
     let mut said = ran.said.entered.iter().cloned();
     let mut entered = Vec::new();
@@ -93,7 +93,8 @@ fn reminded(instance: &Instance, state: StateId, task: Option<TaskId>) -> String
         .unwrap_or_default()
 }
 
-/// That nobody is able to do some work may be the directory's fault. Where the flow named nobody at all, it is the author's.
+/// Panics if the flow named nobody for the work: that is the author's mistake. Otherwise nobody is eligible because of the
+/// directory.
 #[track_caller]
 fn somebody_named(outcome: &Outcome, state: &str) {
     let mut assignments = outcome.entered.iter().filter_map(|entered| match entered {
