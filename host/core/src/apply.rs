@@ -194,7 +194,7 @@ fn by_whom(stamp: Stamp<'_>) -> String {
     stamp.actor.unwrap_or(super::actor::HOST).to_owned()
 }
 
-/// Ends a suspension. Each deadline is due later by its length.
+/// Ends a suspension. Each deadline is postponed by the length of the suspension.
 fn resume(instance: &mut Instance, stamp: Stamp<'_>) -> Result<(), String> {
     let Status::Suspended { at, .. } = instance.status else {
         return Err("the instance is not suspended".into());

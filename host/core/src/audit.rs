@@ -1,8 +1,7 @@
 //! Audit entries and their hash chain.
 //!
 //! Each entry's hash covers the hash of the entry before it, so a changed, removed or inserted entry is detected.
-//! The hash covers salted digests of the payload and of the evidence, not their texts: the chain still verifies
-//! after a payload is erased.
+//! The hash covers salted digests of the payload and of the evidence, not their texts.
 
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
@@ -181,7 +180,7 @@ fn optional(hasher: &mut Sha256, bytes: Option<&[u8]>) {
     field(hasher, bytes.unwrap_or_default());
 }
 
-/// The SHA-256 of a text.
+/// The SHA-256 of these bytes.
 pub fn sha256(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }

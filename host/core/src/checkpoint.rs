@@ -1,8 +1,8 @@
 //! Checkpoints: the signed root of a tenant's Merkle tree at one size. Somebody who keeps one can detect a later change of
 //! the entries that it covers.
 //!
-//! A leaf is the digest of all columns of an entry: of its hash, which covers its content, and of its position in the feed,
-//! which the hash does not cover. Signing and storage are elsewhere.
+//! A leaf is the digest of an entry's hash, which covers its content, and of the columns that the hash does not cover:
+//! transaction id, position in the feed and trace context. Signing and storage are elsewhere.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -114,7 +114,7 @@ impl EntryColumns<'_> {
     }
 }
 
-/// The same of a refused attempt: the digest of all its columns, in the order of the table.
+/// The digest that is the content of a refused attempt's leaf. It covers all columns.
 pub fn refused_digest(columns: &[Option<String>]) -> Hash {
     let mut hasher = Sha256::new();
     hasher.update(b"wrkflw refused leaf 1");

@@ -65,7 +65,7 @@ plain! {
     bool: is_set => Column::Boolean(*is_set);
 }
 
-/// Declares the types of which a column holds a list as JSON text.
+/// Declares the types whose lists are stored as JSON text in one column.
 macro_rules! lists {
     ($($type:ty),*) => {
         $(impl ColumnType for Vec<$type> {

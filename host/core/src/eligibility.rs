@@ -18,8 +18,9 @@ use self::directory::Directory;
 use super::absence::LINKS_MAX;
 use super::instance::{Candidate, Instance, Ownership, StateInstance, Task, TaskStatus};
 
-/// How many claims and absences are examined for one task, and by one judge.
+/// Claims and absences that are examined for one task.
 pub const EXAMINED_MAX: usize = 5_000;
+/// Claims and absences that one [`Judge`] examines.
 pub const EXAMINED_IN_ALL_MAX: usize = 200_000;
 /// How many excluded people a message names.
 const NAMED_MAX: usize = 5;

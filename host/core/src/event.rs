@@ -210,8 +210,8 @@ events! {
             /// How many times it was escalated.
             count: u32,
         }
-        /// Who works on a state has changed: after a migration, because a plan offered the work anew, or because somebody decided in a
-        /// state that is separate from it.
+        /// Who works on a state has changed: after a migration, because a plan offered the work anew, or because somebody decided in
+        /// a state that is separate from it.
         internal StateReassigned = "STATE_REASSIGNED" {
             /// The state instance.
             state: StateId,
@@ -316,8 +316,8 @@ events! {
             /// Notes of the flow on its choice.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             notes: Vec<String>,
-            }
-            /// A trigger had effects, and the state stays active.
+        }
+        /// A trigger had effects, and the state stays active.
         internal StateContinued = "STATE_CONTINUED" {
             /// The state instance.
             state: StateId,
@@ -414,9 +414,9 @@ impl<'de> Deserialize<'de> for Event {
     }
 }
 
-/// The payload of an entry without the instance's data and the decider's input, which may be large or confidential; callers
-/// with the permission can read them over HTTP. It works on the stored text, so that numbers keep their text and an older host
-/// can publish entries of a newer one.
+/// The payload of an entry without data, input, sender, form and children, which may be large or confidential. Callers with the
+/// permission can read them over HTTP. An event that a flow publishes keeps its data. The function works on the stored text, so
+/// that numbers keep their text and an older host can publish entries of a newer one.
 pub fn public_view<'a>(kind: &str, payload: &'a str) -> Result<Vec<Member<'a>>, JsonError> {
     let mut members = members(payload)?;
     members.retain(|(name, _)| match &**name {

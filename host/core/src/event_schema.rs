@@ -155,7 +155,7 @@ impl Shape {
             Anything => json!({}),
             Record(members) => record(members.iter().flatten()),
             Flattened(members) => record(members.iter()),
-            // Of elements without a schema, the list has none either.
+            // A list of elements without a schema has none either.
             List(Anything) => Anything.schema(),
             List(shape) => json!({"type": "array", "items": shape.schema()}),
         }

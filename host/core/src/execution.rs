@@ -5,7 +5,7 @@
 //! no question is left. Every answer is checked against the declared graph and the host's rules before an event is emitted.
 //!
 //! Start reading at [`Execution::begin`]. The host's rules are in `rules` and `eligibility`. `plan` checks the answers of
-//! `transition`; `enter`, `assign` and `wait` check those of `enter`. `savepoint` takes back a trigger that nobody waits for.
+//! `transition`; `enter`, `assign` and `wait` check those of `enter`. `savepoint` undoes a refused trigger without a caller.
 
 mod assign;
 mod deadline;
@@ -99,7 +99,7 @@ pub struct Execution<'a> {
     events: Vec<Event>,
     phase: Phase,
     entering: VecDeque<Pending>,
-    /// Work that flow logic has given, not begun yet.
+    /// Work that flow logic has returned and that has not begun.
     works: VecDeque<(Asked, Work)>,
     /// Joins that wait for no further branch, and whether they close their fork.
     ready_joins: VecDeque<(StateId, bool)>,
@@ -108,7 +108,7 @@ pub struct Execution<'a> {
     /// Set if the command is a migration.
     migration: Option<Migration>,
     router_steps: u32,
-    /// Set if the execution follows a trigger that nobody waits for.
+    /// Set if the execution follows a trigger without a caller.
     savepoint: Option<Box<Savepoint>>,
     /// The command may enlarge the facts that flow logic is shown.
     may_enlarge: bool,
@@ -132,7 +132,7 @@ enum After {
     Transition(Moving),
 }
 
-/// The state instance that a plan moves, and the decision that it follows from.
+/// The state instance that a plan is about, and the decision that caused it.
 #[derive(Clone)]
 struct Moving {
     state: StateId,
@@ -194,7 +194,7 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// Nothing has happened yet, and nothing is pending.
+    /// An execution without events and without a pending question.
     fn new(
         context: Context<'a>,
         instance: Instance,
@@ -309,7 +309,7 @@ impl<'a> Execution<'a> {
         }
     }
 
-    /// The instance with these state instances. One that is active already is shown as it is.
+    /// The instance with these state instances. One that is already active stays as it is.
     fn entering(&self, asked: &[Asked]) -> Cow<'_, Instance> {
         let new = asked.iter().map(|asked| &asked.state_instance);
         let new: Vec<_> = new.filter(|new| !self.is_active(new.id)).collect();
@@ -467,8 +467,8 @@ impl<'a> Execution<'a> {
     }
 }
 
-/// Whether the command may enlarge the facts that flow logic is shown. Commands that release, suspend or end work do not, so
-/// they are never refused for the size.
+/// Whether the command may enlarge the facts that flow logic is shown. The commands below add little or nothing, so they are
+/// never refused for the size.
 fn may_enlarge(command: &Command) -> bool {
     !matches!(
         command,

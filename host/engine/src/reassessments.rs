@@ -1,4 +1,4 @@
-//! One reassessment: page by page through the open work that a change of groups, managers or absences concerns.
+//! Runs a reassessment: a walk, page by page, through the open work that a change of groups, managers or absences concerns.
 //!
 //! A command that read the directory just before the change may commit after the walk has passed its instance. So there is a
 //! second walk after all such commands have ended.
@@ -21,7 +21,7 @@ const KIND: &str = "reassessment";
 const REASSESSMENTS_MAX: usize = 1;
 /// Rows read between two updates of the mark.
 const PAGE_ROWS: i64 = 100;
-/// Pages after which others go first, so that the change of a large group does not delay other tenants.
+/// Pages after which other reassessments go first, so that the change of a large group does not delay other tenants.
 const PAGES_MAX: u32 = 10;
 
 /// The queue of reassessments.
@@ -66,7 +66,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// Where another worker would have to begin.
+    /// The mark at which the next worker has to begin.
     fn kept(&self) -> Mark {
         let failed = self.failed.as_ref().map(|(mark, _)| *mark);
         failed.unwrap_or(self.reassessment.mark)
@@ -76,7 +76,7 @@ impl Walk {
 impl WorkerContext {
     /// Goes on with a reassessment until it is done or the host stops.
     async fn reassessment(self: Arc<Self>, mut reassessment: Reassessment) {
-        // The last walk begins, at the beginning, after all commands have ended that had read the old directory.
+        // The last walk begins after all commands that read the old directory have ended.
         reassessment.closing |=
             reassessment.mark == Mark::BEGINNING && self.clock.now() >= self.known(&reassessment);
         let mut walk = Walk {
@@ -94,8 +94,8 @@ impl WorkerContext {
         }
     }
 
-    /// When all commands have ended that had read the old directory. The clock of this host may be ahead, so the age of the change by
-    /// the database's clock counts as well.
+    /// The time by which all commands that read the old directory have ended. The clock of this host may be ahead, so the age of
+    /// the change by the database's clock counts, too.
     fn known(&self, reassessment: &Reassessment) -> Timestamp {
         let young = self.timeout.saturating_sub(reassessment.age);
         later(reassessment.due_at, self.timeout).max(later(self.clock.now(), young))
@@ -145,7 +145,8 @@ impl WorkerContext {
         Ok(false)
     }
 
-    /// After the last page: deletes the row after the last walk, else leaves it for that one.
+    /// Ends a walk after its last page. The last walk deletes the row. A walk before it schedules the last one. A walk with a
+    /// failure is put off.
     async fn end(&self, walk: &mut Walk) -> Result<(), StoreError> {
         if let Some((_, error)) = &walk.failed {
             self.put_off(walk, error).await;
@@ -168,7 +169,7 @@ impl WorkerContext {
         self.keep(walk, lease_end).await
     }
 
-    /// Stores the mark, and until when the row is not claimed. False if another worker has claimed it meanwhile.
+    /// Stores the mark, and the time until which no worker claims the row. False if another worker has claimed it meanwhile.
     async fn keep(&self, walk: &Walk, until: Timestamp) -> Result<bool, StoreError> {
         self.store
             .advance_reassessment(&walk.reassessment, walk.kept(), until)

@@ -1,4 +1,4 @@
-//! Taking up what an ended instance was about: a new instance of the version that is active now, by an ordinary start.
+//! Restarts an ended instance: starts a new one about the same entity, in the active version.
 
 use super::Engine;
 use super::error::Error;
@@ -11,8 +11,8 @@ use wrkflw_core::rejection::Rejection;
 use wrkflw_store::load::Asked;
 
 impl Engine {
-    /// The command that restarts an instance, with other data or with that of its end. An instance that has ended
-    /// never changes, so what is found here still holds when the command is carried out.
+    /// The command that restarts an instance, with this data or with the data at its end. An ended instance never
+    /// changes, so the checks made here still hold when the command is executed.
     pub async fn successor(
         &self,
         who: &Identity,
@@ -32,7 +32,7 @@ impl Engine {
             }
         };
         let command = start_after(&instance, data);
-        // Whoever may not start learns nothing of the instance: carrying out the command refuses them, and notes it.
+        // A caller without the permission learns nothing about the instance: the execution refuses the command and records that.
         if loaded.actor.may(command.permission()) {
             has_ended(&instance)?;
             match if_match {
@@ -47,7 +47,7 @@ impl Engine {
     }
 }
 
-/// Only what is over begins anew.
+/// Refuses an instance that has not ended.
 pub(super) fn has_ended(instance: &Instance) -> Result<(), Rejection> {
     match instance.status.ended_at() {
         Some(_) => Ok(()),
@@ -58,7 +58,7 @@ pub(super) fn has_ended(instance: &Instance) -> Result<(), Rejection> {
     }
 }
 
-/// A start whose requesters are those of the predecessor besides the actor.
+/// A start whose requesters are the actor and the requesters of the predecessor.
 pub(super) fn start_after(predecessor: &Instance, data: Option<Json>) -> Command {
     let lineage = Lineage {
         id: None,

@@ -1,5 +1,5 @@
-//! Values of a request that no state of the database makes good: ids, names, reasons, documents. Use cases and handlers ask
-//! the same functions, so a value is refused in the same words wherever it comes from.
+//! Checks values of a request that do not depend on the database: ids, names, reasons, documents. Use cases and handlers share
+//! these functions, so a value always gets the same message.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,12 @@ const NAME_CHARS_MAX: usize = 200;
 /// The longest reason.
 const REASON_CHARS_MAX: usize = 2_000;
 
-/// An id that people chose: of a person, a group, an entity. One that could be spelt otherwise is refused.
+/// Checks an id that people chose: of a person, a group, an entity. It must be in normal form, so that it has one spelling.
 pub fn check_id(pointer: &str, id: &str) -> Result<(), Error> {
     ids::check_id(id, NAME_CHARS_MAX).map_err(|detail| Error::malformed(pointer, detail))
 }
 
-/// An id of a person: none that the host acts under.
+/// Checks the id of a person. Ids that are reserved for the host are refused.
 pub fn check_person(pointer: &str, id: &str) -> Result<(), Error> {
     check_id(pointer, id)?;
     if is_reserved(id) {
@@ -30,12 +30,12 @@ pub fn check_person(pointer: &str, id: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// A name that people read, and spell as they like.
+/// Checks a name for people. It may have any spelling.
 pub fn check_name(pointer: &str, name: &str) -> Result<(), Error> {
     ids::check_name(name, NAME_CHARS_MAX).map_err(|detail| Error::malformed(pointer, detail))
 }
 
-/// Refuses a document that is no object, or larger than flow logic can be shown.
+/// Refuses a document that is not an object, or that is too large for flow logic.
 pub fn check_document(pointer: &str, document: &Json) -> Result<(), Error> {
     if !document.is_object() {
         return Err(Error::malformed(pointer, "a JSON object"));
@@ -47,7 +47,7 @@ pub fn check_document(pointer: &str, document: &Json) -> Result<(), Error> {
     Ok(())
 }
 
-/// Why somebody does something, in their own words.
+/// Checks the reason that a caller gives.
 pub fn check_reason(reason: &str) -> Result<(), Error> {
     let (code, detail) = if reason.trim().is_empty() {
         ("required", "say why".to_owned())
@@ -61,7 +61,7 @@ pub fn check_reason(reason: &str) -> Result<(), Error> {
     Err(Error::invalid("/reason", code, detail))
 }
 
-/// The new names that a migration gives to states. A version has no more states than these.
+/// Checks the number of states that a migration renames: no version has more than [`STATES_MAX`].
 pub fn check_states(states: &BTreeMap<String, String>) -> Result<(), Error> {
     if states.len() <= STATES_MAX {
         return Ok(());

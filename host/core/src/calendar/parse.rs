@@ -19,7 +19,7 @@ const INTERVALS_MAX: usize = 24;
 /// How many violations are reported.
 const VIOLATIONS_MAX: usize = 100;
 
-/// The compiled-in database. The machine's could differ from another machine's.
+/// The compiled-in time zones, because the databases of two machines may differ.
 static TIME_ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
 
 #[derive(Default)]
@@ -56,7 +56,7 @@ impl Violations {
         items
     }
 
-    /// Refuses unknown members, which would otherwise hide misspelt names.
+    /// Refuses unknown members: they may be misspelt names.
     fn refuse_unknown(&mut self, at: &str, object: &Map<String, Value>, known: &[&str]) {
         for name in object.keys().filter(|name| !known.contains(&name.as_str())) {
             let detail = format!(
@@ -68,7 +68,7 @@ impl Violations {
     }
 }
 
-/// The pointer to a member.
+/// The JSON Pointer to a member.
 fn below(at: &str, name: &str) -> String {
     format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"))
 }
@@ -211,7 +211,7 @@ fn clock_time(text: &str) -> Option<Minute> {
     (minutes < 60 && total <= DAY_MINUTES).then_some(Minute(total))
 }
 
-/// A day as `YYYY-MM-DD`, in that one spelling.
+/// Parses a day as `YYYY-MM-DD` and refuses other spellings.
 fn date(text: &str) -> Option<Date> {
     let date: Date = text.parse().ok()?;
     (date.to_string() == text).then_some(date)

@@ -1,7 +1,7 @@
 //! Checks of each declared item alone: its name is well formed and unique, its text is bounded.
 //!
 //! Names appear in URLs, event payloads, diagrams and logs, so they have strict patterns. Titles are for people: they may
-//! use any script, but no control or bidirectional formatting characters.
+//! use any script, but no control characters and none that override the direction of text.
 
 use std::collections::BTreeSet;
 
@@ -93,7 +93,7 @@ fn is_name(name: &str, begins: impl Fn(char) -> bool, follows: impl Fn(char) -> 
     name.starts_with(begins) && name.len() <= NAME_CHARS_MAX && name.chars().all(follows)
 }
 
-/// Neither a control character nor one that changes the direction of the text around it.
+/// Whether it is no control character, no line separator and none that overrides the direction of text.
 fn is_plain(character: char) -> bool {
     !character.is_control()
         && !matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')

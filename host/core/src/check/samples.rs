@@ -69,7 +69,7 @@ pub fn way(source: &str, trigger: &str, targets: &[&str]) -> Transition {
 }
 
 /// Sound graphs of 2 to `states_max` states: each state leads to the next, the last is terminal, and
-/// each of `extra` more transitions leads anywhere, to itself or to several states.
+/// up to `extra` more transitions lead to any states, their source included.
 pub fn sound(states_max: usize, extra: usize) -> impl Strategy<Value = Graph> {
     let title = prop_oneof![
         Just("Review".to_owned()),

@@ -19,7 +19,7 @@ use crate::question::{EntryCause, Occurrence, Source};
 
 /// Deadlines of one state instance or one task.
 const DEADLINES_MAX: usize = 16;
-/// Deadlines of one assignment that count working time. Each may be twenty years ahead.
+/// Deadlines of one assignment that count working time. The calculation of each may go through twenty years.
 pub(super) const WORKING_MAX: usize = 400;
 /// The shortest pause between two repetitions, in seconds.
 const REPEAT_MIN: u32 = 60;
@@ -96,7 +96,7 @@ pub(super) fn of(assignment: &Assignment) -> impl Iterator<Item = &[Deadline]> {
     std::iter::once(assignment.deadlines.as_slice()).chain(of_offers)
 }
 
-/// The earliest of these.
+/// The earliest due time.
 pub(super) fn earliest(deadlines: &[OpenDeadline]) -> Option<Timestamp> {
     let mut due_at = None;
     next_due(deadlines, &mut due_at);
@@ -240,7 +240,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Asks `enter` for others, who get the work with the answer.
+    /// Asks `enter` for a new assignment of the overdue work.
     fn escalate(&mut self, state: StateId, task: Option<TaskId>, due_at: Timestamp, count: u32) {
         let overdue = self.overdue(state, task);
         if overdue.is_empty() {

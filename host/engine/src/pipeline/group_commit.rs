@@ -3,9 +3,9 @@
 //! Each command is executed on the state that the one before it leaves ([`Pending`]). No command is answered, with an effect or a
 //! refusal, before all of them are stored. If the commit fails, each is attempted again.
 //!
-//! A command commits at once if no other waits for the slot and no change is pending. Otherwise it adds its change to the pending
-//! ones. The first such command spawns a task that queues behind the commands that wait now. The task commits what they have added.
-//! So no change stays uncommitted when callers go away.
+//! A command commits at once if no other waits for the slot and no change is pending. Otherwise it adds its change to the
+//! pending ones. The first such command spawns a task that queues behind the commands that wait now. The task commits what
+//! they have added. So no change stays uncommitted when callers go away.
 
 use std::sync::Arc;
 

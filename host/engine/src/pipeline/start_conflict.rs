@@ -49,8 +49,8 @@ impl Engine {
         Ok(Rejection::AlreadyRunning { running, started }.into())
     }
 
-    /// Handles a commit result `Taken`: another instance runs about the entity, or the idempotency key belongs to another
-    /// command. The reply of the key is found by another attempt. A running instance is a conflict.
+    /// Handles a commit result `Taken`. The start is refused if another instance runs about the entity or has the id that the
+    /// start chose. If the idempotency key belongs to another command, the next attempt finds its reply.
     pub(super) async fn start_conflict(&self, request: &Request<'_>) -> Result<Attempt, Error> {
         let tenant = request.who.tenant;
         if let Command::Start {

@@ -1,5 +1,5 @@
-//! Assigning a kept signal to an instance that waits for it, and delivering it. If the instance ends before the delivery, the
-//! next one is searched. The request of the sender and a concurrent job do this in the same way.
+//! Assigns a kept signal to an instance that waits for it, and delivers it. If the instance ends before the delivery, the signal
+//! goes to the next one. The sender's request and a concurrent job do this in the same way.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ use wrkflw_store::load::Asked;
 use wrkflw_store::receipts::Forgotten;
 use wrkflw_store::signals::{Correlating, Kept, Taking};
 
-/// A job delivers an assigned signal if the host that assigned it has died. It is due so long after the timeout of the request.
+/// How long after the request's timeout a job delivers an assigned signal, if the host that assigned it has died.
 const HANDED_OVER: Duration = Duration::from_secs(5);
 /// Limit of the signals that one run of a job delivers. Then other jobs have their turn.
 const DELIVERIES_MAX: u32 = 50;
@@ -37,7 +37,7 @@ pub(super) struct Sending<'a> {
     pub(super) trace: Trace,
     pub(super) key: Option<Idempotency>,
     pub(super) dry_run: bool,
-    /// No earlier request was answered that the signal is kept.
+    /// This request stored the signal, so no earlier one has acknowledged it.
     pub(super) is_new: bool,
     pub(super) render: &'a (dyn Fn(&Done<'_>) -> Rendered + Send + Sync),
 }
@@ -47,7 +47,7 @@ struct Matching {
     correlation: String,
     /// The sender's id of the signal that was assigned to the instance. None: all signals that a state instance waits for.
     signal: Option<String>,
-    /// The host's id of it. None if a host of an earlier release assigned it.
+    /// The host's id of the signal. None if a host of an earlier release assigned it.
     kept: Option<Uuid>,
 }
 
@@ -67,7 +67,8 @@ enum Delivered {
 }
 
 impl Engine {
-    /// Delivers a signal to an instance that waits for it. None: there is no such instance, the signal is kept.
+    /// Delivers a signal to an instance that waits for it. None: it stays kept, because no instance takes it now or another
+    /// delivery handles it.
     pub(super) async fn hand_over(
         &self,
         who: &Identity,
@@ -111,8 +112,7 @@ impl Engine {
         }
     }
 
-    /// Handles a refusal that came while the sender waits. Like any refused command it leaves nothing behind, unless it was
-    /// acknowledged before.
+    /// Handles a refusal while the sender waits. The signal is deleted, unless an earlier request has acknowledged it.
     async fn refused(
         &self,
         tenant: TenantId,
