@@ -1,6 +1,6 @@
-//! Search attributes: what definitions declare, whose attributes meet conditions, and the values of a page.
+//! Search attributes: the declarations, the instances that meet conditions, and the values for a page of instances.
 //!
-//! Which instances a search shows is settled in [`super::instances`]; what stands here only narrows the choice.
+//! [`super::instances`] decides which instances a search returns. This module only narrows the choice.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use wrkflw_core::graph::AttributeType;
 use wrkflw_core::ids::{TenantId, hex};
 use wrkflw_core::search::{Bound, Condition, Operator};
 
-/// Declarations that are read at once: more than a request names, and as many as a problem can show.
+/// Maximum declarations that are read at once: more than a request names.
 const DECLARATIONS_MAX: i64 = 200;
 
 /// An attribute that some version of a definition declares.
@@ -25,8 +25,8 @@ pub struct Declared {
 }
 
 impl Reader {
-    /// The attributes that a definition declares, or any of the tenant's; those of these names, or all. Each name
-    /// once for each type that it is declared with.
+    /// The attributes that a definition declares, or any definition of the tenant; with `names`, only these. A name
+    /// occurs once for each type that it is declared with.
     pub async fn declared_attributes(
         &self,
         tenant: TenantId,
@@ -96,7 +96,7 @@ impl Reader {
     }
 }
 
-/// Conditions as parallel columns, one row each.
+/// Conditions as parallel arrays, with one element for each condition.
 #[derive(Default)]
 pub(super) struct Columns {
     pub(super) names: Vec<String>,
@@ -118,7 +118,7 @@ impl Columns {
     }
 }
 
-/// The bounds as PostgreSQL reads them: the one, or an array of those of `in`.
+/// The bounds as PostgreSQL reads them: an array for `in`, else the single bound.
 fn bound(condition: &Condition) -> String {
     let plain = |bound: &Bound| match bound {
         Bound::Plain(text) => text.clone(),
@@ -134,7 +134,7 @@ fn bound(condition: &Condition) -> String {
     format!("{{{}}}", quoted.join(","))
 }
 
-/// The conditions on one attribute. Two of them are a range, and a range has one place in the index.
+/// The conditions on one attribute, for one index scan. Two of them may form a range.
 pub(super) struct Probe<'a> {
     name: &'a str,
     kind: &'static str,
@@ -146,7 +146,7 @@ impl Probe<'_> {
     pub(super) fn all(conditions: &[Condition]) -> Vec<Probe<'_>> {
         let mut by_attribute: BTreeMap<(&str, &'static str), Vec<&Condition>> = BTreeMap::new();
         for condition in conditions {
-            // Those who lack an attribute stand in no index.
+            // The index does not have instances that lack the attribute.
             if condition.operator != Operator::Absent {
                 let key = (condition.attribute.as_str(), condition.kind.name());
                 by_attribute.entry(key).or_default().push(condition);
@@ -160,18 +160,18 @@ impl Probe<'_> {
         by_attribute.into_iter().map(probe).collect()
     }
 
-    /// Whether the index has what it finds in the order of instances.
+    /// Whether the index returns the matches in the order of the instances' ids.
     pub(super) fn is_ordered(&self) -> bool {
         matches!(&self.columns.operators[..], [one] if one == "eq" || one == "in")
     }
 
-    /// Whether the index has less to go through than all who have the attribute.
+    /// Whether the scan is limited to a part of the instances that have the attribute.
     pub(super) fn is_range(&self) -> bool {
         let broad = |operator: &String| operator == "ne" || operator == "exists";
         !self.columns.operators.iter().all(broad)
     }
 
-    /// All instances that may pass, sorted, unless they are more than `most`. Whoever is not among them fails.
+    /// All instances that may match, sorted; none if they are more than `most`. No other instance matches.
     pub(super) async fn whole(
         &self,
         connection: &mut PgConnection,
@@ -184,7 +184,7 @@ impl Probe<'_> {
         Ok(found)
     }
 
-    /// The newest instances before this one that may pass, newest first.
+    /// The newest instances before this one that may match, newest first.
     pub(super) async fn newest(
         &self,
         connection: &mut PgConnection,
@@ -214,7 +214,7 @@ impl Probe<'_> {
     }
 }
 
-/// What both have; `others` is sorted.
+/// The ids that are in both. `others` must be sorted.
 pub(super) fn common(mut ids: Vec<Uuid>, others: &[Uuid]) -> Vec<Uuid> {
     ids.retain(|id| others.binary_search(id).is_ok());
     ids

@@ -1,6 +1,6 @@
-//! Commands on many instances: operations and their items, begun, stopped and read.
+//! Bulk operations: commands on many instances. They and their items are begun, stopped and read here.
 //!
-//! Items are chosen when the operation begins; who works on which is for [`claims`].
+//! The items are chosen when the operation begins. [`claims`] assigns them to workers.
 
 mod claims;
 
@@ -20,18 +20,18 @@ pub use claims::{Batch, End, Outcome};
 
 /// Items of one operation.
 pub const ITEMS_MAX: usize = 100_000;
-/// Operations of one tenant that are under way.
+/// Operations of one tenant that run at a time.
 pub const RUNNING_MAX: i64 = 10;
 /// Items written by one statement.
 const CHUNK: usize = 5_000;
-/// Told apart from other locks on a tenant.
+/// Distinguishes the lock from other advisory locks on a tenant.
 const LOCK_CLASS: i32 = 13;
 
-/// What narrows the running and suspended instances of a version down. An operation keeps it among its settings.
+/// A filter for the running and suspended instances of a version. It is part of an operation's settings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct AliveFilter {
-    /// RUNNING or SUSPENDED; both where it is left out.
+    /// `RUNNING` or `SUSPENDED`; none for both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     /// Name of an active state.
@@ -45,7 +45,7 @@ pub struct AliveFilter {
     pub initiator: Option<String>,
 }
 
-/// What is to be done to many instances.
+/// An operation to begin.
 #[derive(Debug)]
 pub struct NewOperation<'a> {
     pub id: Uuid,
@@ -54,22 +54,22 @@ pub struct NewOperation<'a> {
     pub settings: &'a Json,
     pub roles: &'a [String],
     pub instances: &'a [Uuid],
-    /// There were more instances.
+    /// More instances match than the operation includes.
     pub more: bool,
 }
 
-/// What became of the wish to begin an operation.
+/// The result of beginning an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Begun {
-    /// Now, or before by the same request.
+    /// It has begun, now or by an earlier attempt of the same request.
     Yes,
-    /// The id stands for another request.
+    /// The id belongs to another request.
     Taken,
-    /// The tenant has as many under way as it may.
+    /// The tenant has [`RUNNING_MAX`] running operations.
     TooMany,
 }
 
-/// How far an operation has come.
+/// An operation and its progress.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operation {
     pub id: Uuid,
@@ -136,7 +136,7 @@ impl Reader {
         Ok(ids.fetch_all(&mut *self.reading(tenant).await?).await?)
     }
 
-    /// How far an operation has come.
+    /// An operation and its progress.
     pub async fn operation(
         &self,
         tenant: TenantId,
@@ -172,7 +172,7 @@ impl Reader {
         }))
     }
 
-    /// The items of an operation in the order of their instances; `result` narrows them, `waiting` for those without.
+    /// The items of an operation, by instance id. `result` selects the items with it; `waiting` selects those without one.
     pub async fn operation_items(
         &self,
         tenant: TenantId,
@@ -208,7 +208,7 @@ impl Reader {
 }
 
 impl Store {
-    /// Begins an operation with all its items, unless the same request has.
+    /// Begins an operation with all its items, unless the same request has begun it before.
     pub async fn begin_operation(
         &self,
         tenant: TenantId,
@@ -217,7 +217,7 @@ impl Store {
     ) -> Result<Begun, StoreError> {
         transacted(Box::pin(async move {
         let mut transaction = self.writer.begin().await?;
-        // Two that begin at once would both count nine.
+        // Without the lock, two concurrent requests could both pass the limit.
         sqlx::query!(
             r#"select pg_advisory_xact_lock($1, $2) as "locked!: ()""#,
             LOCK_CLASS,
@@ -283,7 +283,7 @@ impl Store {
     })).await
     }
 
-    /// Ends an operation before all is done; false when there is none. What is in hand is still done.
+    /// Stops an operation; false if there is none. Items that workers have claimed are still done.
     pub async fn stop_operation(
         &self,
         tenant: TenantId,
@@ -315,7 +315,7 @@ impl Store {
     }
 }
 
-/// What stands for the instances in the entry: SHA-256 of their ids, in their order.
+/// The digest that the entry has of the instances: the SHA-256 of their sorted ids.
 fn digest(instances: &[Uuid]) -> String {
     let mut sorted = instances.to_vec();
     sorted.sort_unstable();

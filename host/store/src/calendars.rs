@@ -13,7 +13,7 @@ use wrkflw_core::audit::{Stream, StreamKind};
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::json::Json;
 
-/// Calendars of a tenant at most.
+/// Maximum calendars of a tenant.
 pub const CALENDARS_MAX: i64 = 100;
 
 /// The one directory stream of a tenant.
@@ -23,7 +23,7 @@ const DIRECTORY: Uuid = Uuid::nil();
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedCalendar {
     pub name: String,
-    /// As they were put, in canonical form.
+    /// In canonical form.
     pub settings: Json,
     pub updated_at: Timestamp,
 }
@@ -36,12 +36,12 @@ pub struct CalendarSummary {
     pub updated_at: Timestamp,
 }
 
-/// How a calendar was put.
+/// The result of storing a calendar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CalendarPut {
-    /// It is there, as asked.
+    /// The calendar has the new settings.
     Done,
-    /// The tenant has [`CALENDARS_MAX`] others.
+    /// The tenant has [`CALENDARS_MAX`] other calendars.
     TooMany,
 }
 
@@ -85,7 +85,7 @@ impl Reader {
 }
 
 impl Store {
-    /// Adds the calendar of these settings, which can be read, or replaces it. One that is so already stays as it is, without an entry.
+    /// Adds or replaces a calendar. The settings must be valid. If they are the stored ones, nothing is written.
     pub async fn put_calendar(
         &self,
         tenant: TenantId,
@@ -106,7 +106,7 @@ impl Store {
             return Ok(CalendarPut::Done);
         }
         let payload = Json::object([("calendar", Json::of(&name)), ("settings", settings.clone())]);
-        // First, because it makes changes of the directory wait for each other: two must not both be the last that fits.
+        // The entry comes first: it makes changes of the directory wait for each other, so that two cannot both pass the limit.
         record(&mut transaction, tenant, note, "CALENDAR_PUT", &payload).await?;
         let others = sqlx::query_scalar!(
             r#"select count(*) as "count!" from calendar where tenant_id = $1 and name <> $2"#,
@@ -133,7 +133,7 @@ impl Store {
     })).await
     }
 
-    /// Deletes the calendar; false when there is none. What was due by it stays due.
+    /// Deletes a calendar; false if there is none. Open deadlines that were computed with it do not change.
     pub async fn delete_calendar(
         &self,
         tenant: TenantId,

@@ -1,6 +1,6 @@
-//! Who decided on what they had asked for themselves: told by decisions, instances and graphs alone.
+//! Self-approvals: decisions by a requester of the instance, or on behalf of one, outside of own work.
 //!
-//! Nothing here asks how a decision came about. A row that was written behind the host's back counts like any other.
+//! They are computed from the stored rows alone. A decision that was not written by the host counts like any other.
 
 use jiff::Timestamp;
 use sqlx::PgConnection;
@@ -11,12 +11,12 @@ use super::{Reader, StoreError};
 use wrkflw_audit::record::Record as _;
 use wrkflw_core::ids::TenantId;
 
-/// How long the examination of a period may take, in milliseconds.
+/// The statement timeout for the examination of a period, in milliseconds.
 const EXAMINATION_MS: &str = "20000";
 /// Findings and refused attempts that are listed, newest first. All are counted.
 pub const LISTED_MAX: i64 = 100;
 
-/// What is examined.
+/// The decisions to examine.
 #[derive(Debug, Clone)]
 pub struct Period {
     /// Decided at or after.
@@ -27,7 +27,7 @@ pub struct Period {
     pub definition: Option<String>,
 }
 
-/// What the record says of a period.
+/// The result for a period.
 #[derive(Debug, Clone)]
 pub struct SelfApprovals {
     pub decisions_examined: u64,
@@ -38,7 +38,7 @@ pub struct SelfApprovals {
     pub refused: Vec<RefusedAttempt>,
 }
 
-/// A decision that nobody should have been able to make.
+/// A decision by a requester, or on behalf of one, outside of own work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelfApproval {
     pub task_id: Uuid,

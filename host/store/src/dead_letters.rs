@@ -1,8 +1,9 @@
-//! Events that the broker refused for good, with those that wait behind them: read, put back, or given up.
+//! Dead letters: events that the broker refused permanently, and the events of the same instance that wait behind them. They are
+//! read, sent again or discarded here.
 //!
-//! An instance's events leave from their front only and in their order, while their partition is held: the relay parks
-//! whatever finds an earlier event of its instance parked, so a part of them may go before the rest. They keep the
-//! positions and entries that they had, so ids, sequence and order stay as they were.
+//! An instance's events are released in order, from the first one, while their outbox partition is locked. The relay parks an
+//! event if an earlier event of its instance is parked, so it is safe to release a part of them. Released events keep their
+//! positions and entries, so ids, sequence and order do not change.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -22,7 +23,7 @@ pub const RELEASED_MAX: i64 = 1000;
 /// Followers beyond this number are not counted.
 pub const FOLLOWERS_COUNTED_MAX: i64 = 10_000;
 
-/// An event that stands still. The entry of a release keeps the first in this form.
+/// A parked event. The audit entry of a release has the first one in this form.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ParkedEvent {
@@ -37,33 +38,33 @@ pub struct ParkedEvent {
     pub parked_at: Timestamp,
 }
 
-/// The event at which an instance's events stand still.
+/// The first parked event of an instance, and the number of those behind it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeadLetter {
     pub event: ParkedEvent,
     pub followers: u32,
 }
 
-/// What is to happen to the events of an instance.
+/// How to release the parked events of an instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Release {
     /// All are sent again.
     Retry,
-    /// The first, if it has this entry, is given up; those behind it are sent.
+    /// The first is discarded, if it has this entry. Those behind it are sent.
     Discard { entry: u64 },
 }
 
-/// What happened to them.
+/// The result of a release.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Released {
     Done(Moved),
-    /// Another event than the one named stands first.
+    /// The first event does not have the given entry.
     NotFirst(ParkedEvent),
     /// No event of the instance is parked.
     Nothing,
 }
 
-/// What went back to the outbox.
+/// What a release has moved and discarded.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Moved {
     pub discarded: Option<ParkedEvent>,
@@ -167,8 +168,8 @@ impl Reader {
 }
 
 impl Store {
-    /// Puts an instance's events back into the outbox, [`RELEASED_MAX`] at the most, without the first if that is
-    /// given up. The tenant's stream of operation tells who did it and why.
+    /// Moves up to [`RELEASED_MAX`] parked events of an instance back into the outbox, without the first if that is
+    /// discarded. The tenant's operation stream records who did it and why.
     pub async fn release(
         &self,
         tenant: TenantId,
@@ -189,7 +190,7 @@ impl Store {
         )
         .fetch_one(&mut *transaction)
         .await?;
-        // Somebody else may have been here while the partition was waited for.
+        // Another release may have run while this one waited for the partition.
         let Some(first) = first(&mut transaction, tenant, instance).await? else {
             return Ok(Released::Nothing);
         };
@@ -279,7 +280,7 @@ async fn parked(
     Ok(rows)
 }
 
-/// Moves the first events of the instance to the outbox, and tells their entries. The partition is held by the caller.
+/// Moves the first events of the instance to the outbox, and returns their entries. The caller has locked the partition.
 async fn put_back(
     connection: &mut PgConnection,
     tenant: TenantId,

@@ -1,4 +1,4 @@
-//! Refused attempts as leaves: all their columns, since no chain covers them.
+//! Refused attempts as leaves. A leaf covers all their columns, because no hash chain does.
 
 use sqlx::PgConnection;
 use uuid::Uuid;
@@ -61,7 +61,7 @@ pub(super) async fn refused_between(
     Ok(rows.into_iter().map(Refused::from).collect())
 }
 
-/// These refused attempts, as far as they exist.
+/// The refused attempts with these ids. Ids of none are skipped.
 pub(crate) async fn refused_columns(
     connection: &mut PgConnection,
     tenant: TenantId,
@@ -79,7 +79,7 @@ pub(crate) async fn refused_columns(
     Ok(rows.into_iter().map(Refused::from).collect())
 }
 
-/// Refused attempts after `after` by their id.
+/// Refused attempts after the id `after`, in the order of ids.
 pub(crate) async fn refused_after(
     connection: &mut PgConnection,
     tenant: TenantId,

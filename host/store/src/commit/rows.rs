@@ -1,7 +1,7 @@
-//! A change as rows, one struct for each kind, ready to travel as arrays of composite types.
+//! The rows of a change, with one struct for each kind. They are sent as arrays of composite types.
 //!
-//! The rows are net: what was created and left within one change is written once, because one statement cannot update a
-//! row that it inserts. Each carries the number of its member in the batch.
+//! A state instance or task that one change creates and ends is one row with its final values, because a statement cannot
+//! update a row that it inserts. Each row has the number of its member in the batch.
 
 mod attributes;
 pub(super) mod jobs;
@@ -25,9 +25,9 @@ use wrkflw_core::json::Json;
 /// Partitions of the outbox. An instance always hashes to the same one.
 pub const PARTITIONS: u64 = 16;
 
-/// Declares the structs that are sent as composite types of the same columns in the same order, and the list of them. After its
-/// own columns a row may have those of a record, behind a semicolon.
-/// `#[derive(sqlx::Type)]` would copy every text: it knows no lifetimes.
+/// Declares the structs of the rows and the list of their composite types, which have the same columns in the same order. After a
+/// semicolon, a row may have the columns of a record.
+/// `#[derive(sqlx::Type)]` does not support lifetimes, so every text would have to be copied.
 macro_rules! rows {
     ($(
         $name:ident$(<$life:lifetime>)? as $sql:literal {
@@ -136,7 +136,6 @@ rows! {
     }
 }
 
-/// Encodes a column of a record.
 fn encode(column: &Column<'_>, record: &mut PgRecordEncoder<'_>) -> Result<(), BoxDynError> {
     match column {
         Column::Id(id) => record.encode(id),
@@ -173,7 +172,7 @@ pub(super) struct Rows<'a> {
     pub(super) signals: Vec<Signal<'a>>,
 }
 
-/// The member whose rows are made: what each of them carries of it.
+/// The columns that all rows of a member share.
 #[derive(Clone, Copy)]
 struct Of {
     member: i32,
@@ -182,7 +181,7 @@ struct Of {
 }
 
 impl<'a> Rows<'a> {
-    /// Whether there are rows that only the whole statement writes. Each kind is listed, so that a new one is not forgotten.
+    /// Whether there are rows that the shorter statement does not write. Each kind is listed, so that a new one is not forgotten.
     pub(super) fn has_rare(&self) -> bool {
         let Rows {
             members,
@@ -243,7 +242,7 @@ impl<'a> Rows<'a> {
                     ordinal += 1;
                     self.tasks(of, change, &[], state);
                 }
-                // What was left before stays as it is.
+                // It was left before this change, so its row stays as it is.
                 Some((_, state_instances::Phase::Left(_))) => {}
                 Some(known) => {
                     self.follow(of, *known, (state, phase));
@@ -384,13 +383,13 @@ impl<'a> EntryRow<'a> {
     }
 }
 
-/// The partition of an instance: from the random end of its id, so that any host finds the same.
+/// The partition of an instance. It depends only on the random end of the id, so every host computes the same.
 fn partition(id: Uuid) -> i16 {
     let (_, random) = id.as_u64_pair();
     i16::try_from(random % PARTITIONS).expect("fewer partitions than an i16 counts")
 }
 
-/// The canonical JSON of a list; none of an empty one.
+/// The canonical JSON of a list; none for an empty one.
 fn filled<T: serde::Serialize>(items: &[T]) -> Option<String> {
     (!items.is_empty()).then(|| Json::of(&items).to_string())
 }

@@ -1,4 +1,4 @@
-//! Versions that an operator has stopped: which they are, and the jobs of their instances.
+//! Stops and resumes versions, and holds the jobs of their instances.
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -10,11 +10,11 @@ use crate::time::Time;
 use crate::{Store, StoreError};
 use wrkflw_core::ids::{TenantId, VersionRef};
 
-/// Versions of one tenant that are stopped at a time: each command reads which they are.
+/// Versions of one tenant that are stopped at a time. Each command reads the list of them.
 pub const STOPPED_MAX: i64 = 100;
 
 impl Store {
-    /// Lets nothing of this version run until it is resumed.
+    /// Stops a version until it is resumed.
     pub async fn stop_version(
         &self,
         tenant: TenantId,
@@ -26,7 +26,7 @@ impl Store {
             .await
     }
 
-    /// Lets a version run again.
+    /// Resumes a stopped version.
     pub async fn resume_version(
         &self,
         tenant: TenantId,
@@ -89,8 +89,9 @@ impl Store {
         .await
     }
 
-    /// Lets the jobs of some instances of a version wait until a moment, or come back at once; the instances behind `after`
-    /// in the order of their ids. Gives the last one, none when that was all. A job that somebody holds is passed over.
+    /// Holds the jobs of a page of a version's instances `until` a time; none ends the hold. The page begins after the id
+    /// `after`. Returns the last id of the page, or none if the page is empty. Jobs that are locked, were attempted or cancel a
+    /// child are skipped.
     pub async fn hold_jobs(
         &self,
         tenant: TenantId,
@@ -126,7 +127,7 @@ impl Store {
     }
 }
 
-/// Versions as the database lists them: the key, a space and the number.
+/// Parses versions as the database lists them: the key, a space and the number.
 pub(crate) fn listed(versions: Vec<String>) -> Vec<VersionRef> {
     let version = |text: String| {
         let (key, version) = text.rsplit_once(' ')?;

@@ -1,4 +1,4 @@
-//! What hosts have to do later, as rows: deadlines to watch, children to start or to cancel, parents to tell.
+//! The jobs of a change as rows: deadlines, starts and cancellations of children, ends for parents, earlier signals to match.
 
 use std::collections::BTreeMap;
 
@@ -13,28 +13,28 @@ use wrkflw_core::ids::{DeadlineId, InstanceId};
 use wrkflw_core::instance::{CHILD_CANCELLED, ChildInstance, Instance, StateInstance, Status};
 use wrkflw_core::json::Json;
 
-/// Told apart from the job that starts the child, which has the child's id.
+/// Combined with an instance's id by XOR to make the ids of its jobs. The job that starts a child has the child's own id.
 const CANCELS_CHILD: u128 = 1;
 const TELLS_PARENT: u128 = 2;
 const REASSESSES: u128 = 3;
 
-/// The job that cancels this child.
+/// The id of the job that cancels this child.
 pub fn cancelling(child: InstanceId) -> Uuid {
     Uuid::from_u128(child.0.as_u128() ^ CANCELS_CHILD)
 }
 
-/// The job that tells the parent of this instance that it has ended.
+/// The id of the job that tells the parent of this instance that it has ended.
 pub fn telling(child: InstanceId) -> Uuid {
     Uuid::from_u128(child.0.as_u128() ^ TELLS_PARENT)
 }
 
-/// The job that looks at this instance again once its version is resumed.
+/// The id of the job that reassesses this instance when its version is resumed.
 pub fn reassessing(instance: InstanceId) -> Uuid {
     Uuid::from_u128(instance.0.as_u128() ^ REASSESSES)
 }
 
 impl Rows<'_> {
-    /// Whether the instance gives back its place below its root: it has ended by this.
+    /// Adds the jobs of a change. True if a child instance ended, so that its place below its root is free.
     pub(super) fn jobs(&mut self, of: Of, change: &Change) -> bool {
         let before = change.before.as_ref().map(|stored| &stored.instance);
         let after = &change.after;
@@ -53,7 +53,7 @@ impl Rows<'_> {
         self.correlations(of, change, before);
         let vacates = self.end(of, change, before);
         for done in &change.done {
-            // A deadline that repeats is its own successor.
+            // A repeating deadline keeps its job, which is due again.
             if !self.jobs.iter().any(|job| job.id == *done) {
                 self.finish(of, *done);
             }
@@ -84,7 +84,7 @@ impl Rows<'_> {
             let payload = json!({ "state": state_instance.id, "child": child });
             self.job(of, id.0, "start_child", change.after.id, now, &payload);
         }
-        // Those whose state instance is over before they are.
+        // Children whose state instance was left before they ended.
         for (id, _) in old.iter().filter(|(id, _)| !new.contains_key(id)) {
             let mut state_instances = change.after.state_instances();
             let ended = state_instances.any(|state_instance| {
@@ -100,7 +100,8 @@ impl Rows<'_> {
         }
     }
 
-    /// Signals may have come for a state instance before it was there to be found. One that is over takes none.
+    /// Adds the jobs that match signals sent before a state instance was entered. Removes those of state instances that were
+    /// left.
     fn correlations(&mut self, of: Of, change: &Change, before: Option<&Instance>) {
         let old = before.into_iter().flat_map(|before| &before.active);
         for state_instance in old.filter(|state_instance| state_instance.correlation.is_some()) {
@@ -137,7 +138,8 @@ impl Rows<'_> {
         }
     }
 
-    /// An end is told to the parent, and leaves nothing to look at. Whether it is the end of a child.
+    /// Adds the job that tells the parent of an end, and removes jobs that an ended instance does not need. True if a child
+    /// ended.
     fn end(&mut self, of: Of, change: &Change, before: Option<&Instance>) -> bool {
         let after = &change.after;
         if after.status.ended_at().is_some() {
@@ -152,7 +154,7 @@ impl Rows<'_> {
             Status::Cancelled { .. } => CHILD_CANCELLED,
             Status::Running | Status::Suspended { .. } => return false,
         };
-        // Nobody needs to cancel it any more.
+        // An ended child needs no cancellation.
         self.finish(of, cancelling(after.id));
         let payload = json!({
             "child": after.id, "version": after.definition.version, "outcome": outcome, "data": after.data,
@@ -197,7 +199,7 @@ impl Rows<'_> {
         });
     }
 
-    /// Ends a start that nobody has begun, and what would cancel it.
+    /// Removes the job `id` if no worker has claimed it yet. In that case the job `cancels` is not added.
     fn finish_idle(&mut self, of: Of, id: Uuid, cancels: Uuid) {
         self.finished.push(FinishedJob {
             member: of.member,
@@ -208,7 +210,7 @@ impl Rows<'_> {
     }
 }
 
-/// The deadlines to watch. Those of a suspended instance rest.
+/// The open deadlines. None while the instance is suspended.
 fn deadlines(instance: &Instance) -> BTreeMap<DeadlineId, Timestamp> {
     if instance.status != Status::Running {
         return BTreeMap::new();

@@ -47,12 +47,12 @@ impl<'a> Rows<'a> {
             self.withdrawn
                 .extend(gone.map(|candidate| CandidateRow::of(of, task, Some(candidate))));
         } else if old.status.is_open() {
-            // All of them.
+            // A row without a candidate withdraws all of them.
             self.withdrawn.push(CandidateRow::of(of, task, None));
         }
     }
 
-    /// The candidates that are new.
+    /// Adds the rows of the new candidates.
     fn offer(&mut self, of: Of, task: &'a Task, known: &'a [Candidate]) {
         let new = listed(&task.candidates, known);
         self.offered
@@ -131,7 +131,7 @@ impl<'a> TaskRow<'a> {
     }
 }
 
-/// Those of the candidates who are not among the others, each once, as rows name them.
+/// The kinds and ids of the candidates that are not in `others`, without duplicates.
 fn listed<'a>(
     candidates: &'a [Candidate],
     others: &'a [Candidate],
