@@ -1,7 +1,8 @@
 //! Audit entries and their hash chain.
 //!
 //! Each entry's hash covers the hash of the entry before it, so a changed, removed or inserted entry is detected.
-//! The hash covers salted digests of the payload and of the evidence, not their texts.
+//! The hash covers salted digests of the payload and of the evidence, not their texts, so that a later release can keep
+//! the digest of an erased payload.
 
 use jiff::Timestamp;
 use sha2::{Digest as _, Sha256};
