@@ -1,7 +1,7 @@
 //! Assignments: who gets the work of a task state, and what happens when it is late.
 //!
-//! An assignment offers; the host claims, delegates and excludes, and finds somebody when nobody
-//! is left.
+//! An assignment offers work. The host handles claims, delegation and exclusion, and finds
+//! candidates if nobody else is eligible.
 
 use std::fmt::Display;
 
@@ -40,9 +40,9 @@ impl Assignment {
         Self::new([Offer::new("").to_manager_of(user)])
     }
 
-    /// One task, for the person whom the data names; where it names nobody, for whoever manages the
-    /// other one. Data is the word of whoever wrote it: a requester who names who approves has chosen
-    /// their own approver.
+    /// One task, for the person that the data names, or for the manager of `managed` if it names nobody.
+    /// Never let data that a requester writes name an approver: requesters would choose their own
+    /// approvers.
     pub fn to_user_or_manager_of(user: Option<&str>, managed: &str) -> Self {
         match user.map(str::trim).filter(|user| !user.is_empty()) {
             Some(user) => Self::to_user(user),
@@ -50,9 +50,9 @@ impl Assignment {
         }
     }
 
-    /// A task for each of these people, so many of whom have to decide alike.
+    /// A task for each of these people, of whom `needed` must decide for the same outcome.
     ///
-    /// [`Event::quorum`](crate::Event::quorum) says in `transition` when that is certain.
+    /// [`Event::quorum`](crate::Event::quorum) says in `transition` when the result is certain.
     pub fn any_of<U: AsRef<str>>(people: impl IntoIterator<Item = U>, needed: u32) -> Self {
         let offers = people.into_iter().map(|user| {
             let user = user.as_ref();
@@ -71,19 +71,19 @@ impl Assignment {
         self
     }
 
-    /// The same said of every offer so far: its form, its deadlines.
+    /// Changes every offer so far, such as its form or its deadlines.
     pub fn each(mut self, of_one: impl FnMut(Offer) -> Offer) -> Self {
         self.offers = self.offers.into_iter().map(of_one).collect();
         self
     }
 
-    /// No task. The host looks for somebody, and tells the operator if there is nobody.
+    /// No task. The host tries the fallbacks, and reports the state as unassignable if nobody is left.
     pub fn nobody() -> Self {
         Self::new([])
     }
 
-    /// How many decisions of one outcome are asked for. Shown to people: that they suffice is for
-    /// `transition` to say.
+    /// How many decisions with the same outcome are needed. This is shown to people; `transition`
+    /// decides when they suffice.
     pub fn needed(mut self, decisions: u32) -> Self {
         self.needed = decisions;
         self
@@ -203,22 +203,22 @@ impl Due {
         Self::At(moment.to_string())
     }
 
-    /// Whoever has the work is reminded then.
+    /// Reminds the owner, or the candidates.
     pub fn remind(self) -> Deadline {
         self.acts(OverdueAction::Remind)
     }
 
-    /// [`Flow::escalate`] is asked then.
+    /// Calls [`Flow::escalate`].
     pub fn escalate(self) -> Deadline {
         self.acts(OverdueAction::Escalate)
     }
 
-    /// The task is taken back then from an owner who sits on it.
+    /// Takes the task from its owner and offers it to its candidates again.
     pub fn release(self) -> Deadline {
         self.acts(OverdueAction::Release)
     }
 
-    /// A trigger of the state is fired then; the graph has to allow it by `FiredBy::DEADLINE`.
+    /// Fires a trigger of the state. The graph must allow it with `FiredBy::DEADLINE`.
     pub fn fire(self, trigger: impl Triggers) -> Deadline {
         self.acts(OverdueAction::Fire(trigger.name().into()))
     }
@@ -233,7 +233,7 @@ impl Due {
 }
 
 impl Deadline {
-    /// And again after each pause of so many seconds, until the work is done.
+    /// Repeats the action every `seconds`, until the work is done.
     pub fn every(mut self, seconds: u32) -> Self {
         self.repeat = Some(seconds);
         self

@@ -10,8 +10,8 @@ use crate::{
     States, Triggers, Verdict, Violation, Waiting, allow,
 };
 
-/// The logic of a flow. Only the graph has to be given; the other answers have defaults that do
-/// what the graph says.
+/// The logic of a flow. Only the graph is required. The defaults of the other functions follow the
+/// graph.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a flow",
     label = "`Flow` is not implemented for it",
@@ -31,7 +31,7 @@ pub trait Flow: Sized + 'static {
     /// The graph for these settings.
     fn graph(config: &Self::Config) -> Graph<Self::State, Self::Trigger>;
 
-    /// What is wrong with the settings beyond their type. Asked when a version is published.
+    /// What is wrong with the settings beyond their type. Called when a version is published.
     fn check(_config: &Self::Config) -> Vec<Violation> {
         vec![]
     }
@@ -52,8 +52,8 @@ pub trait Flow: Sized + 'static {
         Plan::along(facts, event)
     }
 
-    /// Who works on the task state being entered, offered anew or migrated to? By default: the initiator on their
-    /// own work, and nobody elsewhere - which the host reports, and a test of the flow fails on.
+    /// Who works on the task state being entered, offered anew or migrated to? By default: the initiator in states of
+    /// own work, and nobody elsewhere. The host reports that, and a test of the flow fails.
     fn assign(facts: &Facts<Self>, state: Self::State) -> Result<Assignment, Refusal> {
         Ok(match Self::graph(&facts.config).drawn(state.name()) {
             Some(drawn) if drawn.own_work => Assignment::to_user(facts.initiator()),
@@ -61,9 +61,9 @@ pub trait Flow: Sized + 'static {
         })
     }
 
-    /// Who gets the work that was not done in time? The offers replace the task that is overdue, or
-    /// where the state as a whole is, those still open. By default: [the managers](Assignment::upwards)
-    /// of those who had it.
+    /// Who gets the work that was not done in time? The offers replace the overdue task, or, if the
+    /// state as a whole is overdue, its open tasks. By default: [the managers](Assignment::upwards) of
+    /// those who had it.
     fn escalate(
         facts: &Facts<Self>,
         state: Self::State,
@@ -72,8 +72,8 @@ pub trait Flow: Sized + 'static {
         Assignment::upwards(facts, state, overdue)
     }
 
-    /// What does the service state being entered ask, and of whom? By default: the service that
-    /// is called like the state is sent the instance's data.
+    /// Which service does the service state being entered call, with what request? By default: the
+    /// service with the name of the state, with the instance's data.
     fn call(facts: &Facts<Self>, state: Self::State) -> Result<ServiceCall, Refusal> {
         let graph = Self::graph(&facts.config);
         let fired = |by| graph.fired(state, by).unwrap_or_default();

@@ -1,7 +1,7 @@
-//! The graph of a flow, written down the way it is drawn: a state, then the ways out of it.
+//! The graph of a flow: each state is followed by its transitions.
 //!
-//! Whether the drawing makes sense - every state reachable, every way leading somewhere - the host
-//! checks when a version is published; here only the names are certain to exist.
+//! The compiler checks that names exist. The host checks the rest when a version is published, such as
+//! whether every state is reachable.
 
 use std::fmt::Display;
 use std::marker::PhantomData;
@@ -11,11 +11,11 @@ use crate::bindings::wrkflw::flow::types::{
 };
 use crate::{AttributeType, FiredBy, Reads, Refusal, States, Triggers, fault};
 
-/// A graph in the making. What is said about a state follows the state: [`join`](Self::join), then its ways
-/// [`on`](Self::on). What is said about a way follows the way: [`by`](Self::by), [`needs`](Self::needs). Anything
-/// else does not compile; the third parameter is what was drawn last.
+/// A graph under construction. After a state come [`join`](Self::join) and its transitions ([`on`](Self::on)). After a
+/// transition come [`by`](Self::by) and [`needs`](Self::needs). Any other order does not compile: the third parameter is
+/// the kind of the last element.
 ///
-/// A graph that ends with a terminal state is done; any other is after [`done`](Self::done).
+/// A graph whose last element is a terminal state is complete. Otherwise, end it with [`done`](Self::done).
 #[derive(Clone, Debug)]
 pub struct Graph<S, T, Last = drawing::End> {
     definition: Definition,
@@ -23,27 +23,27 @@ pub struct Graph<S, T, Last = drawing::End> {
     names: PhantomData<(S, T, Last)>,
 }
 
-/// What was drawn last, and so what may be said now.
+/// The kind of the last element, which determines what may follow.
 pub mod drawing {
-    /// Nothing yet: a state comes first.
+    /// Nothing yet. A state must follow.
     #[derive(Clone, Copy, Debug)]
     pub enum Nothing {}
-    /// A state that is left by ways.
+    /// A state with transitions.
     #[derive(Clone, Copy, Debug)]
     pub enum State {}
-    /// A way out of a state.
+    /// A transition.
     #[derive(Clone, Copy, Debug)]
     pub enum Way {}
     /// A state in which instances end.
     #[derive(Clone, Copy, Debug)]
     pub enum End {}
 
-    /// A way may follow.
+    /// A transition may follow.
     pub trait Left: sealed::Sealed {}
     impl Left for State {}
     impl Left for Way {}
 
-    /// A state, of which more may be said.
+    /// A state, which may have more settings.
     pub trait Entered: sealed::Sealed {}
     impl Entered for State {}
     impl Entered for End {}
@@ -103,7 +103,7 @@ impl<S: States, T: Triggers> Graph<S, T, drawing::Nothing> {
 }
 
 impl<S: States, T: Triggers, Last> Graph<S, T, Last> {
-    /// Only members of this group may start an instance; said again, of one more group.
+    /// Only members of this group may start an instance. Each further call adds a group.
     pub fn started_by(mut self, group: &str) -> Self {
         self.definition.initiators.push(group.into());
         self
@@ -125,16 +125,16 @@ impl<S: States, T: Triggers, Last> Graph<S, T, Last> {
         self
     }
 
-    /// What the flow is told of people besides who they are: `.reads(Reads::GROUPS | Reads::COMMENTS)`. What is not named here is
-    /// empty: [`Actor::is_in`](crate::Actor::is_in) and [`Actor::may`](crate::Actor::may) say no, a decision that was made has no
-    /// comment and the input `{}`.
+    /// What the flow may read about people besides their ids: `.reads(Reads::GROUPS | Reads::COMMENTS)`. Anything else is
+    /// empty: [`Actor::is_in`](crate::Actor::is_in) and [`Actor::may`](crate::Actor::may) return false, and decisions that were
+    /// made have no comment and the input `{}`.
     pub fn reads(mut self, reads: Reads) -> Self {
         self.definition.reads |= reads;
         self
     }
 
     /// Nobody decides in more than one of these states, neither themselves nor through a delegate or substitute: the host
-    /// excludes whoever decided in one of them from the others. Said again, of another list.
+    /// excludes whoever decided in one of them from the others. Each further call adds a list.
     pub fn separate<const N: usize>(mut self, states: [S; N]) -> Self {
         self.definition.separate.push(states.names());
         self
@@ -158,8 +158,8 @@ impl<S: States, T: Triggers, Last> Graph<S, T, Last> {
         self.state(state, title, StateKind::Service, FiredBy::REPLY)
     }
 
-    /// Nobody works here: [`Flow::transition`](crate::Flow::transition) is asked at once where to
-    /// go. It has one trigger, fired by entry.
+    /// Nobody works here: [`Flow::transition`](crate::Flow::transition) is called at once. The state
+    /// has one trigger, fired by entry.
     pub fn router(self, state: S, title: &str) -> Graph<S, T, drawing::State> {
         self.state(state, title, StateKind::Router, FiredBy::ENTRY)
     }
@@ -180,7 +180,7 @@ impl<S: States, T: Triggers, Last> Graph<S, T, Last> {
         )
     }
 
-    /// The graph, where what was drawn last is no terminal state.
+    /// Completes a graph whose last element is not a terminal state.
     pub fn done(self) -> Graph<S, T> {
         self.drawn_on()
     }
@@ -195,7 +195,7 @@ impl<S: States, T: Triggers, Last: drawing::Entered> Graph<S, T, Last> {
 }
 
 impl<S: States, T: Triggers, Last: drawing::Left> Graph<S, T, Last> {
-    /// A way out of the state: where this trigger leads, or may lead.
+    /// A transition: the targets to which this trigger leads or may lead.
     pub fn on(mut self, trigger: T, targets: impl Targets<S>) -> Graph<S, T, drawing::Way> {
         let (source, by) = self.drawing.clone();
         let trigger = trigger.name().into();
@@ -210,22 +210,22 @@ impl<S: States, T: Triggers, Last: drawing::Left> Graph<S, T, Last> {
         self.drawn_on()
     }
 
-    /// A way out that a signal takes, beside what the kind of state suggests: a withdrawal, say. Who may
-    /// send it is for [`Flow::guard`](crate::Flow::guard) to say.
+    /// A transition by a signal in a state of any kind, such as a withdrawal. [`Flow::guard`](crate::Flow::guard)
+    /// decides who may send it.
     pub fn on_signal(self, trigger: T, targets: impl Targets<S>) -> Graph<S, T, drawing::Way> {
         self.on(trigger, targets).by(FiredBy::SIGNAL)
     }
 }
 
 impl<S: States, T: Triggers> Graph<S, T, drawing::Way> {
-    /// What may fire the trigger just given, instead of what the kind of state suggests:
+    /// What may fire the last trigger, instead of the default of the kind of state:
     /// `.by(FiredBy::DECISION | FiredBy::DEADLINE)`.
     pub fn by(mut self, sources: FiredBy) -> Self {
         self.change_transition(|transition| transition.by = sources);
         self
     }
 
-    /// The permission (`subject:action`) that the trigger just given takes.
+    /// The permission (`subject:action`) that the last trigger needs.
     pub fn needs(mut self, permission: &str) -> Self {
         self.change_transition(|transition| transition.permission = Some(permission.into()));
         self

@@ -1,24 +1,24 @@
 //! Votes: whether the outcome of a state with several tasks is certain yet.
 //!
-//! The host has each person decide at most once in a state instance, and hands logic the vote being cast in the
-//! event, not among the decisions. Both are minded here, so that a flow says in one `match` what
-//! follows. How many are needed stands in one place, the assignment.
+//! Each person decides at most once in a state instance. The vote being cast is in the event, not among the
+//! decisions of the facts. The functions here count it, so that a flow needs one `match`. Only the assignment
+//! says how many votes are needed.
 
 use crate::{Event, EventSource, Flow};
 
-/// How a vote stands, the one being cast included.
+/// The state of a vote, including the one being cast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quorum {
-    /// Enough have decided so.
+    /// Enough people have decided for it.
     Reached,
-    /// Even if all that are left decide so, there are too few.
+    /// Even all remaining votes would be too few.
     Impossible,
-    /// It depends on those that are left.
+    /// It depends on the remaining votes.
     Open,
 }
 
 impl Quorum {
-    /// So many of those needed have decided so, and so many tasks are undecided.
+    /// The state of a vote with `votes` of `needed` decisions and `undecided` tasks.
     pub fn of(votes: usize, needed: usize, undecided: usize) -> Self {
         if votes >= needed {
             Self::Reached
@@ -31,7 +31,7 @@ impl Quorum {
 }
 
 impl<F: Flow> Event<F> {
-    /// Whether as many as the assignment needs decide for this trigger.
+    /// Whether enough people decide for this trigger.
     ///
     /// Each decision and each open task is counted once; cancelled tasks are not.
     pub fn quorum(&self, trigger: F::Trigger) -> Quorum {

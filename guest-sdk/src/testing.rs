@@ -1,17 +1,17 @@
 //! Tests of a flow without wasm, database or clock: given facts, when an event, then the answer.
 //!
-//! [`given`] makes a [`Scenario`]; [`Scenario::when`] puts an event to it and follows the flow to
-//! where it leads; what came of it is asserted on the [`Outcome`].
+//! [`given`] makes a [`Scenario`]. [`Scenario::when`] sends an event to it and runs the flow until it waits again. The
+//! [`Outcome`] has assertions about the result.
 //!
-//! A scenario runs the core of the host itself. Who may do what, limits, deadlines, joins and early signals are as on a
-//! host, and refusals have the same codes. The harness has no rules of its own. It says which task or deadline a test means, tells the
-//! core of the people that the test names, and moves the time. Where a test means nothing that there is, [`Outcome::denied`] is told
-//! `no_task`, `no_deadline` or `unknown_child`. What the host does not accept - a graph that is not published, an answer that breaks a
-//! rule - fails the test with the host's words. So does work that the flow offers to nobody, which a host reports to operators.
+//! A scenario runs the core of the host itself. Eligibility, limits, deadlines, joins and buffered signals are as on a host, and
+//! refusals have the same codes. The harness has no rules of its own: it selects the task or deadline that a test means, is the
+//! core's directory, and moves the time. If there is no such task, deadline or child, the outcome is denied with `no_task`,
+//! `no_deadline` or `unknown_child`. What the host rejects - an invalid graph, an answer that violates the contract - fails the
+//! test with the host's message. So does work that the flow offers to nobody, which a host reports to operators.
 //!
-//! With the SDK's feature `schemas`, data is held against the flow's schema and inputs against the forms of tasks; without it
-//! the tests compile faster. On a host only there are the limits of the sandbox - memory, time and fuel of one answer - and what
-//! the API asks for: permissions such as `instance:start`, and budgets of tenants.
+//! With the SDK's feature `schemas`, data is checked against the flow's schema and inputs against the forms of tasks; without it
+//! the tests compile faster. A test has no limits of the sandbox - memory, time and fuel of a call - and no checks of the API,
+//! such as permissions (`instance:start`) and budgets of tenants.
 //!
 //! ```
 //! # wrkflw_guest::states! { pub enum State { Review, Rework, Done } }

@@ -1,6 +1,6 @@
 //! What a state asks of services, signals and other instances.
 //!
-//! The host sends, retries and listens; logic only says what for, and never sees the network.
+//! The host sends, retries and receives. Logic only describes it, and has no network.
 
 use serde_json::Value;
 
@@ -28,13 +28,13 @@ impl ServiceCall {
         )
     }
 
-    /// How many seconds each attempt may take; 30 unless said.
+    /// How many seconds each attempt may take. 30 by default.
     pub fn timeout(mut self, seconds: u32) -> Self {
         self.timeout = seconds;
         self
     }
 
-    /// The pauses, in seconds, before further attempts; three unless said, none for one attempt.
+    /// The pauses, in seconds, before further attempts. Three by default; none for a single attempt.
     pub fn retries(mut self, pauses: impl IntoIterator<Item = u32>) -> Self {
         self.retries = pauses.into_iter().collect();
         self
@@ -83,13 +83,13 @@ impl Waiting {
         }
     }
 
-    /// A name of the flow's own by which signals may find this state, such as an order number.
+    /// The correlation key by which signals find this state, such as an order number.
     pub fn correlation(mut self, name: &str) -> Self {
         self.correlation = Some(name.into());
         self
     }
 
-    /// Signals that came before the state was entered count too.
+    /// Takes buffered signals: those that arrived before the state was entered.
     pub fn buffer_signals(mut self) -> Self {
         self.buffer_signals = true;
         self

@@ -1,7 +1,7 @@
-//! The people around a scenario, and the calendars, as the host's directory tells of them.
+//! The directory of a scenario: people, groups and calendars.
 //!
-//! It knows what the test says. A group of which the test names no member has members whom nobody needs to know; a calendar that
-//! it does not set counts all time as working time.
+//! It has what the test sets. A group without given members has unknown members. In a calendar that is not set, all time is
+//! working time.
 
 use std::collections::{BTreeMap, BTreeSet};
 

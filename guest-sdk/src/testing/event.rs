@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{States, Triggers};
 
-/// An event in the making; [`Scenario::when`](super::Scenario::when) puts it to the flow.
+/// An event under construction. [`Scenario::when`](super::Scenario::when) sends it to the flow.
 #[derive(Clone, Debug)]
 pub struct When<T> {
     pub(super) what: What<T>,
@@ -52,7 +52,7 @@ pub(super) enum What<T> {
     Migrate,
 }
 
-/// Somebody starts an instance with this data: by `json!`, or a text whose numbers stay as they are.
+/// Somebody starts an instance with this data: from `json!`, or a JSON text, which keeps numbers exactly.
 pub fn start<T: Triggers>(actor: &str, data: impl Display) -> When<T> {
     When::new(What::Start {
         actor: actor.into(),
@@ -60,8 +60,7 @@ pub fn start<T: Triggers>(actor: &str, data: impl Display) -> When<T> {
     })
 }
 
-/// Somebody claims the task that they are offered and decides it. Of several tasks it is the first that the host lets them
-/// decide, one that they own before others.
+/// Somebody claims and decides a task: the first that the host lets them decide. Tasks that they own come first.
 pub fn decide<T: Triggers>(actor: &str, trigger: T) -> When<T> {
     When::new(What::Decide {
         actor: actor.into(),
@@ -69,8 +68,8 @@ pub fn decide<T: Triggers>(actor: &str, trigger: T) -> When<T> {
     })
 }
 
-/// Somebody claims the task that they are offered. Deciding does it too; what matters is whose it
-/// is when it is late, or that others are offered it no more.
+/// Somebody claims the task that they are offered. [`decide`] claims, too: use this when a test depends on the owner, such as
+/// at an escalation.
 pub fn claim<T: Triggers>(actor: &str) -> When<T> {
     When::new(What::Claim {
         actor: actor.into(),
@@ -84,8 +83,8 @@ pub fn release<T: Triggers>(actor: &str) -> When<T> {
     })
 }
 
-/// Somebody or some system sends a signal. Where no state takes it, it is kept for a wait state that
-/// counts early ones.
+/// A person or a system sends a signal. If no state takes it, it is buffered for a wait state that takes
+/// buffered signals.
 pub fn signal<T: Triggers>(actor: &str, trigger: T) -> When<T> {
     When::new(What::Signal {
         actor: actor.into(),
@@ -93,7 +92,7 @@ pub fn signal<T: Triggers>(actor: &str, trigger: T) -> When<T> {
     })
 }
 
-/// Time goes on until the next deadline passes that fires this trigger. What is due before acts before, and is not told.
+/// Moves the time to the next deadline that fires this trigger. Earlier deadlines act, too, but are not in the outcome.
 pub fn deadline<T: Triggers>(trigger: T) -> When<T> {
     When::new(What::Deadline(trigger))
 }
@@ -107,19 +106,19 @@ pub fn child<T: Triggers>(trigger: T, key: &str, outcome: &str) -> When<T> {
     })
 }
 
-/// So many seconds go by, and the deadlines that pass meanwhile act, the earliest first. All that comes of them is told.
+/// Moves the time by `seconds`. The deadlines that pass act, the earliest first. The outcome has the results of all.
 pub fn later<T: Triggers>(seconds: u32) -> When<T> {
     When::new(What::Later { seconds })
 }
 
-/// The instance goes on under another version of the flow, in the states that it is in: their work is
-/// offered anew, and owners keep theirs where it is offered to them again.
+/// Migrates the instance to another version of the flow. The work of its states is offered anew, and owners
+/// keep tasks that are offered to them again.
 pub fn migrate<T: Triggers>() -> When<T> {
     When::new(What::Migrate)
 }
 
-/// Time goes on until a deadline with the action `escalate` passes for the count-th time: of the state as a whole, or
-/// with [`When::task`] of one task. What is due before acts before, and is not told.
+/// Moves the time until a deadline with the action `escalate` passes for the count-th time: of the state as a whole, or
+/// with [`When::task`] of one task. Earlier deadlines act, too, but are not in the outcome.
 pub fn escalate<T: Triggers>(count: u32) -> When<T> {
     When::new(What::Escalate { count })
 }
@@ -160,7 +159,7 @@ impl<T: Triggers> When<T> {
         self
     }
 
-    /// Of several states being worked on, this one.
+    /// Of several active states, this one.
     pub fn in_state(mut self, state: impl States) -> Self {
         self.state = Some(state.name());
         self

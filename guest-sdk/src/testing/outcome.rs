@@ -1,6 +1,6 @@
-//! What came of an event, and what a test says about it.
+//! The outcome of an event, with assertions.
 //!
-//! Every assertion panics with what was expected and what came instead, at the line of the test.
+//! A failed assertion panics at the line of the test, with the expected and the actual outcome.
 
 use std::fmt::Debug;
 
@@ -10,17 +10,17 @@ use wrkflw_core::rejection::Rejection;
 use crate::bindings::wrkflw::flow::types::{Next, Plan};
 use crate::{Assignment, Principal, Reason, States, Violation, Waiting};
 
-/// What a flow answered to an event, and where that led.
+/// What a flow answered to an event, and what followed.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     pub(super) answer: Answer,
     pub(super) entered: Vec<Entered>,
-    /// Whom tasks were offered to in the end: the host looks up managers, and offers what nobody could do to others.
+    /// The final candidates of tasks, after the host has resolved managers and applied fallbacks.
     pub(super) offered: Vec<Principal>,
     pub(super) plans: Vec<Plan>,
     pub(super) ended: Option<String>,
     pub(super) reminded: Vec<String>,
-    /// States whose work nobody is able to do.
+    /// States that are unassignable.
     pub(super) unassignable: Vec<String>,
 }
 
@@ -31,14 +31,14 @@ pub(super) enum Answer {
     Planned(Plan),
     /// A signal that no state takes yet.
     Kept,
-    /// The host's own rules, or the flow, said no.
+    /// Denied by a rule of the host, or by the flow.
     Denied(Reason),
     Invalid(Vec<Violation>),
-    /// The flow said "not now", or refused what nobody waits for.
+    /// The flow said "not now", or refused an event without a caller.
     Refused(Reason),
 }
 
-/// A state that was entered, and what the flow said about it.
+/// A state that was entered, and the flow's answer for it.
 #[derive(Clone, Debug)]
 pub enum Entered {
     /// A task state, and who works on it.
@@ -96,7 +96,7 @@ fn violation(violation: answer::Violation) -> Violation {
 }
 
 impl Outcome {
-    /// What stands before a command is carried out.
+    /// The outcome before a command is executed.
     pub(super) fn nothing() -> Self {
         Self {
             answer: Answer::Done,
@@ -131,7 +131,7 @@ impl Outcome {
         )
     }
 
-    /// The flow answered "not now" with this code, or refused with it what nobody waits for.
+    /// The flow said "not now" with this code, or refused an event without a caller (a deadline, a child's end).
     #[track_caller]
     pub fn refused(&self, code: &str) -> &Self {
         self.expect(
@@ -141,7 +141,7 @@ impl Outcome {
         )
     }
 
-    /// It was done.
+    /// The event was accepted.
     #[track_caller]
     pub fn allowed(&self) -> &Self {
         self.expect(
@@ -154,7 +154,7 @@ impl Outcome {
         )
     }
 
-    /// It led into this state, or to this join.
+    /// The instance entered this state, or arrived at this join.
     #[track_caller]
     pub fn enters(&self, state: impl States) -> &Self {
         self.expect(
@@ -164,7 +164,7 @@ impl Outcome {
         )
     }
 
-    /// The decision counts, but the state goes on.
+    /// The decision is recorded, and the instance stays in the state.
     #[track_caller]
     pub fn stays(&self) -> &Self {
         self.expect(
@@ -177,13 +177,13 @@ impl Outcome {
         )
     }
 
-    /// The signal came early, and is kept for a state that counts it.
+    /// The signal is buffered for a later state.
     #[track_caller]
     pub fn is_kept(&self) -> &Self {
         self.expect(matches!(self.answer, Answer::Kept), "it", "to be kept")
     }
 
-    /// Whoever has the task with this label, or the work of the state of this name, was reminded.
+    /// A reminder was sent for the task with this label, or for the state with this name.
     #[track_caller]
     pub fn reminds(&self, of: &str) -> &Self {
         self.expect(
@@ -199,7 +199,7 @@ impl Outcome {
         self.expect(self.ended.as_deref() == Some(outcome), "the end", outcome)
     }
 
-    /// The host finds nobody who is able to do the work of this state, and reports it.
+    /// This state is unassignable.
     #[track_caller]
     pub fn has_nobody_for(&self, state: impl States) -> &Self {
         let mut states = self.unassignable.iter();
@@ -225,7 +225,7 @@ impl Outcome {
         self.offers_to(&Principal::ManagerOf(user.into()))
     }
 
-    /// An event of the flow's own is published.
+    /// A custom event is published.
     #[track_caller]
     pub fn publishes(&self, name: &str) -> &Self {
         let published = self

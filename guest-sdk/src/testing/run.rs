@@ -1,4 +1,4 @@
-//! One command, run by the core as the host runs it. What the core asks, the flow answers, natively.
+//! Runs one command with the core, as the host does. The flow is called natively.
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -31,11 +31,11 @@ pub(super) struct Run<'a> {
     pub(super) directory: &'a Directory,
     /// The last one that was used.
     pub(super) ids: Ids,
-    /// The instance is put where a test wants it, with these attributes: nobody asks whether it may start.
+    /// Places the instance in a state with these attributes, without calling `guard` for the start.
     pub(super) placed: Option<&'a [Attribute]>,
 }
 
-/// What came of it.
+/// The result of a command.
 pub(super) struct Ran {
     pub(super) instance: Instance,
     pub(super) events: Vec<Event>,
@@ -43,19 +43,19 @@ pub(super) struct Ran {
     pub(super) ids: Ids,
 }
 
-/// What the flow said, in the order in which it was asked.
+/// The answers of the flow, in the order of the calls.
 #[derive(Default)]
 pub(super) struct Said {
-    /// Of states that were entered or assigned anew.
+    /// For states that were entered or assigned anew.
     pub(super) entered: Vec<Entered>,
-    /// What follows from whatever was fired.
+    /// The plans of `transition`.
     pub(super) plans: Vec<wire::Plan>,
-    /// How much of both there was before the last trigger.
+    /// The lengths of both before the last trigger.
     before: (usize, usize),
 }
 
 impl Said {
-    /// Notes where a trigger begins, in case that it is taken back.
+    /// Remembers the lengths when a trigger begins, in case it is undone.
     fn mark(&mut self, question: &Question) {
         if let Question::Transition(occurrence) = question
             && occurrence.source != Source::Entry
@@ -64,7 +64,7 @@ impl Said {
         }
     }
 
-    /// The host has taken back the last trigger, because the flow refused it or what follows from it.
+    /// Undoes the answers of the last trigger, which the flow refused.
     fn take_back(&mut self) {
         self.entered.truncate(self.before.0);
         self.plans.truncate(self.before.1);
@@ -93,7 +93,7 @@ impl Run<'_> {
         }
     }
 
-    /// What the host says of a command before it asks the flow, and on whose behalf the flow would be told that it is.
+    /// Checks a command up to the first call of the flow. Returns the person on whose behalf the actor decides.
     #[track_caller]
     pub(super) fn judge(
         &self,
@@ -114,7 +114,7 @@ impl Run<'_> {
         })
     }
 
-    /// Runs it to its end. An answer that the host would not accept fails the test: its author made the mistake.
+    /// Runs the command to its end. An answer that the host rejects fails the test.
     #[track_caller]
     pub(super) fn to_end<F: Flow>(
         &self,

@@ -1,6 +1,6 @@
 //! A scenario: an instance, the people around it, and the facts of the moment.
 //!
-//! This file is what a test says; `when.rs` makes commands of it, which `run.rs` has the core carry out.
+//! This file has the methods of tests. `when.rs` makes commands of events, and `run.rs` runs them with the core.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ use crate::{Facts, Flow, Instance, Names, Omitted, StateInstance, Violation, jso
 
 /// A test of a flow, from the facts given to the last event.
 pub struct Scenario<F: Flow> {
-    /// What the flow would be told now; before the start, what is given.
+    /// The facts that the flow would get now. Before the start, those that are given.
     pub(super) snapshot: Snapshot,
     /// The instance as the host keeps it, once it has started.
     pub(super) instance: Option<Run>,
-    /// What the settings and the flow's graph come to.
+    /// The version that the config and the flow's graph make.
     pub(super) version: Option<Arc<Version>>,
     pub(super) directory: Directory,
     pub(super) ids: Ids,
@@ -116,7 +116,7 @@ impl<F: Flow> Scenario<F> {
         self
     }
 
-    /// Given a member of this group. A group without any has members whom the test need not name.
+    /// Given a member of this group. A group without given members has unknown members.
     pub fn member(mut self, user: &str, group: &str) -> Self {
         self.directory.person(user).groups.push(group.into());
         self
@@ -156,7 +156,7 @@ impl<F: Flow> Scenario<F> {
         self
     }
 
-    /// Puts an event to the host and follows the flow to where it leads.
+    /// Sends an event to the host and runs the flow until it waits again.
     #[track_caller]
     pub fn when(&mut self, event: When<F::Trigger>) -> Outcome {
         let mut outcome = self.happens(&event);
@@ -164,8 +164,8 @@ impl<F: Flow> Scenario<F> {
         outcome
     }
 
-    /// Puts these events to the flow, one after the other. Each must be allowed; the last one's
-    /// outcome is left to assert.
+    /// Sends these events to the flow, one after the other. Each must be allowed. Returns the outcome
+    /// of the last one.
     #[track_caller]
     pub fn follow(&mut self, events: impl IntoIterator<Item = When<F::Trigger>>) -> Outcome {
         let mut last = None;
@@ -204,7 +204,7 @@ impl<F: Flow> Scenario<F> {
         json::parse(&self.snapshot.instance.data).expect("the host keeps the data as JSON")
     }
 
-    /// The states being worked on.
+    /// The active states.
     pub fn states(&self) -> Vec<F::State> {
         let active = self.snapshot.active.iter();
         active
@@ -212,12 +212,12 @@ impl<F: Flow> Scenario<F> {
             .collect()
     }
 
-    /// The states being worked on, with their tasks.
+    /// The active state instances, with their tasks.
     pub fn state_instances(&self) -> &[StateInstance] {
         &self.snapshot.active
     }
 
-    /// What the config and the flow's graph come to; a test fails where the host would not publish them.
+    /// The version that the config and the flow's graph make. Fails the test if the host would not publish it.
     #[track_caller]
     pub(super) fn version(&mut self) -> Arc<Version> {
         if let Some(version) = &self.version {
@@ -234,7 +234,7 @@ impl<F: Flow> Scenario<F> {
     }
 }
 
-/// A text of the test's as the host keeps it.
+/// A text of the test in the canonical form that the host stores.
 #[track_caller]
 pub(super) fn canonical(what: &str, text: &str) -> Json {
     match Json::parse(text) {

@@ -1,4 +1,4 @@
-//! Time in a scenario: which deadline passes next. What it does is the core's to say.
+//! Time in a scenario: which deadline passes next. The core determines what it does.
 
 use jiff::{SignedDuration, Timestamp};
 use wrkflw_core::actor::Actor;
@@ -14,10 +14,10 @@ use super::scenario::Scenario;
 use super::when::denied;
 use crate::{Flow, Triggers};
 
-/// Deadlines that may pass in one go.
+/// Maximum number of deadlines that pass in one event of a test.
 const PASSING_MAX: usize = 1000;
 
-/// A deadline that has not passed, or that comes again.
+/// A deadline that has not passed, or that repeats.
 #[derive(Clone, Copy)]
 struct Due<'a> {
     state: &'a StateInstance,
@@ -27,7 +27,7 @@ struct Due<'a> {
 }
 
 impl<F: Flow> Scenario<F> {
-    /// Time goes on, and what is due meanwhile acts, the earliest first.
+    /// Moves the time. The deadlines that pass act, the earliest first.
     #[track_caller]
     pub(super) fn later(&mut self, seconds: u32) -> Outcome {
         let until = self.moment() + SignedDuration::from_secs(i64::from(seconds));
@@ -42,7 +42,7 @@ impl<F: Flow> Scenario<F> {
         panic!("more than {PASSING_MAX} deadlines pass within {seconds} seconds");
     }
 
-    /// Time goes on until a deadline passes that fires this trigger.
+    /// Moves the time to the next deadline that fires this trigger.
     #[track_caller]
     pub(super) fn until_fired(&mut self, when: &When<F::Trigger>, trigger: &str) -> Outcome {
         let fires = |action: &OverdueAction| matches!(action, OverdueAction::Fire(fired) if fired == trigger);
@@ -58,7 +58,7 @@ impl<F: Flow> Scenario<F> {
         self.until_passed(id, 1)
     }
 
-    /// Time goes on until a deadline passes for the count-th time that has its work offered anew.
+    /// Moves the time until a deadline that escalates passes for the count-th time.
     #[track_caller]
     pub(super) fn until_escalated(&mut self, when: &When<F::Trigger>, count: u32) -> Outcome {
         let escalates = |due: &Due<'_>| {
@@ -75,7 +75,7 @@ impl<F: Flow> Scenario<F> {
         self.until_passed(id, times)
     }
 
-    /// Until this deadline has passed so often. What it did then is told alone.
+    /// Moves the time until this deadline has passed `times` times. Returns only its last outcome.
     #[track_caller]
     fn until_passed(&mut self, wanted: DeadlineId, mut times: u32) -> Outcome {
         for _ in 0..PASSING_MAX {
@@ -121,7 +121,7 @@ impl<F: Flow> Scenario<F> {
 }
 
 impl Outcome {
-    /// What comes after it. The answer is that of the last one that had one.
+    /// Adds a later outcome. The answer is the last one that is not [`Answer::Done`].
     fn add(&mut self, next: Outcome) {
         if !matches!(next.answer, Answer::Done) {
             self.answer = next.answer;
@@ -142,7 +142,7 @@ impl Due<'_> {
     }
 }
 
-/// The deadlines of states being worked on and of their open tasks.
+/// The deadlines of active states and of their open tasks.
 fn due(instance: &Instance) -> impl Iterator<Item = Due<'_>> {
     instance.active.iter().flat_map(|state| {
         let of_state = state.deadlines.iter();

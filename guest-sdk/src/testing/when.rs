@@ -1,4 +1,4 @@
-//! From the events that a test names to commands of the host, and from what came of them to the test's outcome.
+//! Makes commands from the events of a test, and outcomes from their results.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use super::told;
 use crate::{Flow, Names, Reason};
 
 impl<F: Flow> Scenario<F> {
-    /// The instance; a test fails that has not started one.
+    /// The instance. Fails a test that has not started one.
     #[track_caller]
     pub(super) fn started(&self) -> &Instance {
         let instance = self.instance.as_ref();
@@ -129,7 +129,7 @@ impl<F: Flow> Scenario<F> {
         outcome
     }
 
-    /// Carries out a command under the version of the scenario.
+    /// Runs a command under the version of the scenario.
     #[track_caller]
     pub(super) fn run(&mut self, actor: &Actor, command: &Command) -> Outcome {
         let version = self.version();
@@ -153,7 +153,7 @@ impl<F: Flow> Scenario<F> {
         }
     }
 
-    /// Takes what came of a command.
+    /// Applies the result of a command to the scenario.
     #[track_caller]
     pub(super) fn take(
         &mut self,
@@ -176,7 +176,7 @@ impl<F: Flow> Scenario<F> {
         }
     }
 
-    /// What the flow would be told now.
+    /// Updates the facts that the flow would get now.
     #[track_caller]
     pub(super) fn tell(&mut self, version: &Version) {
         let Some(instance) = &self.instance else {
@@ -192,7 +192,7 @@ impl<F: Flow> Scenario<F> {
     }
 }
 
-/// What the harness says itself where there is nothing that the host could be asked.
+/// A denial by the harness itself, when there is nothing to make a command from.
 pub(super) fn denied(code: &str, message: String) -> Outcome {
     Outcome {
         answer: Answer::Denied(Reason::new(code, message)),

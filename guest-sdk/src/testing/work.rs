@@ -1,4 +1,4 @@
-//! Somebody works on a task: which one a test means, among those that the host lets them have.
+//! Selects the task on which somebody works in a test, among those that the host allows.
 
 use wrkflw_core::command::Command;
 use wrkflw_core::ids::TaskId;
@@ -12,7 +12,7 @@ use super::when::denied;
 use crate::{Flow, Triggers};
 
 impl<F: Flow> Scenario<F> {
-    /// Somebody claims, releases or decides the task that they are meant to: the first that the host lets them.
+    /// Somebody claims, releases or decides a task: the first for which the host allows it.
     #[track_caller]
     pub(super) fn works(&mut self, when: &When<F::Trigger>, user: &str) -> Outcome {
         let tasks = meant(self.started(), when, user);
@@ -58,13 +58,13 @@ fn is_decided<T: Triggers>(when: &When<T>) -> bool {
     matches!(when.what, What::Decide { .. })
 }
 
-/// The task is somebody else's, which says little where there are others.
+/// Whether the task is refused because it is somebody else's. Another task may then be the right one.
 fn is_elsewhere(rejection: &Rejection) -> bool {
     matches!(rejection.forbids(), Some("not_a_candidate" | "not_owner"))
         || matches!(rejection, Rejection::Taken(_))
 }
 
-/// The tasks that a test may mean: open ones, those of the person before others; where there is none, the last one closed.
+/// The tasks that a test may mean: open ones, with those of the person first. If there is none, the last closed one.
 fn meant<T: Triggers>(instance: &Instance, when: &When<T>, user: &str) -> Vec<TaskId> {
     let here = |state: &&StateInstance| when.state.is_none_or(|name| state.name == name);
     let labelled = |task: &&Task| when.label.as_ref().is_none_or(|label| &task.label == label);
