@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Feeds each target with inputs that libFuzzer makes out of its corpus.
+# Runs each target with inputs that libFuzzer derives from its corpus.
 #
-#   run.sh [SECONDS] [TARGET...]   run targets for so long each (default: 60, all), two at a time;
-#                                  what operators and providers write, for half of it
-#   run.sh keep [TARGET...]        put what the last runs found new into the corpus, as few and small as can be
+#   run.sh [SECONDS] [TARGET...]   run each target for SECONDS (default: 60, all targets), two at a time;
+#                                  `config` and `jwks` run for half of it
+#   run.sh keep [TARGET...]        add the inputs that reached new code in the last runs, as few and small as possible
 #
-# FUZZ_SEED is libFuzzer's seed; without it, each run has another one.
+# FUZZ_SEED is libFuzzer's seed. Without it, each run has another one.
 #
-# An input that breaks a promise is put into the corpus at once: commit it with
-# the mending, and the everyday tests try it from then on.
+# An input that violates a property is written to the corpus at once. Commit it
+# with the fix: from then on the everyday tests run it.
 set -euo pipefail
 
 cd "$(dirname "$0")/.."
@@ -33,7 +33,7 @@ targets() { find fuzz/corpus -mindepth 1 -maxdepth 1 -type d -printf '%f\n' | so
 # Text inputs stay short; a component takes more.
 bytes_max() { if [ "$1" = scan ]; then echo 16384; else echo 4096; fi; }
 
-# Strangers write neither settings nor key sets, and each input of the first takes long.
+# Only operators and identity providers write settings and key sets, and an input of `config` takes long.
 seconds_of() { case $1 in config | jwks) echo $((($2 + 1) / 2)) ;; *) echo "$2" ;; esac; }
 
 fuzzer() {
@@ -43,7 +43,7 @@ fuzzer() {
     -rss_limit_mb="$memory_mb_max" "$@"
 }
 
-# Runs one target; its words go to a file, which is shown when something broke.
+# Runs one target. Its output goes to a file, whose end is shown if the target failed.
 run_one() {
   local target=$1 log=$work/$1.log dictionary=() seconds
   seconds=$(seconds_of "$1" "$2")

@@ -13,11 +13,11 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 advisory_seconds_max=60
 contract_seconds=120
-# For each target, two at a time, always with the same seed: a change must not fail by what chance finds in old code.
-# `make fuzz` draws another one each time.
+# For each target, two at a time. The seed is fixed, so that a change does not fail because of an old bug that a random run
+# finds. `make fuzz` uses another seed each time.
 fuzz_seconds=20
 fuzz_seed=1
-# Of each failed step but the tests, whose failures are listed one by one.
+# The last lines that are shown of a failed step, except of the tests, whose failures are listed one by one.
 log_lines_max=40
 events_topic=wrkflw.events
 events_partitions=3
@@ -91,7 +91,7 @@ end_of() { grep -v '^ *$' "$logs/$1.log" | tail -"$log_lines_max" | sed 's/^/   
 # Checks a new host against the document that it serves.
 step_contract() { scripts/schemathesis.sh "$contract_seconds"; }
 
-# The stored inputs ran with the tests; this makes new ones.
+# The tests run the stored inputs. This step makes new ones.
 step_fuzz() { FUZZ_SEED=$fuzz_seed fuzz/run.sh "$fuzz_seconds"; }
 
 # --- Servers ------------------------------------------------------------------
