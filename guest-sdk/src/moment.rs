@@ -51,7 +51,8 @@ impl Moment {
         let thousandths = format!("{fraction:0<3}").get(..3)?.parse::<i64>().ok()?;
         let seconds = (hour * 60 + minute) * 60 + second - offset(zone)?;
         let ms = day_number(year, month, day) * DAY_MS + seconds * 1000 + thousandths;
-        Some(Self { ms })
+        // The offset may lead out of these years.
+        (start_ms()..END_MS).contains(&ms).then_some(Self { ms })
     }
 
     /// This moment plus `seconds`.
@@ -62,9 +63,14 @@ impl Moment {
 
     /// This moment minus `seconds`.
     pub fn before(self, seconds: u32) -> Self {
-        let ms = (self.ms - i64::from(seconds) * 1000).max(day_number(1, 1, 1) * DAY_MS);
+        let ms = (self.ms - i64::from(seconds) * 1000).max(start_ms());
         Self { ms }
     }
+}
+
+/// The beginning of the year 1.
+fn start_ms() -> i64 {
+    day_number(1, 1, 1) * DAY_MS
 }
 
 /// Three numbers, as in a date or a time of day.
@@ -180,6 +186,8 @@ mod tests {
             "2026-13-01T00:00:00Z",
             "2026-01-05T24:00:00Z",
             "2026-1-5T09:00:00Z",
+            "9999-12-31T23:59:59-01:00",
+            "0001-01-01T00:00:00+01:00",
             "tomorrow at noon, or so",
             "",
         ] {

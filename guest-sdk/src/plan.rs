@@ -92,14 +92,22 @@ impl<S: States> Plan<S> {
         self
     }
 
-    /// Change the instance's data by a JSON Merge Patch (RFC 7396); adds to earlier changes.
+    /// Change the instance's data by a JSON Merge Patch (RFC 7396); adds to earlier changes. A field that
+    /// an earlier patch removed or set to a plain value cannot become an object again: the plan is refused.
+    /// [`Self::change`] can do that.
     pub fn patch(mut self, patch: &Value) -> Self {
-        let earlier = self
-            .rest
-            .data
-            .take()
-            .and_then(|text| serde_json::from_str(&text).ok());
-        self.rest.data = Some(compose(earlier.unwrap_or(Value::Null), patch).to_string());
+        let earlier = self.rest.data.take();
+        let earlier = earlier.and_then(|text| serde_json::from_str(&text).ok());
+        match compose(earlier, patch) {
+            Ok(both) => self.rest.data = Some(both.to_string()),
+            Err(field) => {
+                let message = format!(
+                    "The plan patches the data twice: the field `{field}` is no object after the first patch, and the \
+                     second sets it to one. One merge patch cannot say both. Use `change`, or one patch."
+                );
+                self.mistake = Some(Refusal::Fault(Reason::new("data", message)));
+            }
+        }
         self
     }
 
@@ -194,23 +202,23 @@ fn patched<F: Flow>(facts: &Facts<F>, patch: Option<&str>) -> Result<Value, Refu
     Ok(data)
 }
 
-/// The patch so far, combined with the changes of `edit`.
+/// The patch so far and the changes of `edit` as one patch of the stored data.
 fn patch<F: Flow>(
     facts: &Facts<F>,
     so_far: Option<&str>,
     edit: impl FnOnce(&mut F::Data),
 ) -> Result<Option<Value>, Refusal> {
-    let current = patched(facts, so_far)?;
-    let mut data = json::read(current)?;
+    let mut current = patched(facts, so_far)?;
+    let mut data = json::read(current.clone())?;
     let before = to_value::<F>(&data)?;
     edit(&mut data);
-    let earlier = so_far.map(json::parse::<Value>).transpose()?;
-    Ok(
-        match (earlier, json::difference(&before, &to_value::<F>(&data)?)) {
-            (Some(earlier), Some(change)) => Some(compose(earlier, &change)),
-            (earlier, change) => change.or(earlier),
-        },
-    )
+    if let Some(change) = json::difference(&before, &to_value::<F>(&data)?) {
+        json::merge(&mut current, &change);
+    }
+    Ok(json::difference(
+        &json::parse(&facts.instance.data)?,
+        &current,
+    ))
 }
 
 fn to_value<F: Flow>(data: &F::Data) -> Result<Value, Refusal> {
@@ -221,17 +229,23 @@ fn to_value<F: Flow>(data: &F::Data) -> Result<Value, Refusal> {
 }
 
 /// One merge patch for both. Unlike applying the second to the first, it keeps nulls, which remove
-/// fields of the data. If the first removes an object and the second sets it anew, old fields remain.
-fn compose(first: Value, second: &Value) -> Value {
+/// fields of the data. Fails with the field of which the first leaves no object and the second makes one:
+/// to a merge patch, an object means changes of the object in the data.
+fn compose(first: Option<Value>, second: &Value) -> Result<Value, String> {
     match (first, second) {
-        (Value::Object(mut fields), Value::Object(changes)) => {
+        (Some(Value::Object(mut fields)), Value::Object(changes)) => {
             for (key, change) in changes {
-                let earlier = fields.remove(key).unwrap_or(Value::Null);
-                fields.insert(key.clone(), compose(earlier, change));
+                let earlier = fields.remove(key);
+                if change.is_object()
+                    && earlier.as_ref().is_some_and(|earlier| !earlier.is_object())
+                {
+                    return Err(key.clone());
+                }
+                fields.insert(key.clone(), compose(earlier, change)?);
             }
-            Value::Object(fields)
+            Ok(Value::Object(fields))
         }
-        (_, second) => second.clone(),
+        (_, second) => Ok(second.clone()),
     }
 }
 
@@ -247,7 +261,7 @@ mod tests {
             json!({"a": null, "b": {"c": 1}}),
             json!({"b": {"c": null, "d": 2}, "e": 3}),
         );
-        let both = compose(first.clone(), &second);
+        let both = compose(Some(first.clone()), &second).expect("a patch");
         let mut data = json!({"a": 1, "b": {"c": 0, "x": 1}});
         let mut in_turn = data.clone();
         json::merge(&mut in_turn, &first);
@@ -255,5 +269,16 @@ mod tests {
         json::merge(&mut data, &both);
         assert_eq!(data, in_turn);
         assert_eq!(data, json!({"b": {"d": 2, "x": 1}, "e": 3}));
+    }
+
+    #[test]
+    fn an_object_in_place_of_what_a_patch_removed_is_refused() {
+        for gone in [json!(null), json!(1), json!([])] {
+            let first = json!({"deep": {"a": gone}});
+            let refused = compose(Some(first.clone()), &json!({"deep": {"a": {"c": 1}}}));
+            assert_eq!(refused, Err("a".to_owned()));
+            let plain = compose(Some(first), &json!({"deep": {"a": 2}})).expect("a patch");
+            assert_eq!(plain, json!({"deep": {"a": 2}}));
+        }
     }
 }
