@@ -24,15 +24,15 @@ CREATE TYPE public.commit_decision AS (
 	tenant_id integer,
 	instance_id uuid,
 	task_id uuid,
+	key_id text,
+	mac_version smallint,
+	mac bytea,
 	outcome text,
 	actor text,
 	on_behalf_of text,
 	comment text,
 	input text,
-	decided_at timestamp with time zone,
-	key_id text,
-	mac_version smallint,
-	mac bytea
+	decided_at timestamp with time zone
 );
 CREATE TYPE public.commit_departure AS (
 	member integer,
@@ -170,18 +170,18 @@ CREATE TYPE public.commit_task AS (
 	tenant_id integer,
 	instance_id uuid,
 	state_id uuid,
-	id uuid,
 	ordinal integer,
+	id uuid,
 	label text,
-	status text,
-	owner text,
 	candidates text,
 	form text,
 	created_at timestamp with time zone,
-	claimed_at timestamp with time zone,
-	ended_at timestamp with time zone,
 	due_at timestamp with time zone,
 	deadlines text,
+	status text,
+	owner text,
+	claimed_at timestamp with time zone,
+	ended_at timestamp with time zone,
 	ownership text,
 	cancel_reason text
 );

@@ -33,9 +33,9 @@ create type commit_departure as (
 );
 
 create type commit_task as (
-    member int, tenant_id int, instance_id uuid, state_id uuid, id uuid, ordinal int, label text, status text, owner text,
-    candidates text, form text, created_at timestamptz, claimed_at timestamptz, ended_at timestamptz, due_at timestamptz,
-    deadlines text, ownership text, cancel_reason text
+    member int, tenant_id int, instance_id uuid, state_id uuid, ordinal int, id uuid, label text, candidates text, form text,
+    created_at timestamptz, due_at timestamptz, deadlines text, status text, owner text, claimed_at timestamptz,
+    ended_at timestamptz, ownership text, cancel_reason text
 );
 
 create type commit_candidate as (
@@ -43,8 +43,8 @@ create type commit_candidate as (
 );
 
 create type commit_decision as (
-    member int, tenant_id int, instance_id uuid, task_id uuid, outcome text, actor text, on_behalf_of text, comment text,
-    input text, decided_at timestamptz, key_id text, mac_version smallint, mac bytea
+    member int, tenant_id int, instance_id uuid, task_id uuid, key_id text, mac_version smallint, mac bytea, outcome text,
+    actor text, on_behalf_of text, comment text, input text, decided_at timestamptz
 );
 
 create type commit_attribute as (

@@ -287,31 +287,32 @@ fn departed(place: &Place<'_>) -> Vec<String> {
 }
 
 fn created(place: &Place<'_>) -> Vec<String> {
-    let rest = "0 | '' | 'PENDING' | null | '[{\"id\":\"approvers\",\"type\":\"group\"}]' | null | now() | null | null | null \
-                | null | null | null";
-    let mut row = place.of();
-    row.extend([
-        place.known(INSTANCE),
-        place.made(NEXT_STATE),
-        place.made(NEXT_TASK),
-    ]);
-    row.extend(constants(rest));
-    row
+    let rest = "0 | '' | '[{\"id\":\"approvers\",\"type\":\"group\"}]' | null | now() | null | null | 'PENDING' | null | null | null \
+                | null | null";
+    task(place, place.made(NEXT_STATE), place.made(NEXT_TASK), rest)
 }
 
 fn changed(place: &Place<'_>) -> Vec<String> {
-    let rest = "0 | '' | 'COMPLETED' | 'reviewer' | '[{\"id\":\"approvers\",\"type\":\"group\"}]' | null | now() | now() | now() \
-                | null | null | null | null";
+    let rest = "0 | '' | '[{\"id\":\"approvers\",\"type\":\"group\"}]' | null | now() | null | null | 'COMPLETED' | 'reviewer' \
+                | now() | now() | null | null";
+    task(place, place.known(STATE), place.known(TASK), rest)
+}
+
+/// A row of a task: the columns in `rest` are its ordinal and those behind its id.
+fn task(place: &Place<'_>, state: String, id: String, rest: &str) -> Vec<String> {
+    let mut rest = constants(rest);
     let mut row = place.of();
-    row.extend([place.known(INSTANCE), place.known(STATE), place.known(TASK)]);
-    row.extend(constants(rest));
+    row.extend([place.known(INSTANCE), state]);
+    row.extend(rest.next());
+    row.push(id);
+    row.extend(rest);
     row
 }
 
 /// Each run decides again: the decision is stored under the id of the new task, which no run uses twice.
 fn decided(place: &Place<'_>) -> Vec<String> {
     let rest =
-        format!("'APPROVE' | 'reviewer' | null | 'measured' | '{{}}' | now() | 'key' | 1 | {HASH}");
+        format!("'key' | 1 | {HASH} | 'APPROVE' | 'reviewer' | null | 'measured' | '{{}}' | now()");
     let mut row = place.of();
     row.extend([place.known(INSTANCE), place.made(NEXT_TASK)]);
     row.extend(constants(&rest));

@@ -1,11 +1,15 @@
 //! How the members of a record are stored in the columns of its table.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
+use serde::de::{DeserializeOwned, Error as _};
+use serde_json::value::RawValue;
 use uuid::Uuid;
 
-use crate::ids::{ForkId, StateId};
-use crate::instance::{ChildInstance, OpenDeadline};
+use crate::ids::{ForkId, StateId, TaskId};
+use crate::instance::{Candidate, ChildInstance, OpenDeadline, Ownership};
 use crate::json::Json;
 
 /// The value of a column. Only values that may be null are optional.
@@ -15,12 +19,43 @@ pub enum Column<'a> {
     Ids(Vec<Uuid>),
     Text(Option<&'a str>),
     Texts(&'a [String]),
-    /// The canonical JSON of a list; null if it is empty.
-    List(Option<String>),
+    /// Canonical JSON; null for an empty list and for the default of a record.
+    Json(Option<String>),
     Time(Option<Timestamp>),
     Integer(i32),
     Small(i16),
     Boolean(bool),
+}
+
+/// A row as an object of its columns, as PostgreSQL's JSON functions write it.
+#[derive(Deserialize)]
+#[serde(transparent)]
+pub struct Row<'a>(#[serde(borrow)] BTreeMap<&'a str, &'a RawValue>);
+
+impl<'a> Row<'a> {
+    pub fn parse(text: &'a str) -> Result<Row<'a>, serde_json::Error> {
+        serde_json::from_str(text).map(Row)
+    }
+
+    /// A value as it is in the row. Errors name the column.
+    pub fn value<T: Deserialize<'a>>(&self, column: &str) -> Result<T, serde_json::Error> {
+        let Some(value) = self.0.get(column) else {
+            return Err(serde_json::Error::custom(format!(
+                "there is no column `{column}`"
+            )));
+        };
+        serde_json::from_str(value.get()).map_err(|error| of_column(column, &error))
+    }
+
+    /// The member that a column holds.
+    pub fn member<T: ColumnType>(&self, column: &str) -> Result<T, serde_json::Error> {
+        let stored = self.value(column)?;
+        T::of_stored(stored).map_err(|error| of_column(column, &error))
+    }
+}
+
+fn of_column(column: &str, error: &serde_json::Error) -> serde_json::Error {
+    serde_json::Error::custom(format!("column `{column}`: {error}"))
 }
 
 /// A type of members that are stored in columns.
@@ -53,6 +88,7 @@ macro_rules! plain {
 
 plain! {
     StateId: id => Column::Id(id.0);
+    TaskId: id => Column::Id(id.0);
     Vec<StateId>: ids => Column::Ids(ids.iter().map(|id| id.0).collect());
     Vec<ForkId>: ids => Column::Ids(ids.iter().map(|id| id.0).collect());
     String: text => Column::Text(Some(text));
@@ -72,7 +108,7 @@ macro_rules! lists {
             type Stored = Option<String>;
 
             fn column(&self) -> Column<'_> {
-                Column::List((!self.is_empty()).then(|| Json::of(self).to_string()))
+                Column::Json((!self.is_empty()).then(|| Json::of(self).to_string()))
             }
 
             fn of_stored(stored: Option<String>) -> Result<Self, serde_json::Error> {
@@ -83,3 +119,33 @@ macro_rules! lists {
 }
 
 lists!(OpenDeadline, ChildInstance);
+
+/// Declares the types of which a column holds the JSON text, made and read as told.
+macro_rules! texts {
+    ($($type:ty as $stored:ty: $value:ident => $column:expr, $text:ident => $read:expr;)*) => {
+        $(impl ColumnType for $type {
+            type Stored = $stored;
+
+            fn column(&self) -> Column<'_> {
+                let $value = self;
+                $column
+            }
+
+            fn of_stored($text: $stored) -> Result<$type, serde_json::Error> {
+                $read
+            }
+        })*
+    };
+}
+
+texts! {
+    Json as String: json => Column::Text(Some(json.as_str())), text => Ok(Json::from_canonical(text));
+    Option<Json> as Option<String>:
+        json => Column::Text(json.as_ref().map(Json::as_str)), text => Ok(text.map(Json::from_canonical));
+    // Never null, unlike other lists: an empty one is written as such.
+    Vec<Candidate> as String:
+        candidates => Column::Json(Some(Json::of(candidates).to_string())), text => serde_json::from_str(&text);
+    Ownership as Option<String>:
+        ownership => Column::Json((!ownership.is_plain()).then(|| Json::of(ownership).to_string())),
+        text => text.map_or(Ok(Ownership::default()), |text| serde_json::from_str(&text));
+}

@@ -62,7 +62,7 @@ macro_rules! member {
 /// ```
 ///
 /// declares the struct `Remark` with its three members, `<Remark as MemberType>::SHAPE`, `Remark::COLUMNS` with the names
-/// `made_at` and `author`, `remark.columns()` with their values, and `Remark::of_row(row, answers)`.
+/// `made_at` and `author`, `remark.columns()` with their values, and `Remark::of_row(&row, answers)`.
 macro_rules! record {
     (
         $(#[$meta:meta])*
@@ -126,16 +126,13 @@ macro_rules! columns {
                 vec![$($crate::column::ColumnType::column(&self.$column)),*]
             }
 
-            /// The record of a row, which is an object of its columns as PostgreSQL's JSON functions write them. The members that
-            /// the row does not hold are given.
-            pub fn of_row(row: &str, $($other: $other_type),*) -> Result<$record, serde_json::Error> {
-                #[derive(::serde::Deserialize)]
-                struct Row {
-                    $($column: <$type as $crate::column::ColumnType>::Stored,)*
-                }
-                let row: Row = serde_json::from_str(row)?;
+            /// The record of a row. The members that the row does not hold are given.
+            pub fn of_row(
+                row: &$crate::column::Row<'_>,
+                $($other: $other_type),*
+            ) -> Result<$record, serde_json::Error> {
                 Ok($record {
-                    $($column: $crate::column::ColumnType::of_stored(row.$column)?,)*
+                    $($column: row.member(stringify!($column))?,)*
                     $($other,)*
                 })
             }

@@ -151,48 +151,12 @@ fn of_state_instance(
 }
 
 fn of_task(ordinal: usize, task: &Task) -> Given {
-    let (mut claimed, mut ended, mut ownership, mut cancelled) = (None, None, None, None);
-    match &task.status {
-        TaskStatus::Pending => {}
-        TaskStatus::Claimed {
-            claimed_at,
-            ownership: held,
-            ..
-        } => {
-            claimed = Some(*claimed_at);
-            ownership = (!held.is_plain()).then(|| Json::of(held).as_str().to_owned());
-        }
-        TaskStatus::Completed {
-            claimed_at,
-            decision,
-            ..
-        } => {
-            claimed = Some(*claimed_at);
-            ended = Some(decision.decided_at);
-        }
-        TaskStatus::Cancelled {
-            cancelled_at,
-            reason,
-            ..
-        } => {
-            ended = Some(*cancelled_at);
-            cancelled = reason.as_deref();
-        }
-    }
-    vec![
-        ("id", json!(task.id)),
-        ("ordinal", json!(ordinal)),
-        ("label", json!(task.label)),
-        ("candidates", json!(Json::of(&task.candidates).as_str())),
-        ("form", json!(task.form.as_ref().map(Json::as_str))),
-        ("created_at", time(task.created_at)),
-        ("claimed_at", time_or_null(claimed)),
-        ("ended_at", time_or_null(ended)),
-        ("due_at", time_or_null(task.due_at)),
-        ("deadlines", filled(&task.deadlines)),
-        ("ownership", json!(ownership)),
-        ("cancel_reason", json!(cancelled)),
-    ]
+    let mut row = given(Task::COLUMNS, task.columns());
+    row.extend(given(TaskStatus::COLUMNS, task.status.columns()));
+    // `instance` compares these.
+    row.retain(|(column, _)| !["status", "owner"].contains(column));
+    row.push(("ordinal", json!(ordinal)));
+    row
 }
 
 /// Who finds an open task in their inbox.

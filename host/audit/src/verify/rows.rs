@@ -138,7 +138,7 @@ pub(super) fn given(names: &[&'static str], values: Vec<Column<'_>>) -> Given {
         Column::Ids(ids) => json!(ids),
         Column::Text(text) => json!(text),
         Column::Texts(texts) => json!(texts),
-        Column::List(list) => json!(list),
+        Column::Json(text) => json!(text),
         Column::Time(at) => time_or_null(at),
         Column::Integer(number) => json!(number),
         Column::Small(number) => json!(number),

@@ -1,5 +1,6 @@
 //! A task of a state instance: who may claim it, who has it and how, and what was decided.
 
+mod columns;
 mod stored;
 
 use jiff::Timestamp;
@@ -15,27 +16,31 @@ record! {
     /// A work item.
     #[serde(try_from = "StoredTask")]
     pub struct Task {
-        /// The task.
-        pub id: TaskId,
-        /// The task in words.
-        pub label: String,
-        /// Who may claim it.
-        pub candidates: Vec<Candidate>,
-        /// JSON Schema of the decider's input.
-        #[hidden("it may be large or confidential")]
-        pub form: Option<Json>,
-        /// When it was created.
-        pub created_at: Timestamp,
-        // The next deadline of this task alone, or the last one when all have passed.
-        /// Its next deadline.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        pub due_at: Option<Timestamp>,
-        /// Its open deadlines.
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        pub deadlines: Vec<OpenDeadline>,
-        /// Its status with the members of that status.
-        #[serde(flatten)]
-        pub status: TaskStatus,
+        columns {
+            /// The task.
+            pub id: TaskId,
+            /// The task in words.
+            pub label: String,
+            /// Who may claim it.
+            pub candidates: Vec<Candidate>,
+            /// JSON Schema of the decider's input.
+            #[hidden("it may be large or confidential")]
+            pub form: Option<Json>,
+            /// When it was created.
+            pub created_at: Timestamp,
+            // The next deadline of this task alone, or the last one when all have passed.
+            /// Its next deadline.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub due_at: Option<Timestamp>,
+            /// Its open deadlines.
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            pub deadlines: Vec<OpenDeadline>,
+        }
+        besides {
+            /// Its status with the members of that status.
+            #[serde(flatten)]
+            pub status: TaskStatus,
+        }
     }
 }
 
@@ -148,16 +153,26 @@ impl TaskStatus {
     }
 }
 
-/// The final answer on a task. It never changes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Decision {
-    pub outcome: String,
-    pub actor: String,
-    pub on_behalf_of: Option<String>,
-    pub comment: Option<String>,
-    pub input: Json,
-    pub decided_at: Timestamp,
+record! {
+    /// The final answer on a task. It never changes.
+    #[derive(Eq)]
+    pub struct Decision {
+        columns {
+            /// The trigger that the decider chose.
+            pub outcome: String,
+            /// The decider.
+            pub actor: String,
+            /// The person for whom the decider acted.
+            pub on_behalf_of: Option<String>,
+            /// The decider's comment.
+            pub comment: Option<String>,
+            /// The decider's input, valid for the form of the task.
+            pub input: Json,
+            /// When it was made.
+            pub decided_at: Timestamp,
+        }
+        besides {}
+    }
 }
 
 impl Task {

@@ -19,7 +19,7 @@ use super::{Change, KeyedReply};
 use crate::time::Time;
 use wrkflw_core::audit::Entry;
 use wrkflw_core::column::Column;
-use wrkflw_core::instance::{Instance, StateInstance, Status};
+use wrkflw_core::instance::{Decision, Instance, StateInstance, Status, Task, TaskStatus};
 use wrkflw_core::json::Json;
 
 /// Partitions of the outbox. An instance always hashes to the same one.
@@ -31,14 +31,14 @@ pub const PARTITIONS: u64 = 16;
 macro_rules! rows {
     ($(
         $name:ident$(<$life:lifetime>)? as $sql:literal {
-            $($column:ident: $type:ty),+ $(,)? $(; $record:ident: $values:ty)?
+            $($column:ident: $type:ty),+ $(,)? $(; $($record:ident),+: $values:ty)?
         }
     )+) => {
         $(
             pub(super) struct $name$(<$life>)? {
                 $(pub(super) $column: $type,)+
                 $(
-                    #[doc = concat!("The columns of `", stringify!($record), "`.")]
+                    #[doc = concat!("The columns of `", stringify!($($record),+), "`.")]
                     pub(super) record: $values,
                 )?
             }
@@ -73,7 +73,7 @@ macro_rules! rows {
 
         /// The composite types of a commit with their columns, in the order in which they are sent.
         pub fn row_types() -> Vec<(&'static str, Vec<&'static str>)> {
-            vec![$(($sql, [&[$(stringify!($column)),+][..] $(, $record::COLUMNS)?].concat())),+]
+            vec![$(($sql, [&[$(stringify!($column)),+][..] $($(, $record::COLUMNS)+)?].concat())),+]
         }
     };
 }
@@ -103,18 +103,14 @@ rows! {
         member: i32, tenant_id: i32, instance_id: Uuid, id: Uuid, left_at: Time, left_by: &'a str, left_actor: Option<&'a str>,
     }
     TaskRow<'a> as "commit_task" {
-        member: i32, tenant_id: i32, instance_id: Uuid, state_id: Uuid, id: Uuid, ordinal: i32, label: &'a str,
-        status: &'static str, owner: Option<&'a str>, candidates: String, form: Option<&'a str>, created_at: Time,
-        claimed_at: Option<Time>, ended_at: Option<Time>, due_at: Option<Time>, deadlines: Option<String>,
-        ownership: Option<String>, cancel_reason: Option<&'a str>,
+        member: i32, tenant_id: i32, instance_id: Uuid, state_id: Uuid, ordinal: i32; Task, TaskStatus: Vec<Column<'a>>
     }
     CandidateRow<'a> as "commit_candidate" {
         member: i32, tenant_id: i32, task_id: Uuid, kind: Option<&'static str>, principal: Option<&'a str>,
     }
     Decided<'a> as "commit_decision" {
-        member: i32, tenant_id: i32, instance_id: Uuid, task_id: Uuid, outcome: &'a str, actor: &'a str,
-        on_behalf_of: Option<&'a str>, comment: Option<&'a str>, input: &'a str, decided_at: Time, key_id: &'a str,
-        mac_version: i16, mac: &'a [u8],
+        member: i32, tenant_id: i32, instance_id: Uuid, task_id: Uuid, key_id: &'a str, mac_version: i16, mac: &'a [u8];
+        Decision: Vec<Column<'a>>
     }
     Attribute<'a> as "commit_attribute" {
         member: i32, tenant_id: i32, instance_id: Uuid, name: &'a str, r#type: Option<&'static str>, text_value: Option<&'a str>,
@@ -142,7 +138,7 @@ fn encode(column: &Column<'_>, record: &mut PgRecordEncoder<'_>) -> Result<(), B
         Column::Ids(ids) => record.encode(ids),
         Column::Text(text) => record.encode(text),
         Column::Texts(texts) => record.encode(texts),
-        Column::List(list) => record.encode(list),
+        Column::Json(json) => record.encode(json),
         Column::Time(at) => record.encode(at.map(Time)),
         Column::Integer(number) => record.encode(number),
         Column::Small(number) => record.encode(number),

@@ -12,10 +12,10 @@ use super::Stored;
 use crate::StoreError;
 use wrkflw_core::answer::AttributeValue;
 use wrkflw_core::audit::Head;
-use wrkflw_core::ids::{InstanceId, StateId, TaskId, VersionRef};
+use wrkflw_core::column::Row;
+use wrkflw_core::ids::{InstanceId, StateId, VersionRef};
 use wrkflw_core::instance::{
-    Candidate, Decision, Entity, Instance, Ownership, PastState, StateInstance, Status, Task,
-    TaskStatus,
+    Decision, Entity, Instance, PastState, StateInstance, Status, Task, TaskStatus,
 };
 use wrkflw_core::json::Json;
 
@@ -50,45 +50,6 @@ pub(super) struct InstanceRow {
     buffered_signals: Option<String>,
 }
 
-/// The columns of a row of `state_instance` besides those of [`StateInstance`].
-#[derive(Debug, Deserialize)]
-struct Placement {
-    id: StateId,
-    waiting: bool,
-    left_at: Option<Timestamp>,
-    left_by: Option<String>,
-    left_actor: Option<String>,
-}
-
-#[derive(Debug, Deserialize)]
-pub(super) struct TaskRow {
-    id: TaskId,
-    state_id: StateId,
-    label: String,
-    status: String,
-    owner: Option<String>,
-    candidates: String,
-    form: Option<String>,
-    created_at: Timestamp,
-    claimed_at: Option<Timestamp>,
-    ended_at: Option<Timestamp>,
-    due_at: Option<Timestamp>,
-    deadlines: Option<String>,
-    ownership: Option<String>,
-    cancel_reason: Option<String>,
-    decision: Option<DecisionRow>,
-}
-
-#[derive(Debug, Deserialize)]
-struct DecisionRow {
-    outcome: String,
-    actor: String,
-    on_behalf_of: Option<String>,
-    comment: Option<String>,
-    input: String,
-    decided_at: Timestamp,
-}
-
 /// One row of `attribute`; the numbers as text, so that none loses a digit.
 #[derive(Debug, Deserialize)]
 pub(super) struct AttributeRow {
@@ -106,7 +67,7 @@ impl InstanceRow {
     pub(super) fn into_domain(
         self,
         state_instances: Vec<&RawValue>,
-        tasks: Vec<TaskRow>,
+        tasks: Vec<&RawValue>,
         attributes: Vec<AttributeRow>,
     ) -> Result<Stored, StoreError> {
         let status = self.status()?;
@@ -121,27 +82,16 @@ impl InstanceRow {
         };
         let mut tasks_of: BTreeMap<StateId, Vec<Task>> = BTreeMap::new();
         for row in tasks {
-            let state = row.state_id;
-            tasks_of.entry(state).or_default().push(row.into_domain()?);
+            let (state, task) = task(row.get()).map_err(as_loaded("task"))?;
+            tasks_of.entry(state).or_default().push(task);
         }
         let (mut active, mut waiting, mut past) = (Vec::new(), Vec::new(), Vec::new());
         for row in state_instances {
-            let place: Placement = read("state_instance", row.get())?;
-            let tasks = tasks_of.remove(&place.id).unwrap_or_default();
-            let mut state = StateInstance::of_row(row.get(), tasks)
-                .map_err(|error| StoreError::inconsistent("state_instance", place.id, error))?;
-            match (place.left_at, place.left_by) {
-                (Some(left_at), Some(left_by)) => {
-                    state.clear();
-                    past.push(PastState {
-                        state,
-                        left_at,
-                        left_by,
-                        actor: place.left_actor,
-                    });
-                }
-                _ if place.waiting => waiting.push(state),
-                _ => active.push(state),
+            let place = place(row.get(), &mut tasks_of).map_err(as_loaded("state_instance"))?;
+            match place {
+                Place::Active(state) => active.push(state),
+                Place::Waiting(state) => waiting.push(state),
+                Place::Past(state) => past.push(state),
             }
         }
         let mut instance = Instance {
@@ -223,69 +173,44 @@ impl InstanceRow {
     }
 }
 
-impl TaskRow {
-    fn into_domain(self) -> Result<Task, StoreError> {
-        let inconsistent = |detail: &str| StoreError::inconsistent("task", self.id, detail);
-        let candidates: Vec<Candidate> = serde_json::from_str(&self.candidates)
-            .map_err(|error| inconsistent(&error.to_string()))?;
-        let owner = || self.owner.clone().ok_or_else(|| inconsistent("no owner"));
-        let claimed_at = || self.claimed_at.ok_or_else(|| inconsistent("no claimed_at"));
-        let status = match self.status.as_str() {
-            "PENDING" => TaskStatus::Pending,
-            "CLAIMED" => TaskStatus::Claimed {
-                owner: owner()?,
-                claimed_at: claimed_at()?,
-                ownership: self.ownership()?,
-            },
-            "COMPLETED" => TaskStatus::Completed {
-                owner: owner()?,
-                claimed_at: claimed_at()?,
-                decision: self.decision.map(DecisionRow::into_domain).ok_or_else(|| {
-                    StoreError::inconsistent("task", self.id, "completed without a decision")
-                })?,
-            },
-            "CANCELLED" => TaskStatus::Cancelled {
-                owner: self.owner.clone(),
-                cancelled_at: self.ended_at.ok_or_else(|| inconsistent("no ended_at"))?,
-                reason: self.cancel_reason.clone(),
-            },
-            other => return Err(inconsistent(&format!("status {other}"))),
-        };
-        let deadlines = list("task", self.id, self.deadlines.as_deref())?;
-        let form = self.form.map(Json::from_canonical);
-        Ok(Task {
-            id: self.id,
-            label: self.label,
-            candidates,
-            form,
-            created_at: self.created_at,
-            due_at: self.due_at,
-            deadlines,
-            status,
-        })
-    }
+/// Where a state instance stands.
+enum Place {
+    Active(StateInstance),
+    Waiting(StateInstance),
+    Past(PastState),
 }
 
-impl TaskRow {
-    fn ownership(&self) -> Result<Ownership, StoreError> {
-        let Some(text) = &self.ownership else {
-            return Ok(Ownership::default());
-        };
-        serde_json::from_str(text).map_err(|error| StoreError::inconsistent("task", self.id, error))
-    }
-}
-
-impl DecisionRow {
-    fn into_domain(self) -> Decision {
-        Decision {
-            outcome: self.outcome,
-            actor: self.actor,
-            on_behalf_of: self.on_behalf_of,
-            comment: self.comment,
-            input: Json::from_canonical(self.input),
-            decided_at: self.decided_at,
+/// The state instance of a row. Takes its tasks.
+fn place(
+    row: &str,
+    tasks_of: &mut BTreeMap<StateId, Vec<Task>>,
+) -> Result<Place, serde_json::Error> {
+    let row = Row::parse(row)?;
+    let tasks = tasks_of.remove(&row.value("id")?).unwrap_or_default();
+    let mut state = StateInstance::of_row(&row, tasks)?;
+    let left: (Option<Timestamp>, Option<String>) = (row.value("left_at")?, row.value("left_by")?);
+    Ok(match left {
+        (Some(left_at), Some(left_by)) => {
+            state.clear();
+            Place::Past(PastState {
+                state,
+                left_at,
+                left_by,
+                actor: row.value("left_actor")?,
+            })
         }
-    }
+        _ if row.value("waiting")? => Place::Waiting(state),
+        _ => Place::Active(state),
+    })
+}
+
+/// The task of a row with the row of its decision, and the state instance that it belongs to.
+fn task(row: &str) -> Result<(StateId, Task), serde_json::Error> {
+    let row = Row::parse(row)?;
+    let decision = row.value::<Option<Row<'_>>>("decision")?;
+    let decision = decision.map(|row| Decision::of_row(&row)).transpose()?;
+    let task = Task::of_row(&row, TaskStatus::of_row(&row, decision)?)?;
+    Ok((row.value("state_id")?, task))
 }
 
 impl AttributeRow {
@@ -319,8 +244,11 @@ pub(super) fn read<'t, T: Deserialize<'t>>(
     table: &'static str,
     text: &'t str,
 ) -> Result<T, StoreError> {
-    serde_json::from_str(text)
-        .map_err(|error| StoreError::inconsistent(table, "as it was loaded", error))
+    serde_json::from_str(text).map_err(as_loaded(table))
+}
+
+fn as_loaded(table: &'static str) -> impl Fn(serde_json::Error) -> StoreError {
+    move |error| StoreError::inconsistent(table, "as it was loaded", error)
 }
 
 /// A list that is kept as JSON; none is an empty one.

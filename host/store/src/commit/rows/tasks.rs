@@ -1,10 +1,8 @@
 //! Tasks, their candidates and their decisions as rows.
 
-use super::{CandidateRow, Decided, Of, Rows, TaskRow, filled};
+use super::{CandidateRow, Decided, Of, Rows, TaskRow};
 use crate::commit::Change;
-use crate::time::Time;
-use wrkflw_core::instance::{Candidate, StateInstance, Task, TaskStatus};
-use wrkflw_core::json::Json;
+use wrkflw_core::instance::{Candidate, StateInstance, Task};
 
 impl<'a> Rows<'a> {
     pub(super) fn tasks(
@@ -84,49 +82,25 @@ impl<'a> Decided<'a> {
             tenant_id: of.tenant,
             instance_id: of.instance,
             task_id: task.id.0,
-            outcome: &decision.outcome,
-            actor: &decision.actor,
-            on_behalf_of: decision.on_behalf_of.as_deref(),
-            comment: decision.comment.as_deref(),
-            input: decision.input.as_str(),
-            decided_at: Time(decision.decided_at),
             key_id: &seal.key_id,
             mac_version: seal.version,
             mac: &seal.mac,
+            record: decision.columns(),
         }
     }
 }
 
 impl<'a> TaskRow<'a> {
     fn of(of: Of, ordinal: i32, state: &StateInstance, task: &'a Task) -> TaskRow<'a> {
-        let (claimed_at, ended_at) = times(&task.status);
-        let (mut ownership, mut cancel_reason) = (None, None);
-        match &task.status {
-            TaskStatus::Claimed {
-                ownership: held, ..
-            } if !held.is_plain() => ownership = Some(Json::of(held).to_string()),
-            TaskStatus::Cancelled { reason, .. } => cancel_reason = reason.as_deref(),
-            _ => {}
-        }
+        let mut record = task.columns();
+        record.extend(task.status.columns());
         TaskRow {
             member: of.member,
             tenant_id: of.tenant,
             instance_id: of.instance,
             state_id: state.id.0,
-            id: task.id.0,
             ordinal,
-            label: &task.label,
-            status: task.status.name(),
-            owner: task.owner(),
-            candidates: Json::of(&task.candidates).to_string(),
-            form: task.form.as_ref().map(Json::as_str),
-            created_at: Time(task.created_at),
-            claimed_at,
-            ended_at,
-            due_at: task.due_at.map(Time),
-            deadlines: filled(&task.deadlines),
-            ownership,
-            cancel_reason,
+            record,
         }
     }
 }
@@ -147,18 +121,4 @@ fn listed<'a>(
     listed.sort_unstable();
     listed.dedup();
     listed.into_iter()
-}
-
-/// When the task was claimed, and when it ended.
-fn times(status: &TaskStatus) -> (Option<Time>, Option<Time>) {
-    match status {
-        TaskStatus::Pending => (None, None),
-        TaskStatus::Claimed { claimed_at, .. } => (Some(Time(*claimed_at)), None),
-        TaskStatus::Completed {
-            claimed_at,
-            decision,
-            ..
-        } => (Some(Time(*claimed_at)), Some(Time(decision.decided_at))),
-        TaskStatus::Cancelled { cancelled_at, .. } => (None, Some(Time(*cancelled_at))),
-    }
 }
