@@ -301,3 +301,50 @@ async fn jobs_that_fail_are_listed_and_go_on_by_themselves() {
     children(&app, &subflow, 1).await;
     timers.stop().await;
 }
+
+/// The limit holds for versions of different definitions that are stopped at the same moment.
+#[tokio::test]
+async fn no_more_than_a_hundred_versions_are_stopped() {
+    let app = fixture().await;
+    another(&app).await;
+    let pool = app.database.admin_pool();
+    let stopped = r"insert into definition_version
+        select (jsonb_populate_record(v, jsonb_build_object(
+            'version', n, 'config_digest', '\x' || encode(sha256(n::text::bytea), 'hex'),
+            'stopped_at', now(), 'stopped_by', 'admin', 'stop_reason', 'test'
+        ))).*
+        from definition_version v, generate_series(2, 100) n where v.key = 'others' and v.version = 1";
+    sqlx::query(stopped)
+        .execute(pool)
+        .await
+        .expect("99 versions");
+    // Both requests wait for these rows and go on at the same moment.
+    let mut held = pool.begin().await.expect("a transaction");
+    let lock = "select from definition for update";
+    sqlx::query(lock).execute(&mut *held).await.expect("locks");
+    let stop = async |key: &str| {
+        let path = format!("/v1/definitions/{key}/versions/1/stop");
+        let body = json!({ "reason": "at the same moment" });
+        app.post("admin", &path, body).await.status
+    };
+    let waiting = "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+    let release = async {
+        let both_wait = async {
+            while sqlx::query_scalar::<_, i64>(waiting)
+                .fetch_one(pool)
+                .await
+                .expect("a count")
+                < 2
+            {
+                tokio::task::yield_now().await;
+            }
+        };
+        let both_wait = tokio::time::timeout(TIMEOUT, both_wait).await;
+        both_wait.expect("two requests that wait");
+        held.commit().await.expect("a commit");
+    };
+    let (first, second, ()) = tokio::join!(stop("subflows"), stop("others"), release);
+    let mut statuses = [first, second];
+    statuses.sort_unstable();
+    assert_eq!(statuses, [200, 409]);
+}

@@ -21,6 +21,7 @@ use wrkflw_core::command::Command;
 use wrkflw_core::ids::{InstanceId, VersionRef};
 use wrkflw_core::json::{Json, whole};
 use wrkflw_core::rejection::Rejection;
+use wrkflw_store::StoreError;
 use wrkflw_store::bulk::{AliveFilter, Batch, ITEMS_MAX, Outcome};
 
 /// The permissions for changes of many instances.
@@ -296,7 +297,8 @@ impl Engine {
 
     /// Runs an item of an operation.
     pub(super) async fn item(&self, batch: &Batch, instance: InstanceId) -> Result<Outcome, Error> {
-        let many = Many::of(batch).map_err(Error::Unavailable)?;
+        let many = Many::of(batch)
+            .map_err(|error| StoreError::inconsistent("bulk_operation", batch.operation, error))?;
         let name = self.tenant_name(batch.tenant).await?;
         let who = Identity {
             tenant: batch.tenant,

@@ -14,6 +14,7 @@ use super::{Engine, Error};
 use wrkflw_core::command::Command;
 use wrkflw_core::ids::{DeadlineId, InstanceId, TenantId};
 use wrkflw_core::rejection::Rejection;
+use wrkflw_store::StoreError;
 use wrkflw_store::bulk::{Batch, Outcome};
 use wrkflw_store::jobs::Job;
 
@@ -77,9 +78,10 @@ impl Engine {
                 rested(self.act(job.tenant, command, Some(job.id)).await)
             }
             // A later release may have left it; its hosts take it over when the pause after this failure is over.
-            unknown => Err(Error::Unavailable(format!(
-                "this host does not know jobs of the kind {unknown}"
-            ))),
+            unknown => {
+                let detail = format!("this host does not know jobs of the kind {unknown}");
+                Err(StoreError::inconsistent("job", job.id, detail).into())
+            }
         }
     }
 
@@ -162,7 +164,7 @@ fn rested(done: Result<(), Error>) -> Result<(), Error> {
 /// What the job says.
 pub(super) fn payload<T: DeserializeOwned>(job: &Job) -> Result<T, Error> {
     serde_json::from_str(job.payload.as_str())
-        .map_err(|error| Error::Unavailable(format!("job {} cannot be read: {error}", job.id)))
+        .map_err(|error| StoreError::inconsistent("job", job.id, error).into())
 }
 
 /// The reply to a command that nobody waits for.

@@ -23,6 +23,7 @@ use wrkflw_core::ids::InstanceId;
 use wrkflw_core::json::Json;
 use wrkflw_core::rejection::{FirstSignal, Rejection};
 use wrkflw_runtime::clock;
+use wrkflw_store::StoreError;
 use wrkflw_store::load::Asked;
 use wrkflw_store::receipts::Receipt;
 use wrkflw_store::signals::{INBOX_MAX, INBOX_OF_SENDER_MAX, Keeping, Kept, NewSignal};
@@ -223,10 +224,11 @@ impl Engine {
 
     async fn sent(&self, who: &Identity, receipt: Receipt) -> Result<SentSignal, Error> {
         let status = match (&receipt.refusal, receipt.instance) {
-            (Some(refusal), _) => SignalStatus::Refused(
-                serde_json::from_str(refusal.as_str())
-                    .map_err(|error| Error::Unavailable(format!("a refusal: {error}")))?,
-            ),
+            (Some(refusal), _) => {
+                SignalStatus::Refused(serde_json::from_str(refusal.as_str()).map_err(|error| {
+                    StoreError::inconsistent("signal_inbox", receipt.signal, error)
+                })?)
+            }
             (None, None) if receipt.is_expired => SignalStatus::Expired,
             (None, None) => SignalStatus::Kept,
             (None, Some(instance)) => {

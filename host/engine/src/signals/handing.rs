@@ -18,6 +18,7 @@ use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::{InstanceId, StateId, TenantId};
 use wrkflw_core::instance::{StateInstance, Status};
 use wrkflw_core::rejection::Rejection;
+use wrkflw_store::StoreError;
 use wrkflw_store::jobs::Job;
 use wrkflw_store::load::Asked;
 use wrkflw_store::receipts::Forgotten;
@@ -219,7 +220,7 @@ impl Engine {
         sending: &Sending<'_>,
     ) -> Result<Delivered, Error> {
         let sender: Sender = serde_json::from_str(signal.sender.as_str())
-            .map_err(|error| Error::Unavailable(format!("a sender cannot be read: {error}")))?;
+            .map_err(|error| StoreError::inconsistent("signal_inbox", signal.signal, error))?;
         let sender = Identity {
             subject: sender.id,
             roles: sender.roles,

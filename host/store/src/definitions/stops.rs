@@ -12,6 +12,8 @@ use wrkflw_core::ids::{TenantId, VersionRef};
 
 /// Versions of one tenant that are stopped at a time. Each command reads the list of them.
 pub const STOPPED_MAX: i64 = 100;
+/// Distinguishes the lock from other advisory locks on a tenant.
+const LOCK_CLASS: i32 = 16;
 
 impl Store {
     /// Stops a version until it is resumed.
@@ -45,6 +47,16 @@ impl Store {
     ) -> Result<StatusChange, StoreError> {
         transacted(Box::pin(async move {
             let mut transaction = self.writer.begin().await?;
+            if reason.is_some() {
+                // Without the lock, two concurrent requests could both pass the limit.
+                sqlx::query!(
+                    r#"select pg_advisory_xact_lock($1, $2) as "locked!: ()""#,
+                    LOCK_CLASS,
+                    tenant.0
+                )
+                .execute(&mut *transaction)
+                .await?;
+            }
             let Some(found) = status(&mut transaction, tenant, reference).await? else {
                 return Ok(StatusChange::Missing);
             };
