@@ -25,7 +25,7 @@ events! {
             /// The version that it runs.
             #[hidden("every event names the version")]
             definition: VersionRef,
-            /// What it is about.
+            /// The entity that it is about.
             #[hidden("every event names the entity")]
             entity: Entity,
             /// Who started it.
@@ -34,7 +34,7 @@ events! {
             requesters: Vec<String>,
             /// The ended instance that it restarts.
             predecessor: Option<InstanceId>,
-            /// The instance that started it.
+            /// The parent instance, which started it.
             parent: Option<InstanceId>,
             /// The data that it starts with.
             #[hidden("it may be large or confidential")]
@@ -54,7 +54,7 @@ events! {
             /// The task.
             task: Task,
         }
-        /// A candidate took a task.
+        /// A candidate, or a substitute of one, claimed a task.
         public TaskClaimed = "TASK_CLAIMED" {
             /// The task.
             task: TaskId,
@@ -72,9 +72,9 @@ events! {
             task: TaskId,
             /// The state instance.
             state: StateId,
-            /// Who had it.
+            /// The former owner.
             owner: String,
-            /// Why, if not by the owner.
+            /// Why it was released; absent if the owner released it.
             #[serde(skip_serializing_if = "Option::is_none")]
             reason: Option<String>,
         }
@@ -86,9 +86,9 @@ events! {
             state: StateId,
             /// The former owner.
             from: String,
-            /// Who owns it now.
+            /// The new owner.
             to: String,
-            /// Why.
+            /// The reason for the delegation.
             reason: String,
         }
         /// A delegate gave a task back to the person who delegated it.
@@ -97,22 +97,22 @@ events! {
             task: TaskId,
             /// The state instance.
             state: StateId,
-            /// Who handed it back.
+            /// The former owner: the delegate.
             from: String,
-            /// Who owns it now.
+            /// The new owner: the person who had delegated it.
             to: String,
         }
-        /// An operator gave a task to somebody.
+        /// An operator gave a task to another owner.
         public TaskReassigned = "TASK_REASSIGNED" {
             /// The task.
             task: TaskId,
             /// The state instance.
             state: StateId,
-            /// Who had it.
+            /// The former owner, if it had one.
             previous: Option<String>,
-            /// Who owns it now.
+            /// The new owner.
             to: String,
-            /// Why.
+            /// The reason for the reassignment.
             reason: String,
         }
         /// An operator opened a claimed task for its candidates again.
@@ -121,18 +121,20 @@ events! {
             task: TaskId,
             /// The state instance.
             state: StateId,
-            /// Who had it.
+            /// The former owner.
             owner: String,
-            /// Why.
+            /// The reason for the reset.
             reason: String,
         }
-        /// The candidates of a task changed: too few people were eligible, or the instance was migrated.
+        /// The candidates of a task changed: because too few people were eligible, after a migration, or because a plan offered
+        /// the work anew.
         public TaskRerouted = "TASK_REROUTED" {
             /// The task.
             task: TaskId,
             /// The state instance.
             state: StateId,
-            /// `manager` or `fallback`; `migrated` after a migration; `reoffered` after a plan that asked for other offers.
+            /// Why: `manager` or `fallback` was added because too few people were eligible, or the work was `migrated` or
+            /// `reoffered`.
             step: String,
             /// The new candidates.
             candidates: Vec<Candidate>,
@@ -145,13 +147,13 @@ events! {
             state: StateId,
             /// The state's name.
             state_name: String,
-            /// The outcome chosen.
+            /// The chosen outcome.
             outcome: String,
             /// The person on whose behalf the decision was made.
             on_behalf_of: Option<String>,
             /// The comment on the decision.
             comment: Option<String>,
-            /// What came with it.
+            /// The decider's input.
             #[hidden("it may be large or confidential")]
             input: Json,
         }
@@ -161,7 +163,7 @@ events! {
             task: TaskId,
             /// The state instance.
             state: StateId,
-            /// Why, if the host cancelled it by itself.
+            /// Why it was cancelled; absent if its state or instance ended.
             #[serde(skip_serializing_if = "Option::is_none")]
             reason: Option<String>,
         }
@@ -173,7 +175,7 @@ events! {
             state: StateId,
             /// None for a deadline of the state as a whole.
             task: Option<TaskId>,
-            /// What it does.
+            /// Its action.
             action: OverdueAction,
             /// When it was due.
             due_at: Timestamp,
@@ -181,14 +183,14 @@ events! {
             count: u32,
             /// How late the host was, in seconds.
             late: u64,
-            /// Its next repetition.
+            /// When it is due next; none if it does not repeat.
             next: Option<Timestamp>,
         }
         /// Work is due, and its owners or candidates are reminded.
         public TaskReminded = "TASK_REMINDED" {
             /// The state instance.
             state: StateId,
-            /// The task; none for all open ones of the state.
+            /// The task; none for all open tasks of the state.
             task: Option<TaskId>,
             /// The owners, or the candidates of tasks without an owner.
             recipients: Vec<Candidate>,
@@ -201,21 +203,21 @@ events! {
         public TaskEscalated = "TASK_ESCALATED" {
             /// The state instance.
             state: StateId,
-            /// The task; none for all open ones of the state.
+            /// The task; none for all open tasks of the state.
             task: Option<TaskId>,
-            /// The former owners or candidates.
+            /// The former owners, or the candidates of tasks without an owner.
             from: Vec<Candidate>,
             /// When it was due.
             due_at: Timestamp,
             /// How many times it was escalated.
             count: u32,
         }
-        /// Who works on a state has changed: after a migration, because a plan offered the work anew, or because somebody decided in
-        /// a state that is separate from it.
+        /// The assignment of a state changed: after a migration, because a plan offered the work anew, or because of a decision
+        /// in a state that is separate from it.
         internal StateReassigned = "STATE_REASSIGNED" {
             /// The state instance.
             state: StateId,
-            /// Decisions of one outcome that the state asks for.
+            /// How many decisions with the same outcome the state needs.
             needed: u32,
             /// People who must not decide.
             exclude: Vec<String>,
@@ -223,7 +225,7 @@ events! {
             fallback: Option<String>,
             /// Higher is more urgent.
             priority: u8,
-            /// Those of the state as a whole; none leaves them as they are.
+            /// The new deadlines of the state as a whole; none if they stay as they are.
             deadlines: Option<Vec<OpenDeadline>>,
         }
         /// Too few people are eligible for the work of a state.
@@ -253,10 +255,10 @@ events! {
             trigger: String,
             /// The state instance that takes it; none if it is buffered.
             state: Option<StateId>,
-            /// What came with it.
+            /// The sender's input.
             #[hidden("it may be large or confidential")]
             input: Json,
-            /// Who sent it, with the groups and permissions of that moment.
+            /// The sender, with their groups and permissions at that time.
             #[hidden("it names permissions")]
             sender: Actor,
         }
@@ -270,7 +272,7 @@ events! {
             #[serde(skip_serializing_if = "Option::is_none")]
             older: Option<u32>,
         }
-        /// A child instance has ended.
+        /// A child instance ended or could not be started.
         public ChildEnded = "CHILD_ENDED" {
             /// The state instance.
             state: StateId,
@@ -296,7 +298,7 @@ events! {
             /// The reason, for people.
             message: String,
         }
-        /// A trigger moved an instance from one state to the next.
+        /// A trigger moved an instance from one state to the next states.
         public StateTransitioned = "STATE_TRANSITIONED" {
             /// The state instance.
             state: StateId,
@@ -304,7 +306,7 @@ events! {
             from: String,
             /// The trigger.
             trigger: String,
-            /// The names of the states that follow; none where a branch ends.
+            /// The names of the next states; empty if the branch ends.
             to: Vec<String>,
             /// JSON Merge Patch for the instance's data.
             #[hidden("it may be large or confidential")]
@@ -313,7 +315,7 @@ events! {
             /// Attributes that changed.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             attributes: Vec<Attribute>,
-            /// Notes of the flow on its choice.
+            /// The flow's notes on why it chose this plan.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             notes: Vec<String>,
         }
@@ -330,7 +332,7 @@ events! {
             /// Attributes that changed.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             attributes: Vec<Attribute>,
-            /// Notes of the flow on its choice.
+            /// The flow's notes on why it chose this plan.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             notes: Vec<String>,
         }
@@ -340,7 +342,7 @@ events! {
             state: StateId,
             /// The state's name.
             name: String,
-            /// The trigger that ended it.
+            /// The trigger whose plan cancelled it.
             trigger: String,
         }
         /// An instance reached a terminal state.
@@ -350,12 +352,12 @@ events! {
         }
         /// An instance was cancelled.
         public FlowCancelled = "FLOW_CANCELLED" {
-            /// Why.
+            /// The reason for the cancellation.
             reason: String,
         }
         /// An instance was suspended.
         public FlowSuspended = "FLOW_SUSPENDED" {
-            /// Why.
+            /// The reason for the suspension.
             reason: String,
         }
         /// An instance was resumed.
@@ -367,19 +369,19 @@ events! {
         }
         /// An instance was migrated to another version.
         public FlowMigrated = "FLOW_MIGRATED" {
-            /// The version before.
+            /// The former version.
             previous: VersionRef,
-            /// The version that it runs.
+            /// The version that it runs now.
             #[hidden("every event names the version")]
             definition: VersionRef,
-            /// The new names of renamed states.
+            /// The new name of each renamed state, by its old name.
             states: BTreeMap<String, String>,
         }
         /// A flow published an event.
         public Custom = "CUSTOM" {
             /// The name that the flow gave it.
             name: String,
-            /// Data of the flow.
+            /// The data that the flow gave it.
             data: Json,
         }
     }

@@ -57,7 +57,7 @@ pub struct BufferedSignal {
 }
 
 record! {
-    /// What the instance is about: a document, a purchase order.
+    /// The subject of an instance, such as a document or a purchase order.
     #[derive(Eq)]
     pub struct Entity {
         /// The type of the entity.
@@ -132,7 +132,7 @@ record! {
             // None for the host itself.
             /// Who fired it.
             pub caller: Option<String>,
-            /// Decisions of one outcome that the state asks for.
+            /// How many decisions with the same outcome the state needs.
             pub needed: u32,
             /// People who must not decide.
             pub exclude: Vec<String>,

@@ -18,13 +18,13 @@ use super::json::{Json, JsonError};
 /// Why somebody is notified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
-    /// There is work for them.
+    /// There is new work for the recipient.
     Assigned,
-    /// Their work is due.
+    /// The recipient's work is due.
     Reminder,
-    /// Their work has gone to others.
+    /// The recipient's work was given to others.
     Escalated,
-    /// There is a decision about an instance that they requested.
+    /// There is a decision in an instance that the recipient requested, or the instance ended.
     Decided,
 }
 
@@ -211,15 +211,15 @@ pub fn schema(suffix: &str) -> Option<Value> {
     Some(json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": suffix,
-        "description": "Somebody is told of an event.",
+        "description": "A person or group is notified of an event.",
         "type": "object",
         "required": ["notification", "kind", "recipient", "event", "instance", "revision", "definition", "entity"],
         "properties": {
             "notification": id("The notification."),
             "kind": {"const": kind.name()},
             "recipient": pair("type", "id", text.clone()),
-            "event": id("The event that it tells of."),
-            "state": id("The state instance in the state, if it is about one."),
+            "event": id("The event that it is about."),
+            "state": id("The state instance, if it is about one."),
             "task": id("The task, if it is about one."),
             "dueAt": {"type": "string", "format": "date-time", "description": "When the work is due."},
             "instance": id("The instance."),

@@ -2,7 +2,7 @@
 //! schema for consumers.
 
 /// Declares the events. Each is `public` or `internal`: consumers see the public ones, with the documentation of the event
-/// and of its members. A member with `#[hidden("reason")]` is stored and not shown. A member with a `#[serde(...)]` rule
+/// and of its members. A member with `#[hidden("reason")]` is stored and not published. A member with a `#[serde(...)]` rule
 /// is left out when it is empty; any other member of type `Option` is then null.
 macro_rules! events {
     (

@@ -71,7 +71,7 @@ pub(super) const CONTEXT: &[Member] = &[
         "entity",
         Entity::SHAPE,
         Always,
-        "What the instance is about.",
+        "The entity that the instance is about.",
     ),
     member(
         "actor",
@@ -91,8 +91,8 @@ const TASK_STATUS: &[Member] = &[
         Always,
         "`PENDING`, or `CLAIMED` when it is owned from the start.",
     ),
-    member("owner", Text, Sometimes, "Who owns it from the start."),
-    member("claimedAt", Time, Sometimes, "When it was given to them."),
+    member("owner", Text, Sometimes, "The owner from the start."),
+    member("claimedAt", Time, Sometimes, "When the owner got it."),
     member("ownership", Anything, Sometimes, "How the owner got it."),
 ];
 const VALUE: &[Option<Member>] = &[
