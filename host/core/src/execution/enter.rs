@@ -1,4 +1,4 @@
-//! States that are entered: flow logic is asked once for the work in all of them.
+//! Enters states. Flow logic is asked once for the work in all of them.
 
 use std::collections::VecDeque;
 
@@ -15,14 +15,14 @@ use crate::question::{Entry, EntryCause};
 
 pub(super) const ENTER: &str = "enter";
 
-/// A state instance that work is asked for, and why.
+/// A state instance for which `enter` is asked, and why.
 pub(super) struct Asked {
     pub(super) state_instance: StateInstance,
     pub(super) cause: EntryCause,
 }
 
 impl Asked {
-    /// As the question names it.
+    /// Its entry in the question.
     pub(super) fn entry(&self) -> Entry {
         Entry {
             state_instance: self.state_instance.id.to_string(),
@@ -33,8 +33,8 @@ impl Asked {
 }
 
 impl Execution<'_> {
-    /// Enters the pending states. Those that need work are asked for first, in one question. An end of the instance comes before
-    /// all of them, since nothing else is entered then.
+    /// Enters the pending states. A terminal state comes first, since nothing else is entered after it. Then one question asks
+    /// for the work in all states that need it.
     pub(super) fn enter_pending(&mut self) -> Result<(), ExecutionError> {
         let is_end = |pending: &Pending| {
             let declared = self.declared(&pending.name);
@@ -87,7 +87,7 @@ impl Execution<'_> {
         self.begin_state(state_instance)
     }
 
-    /// Takes the work in the states that were asked for, after checking all of it.
+    /// Takes the answer of `enter`, after checking all of it.
     pub(super) fn entered(&mut self, asked: Vec<Asked>, works: Vec<Work>) -> Result<(), Fault> {
         if works.len() != asked.len() {
             let message = format!(
@@ -114,7 +114,7 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// The work is refused. Overdue work cannot be: nobody would be told, and it would stay overdue.
+    /// Takes a refusal of `enter`. For overdue work it is a fault: no caller would see it, and the work would stay overdue.
     pub(super) fn work_refused(
         &mut self,
         asked: &[Asked],

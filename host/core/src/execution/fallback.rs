@@ -81,7 +81,7 @@ impl Execution<'_> {
             Event::TaskClaimed { state, .. } if self.is_unassignable(*state) => {
                 self.staffing_check(*state, Cause::Changed);
             }
-            // Nothing was checked while it was suspended.
+            // There were no checks while the instance was suspended.
             Event::FlowResumed {} => self.check_all_staffing(),
             _ => {}
         }

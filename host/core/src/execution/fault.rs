@@ -62,7 +62,7 @@ pub(super) fn text(
     Ok(())
 }
 
-/// The same for a name, which must not be empty either.
+/// Like [`text`]. Also refuses an empty name.
 pub(super) fn name(function: &'static str, what: &str, name: &str) -> Result<(), Fault> {
     if name.is_empty() {
         return Err(Fault::new(function, format!("{what} is empty")));
@@ -70,7 +70,7 @@ pub(super) fn name(function: &'static str, what: &str, name: &str) -> Result<(),
     text(function, what, name, NAME_BYTES_MAX)
 }
 
-/// The same for an id, which must be in Unicode's normal form C, too.
+/// Like [`name`]. Also refuses an id that is not in Unicode's normal form C.
 pub(super) fn id(function: &'static str, what: &str, id: &str) -> Result<(), Fault> {
     name(function, what, id)?;
     if is_normal(id) {
@@ -82,7 +82,7 @@ pub(super) fn id(function: &'static str, what: &str, id: &str) -> Result<(), Fau
     ))
 }
 
-/// The same for the id of a person or group, which must not be reserved for the host, too.
+/// Like [`id`], for a person or group. Also refuses an id that is reserved for the host.
 pub(super) fn principal(function: &'static str, what: &str, id: &str) -> Result<(), Fault> {
     self::id(function, what, id)?;
     if is_reserved(id) {
@@ -137,7 +137,7 @@ pub(super) fn violations(
     Ok(violations)
 }
 
-/// The rejection that a refusal of flow logic is.
+/// The rejection for a refusal of flow logic. A refusal as `fault` is a [`Fault`] instead.
 pub(super) fn rejection(function: &'static str, refusal: Refusal) -> Result<Rejection, Fault> {
     Ok(match refusal {
         Refusal::Denied(because) => Rejection::Forbidden(reason(function, because)?),
@@ -150,7 +150,7 @@ pub(super) fn rejection(function: &'static str, refusal: Refusal) -> Result<Reje
     })
 }
 
-/// Shortens a message: it may quote long texts of flow logic.
+/// Shortens a message, which may quote long texts of flow logic.
 pub(super) fn bounded(mut message: String) -> String {
     let end = (0..=MESSAGE_BYTES_MAX.min(message.len()))
         .rev()

@@ -2,10 +2,11 @@
 //!
 //! A plan that enters several states opens a fork. Every state instance records the forks around it. A branch that arrives at a
 //! join waits there until every other branch of the innermost fork has arrived at a join or ended. Then the join begins and
-//! closes the fork. If branches wait in several joins, those that no other of them leads to begin and stay inside the fork.
+//! closes the fork. If branches wait in several joins, the joins begin that no other of them leads to, and the fork stays open.
 //!
-//! A plan may also choose one of several targets. Such a choice may be a fork with one branch, or not a fork at all. If no other
-//! branch of the surrounding fork can reach the join, it was a fork with one branch, and the join does not wait.
+//! A plan may also choose one of several targets. The graph does not say whether such a choice is a fork with one branch or no
+//! fork. If no other branch of the surrounding fork can reach the join, the choice counts as a fork with one branch, and the join
+//! does not wait.
 
 use std::collections::BTreeSet;
 
@@ -125,7 +126,7 @@ impl Execution<'_> {
             .collect()
     }
 
-    /// A join at which a branch by choice waits, and which no other branch of its fork can reach.
+    /// A join at which a chosen branch waits, and which no other branch of its fork can reach.
     fn unreachable(&self) -> Option<(StateId, bool)> {
         let waiting = &self.instance.waiting;
         let chosen = |state_instance: &&StateInstance| {

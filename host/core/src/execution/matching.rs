@@ -2,8 +2,8 @@
 //!
 //! The caller bounds the size: [`super::staffing`] gives each task at most as many people as there are tasks.
 
-/// The person for each task, if one is left. `eligible` has the people for each task, as numbers below `people`. Earlier tasks
-/// are matched first.
+/// Returns the person for each task; none for a task without a person. `eligible` has the people for each task, as numbers
+/// below `people`. Earlier tasks are matched first.
 pub(super) fn matching(eligible: &[Vec<usize>], people: usize) -> Vec<Option<usize>> {
     let mut doing = vec![None; people];
     for task in 0..eligible.len() {

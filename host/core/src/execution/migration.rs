@@ -78,7 +78,7 @@ impl Execution<'_> {
         if asked.is_empty() {
             return false;
         }
-        // A caller waits for the migration, whatever buffered signals came before.
+        // A refusal ends the command, even if a buffered signal has set a savepoint: a migration has a caller.
         self.savepoint = None;
         self.phase = Phase::Enter(asked);
         true
@@ -157,7 +157,7 @@ fn fits(
     let Some(after) = target.state(new) else {
         return Err((
             "unknown_state",
-            format!("the version has no state {new}; say which one takes its place"),
+            format!("the version has no state {new}; name the state that replaces it"),
         ));
     };
     let before = previous.state(old);
@@ -214,7 +214,7 @@ fn undeclared_triggers(
             way.is_none_or(|way| !way.by.contains(by))
         })
         .map(|(trigger, _)| {
-            let message = format!("{name} waits for {trigger}, which leads nowhere there");
+            let message = format!("{name} waits for {trigger}, which is not declared there");
             violation(pointer(&state_instance.name), "unknown_trigger", message)
         })
         .collect()

@@ -56,7 +56,7 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Ends the suspension. Each deadline is due later by its length.
+    /// Ends the suspension. Each deadline is postponed by the length of the suspension.
     pub(super) fn end_suspension(&mut self) -> Result<(), ExecutionError> {
         not_ended(&self.instance)?;
         if self.instance.status == Status::Running {

@@ -114,7 +114,7 @@ impl Execution<'_> {
         let (place, task) = self.place(id)?;
         let (owner, ownership) = place.owned(task, "resolve")?;
         let Some(link) = ownership.delegations.last() else {
-            let message = format!("{owner} did not get this task from anybody to hand it back to");
+            let message = format!("nobody delegated this task to {owner}");
             return Err(Rejection::not_now("not_delegated", message).into());
         };
         let event = Event::TaskResolved {
@@ -217,7 +217,7 @@ impl Execution<'_> {
     }
 }
 
-/// Refuses a delegation to somebody who delegated the task before.
+/// Refuses a delegation to the actor, or to somebody who had the task before.
 fn not_in_a_circle(
     to: &str,
     actor: &str,

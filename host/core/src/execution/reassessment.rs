@@ -22,7 +22,7 @@ pub(super) fn ask_for_owners(open_state: OpenState<'_>, lookup: &mut Lookup) {
 }
 
 impl Execution<'_> {
-    /// Releases tasks whose owners by claim are no longer candidates or substitutes of one.
+    /// Releases tasks whose owners claimed them and are no longer candidates or substitutes of candidates.
     pub(super) fn release_lost(&mut self, state: StateId, findings: &Findings) {
         let Some(open_state) = self.open_state(state) else {
             return;
@@ -58,7 +58,7 @@ impl Execution<'_> {
     }
 }
 
-/// The owner of a claimed task. An owner by assignment or delegation need not be a candidate, so they are not named here.
+/// The owner, if they claimed the task. None for an owner by assignment or delegation, who need not be a candidate.
 fn claimed(task: &Task) -> Option<(&str, &Ownership)> {
     match &task.status {
         TaskStatus::Claimed {

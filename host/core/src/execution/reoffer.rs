@@ -1,4 +1,4 @@
-//! Other offers for the open tasks of a state that goes on: after a migration, or because a plan asked for them.
+//! Replaces the offers of an active state: after a migration, or because a plan offers the work anew.
 //!
 //! Decisions are kept. An owner keeps a task that is offered again, if they are still eligible.
 
@@ -12,8 +12,7 @@ use crate::ids::StateId;
 use crate::instance::{StateInstance, Task, TaskStatus};
 use crate::lookup::Findings;
 
-/// Why a state has other offers. The name is the reason of the tasks that are cancelled, and the step of those with other
-/// candidates.
+/// Why the offers are replaced. Its name is the `reason` of cancelled tasks and the `step` of tasks with new candidates.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Why {
     Migrated,
@@ -30,7 +29,7 @@ impl Why {
 }
 
 impl Execution<'_> {
-    /// Replaces the open tasks of a state instance by other offers.
+    /// Replaces the offers of a state instance. Tasks that are offered again are kept if possible.
     pub(super) fn replace_offers(
         &mut self,
         state_instance: &StateInstance,
@@ -109,7 +108,8 @@ impl Execution<'_> {
         };
         let excluded_people = open_state.excluded_people();
         let mut concerned = std::iter::once(owner.as_str()).chain(ownership.principal());
-        // An owner by claim must stay a candidate. If the offer assigns the work to them, they need not be one: a new task.
+        // An owner by claim must stay a candidate. If the offer assigns the work to them, they need not be one, so they get a
+        // new task.
         let is_given = ownership.assigned || !ownership.delegations.is_empty();
         offer.label == task.label
             && offer
@@ -119,7 +119,7 @@ impl Execution<'_> {
             && !concerned.any(|person| excluded_people.contains(person))
     }
 
-    /// Leaves a task to its owner, with the new candidates.
+    /// Keeps a task, with the new candidates.
     fn offer_kept(&mut self, state: StateId, why: Why, task: &Task, offered: Task) {
         if offered.candidates != task.candidates {
             self.emit(Event::TaskRerouted {

@@ -36,7 +36,7 @@ pub(super) fn may_start(context: Context<'_>, data: &Json) -> Result<(), Rejecti
     }
 }
 
-/// The actor of a start that flow logic is shown. For a child, which the host starts, it is the initiator without groups or
+/// The actor of a start, as flow logic is shown it. For a child, which the host starts, it is the initiator without groups or
 /// permissions.
 pub(super) fn starter(context: Context<'_>, initiator: &str) -> Actor {
     if !context.actor.is_host() {

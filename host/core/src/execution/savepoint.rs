@@ -1,4 +1,4 @@
-//! A trigger that nobody waits for: a deadline, a child's end, a buffered signal.
+//! A trigger without a caller: a deadline, a child's end, a buffered signal.
 //!
 //! If flow logic refuses it, or refuses anything that follows from it, the command does not fail. The instance stays as it was
 //! before the trigger, and the refusal is recorded.
@@ -25,7 +25,7 @@ pub(super) struct Savepoint {
 }
 
 impl Execution<'_> {
-    /// Keeps the execution as it is, in case that the trigger is refused.
+    /// Saves the execution, in case the trigger is refused.
     pub(super) fn set_savepoint(&mut self, state: StateId, trigger: &str) {
         self.savepoint = Some(Box::new(Savepoint {
             state,
@@ -37,7 +37,7 @@ impl Execution<'_> {
         }));
     }
 
-    /// Flow logic refuses. A caller is told; a trigger that nobody waits for is undone.
+    /// Takes a refusal of flow logic.
     pub(super) fn refused(
         &mut self,
         function: &'static str,
@@ -47,7 +47,7 @@ impl Execution<'_> {
         self.reject(rejection)
     }
 
-    /// Ends the command with this rejection, or goes back to the savepoint and records it.
+    /// Ends the command with this rejection. If there is a savepoint, goes back to it and records the rejection instead.
     pub(super) fn reject(&mut self, rejection: Rejection) -> Result<(), ExecutionError> {
         let Some(savepoint) = self.savepoint.take() else {
             return Err(rejection.into());
@@ -63,7 +63,7 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Records a refusal for which no caller waits.
+    /// Records the refusal of a trigger without a caller.
     pub(super) fn refuse(&mut self, state: StateId, trigger: String, reason: Reason) {
         self.emit(Event::TriggerRefused {
             state,

@@ -1,7 +1,7 @@
 //! Separation of duties between states: a person decides in one state of each list that the graph declares.
 //!
-//! Who has decided in such a state, or was acted for, is excluded from the others: when their work is assigned, and at once
-//! where it is assigned already. [`eligibility`](super::eligibility) checks the rule again at each command.
+//! A person who decided in such a state, or on whose behalf somebody decided, is excluded from the others: at once if their work
+//! is assigned already, otherwise when it is assigned. [`eligibility`](super::eligibility) checks the rule again at each command.
 
 use std::collections::BTreeSet;
 
@@ -64,8 +64,8 @@ impl Execution<'_> {
         exclude
     }
 
-    /// Excludes whoever a new decision concerns from the active states that are separate from its own. Tasks that they own there
-    /// are released.
+    /// Excludes the people of a new decision from the active states that are separate from its state. Their tasks there are
+    /// released.
     pub(super) fn exclude_elsewhere(&mut self, task: TaskId, decided_in: &str) {
         let separate = self.context.version.graph.separate_from(decided_in);
         if separate.is_empty() {
@@ -83,7 +83,7 @@ impl Execution<'_> {
         }
     }
 
-    /// What excludes these people from a state instance. Nothing if they are excluded already.
+    /// The events that exclude these people from a state instance; empty if they are excluded already.
     fn exclusion(&self, from: &StateInstance, people: &BTreeSet<&str>) -> Vec<Event> {
         let exclude = self.all_excluded(&from.name, from.exclude.clone());
         if exclude == from.exclude {

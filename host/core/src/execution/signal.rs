@@ -23,7 +23,7 @@ pub const BUFFERED_OF_SENDER_MAX: usize = 100;
 /// How many bytes of input the buffered signals may have. Every command on the instance reads and writes them.
 const BUFFERED_BYTES_MAX: usize = 1024 * 1024;
 const BUFFERED_BYTES_OF_SENDER_MAX: usize = 256 * 1024;
-/// The code of a refused signal by correlation: no state instance here waits for it, or no longer.
+/// The code of a refused signal by correlation: no state instance waits for it now.
 pub const NOBODY_WAITS: &str = "nobody_waits";
 /// The longest id of a signal, in bytes.
 const SIGNAL_ID_BYTES_MAX: usize = 200;
@@ -117,8 +117,7 @@ impl<'a> Execution<'a> {
             return Ok(());
         };
         let trigger = sent.trigger;
-        let message =
-            format!("no state takes {trigger} now, and {full} kept for states to come already");
+        let message = format!("no state takes {trigger} now, and {full} buffered");
         Err(Rejection::not_now("limit_reached", message))
     }
 

@@ -128,8 +128,8 @@ impl<'a> OpenState<'a> {
     }
 }
 
-/// The people whom the task's decision excludes from another one in the state instance: its actor, its owner and the person it
-/// was made for.
+/// The people whom the task's decision excludes from other decisions in the state instance: its actor, its owner and the person
+/// on whose behalf it was made.
 pub(super) fn deciders(task: &Task) -> impl Iterator<Item = &str> {
     let decision = task.decision();
     let named = decision.map(|decision| {
