@@ -1,4 +1,4 @@
-//! When somebody may stand in for an absent person, and how long a chain of substitutes may be.
+//! The rules for absences: their periods, their substitutes, and the length of a chain of substitutes.
 //!
 //! A new absence is checked against the existing ones: no chain of substitutes leads back to a person in it, and none is
 //! longer than [`LINKS_MAX`]. [`eligibility`](super::eligibility) checks what a substitute may do when they act.
@@ -97,7 +97,7 @@ impl<'a> Reach<'a> {
     }
 }
 
-/// A chain of absences. One of more than [`LINKS_MAX`] is refused, which also bounds the recursion.
+/// A chain of absences. A chain of more than [`LINKS_MAX`] is refused, which also bounds the recursion.
 struct Chain<'a> {
     /// From the absent person to the last substitute.
     people: Vec<&'a str>,

@@ -1,4 +1,4 @@
-//! Who acts.
+//! The actor of a command.
 
 use serde::{Deserialize, Serialize};
 
@@ -29,7 +29,7 @@ pub struct StandIn {
     /// Limits it to work of this definition; none for all work.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub definition: Option<String>,
-    /// The substitutes between them, who are absent too.
+    /// The substitutes between that person and the actor. They are absent, too.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub via: Vec<String>,
 }

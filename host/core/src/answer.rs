@@ -7,13 +7,13 @@ use crate::declare::record;
 use crate::instance::Candidate;
 use crate::lookup::{Findings, Lookup};
 
-/// Why flow logic refuses. Each of its functions may.
+/// Why flow logic refuses. `guard`, `transition` and `enter` may refuse.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "refusal", content = "because")]
 pub enum Refusal {
-    /// This actor may not, whatever the data or input.
+    /// The actor is not allowed, regardless of the data and the input.
     Denied(Reason),
-    /// It is not possible at the moment; a later attempt may succeed.
+    /// The command is not possible at the moment; a later attempt may succeed.
     NotNow(Reason),
     /// The data or the input does not allow it.
     Invalid(Vec<Violation>),
@@ -37,7 +37,7 @@ pub struct Violation {
     pub message: String,
 }
 
-/// The answer of `transition`: what follows from an occurrence.
+/// The answer of `transition`: the effects of an occurrence.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
@@ -136,7 +136,7 @@ pub enum Work {
     Wait(Waiting),
 }
 
-/// Who works on a task state.
+/// The work in a task state, and who does it.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Assignment {
@@ -157,14 +157,15 @@ pub struct Assignment {
 pub struct Offer {
     pub label: String,
     pub candidates: Vec<Principal>,
-    /// Owned from the start.
+    /// The owner from the start.
     pub owner: Option<String>,
     /// JSON Schema 2020-12 of the decider's input; not canonical yet.
     pub form: Option<String>,
     pub deadlines: Vec<Deadline>,
 }
 
-/// Whom an offer is made to. The host resolves it to a [candidate](super::instance::Candidate) before it creates the task.
+/// A person, a group or somebody's manager, to whom work is offered. The host resolves it to a
+/// [candidate](super::instance::Candidate) before it creates the task.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", tag = "type", content = "id")]
 pub enum Principal {
@@ -181,7 +182,7 @@ impl Principal {
         }
     }
 
-    /// Adds to the question what the directory must answer to resolve it.
+    /// Adds to `lookup` the names that are needed to resolve it.
     pub fn ask(&self, lookup: &mut Lookup) {
         match self {
             Principal::User(_) | Principal::Group(_) => {}
@@ -189,7 +190,7 @@ impl Principal {
         }
     }
 
-    /// The candidate that it stands for; none if a person has no manager.
+    /// The candidate that it resolves to; none if the person has no manager.
     pub fn resolved(self, findings: &Findings) -> Option<Candidate> {
         match self {
             Principal::User(id) => Some(Candidate::User(id)),
@@ -225,7 +226,7 @@ pub enum Due {
 #[serde(rename_all = "camelCase")]
 pub enum OverdueAction {
     Remind,
-    /// Ask `enter` again.
+    /// Ask `enter` for a new assignment.
     Escalate,
     /// Take the task back from its owner.
     Release,

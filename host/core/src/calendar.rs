@@ -188,9 +188,9 @@ impl Calendar {
         }
     }
 
-    /// How many days from `date` on, all before `last`, to count in one step, and their working time. The step is as
-    /// many weeks without holidays and exceptions as leave some of `left`, or else one day. So the time to count
-    /// twenty years depends on the number of holidays and exceptions, not on the number of days.
+    /// The number of days to count in one step, from `date` and before `last`, and their working time. The step is the
+    /// most weeks without holidays and exceptions that have less working time than `left`, or else one day. So the time
+    /// to count twenty years depends on the number of holidays and exceptions, not on the number of days.
     fn whole_days(&self, date: Date, last: Date, left: SignedDuration) -> (i64, SignedDuration) {
         let holiday = self.holidays.range(date..).next();
         let exception = self.exceptions.range(date..).next().map(|(day, _)| day);
@@ -200,7 +200,7 @@ impl Calendar {
             .fold(last, |end, day| end.min(*day));
         let days = date.until(end).map_or(0, |span| i64::from(span.get_days()));
         let week = self.hours.length();
-        // Some working time must be left: the moment itself is found within a day.
+        // Some working time must be left, since the caller finds the moment itself within one day.
         let enough = (left.as_secs() - 1).checked_div(week.as_secs());
         let weeks = (days / 7).min(enough.unwrap_or(i64::MAX));
         match i32::try_from(weeks) {

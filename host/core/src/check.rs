@@ -80,7 +80,7 @@ pub fn check(graph: &Graph) -> Vec<Problem> {
     bounded(problems)
 }
 
-/// What a valid `graph` uses and this release cannot run.
+/// The parts of a valid `graph` that this release cannot run.
 pub fn unsupported(graph: &Graph) -> Vec<Problem> {
     let services = graph
         .states
@@ -178,7 +178,7 @@ fn bounded(mut problems: Vec<Problem>) -> Vec<Problem> {
         problems.push(Problem::new(
             "too_many_problems",
             "",
-            format!("{left_out} more problems are left out; mend those above first"),
+            format!("{left_out} more problems are left out; fix those above first"),
         ));
     }
     problems

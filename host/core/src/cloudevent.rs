@@ -172,11 +172,11 @@ impl CloudEvent {
         let mut attributes = attributes(entry, notification.id, &event_type, naming);
         attributes.extend(origin(entry));
         let about = Json::of(&about);
-        let mut own = members(about.as_str()).expect("what was just written");
+        let mut own = members(about.as_str()).expect("canonical text parses");
         own.retain(|(_, value)| value != "null");
         CloudEvent {
             instance: entry.instance,
-            data: data(entry, &own).expect("what was just written"),
+            data: data(entry, &own).expect("canonical text parses"),
             attributes,
         }
     }

@@ -17,7 +17,7 @@ use super::json::Json;
 
 commands! {
     /// One command. HTTP, the command line, deadlines and ended children all issue one of these. No role grants `host:act`: only
-    /// the host itself issues those commands.
+    /// the host issues commands that need it.
     pub enum Command {
         Start() = "start" needs "instance:start" {
             definition: String,
@@ -39,17 +39,17 @@ commands! {
             comment: Option<String>,
             input: Json,
         }
-        /// The owner hands the task to somebody; the delegation is recorded.
+        /// The owner gives the task to somebody who decides it on their behalf.
         Delegate(task) = "delegate" needs "task:act" {
             task: TaskId,
             to: String,
             reason: String,
         }
-        /// A delegate hands the task back.
+        /// A delegate gives the task back to the delegator.
         Resolve(task) = "resolve" needs "task:act" {
             task: TaskId,
         }
-        /// An operator gives the task to somebody.
+        /// An operator gives the task to another owner.
         Reassign(task) = "reassign" needs "task:assign" {
             task: TaskId,
             to: String,
@@ -94,7 +94,7 @@ commands! {
             deadline: DeadlineId,
             due_at: Timestamp,
         }
-        /// A child has ended, or could not be started. Issued by the host.
+        /// A child ended or could not be started. Issued by the host.
         ChildEnded(instance) = "child_ended" needs "host:act" {
             instance: InstanceId,
             child: InstanceId,
@@ -120,7 +120,7 @@ commands! {
 pub struct Lineage {
     /// Its id, if a parent has chosen it.
     pub id: Option<InstanceId>,
-    /// Who started it, if not the actor.
+    /// Its initiator, if not the actor.
     pub initiator: Option<String>,
     /// The ended instance that it restarts.
     pub predecessor: Option<InstanceId>,
@@ -130,7 +130,7 @@ pub struct Lineage {
     pub requesters: Vec<String>,
 }
 
-/// The name of a start that restarts an ended instance.
+/// The action of a start that restarts an ended instance.
 pub const RESTART: &str = "restart";
 
 impl<'de> Deserialize<'de> for Command {
@@ -152,7 +152,7 @@ impl Command {
         }
     }
 
-    /// Whether it is allowed while its instance's version is stopped, since it does not call flow logic.
+    /// Whether it is allowed while the version of its instance is stopped.
     pub fn passes_a_stop(&self) -> bool {
         matches!(self, Command::Cancel { .. })
     }
@@ -183,11 +183,11 @@ impl Command {
     }
 }
 
-/// What identifies a signal among those of its sender.
+/// The key of a signal among those of its sender.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SignalKey {
     pub trigger: String,
-    /// The sender's.
+    /// The sender's id of the signal.
     pub id: String,
     pub correlation: Option<String>,
 }

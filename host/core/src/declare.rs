@@ -1,4 +1,4 @@
-//! The macros that declare records, and what they share with those that declare [events](crate::event) and
+//! The macros that declare records, and the parts that they share with the macros for [events](crate::event) and
 //! [commands](crate::command).
 
 /// Takes the member of a field from the members of a stored event or command. A member with a `#[serde(...)]` rule may be
@@ -37,8 +37,8 @@ macro_rules! member {
 /// its columns if it has a table. A member with `#[hidden("reason")]` is not in the schema. One with
 /// `#[serde(skip_serializing_if = ...)]` may be absent.
 ///
-/// `columns` has the members that its row holds, each in the column of its name; `besides`, those that are stored otherwise.
-/// A new column goes to the end, as in the composite type by which rows are written. For example:
+/// `columns` has the members that are columns of its row, under the same names. `besides` has the members that are stored
+/// elsewhere. Add a new column at the end, as in the composite type that is used to write rows. For example:
 ///
 /// ```ignore
 /// record! {
@@ -126,7 +126,7 @@ macro_rules! columns {
                 vec![$($crate::column::ColumnType::column(&self.$column)),*]
             }
 
-            /// The record of a row. The members that the row does not hold are given.
+            /// Reads the record from a row. The caller passes the members that the row does not hold.
             pub fn of_row(
                 row: &$crate::column::Row<'_>,
                 $($other: $other_type),*

@@ -63,7 +63,7 @@ pub enum Way {
     /// As the substitute of an absent person.
     Substitute {
         of: String,
-        /// The substitutes between them, who are absent too.
+        /// The substitutes between the two people. They are absent, too.
         #[serde(skip_serializing_if = "Vec::is_empty")]
         via: Vec<String>,
     },

@@ -20,17 +20,17 @@ pub struct Graph {
     pub attributes: Vec<AttributeDeclaration>,
     /// Lists of states: a person decides in one state of each list.
     pub separate: Vec<Vec<String>>,
-    /// What flow logic is told of people besides who they are, each at most once, in the order of [`Read`].
+    /// The facts about people that flow logic is shown besides their ids, each at most once, in the order of [`Read`].
     pub reads: Vec<Read>,
 }
 
-/// What flow logic is told of people.
+/// Facts about people that flow logic is shown only on request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Read {
     /// The groups of the actor.
     Groups,
-    /// What the actor's roles permit.
+    /// The permissions of the actor's roles.
     Permissions,
     /// The comments of recorded decisions.
     Comments,
@@ -159,7 +159,7 @@ impl Graph {
         states.chain(transitions).chain(separate).sum::<usize>() + schema
     }
 
-    /// The states in which nobody decides who has decided in this one. Reads all lists, so ask once for all state instances.
+    /// The states that are separate from this one. Reads all lists, so call it once for all state instances.
     pub fn separate_from(&self, state: &str) -> BTreeSet<&str> {
         let lists = self.separate.iter();
         let lists = lists.filter(|list| list.iter().any(|name| name == state));

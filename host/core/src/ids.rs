@@ -100,7 +100,7 @@ impl fmt::Display for VersionRef {
     }
 }
 
-/// The rule that an id which is not [normal](is_normal) violates.
+/// The rule that [`is_normal`] checks, for error messages.
 pub const NOT_NORMAL: &str = "in Unicode's normal form C";
 
 /// Whether a text is in Unicode's normal form C. Other spellings look the same but would be different ids, so they are refused.
@@ -121,7 +121,7 @@ pub fn check_name(text: &str, chars_max: usize) -> Result<(), String> {
     ))
 }
 
-/// Checks an id that was chosen outside: of a person, group, entity, tenant or key. Every such id is checked by this, or by a
+/// Checks an id from outside the host: of a person, group, entity, tenant or key. Every such id is checked by this, or by a
 /// rule that allows only ASCII. The error states the rule.
 pub fn check_id(text: &str, chars_max: usize) -> Result<(), String> {
     check_name(text, chars_max)?;

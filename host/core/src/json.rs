@@ -2,8 +2,8 @@
 //!
 //! A replay must show flow logic the same bytes as the original command, and the audit chain covers bytes. So JSON is
 //! converted to canonical form at the boundary - members sorted by name, no white space, the text of numbers kept - and
-//! that text is stored, hashed and passed on. What PostgreSQL or another reader would refuse or read differently (NUL,
-//! lone surrogates, a member named twice, a name that a reader reserves) is refused here, with its JSON Pointer.
+//! that text is stored, hashed and passed on. Text that PostgreSQL or another reader would refuse or read differently is
+//! refused here, with its JSON Pointer: NUL, lone surrogates, a member named twice, a name that a reader reserves.
 
 mod canonical;
 mod members;

@@ -1,15 +1,14 @@
-//! The pure core: what an instance is, what may happen to it, and what follows.
+//! The pure core: the data model of an instance, and the rules that turn a command into events.
 //!
-//! Nothing here waits, reads a clock, draws a random number or knows of SQL, HTTP or WebAssembly.
-//! The same arguments always give the same result, which is what makes replay and dry runs honest.
+//! It does no input or output, reads no clock, draws no random numbers, and knows no SQL, HTTP or WebAssembly.
+//! The same arguments always give the same result. Replays and dry runs depend on this.
 //!
-//! It may use crates that compute, and `wrkflw-fault`; a test has the list. Every other crate of the host but
-//! `wrkflw-runtime` may use it. The SDK runs it in the tests of flows, without the features that take long to compile and
-//! that an execution can do without: `schema` and `subscriptions`.
+//! It may use crates that compute, and `wrkflw-fault`; a test has the list. Every other crate of the host except
+//! `wrkflw-runtime` may use it. The SDK runs it in the tests of flows, without the features `schema` and `subscriptions`:
+//! they take long to compile, and an execution does not need them.
 //!
-//! Reading order: [`ids`], [`json`], [`graph`] (what a definition declares), [`instance`] (one run),
-//! [`answer`] (what flow logic may answer), [`event`] (what happened), [`execution`] (one command, from
-//! its checks to its events).
+//! Reading order: [`ids`], [`json`], [`graph`] (declared by a definition), [`instance`] (one run), [`answer`] (the
+//! answers of flow logic), [`event`], [`execution`] (one command, from its checks to its events).
 
 pub mod absence;
 pub mod actor;

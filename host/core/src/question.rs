@@ -10,14 +10,14 @@ use super::ids::TaskId;
 use super::instance::{Entity, Instance};
 use super::json::Json;
 
-/// What the snapshot that flow logic is shown is made of.
+/// The inputs of the snapshot that flow logic is shown.
 #[derive(Debug, Clone, Copy)]
 pub struct Facts<'a> {
     pub now: Timestamp,
     pub tenant: &'a str,
     pub config: &'a Json,
     pub instance: &'a Instance,
-    /// What of people is told.
+    /// The facts about people that are shown.
     pub reads: &'a [Read],
 }
 
@@ -27,11 +27,11 @@ pub struct Facts<'a> {
 pub enum Question {
     Guard(Occurrence),
     Transition(Occurrence),
-    /// What is the work in these states?
+    /// Asks for the work in these states.
     Enter(Vec<Entry>),
 }
 
-/// A state that work is asked for.
+/// A state for which `enter` is asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
@@ -42,13 +42,13 @@ pub struct Entry {
     pub cause: EntryCause,
 }
 
-/// Why work is asked for.
+/// Why `enter` is asked for a state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase", tag = "type")]
 pub enum EntryCause {
     /// The state is being entered.
     Entered,
-    /// A task is overdue for the count-th time; without a task, the state as a whole.
+    /// The task is overdue for the `count`-th time; without a task, the state as a whole is.
     Overdue { task: Option<TaskId>, count: u32 },
     /// The instance was migrated from another version.
     Migrated,
@@ -67,7 +67,7 @@ impl Question {
     }
 }
 
-/// What has happened or is about to happen.
+/// A trigger that is proposed to `guard` or has happened, with its source and input.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Occurrence {

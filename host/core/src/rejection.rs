@@ -11,16 +11,16 @@ use super::instance::{Instance, Status};
 /// Why a command was rejected.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Rejection {
-    /// The actor may not, whatever the data or input.
+    /// The actor is not allowed, regardless of the data and the input.
     #[error("{}", .0.message)]
     Forbidden(Reason),
-    /// The data or the input does not allow it yet.
+    /// The data or the input is invalid.
     #[error("the request does not satisfy the flow: {}", list(.0))]
     Invalid(Vec<Violation>),
     /// Flow logic does not allow it at the moment; a later attempt may succeed.
     #[error("{}", .0.message)]
     RefusedNow(Reason),
-    /// Only the owner of the task may, and the actor is not or no longer the owner.
+    /// Only the owner of the task is allowed, and the actor is not, or no longer, the owner.
     #[error("{message}")]
     NotOwner { owned: Owned, message: String },
     /// Somebody else acted on the task first.
@@ -69,7 +69,7 @@ pub enum Rejection {
     NobodyLeft { states: Vec<String> },
 }
 
-/// Who has a task now.
+/// The current owner of a task.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Owned {
@@ -79,15 +79,15 @@ pub struct Owned {
     /// When the owner got it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
-    /// Of the instance, as this was judged.
+    /// The instance's revision when the command was checked.
     pub revision: u32,
 }
 
-/// The first signal with an id, as its sender is shown it.
+/// The first signal with an id, as shown to its sender.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct FirstSignal {
-    /// The host's id of it, if it was sent by correlation.
+    /// The host's id of the signal, if it was sent by correlation.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<Uuid>,
     /// The instance that has received it.
@@ -124,7 +124,7 @@ pub struct Winner {
     pub at: Timestamp,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
-    /// Of the instance, as this was judged.
+    /// The instance's revision when the command was checked.
     pub revision: u32,
 }
 

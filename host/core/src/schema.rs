@@ -5,8 +5,8 @@
 //! the worst document; a schema with too high a bound is refused when it is published or offered. A violation has the field's
 //! JSON Pointer and never the value, since data may be confidential.
 //!
-//! Everything here but [`Kept`] and the times needs the feature `schema`, which hosts are built with. Without it, [`Schema`] checks
-//! nothing: the validator takes longer to compile than the rest of this crate, and the tests of a flow can do without it.
+//! Hosts are built with the feature `schema`. Without it, [`Schema`] checks nothing: the validator takes longer to compile than
+//! the rest of this crate, and the tests of a flow do not need it.
 
 #[cfg(feature = "schema")]
 mod bounds;
@@ -43,7 +43,7 @@ pub const JUDGING_MAX: Duration = Duration::from_millis(100);
 /// The upper limit on the time to list a document's violations. If it could take longer, there is one general violation.
 pub const LISTING_MAX: Duration = Duration::from_millis(20);
 
-/// Work that takes no longer runs on the calling thread.
+/// Work that takes at most this long runs on the calling thread.
 pub const QUICK_MAX: Duration = Duration::from_millis(1);
 /// The upper bound on the time to compile a schema.
 pub const COMPILE_MAX: Duration = Duration::from_millis(50);

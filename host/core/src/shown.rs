@@ -2,8 +2,8 @@
 //!
 //! Flow logic can be called for every instance, because all parts of a question together fit into [`FACTS_BYTES_MAX`]. The
 //! facts that rules depend on - who decided what, the work and the texts of active states, data - are never left out: a command
-//! that would exceed their bound is refused with the field and the limit. Of past states, the longest texts are left out
-//! first, then the oldest states; flow logic is shown how many.
+//! that would exceed their bound is refused with the field and the limit. The oldest past states are left out, and some texts of
+//! the others; flow logic is shown how many.
 //!
 //! Long texts cannot displace others. In active states each open task has an equal share of the remaining room. Of past states,
 //! the longest texts are left out before shorter ones.

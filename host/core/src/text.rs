@@ -1,6 +1,6 @@
-//! Escapes text that guests chose, for logs, terminals and answers.
+//! Escapes text from guests, for logs, terminals and answers.
 
-/// Keeps letters, digits, punctuation and spaces, escapes the rest, and cuts at `chars_max` characters.
+/// Keeps letters, digits, ASCII punctuation and spaces, escapes the rest, and cuts after `chars_max` characters of `text`.
 pub fn tame(text: &str, chars_max: usize) -> String {
     let mut tamed = String::new();
     for (count, character) in text.chars().enumerate() {

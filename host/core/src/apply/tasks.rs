@@ -141,7 +141,7 @@ fn decide(task: &mut Task, event: &Event, stamp: Stamp<'_>) -> Result<(), String
     };
     let decision = Decision {
         outcome: outcome.clone(),
-        actor: stamp.actor.ok_or("somebody decides a task")?.to_owned(),
+        actor: stamp.actor.ok_or("a decision has no actor")?.to_owned(),
         on_behalf_of: on_behalf_of.clone(),
         comment: comment.clone(),
         input: input.clone(),

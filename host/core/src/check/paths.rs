@@ -19,7 +19,7 @@ pub(super) fn check(graph: &Graph, problems: &mut Vec<Problem>) {
 
 /// The graph's edges between indices of its states.
 struct Edges<'a> {
-    /// The first one, if a state is declared twice.
+    /// By name; the first one, if a state is declared twice.
     index: BTreeMap<&'a str, usize>,
     onward: Vec<Vec<usize>>,
     back: Vec<Vec<usize>>,
@@ -87,8 +87,8 @@ fn unreachable(graph: &Graph, edges: &Edges<'_>, problems: &mut Vec<Problem>) {
                 "unreachable",
                 shown(name),
                 format!(
-                    "no way leads here from the initial state `{}`; add a transition to it, or leave \
-                     the state out",
+                    "no path leads here from the initial state `{}`; add a transition to it, or remove \
+                     the state",
                     shown(&graph.initial)
                 ),
             ));
@@ -114,7 +114,7 @@ fn endless(graph: &Graph, edges: &Edges<'_>, problems: &mut Vec<Problem>) {
             problems.push(Problem::new(
                 "no_way_to_end",
                 shown(name),
-                "no way leads from here to a terminal state; add a transition that gets there",
+                "no path leads from here to a terminal state; add a transition",
             ));
         }
     }
@@ -152,8 +152,8 @@ fn joins(graph: &Graph, edges: &Edges<'_>, problems: &mut Vec<Problem>) {
             problems.push(Problem::new(
                 "join_outside_fork",
                 shown(name),
-                "no transition leads here by two of its targets, so there is nothing to join; fork \
-                 before it, or make it no join",
+                "no transition leads here through two of its targets, so there is nothing to join; add \
+                 a fork before it, or declare it without join",
             ));
         }
     }

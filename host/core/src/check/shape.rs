@@ -1,7 +1,7 @@
-//! Checks of each state and transition with its neighbours: transitions begin and end at declared states, only sources that
-//! their state's kind allows fire them, and every state but a terminal one has a transition.
+//! Checks of each state and transition with its neighbours: transitions begin and end at declared states, the kind of their
+//! state allows the sources that fire them, and every state except terminal ones has a transition.
 //!
-//! [`super::paths`] checks what takes more than one step.
+//! [`super::paths`] checks longer paths.
 
 use std::collections::BTreeSet;
 
@@ -25,13 +25,13 @@ pub(super) fn check(graph: &Graph, problems: &mut Vec<Problem>) {
     }
 }
 
-/// A list of separate states names at least two, each once, and in each of them other people than the requesters decide.
+/// A list of separate states names at least two, each once. People other than the requesters decide in each of them.
 fn separate(graph: &Graph, at: &str, list: &[String], problems: &mut Vec<Problem>) {
     if list.len() < 2 {
         problems.push(Problem::new(
             "separate_too_short",
             at,
-            "a person decides in one state of the list, so it says nothing about fewer than two; name the others",
+            "a list with fewer than two states has no effect; name the others",
         ));
     }
     let mut seen = BTreeSet::new();
@@ -109,7 +109,7 @@ fn initial(graph: &Graph, problems: &mut Vec<Problem>) {
         problems.push(Problem::new(
             "initial_terminal",
             shown(&state.name),
-            "an instance would end as it starts; begin in a state that can be left",
+            "an instance would end when it starts; name another initial state",
         ));
     }
     if state.join {
@@ -130,8 +130,8 @@ fn ways_out(graph: &Graph, state: &State, problems: &mut Vec<Problem>) {
                 problems.push(Problem::new(
                     "terminal_left",
                     place(&transition.source, &transition.trigger),
-                    "the instance has ended here; leave the transition out, or make the state no \
-                     terminal one",
+                    "an instance ends here; remove the transition, or make the state another kind than \
+                     terminal",
                 ));
             }
         }
@@ -144,7 +144,7 @@ fn ways_out(graph: &Graph, state: &State, problems: &mut Vec<Problem>) {
             "router_ways",
             at,
             format!(
-                "a router has exactly one transition, this one has {ways}; give the ways as targets of \
+                "a router has exactly one transition, this one has {ways}; declare the ways as targets of \
                  one transition"
             ),
         )),
@@ -234,7 +234,7 @@ fn sources(graph: &Graph, transition: &Transition, problems: &mut Vec<Problem>) 
         problems.push(Problem::new(
             "sources_missing",
             &at,
-            "nothing may fire this trigger; name what does, such as a decision",
+            "no source fires this trigger; name one, such as a decision",
         ));
     }
     let Some(state) = graph.state(&transition.source) else {

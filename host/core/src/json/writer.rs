@@ -1,7 +1,7 @@
 //! Serialises values directly to canonical text, without a tree and without parsing the text again.
 //!
 //! Members are written in the order in which they come, and an object with unsorted members is rewritten when it ends.
-//! What [`super::Json::parse`] refuses is an error here, too.
+//! A value that [`super::Json::parse`] would refuse is an error here, too.
 
 mod serializer;
 
@@ -223,7 +223,7 @@ impl Items<'_> {
         members.push(member);
     }
 
-    /// Ends the member.
+    /// Writes the value, which ends the member.
     fn value(&mut self, value: &(impl Serialize + ?Sized)) -> Result<(), Unfit> {
         value.serialize(&mut *self.writer)?;
         let end = self.writer.out.len();

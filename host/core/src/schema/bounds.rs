@@ -56,7 +56,7 @@ const NAMED: [(&str, Part); 6] = [
 ];
 
 /// Checks that a document is a schema of the dialect and within the bounds, and returns its cost. A `new` schema must also keep
-/// the bounds that were introduced later.
+/// the bounds that do not apply to older schemas.
 pub(super) fn check(document: &Json, new: bool) -> Result<Cost, SchemaError> {
     let bytes = document.as_str().len();
     if bytes > SCHEMA_BYTES_MAX {
@@ -264,7 +264,7 @@ impl<'a> Walk<'a> {
             Some(schema) => Ok((target.to_owned(), schema)),
             None => Err(error(
                 &place,
-                "the reference leads to no place in this schema; mend its pointer",
+                "the reference leads to no place in this schema; correct its pointer",
             )),
         }
     }

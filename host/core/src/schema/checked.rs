@@ -1,4 +1,4 @@
-//! Schemas that documents are held against.
+//! Compiled schemas, and the violations of documents.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,19 +21,19 @@ use crate::json::Json;
 pub struct Schema {
     validator: Arc<Validator>,
     cost: Cost,
-    /// It was held against the bounds for new ones.
+    /// It was checked against the bounds for new schemas.
     admitted: bool,
 }
 
 impl Schema {
-    /// Compiles what was taken before, under the bounds of its time.
+    /// Compiles a schema that was admitted earlier. Bounds that were introduced since do not apply.
     pub fn compile(document: &Json) -> Result<Schema, SchemaError> {
         let cost = bounds::check(document, false)?;
         Schema::built(document, cost, false)
     }
 
-    /// Checks and compiles what is to be published or offered. Refuses also what could take longer than
-    /// [`JUDGING_MAX`], and says what it would take.
+    /// Checks and compiles a schema that is to be published or offered. Also refuses a schema whose check of a document
+    /// could take longer than [`JUDGING_MAX`].
     pub fn admit(document: &Json) -> Result<Schema, SchemaError> {
         let cost = bounds::check(document, true)?;
         let worst = cost.judging(DOCUMENT_BYTES_MAX);
@@ -55,7 +55,7 @@ impl Schema {
     fn built(document: &Json, cost: Cost, admitted: bool) -> Result<Schema, SchemaError> {
         let mut value = document.value();
         if let Value::Object(members) = &mut value {
-            // All references are local, so an id would only shift what they are read against.
+            // All references are local. An id would only change the base URI against which they are resolved.
             members.remove("$id");
         }
         let patterns = PatternOptions::regex()
@@ -78,23 +78,23 @@ impl Schema {
             })
     }
 
-    /// Whether it came through [`Schema::admit`].
+    /// Whether [`Schema::admit`] made it.
     pub fn is_admitted(&self) -> bool {
         self.admitted
     }
 
-    /// How long it takes at the most to tell whether a document of so many bytes satisfies the schema.
+    /// The upper bound on the time to check whether a document of this size satisfies the schema.
     pub fn judging(&self, bytes: usize) -> Duration {
         let judging = self.cost.judging(bytes);
         if judging > JUDGING_MAX {
-            // It is not begun.
+            // Such a check is not begun.
             return Duration::ZERO;
         }
         judging
     }
 
-    /// How long [`Schema::violations`] takes at the most. Where only a list of what is wrong would take long, this looks
-    /// whether something is.
+    /// The upper bound on the time of [`Schema::violations`]. If only listing violations would take long, this checks
+    /// whether there are any.
     pub fn effort(&self, data: &Json) -> Duration {
         let bytes = data.as_str().len();
         let (judging, listing) = (self.judging(bytes), self.cost.listing(bytes));
@@ -108,8 +108,8 @@ impl Schema {
         judging + listing
     }
 
-    /// What in `data` is against the schema, in the schema's order; at most [`VIOLATIONS_MAX`]. What would take too long
-    /// is not begun, and is a violation itself.
+    /// The violations of the schema in `data`, in the schema's order, at most [`VIOLATIONS_MAX`]. If the check or the
+    /// list would take too long, there is one general violation instead.
     pub fn violations(&self, data: &Json) -> Vec<Violation> {
         self.told(data, |value| {
             let errors = self.validator.iter_errors(value);
@@ -120,7 +120,7 @@ impl Schema {
         })
     }
 
-    /// The first of them, for those who tell no others: the rest is not looked for.
+    /// The first violation, for callers that report no others.
     pub fn first_violation(&self, data: &Json) -> Option<Violation> {
         let first = |value: &Value| {
             let error = self.validator.validate(value).err();
@@ -129,7 +129,7 @@ impl Schema {
         self.told(data, first).into_iter().next()
     }
 
-    /// Nothing for a document that satisfies the schema; else what `tell` says.
+    /// The violations that `tell` lists; none for a document that satisfies the schema.
     fn told(&self, data: &Json, tell: impl FnOnce(&Value) -> Vec<Violation>) -> Vec<Violation> {
         let bytes = data.as_str().len();
         if self.cost.judging(bytes) > JUDGING_MAX {
@@ -142,7 +142,8 @@ impl Schema {
         if self.validator.is_valid(&value) {
             Vec::new()
         } else if self.cost.listing(bytes) > LISTING_MAX {
-            let message = "this does not satisfy its schema, and is too long to tell in what";
+            let message =
+                "this does not satisfy its schema, and it is too long to list the violations";
             vec![violation(String::new(), "schema", message)]
         } else {
             tell(&value)
@@ -150,7 +151,7 @@ impl Schema {
     }
 }
 
-/// A time as people say it.
+/// A time for people to read.
 fn shown(time: Duration) -> String {
     const LONG: Duration = Duration::from_mins(1);
     if time > LONG {
@@ -166,8 +167,8 @@ impl fmt::Debug for Schema {
     }
 }
 
-/// One error of the library, as the fields that a form would mark: a missing member is marked itself,
-/// not the object around it.
+/// The violations in one error of the library. A missing member is reported at its own place, where a form shows it,
+/// not at the object around it.
 fn violations_of(error: &ValidationError<'_>) -> Vec<Violation> {
     let place = error.instance_path().as_str();
     let code = error.kind().keyword();

@@ -171,7 +171,7 @@ impl<'w> ser::Serializer for &'w mut Writer {
     }
 }
 
-/// The members of a struct, or canonical JSON text in a value.
+/// The members of a struct, or a value that is canonical JSON text already.
 pub(super) enum Fields<'w> {
     Named(Items<'w>),
     Raw(&'w mut Writer),
