@@ -1,7 +1,7 @@
-//! The decisions about an entity in the order of time, each with its entry in the audit and its seal.
+//! The chain of custody of an entity: its decisions in the order of time, each with its audit entry and its seal.
 //!
-//! The entry is what is read, because the chain covers it; of the decision's row only the seal is taken, which then has to
-//! fit what the entry says. A row without an entry is for the verifier to find.
+//! The content of a decision comes from its entry, because the audit chain covers that. The decision's row gives only the
+//! seal, which must fit the entry. The verifier reports rows without an entry.
 
 use std::fmt;
 use std::str::FromStr;
@@ -14,23 +14,23 @@ use super::{Reader, StoreError};
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::instance::Entity;
 
-/// How much a page reads, about, payloads and evidence together.
+/// The approximate size of a page in bytes, payloads and evidence together.
 const PAGE_BYTES_MAX: i64 = 8 << 20;
 
-/// Which decisions are asked for.
+/// Selects a page of decisions.
 #[derive(Debug, Clone)]
 pub struct CustodyQuestion {
     pub entity: Entity,
-    /// Only those of this instance, which is about the entity.
+    /// Only decisions in this instance.
     pub instance: Option<InstanceId>,
-    /// Only those of this definition.
+    /// Only decisions in instances of this definition.
     pub definition: Option<String>,
-    /// The last one of the page before.
+    /// The last decision of the page before.
     pub after: Option<CustodyCursor>,
     pub limit: u32,
 }
 
-/// The place of a decision among those about its entity.
+/// The position of a decision in the chain of custody.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CustodyCursor {
     pub at: Timestamp,
@@ -69,23 +69,23 @@ impl FromStr for CustodyCursor {
     }
 }
 
-/// A decision as the record has it. Texts of JSON are as stored: whoever reads them does not trust them.
+/// A decision as it was recorded. JSON is text as it is stored, and readers must not trust it.
 #[derive(Debug, Clone)]
 pub struct CustodyRow {
     pub instance: InstanceId,
     pub definition_key: String,
-    /// Of the instance today.
+    /// The version that the instance has now.
     pub definition_version: u32,
     pub initiator: String,
     pub requesters: Vec<String>,
     pub entry: LinkRow,
     /// The evidence of the command that the entry belongs to.
     pub evidence: Option<String>,
-    /// None where the decision has no row.
+    /// None if the decision has no row.
     pub seal: Option<SealRow>,
 }
 
-/// An entry as a link of its chain.
+/// An entry as a link of the audit chain.
 #[derive(Debug, Clone)]
 pub struct LinkRow {
     pub id: Uuid,
@@ -99,14 +99,14 @@ pub struct LinkRow {
     pub salt: Vec<u8>,
     pub occurred_at: Timestamp,
     pub event_seq: Option<u64>,
-    /// The entry's own.
+    /// The entry's own evidence.
     pub evidence: Option<String>,
-    /// None before the first entry, and where the entry before is missing.
+    /// None for the first entry, or if the entry before is missing.
     pub previous_hash: Option<Vec<u8>>,
     pub hash: Vec<u8>,
 }
 
-/// The signature of a decision.
+/// The seal of a decision.
 #[derive(Debug, Clone)]
 pub struct SealRow {
     pub key_id: String,
@@ -114,11 +114,11 @@ pub struct SealRow {
     pub mac: Vec<u8>,
 }
 
-/// Some of the decisions.
+/// A page of decisions.
 #[derive(Debug)]
 pub struct CustodyPage {
     pub rows: Vec<CustodyRow>,
-    /// There are more behind them.
+    /// Whether more decisions follow.
     pub more: bool,
 }
 
@@ -133,7 +133,8 @@ impl CustodyRow {
 }
 
 impl Reader {
-    /// Oldest first. A page may have fewer than asked for, though there are more: it has about [`PAGE_BYTES_MAX`].
+    /// A page of decisions, oldest first. It may have fewer than the limit although more follow, because it has about
+    /// [`PAGE_BYTES_MAX`] at most.
     pub async fn custody(
         &self,
         tenant: TenantId,

@@ -1,4 +1,4 @@
-//! Definitions, their versions and the components that these run.
+//! Definitions, their versions and components.
 
 pub mod stops;
 
@@ -15,17 +15,17 @@ use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::{Digest, TenantId, VersionRef, hex};
 use wrkflw_core::json::Json;
 
-/// A published version, whole.
+/// A published version with its content.
 #[derive(Debug)]
 pub struct VersionRow {
     pub digest: Digest,
     pub config: Json,
     pub graph: Graph,
-    /// What tells it from another version that had its number once: the digests of component and config.
+    /// The digests of component and config. After a restore, another content may get the same number.
     pub content: Vec<u8>,
 }
 
-/// A published version, as lists show it.
+/// A published version in a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VersionSummary {
     pub key: String,
@@ -40,7 +40,7 @@ pub struct VersionSummary {
     pub stopped_at: Option<Timestamp>,
 }
 
-/// A version to be published.
+/// A version to publish.
 #[derive(Debug)]
 pub struct NewVersion<'a> {
     pub key: &'a str,
@@ -51,18 +51,18 @@ pub struct NewVersion<'a> {
     pub graph: &'a Graph,
     pub sdk: Option<&'a str>,
     pub wit: &'a str,
-    /// Names the definition's stream, should it be new.
+    /// The id of the audit stream, used if the definition is new.
     pub definition_id: Uuid,
 }
 
-/// Which version the content has, and whether it had it before.
+/// The number of a published version, and whether it is new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Numbered {
     pub version: u32,
     pub created: bool,
 }
 
-/// What became of a change of a version's status.
+/// The result of a change of a version's status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StatusChange {
     Changed,
@@ -70,12 +70,12 @@ pub enum StatusChange {
     Unchanged,
     Retired,
     Missing,
-    /// So many have that status already.
+    /// Too many versions are stopped already.
     TooMany,
 }
 
 impl Reader {
-    /// Versions of one definition or of all, newest first.
+    /// Versions of one definition or of all, by key and from the newest.
     pub async fn versions(
         &self,
         tenant: TenantId,
@@ -121,7 +121,7 @@ impl Reader {
 }
 
 impl Store {
-    /// Publishes a version under the next number; identical content keeps the number it has.
+    /// Publishes a version under the next number. Identical content keeps its number.
     pub async fn publish(
         &self,
         tenant: TenantId,
@@ -149,7 +149,7 @@ impl Store {
         .execute(&mut *transaction)
         .await?;
         wrkflw_fault::point("publish.component");
-        // The lock on the definition makes publishers queue, so that numbers have no gaps.
+        // The lock on the definition makes publishers wait for each other, so that numbers have no gaps.
         let (id, revision) = lock(&mut transaction, tenant, new.key)
             .await?
             .ok_or(sqlx::Error::RowNotFound)?;
@@ -188,7 +188,7 @@ impl Store {
     })).await
     }
 
-    /// What a version consists of, as of [`VersionRow::content`], and whether nothing goes over to it any more.
+    /// The [`VersionRow::content`] of a version, and whether it is retired.
     pub async fn target(
         &self,
         tenant: TenantId,
@@ -205,7 +205,7 @@ impl Store {
         Ok(found.map(|row| (row.content, row.retired)))
     }
 
-    /// Makes new instances take this version.
+    /// Activates a version: new instances run it.
     pub async fn activate(
         &self,
         tenant: TenantId,
@@ -232,7 +232,7 @@ impl Store {
     })).await
     }
 
-    /// Lets no new instance take this version any more. Running ones go on.
+    /// Retires a version: new instances cannot run it. Running ones continue.
     pub async fn retire(
         &self,
         tenant: TenantId,
@@ -267,7 +267,7 @@ impl Store {
     })).await
     }
 
-    /// The version, whole.
+    /// Reads a version with its content.
     pub async fn definition_version(
         &self,
         tenant: TenantId,
@@ -307,7 +307,7 @@ impl Store {
         Ok(bytes.fetch_one(&self.writer).await?)
     }
 
-    /// Keeps what evaluations run on, for those who verify them later.
+    /// Stores an engine profile, so that evaluations can be verified later.
     pub async fn record_profile(
         &self,
         digest: Digest,
@@ -379,7 +379,7 @@ async fn insert_version(
     Ok(version.cast_unsigned())
 }
 
-/// Lets searches know the types of the version's attributes.
+/// Inserts the declarations of the version's attributes, from which searches know the types.
 async fn declare(
     connection: &mut PgConnection,
     tenant: TenantId,
@@ -404,7 +404,7 @@ async fn declare(
     Ok(())
 }
 
-/// A version and its definition, which state instances locked.
+/// The state of a version, and of its definition, which is locked.
 struct Found {
     id: Uuid,
     revision: u32,

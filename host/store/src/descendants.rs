@@ -1,41 +1,41 @@
-//! What instances start: each child has a place below its root, from before its start to its end, so that what runs and what
-//! was ever started can be bounded.
+//! The places of child instances. A child has a place below its root from before its start to its end, so that the children
+//! that run at a time are limited. A counter limits the children that are ever started.
 
 use super::jobs::Job;
 use super::pool::transacted;
 use super::{Store, StoreError};
 use wrkflw_core::ids::{InstanceId, TenantId};
 
-/// How many instances there may be below one that has no parent.
+/// The limits for the instances below one root.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bounds {
-    /// At a time.
+    /// Instances that run at a time.
     pub running_max: u32,
-    /// Ever.
+    /// Instances that are ever started.
     pub started_max: u32,
 }
 
-/// What became of the wish for a place.
+/// The result of taking a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Taken,
-    /// As many run as may at a time.
+    /// [`Bounds::running_max`] instances run already.
     TooManyRun,
-    /// As many were started as ever may be.
+    /// [`Bounds::started_max`] instances were started already.
     TooManyStarted,
 }
 
-/// The instances above each other.
+/// An instance and its ancestors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line {
-    /// The foremost that was looked at.
+    /// The highest ancestor that was read.
     pub root: InstanceId,
-    /// How many there are, the first and the last included.
+    /// The number of instances in the line, the first and the last included.
     pub depth: u32,
 }
 
 impl Store {
-    /// The line from this instance up to the first, which has no parent; looked at up to `most`.
+    /// Reads the line from this instance up to its root, at most `most` instances.
     pub async fn line(
         &self,
         tenant: TenantId,
@@ -68,8 +68,8 @@ impl Store {
         ))
     }
 
-    /// Takes a place among the descendants of a root for the child that the job starts, unless it has one. The place is
-    /// given back by the commit that ends the child, or by [`Store::free_place`].
+    /// Takes a place below a root for the child that the job starts, unless the child has one. The commit that ends the child
+    /// frees the place, or [`Store::free_place`] does.
     pub async fn take_place(
         &self,
         job: &Job,
@@ -78,7 +78,7 @@ impl Store {
     ) -> Result<Place, StoreError> {
         transacted(Box::pin(async move {
             let mut transaction = self.writer.begin().await?;
-            // Those who start at the same moment count one after the other.
+            // The row lock makes concurrent starts count one after the other.
             let started = sqlx::query_scalar!(
                 "insert into descendant_count (tenant_id, root_id, started) values ($1, $2, 0)
                 on conflict (tenant_id, root_id) do update set started = descendant_count.started
@@ -126,7 +126,7 @@ impl Store {
         .await
     }
 
-    /// Gives the place back of a child that has not been started and is not going to be.
+    /// Frees the place of a child that was not started and will not be.
     pub async fn free_place(&self, job: &Job) -> Result<(), StoreError> {
         sqlx::query!(
             "delete from descendant_place p where p.tenant_id = $1 and p.instance_id = $2

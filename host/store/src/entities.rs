@@ -1,5 +1,4 @@
-//! The instances about an entity, across definitions and restarts. Who sees the list decides nothing by it, so an
-//! entity that nobody has started anything about has an empty one.
+//! The instances about an entity, of all definitions and restarts. An unknown entity has an empty list.
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -9,7 +8,7 @@ use super::{Reader, StoreError};
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::instance::Entity;
 
-/// One run about an entity, with the runs that it belongs to.
+/// An instance about an entity, with its related instances.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntityInstance {
     pub id: Uuid,
@@ -30,7 +29,7 @@ pub struct EntityInstance {
 }
 
 impl EntityInstance {
-    /// About how long it is.
+    /// Its approximate size in bytes.
     pub fn bytes(&self) -> usize {
         const LINE_BYTES: usize = 600;
         const ID_BYTES: usize = 40;
@@ -92,7 +91,7 @@ impl Reader {
             .collect())
     }
 
-    /// What the instance is about; none when there is no such instance.
+    /// The entity of an instance; none if there is no such instance.
     pub async fn entity_of(
         &self,
         tenant: TenantId,

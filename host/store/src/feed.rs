@@ -1,11 +1,10 @@
-//! Public events in the order of their transactions, for readers without Kafka.
+//! The feed: public events in the order of their transactions, for readers without Kafka.
 //!
-//! Positions are drawn before their transactions commit, so a reader that only remembered the last position would
-//! miss those that commit late. The order here is (history, transaction, position), and nothing is shown that an
-//! unfinished transaction could still come before.
+//! Transactions draw positions before they commit, so a reader that remembers only the last position would miss late commits.
+//! The order here is (history, transaction, position). Events behind the oldest unfinished transaction are not returned yet.
 //!
-//! A history is what one server wrote on one timeline: see `begin_history` in the migrations. Transactions are counted
-//! anew in the next one, so a cursor names its own. All of an earlier history is over, and comes first.
+//! A history is what one server wrote on one timeline: see `begin_history` in the migrations. Transaction numbers may repeat
+//! in the next history, so a cursor has the number of its history. Earlier histories are complete and come first.
 
 use std::fmt;
 use std::str::FromStr;
@@ -19,14 +18,14 @@ use wrkflw_core::cloudevent::PublicEntry;
 use wrkflw_core::ids::{InstanceId, TenantId, VersionRef};
 use wrkflw_core::instance::Entity;
 
-/// Where a reader stands: at an entry, or, without a position, before the first entry of a transaction.
+/// The position of a reader: at an entry, or, if `pos` is 0, before the first entry of a transaction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FeedCursor {
     /// The number of the history.
     pub epoch: i32,
     pub xid: i64,
     pub pos: i64,
-    /// The end of the entry's id: in a database that was set back another one may have its numbers.
+    /// The last four bytes of the entry's id. After a restore, another entry may have the same numbers.
     pub check: i64,
 }
 
@@ -68,7 +67,7 @@ impl FromStr for FeedCursor {
     }
 }
 
-/// What a cursor keeps of an entry's id.
+/// The value of [`FeedCursor::check`] for an entry.
 fn check(id: Uuid) -> i64 {
     let [.., a, b, c, d] = id.into_bytes();
     i64::from(u32::from_be_bytes([a, b, c, d]))
@@ -78,19 +77,18 @@ fn check(id: Uuid) -> i64 {
 #[derive(Debug)]
 pub struct FeedPage {
     pub entries: Vec<(FeedCursor, PublicEntry)>,
-    /// Whether the cursor asked after stands at an entry that is not here, as after a restored backup, or in a history that
-    /// is not known. It is of no use here.
+    /// Whether the given cursor is not valid here: its entry does not exist, as after a restored backup, or its history is
+    /// unknown.
     pub is_astray: bool,
-    /// Where a reader stands who has read all there is now.
+    /// The position behind this page.
     pub end: FeedCursor,
-    /// Behind all that could be shown now, whether it fitted the page or not. What comes later stands behind it.
+    /// The position behind all entries that can be returned now. Later entries come behind it.
     pub horizon: FeedCursor,
-    /// Another one after each change of who may do what in the tenant, also one that was committed before an entry of the
-    /// page.
+    /// The tenant's access mark. It covers all changes that were committed before an entry of the page.
     pub access_mark: Option<Uuid>,
 }
 
-/// A public entry as the queries of this folder read it.
+/// A public entry as queries of this crate read it.
 pub(super) struct EntryRow {
     pub(super) epoch: i32,
     pub(super) xid: i64,
@@ -147,7 +145,7 @@ impl EntryRow {
     }
 }
 
-/// Whether the entry is there at which the cursor stands. Entries are never deleted, so in this history it is.
+/// Whether the entry at the cursor exists. Entries are never deleted, so it does in the database that made the cursor.
 async fn is_there(
     connection: &mut PgConnection,
     tenant: TenantId,
@@ -188,7 +186,7 @@ impl Reader {
         let is_astray = if start.pos > 0 {
             !is_there(&mut connection, tenant, start).await?
         } else {
-            // It stands at a horizon, which never goes back, or before everything.
+            // The cursor is at a horizon, which never goes back, or before everything.
             start > horizon || start.xid > 0 && start.epoch < now.epoch
         };
         let rows = if is_astray {
@@ -208,7 +206,7 @@ impl Reader {
         })
     }
 
-    /// Instances whose audit streams hold this id: none or one.
+    /// Whether the tenant has this instance.
     pub async fn knows_instance(&self, tenant: TenantId, id: Uuid) -> Result<bool, StoreError> {
         let found = sqlx::query_scalar!(
             r#"select exists(select from instance where tenant_id = $1 and id = $2) as "found!""#,
@@ -221,8 +219,8 @@ impl Reader {
     }
 }
 
-/// Entries that have events, after a place and, in this history, before the oldest transaction that may still be under way;
-/// all of them, or those of some types.
+/// Public entries behind `start`, of the current history only before the transaction `horizon`. With `types`, only those
+/// types.
 pub(super) async fn entries(
     connection: &mut PgConnection,
     tenant: TenantId,

@@ -1,13 +1,13 @@
 //! PostgreSQL, the only source of truth. Nothing outside this crate names `sqlx` or writes SQL.
 //!
-//! It uses `wrkflw-core` for what is stored, `wrkflw-audit` for what auditors read of it, and `wrkflw-fault`. It reads no
-//! clock: callers give the time, or the database does. It decides nothing about flows: it applies what
-//! was decided, or refuses it whole.
+//! It uses the types of `wrkflw-core`, the record traits of `wrkflw-audit`, and the fault points of `wrkflw-fault`. It reads
+//! no wall clock: callers give the time, or the database does. It decides nothing about flows: it applies a change as a whole
+//! or refuses it.
 //!
-//! [`Reader`] holds one pool per role of the database, and asks. [`Store`] is a [`Reader`] that writes, too: whoever has
-//! none cannot write. Commands load with [`load`] and write with [`commit`], which is the only place that changes
-//! instances; the other files hold the queries of their tables.
-//! Migrations stand in the folder `migrations` of the repository, and are part of this crate's code.
+//! [`Reader`] has one connection pool for each role of the database, and runs queries. [`Store`] is a [`Reader`] that can
+//! also write. Commands load with [`load`] and write with [`commit`], which is the only module that changes instances. The
+//! other modules have the queries of their tables. The migrations in the folder `migrations` of the repository are compiled
+//! into this crate.
 //!
 //! Begin with [`Store`], then [`load`] and [`commit`] with their `.sql` files.
 

@@ -1,4 +1,4 @@
-//! What a turn asks of the directory, in one query of key look-ups.
+//! The directory look-ups of an execution: one query by keys, and one for substitutes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use wrkflw_core::json::Json;
 use wrkflw_core::lookup::{Findings, Lookup};
 
 impl Store {
-    /// What the directory says at this moment.
+    /// Reads what the look-up asks for. Absences are those that hold at `now`.
     pub async fn look_up(
         &self,
         tenant: TenantId,
@@ -80,7 +80,8 @@ impl Store {
         })
     }
 
-    /// For whom each of these people may act now, substitutes of substitutes included, as when they act.
+    /// The people for whom each of these people may act now, also through chains of substitutes. The rules are those for an
+    /// actor.
     async fn stand_ins(
         &self,
         tenant: TenantId,
@@ -124,7 +125,7 @@ impl Store {
     }
 }
 
-/// Without those of whom nothing was found.
+/// Drops the empty lists.
 fn filled<T>(found: BTreeMap<String, Vec<T>>) -> BTreeMap<String, Vec<T>> {
     let found = found.into_iter();
     found.filter(|(_, items)| !items.is_empty()).collect()

@@ -7,7 +7,7 @@ use super::time::Time;
 use super::{Reader, Store, StoreError};
 use wrkflw_core::ids::TenantId;
 
-/// What somebody was told.
+/// A notification to a person or a group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notification {
     pub id: Uuid,
@@ -27,23 +27,23 @@ pub struct Notification {
 /// Which notifications a page shows.
 #[derive(Debug)]
 pub struct NotificationFilter<'a> {
-    /// Theirs, and those of the groups that they are in now.
+    /// Notifications to this person and to the groups that they are in now.
     pub person: &'a str,
     pub unread: bool,
-    /// Only older ones.
+    /// Only older notifications.
     pub before: Option<Uuid>,
     pub limit: i64,
 }
 
 impl Reader {
-    /// Newest first.
+    /// A page of notifications, newest first.
     pub async fn notifications(
         &self,
         tenant: TenantId,
         filter: &NotificationFilter<'_>,
     ) -> Result<Vec<Notification>, StoreError> {
-        // One index scan for the read and one for the unread notifications of the person and of each group, so that a page costs
-        // a page.
+        // One index scan for the read and one for the unread notifications of the person and of each group, so that the cost
+        // depends only on the size of the page.
         let rows = sqlx::query!(
             r#"with name (kind, id) as (
                 select 'user', $2::text
@@ -92,7 +92,7 @@ impl Reader {
 }
 
 impl Store {
-    /// Marks a notification of the person or of a group that they are in now; false when they have none of this id.
+    /// Marks a notification to the person, or to a group that they are in now. False if they have none with this id.
     pub async fn mark_read(
         &self,
         tenant: TenantId,

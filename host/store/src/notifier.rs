@@ -1,8 +1,8 @@
-//! What the notifier works on: a tenant's public entries that nobody was told of, and a cursor that moves with the
-//! notifications and deliveries made of them.
+//! The work of the notifier: it reads a tenant's new public entries and stores their notifications and deliveries together
+//! with the new position of the tenant's cursor.
 //!
-//! A cursor is held by its row lock for one short transaction, so of any number of notifiers one reads a
-//! tenant at a time, and a host that dies leaves everything as it was. The order is the feed's (see `feed`).
+//! A short transaction locks the row of the cursor, so one notifier at a time reads a tenant. If its host fails, nothing has
+//! changed. The order of entries is that of the feed (see `feed`).
 
 use jiff::Timestamp;
 use sqlx::{Postgres, Transaction};
@@ -18,20 +18,20 @@ use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::notification::{EVENT_TYPES, Notification};
 use wrkflw_core::subscription::Patterns;
 
-/// A public entry that nobody was told of.
+/// A public entry behind the notifier's cursor.
 #[derive(Debug)]
 pub struct Unsent {
-    /// The history and the transaction that wrote it.
+    /// The number of the history and the transaction that wrote the entry.
     pub epoch: i32,
     pub xid: i64,
-    /// Its place in the stream of its instance.
+    /// The entry's number in the stream of its instance.
     pub seq: i64,
     pub entry: PublicEntry,
-    /// Of its instance.
+    /// The requesters of its instance.
     pub requesters: Vec<String>,
 }
 
-/// One message for one receiver, to be made when it is sent.
+/// One message for one subscription. Its content is created when it is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
     pub subscription: Uuid,
@@ -40,24 +40,24 @@ pub struct Delivery {
     pub notifies: bool,
     pub instance: InstanceId,
     pub seq: i64,
-    /// That the instance had at that event.
+    /// The definition version of the instance at that event.
     pub version: u32,
 }
 
-/// A tenant's cursor, held until [`Reading::finish`]; dropping it leaves all to the next notifier.
+/// A tenant's locked cursor with the entries behind it. Dropping it without [`Reading::finish`] changes nothing.
 #[derive(Debug)]
 pub struct Reading {
     transaction: Transaction<'static, Postgres>,
     tenant: TenantId,
     end: FeedCursor,
-    /// In the feed's order; where nobody subscribes, only those that tell somebody something.
+    /// In the order of the feed. Without subscribers, only the types that create notifications.
     pub unsent: Vec<Unsent>,
-    /// The tenant's active subscriptions; none of them is deleted while the cursor is held.
+    /// The tenant's active subscriptions. They are locked, so none of them is deleted meanwhile.
     pub subscribers: Vec<Subscriber>,
 }
 
 impl Unsent {
-    /// Whether it happened after that.
+    /// Whether the entry was written after the subscription was created.
     pub fn is_after(&self, since: &Since) -> bool {
         match since {
             Since::Snapshot { epoch, snapshot } => {
@@ -82,8 +82,8 @@ impl Store {
         Ok(())
     }
 
-    /// Takes the tenant that has waited longest and has something to tell. None when there is nothing, or when
-    /// other notifiers hold it.
+    /// Locks the cursor that was moved longest ago, of the tenants with new entries. Skips cursors that were moved after
+    /// `round` or that another notifier has locked. None if there is no other.
     pub async fn read_unsent(
         &self,
         limit: i64,
@@ -131,7 +131,8 @@ impl Store {
             Some(last) if i64::try_from(rows.len()).is_ok_and(|read| read >= limit) => {
                 last.cursor()
             }
-            // There is no other up to here; those of the transaction at the horizon have positions beyond it.
+            // No other entries exist before the horizon. Entries of the transaction at the horizon have positions behind this
+            // cursor.
             _ => FeedCursor::before(cursor.current, horizon),
         };
         let unsent = |mut row: EntryRow| Unsent {
@@ -151,7 +152,7 @@ impl Store {
     }
 }
 
-/// The lock keeps a subscription from being deleted between this look and its deliveries.
+/// Reads the active subscriptions. The lock prevents their deletion until their deliveries are inserted.
 async fn subscribers(
     transaction: &mut Transaction<'static, Postgres>,
     tenant: TenantId,
@@ -179,8 +180,8 @@ async fn subscribers(
 }
 
 impl Reading {
-    /// Writes what was made of the entries and moves the cursor behind them, all or nothing. What is there already
-    /// stays as it is.
+    /// Inserts the notifications and deliveries and moves the cursor behind the entries, in one transaction. Existing rows
+    /// stay unchanged.
     pub async fn finish(
         self,
         notifications: &[Notification],

@@ -1,15 +1,14 @@
-//! A pool whose statements end: with an answer, or without one in time.
+//! A connection pool whose statements have a time limit.
 //!
-//! A network that forgets a connection tells neither side, and the kernel believes in it for a quarter of an hour. Who
-//! waited for its answer that long would take the pool's places with them one by one, until there is no pool. So what
-//! gets no answer is given up, as a failure that passes, and its connection is closed instead of being kept. Those that
-//! were idle at that time are suspected of the same: each is asked for a sign of life before it is used again.
+//! A network may drop a connection silently. The kernel notices that only after a quarter of an hour, and the statements that
+//! wait meanwhile would use up the pool. So a statement without an answer fails with a passing error, and its connection is
+//! closed. Connections that were idle at that time may be dead as well: each is pinged before it is used again.
 //!
-//! A transaction is bounded three times: PostgreSQL ends a statement of it that takes too long, or the whole where its
-//! host says nothing more; and here [`transacted`] gives up one that came to no end, whatever became of its server.
+//! A transaction has three limits. PostgreSQL ends a statement that takes too long, and a transaction whose host is silent.
+//! [`transacted`] ends a transaction that takes too long, even if the server does not answer.
 //!
-//! Connections stay at hand between statements (`kept`), so a statement costs one question to the server and no second
-//! one when its connection comes back. The rows of a statement are collected before the first is handed on.
+//! Connections are kept outside the pool between statements (`kept`), so that their return costs no round trip. All rows of a
+//! statement are collected before the first is returned.
 
 mod kept;
 mod refusal;
@@ -36,16 +35,15 @@ use super::renewal::Renewal;
 
 /// How long a caller waits for a free connection.
 const ACQUIRE_MAX: Duration = Duration::from_secs(5);
-/// How long a statement may go without an answer, the wait for its connection included. Longer than it may wait for a
-/// row that somebody else holds.
+/// The time limit of a statement, including the wait for its connection. It is longer than the lock timeout.
 pub(super) const ANSWER_MAX: Duration = Duration::from_secs(8);
-/// What a transaction begins with: PostgreSQL ends its statements when nobody waits for their answer any more.
+/// Begins a transaction. PostgreSQL ends its statements when no caller waits for them any more.
 const BEGIN: &str = "begin; set local statement_timeout = '8s'";
-/// How long the work of a transaction may take, with all its statements and its end.
+/// The time limit of a transaction, with all its statements and its commit.
 const TRANSACTION_MAX: Duration = Duration::from_secs(30);
-/// What PostgreSQL says of a function that is not there.
+/// The SQLSTATE of an undefined function.
 const NO_SUCH_FUNCTION: &str = "42883";
-/// How long a connection may take to give a sign of life, or to come to rest when it was given up amid a statement.
+/// The time limit of a ping, and of finishing an interrupted statement.
 const REST_MAX: Duration = Duration::from_secs(2);
 
 /// Connections of one role. Cheap to clone.
@@ -58,7 +56,7 @@ pub(super) struct Pool {
     refusal: Refusal,
 }
 
-/// When a server was last found silent, if ever: what has been idle since before may be lost as well.
+/// When a statement last got no answer. Connections that were idle then may be dead as well.
 #[derive(Debug, Clone, Default)]
 struct Doubt(Arc<Mutex<Option<Instant>>>);
 
@@ -72,7 +70,7 @@ impl Doubt {
         cast.is_some_and(|at| at.elapsed() <= idle_for)
     }
 
-    /// Waits for an answer of the server, but not for ever.
+    /// Waits at most [`ANSWER_MAX`] for an answer of the server.
     async fn within<T>(
         &self,
         asked: impl Future<Output = Result<T, sqlx::Error>>,
@@ -86,7 +84,7 @@ impl Doubt {
 }
 
 impl Pool {
-    /// Opens a pool whose connections begin with these statements. None is made before it is needed.
+    /// Opens a pool. Each connection runs the statements `first` when it is opened. Connections are opened on demand.
     pub(super) fn open(
         options: PgConnectOptions,
         first: &'static [&'static str],
@@ -104,7 +102,7 @@ impl Pool {
                 Box::pin(async move {
                     for statement in first {
                         match sqlx::query(*statement).execute(&mut *connection).await {
-                            // The schema is older than the function: whoever asks whether it is ready is told.
+                            // The schema is older than the function. The readiness check reports that.
                             Err(sqlx::Error::Database(error))
                                 if error.code().as_deref() == Some(NO_SUCH_FUNCTION) => {}
                             done => {
@@ -126,7 +124,7 @@ impl Pool {
                     Ok(matches!(alive, Ok(Ok(()))))
                 })
             })
-            // Where nothing is under way, as nearly always, this asks the server nothing.
+            // Without a statement in progress, as nearly always, this needs no round trip.
             .after_release(|connection, _| {
                 Box::pin(async move {
                     let rest = timeout(REST_MAX, connection.flush()).await;
@@ -144,7 +142,7 @@ impl Pool {
         }
     }
 
-    /// Lets connections be made anew before they are used again, those of the other pools as well.
+    /// Has all connections replaced before they are used again, also those of the other pools.
     pub(super) fn renew(&self) {
         self.renewal.begin();
     }
@@ -166,20 +164,20 @@ impl Pool {
         self.doubt.within(begun).await
     }
 
-    /// Connections that there are, and how many of them are idle.
+    /// The number of connections, and of the idle ones among them.
     pub(super) fn usage(&self) -> (u32, usize) {
         (self.inner.size(), self.inner.num_idle() + self.kept.len())
     }
 
     /// Waits for the connections in use and closes all.
     pub(super) async fn close(&self) {
-        // It is closed from here on, whenever this is waited for.
+        // The call closes the pool. Only the wait for the connections in use is deferred.
         let closed = self.inner.close();
         self.kept.clear();
         closed.await;
     }
 
-    /// One that is at hand, or one of the pool.
+    /// Takes a kept connection, or one of the pool.
     async fn lease(&self) -> Result<Lease, sqlx::Error> {
         loop {
             match self.kept.take() {
@@ -188,7 +186,7 @@ impl Pool {
                         return Ok(lease);
                     }
                 }
-                // Making a connection takes 30 kB of state, which every statement would carry along.
+                // The future that opens a connection has 30 kB. Boxed, it is not part of the future of every statement.
                 Err(_waiting) => {
                     return match Box::pin(self.inner.acquire()).await {
                         Ok(connection) => Ok(Lease::new(connection)),
@@ -200,7 +198,7 @@ impl Pool {
     }
 
     async fn still_good(&self, mut lease: Lease, idle_for: Duration) -> Option<Lease> {
-        // The pool closes what is to be made anew.
+        // Dropped here, it returns to the pool, which closes outdated connections.
         if self.renewal.outdates(lease.age()) {
             return None;
         }
@@ -211,12 +209,12 @@ impl Pool {
         if matches!(alive, Ok(Ok(()))) {
             return Some(lease);
         }
-        // The pool would ask it for a sign of life, too.
+        // It is closed without the pool, which would ping it again.
         drop(lease.connection.detach());
         None
     }
 
-    /// Carries out a statement on a connection at hand, which is kept only if nothing went wrong.
+    /// Runs a statement on a kept connection. A connection is not kept again after a failure.
     async fn on_lease<T>(
         &self,
         asked: impl AsyncFnOnce(&mut PgConnection) -> Result<T, sqlx::Error>,
@@ -231,14 +229,14 @@ impl Pool {
     }
 }
 
-/// Waits for an answer of the server, but not for ever.
+/// Waits at most [`ANSWER_MAX`] for an answer of the server.
 pub(super) async fn within<T, E: From<sqlx::Error>>(
     asked: impl Future<Output = Result<T, E>>,
 ) -> Result<T, E> {
     ended_within(ANSWER_MAX, asked).await
 }
 
-/// Does the work of a transaction, but not for ever. One that is given up is rolled back, as any that is dropped.
+/// Runs a transaction, at most for [`TRANSACTION_MAX`]. Dropping it rolls it back.
 pub(super) async fn transacted<T, E: From<sqlx::Error>>(
     work: impl Future<Output = Result<T, E>>,
 ) -> Result<T, E> {

@@ -1,7 +1,6 @@
-//! What is kept for a time only: by the clock of the database, which also says since when.
+//! Deletes rows that are older than their retention time, by the clock of the database.
 //!
-//! A sweep never waits for a row, nor makes others wait for long: it passes over what somebody holds, and takes no more
-//! than [`SWEEP_MAX`] rows at a time.
+//! A sweep waits for no row and blocks others only briefly: it skips locked rows and deletes at most [`SWEEP_MAX`] rows.
 
 use std::time::Duration;
 
@@ -13,14 +12,13 @@ use super::pool::transacted;
 use super::signals::SIGNALS_TOLD;
 use super::{Store, StoreError};
 
-/// How many rows one sweep takes at the most, so that it never holds locks for long.
+/// Limit of the rows of one sweep, so that it holds locks only briefly.
 const SWEEP_MAX: i64 = 5_000;
-/// What a sweep begins with. Elsewhere the writer looks rows up by their keys alone; what is old is found by summaries of
-/// blocks, which takes a plan of another kind.
+/// Begins a sweep. Other statements of the writer use no bitmap scans, but a sweep needs them for the BRIN indexes by age.
 const BEGIN: &str = "begin; set local statement_timeout = '8s'; set local enable_bitmapscan = on";
 
 impl Store {
-    /// Forgets replies that are older; true when there may be more.
+    /// Deletes replies that are older. True if there may be more.
     pub async fn purge_replies(&self, kept: Duration) -> Result<bool, StoreError> {
         let forgotten = sqlx::query!(
             "delete from idempotency_key where ctid = any(array(
@@ -33,8 +31,8 @@ impl Store {
         self.sweep(forgotten).await
     }
 
-    /// Forgets signals whose time is over, delivered or not, and what instances counted of them; true when there may be
-    /// more.
+    /// Deletes signals after [`SIGNALS_TOLD`], delivered or not, and the records by which instances counted them. True if
+    /// there may be more.
     pub async fn purge_signals(&self) -> Result<bool, StoreError> {
         let sent = sqlx::query!(
             "delete from signal_inbox where ctid = any(array(
@@ -44,7 +42,7 @@ impl Store {
             SIGNALS_TOLD.as_secs_f64(),
             SWEEP_MAX
         );
-        // Nobody changes these rows, so nobody holds one.
+        // These rows are never updated, so none is locked.
         let counted = sqlx::query!(
             "delete from signal where ctid = any(array(
                  select ctid from signal where received_at < now() - make_interval(secs => $1) limit $2
@@ -55,7 +53,7 @@ impl Store {
         Ok(self.sweep(sent).await? | self.sweep(counted).await?)
     }
 
-    /// Forgets notifications that are older, read or not; true when there may be more.
+    /// Deletes notifications that are older, read or not. True if there may be more.
     pub async fn purge_notifications(&self, kept: Duration) -> Result<bool, StoreError> {
         let forgotten = sqlx::query!(
             "delete from notification where ctid = any(array(
@@ -68,8 +66,8 @@ impl Store {
         self.sweep(forgotten).await
     }
 
-    /// Forgets what became of each instance in operations that ended so long ago; their totals stay. True when there may
-    /// be more.
+    /// Deletes the items of operations that ended before that time. The operations keep their totals. True if there may be
+    /// more.
     pub async fn purge_items(&self, kept: Duration) -> Result<bool, StoreError> {
         let forgotten = sqlx::query!(
             "delete from bulk_item where ctid = any(array(
@@ -83,7 +81,7 @@ impl Store {
         self.sweep(forgotten).await
     }
 
-    /// Forgets deliveries that were given up so long ago; true when there may be more.
+    /// Deletes deliveries that have been dead for longer. True if there may be more.
     pub async fn purge_deliveries(&self, kept: Duration) -> Result<bool, StoreError> {
         let forgotten = sqlx::query!(
             "delete from webhook_delivery where ctid = any(array(
@@ -96,7 +94,7 @@ impl Store {
         self.sweep(forgotten).await
     }
 
-    /// Carries a sweep out; true when there may be more.
+    /// Runs a sweep. True if there may be more.
     async fn sweep(
         &self,
         forgetting: Query<'_, Postgres, PgArguments>,

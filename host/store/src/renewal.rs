@@ -1,9 +1,9 @@
-//! Since when connections are worth keeping. One that was made while the database took no writes may stay so for ever.
+//! The renewal of connections. A connection that was opened while the database took no writes may stay read-only for ever.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Connections are made anew at most so often.
+/// The shortest time between two renewals.
 const EVERY: Duration = Duration::from_secs(1);
 
 /// Shared by the pools of one store.
@@ -11,7 +11,7 @@ const EVERY: Duration = Duration::from_secs(1);
 pub(super) struct Renewal(Arc<Mutex<Option<Instant>>>);
 
 impl Renewal {
-    /// Lets every connection be made anew before it is used again.
+    /// Has every open connection replaced before it is used again.
     pub(super) fn begin(&self) {
         let mut since = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if since.is_none_or(|at| at.elapsed() >= EVERY) {
@@ -19,7 +19,7 @@ impl Renewal {
         }
     }
 
-    /// Whether a connection of this age is to be made anew.
+    /// Whether a connection of this age must be replaced.
     pub(super) fn outdates(&self, age: Duration) -> bool {
         let since = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
         since.is_some_and(|at| age > at.elapsed())

@@ -1,8 +1,8 @@
-//! Signals sent by correlation: kept from their arrival, given to one instance each.
+//! Signals by correlation key: each is stored on its arrival and given to one instance.
 //!
-//! A signal is assigned before it is delivered, so that two hosts never give it to two instances; the job put beside the
-//! assignment, which has the signal's id, delivers it when the host that assigned it dies. That the instance counts it
-//! once is the commit's to see. Times are the database's: a host's clock may be off by more than a signal is kept.
+//! A signal is assigned to an instance before it is delivered, so that two hosts never give it to two instances. The
+//! assignment inserts a job with the signal's id, which delivers the signal if the host fails. The commit ensures that the
+//! instance counts it once. Times are the database's: a host's clock may be wrong by more than a signal is kept.
 
 use std::time::Duration;
 
@@ -14,74 +14,75 @@ use super::{Store, StoreError};
 use wrkflw_core::ids::{InstanceId, TenantId, VersionRef};
 use wrkflw_core::json::Json;
 
-/// How long a signal waits for somebody who takes it.
+/// How long a signal waits for an instance that takes it.
 pub const SIGNALS_KEPT: Duration = Duration::from_hours(30 * 24);
-/// How long an id stands for a signal, and its sender is told what became of it.
+/// How long a signal is stored, with its id and its result for the sender.
 pub const SIGNALS_TOLD: Duration = Duration::from_hours(60 * 24);
-/// How many signals of one sender wait at a time: under one name, and under all.
+/// Limit of the waiting signals of one sender with one correlation key.
 pub const INBOX_MAX: i64 = 100;
+/// Limit of all waiting signals of one sender.
 pub const INBOX_OF_SENDER_MAX: i64 = 10_000;
-/// How many kinds of state instances are told apart that have one name: states of versions of definitions.
+/// Limit of the states, of all versions, that are read for one correlation key.
 const WAITING_MAX: i64 = 1_000;
-/// How many versions are asked whether they take a signal.
+/// Limit of the versions that are asked whether they take a signal.
 const VERSIONS_MAX: i64 = 10_000;
 
-/// A signal as it is sent.
+/// A signal to store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewSignal {
-    /// The host's id for it, should it be the first that the sender's id stands for.
+    /// The host's id for the signal, used if the sender's id is new.
     pub signal: Uuid,
     pub correlation: String,
-    /// The sender's.
+    /// The sender's id for the signal.
     pub id: String,
     pub trigger: String,
-    /// For instances of this definition alone.
+    /// Only for instances of this definition.
     pub definition: Option<String>,
     pub input: Json,
     pub sender_id: String,
-    /// Who sent it, in the words of the engine; its `id` is `sender_id`.
+    /// The sender as JSON; its `id` is `sender_id`.
     pub sender: Json,
 }
 
-/// A signal as it is kept.
+/// A stored signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Kept {
     /// The host's id.
     pub signal: Uuid,
     pub correlation: String,
-    /// The sender's.
+    /// The sender's id for the signal.
     pub id: String,
     pub trigger: String,
-    /// For instances of this definition alone.
+    /// Only for instances of this definition.
     pub definition: Option<String>,
     pub input: Json,
-    /// Who sent it, in the words of the engine.
+    /// The sender as JSON.
     pub sender: Json,
     pub received_at: Timestamp,
-    /// To whom it is given.
+    /// The instance that it is assigned to.
     pub instance: Option<InstanceId>,
-    /// The instance has it, or has refused it for good.
+    /// Whether the instance has received it or refused it permanently.
     pub is_settled: bool,
 }
 
-/// What became of a signal that came.
+/// The result of storing a signal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Keeping {
-    /// It is kept; or this is the one that the sender's id stands for already.
+    /// It is stored, now or by an earlier request with the same id.
     Kept(Kept),
-    /// So many of its sender wait under the name.
+    /// The sender has [`INBOX_MAX`] waiting signals with this correlation key.
     FullUnderName,
-    /// So many of its sender wait.
+    /// The sender has [`INBOX_OF_SENDER_MAX`] waiting signals.
     Full,
 }
 
-/// The oldest state instance of its kind that has the correlation of a signal.
+/// The oldest open state instance of a state with a signal's correlation key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Correlating {
     pub instance: InstanceId,
     pub definition: VersionRef,
     pub state: String,
-    /// Its instance rests, and so do all others of the kind.
+    /// Its instance is suspended, and so are all others of this state and version.
     pub is_suspended: bool,
 }
 
@@ -89,16 +90,16 @@ pub struct Correlating {
 #[derive(Debug, Clone, Copy)]
 pub struct Taking<'a> {
     pub correlation: &'a str,
-    /// Key of its definition.
+    /// The key of its definition.
     pub definition: &'a str,
     pub triggers: &'a [String],
-    /// Those that came before do not count.
+    /// Signals that were received earlier are skipped.
     pub since: Option<Timestamp>,
 }
 
 impl Store {
-    /// Keeps a signal, unless the sender's id stands for one already: then that one is what counts. An id stands for
-    /// nothing more once its signal was refused for good, or waited in vain.
+    /// Stores a signal, unless one of this sender with the same id, trigger and correlation key is stored already. A signal
+    /// that was refused permanently, or that has expired unassigned, is replaced.
     pub async fn keep_signal(
         &self,
         tenant: TenantId,
@@ -152,12 +153,12 @@ impl Store {
             Some(kept) => Keeping::Kept(kept),
             None if waiting.under_name >= INBOX_MAX => Keeping::FullUnderName,
             None if waiting.of_sender >= INBOX_OF_SENDER_MAX => Keeping::Full,
-            // It was there and was refused at the same moment, to somebody who sent the same.
+            // A concurrent request with the same id has withdrawn the signal meanwhile.
             None => return Err(StoreError::Lost),
         })
     }
 
-    /// The signal that the sender's id stands for.
+    /// The stored signal of this sender with the same id, trigger and correlation key.
     pub async fn sent_signal(
         &self,
         tenant: TenantId,
@@ -180,8 +181,8 @@ impl Store {
         Ok(row.map(Row::kept))
     }
 
-    /// The signal of this id of the host's; or, of a job that a host of an earlier release left, the one of the
-    /// sender's id that was given to the instance.
+    /// The signal with this host's id. A job of an earlier release lacks that id; then `earlier` has the correlation key, the
+    /// sender's id and the instance.
     pub async fn kept_signal(
         &self,
         tenant: TenantId,
@@ -208,7 +209,7 @@ impl Store {
         Ok(row.map(Row::kept))
     }
 
-    /// The oldest signal that nobody has been given and that the state instance takes.
+    /// The oldest unassigned signal that the state instance takes.
     pub async fn unclaimed_signal(
         &self,
         tenant: TenantId,
@@ -237,8 +238,8 @@ impl Store {
         Ok(row.map(Row::kept))
     }
 
-    /// Who waits under this name: of each state of each version the oldest state instance; those of instances that go on first,
-    /// and of them the oldest.
+    /// The state instances that wait with this correlation key: the oldest one for each state of each version. Those of
+    /// running instances come first, then the oldest.
     pub async fn correlating(
         &self,
         tenant: TenantId,
@@ -278,7 +279,7 @@ impl Store {
         Ok(state_instances.collect())
     }
 
-    /// The versions of a definition, or of all, that new instances take; or the others, the newest first.
+    /// The active versions of a definition, or of all definitions; with `active` false, all others. The newest come first.
     pub async fn versions_in_use(
         &self,
         tenant: TenantId,
@@ -306,7 +307,7 @@ impl Store {
         Ok(versions.collect())
     }
 
-    /// Whether an instance of the version has not ended.
+    /// Whether an instance of the version is running or suspended.
     pub async fn is_running(
         &self,
         tenant: TenantId,

@@ -1,5 +1,5 @@
-//! Subscriptions of webhooks. Making and deleting one leaves an entry in the tenant's stream of operation: it says
-//! where data goes. The secret is written here and read with deliveries alone.
+//! Webhook subscriptions. The tenant's operation stream records their creation and deletion, because they determine where
+//! data goes. The secret is written here, and only deliveries read it.
 
 use jiff::Timestamp;
 use serde_json::json;
@@ -15,29 +15,29 @@ use wrkflw_core::audit::{Stream, StreamKind};
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::subscription::{Patterns, SUBSCRIPTIONS_MAX};
 
-/// The one stream of operation of a tenant.
+/// The id of a tenant's own operation stream.
 const OPERATION: Uuid = Uuid::nil();
 
-/// A subscription, as the notifier sees it.
+/// A subscription as the notifier reads it.
 #[derive(Debug, Clone)]
 pub struct Subscriber {
     pub id: Uuid,
     pub types: Patterns,
     pub definition: Option<String>,
-    /// Earlier events are not its business.
+    /// Earlier events are not delivered.
     pub since: Since,
 }
 
-/// When a subscription was made.
+/// When a subscription was created.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Since {
-    /// By what had been committed then: earlier histories, and of this one what the snapshot saw.
+    /// By the transactions that were committed then: those of earlier histories, and those that the snapshot saw.
     Snapshot { epoch: i32, snapshot: Snapshot },
-    /// By a host's clock: of subscriptions without the other.
+    /// By a host's clock, for subscriptions without a snapshot.
     Moment(Timestamp),
 }
 
-/// A subscription to be made.
+/// A subscription to create.
 #[derive(Debug)]
 pub struct NewSubscription {
     pub id: Uuid,
@@ -47,7 +47,7 @@ pub struct NewSubscription {
     pub secret: [u8; 32],
 }
 
-/// Where events are sent.
+/// A webhook subscription.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Subscription {
     pub id: Uuid,
@@ -62,7 +62,7 @@ pub struct Subscription {
 }
 
 impl Reader {
-    /// The tenant's subscriptions, or the one of this id; newest first.
+    /// The tenant's subscriptions, or the one with this id. Newest first.
     pub async fn subscriptions(
         &self,
         tenant: TenantId,
@@ -93,7 +93,7 @@ impl Reader {
 }
 
 impl Store {
-    /// Makes the subscription; false when the tenant has as many as it may.
+    /// Creates a subscription. False if the tenant has [`SUBSCRIPTIONS_MAX`] already.
     pub async fn subscribe(
         &self,
         tenant: TenantId,
@@ -103,7 +103,7 @@ impl Store {
         transacted(Box::pin(async move {
         let mut transaction = self.writer.begin().await?;
         let about = json!({ "subscription": new.id, "url": new.url, "types": new.types.names(), "definition": new.definition });
-        // The stream's head is locked from here on, so of two that make the last one, one is refused.
+        // This locks the head of the stream, so that two concurrent requests cannot both pass the limit.
         record(
             &mut transaction,
             tenant,
@@ -141,7 +141,7 @@ impl Store {
     })).await
     }
 
-    /// Deletes the subscription with all that it waits for; false when there is none.
+    /// Deletes a subscription and its deliveries. False if there is none.
     pub async fn unsubscribe(
         &self,
         tenant: TenantId,
@@ -160,7 +160,7 @@ impl Store {
             if deleted.rows_affected() == 0 {
                 return Ok(false);
             }
-            // A statement of its own: it sees what a notifier committed while the one before waited for its lock.
+            // A separate statement sees what a notifier committed while the first one waited for its lock.
             sqlx::query!(
                 "delete from webhook_delivery where tenant_id = $1 and subscription_id = $2",
                 tenant.0,

@@ -1,8 +1,8 @@
-//! What a verifier reads: the database as a [`Record`]. A [`Snapshot`] is one moment of it, and sees each instance with all that
-//! the same commits wrote. It judges nothing, and a row that no host would have written is handed on as it is.
+//! The database as a [`Record`] for the verifier. A [`Snapshot`] is one moment of a tenant, so instances fit their entries.
+//! Nothing is checked here: a row that no host would have written is passed on unchanged.
 //!
-//! `instances` reads instances with their tasks and decisions, `replies` what is kept for repetitions, `rows` all else that
-//! entries are held against, `streams` entries and heads, `tree` leaves and checkpoints, `versions` what evaluations ran on.
+//! `instances` reads instances with their tasks and decisions, `replies` stored replies, `rows` the other tables that are
+//! compared with entries, `streams` entries and heads, `tree` leaves and checkpoints, `versions` definition versions.
 
 mod instances;
 mod replies;

@@ -1,4 +1,4 @@
-//! Open tasks that are offered to some people or groups, or owned by them: as much of each as decides who may act on it.
+//! Open tasks by candidate or owner, with the data that decides who may act on them.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use wrkflw_core::eligibility::{Owner, Work};
 use wrkflw_core::ids::{TenantId, VersionRef};
 use wrkflw_core::instance::{Candidate, Ownership};
 
-/// An open task, and where it stands.
+/// An open task with its instance and state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenWork {
     pub task: Uuid,
@@ -17,7 +17,7 @@ pub struct OpenWork {
     pub definition: VersionRef,
     pub state: String,
     pub label: String,
-    /// Without what the definition alone knows: that it may be own work.
+    /// `own_work` is false here, because only the definition knows it.
     pub work: Work,
 }
 

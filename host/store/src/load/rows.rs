@@ -1,4 +1,4 @@
-//! The rows of an instance and its parts, as JSON made by the query, and what they stand for.
+//! Converts the rows of an instance and its parts, which the query returns as JSON.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use wrkflw_core::instance::{
 };
 use wrkflw_core::json::Json;
 
-/// A row of `instance`, as JSON made by the query.
+/// A row of `instance`, as JSON of the query.
 #[derive(Debug, Deserialize)]
 pub(super) struct InstanceRow {
     id: Uuid,
@@ -50,7 +50,7 @@ pub(super) struct InstanceRow {
     buffered_signals: Option<String>,
 }
 
-/// One row of `attribute`; the numbers as text, so that none loses a digit.
+/// A row of `attribute`. Decimals are text, so that they lose no digit.
 #[derive(Debug, Deserialize)]
 pub(super) struct AttributeRow {
     name: String,
@@ -239,7 +239,7 @@ impl AttributeRow {
     }
 }
 
-/// What the query made of the rows of a table.
+/// Parses the JSON of a table's rows.
 pub(super) fn read<'t, T: Deserialize<'t>>(
     table: &'static str,
     text: &'t str,
@@ -251,7 +251,7 @@ fn as_loaded(table: &'static str) -> impl Fn(serde_json::Error) -> StoreError {
     move |error| StoreError::inconsistent(table, "as it was loaded", error)
 }
 
-/// A list that is kept as JSON; none is an empty one.
+/// Parses a list that is stored as JSON; none is an empty list.
 fn list<T: DeserializeOwned>(
     table: &'static str,
     id: impl std::fmt::Display,

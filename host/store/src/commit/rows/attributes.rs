@@ -1,4 +1,4 @@
-//! Attributes as rows: one value column each. One that is no more has no type.
+//! Attributes as rows, with one value column each. The row of a removed attribute has no type.
 
 use super::{Attribute, Of, Rows};
 use crate::time::Time;

@@ -1,10 +1,10 @@
-//! State instances in states as rows: those entered, those left, and those that go on otherwise than before.
+//! State instances as rows: those that were entered, left or changed.
 
 use super::{Departure, Of, Rows, State};
 use crate::time::Time;
 use wrkflw_core::instance::{Instance, PastState, StateInstance};
 
-/// Where a state instance stands.
+/// The phase of a state instance.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Phase<'a> {
     Active,
@@ -12,8 +12,8 @@ pub(super) enum Phase<'a> {
     Left(&'a PastState),
 }
 
-/// All state instances of an instance, in the order of their entering: that of the ids, which one generator made within one
-/// command.
+/// All state instances of an instance, in the order in which they were entered. Ids that one command generates are in that
+/// order.
 pub(super) fn state_instances(instance: &Instance) -> Vec<(&StateInstance, Phase<'_>)> {
     let past = instance.past.iter();
     let mut state_instances: Vec<_> = past.map(|past| (&past.state, Phase::Left(past))).collect();
@@ -35,7 +35,7 @@ pub(super) fn state_instances(instance: &Instance) -> Vec<(&StateInstance, Phase
 }
 
 impl<'a> Rows<'a> {
-    /// Writes what has changed of a state instance that had been written before.
+    /// Adds the row of a stored state instance that has changed.
     pub(super) fn follow(
         &mut self,
         of: Of,
@@ -62,7 +62,7 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Whether more columns have changed than those that leaving clears. Tasks have rows of their own.
+/// Whether a column has changed that leaving does not clear. Tasks have their own rows.
 fn differ(before: &StateInstance, after: &StateInstance) -> bool {
     let values = before.columns().into_iter().zip(after.columns());
     let mut columns = StateInstance::COLUMNS.iter().zip(values);
