@@ -1,6 +1,6 @@
 //! Builds one guest crate of this workspace for WebAssembly, in a target folder of its own.
 //!
-//! Both the build script and the tests include this file, so it names nothing of either.
+//! The build script and the tests both include this file, so it must not use code of either.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -57,7 +57,7 @@ fn run(command: &mut Command) -> Result<Output, String> {
         .map_err(|error| format!("{} cannot be run: {error}", command.get_program().display()))
 }
 
-/// Removes what cargo sets for the outer build (compiler, wrapper, flags): it does not apply to a guest.
+/// Removes the variables of the outer build (compiler, wrapper, flags): they do not apply to a guest.
 fn forget_outer_build(cargo: &mut Command) {
     const KEPT: [&str; 6] = [
         "CARGO_HOME",

@@ -88,7 +88,7 @@ enum Command {
     /// Background jobs that fail
     #[command(subcommand)]
     Job(job::JobCommand),
-    /// Events that Kafka refused for good
+    /// Events that Kafka refused permanently
     #[command(subcommand)]
     DeadLetter(dead_letter::DeadLetterCommand),
     /// The audit
@@ -104,7 +104,7 @@ enum Command {
     Config(settings::ConfigCommand),
 }
 
-/// What commands take from the environment besides their arguments.
+/// What commands need to know of their environment, besides the settings.
 #[derive(Debug, Clone)]
 struct Environment {
     /// The folder for this user's program state.
@@ -127,7 +127,7 @@ pub fn main() -> ExitCode {
     main_with(|_| ())
 }
 
-/// The same with a change of the settings of `serve`, for tests that need shorter times than any setting allows.
+/// Like [`main`], but changes the settings of `serve`. Some tests need shorter times than any setting allows.
 pub fn main_with(change: impl FnOnce(&mut Settings)) -> ExitCode {
     let variables = variables();
     let fallback = Output::new(Format::Table, false, variables.no_colour);
@@ -234,7 +234,7 @@ fn variables() -> Variables {
     }
 }
 
-/// The runtime of commands that need one.
+/// Runs a future on a new runtime.
 fn block_on<T>(future: impl Future<Output = Result<T>>) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()

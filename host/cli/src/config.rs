@@ -125,7 +125,7 @@ pub struct Settings {
     #[arg(long, env = "WRKFLW_EVENT_PREFIX", default_value = "dev.wrkflw", value_parser = texts::prefix)]
     pub event_prefix: String,
 
-    /// Whether webhooks may go to private networks, and there without TLS: everybody who may subscribe then reaches what this host reaches
+    /// Allow webhooks to private networks, there also without TLS. Everybody who may subscribe can then reach every address that this host can reach
     #[arg(long, env = "WRKFLW_WEBHOOK_ALLOW_PRIVATE", value_name = "BOOL", action = clap::ArgAction::Set, default_value_t = false)]
     pub webhook_allow_private: bool,
     /// File with certificates (PEM) that webhooks trust besides the public ones
@@ -138,10 +138,10 @@ pub struct Settings {
     /// Timeout of a request, in seconds. A shutdown waits twice as long for requests in flight
     #[arg(long, env = "WRKFLW_REQUEST_SECONDS_MAX", default_value_t = 10, value_parser = between::<u64>(1, SECONDS_MAX))]
     pub request_seconds_max: u64,
-    /// Requests in flight. Four times as many may wait; further ones are refused at once, with 503 and Retry-After. For each 16, the host opens a database connection: 5 at least, 64 at most
+    /// Maximum number of requests in flight. Four times as many may wait; further ones are refused at once, with 503 and Retry-After. For each 16, the host opens a database connection: 5 at least, 64 at most
     #[arg(long, env = "WRKFLW_REQUESTS_IN_FLIGHT_MAX", default_value_t = IN_FLIGHT_MAX, value_parser = between::<usize>(1, 100_000))]
     pub requests_in_flight_max: usize,
-    /// How long a host that is asked to stop goes on serving while /readyz says that it is not ready, in seconds. A load balancer needs this time to notice
+    /// For how many seconds a stopping host still serves requests while /readyz reports that it is not ready. A load balancer needs this time to notice
     #[arg(long, env = "WRKFLW_DRAIN_NOTICE_SECONDS", default_value_t = 0, value_parser = between::<u64>(0, SECONDS_MAX))]
     pub drain_notice_seconds: u64,
 
@@ -164,8 +164,8 @@ pub struct Settings {
 #[error("{0}")]
 pub struct SettingsError(pub String);
 
-/// Settings that no process list and no error message may show. Each can also be read from a file, named by its variable with the
-/// suffix `_FILE` or its key with the suffix `_file`.
+/// Settings that no process list and no error message may show. Each can also be read from a file. The variable with the suffix
+/// `_FILE`, or the key with the suffix `_file`, names that file.
 pub const SECRETS: [&str; 6] = [
     "database_url",
     "jwt_secret",
@@ -193,7 +193,7 @@ fn missing(name: &str, why: &str) -> SettingsError {
 }
 
 impl Settings {
-    /// The defaults, whatever the environment variables are.
+    /// The defaults. Ignores environment variables.
     pub fn defaults() -> Settings {
         let command = Settings::augment_args(clap::Command::new("defaults"))
             .mut_args(|arg| arg.env(Resettable::Reset));

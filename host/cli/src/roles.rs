@@ -47,7 +47,7 @@ const ADMIN_PERMISSIONS: &[&str] = &[
     "dead-letter:write",
 ];
 
-/// What each role may do in a new tenant. Changes to a tenant's table are its own from then on.
+/// What each role may do in a new tenant. Later, only the tenant's table counts.
 pub fn defaults() -> BTreeMap<&'static str, &'static [&'static str]> {
     BTreeMap::from([(USER, USER_PERMISSIONS), (ADMIN, ADMIN_PERMISSIONS)])
 }

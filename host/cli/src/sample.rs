@@ -1,4 +1,4 @@
-//! The sample flow that the binary carries.
+//! The sample flow that is embedded in the binary.
 
 /// The component of `plugins/document-approval`, made by the build script.
 pub const DOCUMENT_APPROVAL: &[u8] =

@@ -1,6 +1,6 @@
 //! `wrkflw audit`: verifies the stored audit, or an export of it, and shows that nobody has changed it.
 //!
-//! It needs no server, so it also works on a restored copy. It reads with the database role that may change nothing.
+//! It needs no server, so it also works on a restored copy. It reads with a read-only database role.
 
 mod export;
 mod keys;

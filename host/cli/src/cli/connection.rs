@@ -16,7 +16,7 @@ use wrkflw_runtime::clock::Clock;
 use wrkflw_server::http::auth::{AuthSettings, Claims, Secret};
 use wrkflw_server::http::token::mint;
 
-/// How long a token is valid that a command makes for itself.
+/// The lifetime of a token that a command creates for itself.
 const OWN_TOKEN: Duration = Duration::from_mins(10);
 /// The person who acts against `wrkflw dev` by default.
 const DEFAULT_USER: &str = "admin";
@@ -99,7 +99,7 @@ pub(super) fn dev_token(
     )
 }
 
-/// A token under `settings`. Without roles, the name decides which ones it gets.
+/// Creates a token. Without `given` roles, the admin gets the role `admin`, and others get the role `user`.
 pub(super) fn token(
     settings: &AuthSettings,
     user: &str,

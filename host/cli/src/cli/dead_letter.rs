@@ -1,4 +1,4 @@
-//! `wrkflw dead-letter`: events that Kafka refused for good, and the events behind them.
+//! `wrkflw dead-letter`: events that Kafka refused permanently, and the events that wait behind them.
 
 use anyhow::{Result, bail};
 use clap::{Args, Subcommand};
@@ -137,7 +137,8 @@ fn path(instance: Uuid, verb: &str) -> String {
     format!("{PATH}/{}{verb}", segment(&instance.to_string()))
 }
 
-/// Sends all events of an instance again, call by call. `released` were released before. Fails if an event is refused again.
+/// Sends all events of an instance again, call by call. `released` counts those of earlier calls. Fails if an event is refused
+/// again.
 fn drain(client: &Client, instance: Uuid, body: &Value, mut released: u64) -> Result<Value> {
     let mut last = 0;
     for _ in 0..CALLS_MAX {

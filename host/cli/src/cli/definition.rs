@@ -1,4 +1,4 @@
-//! `wrkflw definition`: publish, list, show, activate, retire, stop, resume, draw.
+//! `wrkflw definition`: publish, list, show, activate, retire, stop, resume, diagram.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -33,9 +33,9 @@ pub(super) enum DefinitionCommand {
         #[command(flatten)]
         connection: ConnectionArgs,
     },
-    /// Let new instances take this version
+    /// Use this version for new instances
     Activate(VersionArgs),
-    /// Let no new instance take this version
+    /// Do not use this version for new instances
     Retire(VersionArgs),
     /// Stop every instance of this version until it is resumed
     Stop {
@@ -69,7 +69,7 @@ pub(super) struct PublishArgs {
     /// Settings of the flow, a JSON file. Default: config.json of the plugin's folder
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Let new instances take it at once
+    /// Use it for new instances at once
     #[arg(long)]
     activate: bool,
     #[command(flatten)]
@@ -211,7 +211,7 @@ pub(super) fn run(
     }
 }
 
-/// Writes a drawing to a file, if one is named, else as data.
+/// Writes a diagram to the file `out`, or to standard output.
 pub(super) fn draw(svg: &str, out: Option<&Path>, output: Output) -> Result<()> {
     let Some(path) = out else {
         return output.text("svg", svg);
@@ -268,7 +268,7 @@ fn publish(args: &PublishArgs, output: Output, environment: &Environment) -> Res
     Ok(())
 }
 
-/// What to publish: the component, its config, and the key.
+/// The files of the component and its config, and the key to publish them under.
 fn resolve(
     args: &PublishArgs,
     project: Option<&Project>,

@@ -12,13 +12,13 @@ use wrkflw_store::directory::Membership;
 
 /// The key of the sample flow.
 pub(super) const FLOW: &str = "document-approval";
-/// The groups.
+/// Ids and names.
 const GROUPS: [(&str, &str); 3] = [
     ("authors", "Authors"),
     ("reviewers", "Reviewers"),
     ("approvers", "Approvers"),
 ];
-/// The people, each with their group.
+/// Ids, names and groups.
 pub(super) const PEOPLE: [(&str, &str, Option<&str>); 6] = [
     ("author", "Ada Author", Some("authors")),
     ("reviewer", "Rob Reviewer", Some("reviewers")),
@@ -28,7 +28,7 @@ pub(super) const PEOPLE: [(&str, &str, Option<&str>); 6] = [
     ("admin", "Alex Admin", None),
 ];
 
-/// Adds what is missing. Later changes are not overwritten.
+/// Adds missing groups, people and the flow. Does not overwrite changes.
 pub(super) async fn prepare(engine: &Engine) -> Result<()> {
     let tenant = engine
         .reader()

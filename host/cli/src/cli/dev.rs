@@ -114,7 +114,7 @@ fn configure(
     settings.sandbox.artifact_key = Some(home.secret("artifact.secret")?.into());
     settings.sandbox.artifact_dir = Some(home.folder().join("artifacts"));
     settings.roles = vec![Role::Api, Role::Timers, Role::Notifier];
-    // Receivers for trials are usually on this machine.
+    // A developer's webhook receiver usually runs on this machine.
     settings.webhook_allow_private = true;
     if let Some(brokers) = &args.kafka {
         settings.roles.push(Role::Relay);

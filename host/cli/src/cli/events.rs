@@ -14,7 +14,7 @@ use super::connection::ConnectionArgs;
 use super::failure::{Exit, Failure};
 use super::output::{Column, Output};
 
-/// How often in a row a lost stream is reconnected.
+/// Reconnections without a new event before an error ends the command.
 const RECONNECTS_MAX: u32 = 60;
 const RECONNECT_PAUSE: Duration = Duration::from_secs(1);
 

@@ -1,5 +1,5 @@
-//! The folder `.wrkflw`, in which `wrkflw dev` stores its data and secrets, and the note by which other commands find a running
-//! one: in the folder itself, and once per user for commands that run elsewhere.
+//! The folder `.wrkflw`, in which `wrkflw dev` stores its data and secrets. Other commands find a running `wrkflw dev` by a note
+//! in this folder, or by a copy in the user's state folder.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};
@@ -165,7 +165,7 @@ pub(super) fn find(from: &Path, state: Option<&Path>) -> Option<Note> {
 impl Note {
     fn is_alive(&self) -> bool {
         let pid = Pid::from_raw(self.pid);
-        // A process of another account is alive, too.
+        // A process of another account refuses the signal, but is alive.
         pid.is_some_and(|pid| !matches!(test_kill_process(pid), Err(rustix::io::Errno::SRCH)))
     }
 }

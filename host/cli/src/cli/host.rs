@@ -35,8 +35,8 @@ use wrkflw_server::http::{self, App};
 use wrkflw_store::pools::Readiness;
 use wrkflw_store::{Reader, Store};
 
-/// How long a shutdown waits for work in flight, in timeouts of a request. A request ends within one timeout; the second one is
-/// for the relay and the timers.
+/// How long a shutdown waits for work in flight, as a multiple of the request timeout. A request ends within one timeout; the
+/// second one is for the relay and the timers.
 const DRAIN_TIMEOUTS: u32 = 2;
 /// How often expired replies are deleted.
 const SWEEP_EVERY: Duration = Duration::from_hours(1);
@@ -154,7 +154,7 @@ impl Host {
             }
             _ => operational(operation),
         };
-        // Not one of the tasks: it ends after them.
+        // The server is not one of the tasks: it ends after them.
         let (limits, closing) = (settings.connections.limits(), stages.closing.clone());
         let serving = http::server::serve(listener, router, limits, closing);
         let server = TaskTracker::new().spawn(serving);
@@ -282,7 +282,7 @@ fn look_after(
     tasks: &TaskTracker,
     cancel: &CancellationToken,
 ) {
-    // Only hosts that run timers have been asked for these keys.
+    // Only hosts with the role `timers` have read these keys.
     if let Some(keys) = checkpoints {
         let handle_job = Arc::new(engine.clone());
         tasks.spawn(Jobs::new(engine, handle_job, cancel.clone()).run());

@@ -1,4 +1,4 @@
-//! `wrkflw instance`: start, list, show, explain, suspend, cancel, restart.
+//! `wrkflw instance`: starts, shows and changes instances.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ pub(super) enum InstanceCommand {
     History(OneArgs),
     /// Show what the caller may do now, and why not the rest
     Actions(OneArgs),
-    /// Draw the path that it took, as SVG
+    /// Draw the path of an instance as SVG
     Diagram {
         #[command(flatten)]
         one: OneArgs,
@@ -61,13 +61,13 @@ pub(super) enum InstanceCommand {
         /// A published version
         #[arg(long = "to", value_name = "VERSION")]
         version: u32,
-        /// The new name of a state that does not keep its own; may be repeated
+        /// A state, and the state of the new version that replaces it; may be repeated
         #[arg(long = "state", value_name = "OLD=NEW", value_parser = renamed)]
         states: Vec<(String, String)>,
         #[command(flatten)]
         change: ChangeArgs,
     },
-    /// Let a suspended instance go on
+    /// Resume a suspended instance
     Resume {
         #[command(flatten)]
         one: OneArgs,
@@ -119,7 +119,7 @@ pub(super) struct ListArgs {
     /// Who started it
     #[arg(long)]
     initiator: Option<String>,
-    /// Only those with a state for whose work nobody is eligible
+    /// Only those with an unassignable state: too few people are eligible for its work
     #[arg(long)]
     unassignable: bool,
     /// Started at or after, as 2030-01-31T08:00:00Z
@@ -245,7 +245,7 @@ pub(super) fn run(
             let client = one.connection.open(environment)?;
             let path = format!("{}/migrate", path(&one.id));
             let answer = client.change(&path, &body, &change)?;
-            // A dry run returns both states; the table shows the new one.
+            // A dry run returns the instance before and after the change; the table shows it after.
             let shown = answer.get("after").unwrap_or(&answer);
             match output.format {
                 super::output::Format::Json => output.record(&answer, &[]),

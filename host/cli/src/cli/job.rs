@@ -28,7 +28,7 @@ pub(super) enum JobCommand {
 
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
-    /// failing, which is the default
+    /// State of the jobs. Default, and the only one: failing
     #[arg(long)]
     state: Option<String>,
     #[command(flatten)]

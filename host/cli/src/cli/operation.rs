@@ -67,7 +67,7 @@ pub(super) enum OperationCommand {
         /// A published version
         #[arg(long = "to", value_name = "VERSION")]
         target: u32,
-        /// The new name of a state that does not keep its own; may be repeated
+        /// A state, and the state of the new version that replaces it; may be repeated
         #[arg(long = "state", value_name = "OLD=NEW", value_parser = renamed)]
         states: Vec<(String, String)>,
     },
@@ -77,24 +77,24 @@ pub(super) enum OperationCommand {
     Items {
         #[command(flatten)]
         one: OneArgs,
-        /// done, refused, failed, or waiting for those not tried yet
+        /// Only this result: done, refused, failed, or waiting (not tried yet)
         #[arg(long)]
         result: Option<String>,
         #[command(flatten)]
         page: PageArgs,
     },
-    /// End an operation early. Items in flight are still done
+    /// End an operation early. Items in flight are completed
     Stop(OneArgs),
 }
 
-/// Which instances.
+/// The instances of an operation.
 #[derive(Debug, Args)]
 pub(super) struct WhichArgs {
     /// Key of a definition
     definition: String,
     /// The version that the instances have
     version: u32,
-    /// Only those that are RUNNING, or SUSPENDED
+    /// Only this status: RUNNING or SUSPENDED
     #[arg(long)]
     status: Option<String>,
     /// Only those with an active state of this name

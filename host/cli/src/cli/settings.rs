@@ -16,7 +16,7 @@ use crate::config::{SECRETS, Settings};
 pub(super) enum ConfigCommand {
     /// Print a settings file with every setting explained and commented out
     Template,
-    /// Print the settings of a host and where each value comes from: flag, variable, file or default. Of secrets only whether they are set
+    /// Print the settings of a host and where each value comes from: flag, variable, file or default. Secrets are not printed, only whether they are set
     Show(Box<ShowArgs>),
 }
 
@@ -71,7 +71,7 @@ fn show(told: &Told, output: Output) -> Result<()> {
     output.text("settings", &lines.collect::<String>())
 }
 
-/// The value of a setting; of a secret whether it is set.
+/// The value of a setting. For a secret: whether it is set.
 fn value(arg: &Arg, matches: &ArgMatches) -> Value {
     let name = arg.get_id().as_str();
     let values: Vec<_> = matches
@@ -90,7 +90,7 @@ fn value(arg: &Arg, matches: &ArgMatches) -> Value {
     }
 }
 
-/// The flag, variable or file of a value, or that it is the default.
+/// The source of a value: its flag, variable or file, or `default`.
 fn source(arg: &Arg, told: &Told, matches: &ArgMatches) -> String {
     let name = arg.get_id().as_str();
     match matches.value_source(name) {

@@ -1,4 +1,4 @@
-//! `wrkflw signal`: sends a signal by correlation, and shows its status.
+//! `wrkflw signal`: sends a signal by correlation key, and shows its status.
 
 use anyhow::Result;
 use clap::{Args, Subcommand};
@@ -11,11 +11,11 @@ use super::{Environment, json_argument};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum SignalCommand {
-    /// Send a signal to the instance that waits under a correlation, now or later
+    /// Send a signal to the instance that waits for its correlation key, now or later
     Send(SendArgs),
     /// Show the status of a signal
     Show {
-        /// The host's id of it, as `send` printed it
+        /// The host's id of the signal, as `send` printed it
         signal: String,
         #[command(flatten)]
         connection: ConnectionArgs,
@@ -26,10 +26,10 @@ pub(super) enum SignalCommand {
 pub(super) struct SendArgs {
     /// The trigger that it fires
     trigger: String,
-    /// The correlation under which an instance waits
+    /// The correlation key for which an instance waits
     #[arg(long, value_name = "NAME")]
     correlation: String,
-    /// Your id of it: a repeated signal with the same id has no further effect
+    /// Your id of the signal: a repeated signal with the same id has no further effect
     #[arg(long)]
     id: String,
     /// Only for instances of this definition

@@ -41,9 +41,9 @@ pub(super) enum TaskCommand {
     Delegate(HandArgs),
     /// Resolve a delegated task: it goes back to the person who delegated it
     Resolve(OneArgs),
-    /// Assign an open task to somebody, whoever owns it now
+    /// Give an open task to another owner, as an operator
     Reassign(HandArgs),
-    /// Take a task from its owner and offer it to its candidates again
+    /// Open a task for its candidates again, as an operator
     Reset {
         #[command(flatten)]
         one: OneArgs,

@@ -1,4 +1,4 @@
-//! `wrkflw token USER`: makes a bearer token for scripts and trials.
+//! `wrkflw token USER`: creates a bearer token for scripts and tests.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -6,7 +6,7 @@ use super::secrets::Hidden;
 use super::texts::{present, tenant};
 use wrkflw_server::http::auth::{AuthSettings, KeyAges, Secret};
 
-/// What tokens are accepted.
+/// Which tokens are accepted.
 #[derive(Debug, Clone, Args)]
 #[group(skip)]
 pub struct AuthArgs {
@@ -16,13 +16,13 @@ pub struct AuthArgs {
     /// URL of the identity provider's key set
     #[arg(long, env = "WRKFLW_JWKS_URL", value_name = "URL")]
     pub jwks_url: Option<String>,
-    /// When the key set is fetched again. No setting: tests of the program set shorter ages.
+    /// When the key set is fetched again. Not a setting: tests of the program use shorter ages.
     #[arg(skip)]
     pub key_ages: KeyAges,
     /// The only issuer (`iss`) whose tokens are accepted
     #[arg(long, env = "WRKFLW_JWT_ISSUER", value_parser = present)]
     pub jwt_issuer: Option<String>,
-    /// What a token's `aud` must be or contain
+    /// The audience: a token's `aud` must be or contain it
     #[arg(long, env = "WRKFLW_JWT_AUDIENCE", value_parser = present)]
     pub jwt_audience: Option<String>,
     /// The claim that names the tenant
@@ -31,7 +31,7 @@ pub struct AuthArgs {
     /// The claim that lists the roles
     #[arg(long, env = "WRKFLW_JWT_ROLES_CLAIM", default_value = "roles", value_parser = present)]
     pub jwt_roles_claim: String,
-    /// The tenant of tokens that name none, if the host serves a single tenant. Unset, such tokens are refused
+    /// The tenant of tokens that name none, if the host serves a single tenant. If it is not set, such tokens are refused
     #[arg(long, env = "WRKFLW_JWT_DEFAULT_TENANT", value_name = "NAME", value_parser = tenant)]
     pub jwt_default_tenant: Option<String>,
 }

@@ -10,7 +10,7 @@ use wrkflw_audit::keys::CheckpointKeys;
 #[derive(Debug, Clone, Args)]
 #[group(skip)]
 pub struct CheckpointArgs {
-    /// Keys (Ed25519) of checkpoints of the audit, separated by commas: `name:hex` signs, `name:public:hex` only verifies. The first that can sign signs; without one, none are signed
+    /// Keys (Ed25519) of checkpoints of the audit, separated by commas: `name:hex` signs, `name:public:hex` only verifies. The first key that can sign is used. Without one, no checkpoint is signed
     #[arg(
         long,
         env = "WRKFLW_CHECKPOINT_KEYS",

@@ -1,4 +1,4 @@
-//! The database, and what is created in it.
+//! The database, and the tenants that are created in it.
 
 use clap::Args;
 
@@ -18,7 +18,7 @@ pub struct DatabaseArgs {
         hide_env_values = true
     )]
     pub database_url: Option<Hidden>,
-    /// Tenants that are created, with the default roles, if they are missing
+    /// Tenants. Missing ones are created with the default roles
     #[arg(
         long,
         env = "WRKFLW_TENANTS",

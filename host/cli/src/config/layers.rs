@@ -1,8 +1,8 @@
 //! Flags, variables and the file as layers: a value in the file becomes clap's default, so that clap's own order (flag, then
 //! variable, then default) is the order of the layers.
 //!
-//! An unknown key in the file is refused and the nearest known key suggested: a misspelt setting must not silently mean a
-//! default. An unknown variable only causes a warning, because others may set variables, too.
+//! An unknown key in the file is an error that suggests the nearest known key: a misspelt setting must not silently keep its
+//! default. An unknown variable only causes a warning, because other programs may set variables, too.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -28,7 +28,7 @@ pub struct Sources {
     pub variables: BTreeMap<String, String>,
 }
 
-/// Why there are no matches.
+/// Why the sources could not be read or matched.
 #[derive(Debug)]
 pub enum LayerError {
     /// An error of clap: wrong usage, or a request for help.
@@ -66,7 +66,7 @@ pub fn told(command: Command, sources: &Sources) -> Result<Told, LayerError> {
     told_reading(command, sources, &|path| std::fs::read_to_string(path))
 }
 
-/// The same, with a function that reads files.
+/// Like [`told`], with a function that reads files.
 pub fn told_reading(
     command: Command,
     sources: &Sources,
@@ -94,8 +94,8 @@ pub fn told_reading(
     })
 }
 
-/// The matches of the chosen command, if it takes settings. The command is asked for its arguments, because matches know them in
-/// builds with debug assertions only.
+/// The matches of the chosen command, if it takes settings. The command says which arguments it has, because matches know them
+/// only in builds with debug assertions.
 fn taking_settings<'a>(command: &Command, matches: &'a ArgMatches) -> Option<&'a ArgMatches> {
     if takes_settings(command) {
         return Some(matches);
@@ -158,9 +158,9 @@ fn of_variables(
     Ok((values, strangers))
 }
 
-/// Whether this is one of the variables that Kubernetes sets in each pod for each Service, here for one whose name begins with
-/// `wrkflw`: `..._SERVICE_HOST`, `..._SERVICE_PORT`, `..._SERVICE_PORT_HTTP`, `..._PORT` with an address as its value, and
-/// `..._PORT_8080_TCP`, also with the suffix `_PROTO`, `_PORT` or `_ADDR`.
+/// Whether Kubernetes has set this variable. It sets variables in each pod for each Service, here for a Service whose name
+/// begins with `wrkflw`: `..._SERVICE_HOST`, `..._SERVICE_PORT`, `..._SERVICE_PORT_HTTP`, `..._PORT` with an address as its
+/// value, and `..._PORT_8080_TCP`, also with the suffix `_PROTO`, `_PORT` or `_ADDR`.
 fn is_of_a_service(variable: &str, value: &str) -> bool {
     const PROTOCOLS: [&str; 3] = ["TCP", "UDP", "SCTP"];
     let is_address = |value: &str| {
@@ -213,7 +213,7 @@ fn of_file(named: Option<&Path>, read: Reader<'_>) -> Result<Values, SettingsErr
             )));
         }
     };
-    // The parser's message is not shown: it quotes the line, which may hold a secret.
+    // Only the error's message is shown: its `Display` quotes the line, which may contain a secret.
     let table: toml::Table = toml::from_str(&text).map_err(|error: toml::de::Error| {
         let line = error.span().map_or(1, |span| {
             1 + text[..span.start.min(text.len())].matches('\n').count()

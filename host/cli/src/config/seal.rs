@@ -12,7 +12,7 @@ use wrkflw_audit::seal::SealKeys;
 #[derive(Debug, Clone, Args)]
 #[group(skip)]
 pub struct SealArgs {
-    /// Keys that seal decisions, as `name:hex` and separated by commas; new decisions are sealed with the first. Keep old ones: they verify
+    /// Keys that seal decisions, as `name:hex` and separated by commas. The first seals new decisions. Keep old keys: they verify old decisions
     #[arg(
         long,
         env = "WRKFLW_SEAL_KEYS",

@@ -27,7 +27,7 @@ impl fmt::Debug for Hidden {
     }
 }
 
-/// The fewest bytes of a key.
+/// Minimum length of a key that seals decisions.
 const KEY_BYTES_MIN: usize = 16;
 /// The longest name of a key.
 const KEY_NAME_CHARS_MAX: usize = 64;
@@ -50,7 +50,7 @@ fn named<'a>(setting: &str, text: &'a str) -> Result<(&'a str, &'a str), String>
     let parts = text.trim().split_once(':');
     let (name, hex) = parts.ok_or_else(|| format!("{setting}: write each key as name:hex"))?;
     check_id(name, KEY_NAME_CHARS_MAX)
-        .map_err(|rule| format!("{setting}: the name of a key is not: {rule}"))?;
+        .map_err(|rule| format!("{setting}: the name of a key must be {rule}"))?;
     Ok((name, hex))
 }
 
@@ -66,7 +66,7 @@ pub(super) enum CheckpointKey {
     Public(String, [u8; 32]),
 }
 
-/// Comes before the digits of a public key.
+/// Precedes the digits of a public key.
 pub(crate) const PUBLIC_PREFIX: &str = "public:";
 
 /// Parses a key of checkpoints and its name.

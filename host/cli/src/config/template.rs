@@ -9,7 +9,7 @@ use super::{SECRETS, Settings};
 /// The text of the template.
 pub fn template() -> String {
     let mut text = String::from(
-        "# Settings of wrkflw. A flag or a variable WRKFLW_... comes before what is written here.\n\
+        "# Settings of wrkflw. A flag or a variable WRKFLW_... takes precedence over this file.\n\
          # Lines that are commented out show the defaults.\n",
     );
     for arg in Settings::augment_args(Command::new("settings")).get_arguments() {

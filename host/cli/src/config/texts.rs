@@ -23,7 +23,7 @@ pub(super) fn tenant(text: &str) -> Result<String, String> {
     let text = present(text)?;
     match check_id(&text, TENANT_CHARS_MAX) {
         Ok(()) => Ok(text),
-        Err(rule) => Err(format!("the name of a tenant is not: {rule}")),
+        Err(rule) => Err(format!("the name of a tenant must be {rule}")),
     }
 }
 

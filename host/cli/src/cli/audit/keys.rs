@@ -1,4 +1,4 @@
-//! `wrkflw audit keys`: prints the public keys of checkpoints, as `checkpoint_keys` takes them.
+//! `wrkflw audit keys`: prints the public keys of checkpoints, in the format of `checkpoint_keys`.
 
 use std::path::PathBuf;
 

@@ -55,7 +55,7 @@ pub(in crate::cli) struct VerifyArgs {
     /// Do not run recorded commands again
     #[arg(long)]
     no_replay: bool,
-    /// File with checkpoints that were stored elsewhere, as events or their data, one or several; may be repeated
+    /// File with one or more checkpoints that were stored elsewhere, as events or as their data; may be repeated
     #[arg(long, value_name = "FILE")]
     checkpoint: Vec<PathBuf>,
     #[command(flatten)]
@@ -275,7 +275,7 @@ fn closing(verified: Verified, args: &VerifyArgs, keys: &CheckpointKeys) -> Vec<
     lines
 }
 
-/// Marks an error that is no finding: the audit could not be verified.
+/// Sets the exit code of an error that is no finding: the audit could not be verified.
 fn unverifiable(error: anyhow::Error) -> anyhow::Error {
     match error.downcast::<Failure>() {
         Ok(mut failure) => {

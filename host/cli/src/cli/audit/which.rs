@@ -9,7 +9,7 @@ use wrkflw_audit::record::rows::Which;
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::instance::Entity;
 
-/// Commands put these in a group with their own arguments; one of the group is required.
+/// Each command puts these and its own arguments in one group, of which at least one is required.
 #[derive(Debug, Args)]
 #[group(skip)]
 pub(super) struct WhichArgs {
@@ -19,7 +19,7 @@ pub(super) struct WhichArgs {
     /// Only the instances about this entity
     #[arg(long, value_name = "TYPE/ID", conflicts_with = "all")]
     entity: Option<String>,
-    /// Only in this tenant. Alone: everything of it
+    /// Only in this tenant. Without other arguments: the whole tenant
     #[arg(long, value_name = "NAME", conflicts_with = "all")]
     pub(super) tenant: Option<String>,
     /// Everything

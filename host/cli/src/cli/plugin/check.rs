@@ -18,7 +18,7 @@ use wrkflw_engine::offload::Offload;
 use wrkflw_engine::{Error, check_component};
 use wrkflw_sandbox::{Compiler, Sandbox, Settings};
 
-/// There is no tenant here.
+/// Stands for the tenant: without a server there is none.
 const NOBODY: TenantId = TenantId(0);
 const ADMITTED: &[Column] = &[
     ("file", "/path"),

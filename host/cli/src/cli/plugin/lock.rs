@@ -1,5 +1,5 @@
-//! The lock file of a new flow. It has the versions of crates that this program itself was built with. Cargo has these on the
-//! machine that built the program, so a new flow builds there without a network.
+//! The lock file of a new flow. It has the crate versions that this program was built with. Cargo has them on the machine that
+//! built the program, so a new flow builds there without a network.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use toml::{Table, Value};
 
 const OURS: &str = include_str!("../../../../../Cargo.lock");
 
-/// The lock file of a flow whose own crates are these.
+/// The lock file of a flow with these crates of its own.
 pub(super) fn lock(mut own: Vec<Table>) -> String {
     let ours: Table = toml::from_str(OURS).expect("cargo writes TOML");
     let packages = by_name(&ours);
@@ -59,7 +59,7 @@ pub(super) fn package(manifest: &str) -> Table {
     ])
 }
 
-/// What an entry names, in the versions that the same crate's entry here has of it.
+/// The dependencies of `entry`, with the versions that `here` has of them: the entry of the same crate in our lock file.
 fn references(entry: &Table, here: Option<&Table>) -> Vec<Value> {
     let known: Vec<_> = texts(here.and_then(|here| here.get("dependencies"))).collect();
     let exact = |name: String| {

@@ -1,5 +1,5 @@
-//! Manifests of crates of this repository, as they stand where a new flow carries them: without the workspace that decides
-//! versions for them, and without what their own tests need.
+//! Manifests for the copies of this repository's crates in a new flow. They contain the settings that the originals inherit
+//! from the workspace, and omit the dependencies of tests.
 
 use std::collections::BTreeSet;
 
@@ -9,10 +9,10 @@ const WORKSPACE: &str = include_str!("../../../../../Cargo.toml");
 const HEADER: &str = "# Made of the crate's own manifest by `wrkflw plugin new`.\n";
 /// Where the SDK finds crates of the host in this repository. A new flow has them in the SDK's folder.
 const HOST: &str = "../host/";
-/// What a manifest leaves to the workspace.
+/// Marks a value as inherited from the workspace. The workspace's manifest has the values in the table of this name.
 const INHERITED: &str = "workspace";
 
-/// The manifest for a crate that is carried along.
+/// The manifest for the copy of a crate.
 pub(super) fn carried(manifest: &str) -> String {
     let workspace: Table = toml::from_str(WORKSPACE).expect("the workspace's manifest is TOML");
     let workspace = &workspace[INHERITED];
@@ -30,7 +30,7 @@ pub(super) fn carried(manifest: &str) -> String {
     let mut left_out = BTreeSet::new();
     if let Some(Value::Table(dependencies)) = manifest.get_mut("dependencies") {
         dependencies.retain(|name, value| {
-            // What only a feature for tests brings.
+            // An optional dependency that is also a dev-dependency belongs to a feature for tests.
             let kept = value.get("optional").is_none() || !of_tests.contains(name);
             if !kept {
                 left_out.insert(format!("dep:{name}"));
@@ -53,7 +53,7 @@ pub(super) fn carried(manifest: &str) -> String {
     format!("{HEADER}{text}")
 }
 
-/// A dependency with what the workspace says of it.
+/// A dependency with the settings that it inherits from the workspace.
 fn dependency(value: &Value, workspace: &Value, name: &str) -> Value {
     let mut own = table(Some(value));
     if let Some(Value::String(path)) = own.get_mut("path") {

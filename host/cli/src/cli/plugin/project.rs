@@ -21,7 +21,6 @@ const OF_OUTER_BUILD: [&str; 7] = [
     "RUST_RECURSION_COUNT",
 ];
 
-/// A crate.
 pub(in crate::cli) struct Project {
     pub(in crate::cli) name: String,
     pub(in crate::cli) folder: PathBuf,
@@ -65,7 +64,7 @@ impl Project {
         Ok(nearest(&metadata, &here))
     }
 
-    /// Does not search if nothing depends on it.
+    /// Like [`Self::find`], but does not search if the project is `needless`.
     pub(in crate::cli) fn find_unless(needless: bool) -> Result<Option<Project>> {
         if needless { Ok(None) } else { Project::find() }
     }
@@ -86,7 +85,7 @@ impl Project {
             .with_extension("wasm")
     }
 
-    /// The component, if it was built.
+    /// The path of the component. Fails if it is not built.
     pub(in crate::cli) fn built(&self) -> Result<PathBuf> {
         let path = self.component();
         if path.is_file() {
@@ -124,7 +123,7 @@ fn nearest(metadata: &Value, here: &Path) -> Option<Project> {
     packages.max_by_key(|project| project.folder.components().count())
 }
 
-/// Cargo, of a toolchain if one is named.
+/// A command that runs cargo, of this toolchain if one is named.
 pub(super) fn cargo(toolchain: Option<&str>, environment: &Environment) -> Command {
     let mut command = Command::new("cargo");
     if environment.under_cargo {

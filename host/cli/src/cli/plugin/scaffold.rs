@@ -1,6 +1,6 @@
 //! `wrkflw plugin new`: the files of a new flow, with the SDK's source beside it until the SDK is published.
 //!
-//! The tests of a flow run the host's core, so its source comes along with the SDK's.
+//! The tests of a flow run the host's core, so its source is copied, too.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -144,7 +144,7 @@ fn files(name: &str) -> Result<Vec<(PathBuf, Vec<u8>)>> {
     Ok(files)
 }
 
-/// Tests of what comes along are run where it comes from.
+/// Tests of the copied crates stay in this repository.
 fn is_test(path: &Path) -> bool {
     let mut parts = path.iter();
     parts.any(|part| part == "tests" || part == "tests.rs")

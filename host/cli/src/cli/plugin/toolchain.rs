@@ -17,7 +17,7 @@ const OURS: &str = include_str!("../../../../../rust-toolchain.toml");
 /// applies only in this project's folder, and a plugin is in another one.
 pub(super) fn choose(command: &mut Command) {
     let mut rustup = Command::new("rustup");
-    // With the environment that the command will have.
+    // `rustup` gets the environment of the command, because it decides the answer.
     for (name, value) in command.get_envs() {
         match value {
             Some(value) => rustup.env(name, value),

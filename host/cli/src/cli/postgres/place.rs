@@ -76,7 +76,7 @@ impl Place {
         Self::at(home, *account, lock, Keep::WhileRunning)
     }
 
-    /// Places in the temporary folder whose process ended without removing them. The caller has their locks.
+    /// Places in the temporary folder whose process ended without removing them. They are locked for the caller.
     pub(super) fn abandoned(account: &Account) -> Vec<Self> {
         let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten();
         let homes = entries
@@ -132,7 +132,7 @@ impl Place {
         self.ephemeral
     }
 
-    /// Removes what must not outlive the server.
+    /// Removes the socket's folder, if it is outside the place, and the whole place, if it is temporary.
     pub(super) fn clear(&self) -> Result<()> {
         if !self.sockets.starts_with(&self.home) {
             fs::remove_dir_all(&self.sockets)
@@ -151,7 +151,7 @@ enum Keep {
     WhileRunning,
 }
 
-/// How long a lock is waited for: a process that released it may have a child, just starting, that still inherits it.
+/// How long to wait for a lock. A child process that is just starting may still have inherited a lock that its parent released.
 const LOCK_TIMEOUT: Duration = Duration::from_millis(500);
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
@@ -190,7 +190,7 @@ fn note_outside(dir: &Path, home: &Path) -> Result<()> {
     fs::write(&note, text).with_context(|| format!("cannot write {}", note.display()))
 }
 
-/// In the temporary folder another account may have made a folder or link of this name.
+/// Fails if another account has made a folder or link of this name, which is possible in the temporary folder.
 fn make_own_folder(path: &Path, account: Account) -> Result<()> {
     match fs::create_dir(path) {
         Ok(()) => {}

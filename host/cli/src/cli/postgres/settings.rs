@@ -8,9 +8,9 @@ use anyhow::{Context as _, Result};
 use super::account::Account;
 use super::place::Place;
 
-/// Written at every start, because the socket's folder changes when the project is moved.
+/// Writes the file. It is written at every start, because the socket's folder changes when the project is moved.
 ///
-/// Temporary data need not survive a power cut; persistent data must.
+/// Only persistent data must survive a power failure.
 pub(super) fn write(place: &Place, account: Account) -> Result<()> {
     let durable = if place.is_ephemeral() { "off" } else { "on" };
     let settings = format!(
