@@ -1,8 +1,8 @@
-//! The audit as auditors read it: an instance's stream, or all of a tenant, by who did it, what, and when.
+//! Audit entries for auditors: of an instance or of a whole tenant, by actor, type and time.
 //!
-//! No index serves these filters: each would cost every command. So a question goes along the entries in their order, looks at
-//! a bounded number of them, and says where it stopped; a page may be short, or empty, and there is more.
-//! All of a tenant is read in the order of the leaves of its tree, which other hands than the commands' write.
+//! No index serves these filters, because it would cost every command. A query reads a bounded number of entries in their
+//! order, and returns where it stopped: a page may be short or empty although more entries follow. The entries of a tenant
+//! are read in the order of the leaves of its tree, which commands do not write.
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -12,11 +12,11 @@ use super::{Reader, StoreError};
 use wrkflw_core::ids::{InstanceId, TenantId, hex};
 use wrkflw_core::json::Json;
 
-/// Entries that are looked at for one page.
+/// Entries that are read for one page.
 pub const SCANNED_MAX: i64 = 20_000;
-/// How much a page reads, about, payloads and evidence together.
+/// The approximate size of a page in bytes, payloads and evidence together.
 const PAGE_BYTES_MAX: i64 = 8 << 20;
-/// A host's clock may be so far behind that of another one.
+/// How far a host's clock may be behind that of another host.
 const CLOCKS_APART_MAX: jiff::SignedDuration = jiff::SignedDuration::from_mins(5);
 
 /// One entry, with everything that its hash covers.
@@ -38,7 +38,7 @@ pub struct AuditRow {
 }
 
 impl AuditRow {
-    /// About how long it is.
+    /// Its approximate size in bytes.
     pub fn bytes(&self) -> usize {
         const ENTRY_BYTES: usize = 500;
         let evidence = self.evidence.as_ref();
@@ -47,7 +47,7 @@ impl AuditRow {
     }
 }
 
-/// An entry of a tenant, with the stream that it is in and its place in the tree.
+/// An entry with its stream and its leaf in the tenant's tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlacedRow {
     pub stream: String,
@@ -56,18 +56,18 @@ pub struct PlacedRow {
     pub entry: AuditRow,
 }
 
-/// Which entries are asked for. What is none excludes nothing.
+/// A filter of entries. A member that is none excludes nothing.
 #[derive(Debug, Clone, Default)]
 pub struct AuditFilter {
     pub actor: Option<String>,
     pub kind: Option<String>,
-    /// At or after.
+    /// Entries at or after this moment.
     pub from: Option<Timestamp>,
-    /// Before.
+    /// Entries before this moment.
     pub until: Option<Timestamp>,
 }
 
-/// Entries that were found, and where the next page begins if there may be more.
+/// A page of entries, and where the next page begins if there may be more.
 #[derive(Debug)]
 pub struct AuditPage<T> {
     pub rows: Vec<T>,
@@ -75,8 +75,8 @@ pub struct AuditPage<T> {
 }
 
 impl<T> AuditPage<T> {
-    /// There were so many, of which those were read that there was room for, and one to spare; the look ended at `stopped`
-    /// if there is more behind that.
+    /// A page of the entries `found`, which are fewer than `all` matches if its size is limited. `stopped` is the last entry
+    /// that was read, if more follow.
     fn of(
         mut found: Vec<T>,
         all: i64,
@@ -155,7 +155,8 @@ impl Reader {
         Ok(AuditPage::of(rows, all, limit, stopped, |row| row.seq))
     }
 
-    /// Entries of a tenant from the leaf `from_leaf` on, in the order of the tree: those that a checkpoint covers.
+    /// Entries of a tenant after the leaf `from_leaf`, in the order of the tree. An entry that no checkpoint covers has no
+    /// leaf yet.
     pub async fn audit_of_tenant(
         &self,
         tenant: TenantId,
@@ -166,7 +167,7 @@ impl Reader {
         let first = match (from_leaf, filter.from) {
             (Some(leaf), _) => leaf.cast_signed().saturating_add(1),
             (None, None) => 0,
-            // What was signed before then covers nothing of it.
+            // A checkpoint that was signed before covers none of these entries.
             (None, Some(from)) => sqlx::query_scalar!(
                 "select size from checkpoint where tenant_id = $1 and signed_at < $2 order by number desc limit 1",
                 tenant.0,
@@ -239,7 +240,7 @@ struct Row {
     at: Time,
     hash: Vec<u8>,
     event_seq: Option<i64>,
-    /// How many entries the filter found, and one to spare.
+    /// The number of matches, at most one more than the page has.
     all: i64,
 }
 

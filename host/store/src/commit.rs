@@ -1,7 +1,7 @@
-//! The one write path of instances: changes in, verdicts out, in a single round trip.
+//! The only write path of instances: one statement takes changes and returns a result for each.
 //!
-//! A change is conditional on the revision it was computed from. It is applied whole - instance, state instances, tasks,
-//! decision, attributes, audit entries, outbox rows and the reply to its idempotency key - or leaves no trace.
+//! A change is conditional on the revision it was computed from. It is applied completely - instance, state instances, tasks,
+//! decision, attributes, audit entries, outbox rows and the reply to its idempotency key - or not at all.
 
 mod rows;
 mod statement;
@@ -22,49 +22,49 @@ pub use rows::jobs::{cancelling, reassessing, telling};
 pub use rows::{PARTITIONS, row_types};
 pub use statement::common;
 
-/// How many changes one statement may carry: beyond it batches gain nothing.
+/// Limit of the changes in one statement. Larger batches are not faster.
 pub const BATCH_MAX: usize = 32;
 
-/// The effect on one instance of a command, or of several that came one after the other.
+/// The effect of one command, or of several consecutive ones, on one instance.
 #[derive(Debug)]
 pub struct Change {
     pub tenant: TenantId,
     /// The first command.
     pub command: CommandId,
-    /// As loaded; none for a start.
+    /// The instance as loaded; none for a start.
     pub before: Option<Arc<Stored>>,
-    /// What [`Loaded::access_mark`] was when it was judged by what was remembered, not read for it: it is stale once that
-    /// is another, or the instance is not at the end of the stream of `before`.
+    /// The [`Loaded::access_mark`] of cached data by which the command was evaluated; none if the data was loaded for it.
+    /// With a mark, the change is also stale if the mark or the end of the audit stream of `before` has changed.
     ///
     /// [`Loaded::access_mark`]: crate::load::Loaded::access_mark
     pub access_mark: Option<Uuid>,
     pub after: Instance,
-    /// Numbered and hashed onto the stream of `before`.
+    /// The new audit entries. They continue the stream of `before`.
     pub entries: Vec<Entry>,
-    /// For each decision that `after` has and `before` has not.
+    /// The seals of the decisions that `after` has and `before` has not.
     pub seals: Vec<Seal>,
-    /// Kept for repeats of the requests. Of several, either each is kept, or none: when only some of the keys are
-    /// free, the statement fails.
+    /// The replies for repeated requests. Of several, all are stored or none: if only some of the keys are free, the
+    /// statement fails.
     pub replies: Vec<KeyedReply>,
-    /// The signals that the commands are: each counts once.
+    /// The signals among the commands. Each counts once.
     pub signals: Vec<Signalled>,
-    /// The jobs that the commands carry out.
+    /// The jobs that the commands complete.
     pub done: Vec<Uuid>,
 }
 
 impl Change {
-    /// What the database holds of the instance once this is applied.
+    /// The instance as the database has it after this change.
     pub fn leaves(&self) -> Stored {
         stored(self.after.clone(), self.head(), self.state_instances())
     }
 
-    /// The same, with nothing copied.
+    /// The same, without copying.
     pub fn into_left(self) -> Stored {
         let (head, state_instances) = (self.head(), self.state_instances());
         stored(self.after, head, state_instances)
     }
 
-    /// How many state instances there have been.
+    /// The number of state instances so far.
     fn state_instances(&self) -> u32 {
         let before = self.before.as_ref();
         let known: BTreeSet<StateId> = before
@@ -80,7 +80,7 @@ impl Change {
         before.map_or(0, |stored| stored.state_instances) + entered
     }
 
-    /// The end of the audit stream behind it.
+    /// The head of the audit stream after this change.
     pub(super) fn head(&self) -> Head {
         let known = self.before.as_ref().map(|stored| &stored.head);
         let mut entries = self.entries.iter().rev();
@@ -93,7 +93,7 @@ impl Change {
         }
     }
 
-    /// Makes one change of this one and the next, which was computed from what this one leaves.
+    /// Joins this change and the next one, which was computed from its result.
     pub fn join(&mut self, next: Change) {
         assert_eq!(
             next.before.as_ref().map(|before| before.instance.revision),
@@ -108,7 +108,7 @@ impl Change {
     }
 }
 
-/// As a load finds it.
+/// Sorts the instance as a load does.
 fn stored(mut instance: Instance, head: Head, state_instances: u32) -> Stored {
     instance.sort();
     Stored {
@@ -126,7 +126,7 @@ pub struct KeyedReply {
     pub reply: StoredReply,
 }
 
-/// A signal that counts from now on.
+/// A signal that the instance counts with this change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signalled {
     pub key: SignalKey,
@@ -137,12 +137,12 @@ pub struct Signalled {
     pub entry: Option<Uuid>,
 }
 
-/// What became of a change.
+/// The result of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CommitResult {
     Applied,
-    /// The instance, or what the change was judged by, has moved on since it was loaded.
+    /// The instance or the access mark has changed since it was loaded.
     Stale,
-    /// The idempotency key is another command's; or, for a start, the entity is in another running instance.
+    /// The idempotency key belongs to another command; or, for a start, an instance about the entity runs already.
     Taken,
 }

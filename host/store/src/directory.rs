@@ -1,8 +1,8 @@
-//! Tenants, people, groups, who is in which, who manages whom and who stands in for whom.
+//! The directory: tenants, people, groups, memberships, managers and absences.
 //!
-//! Every change is one [`Change`]: it holds the tenant's directory stream from its first statement on, so that two
-//! changes never judge the same state, and it leaves an entry there. Nothing is deleted: what ended keeps its period,
-//! and [`moment`] tells what held at any time.
+//! Every write is one [`Change`]. Its first statement locks the tenant's directory stream, so changes run one after the
+//! other, and its last one appends an entry. Nothing is deleted: ended memberships, managers and absences keep their period,
+//! and [`moment`] reads what held at any time.
 
 pub mod absences;
 pub mod managers;
@@ -25,35 +25,35 @@ use wrkflw_core::refusal::Refusal;
 
 pub use memberships::Membership;
 
-/// The one directory stream of a tenant.
+/// The id of a tenant's directory stream.
 const DIRECTORY: Uuid = Uuid::nil();
 
-/// Whether a change is to stay.
+/// Whether a change is committed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Run {
     Real,
-    /// Judged in full, then taken back.
+    /// Checked completely, then rolled back.
     Dry,
 }
 
-/// What became of a change.
+/// The result of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Put {
     Done,
-    /// What it is about is not there.
+    /// The person, group or absence does not exist.
     Missing,
-    /// Its id stands for something else.
+    /// The id belongs to another absence.
     Taken,
     Refused(Refusal),
 }
 
-/// One change of a tenant's directory, which no other one overtakes.
+/// A change of a tenant's directory, whose stream it has locked.
 struct Change<'a> {
     transaction: Transaction<'static, Postgres>,
     tenant: TenantId,
     note: &'a Note<'a>,
     run: Run,
-    /// Never before the change that came before it, whatever a host's clock says.
+    /// Its time. It is never before the previous change, even if the host's clock is behind.
     at: Timestamp,
 }
 
@@ -92,7 +92,7 @@ impl Change<'_> {
         &mut self.transaction
     }
 
-    /// Leaves the entry and ends the change.
+    /// Appends the entry, and commits or rolls back.
     async fn finish(mut self, kind: &str, payload: &serde_json::Value) -> Result<(), StoreError> {
         let note = Note {
             at: self.at,

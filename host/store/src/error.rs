@@ -1,4 +1,4 @@
-//! What can go wrong with the database. A missing row is none of it: that is an `Option`.
+//! Errors of the database. A missing row is none: that is an `Option`.
 
 use std::sync::Arc;
 
@@ -8,49 +8,49 @@ use sqlx::migrate::MigrateError;
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The database, or the way to it.
+    /// An error of the database or of the connection to it.
     #[error("database: {0}")]
     Database(#[from] sqlx::Error),
-    /// A row holds what this host never writes.
+    /// A row has content that hosts never write.
     #[error("table {table} holds a row {id} that cannot be read: {detail}")]
     Inconsistent {
         table: &'static str,
         id: String,
         detail: String,
     },
-    /// The URL is one of something else; it may hold a password, so it is not shown.
-    #[error("database_url is no URL of PostgreSQL: it begins with postgres:// or postgresql://")]
+    /// The URL is not one of PostgreSQL. It may contain a password, so it is not shown.
+    #[error("database_url is not a PostgreSQL URL, which begins with postgres:// or postgresql://")]
     NoPostgres,
     #[error("migration: {0}")]
     Migration(#[from] MigrateError),
     /// This program does not have a migration that was applied, or has another one of that number.
     #[error(
-        "migration {0} of the database is none of this program's. Where a later release made it, run that one; where it is from before the \
-         first release, nothing brings it up to date: create a new database"
+        "this program does not have migration {0} of the database. If a later release applied it, run that release. If the database is \
+         from before the first release, create a new one: it cannot be migrated"
     )]
     OtherMigration(i64),
     /// The failure of a statement that carried several requests.
     #[error(transparent)]
     Shared(Arc<StoreError>),
-    /// The statement's end was never heard of in this process.
-    #[error("the statement ended without a word")]
+    /// The result of the statement was lost within this process.
+    #[error("the result of the statement was lost")]
     Lost,
 }
 
-/// Why the database does not do what it usually does.
+/// Why the database does not work as usual.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outage {
     /// Its disk is full, or fails.
     Full,
-    /// It takes no writes: a standby, or made so.
+    /// It takes no writes: it is a standby, or set to read-only.
     ReadOnly,
-    /// It has no connection left, or this host's are all in use.
+    /// It has no free connection, or all connections of this host are in use.
     Connections,
-    /// Somebody else holds what is needed.
+    /// Another session holds a lock.
     Locked,
-    /// A statement ran for longer than it may, or was stopped.
+    /// A statement took too long, or was cancelled.
     Slow,
-    /// It cannot be reached, or ended in the middle.
+    /// It cannot be reached, or the connection broke.
     Unreachable,
 }
 
@@ -67,19 +67,19 @@ impl Outage {
         }
     }
 
-    /// What callers and operators are told.
+    /// The message for callers and operators.
     pub fn words(self) -> &'static str {
         match self {
             Outage::Full => "the database has no room left",
             Outage::ReadOnly => "the database is read-only",
             Outage::Connections => "the database has no connection free",
-            Outage::Locked => "somebody else holds what this needs in the database",
+            Outage::Locked => "the database is busy: another session holds a lock",
             Outage::Slow => "the database took too long",
             Outage::Unreachable => "the database is not available now",
         }
     }
 
-    /// When it makes sense to try again. A person must mend the first two.
+    /// How long to wait before a retry. Operators must fix the first two.
     pub fn retry_seconds(self) -> u32 {
         match self {
             Outage::Full | Outage::ReadOnly => 10,
@@ -89,7 +89,7 @@ impl Outage {
 }
 
 impl StoreError {
-    /// The database holds what no host wrote.
+    /// An error about a row that no host wrote.
     pub fn inconsistent(
         table: &'static str,
         id: impl ToString,
@@ -108,12 +108,12 @@ impl StoreError {
         std::iter::repeat_with(move || StoreError::Shared(shared.clone()))
     }
 
-    /// Whether one member of a batch may have failed all of it: by its values, or by a row that somebody holds.
+    /// Whether one member may have failed the whole batch: by its values, or by a locked row.
     pub fn may_be_of_one(&self) -> bool {
         !self.is_passing() || self.is_contention()
     }
 
-    /// Whether the database could not be reached, or gave up: the same request may succeed later.
+    /// Whether the error is passing: the same request may succeed later.
     pub fn is_passing(&self) -> bool {
         match self {
             StoreError::Shared(error) => error.is_passing(),
@@ -125,7 +125,7 @@ impl StoreError {
                 });
                 passes || self.is_contention()
             }
-            // A connection that ends before it is made is reported as a breach of the protocol.
+            // A connection that is closed while it is opened is reported as a protocol error.
             StoreError::Database(error) => matches!(
                 error,
                 sqlx::Error::Io(_)
@@ -141,7 +141,7 @@ impl StoreError {
         }
     }
 
-    /// What ails the database, if the same request may succeed once that is over.
+    /// The outage that caused the error, if the same request may succeed after it.
     pub fn outage(&self) -> Option<Outage> {
         let error = match self {
             StoreError::Database(error) => error,
@@ -159,22 +159,22 @@ impl StoreError {
         }
     }
 
-    /// Whether somebody else held the rows for too long: a deadlock, or a lock that did not come in time.
+    /// Whether rows were locked for too long: a deadlock or a lock timeout.
     pub fn is_contention(&self) -> bool {
         self.is_lock_timeout() || self.has_code("40P01")
     }
 
-    /// Whether a statement ran for longer than it may.
+    /// Whether a statement was cancelled because it took too long.
     pub fn is_overlong(&self) -> bool {
         self.has_code("57014")
     }
 
-    /// Whether a row was held by somebody else for longer than a statement waits.
+    /// Whether a statement waited too long for a lock.
     pub(super) fn is_lock_timeout(&self) -> bool {
         self.has_code("55P03")
     }
 
-    /// Whether a row would have broken this constraint of the database.
+    /// Whether a row would violate this constraint.
     pub(super) fn violates(&self, constraint: &str) -> bool {
         matches!(self, StoreError::Database(sqlx::Error::Database(error)) if error.constraint() == Some(constraint))
     }
@@ -201,7 +201,7 @@ impl StoreError {
     }
 }
 
-/// By the classes of SQLSTATE: 08 connections, 53 resources, 57 operators, 58 the system around.
+/// By SQLSTATE. Its classes are 08 for connections, 53 for resources, 57 for operators, 58 for the system.
 fn outage_of(code: &str) -> Option<Outage> {
     match code {
         "53100" | "58030" => Some(Outage::Full),

@@ -1,9 +1,8 @@
-//! The relay's side of the outbox: claiming a partition, reading it in order, and settling what became of its events.
+//! The relay's side of the outbox: it claims a partition, reads its events in order, and stores their results.
 //!
-//! A partition belongs to whoever holds its row lock, so a claim keeps its transaction open while its events are
-//! published. Events themselves are never skipped when locked: that would reorder an instance. Events are
-//! read by a statement of their own, after the lock is held, because a snapshot from before it could still show
-//! what the previous holder deleted.
+//! A claim is the row lock of a partition, so its transaction stays open while the events are published. Locked events are
+//! never skipped: that would reorder the events of an instance. Events are read by a separate statement after the lock,
+//! because an earlier snapshot could still show events that the previous claim deleted.
 
 use std::time::Duration;
 
@@ -20,18 +19,18 @@ use wrkflw_core::instance::Entity;
 pub const BATCH_EVENTS_MAX: i64 = 500;
 /// Payload bytes after which a claim reads no further event.
 pub const BATCH_BYTES_MAX: i64 = 8 * 1024 * 1024;
-/// The database ends a claim that was silent for so long, so that a frozen host does not keep a partition.
+/// The database ends a claim that is silent for this time, so that a frozen host does not keep a partition.
 pub const CLAIM_SILENT_MAX: Duration = Duration::from_mins(1);
 /// Events beyond this number are not counted when the backlog is measured.
 pub const BACKLOG_COUNTED_MAX: i64 = 100_000;
 
-/// Why the outbox could not be worked on.
+/// Why an operation on the outbox failed.
 #[derive(Debug, thiserror::Error)]
 pub enum OutboxError {
     #[error("the database refused the relay: {0}")]
     Database(#[from] sqlx::Error),
     #[error(
-        "partition {partition} of the outbox lost {missing} events to somebody else while it was claimed"
+        "somebody else deleted {missing} events of outbox partition {partition} while it was claimed"
     )]
     LostEvents { partition: i16, missing: u64 },
 }
@@ -42,16 +41,16 @@ pub struct Outbox {
     pool: Pool,
 }
 
-/// From where a claim reads.
+/// Where a claim begins to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// Above the partition's floor, past the remains of events deleted long ago.
+    /// Above the partition's floor. This skips the remains of deleted events.
     AboveFloor,
-    /// Everything, should anything ever have been left below a floor.
+    /// At the first event, in case one was left below the floor.
     Everything,
 }
 
-/// One waiting event, in the order of its partition.
+/// An event that waits in its partition.
 #[derive(Debug)]
 pub struct Waiting {
     pub pos: i64,
@@ -59,7 +58,7 @@ pub struct Waiting {
     pub instance: InstanceId,
     /// Whether earlier events of its instance are parked.
     pub follows_parked: bool,
-    /// What it points at, or why that cannot be told.
+    /// The audit entry or checkpoint of the event, or why it cannot be read.
     pub entry: Result<Public, String>,
 }
 
@@ -71,28 +70,28 @@ pub struct Parked {
     pub attempts: i32,
 }
 
-/// What became of a claim's events. The others stay.
+/// The results of a claim's events. Events without a result stay.
 #[derive(Debug, Default)]
 pub struct Settlement {
     /// Positions that the broker acknowledged.
     pub acknowledged: Vec<i64>,
     pub parked: Vec<Parked>,
-    /// The partition's floor may rise to here.
+    /// The new floor of the partition.
     pub floor: Option<i64>,
 }
 
-/// What the fence is made of: see the relay's `Fence`.
+/// The input of the relay's `Fence`.
 #[derive(Debug, Clone, Copy)]
 pub struct Mark {
-    /// The last position drawn by anybody.
+    /// The last position that any transaction has drawn.
     pub drawn: i64,
-    /// A transaction that began writing after that.
+    /// The number of a transaction, taken after that.
     pub xid: i64,
     /// The oldest transaction that was still unfinished.
     pub oldest: i64,
 }
 
-/// How much waits.
+/// The size of the backlog.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Backlog {
     /// Counted up to [`BACKLOG_COUNTED_MAX`].
@@ -101,15 +100,15 @@ pub struct Backlog {
     pub dead_letters: i64,
 }
 
-/// A partition held by its row lock. Dropping it gives the partition back and changes nothing.
+/// A partition, locked by its row. Dropping it releases the partition and changes nothing.
 #[derive(Debug)]
 pub struct Claim {
     transaction: Transaction<'static, Postgres>,
     pub partition: i16,
-    /// In a row, before this claim.
+    /// Consecutive failures before this claim.
     pub failures: i32,
     pub events: Vec<Waiting>,
-    /// Whether more waits behind these events.
+    /// Whether more events wait behind these.
     pub is_cut: bool,
 }
 
@@ -119,12 +118,12 @@ impl Outbox {
         Outbox { pool }
     }
 
-    /// Lets connections be made anew after a failure: they may be those of a database that takes no writes any more.
+    /// Has connections replaced after a failure: they may lead to a database that takes no writes any more.
     pub fn renew(&self) {
         self.pool.renew();
     }
 
-    /// Holds the partition that waits longest for its turn, if any has events; None if none has.
+    /// Claims the partition with events whose last turn was longest ago. None if no partition can be claimed.
     pub async fn claim(&self, reach: Reach) -> Result<Option<Claim>, OutboxError> {
         within(Box::pin(self.claim_one(reach))).await
     }
@@ -163,8 +162,8 @@ impl Outbox {
         }))
     }
 
-    /// Notes where positions and transactions stand. The position is read before the transaction gets its
-    /// number: whoever drew that position or an earlier one had a smaller number by then.
+    /// Reads the current positions and transactions. The position is read before this transaction gets its number, so the
+    /// transactions that drew it or an earlier one have smaller numbers.
     pub async fn mark(&self) -> Result<Mark, OutboxError> {
         let mark = sqlx::query_as!(
             Mark,
@@ -180,7 +179,7 @@ impl Outbox {
         Ok(mark)
     }
 
-    /// Lets nobody try `partition` for the time of `pause`, and keeps the reason for operators.
+    /// Pauses a partition for the time of `pause`, and stores the error for operators.
     pub async fn back_off(
         &self,
         partition: i16,
@@ -199,7 +198,7 @@ impl Outbox {
         Ok(())
     }
 
-    /// Measures what waits and what is parked.
+    /// Measures the events that wait and those that are parked.
     pub async fn backlog(&self) -> Result<Backlog, OutboxError> {
         let backlog = sqlx::query_as!(
             Backlog,
@@ -226,7 +225,7 @@ impl Outbox {
 }
 
 impl Claim {
-    /// Deletes what was acknowledged, parks what was refused, and gives the partition back, all at once.
+    /// Deletes the acknowledged events, parks the refused ones, and releases the partition, in one transaction.
     pub async fn settle(self, settlement: Settlement) -> Result<(), OutboxError> {
         within(self.settled(settlement)).await
     }
@@ -273,7 +272,7 @@ impl Claim {
         Ok(())
     }
 
-    /// Gives the partition back unchanged.
+    /// Releases the partition without changes.
     pub async fn release(self) -> Result<(), OutboxError> {
         within(self.transaction.rollback()).await?;
         Ok(())
@@ -300,13 +299,13 @@ impl Claim {
     }
 }
 
-/// An event with all that its entry, instance and tenant tell of it, as far as they exist.
+/// An event with the columns of its entry, instance, tenant and checkpoint that exist.
 struct Row {
     pos: i64,
     tenant_id: i32,
     instance_id: uuid::Uuid,
     follows_parked: bool,
-    /// Rows within the claim's number of events, this side of its bytes or not.
+    /// The number of rows before the limit of bytes is applied.
     taken: i64,
     tenant: Option<String>,
     id: Option<uuid::Uuid>,
@@ -418,7 +417,7 @@ fn at(column: &str, microseconds: Option<i64>) -> Result<Timestamp, String> {
         .and_then(|at| Timestamp::from_microsecond(at).map_err(|error| error.to_string()))
 }
 
-/// Rows are distrusted one by one: a damaged one must not hold up its partition.
+/// Each row is checked by itself, so that a damaged one does not block its partition.
 fn public_entry(row: Row) -> Result<PublicEntry, String> {
     Ok(PublicEntry {
         instance: InstanceId(row.instance_id),

@@ -1,4 +1,4 @@
-//! What happened to an instance, in the order in which it happened, page by page.
+//! The past of an instance: its audit entries in order, page by page.
 
 use jiff::Timestamp;
 
@@ -6,11 +6,11 @@ use super::time::Time;
 use super::{Reader, StoreError};
 use wrkflw_core::ids::{InstanceId, TenantId};
 
-/// How many entries are read at a time, and about how many bytes of them.
+/// The size of a page in entries, and approximately in bytes.
 const PAGE: i64 = 500;
 const PAGE_BYTES: i64 = 1 << 20;
 
-/// An entry of an instance's stream, as much of it as decides what became of the instance.
+/// The columns of an audit entry from which an instance is folded.
 #[derive(Debug)]
 pub struct PastEntry {
     pub seq: u64,
@@ -21,7 +21,7 @@ pub struct PastEntry {
 }
 
 impl Reader {
-    /// Entries of the instance behind `seq`: some of them, or none when there are no more.
+    /// The next entries of the instance after `seq`; none if there are no more.
     pub async fn past_entries(
         &self,
         tenant: TenantId,

@@ -1,4 +1,4 @@
-//! Connections, one pool per role. Every connection gives up its login's rights for those of its role at once.
+//! The connection pools, one for each role of the database. Each connection takes on its role as soon as it is open.
 
 use std::ops::Deref;
 use std::str::FromStr;
@@ -17,45 +17,43 @@ use wrkflw_core::ids::TenantId;
 /// The migrations that this host was built with.
 static MIGRATIONS: Migrator = sqlx::migrate!("../../migrations");
 
-/// How long a statement of the writer waits for a row that another session holds, in milliseconds. Callers look
-/// again until their own time is over, so a row that is held for long costs them no connection for ever.
+/// How long a statement of the writer waits for a locked row, in milliseconds. Callers retry until their own deadline, so a
+/// long lock does not occupy a connection.
 const LOCK_TIMEOUT_MS: &str = "2000";
-/// How long a transaction of the writer may be silent, in milliseconds: then its host is taken for gone, and the rows
-/// that it held are free.
+/// How long a transaction of the writer may be silent, in milliseconds. Then PostgreSQL ends it and frees its locks, because
+/// its host has probably failed.
 const SILENT_MAX_MS: &str = "60000";
 
-/// How long a query or the relay waits for a table that another session holds, in milliseconds. Their rows are never
-/// held; a table is while somebody alters it.
+/// How long a query or the relay waits for a lock, in milliseconds. Mostly it is that of a table that a migration alters.
 const READ_LOCK_TIMEOUT_MS: &str = "5000";
 
-/// What a connection of the writer begins with. A server that is another one than before, or another timeline of it, begins
-/// a history, before anything is written there.
+/// The first statements of a writer connection. On another server or timeline, `begin_history` begins a history before
+/// anything is written.
 const WRITER_FIRST: &[&str] = &["set role wrkflw_writer", "select begin_history()"];
-/// How long a query may take. Nobody waits for its answer any longer.
+/// The time limit of a query. No caller waits longer.
 const READ_TIMEOUT: &str = "8s";
 
-/// What a migration begins with: only one goes on at a time, however long that takes.
+/// The first statement of a migration. Only one runs at a time, and the others wait without limit.
 const ONE_AT_A_TIME: &str = "select pg_advisory_lock(8246133957)";
-/// How long a migration waits for a table that somebody works on. Whoever comes meanwhile waits behind it, so it gives way
-/// soon, and tries again.
+/// How long a migration waits for the lock of a table. Other statements queue behind it, so it soon gives up and retries.
 const GIVE_WAY: &str = "set lock_timeout = '1s'";
-/// What an attempt leaves that gave way while it built an index `concurrently`: an index that nobody reads, and that the
-/// next attempt would take for built.
+/// Drops invalid indexes. A `create index concurrently` that gave up leaves one, and the next attempt would take it for
+/// complete.
 const DROP_UNFINISHED: &str = "do $$ declare one regclass; begin
     for one in select i.indexrelid from pg_index i join pg_class c on c.oid = i.indexrelid
         where not i.indisvalid and c.relnamespace = 'public'::regnamespace
     loop execute format('drop index %s', one); end loop; end $$";
-/// How often it tries, and the pause in between.
+/// The attempts of a migration, and the pause between them.
 const MIGRATION_TRIES: u32 = 60;
 const MIGRATION_PAUSE: Duration = Duration::from_secs(1);
 
-/// How the database is.
+/// Whether the database can be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Readiness {
     Ready,
     /// Migrations are missing.
     NotMigrated,
-    /// It answers, and takes no writes.
+    /// It answers, but takes no writes.
     ReadOnly,
 }
 
@@ -67,17 +65,17 @@ pub struct PoolSizes {
     pub relay: u32,
 }
 
-/// Requests in flight for each connection: more of them wait for PostgreSQL anyway.
+/// Requests in flight for each connection. With more connections, requests would wait within PostgreSQL instead.
 const REQUESTS_PER_CONNECTION: usize = 16;
-/// The fewest and the most connections of a process. PostgreSQL takes 100 by default, and other hosts need some.
+/// The minimum and maximum of connections of a process. PostgreSQL accepts 100 by default, and other hosts need some.
 const CONNECTIONS_MIN: usize = 5;
 const CONNECTIONS_MAX: usize = 64;
 /// Connections of the relay.
 const RELAY_CONNECTIONS: u32 = 2;
 
 impl PoolSizes {
-    /// The connections of a process that runs so many requests at a time: one for each 16 requests. Half of them are for commands,
-    /// two for the relay, the rest for queries.
+    /// The connections of a process with this limit of concurrent requests: one for each 16 requests. Half of them are for
+    /// commands, two for the relay, the rest for queries.
     pub fn serving(requests_in_flight_max: usize) -> PoolSizes {
         let connections = (requests_in_flight_max / REQUESTS_PER_CONNECTION)
             .clamp(CONNECTIONS_MIN, CONNECTIONS_MAX);
@@ -91,7 +89,7 @@ impl PoolSizes {
 }
 
 impl Default for PoolSizes {
-    /// Together about eight per core of a small database, where throughput peaks.
+    /// About eight for each core of a small database, where throughput peaks.
     fn default() -> PoolSizes {
         PoolSizes {
             writer: 8,
@@ -101,7 +99,7 @@ impl Default for PoolSizes {
     }
 }
 
-/// Where a URL leads. The library takes any scheme for its own.
+/// The connection options of a URL. The library alone would accept any scheme.
 fn options(url: &str) -> Result<PgConnectOptions, StoreError> {
     match url.split_once("://") {
         Some(("postgres" | "postgresql", _)) => Ok(PgConnectOptions::from_str(url)?),
@@ -109,18 +107,17 @@ fn options(url: &str) -> Result<PgConnectOptions, StoreError> {
     }
 }
 
-/// What may be asked of the database by those who do not write. The HTTP API has this, and no [`Store`]: so the compiler
-/// keeps it from writing. Cheap to clone.
+/// The queries. The HTTP API has a `Reader` and no [`Store`], so the compiler prevents it from writing. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Reader {
-    /// Writes, and reads what must be as of now; its statements name the tenant.
+    /// For writes, and for reads that must be current. Its statements name the tenant.
     pub(super) writer: Pool,
-    /// Answers queries; sees the tenant that its connection was set to.
+    /// For queries. A connection sees only the tenant that it was set to.
     pub(super) reader: Pool,
     relay: Pool,
 }
 
-/// What may be done with the database: everything that its [`Reader`] answers, and the writes. Cheap to clone.
+/// The queries of a [`Reader`], and the writes. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Store(Reader);
 
@@ -133,10 +130,11 @@ impl Deref for Store {
 }
 
 impl Reader {
-    /// Whether the database answers, has all the migrations that this host was built with, and takes writes. The last of them
-    /// tells of those before it. Later migrations do not hurt: each leaves what the release before it reads.
+    /// Whether the database answers, has all the migrations that this host was built with, and takes writes. Only the last
+    /// migration is checked: it implies the earlier ones. Later migrations are harmless, because each keeps what the previous
+    /// release reads.
     pub async fn ready(&self) -> Result<Readiness, StoreError> {
-        // Not a checked query: the table is there only where the migrator made it.
+        // Not a checked query, because only the migrator creates the table.
         let state = sqlx::query_as::<_, (bool, bool)>(
             "select exists (select from _sqlx_migrations where version = $1 and checksum = $2 and success),
                 current_setting('transaction_read_only')::bool",
@@ -162,7 +160,7 @@ impl Reader {
         Ok(Readiness::Ready)
     }
 
-    /// Lets every connection be made anew before it is used again, for a database that took no writes.
+    /// Has all connections replaced before they are used again, after the database took no writes.
     pub fn renew(&self) {
         self.writer.renew();
     }
@@ -181,7 +179,7 @@ impl Reader {
         Ok(connection)
     }
 
-    /// Connections in use and idle, per role.
+    /// Open connections, and the idle ones among them, for each role.
     pub fn usage(&self) -> [(&'static str, u32, usize); 3] {
         let of = |role, pool: &Pool| {
             let (open, idle) = pool.usage();
@@ -203,13 +201,13 @@ impl Reader {
 impl Store {
     /// Opens the pools. No connection is made before it is needed.
     pub fn connect(url: &str, sizes: PoolSizes) -> Result<Store, StoreError> {
-        // Compiling a statement of a millisecond costs more than it saves.
+        // JIT compilation of a statement of a millisecond costs more than it saves.
         let options = options(url)?
             .application_name("wrkflw")
             .options([("jit", "off")]);
-        // The array form of the commit is planned once: planning it anew for each call halves its throughput. All
-        // that the writer does is look rows up by their keys. A plan made while a table was empty would scan it
-        // for as long as nobody analyses it, slower with every row.
+        // The plan of the commit is cached: planning each call halves its throughput. The writer only looks rows up by key,
+        // so other kinds of plans are disabled. A plan made for an empty table would scan it until the table is analysed,
+        // slower with every row.
         let writer = options.clone().options([
             ("plan_cache_mode", "force_generic_plan"),
             ("lock_timeout", LOCK_TIMEOUT_MS),
@@ -219,7 +217,7 @@ impl Store {
             ("enable_hashjoin", "off"),
             ("enable_mergejoin", "off"),
         ]);
-        // Lists have many filters, of which few are set: which index serves a request shows in its values alone.
+        // Lists have many filters, of which few are set, so the best index depends on the values.
         let reader = options.clone().options([
             ("plan_cache_mode", "force_custom_plan"),
             ("lock_timeout", READ_LOCK_TIMEOUT_MS),
@@ -234,13 +232,13 @@ impl Store {
         }))
     }
 
-    /// Brings the schema up to date, beside hosts that work. Runs as the login itself, who must be able to create roles.
+    /// Applies the missing migrations while hosts run. Runs as the login itself, which must be able to create roles.
     pub async fn migrate(url: &str) -> Result<(), StoreError> {
         let mut tries = 1;
         loop {
             match migrate(url).await {
                 Err(error) if error.is_lock_timeout() && tries < MIGRATION_TRIES => {
-                    tracing::info!(%error, "somebody works on a table that a migration changes; it tries again");
+                    tracing::info!(%error, "a migration could not lock a table in time and is retried");
                     tries += 1;
                     tokio::time::sleep(MIGRATION_PAUSE).await;
                 }
@@ -249,13 +247,13 @@ impl Store {
         }
     }
 
-    /// What the relay works on.
+    /// The outbox, for the relay.
     pub fn outbox(&self) -> Outbox {
         Outbox::new(self.relay.clone())
     }
 }
 
-/// Applies what is missing, each migration whole or not at all.
+/// Applies the missing migrations.
 async fn migrate(url: &str) -> Result<(), StoreError> {
     let mut connection = PgConnection::connect_with(&options(url)?).await?;
     for first in [ONE_AT_A_TIME, GIVE_WAY, DROP_UNFINISHED] {
@@ -271,7 +269,7 @@ async fn migrate(url: &str) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// No such table, no such role, or no right to read it: all of them say that no migration was here.
+/// Whether the error says that the table or role is missing, or that the table may not be read: no migration has run then.
 fn is_unmigrated(code: Option<&str>) -> bool {
     matches!(code, Some("42P01" | "42501" | "22023" | "42704"))
 }

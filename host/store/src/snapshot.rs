@@ -1,21 +1,21 @@
-//! What a transaction saw of others, as PostgreSQL writes it down: `xmin:xmax:xid,xid`. It tells before from after where
-//! clocks would not.
+//! The transactions that a snapshot saw, in the text form of PostgreSQL: `xmin:xmax:xid,xid`. It orders events where clocks
+//! are too inexact.
 
 use std::str::FromStr;
 
 /// A `pg_snapshot`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// All before it were over.
+    /// All transactions before it had ended.
     min: i64,
-    /// None from here on had begun.
+    /// No transaction from this number on had begun.
     max: i64,
-    /// Those between that were under way.
+    /// The transactions in between that had not ended.
     under_way: Vec<i64>,
 }
 
 impl Snapshot {
-    /// Whether this transaction was over when the snapshot was taken.
+    /// Whether this transaction had ended when the snapshot was taken.
     pub fn saw(&self, transaction: i64) -> bool {
         transaction < self.min || (transaction < self.max && !self.under_way.contains(&transaction))
     }

@@ -1,4 +1,4 @@
-//! What a start needs before there is an instance.
+//! Look-ups of instances: by task, by entity for a start, and by command for an in-doubt commit.
 
 use jiff::Timestamp;
 
@@ -58,7 +58,7 @@ impl Store {
         }))
     }
 
-    /// Whether a command was carried out: asked when the connection broke before its verdict came.
+    /// Whether a command was committed, after the connection broke before its result arrived.
     pub async fn was_committed(
         &self,
         tenant: TenantId,

@@ -1,4 +1,4 @@
-//! Inboxes: lists of tasks, as people see them.
+//! Inboxes: lists of open tasks.
 
 use jiff::Timestamp;
 use sqlx::PgConnection;
@@ -14,35 +14,35 @@ use wrkflw_core::ids::TenantId;
 use wrkflw_core::instance::{Candidate, Ownership};
 use wrkflw_core::json::Json;
 
-/// Whose tasks.
+/// Whose tasks a list has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum View {
-    /// Those that I own, or an absent person for whom I stand in.
+    /// Tasks that the actor owns, or an absent person for whom the actor stands in.
     Mine,
-    /// Those that I may claim, for myself or for such a person.
+    /// Tasks that the actor may claim, also on behalf of such a person.
     Available,
-    /// All that are open.
+    /// All open tasks.
     All,
 }
 
-/// What a list is narrowed to.
+/// The filter of a list.
 #[derive(Debug, Clone)]
 pub struct TaskFilter {
     pub view: View,
-    /// With the standing of this moment.
+    /// With the current groups, permissions and absences.
     pub actor: Actor,
     pub definition: Option<String>,
     pub state: Option<String>,
     pub owner: Option<String>,
     pub label: Option<String>,
     pub min_priority: Option<i16>,
-    /// What is due before this moment.
+    /// Only tasks that are due before this moment.
     pub due_before: Option<Timestamp>,
     pub after: Option<Uuid>,
     pub limit: i64,
 }
 
-/// One open task, with what it belongs to.
+/// An open task with its instance.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskSummary {
     pub id: Uuid,
@@ -66,7 +66,7 @@ pub struct TaskSummary {
 }
 
 impl TaskSummary {
-    /// About how long it is.
+    /// Its approximate size in bytes.
     pub fn bytes(&self) -> usize {
         const LINE_BYTES: usize = 600;
         const CANDIDATE_BYTES: usize = 16;
@@ -79,31 +79,32 @@ impl TaskSummary {
     }
 }
 
-/// A state with fewer state instances than this is rare: its tasks are read from its state instances, all at once, where a list is narrowed to it.
+/// A state with fewer state instances than this is rare. A list that is filtered by a rare state reads all tasks of the state
+/// at once.
 const RARE_MAX: i64 = 4_096;
-/// Open tasks that are looked at in one step, at first and at most: most pages are full after the first, and one whose
-/// filters few tasks pass takes larger steps.
+/// Open tasks that one step reads, at first and at most. The first step fills most pages. Steps grow if few tasks pass the
+/// filters.
 const STEP_MIN: i64 = 128;
 const STEP_MAX: i64 = 16_384;
-/// Of the tasks of a rare state, so many are held against the filters first.
+/// The number of a rare state's tasks to which the filters are applied first.
 const PART_MIN: usize = 128;
 
 /// A page of an inbox.
 #[derive(Debug)]
 pub struct Inbox {
-    /// One more than the page has, where there are so many.
+    /// At most `limit` tasks: callers ask for one more than they return.
     pub found: Vec<TaskSummary>,
-    /// Where the look ended for want of time, although there may be more.
+    /// Where the search ended because its time was over. More tasks may follow.
     pub reached: Option<Uuid>,
 }
 
 impl Reader {
-    /// Oldest first.
+    /// A page of tasks, oldest first.
     ///
-    /// The tasks of a view are read from an index in the order of the list, step by step until the page is full: a
-    /// single statement with all conditions would have to choose between that order and the conditions. Only a list of
-    /// a rare state, of which the first step found too few, is read from that state. A list that few tasks pass looks for no
-    /// longer than [`SEARCH_TIME_MAX`], one step at least.
+    /// The tasks of a view are read from an index in the order of the list, step by step until the page is full: the planner
+    /// of a single statement would have to choose between that order and the filters. If the first step does not fill the
+    /// page and the filter names a rare state, the tasks of that state are read instead. The search ends after
+    /// [`SEARCH_TIME_MAX`], but not before the first step.
     pub async fn tasks(&self, tenant: TenantId, filter: &TaskFilter) -> Result<Inbox, StoreError> {
         let until = Instant::now() + SEARCH_TIME_MAX;
         let absences = filter.actor.stands_in_for.iter();
@@ -125,7 +126,7 @@ impl Reader {
                 None => open(connection, tenant, filter.view, &people, after, step).await?,
             };
             let absent = (absent.as_slice(), definitions.as_slice());
-            // What a rare state has comes at once, but the first of it mostly make a page.
+            // All tasks of a rare state are read at once, but the first of them mostly fill the page.
             let mut part = if rare.is_some() { PART_MIN } else { open.len() };
             let mut rest = open.as_slice();
             let is_full = loop {
@@ -164,7 +165,7 @@ impl Reader {
     }
 }
 
-/// The next open tasks that may belong to a view of these people, in the order of lists.
+/// The ids of the next open tasks that may belong to the view, in the order of lists.
 async fn open(
     connection: &mut PgConnection,
     tenant: TenantId,
@@ -235,7 +236,7 @@ async fn is_rare(
     Ok(state_instances.fetch_one(connection).await? < RARE_MAX)
 }
 
-/// The next open tasks of a rare state, in the order of lists, and no more of them than a step may be at most.
+/// The ids of the next open tasks of a rare state, in the order of lists, at most [`STEP_MAX`].
 async fn open_in(
     connection: &mut PgConnection,
     tenant: TenantId,
@@ -260,7 +261,8 @@ async fn open_in(
     Ok(open.fetch_all(connection).await?)
 }
 
-/// Those of the open tasks that pass; `absent` are people and for which definitions.
+/// The rows of the open tasks that pass the filter. `absent` has absent people, and the definitions for which the actor
+/// stands in.
 async fn rows(
     connection: &mut PgConnection,
     tenant: TenantId,
@@ -359,7 +361,7 @@ impl TaskRow {
     }
 }
 
-/// The absent person for whom the actor would claim a task: nobody, where they are a candidate themselves.
+/// The absent person for whom the actor would claim a task. None if the actor is a candidate.
 fn claimed_for<'a>(
     actor: &'a Actor,
     definition: &'a str,

@@ -1,9 +1,9 @@
-//! Connections that state instance at hand between statements. To give one back to the pool costs a task and a question to the
-//! server; who asks statement after statement would pay that for each.
+//! Connections that are kept outside the pool between statements. Giving one back to the pool costs a task and a round trip,
+//! which every statement would pay.
 //!
-//! Nobody waits for a connection while one lies here: whoever finds none says that they wait, and from then on what
-//! comes back goes to the pool, which serves them in turn. Every connection goes there now and then, so that the
-//! pool's own rules about age hold.
+//! No caller waits while a connection is kept here: a caller that finds none is counted as waiting, and from then on
+//! connections return to the pool, which serves callers in turn. Every connection returns there regularly, so that the pool's
+//! own rules about age hold.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -14,11 +14,11 @@ use sqlx::pool::PoolConnection;
 /// How long a connection stays away from the pool.
 const KEPT_MAX: Duration = Duration::from_secs(10);
 
-/// A connection, out of the pool.
+/// A connection taken from the pool.
 #[derive(Debug)]
 pub(super) struct Lease {
     pub(super) connection: PoolConnection<Postgres>,
-    /// When the pool gave it away.
+    /// When it was taken.
     since: Instant,
 }
 
@@ -36,20 +36,20 @@ impl Lease {
     }
 }
 
-/// The connections at hand. Cheap to clone.
+/// The kept connections. Cheap to clone.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Kept(Arc<Mutex<Shelf>>);
 
-/// No more lie here than the pool may open.
+/// It has at most as many connections as the pool may open.
 #[derive(Debug, Default)]
 struct Shelf {
     idle: Vec<(Lease, Instant)>,
-    /// Callers who wait for the pool.
+    /// Callers that wait for the pool.
     waiting: usize,
 }
 
 impl Drop for Shelf {
-    /// Closes what is left: no pool is there to give it back to, and maybe no runtime to do so, which that would take.
+    /// Closes the remaining connections: there is no pool to return them to, and maybe no runtime, which a return needs.
     fn drop(&mut self) {
         for (lease, _) in self.idle.drain(..) {
             drop(lease.connection.detach());
@@ -57,7 +57,7 @@ impl Drop for Shelf {
     }
 }
 
-/// Somebody waits for the pool for as long as this lives.
+/// Counts one caller as waiting for the pool while this lives.
 #[derive(Debug)]
 pub(super) struct Waiting(Kept);
 
@@ -72,7 +72,7 @@ impl Kept {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The connection that was used last, with how long ago that was; else a place among those who wait.
+    /// The connection that was used last, with the time since then. If there is none, the caller is counted as waiting.
     pub(super) fn take(&self) -> Result<(Lease, Duration), Waiting> {
         let mut open = self.shelf();
         if let Some((lease, since)) = open.idle.pop() {
@@ -82,13 +82,13 @@ impl Kept {
         Err(Waiting(self.clone()))
     }
 
-    /// Keeps a connection on which nothing is under way, unless it belongs back into the pool.
+    /// Keeps an idle connection, unless it must return to the pool.
     pub(super) fn put(&self, lease: Lease, is_closed: impl FnOnce() -> bool) {
         if lease.age() >= KEPT_MAX {
             return;
         }
         let mut open = self.shelf();
-        // Looked at under the lock: who closes the pool takes what is here afterwards.
+        // Checked under the lock: a close of the pool clears the kept connections afterwards.
         if open.waiting == 0 && !is_closed() {
             open.idle.push((lease, Instant::now()));
         } else {
@@ -96,7 +96,7 @@ impl Kept {
         }
     }
 
-    /// Gives all back to the pool.
+    /// Returns all to the pool.
     pub(super) fn clear(&self) {
         let idle = std::mem::take(&mut self.shelf().idle);
         drop(idle);
@@ -107,7 +107,7 @@ impl Kept {
     }
 }
 
-/// Whether one that has lain here for so long may have been lost without a word.
+/// Whether a connection that was idle for this time may be dead.
 pub(super) fn is_stale(idle_for: Duration) -> bool {
     idle_for >= KEPT_MAX
 }

@@ -1,5 +1,5 @@
-//! Why no connection could be made. Where a server refuses, the library tries again until its time is up, and then says
-//! no more than that: the same as where all connections are in use.
+//! Explains why no connection could be opened. If a server refuses, the library retries until its time is up and then reports
+//! only a timeout, the same as when all connections are in use.
 
 use std::fmt;
 use std::io;
@@ -11,14 +11,14 @@ use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
-/// How long the server may take to say what is wrong.
+/// The time limit of a trial connection.
 const ANSWER_MAX: Duration = Duration::from_secs(1);
-/// For how long its last answer serves those who ask as well.
+/// For how long the result of a trial is reused.
 const ANSWER_KEPT: Duration = Duration::from_secs(1);
-/// What a server says that has no connection left.
+/// The SQLSTATE of a server without a free connection.
 const TOO_MANY_CONNECTIONS: &str = "53300";
 
-/// Asks the server itself, at most once at a time.
+/// Opens a connection to the server for trial, one at a time.
 #[derive(Clone)]
 pub(super) struct Refusal(Arc<Server>);
 
@@ -27,14 +27,14 @@ struct Server {
     last: Mutex<Option<Said>>,
 }
 
-/// What a server said when it was asked.
+/// The result of a trial.
 struct Said {
     at: Instant,
-    /// Why it takes no connection; none if it takes one, or has none left.
+    /// Why the server accepts no connection; none if it accepts one, or has none free.
     cause: Option<String>,
 }
 
-/// The options hold a password.
+/// Leaves out the options, which contain a password.
 impl fmt::Debug for Refusal {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("Refusal").finish_non_exhaustive()
@@ -47,7 +47,7 @@ impl Refusal {
         Refusal(Arc::new(Server { options, last }))
     }
 
-    /// The same error; with its cause if it says that time was up, and the server takes no connections.
+    /// The same error; for a timeout its cause, if the server accepts no connections.
     pub(super) async fn explain(&self, error: sqlx::Error) -> sqlx::Error {
         if !matches!(error, sqlx::Error::PoolTimedOut) {
             return error;
