@@ -1,4 +1,5 @@
-//! What an actor may do with an instance now, and why not the rest: each answer is that of the very command, run dry.
+//! Lists the actions on an instance: whether the actor may do each now, and if not, why. Each answer is the result of a dry run
+//! of the command.
 
 use std::collections::BTreeSet;
 
@@ -24,14 +25,14 @@ use wrkflw_core::shown::{Omitted, Shown};
 use wrkflw_core::version::Version;
 use wrkflw_store::load::Asked;
 
-/// The most commands that one answer tries. An instance with more open tasks is cut there, and the answer says so.
+/// Limit of the commands on tasks and of the signals that one answer tries. The answer has the number of those not tried.
 const ACTIONS_MAX: usize = 800;
-/// How much one answer says. What is left then is cut as well, and what is left when the request's time is over.
+/// Limit of the size of an answer, in bytes. Beyond it, or when the request's time is over, tasks and signals are not tried.
 const BYTES_MAX: usize = 1 << 20;
-/// Of an action, without what it says.
+/// The size of an action without its messages.
 const ACTION_BYTES: usize = 200;
 
-/// One thing that might be done.
+/// A possible action.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Action {
     pub action: &'static str,
@@ -44,19 +45,19 @@ pub struct Action {
     pub refusal: Option<Refusal>,
 }
 
-/// All that is open to an actor, and what it does not tell.
+/// All actions on an instance, allowed and refused, and what is left out.
 pub struct Explained {
     /// Of the instance.
     pub revision: u32,
     pub actions: Vec<Action>,
-    /// Actions that were not tried, for there are too many.
+    /// The number of actions that were not tried, because there are too many.
     pub untried: usize,
-    /// What flow logic was not told.
+    /// What was left out of the facts for flow logic.
     pub omitted: Omitted,
 }
 
 impl Action {
-    /// About how long it is.
+    /// The approximate size in bytes.
     pub(super) fn bytes(&self) -> usize {
         let required = self.required.iter();
         let required = required.map(|one| one.field.len() + one.code.len() + one.message.len());
@@ -66,20 +67,20 @@ impl Action {
 }
 
 impl Explained {
-    /// About how long it is.
+    /// The approximate size in bytes.
     pub fn bytes(&self) -> usize {
         self.actions.iter().map(Action::bytes).sum()
     }
 }
 
-/// Why an action is not open to this actor.
+/// Why the actor may not do something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     pub code: String,
     pub message: String,
 }
 
-/// What is known of the caller and the tenant.
+/// What was loaded about the caller and the tenant.
 struct Known<'a> {
     actor: &'a Actor,
     /// As of [`Loaded::access_mark`](wrkflw_store::load::Loaded::access_mark).
@@ -121,7 +122,7 @@ impl Engine {
         })
     }
 
-    /// All actions on the instance as it stands here, whether or not it is the one that is kept.
+    /// All actions on this instance, which may differ from the stored one.
     pub(super) async fn actions_on(
         &self,
         who: &Identity,
@@ -172,7 +173,7 @@ impl Engine {
                 untried += 1;
                 continue;
             }
-            // Many of them never wait for anything: others have their turn between two.
+            // Many commands never wait for anything, so other tasks of the runtime get a turn between two of them.
             tokio::task::yield_now().await;
             tried += 1;
             let stops = stopped.contains(&instance.definition) && !command.passes_a_stop();
@@ -192,7 +193,7 @@ impl Engine {
         Ok((actions, untried))
     }
 
-    /// Of a restart, too, the answer is that of the command: a start under the version that is active now.
+    /// Explains a restart by a dry run of a start in the active version.
     async fn explain_restart(
         &self,
         who: &Identity,
@@ -269,7 +270,7 @@ impl Engine {
     }
 }
 
-/// The answer to a command that was tried, unless it could not be tried now.
+/// The action for the result of a dry run. A transient failure is returned as an error.
 fn explained(
     command: &Command,
     state: Option<String>,
@@ -301,7 +302,7 @@ fn explained(
     })
 }
 
-/// Every command that the graph knows for the open tasks. What it must say besides is left empty.
+/// All commands on the open tasks. Reasons, inputs and recipients are empty.
 fn of_tasks(version: &Version, instance: &Instance) -> Vec<(Command, Option<String>)> {
     let mut commands = Vec::new();
     for state in &instance.active {
@@ -344,7 +345,7 @@ fn of_tasks(version: &Version, instance: &Instance) -> Vec<(Command, Option<Stri
     commands
 }
 
-/// The signals that move a state now, each for the oldest state that takes it.
+/// The signals that the active states take. If several states take the same signal, it is shown for the oldest one.
 fn signals(version: &Version, instance: &Instance) -> Vec<(Command, Option<String>)> {
     let mut seen = BTreeSet::new();
     let of = |state: &StateInstance| -> Vec<(Command, Option<String>)> {
@@ -376,7 +377,7 @@ fn of_the_whole(instance: &Instance) -> impl Iterator<Item = Command> {
     [cancel, suspend, Command::Resume { instance }].into_iter()
 }
 
-/// What a command must say beyond what was tried.
+/// The required fields that a dry run does not check.
 fn unsaid(command: &Command) -> Vec<Violation> {
     match command {
         Command::Cancel { .. } | Command::Suspend { .. } => {

@@ -1,21 +1,22 @@
-//! How much one instance may make others do: bounds that operators set, so that a flow in a circle comes to an end.
+//! Limits on the work that follows from one instance. Operators set them. They end a flow that starts instances in a loop.
 
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::instance::{Instance, StateInstance};
 use wrkflw_core::rejection::Rejection;
 use wrkflw_store::descendants::{Bounds, Place};
 
-/// The instances that may be started below one, for each that may run at a time: with the defaults, one a day for 27 years.
+/// How many descendants may be started in all, per descendant that may run at a time. With the defaults, that is one a day for
+/// 27 years.
 const STARTED_FOR_EACH: u32 = 20;
 
-/// Bounds on what follows from one instance.
+/// The limits for one instance and its descendants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budgets {
-    /// Instances below one that has no parent, of all generations, that may run at a time.
+    /// Descendants of an instance without a parent, of all generations, that may run at a time.
     pub descendants_max: u32,
-    /// The same from its start to its end, those that ended included.
+    /// Descendants that such an instance may have from its start to its end, including ended ones.
     pub descendants_started_max: u32,
-    /// Deadlines, children and waits for signals that an instance may have open at a time: each is a job, or will be one.
+    /// Deadlines, children and waits for signals that an instance may have open at a time. Each is a job or becomes one.
     pub open_jobs_max: u32,
 }
 
@@ -26,7 +27,7 @@ impl Default for Budgets {
 }
 
 impl Budgets {
-    /// The bounds of a host with these settings.
+    /// The limits of a host with these settings.
     pub fn of(descendants_max: u32, open_jobs_max: u32) -> Budgets {
         Budgets {
             descendants_max,
@@ -42,7 +43,7 @@ impl Budgets {
         }
     }
 
-    /// Why a child has no place below its root, and what helps; none where it has.
+    /// Why a child may not be started below its root, and what helps. None if it may.
     pub(super) fn refusal(self, place: Place, root: InstanceId) -> Option<String> {
         match place {
             Place::Taken => None,
@@ -57,8 +58,8 @@ impl Budgets {
         }
     }
 
-    /// Refuses a change after which the instance would have more open than it may. One that had more before, under another
-    /// bound, may have as many still.
+    /// Refuses a change that opens more than the limit. An instance that is above a lowered limit may keep what is open, but not
+    /// open more.
     pub(super) fn check(
         self,
         before: Option<&Instance>,

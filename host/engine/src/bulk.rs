@@ -2,8 +2,7 @@
 //! items of an operation. Each item is one ordinary command in the name of the person who requested the operation.
 //!
 //! Each item's command has its own idempotency key: if a host dies between the commit and the record of it, the repeated command
-//! changes nothing. [`operations`] begins and stops operations, [`items`] runs a
-//! batch of items.
+//! changes nothing. [`operations`] starts and stops operations, [`items`] runs a batch of items.
 
 pub(super) mod items;
 mod operations;
@@ -31,10 +30,10 @@ const CANCEL: &str = "instance:cancel";
 const PAGE: usize = 1_000;
 /// Limit of the instances that a dry run tries.
 const TRIED_MAX: usize = 20;
-/// Limit of the repetitions in one attempt because the instance was changed meanwhile.
+/// Limit of the retries in one attempt after concurrent changes of the instance.
 const MOVES_MAX: u32 = 10;
 
-/// Which instances go over to which version, as an operation keeps it.
+/// The stored settings of a bulk migration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Migrations {
@@ -43,7 +42,7 @@ pub struct Migrations {
     /// The version that the instances have now.
     #[serde(deserialize_with = "whole")]
     pub from: u32,
-    /// The version that they go over to.
+    /// The version that they are migrated to.
     #[serde(deserialize_with = "whole")]
     pub version: u32,
     /// The new name of each state that does not keep its own.
@@ -53,7 +52,7 @@ pub struct Migrations {
     pub filter: AliveFilter,
 }
 
-/// Which instances are cancelled, as an operation keeps it.
+/// The stored settings of a bulk cancellation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Cancellations {
@@ -62,7 +61,7 @@ pub struct Cancellations {
     /// The version that the instances have.
     #[serde(deserialize_with = "whole")]
     pub version: u32,
-    /// Why; each instance keeps it.
+    /// The reason. It is stored with each instance.
     pub reason: String,
     #[serde(default)]
     pub filter: AliveFilter,
@@ -108,7 +107,7 @@ impl Many {
         read.map_err(|error| format!("the operation cannot be read: {error}"))
     }
 
-    /// The version of the instances, and the filter.
+    /// The current version of the instances, and the filter.
     fn about(&self) -> (VersionRef, &AliveFilter) {
         let (key, version, filter) = match self {
             Many::Migrate(one) => (&one.definition, one.from, &one.filter),
@@ -119,7 +118,7 @@ impl Many {
     }
 }
 
-/// What a dry run of many came to.
+/// The result of a dry run of a bulk operation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trial {
     pub dry_run: bool,
@@ -132,7 +131,7 @@ pub struct Trial {
     pub sample: Vec<Tried>,
 }
 
-/// What the dry run of one came to.
+/// The result of the dry run on one instance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tried {
     pub instance: Uuid,
@@ -203,7 +202,7 @@ impl Engine {
         }
     }
 
-    /// Runs the command on one instance: for good with a key, else as a dry run. An error is transient.
+    /// Runs the command on one instance. Without a key it is a dry run. An error is transient.
     async fn one_of(
         &self,
         who: &Identity,
@@ -258,7 +257,7 @@ impl Engine {
                     if !known.contains(&instance.definition.version) {
                         return Ok(Outcome::Refused {
                             code: "other_version".to_owned(),
-                            detail: format!("it runs under {} by now", instance.definition),
+                            detail: format!("the instance runs under {} now", instance.definition),
                         });
                     }
                     let states = instance.active.iter().chain(&instance.waiting);

@@ -1,5 +1,5 @@
-//! The chain of custody of decisions: what each says, by its entry in the audit, and whether its seal holds for exactly
-//! that. A change of the entry or of the decision's row shows in the seal; a change of both, in the chain.
+//! The chain of custody of decisions: the content of each audit entry, and whether the seal of the decision is valid for it.
+//! The seal reveals a change of the entry or of the decision's row. The audit chain reveals a change of both.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -15,7 +15,7 @@ use wrkflw_core::ids::{InstanceId, TaskId, TenantId, hex};
 use wrkflw_core::instance::{Decision, Entity};
 use wrkflw_store::custody::{CustodyCursor, CustodyPage, CustodyQuestion, CustodyRow, LinkRow};
 
-/// One decision, as its entry in the audit tells it.
+/// One decision, as its audit entry records it.
 #[derive(Debug, Clone)]
 pub struct CustodyRecord {
     pub instance_id: Uuid,
@@ -45,7 +45,7 @@ pub struct Signature {
     pub status: SealStatus,
 }
 
-/// What this host finds when it makes the signature again.
+/// The result of computing the signature again on this host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SealStatus {
     Valid,
@@ -54,7 +54,7 @@ pub enum SealStatus {
     UnknownVersion,
 }
 
-/// An entry with all that its hash covers; of evidence its digest.
+/// An audit entry with everything that its hash covers. Of the evidence, only the digest.
 #[derive(Debug, Clone)]
 pub struct ChainLink {
     pub seq: u64,
@@ -73,7 +73,7 @@ pub struct ChainLink {
     pub hash: String,
 }
 
-/// What evidence says of the version that it was given by.
+/// The version that produced the evidence.
 #[derive(Deserialize)]
 struct Evidence {
     definition: String,
@@ -81,7 +81,7 @@ struct Evidence {
 }
 
 impl Engine {
-    /// What `told` makes of a page of decisions, oldest first, and of the place that the next one begins behind.
+    /// Reads a page of decisions, oldest first. Returns what `told` makes of it and of the cursor for the next page.
     pub async fn custody<T: Send + 'static>(
         &self,
         who: &Identity,
@@ -90,7 +90,7 @@ impl Engine {
     ) -> Result<T, Error> {
         let CustodyPage { rows, more } = self.0.store.custody(who.tenant, question).await?;
         let (engine, who, entity) = (self.clone(), who.clone(), question.entity.clone());
-        // Each row has evidence, which may be as large as what flow logic is shown.
+        // Each row has evidence, which may be as large as the facts that flow logic gets.
         let tenant = who.tenant;
         let records = move || {
             let next = rows.last().filter(|_| more).map(CustodyRow::cursor);
@@ -158,7 +158,7 @@ impl Engine {
 }
 
 impl SealStatus {
-    /// The word for it, as JSON has it.
+    /// Its name in JSON.
     pub fn name(self) -> &'static str {
         match self {
             SealStatus::Valid => "valid",

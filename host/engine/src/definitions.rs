@@ -1,4 +1,4 @@
-//! Publishing, activating, retiring and stopping versions. Other use cases ask here who may write, and as whom.
+//! Publishes, activates, retires and stops versions. Other use cases also check permissions here ([`Engine::permit`]).
 
 use jiff::Timestamp;
 
@@ -20,7 +20,7 @@ use wrkflw_store::definitions::{NewVersion, StatusChange};
 use wrkflw_store::jobs::STOPPED_RETRY;
 use wrkflw_store::streams::Note;
 
-/// A version that was published now or before.
+/// A published version. `created` is false if it was published before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Published {
     pub key: String,
@@ -32,7 +32,7 @@ pub struct Published {
     pub reads: Vec<String>,
 }
 
-/// A version that new instances take from now on, or no longer.
+/// The result of activating or retiring a version: whether new instances use it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Activation {
     pub key: String,
@@ -41,7 +41,7 @@ pub struct Activation {
     pub changed: bool,
 }
 
-/// A version that does not run, or runs again.
+/// The result of stopping or resuming a version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stopping {
     pub key: String,
@@ -50,12 +50,12 @@ pub struct Stopping {
     pub changed: bool,
 }
 
-/// Instances whose jobs are held by one statement.
+/// Instances whose jobs one statement holds.
 const HELD_TOGETHER: i64 = 1_000;
-/// Statements of one stop: jobs beyond that are held as they are claimed.
+/// Limit of the statements of one stop. Jobs beyond it are held when they are claimed.
 const HOLDS_MAX: usize = 200;
 
-/// The one checker, for the server and the command line: everything that keeps a component from being published.
+/// Checks a component for publishing. Returns all problems. The server and the command line both use it.
 pub async fn check_component(
     sandbox: &Sandbox,
     (offload, tenant): (&Offload, TenantId),
@@ -81,7 +81,7 @@ pub async fn check_component(
 }
 
 impl Engine {
-    /// Publishes a component with its config under the definition's next number.
+    /// Publishes a component with its config as the next version of the definition.
     pub async fn publish(
         &self,
         who: &Identity,
@@ -134,7 +134,7 @@ impl Engine {
         })
     }
 
-    /// Makes new instances take this version. A version with states of own work needs a permission of its own.
+    /// Activates a version: new instances use it. A version with states of own work needs an additional permission.
     pub async fn activate(
         &self,
         who: &Identity,
@@ -161,12 +161,12 @@ impl Engine {
             .warm(&pinned, || self.0.store.component(version.component))
             .await
         {
-            tracing::warn!(%error, "an activated version could not be made ready ahead of its first question");
+            tracing::warn!(%error, "an activated version could not be loaded before its first call");
         }
         Ok(activation)
     }
 
-    /// Lets no new instance take this version.
+    /// Retires a version: new instances no longer use it.
     pub async fn retire(
         &self,
         who: &Identity,
@@ -181,8 +181,8 @@ impl Engine {
         activation(reference, status, false)
     }
 
-    /// Lets nothing of this version run until it is resumed: not its jobs, and no command but a cancellation or a
-    /// migration away from it. What is in hand is still done.
+    /// Stops a version until it is resumed: its jobs do not run, and its instances accept only cancellations and migrations to
+    /// another version. Commands in progress are finished.
     pub async fn stop(
         &self,
         who: &Identity,
@@ -200,7 +200,7 @@ impl Engine {
         Ok(stopping)
     }
 
-    /// Lets a version run again. What was due meanwhile is done at once.
+    /// Resumes a stopped version. Its jobs that became due meanwhile run at once.
     pub async fn resume(&self, who: &Identity, reference: &VersionRef) -> Result<Stopping, Error> {
         self.permit(who, "definition:retire").await?;
         let note = self.note(&who.subject);
@@ -211,8 +211,9 @@ impl Engine {
         Ok(stopping)
     }
 
-    /// Moves the jobs of a version out of the way of others, or back. Those that this does not come to - the host dies, a
-    /// command leaves them just now - are moved by whoever claims them, and come back when they are looked at again.
+    /// Postpones the jobs of a version, so that they do not delay others, or makes them due again. It may miss jobs: the host
+    /// may die, or a command may add one concurrently. A missed job of a stopped version is postponed when a worker claims it.
+    /// A missed job of a resumed version is due when its postponement ends.
     async fn hold_jobs(
         &self,
         who: &Identity,
@@ -230,7 +231,7 @@ impl Engine {
         Ok(())
     }
 
-    /// Refuses who has no role with the permission.
+    /// Refuses a caller without the permission.
     pub async fn permit(&self, who: &Identity, permission: &'static str) -> Result<(), Error> {
         let actor = self.0.store.actor(&who.principalship()).await?;
         if actor.may(permission) {
@@ -240,7 +241,7 @@ impl Engine {
         }
     }
 
-    /// Who changes something now, for the audit.
+    /// The actor and the time of a change, for the audit.
     pub(super) fn note<'a>(&self, actor: &'a str) -> Note<'a> {
         Note {
             id: clock::new_id(),

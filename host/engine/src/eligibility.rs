@@ -1,5 +1,5 @@
-//! Who could act: on an instance's open tasks at any moment of its past, and on the tenant's after a change of the
-//! directory that is only considered. Reads alone; what is judged stands in [`eligibility`](wrkflw_core::eligibility).
+//! Who could act on an instance's open tasks at a past moment, and which open tasks a planned change of the directory would leave
+//! to nobody. Only reads. The rules are in [`eligibility`](wrkflw_core::eligibility).
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -23,18 +23,19 @@ use wrkflw_core::version::Version;
 use wrkflw_store::directory::moment::Asked;
 use wrkflw_store::work::OpenWork;
 
-/// How many tasks one answer shows.
+/// Limit of the tasks in an answer.
 const TASKS_MAX: usize = 200;
-/// How many people an answer shows for one task, of the eligible and of the excluded.
+/// Limit of the people in an answer for one task: of the eligible, and of the excluded.
 const PEOPLE_MAX: usize = 200;
-/// To take down a name that bars somebody, and to look at a claim.
+/// The estimated time to copy the name of an excluded person.
 const NAMED: Duration = Duration::from_nanos(50);
+/// The estimated time to examine whether a person may act on a task.
 const LOOKED: Duration = Duration::from_micros(2);
-/// To read a byte of the directory.
+/// The estimated time to read a byte of the directory.
 const READ_BYTE: Duration = Duration::from_nanos(20);
-/// How many open tasks are read at a time for a change that is considered.
+/// Open tasks that a preview reads at a time.
 const BATCH: i64 = 500;
-/// How many batches are looked at.
+/// Limit of the batches that a preview reads.
 const BATCHES_MAX: usize = 20;
 
 /// Who could act on an instance's open tasks at a moment.
@@ -49,7 +50,7 @@ pub struct EligibilityAt {
 }
 
 impl EligibilityAt {
-    /// About how long it is.
+    /// The approximate size in bytes.
     pub fn bytes(&self) -> usize {
         const TASK_BYTES: usize = 300;
         const PERSON_BYTES: usize = 60;
@@ -82,14 +83,14 @@ pub struct AblePerson {
     pub ways: Vec<Way>,
 }
 
-/// Somebody who could not, though they seem to.
+/// A candidate or owner who could not act.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExcludedPerson {
     pub person: String,
     pub exclusions: Vec<Exclusion>,
 }
 
-/// What a change of the directory would leave undone.
+/// The open tasks that a change of the directory would leave to nobody.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Preview {
     pub dry_run: bool,
@@ -98,7 +99,7 @@ pub struct Preview {
 }
 
 impl Default for Preview {
-    /// Of a change that leaves nothing to nobody.
+    /// The preview of a change that affects no task.
     fn default() -> Preview {
         Preview {
             dry_run: true,
@@ -108,7 +109,7 @@ impl Default for Preview {
     }
 }
 
-/// An open task that somebody can act on, and nobody could after the change.
+/// An open task on which somebody can act now, and nobody after the change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Orphan {
     pub task: Uuid,
@@ -120,7 +121,7 @@ pub struct Orphan {
 }
 
 impl Engine {
-    /// Who could have acted on the instance at the moment, by the record.
+    /// Who could have acted on the instance at the moment, according to the recorded history.
     pub async fn eligibility_at(
         &self,
         who: &Identity,
@@ -173,7 +174,7 @@ impl Engine {
         })
     }
 
-    /// The part of the directory that is asked for, as of the moment.
+    /// The requested part of the directory, as of the moment.
     async fn directory_at(
         &self,
         tenant: TenantId,
@@ -186,7 +187,7 @@ impl Engine {
         Ok(read.await??)
     }
 
-    /// The open tasks that nobody could act on any more after the change, though somebody can now.
+    /// The open tasks on which somebody can act now, and nobody after the change.
     pub async fn preview(&self, who: &Identity, change: &Change) -> Result<Preview, Error> {
         let (at, until) = (self.0.clock.now(), Instant::now() + self.0.timeout);
         let concerned = self.concerned(who.tenant, at, change).await?;
@@ -246,7 +247,7 @@ impl Engine {
         self.0.offload.in_place(tenant, effort, found).await
     }
 
-    /// Whose work the change may touch: that of the person, of those they stand in for, and of all their groups.
+    /// Whose work the change may affect: the person, the people they stand in for, and the groups of all of them.
     async fn concerned(
         &self,
         tenant: TenantId,
@@ -256,7 +257,7 @@ impl Engine {
         let store = &self.0.store;
         let person = match change {
             Change::Joins { group, person } | Change::Leaves { group, person } => {
-                // Their other groups are theirs before and after.
+                // The change does not affect the person's other groups.
                 let people = BTreeSet::from([person.clone()]);
                 let groups = BTreeSet::from([group.clone()]);
                 return Ok(Concerned { people, groups });
@@ -270,7 +271,7 @@ impl Engine {
     }
 }
 
-/// The tasks that somebody could act on by this directory, and nobody once the change is made.
+/// The tasks on which somebody can act by this directory, and nobody after the change.
 fn orphaned(batch: Vec<OpenWork>, directory: &Directory, change: &Change) -> Vec<Orphan> {
     let changed = directory.after(change);
     let (mut before, mut after) = (Judge::of(directory), Judge::of(&changed));
@@ -289,7 +290,7 @@ fn orphaned(batch: Vec<OpenWork>, directory: &Directory, change: &Change) -> Vec
     batch.into_iter().filter_map(orphan).collect()
 }
 
-/// How long it takes to list the open work of an instance: each task with all whom it bars.
+/// The estimated time to list the open work of an instance: each task with everybody whom it excludes.
 fn listing(instance: &Instance) -> Duration {
     let excluded = |state_instance: &StateInstance| {
         let open = state_instance
@@ -304,7 +305,7 @@ fn listing(instance: &Instance) -> Duration {
     NAMED * u32::try_from(names).unwrap_or(u32::MAX)
 }
 
-/// How long it takes to judge so much work by the directory.
+/// The estimated time to judge this many tasks by the directory.
 fn judging(works: usize, directory: &Directory) -> Duration {
     let members: usize = directory.members.values().map(BTreeSet::len).sum();
     let absences: usize = directory.substitutions.values().map(Vec::len).sum();
@@ -313,7 +314,7 @@ fn judging(works: usize, directory: &Directory) -> Duration {
     LOOKED * u32::try_from(looks).unwrap_or(u32::MAX)
 }
 
-/// The open tasks of an instance, one more than are shown at the most.
+/// The open tasks of an instance, at most one more than an answer shows.
 fn open_work(version: &Version, instance: &Instance) -> Vec<(TaskEligibility, Work)> {
     let state_instances = instance.active.iter();
     let tasks = state_instances.flat_map(|state_instance| {
@@ -346,7 +347,7 @@ struct Concerned {
     groups: BTreeSet<String>,
 }
 
-/// What the directory is asked about these tasks, and about these people.
+/// The part of the directory that these tasks and people need.
 fn asked<'a>(works: impl Iterator<Item = &'a Work>, people: BTreeSet<String>) -> Asked {
     let mut asked = Asked {
         people,

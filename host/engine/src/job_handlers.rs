@@ -1,4 +1,4 @@
-//! What a job does. Each is one ordinary command on its instance, whose commit deletes the job.
+//! Runs jobs. A job is usually one command on its instance, whose commit deletes the job.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,23 +18,23 @@ use wrkflw_store::StoreError;
 use wrkflw_store::bulk::{Batch, Outcome};
 use wrkflw_store::jobs::Job;
 
-/// When a job on a suspended instance is looked at again.
+/// The pause until a job on a suspended instance is tried again.
 pub(super) const REST: Duration = Duration::from_secs(15);
 
-/// Does what the worker claimed. Both may be asked twice for the same, after a host that died.
+/// Runs what a worker claimed. After the failure of a host, each method may be called twice for the same row.
 pub trait JobHandlers: Send + Sync + 'static {
-    /// Does the job. `Ok` says that it is done or that nothing was left to do: the worker deletes it, unless its due
+    /// Runs the job. `Ok` means that it is done or that nothing was left to do. The worker then deletes it, unless its due
     /// time has changed.
     fn job<'a>(&'a self, job: &'a Job) -> BoxFuture<'a, Result<(), Error>>;
 
-    /// Does one item of an operation. Errors pass: it is tried again.
+    /// Runs one item of an operation. An error is transient: the item is tried again.
     fn item<'a>(
         &'a self,
         batch: &'a Batch,
         instance: InstanceId,
     ) -> BoxFuture<'a, Result<Outcome, Error>>;
 
-    /// Looks again at who is able to work on a running instance.
+    /// Reassesses a running instance.
     fn reassessment(
         &self,
         tenant: TenantId,
@@ -77,7 +77,7 @@ impl Engine {
                 let command = Command::Reassessment { instance };
                 rested(self.act(job.tenant, command, Some(job.id)).await)
             }
-            // A later release may have left it; its hosts take it over when the pause after this failure is over.
+            // A newer release may have added the job. One of its hosts may claim it after the pause that follows this failure.
             unknown => {
                 let detail = format!("this host does not know jobs of the kind {unknown}");
                 Err(StoreError::inconsistent("job", job.id, detail).into())
@@ -85,7 +85,7 @@ impl Engine {
         }
     }
 
-    /// A deadline has passed.
+    /// Runs a deadline that has passed.
     async fn pass(&self, job: &Job) -> Result<(), Error> {
         let command = Command::Deadline {
             instance: job.instance,
@@ -95,8 +95,8 @@ impl Engine {
         rested(self.act(job.tenant, command, Some(job.id)).await)
     }
 
-    /// Looks again at who is able to work on an instance. One that is gone or has ended needs no looking at; one whose
-    /// version is stopped, just now, is looked at when that is resumed.
+    /// Reassesses an instance. Does nothing if it does not exist or has ended. If its version was just stopped, inserts a job
+    /// that reassesses it when the version is resumed.
     pub async fn look_again(&self, tenant: TenantId, instance: InstanceId) -> Result<(), Error> {
         let looked = self
             .act(tenant, Command::Reassessment { instance }, None)
@@ -108,7 +108,7 @@ impl Engine {
         rested(looked)
     }
 
-    /// Carries out a command of the host's own. What is gone or has ended needs nothing more.
+    /// Executes a command of the host itself. It is no error if the instance does not exist or has ended.
     pub(super) async fn act(
         &self,
         tenant: TenantId,
@@ -131,12 +131,12 @@ impl Engine {
             Ok(_) | Err(Error::NotFound { .. } | Error::Rejected(Rejection::Ended { .. })) => {
                 Ok(())
             }
-            // A suspension among them: what others tell an instance waits until it goes on.
+            // Also for a suspended instance: the caller decides whether the command must wait until it is resumed.
             Err(error) => Err(error),
         }
     }
 
-    /// What a tenant is called outside. It stays so for good.
+    /// The external name of a tenant. It never changes.
     pub(super) async fn tenant_name(&self, tenant: TenantId) -> Result<Arc<str>, Error> {
         if let Some(name) = self.0.tenants.get(&tenant).await {
             return Ok(name);
@@ -153,7 +153,7 @@ struct DueAt {
     due_at: Timestamp,
 }
 
-/// A suspended instance needs nothing either: when it goes on, its deadlines are left anew, and all is looked at again.
+/// A suspended instance is no error: when it is resumed, its deadlines are inserted again and it is reassessed.
 fn rested(done: Result<(), Error>) -> Result<(), Error> {
     match done {
         Err(Error::Rejected(Rejection::Suspended { .. })) => Ok(()),
@@ -161,13 +161,13 @@ fn rested(done: Result<(), Error>) -> Result<(), Error> {
     }
 }
 
-/// What the job says.
+/// The payload of the job.
 pub(super) fn payload<T: DeserializeOwned>(job: &Job) -> Result<T, Error> {
     serde_json::from_str(job.payload.as_str())
         .map_err(|error| StoreError::inconsistent("job", job.id, error).into())
 }
 
-/// The reply to a command that nobody waits for.
+/// The reply to a command of the host, which nobody reads.
 pub(super) struct Unread;
 
 impl Unread {

@@ -1,4 +1,4 @@
-//! Instances as they were: folded from their audit entries up to a moment, never from the tables of the present.
+//! Instances at a past moment, folded from their audit entries and not read from the current tables.
 
 use jiff::Timestamp;
 
@@ -12,21 +12,21 @@ use wrkflw_core::instance::Instance;
 use wrkflw_store::StoreError;
 use wrkflw_store::past::PastEntry;
 
-/// How many entries are folded at the most, and how many bytes of them.
+/// Limits of the entries to fold: their number and their bytes.
 pub(super) const ENTRIES_MAX: usize = 20_000;
 pub(super) const BYTES_MAX: usize = 64 << 20;
 
 /// An instance at a moment.
 pub(super) enum Past {
-    /// It had not begun, or never did.
+    /// It had not begun, or does not exist.
     NotBegun,
     Instance(Box<Instance>),
-    /// It had gone through more by then than is folded.
+    /// It has more entries than the limits allow.
     TooLong,
 }
 
 impl Engine {
-    /// The instance as it was at the moment: with everything that happened until then, and nothing since.
+    /// The instance after its entries up to and including the moment.
     pub(super) async fn instance_at(
         &self,
         tenant: TenantId,
@@ -57,7 +57,7 @@ impl Engine {
     }
 }
 
-/// The instance once these entries have happened to it as well.
+/// The instance after these entries.
 fn folded(
     mut instance: Option<Instance>,
     id: InstanceId,

@@ -1,4 +1,4 @@
-//! Recorded questions of flow logic, asked again in this host's sandbox.
+//! Evaluates recorded calls of flow logic again in this host's sandbox.
 
 use futures_util::future::BoxFuture;
 
@@ -7,7 +7,7 @@ use wrkflw_core::ids::{Digest, VersionRef};
 use wrkflw_core::question::{Facts, Question};
 use wrkflw_sandbox::{Pinned, Sandbox};
 
-/// A sandbox that a replay asks.
+/// A sandbox for replays.
 pub struct Sandboxed(pub Sandbox);
 
 impl Logic for Sandboxed {

@@ -1,7 +1,7 @@
-//! Signals by correlation: sent to an instance that waits under a name of the flow's own, now or later.
+//! Signals by correlation key: sent to an instance that waits for the key, now or later.
 //!
 //! Each signal is stored first, then delivered in its sender's name to the instance with the oldest state instance that takes it.
-//! If no state instance waits for it, it is delivered to the next one that is entered under that name and takes buffered signals.
+//! If no state instance waits for it, it is delivered to the next one that is entered with that key and takes buffered signals.
 //! `handing` assigns and delivers.
 
 mod handing;
@@ -35,7 +35,7 @@ const SEES_ALL: &str = "audit:read";
 /// Limit of the triggers that the message of a refusal lists.
 const NAMED_MAX: usize = 50;
 
-/// A signal to an instance that waits under a correlation.
+/// A signal to an instance that waits for a correlation key.
 #[derive(Debug, Clone)]
 pub struct Correlated {
     pub correlation: String,

@@ -1,4 +1,4 @@
-//! Definition versions, parsed and kept: they never change.
+//! The cache of parsed definition versions, which never change.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use wrkflw_core::version::Version;
 use wrkflw_store::StoreError;
 use wrkflw_store::load::Stored;
 
-/// A version with what it consists of, as of [`VersionRow::content`](wrkflw_store::definitions::VersionRow::content).
+/// A version with its [`VersionRow::content`](wrkflw_store::definitions::VersionRow::content).
 #[derive(Clone)]
 pub(super) struct Known {
     content: Vec<u8>,
@@ -19,8 +19,8 @@ pub(super) struct Known {
 }
 
 impl Engine {
-    /// The version that the command runs under, and the one that it leaves where it is a migration. `content` is what the
-    /// instance's version consists of, where that was read with the instance.
+    /// The version in which the command runs, and for a migration the version that the instance leaves. `content` is that of
+    /// the instance's version, if it was read with the instance.
     pub(super) async fn versions_for(
         &self,
         tenant: TenantId,
@@ -49,7 +49,7 @@ impl Engine {
         Ok((coming, Some(present)))
     }
 
-    /// The version, from the cache or the store. For a command that was read for, there is [`Engine::version_of`].
+    /// The version, from the cache or the store. If its content was read, use [`Engine::version_of`].
     pub async fn version(
         &self,
         tenant: TenantId,
@@ -58,7 +58,7 @@ impl Engine {
         self.version_of(tenant, reference, None).await
     }
 
-    /// The version of this content, from the cache or the store.
+    /// The version, from the cache if it has this content there, else from the store.
     pub(super) async fn version_of(
         &self,
         tenant: TenantId,
@@ -75,7 +75,7 @@ impl Engine {
         let load = self.load_version(tenant, reference);
         match self.0.versions.try_get_with(key, load).await {
             Ok(known) => Ok(known.version),
-            // Others who wait for it have the same failure; each tells its own.
+            // Concurrent callers share the error, which cannot be cloned. Each of them loads again for an error of its own.
             Err(shared) => match Arc::try_unwrap(shared) {
                 Ok(error) => Err(error),
                 Err(_) => Ok(self.load_version(tenant, reference).await?.version),
@@ -83,7 +83,7 @@ impl Engine {
         }
     }
 
-    /// The version as it is stored, made ready.
+    /// Reads the version and compiles its schema.
     async fn load_version(&self, tenant: TenantId, reference: &VersionRef) -> Result<Known, Error> {
         let parts = &self.0;
         let found = parts.store.definition_version(tenant, reference).await?;

@@ -1,4 +1,4 @@
-//! Beginning an operation on many instances, and ending one early.
+//! Starts and stops bulk operations.
 
 use uuid::Uuid;
 
@@ -12,8 +12,8 @@ use wrkflw_core::rejection::Rejection;
 use wrkflw_store::bulk::{AliveFilter, Begun, NewOperation, Operation, RUNNING_MAX};
 
 impl Engine {
-    /// Begins to do it to all instances that the filter finds. Under an idempotency key of the caller's, a repeat finds the
-    /// operation that goes on.
+    /// Starts an operation on all instances that match the filter. A repeated request with the same idempotency key returns the
+    /// operation of the first one.
     pub async fn begin_many(
         &self,
         who: &Identity,
@@ -42,7 +42,7 @@ impl Engine {
             Begun::Taken => return Err(Error::KeyReused),
             Begun::TooMany => {
                 let detail = format!(
-                    "at most {RUNNING_MAX} operations go on at once; wait for one, or stop one"
+                    "at most {RUNNING_MAX} operations run at once; wait for one, or stop one"
                 );
                 return Err(Rejection::not_now("too_many_operations", detail).into());
             }
@@ -50,7 +50,7 @@ impl Engine {
         self.operation(who, id).await
     }
 
-    /// Ends an operation early. What is in hand is still done. Whoever may begin one may end it.
+    /// Stops an operation. Items in progress are finished. The caller needs the permission to start such an operation.
     pub async fn stop_operation(&self, who: &Identity, id: Uuid) -> Result<Operation, Error> {
         let actor = self.actor(who).await?;
         if !actor.may(MIGRATE) && !actor.may(CANCEL) {
@@ -72,13 +72,13 @@ impl Engine {
         self.operation(who, id).await
     }
 
-    /// How far an operation has come, for those who may read instances or have just changed it.
+    /// The status of an operation. Checks no permission.
     pub async fn operation(&self, who: &Identity, id: Uuid) -> Result<Operation, Error> {
         let found = self.0.store.operation(who.tenant, id).await?;
         found.ok_or_else(|| Error::missing("operation", id))
     }
 
-    /// Refuses who may not, and what could come to nothing for any instance.
+    /// Refuses a caller without the permission, and a request that would fail for every instance.
     pub(super) async fn check_many(&self, who: &Identity, many: &Many) -> Result<(), Error> {
         self.permit(who, many.permission()).await?;
         let (definition, versions) = match many {
@@ -123,6 +123,6 @@ fn check_status(filter: &AliveFilter) -> Result<(), Error> {
     if status.is_none_or(|status| ["RUNNING", "SUSPENDED"].contains(&status)) {
         return Ok(());
     }
-    let detail = "only what is RUNNING or SUSPENDED can be changed";
+    let detail = "only RUNNING or SUSPENDED instances can be changed";
     Err(Error::invalid_as_a_whole(detail, "/filter/status", "enum"))
 }

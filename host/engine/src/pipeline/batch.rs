@@ -27,7 +27,7 @@ pub(super) trait Batch: Send + Sync + 'static {
     /// The value of the label `work` of its metrics.
     const NAME: &'static str;
 
-    /// Whether the item may be in one batch with those chosen before it. The first item of a batch always may.
+    /// Whether the item may be in one batch with the items chosen before it. The first item of a batch always fits.
     fn fits(chosen: &[Self::Item], item: &Self::Item) -> bool;
 
     /// Processes the items and notifies each caller.
@@ -47,7 +47,7 @@ pub(super) struct Bounds {
 
 /// The queue is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("too much waits already")]
+#[error("the queue is full")]
 pub struct Full;
 
 /// A queue and its workers, which exist only while there is something to do.

@@ -85,7 +85,7 @@ impl Engine {
     ) -> Result<Executed, Error> {
         let version = context.version;
         let mut made = Vec::new();
-        // Such a start takes the first id for its instance.
+        // A start without an id takes the first id for its instance.
         let mut first = begins(command).then_some(instance.0);
         let mut ids = || {
             let id = first.take().unwrap_or_else(clock::new_id);
@@ -147,7 +147,7 @@ impl Engine {
         })
     }
 
-    /// Calls flow logic. Returns how long that took, too.
+    /// Calls flow logic. Also returns how long that took.
     async fn ask_logic(
         &self,
         version: &Version,
@@ -228,7 +228,7 @@ fn misbehaved(error: GuestError) -> Error {
         }
         .into()
     } else {
-        tracing::error!(%error, "flow logic could not be asked");
+        tracing::error!(%error, "flow logic could not be called");
         Error::Unavailable(error.cause.to_string())
     }
 }

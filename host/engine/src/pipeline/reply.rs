@@ -11,7 +11,7 @@ use wrkflw_store::commit::KeyedReply;
 use wrkflw_store::load::StoredReply;
 
 impl Engine {
-    /// Repeats a stored reply, if it is the same request's and as it was sealed.
+    /// Repeats a stored reply, if it belongs to the same request and its seal is valid.
     pub(crate) fn repeat(
         &self,
         who: &Identity,
@@ -30,7 +30,7 @@ impl Engine {
             return Err(Error::Store(StoreError::Inconsistent {
                 table: "idempotency_key",
                 id: key.key.clone(),
-                detail: "it is not as it was sealed".to_owned(),
+                detail: "it does not match its seal".to_owned(),
             }));
         }
         let rendered = Rendered {
