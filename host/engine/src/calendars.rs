@@ -1,4 +1,4 @@
-//! Working calendars of a tenant: adding, replacing and deleting them. Deadlines that were computed stay as they are.
+//! Adds, replaces and deletes the working calendars of a tenant. Deadlines that were computed before do not change.
 
 use super::Engine;
 use super::error::Error;
@@ -16,7 +16,7 @@ use wrkflw_store::calendars::{CALENDARS_MAX, CalendarPut};
 const WRITE: &str = "directory:write";
 
 impl Engine {
-    /// Adds the calendar of these settings, or replaces it.
+    /// Adds or replaces a calendar.
     pub async fn put_calendar(
         &self,
         who: &Identity,
@@ -47,7 +47,6 @@ impl Engine {
         }
     }
 
-    /// Deletes the calendar.
     pub async fn delete_calendar(&self, who: &Identity, name: &str) -> Result<(), Error> {
         self.permit(who, WRITE).await?;
         let note = self.note(&who.subject);
@@ -63,7 +62,7 @@ impl Engine {
         }
     }
 
-    /// Reads settings, where that holds up nobody.
+    /// Parses the settings without delaying other tasks.
     pub async fn read_calendar(
         &self,
         tenant: TenantId,
@@ -75,10 +74,10 @@ impl Engine {
     }
 }
 
-/// The settings' own problems, each by its pointer.
+/// The problems of the settings, each with its pointer.
 fn unfit(violations: Vec<Violation>) -> Error {
     Error::Invalid {
-        detail: "the calendar has settings that need mending".to_owned(),
+        detail: "the calendar has invalid settings".to_owned(),
         violations,
     }
 }

@@ -1,8 +1,8 @@
-//! The checkpointer: takes new audit entries into each tenant's Merkle tree and signs its root. Any number of hosts run one
-//! beside each other; the database lets one of them sign at a time.
+//! The checkpointer: appends new audit entries to each tenant's Merkle tree and signs its root. Any number of hosts may run one;
+//! the database lets one of them sign at a time.
 //!
-//! It works behind the commands' back and holds nothing of theirs. It goes on only from a checkpoint that is as some known key
-//! signed it: a tree that somebody meddled with is not signed over.
+//! No command waits for it. It continues only from a checkpoint with a valid signature of a known key, so it never signs a tree
+//! that somebody tampered with.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,8 +20,8 @@ use wrkflw_runtime::clock::Clock;
 use wrkflw_store::checkpoints::{Last, NewLeaf, Signer, Turn};
 use wrkflw_store::{Store, StoreError};
 
-/// How often new entries are looked for. An entry is in a checkpoint after two looks, unless a transaction from before it
-/// goes on for longer.
+/// The pause between looks for new entries. An entry is in a checkpoint after two looks, unless an earlier transaction is still
+/// unfinished.
 const EVERY: Duration = Duration::from_secs(2);
 
 /// One host's checkpointer.
@@ -33,14 +33,15 @@ pub struct Checkpointer {
     wake: Arc<Notify>,
 }
 
-/// What a look came to.
+/// The result of a look for new entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Look {
-    /// Nothing is new.
+    /// There are no new entries.
     Idle,
-    /// Another host signs.
+    /// Another host is signing.
     Elsewhere,
-    /// So many checkpoints were signed; none while entries wait for unfinished transactions.
+    /// The number of signed checkpoints, which is 0 while all new entries wait for unfinished transactions. `is_cut`: there are
+    /// more entries than one look reads.
     Signed { checkpoints: u32, is_cut: bool },
 }
 
@@ -50,7 +51,7 @@ pub enum SignError {
     #[error(transparent)]
     Store(#[from] StoreError),
     #[error(
-        "checkpoint {number} of tenant {tenant} {detail}: no more are signed before that is cleared up; see `wrkflw audit verify --tenant {tenant}`"
+        "checkpoint {number} of tenant {tenant} {detail}; no more are signed until this is resolved: see `wrkflw audit verify --tenant {tenant}`"
     )]
     Meddled {
         tenant: String,
@@ -60,7 +61,7 @@ pub enum SignError {
 }
 
 impl Checkpointer {
-    /// The checkpointer of this engine's host; none where the keys only verify.
+    /// The checkpointer of this engine's host. None if the keys can only verify.
     pub fn new(engine: &Engine, keys: Arc<CheckpointKeys>) -> Option<Checkpointer> {
         Some(Checkpointer {
             store: engine.0.store.clone(),
@@ -81,7 +82,7 @@ impl Checkpointer {
                     metrics::counter!("wrkflw_checkpoint_failures_total").increment(1);
                     match error {
                         SignError::Store(error) => {
-                            tracing::warn!(%error, "entries wait for their checkpoint; the next look tries again");
+                            tracing::warn!(%error, "no checkpoint could be signed; the next look tries again");
                         }
                         SignError::Meddled { .. } => tracing::error!("{error}"),
                     }
@@ -95,7 +96,7 @@ impl Checkpointer {
         }
     }
 
-    /// Takes in and signs what is new, up to a bounded number of entries.
+    /// Signs one checkpoint for each tenant with new entries, up to a bounded number of entries.
     pub async fn look(&self) -> Result<Look, SignError> {
         let mut signer = match self.store.turn_to_sign().await? {
             Turn::Idle => return Ok(Look::Idle),
@@ -155,7 +156,7 @@ impl Checkpointer {
         Ok(())
     }
 
-    /// The tree to go on from, once it is the one that was signed.
+    /// The tree of the last checkpoint, after a check that it is the one that was signed.
     fn tree(&self, last: &Last) -> Result<Range, SignError> {
         let Some((checkpoint, frontier)) = &last.checkpoint else {
             return Ok(Range::default());
@@ -167,7 +168,7 @@ impl Checkpointer {
         };
         match self.keys.verdict(checkpoint) {
             SignatureVerdict::Valid => {}
-            SignatureVerdict::Invalid => return Err(meddled("is not as it was signed")),
+            SignatureVerdict::Invalid => return Err(meddled("does not match its signature")),
             SignatureVerdict::UnknownKey => {
                 return Err(meddled(
                     "was signed with a key that this host does not know (keep it in checkpoint_keys, as name:hex or name:public:hex)",
@@ -176,6 +177,6 @@ impl Checkpointer {
         }
         let tree = Range::from_bytes(checkpoint.size, frontier);
         tree.filter(|tree| tree.root().as_slice() == checkpoint.root)
-            .ok_or_else(|| meddled("has a frontier that is not its root's"))
+            .ok_or_else(|| meddled("has a frontier that does not match its root"))
     }
 }

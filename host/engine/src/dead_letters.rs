@@ -1,4 +1,4 @@
-//! Events that Kafka refused for good: sending them again, or giving one up.
+//! Releases dead letters: sends them again, or gives up the first one of an instance.
 
 use super::Engine;
 use super::error::Error;
@@ -8,7 +8,7 @@ use wrkflw_core::ids::InstanceId;
 use wrkflw_store::dead_letters::{Release, Released};
 
 impl Engine {
-    /// Lets the events of an instance leave again, all of them or without the first, and wakes the relay.
+    /// Sends the parked events of an instance again, all of them or without the first, and wakes the relay.
     pub async fn release(
         &self,
         who: &Identity,

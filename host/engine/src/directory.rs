@@ -1,7 +1,7 @@
-//! Changes of the directory: people, groups, who is in which, and who manages whom. [`absences`] has who stands in for whom.
+//! Changes of the directory: people, groups, memberships and managers. [`absences`] has the substitutes.
 //!
-//! A use case asks for the permission, judges the values, and writes or runs dry. A dry run is judged in full and answered
-//! with the open tasks that the change would leave to nobody.
+//! A use case checks the permission, validates the values, and writes. A dry run makes the same checks and returns the open tasks
+//! that the change would leave to nobody.
 
 pub(super) mod absences;
 
@@ -17,10 +17,10 @@ use wrkflw_store::directory::{Membership, Put, Run};
 /// The permission that changes of the directory need.
 const WRITE: &str = "directory:write";
 
-/// What a change came to.
+/// The result of a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Changed<T> {
-    /// It is written, and this is what it is about by now.
+    /// The change is written. This is the new state.
     Done(T),
     /// Nothing was written.
     Dry(Preview),
@@ -74,7 +74,7 @@ impl Engine {
         Ok(Changed::Dry(self.preview(who, &change).await?))
     }
 
-    /// Gives a person a manager instead of the one they have, or leaves them without.
+    /// Sets or removes a person's manager.
     pub async fn put_manager(
         &self,
         who: &Identity,
@@ -95,17 +95,17 @@ impl Engine {
         if !dry_run {
             return Ok(Changed::Done(self.person(who, person).await?));
         }
-        // Offers to a manager were made to the person: no open task hangs on it.
+        // An offer to a manager is resolved to a person when it is made, so no open task depends on the change.
         Ok(Changed::Dry(Preview::default()))
     }
 
-    /// A person with their groups, for those who may read the directory or have just changed it.
+    /// A person with their groups. Checks no permission.
     pub async fn person(&self, who: &Identity, id: &str) -> Result<Person, Error> {
         let person = self.0.store.person(who.tenant, id).await?;
         person.ok_or_else(|| Error::missing("person", id))
     }
 
-    /// A group with its members, for the same.
+    /// A group with its members. Checks no permission.
     pub async fn group(&self, who: &Identity, id: &str) -> Result<Group, Error> {
         let group = self.0.store.group(who.tenant, id).await?;
         group.ok_or_else(|| Error::missing("group", id))

@@ -1,4 +1,4 @@
-//! Why a request comes to nothing. The HTTP layer maps each case to one problem.
+//! The errors of requests. The HTTP layer maps each case to one problem.
 
 use super::pipeline::batch::Full;
 use wrkflw_core::answer::Violation;
@@ -6,12 +6,12 @@ use wrkflw_core::ids::{Digest, VersionRef};
 use wrkflw_core::rejection::Rejection;
 use wrkflw_store::StoreError;
 
-/// What [`super::Engine`] answers instead of a result.
+/// Why [`super::Engine`] did not do what was requested.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     #[error(transparent)]
     Rejected(#[from] Rejection),
-    /// Values of the request that nothing can be done with, however things stand.
+    /// The request has values that are invalid in every state of the instance.
     #[error("{detail}")]
     Invalid {
         detail: String,
@@ -22,28 +22,26 @@ pub enum Error {
     Permission(&'static str),
     #[error("there is no {what} {id}")]
     NotFound { what: &'static str, id: String },
-    /// The definition exists, but new instances have no version to take.
+    /// The definition exists, but has no active version.
     #[error("no version of {0} is active")]
     NoActiveVersion(String),
     #[error(transparent)]
     Logic(#[from] LogicError),
-    /// The idempotency key stands for another request.
     #[error("the idempotency key was used for another request")]
     KeyReused,
-    /// Flow logic could not be asked, and it is not its fault.
-    #[error("flow logic cannot be asked now: {0}")]
+    /// Flow logic could not be called, or this host cannot read a stored value. The flow is not the cause.
+    #[error("flow logic cannot be called now: {0}")]
     Unavailable(String),
-    /// Others kept changing the instance until the request's time was over, or too many commands wait already.
+    /// Other commands kept changing the instance until the request's time was over, or a queue is full.
     #[error("too much is asked at once; try again")]
     Busy,
-    /// What is to be published has these problems.
     #[error("the version has {} problems", .0.len())]
     Unpublishable(Vec<wrkflw_core::check::Problem>),
     #[error("version {version} of {key} is retired")]
     Retired { key: String, version: u32 },
     /// An operator has stopped the version: nothing of it runs until it is resumed.
     #[error(
-        "version {version} of {key} is stopped; until it is resumed, its instances can be cancelled or migrated, and nothing else"
+        "version {version} of {key} is stopped; until it is resumed, its instances can only be cancelled or migrated"
     )]
     Stopped { key: String, version: u32 },
     #[error(transparent)]
@@ -51,12 +49,12 @@ pub enum Error {
 }
 
 impl Error {
-    /// The value at the pointer is not as `detail` says that one is.
+    /// The value at the pointer does not have the form that `detail` describes.
     pub fn malformed(pointer: &str, detail: impl Into<String>) -> Error {
         Error::invalid(pointer, "malformed", detail)
     }
 
-    /// The value at the pointer is of no use, for this reason.
+    /// The value at the pointer is invalid, for this reason.
     pub fn invalid(pointer: &str, code: &str, detail: impl Into<String>) -> Error {
         let detail = detail.into();
         Error::Invalid {
@@ -65,7 +63,7 @@ impl Error {
         }
     }
 
-    /// The same, in a sentence that does without the pointer.
+    /// The same, with a message that does not name the pointer.
     pub(super) fn invalid_as_a_whole(
         detail: impl Into<String>,
         pointer: &str,
@@ -102,7 +100,7 @@ impl From<Full> for Error {
     }
 }
 
-/// Flow logic misbehaved: its author must mend it, the caller can do nothing.
+/// A fault of flow logic. Its author must fix it; the caller can do nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reference} ({digest}), {function}: {message}")]
 pub struct LogicError {
@@ -115,7 +113,7 @@ pub struct LogicError {
 }
 
 impl Error {
-    /// The class that logs and metrics count it under.
+    /// The label `outcome` of logs and metrics.
     pub fn outcome(&self) -> &'static str {
         match self {
             Error::Rejected(Rejection::Forbidden(_) | Rejection::NotOwner { .. })

@@ -1,13 +1,14 @@
-//! The use cases. There is one write path, [`pipeline`]: every change of an instance goes through it. Reads do not: handlers
-//! ask the [`Reader`].
+//! The use cases. Every change of an instance goes through one write path, [`pipeline`]. Reads do not: handlers use the
+//! [`Reader`].
 //!
-//! It uses `wrkflw-core` for the rules, `wrkflw-store` for the database, `wrkflw-sandbox` for what flows answer,
-//! `wrkflw-audit` for seals, signatures and evidence, and `wrkflw-runtime` for the time. It knows nothing of HTTP, of Kafka, or of who is connected.
+//! It uses `wrkflw-core` for the rules, `wrkflw-store` for the database, `wrkflw-sandbox` for calls of flow logic,
+//! `wrkflw-audit` for seals, signatures and evidence, and `wrkflw-runtime` for the time. It knows neither HTTP nor Kafka nor
+//! connections.
 //!
-//! Start reading at [`Engine::execute`]. `actions` explains buttons, `definitions` publishes, activates and retires versions,
-//! and [`jobs`] does what is due. `directory`, `calendars`, `subscriptions`, `notifications`, `dead_letters` and [`bulk`] write
-//! what is beside instances: each asks for the permission, judges the request by [`validation`], and writes. What proves the
-//! record stands in `wrkflw-audit`.
+//! Start reading at [`Engine::execute`]. `actions` lists the possible actions, `definitions` publishes, activates, retires and
+//! stops versions, and [`jobs`] runs due jobs. `directory`, `calendars`, `subscriptions`, `notifications`, `dead_letters` and
+//! [`bulk`] write everything but instances: each checks the permission, validates the request with [`validation`], and writes.
+//! The verification of the audit is in `wrkflw-audit`.
 
 mod actions;
 pub mod budgets;
@@ -72,21 +73,21 @@ pub use request::{Done, Idempotency, Identity, Rendered, Reply, Request, Trace};
 pub use signals::{Correlated, Rendering, SentSignal, SignalStatus};
 pub use subscriptions::{Subscribed, Subscribing};
 
-/// Definition versions kept ready.
+/// Limit of the cached definition versions.
 const VERSIONS_MAX: u64 = 10_000;
 
-/// Names of people and groups in remembered answers of the directory, a few dozen bytes each.
+/// Limit of the names of people and groups in cached lookups, a few dozen bytes each.
 const LOOKUP_NAMES_MAX: u64 = 1_000_000;
 const TENANTS_MAX: u64 = 10_000;
-/// How long a version or a tenant is taken for what has its number, where nothing was read beside that tells. A number may
-/// be another one's, once the database has lost what had it.
+/// How long cached versions and tenants are used. After the database was restored to an earlier moment, their numbers may belong
+/// to others.
 pub const TRUSTED: Duration = Duration::from_mins(1);
 
 /// How long a reply is repeated for its idempotency key.
 const REPLIES_KEPT: Duration = Duration::from_hours(24);
-/// How long notifications are kept. The audit has them for good.
+/// How long notifications are kept. The audit keeps their events for good.
 const NEWS_KEPT: Duration = Duration::from_hours(90 * 24);
-/// How long a delivery is kept that was given up.
+/// How long a dead delivery is kept.
 const DEAD_KEPT: Duration = Duration::from_hours(30 * 24);
 
 /// Everything that the host does. Cheap to clone.
@@ -102,15 +103,15 @@ struct Parts {
     offload: offload::Offload,
     loader: Loader,
     writer: Writer,
-    /// The commits and loads under way.
+    /// The commits and loads in progress.
     tasks: TaskTracker,
     post_commit: PostCommit,
     versions: Cache<(TenantId, VersionRef), versions::Known>,
-    /// What the directory said, as of a mark of its own.
+    /// Results of directory lookups, by tenant and access mark.
     lookups: Cache<(TenantId, Uuid, Lookup), Arc<Findings>>,
     /// Names of tenants.
     tenants: Cache<TenantId, Arc<str>>,
-    /// How long a request may go on.
+    /// How long a request may take.
     timeout: Duration,
     budgets: Budgets,
 }
@@ -128,7 +129,7 @@ impl Engine {
         Engine::bounded(store, sandbox, clock, seals, timeout, bounds).await
     }
 
-    /// The same, with bounds of the writer other than usual.
+    /// The same, with other bounds of the writer.
     pub async fn bounded(
         store: Store,
         sandbox: Sandbox,
@@ -175,7 +176,7 @@ impl Engine {
         })))
     }
 
-    /// Lets instances make more work, or less, than by default. Before anybody else has this engine.
+    /// Sets other budgets than the default. Must be called before the engine is cloned.
     #[must_use]
     pub fn budgeted(mut self, budgets: Budgets) -> Engine {
         let parts = Arc::get_mut(&mut self.0).expect("nobody else has the engine yet");
@@ -183,7 +184,7 @@ impl Engine {
         self
     }
 
-    /// The store that this engine writes to, for those who only read.
+    /// Read access to the store that this engine writes to.
     pub fn reader(&self) -> &Reader {
         &self.0.store
     }
@@ -196,12 +197,12 @@ impl Engine {
         &self.0.sandbox
     }
 
-    /// Where work goes that may take long.
+    /// Runs work that may take long.
     pub fn offload(&self) -> &offload::Offload {
         &self.0.offload
     }
 
-    /// Wakes the relay of this process.
+    /// Wakes the relay of this process when notified.
     pub fn wake(&self) -> Arc<Notify> {
         self.0.post_commit.wake.clone()
     }
@@ -211,13 +212,13 @@ impl Engine {
         self.0.post_commit.wake_workers();
     }
 
-    /// Waits until no commit is under way, once nobody asks for more. For the end of the process.
+    /// Waits for the commits in progress. Call it when the process ends, after the last request.
     pub async fn settled(&self) {
         self.0.tasks.close();
         self.0.tasks.wait().await;
     }
 
-    /// How long a request may go on.
+    /// How long a request may take.
     pub fn timeout(&self) -> Duration {
         self.0.timeout
     }
@@ -227,12 +228,12 @@ impl Engine {
         self.0.queue.waiting(instance)
     }
 
-    /// Changes with each commit of this process that left events.
+    /// Changes with each commit of this process that has events.
     pub fn commits(&self) -> watch::Receiver<u64> {
         self.0.post_commit.commits.subscribe()
     }
 
-    /// An instance with all its parts, for those who may read it.
+    /// An instance with all its parts. Checks no permission.
     pub async fn read(&self, who: &Identity, id: InstanceId) -> Result<Stored, Error> {
         let asked = Asked::at(self.0.clock.now());
         let loaded = self.loaded(&who.principalship(), id, asked).await?;
@@ -242,17 +243,16 @@ impl Engine {
         })
     }
 
-    /// Somebody as of now: groups, permissions, and the absent people they act for.
+    /// The caller's present groups and permissions, and the absent people they act for.
     pub async fn actor(&self, who: &Identity) -> Result<Actor, Error> {
         let asked = Asked::at(self.0.clock.now());
         let who = who.principalship();
         Ok(self.loaded(&who, NO_INSTANCE, asked).await?.actor)
     }
 
-    /// Forgets what is kept for a time only: replies to idempotency keys for [`REPLIES_KEPT`], signals for
-    /// [`SIGNALS_TOLD`](wrkflw_store::signals::SIGNALS_TOLD), notifications for [`NEWS_KEPT`], items of
-    /// operations that ended for [`ITEMS_KEPT`], deliveries that were given up for [`DEAD_KEPT`]. By the time of the database, whatever the clock of
-    /// this host says.
+    /// Deletes what is kept for a limited time: replies to idempotency keys for [`REPLIES_KEPT`], signals for
+    /// [`SIGNALS_TOLD`](wrkflw_store::signals::SIGNALS_TOLD), notifications for [`NEWS_KEPT`], items of ended operations for
+    /// [`ITEMS_KEPT`], dead deliveries for [`DEAD_KEPT`]. The clock of the database counts, not this host's.
     pub async fn purge(&self) -> Result<(), StoreError> {
         let store = &self.0.store;
         while store.purge_replies(REPLIES_KEPT).await? {}

@@ -1,4 +1,4 @@
-//! Notifications: people mark theirs as read.
+//! Marks notifications as read.
 
 use uuid::Uuid;
 
@@ -7,7 +7,7 @@ use super::error::Error;
 use super::request::Identity;
 
 impl Engine {
-    /// Marks a notification as read; one of a group, for all of them.
+    /// Marks a notification as read. If it is a group's, it is read for all members.
     pub async fn mark_read(&self, who: &Identity, id: Uuid) -> Result<(), Error> {
         self.permit(who, "notification:read").await?;
         let (store, now) = (&self.0.store, self.0.clock.now());

@@ -1,4 +1,4 @@
-//! What is seen of a command from outside: one log line and one count, whatever its end.
+//! The telemetry of a command: one log line and one count, however it ends.
 
 use std::time::{Duration, Instant};
 
@@ -13,7 +13,7 @@ use wrkflw_core::instance::Instance;
 use wrkflw_runtime::clock;
 use wrkflw_store::attempts::Attempt;
 
-/// Counts what operators should hear of.
+/// Counts the states that nobody is eligible for.
 pub(super) fn committed(entries: &[Entry]) {
     let stuck = entries
         .iter()
@@ -24,7 +24,7 @@ pub(super) fn committed(entries: &[Entry]) {
     }
 }
 
-/// Collects what the line will say.
+/// Collects the fields of the log line.
 pub(super) struct Observation {
     begun: Instant,
     action: &'static str,
@@ -42,11 +42,11 @@ pub(super) struct Observation {
     reported: bool,
 }
 
-/// A command whose caller went away, or that panicked, has an end, too.
+/// Reports a command that panicked or whose caller went away.
 impl Drop for Observation {
     fn drop(&mut self) {
         if !self.reported {
-            let error = "given up before its end; whether it was carried out stands in the audit";
+            let error = "dropped before its end; the audit shows whether it was committed";
             self.report("system_error", false, Some(error.to_owned()));
         }
     }
@@ -76,7 +76,7 @@ impl Observation {
         }
     }
 
-    /// Known before anything else of it could be read.
+    /// Notes the instance before anything is read.
     pub(super) fn about(&mut self, instance: Option<InstanceId>) {
         self.instance = instance.map(|instance| instance.to_string());
     }
@@ -158,8 +158,8 @@ fn states(instance: &Instance) -> Vec<String> {
 }
 
 impl Engine {
-    /// Keeps the attempts that were refused to the actor. They must not cost the caller their answer, so a failure
-    /// to keep one is logged.
+    /// Records an attempt that the actor was not allowed to make. A failure to record it is only logged, so that the
+    /// caller still gets the answer.
     pub(super) async fn note_refusal(&self, request: &Request<'_>, error: &Error) {
         let code = match error {
             Error::Rejected(rejection) => rejection.forbids(),
@@ -186,12 +186,12 @@ impl Engine {
             .note_attempt(request.who.tenant, &attempt)
             .await
         {
-            tracing::error!(%error, "a refused attempt could not be kept");
+            tracing::error!(%error, "a refused attempt could not be recorded");
         }
     }
 }
 
-/// The instance that a refused attempt was aimed at; of a restart the one that ended.
+/// The instance of a refused attempt. For a restart, the ended one.
 fn about(command: &Command) -> Option<InstanceId> {
     match command {
         Command::Start { lineage, .. } => lineage.as_ref().and_then(|from| from.predecessor),

@@ -1,4 +1,4 @@
-//! What goes into a command and comes out of it: who asks for what, under which conditions, and the reply.
+//! The input and output of a command: the caller, the request with its options, and the reply.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,7 +16,7 @@ use wrkflw_core::version::Version;
 use wrkflw_runtime::clock;
 use wrkflw_store::load::Principalship;
 
-/// Who asks.
+/// The caller.
 #[derive(Debug, Clone)]
 pub struct Identity {
     pub tenant: TenantId,
@@ -56,13 +56,13 @@ pub struct Idempotency {
     pub fingerprint: [u8; 32],
 }
 
-/// What ties a command to its request elsewhere.
+/// Identifies the request of a command in other logs and traces.
 #[derive(Debug, Clone, Default)]
 pub struct Trace {
     pub request_id: Option<String>,
     /// W3C trace context, carried into the events.
     pub traceparent: Option<String>,
-    /// Whether the log has had its line of this request; all clones know it.
+    /// Whether the log has a line of this request. All clones share it.
     told: Arc<AtomicBool>,
 }
 
@@ -80,7 +80,7 @@ impl Trace {
         self.traceparent.as_deref()?.split('-').nth(1)
     }
 
-    /// The log has had its line.
+    /// Notes that the log has a line of this request.
     pub fn tell(&self) {
         self.told.store(true, Ordering::Relaxed);
     }
@@ -90,30 +90,30 @@ impl Trace {
     }
 }
 
-/// A command with its circumstances.
+/// A command with its caller and options.
 pub struct Request<'a> {
     pub who: &'a Identity,
     pub command: Command,
-    /// The revision that the caller believes the instance to have.
+    /// The revision that the caller expects the instance to have.
     pub if_match: Option<u32>,
     pub idempotency: Option<Idempotency>,
-    /// Everything but the commit.
+    /// Do everything but the commit.
     pub dry_run: bool,
     pub trace: Trace,
-    /// The job that the command carries out; its row goes with the commit.
+    /// The job that the command runs. The commit deletes its row.
     pub job: Option<Uuid>,
     /// Makes the reply, which is stored in the same commit as the effect.
     pub render: &'a (dyn Fn(&Done<'_>) -> Rendered + Send + Sync),
 }
 
 impl Request<'_> {
-    /// The key under which its reply is kept.
+    /// The key under which the reply is stored. None on a dry run.
     pub(super) fn key(&self) -> Option<&Idempotency> {
         self.idempotency.as_ref().filter(|_| !self.dry_run)
     }
 }
 
-/// What a command came to, as the reply shows it.
+/// The result of a command, for its reply.
 pub struct Done<'a> {
     pub command: &'a Command,
     pub actor: &'a Actor,
@@ -129,7 +129,7 @@ pub struct Done<'a> {
 pub struct Rendered {
     pub status: u16,
     pub body: String,
-    /// Header lines, `name: value`, one a line.
+    /// Header lines, each `name: value`.
     pub headers: String,
 }
 
@@ -149,7 +149,8 @@ impl Reply {
     }
 }
 
-/// The id of what a caller adds: of its own under an idempotency key, so that a repeat finds what is there.
+/// The id for what a caller adds. It is derived from the idempotency key, if there is one, so that a repeated request finds what
+/// the first one added.
 pub(super) fn id_under(kind: &str, subject: &str, key: Option<&str>) -> Uuid {
     let Some(key) = key else {
         return clock::new_id();

@@ -1,4 +1,4 @@
-//! Subscriptions of webhooks: making and ending them, and sending again what was given up.
+//! Creates and deletes webhook subscriptions, and retries dead deliveries.
 
 use uuid::Uuid;
 
@@ -14,7 +14,7 @@ use wrkflw_store::subscriptions::{NewSubscription, Subscription};
 /// The permission that changes of subscriptions need.
 const WRITE: &str = "subscription:write";
 
-/// What is to be sent where.
+/// A subscription to create.
 #[derive(Debug, Clone)]
 pub struct Subscribing {
     pub url: String,
@@ -23,7 +23,7 @@ pub struct Subscribing {
     pub definition: Option<String>,
 }
 
-/// A subscription that was just made. Nobody is shown the secret again.
+/// A new subscription. The secret is never shown again.
 #[derive(Debug, Clone)]
 pub struct Subscribed {
     pub subscription: Subscription,
@@ -31,7 +31,7 @@ pub struct Subscribed {
 }
 
 impl Engine {
-    /// Sends events to a URL from now on, if webhooks may reach it.
+    /// Subscribes a URL to events from now on, if webhooks may reach it.
     pub async fn subscribe(
         &self,
         who: &Identity,
@@ -64,7 +64,7 @@ impl Engine {
         })
     }
 
-    /// Ends a subscription, with all that was not delivered yet.
+    /// Deletes a subscription and its pending deliveries.
     pub async fn unsubscribe(&self, who: &Identity, id: Uuid) -> Result<(), Error> {
         self.permit(who, WRITE).await?;
         let note = self.note(&who.subject);
@@ -75,7 +75,7 @@ impl Engine {
         }
     }
 
-    /// Sends what was given up once more, and enables the subscription again. How many deliveries that are.
+    /// Retries dead deliveries and enables the subscription again. Returns the number of deliveries.
     pub async fn retry_deliveries(&self, who: &Identity, id: Uuid) -> Result<u64, Error> {
         self.permit(who, WRITE).await?;
         let now = self.0.clock.now();
@@ -83,7 +83,7 @@ impl Engine {
         retried.ok_or_else(|| missing(id))
     }
 
-    /// A subscription, for those who may read it or have just made it.
+    /// A subscription. Checks no permission.
     pub async fn subscription(&self, who: &Identity, id: Uuid) -> Result<Subscription, Error> {
         let found = self.0.store.subscriptions(who.tenant, Some(id)).await?;
         found.into_iter().next().ok_or_else(|| missing(id))

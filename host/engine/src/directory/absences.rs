@@ -1,4 +1,4 @@
-//! Absences: who stands in for whom. People see to their own; for others it takes the right to change the directory.
+//! Absences and substitutes. People manage their own. The absences of others need a permission on the directory.
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -13,7 +13,7 @@ use wrkflw_core::eligibility::directory::{Change, Substitution};
 use wrkflw_store::directory::absences::KeptAbsence;
 
 impl Engine {
-    /// A person's absences that hold or will hold, and those in which they are the substitute.
+    /// A person's present and future absences, and those in which they are the substitute.
     pub async fn absences(&self, who: &Identity, person: &str) -> Result<Vec<KeptAbsence>, Error> {
         self.permit_absence(who, person, "directory:read").await?;
         let (store, now) = (&self.0.store, self.0.clock.now());
@@ -24,7 +24,7 @@ impl Engine {
         Ok(found)
     }
 
-    /// Names a substitute for a period. Under an idempotency key of the caller's, a repeat finds what is there.
+    /// Adds an absence. A repeated request with the same idempotency key returns the absence that the first one added.
     pub async fn add_absence(
         &self,
         who: &Identity,
@@ -61,7 +61,7 @@ impl Engine {
         Ok(Changed::Dry(self.preview(who, &change).await?))
     }
 
-    /// Calls an absence off. One that is over stays as it is.
+    /// Ends an absence. One that is over stays unchanged.
     pub async fn end_absence(
         &self,
         who: &Identity,
@@ -89,7 +89,7 @@ impl Engine {
         kept.ok_or_else(|| Error::missing("absence", id))
     }
 
-    /// One's own absences take a permission that everybody has, or the one that does for all.
+    /// The absences of others need `for_all`. One's own need `absence:self` or `for_all`.
     async fn permit_absence(
         &self,
         who: &Identity,
@@ -107,7 +107,7 @@ impl Engine {
     }
 }
 
-/// The moment as it is kept, in microseconds.
+/// The moment as it is stored, in microseconds.
 fn kept_moment(pointer: &str, moment: Timestamp) -> Result<Timestamp, Error> {
     let kept = Timestamp::from_microsecond(moment.as_microsecond());
     kept.map_err(|error| Error::invalid_as_a_whole(error.to_string(), pointer, "malformed"))
