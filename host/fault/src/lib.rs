@@ -1,5 +1,5 @@
-//! Faults for tests: a process under test dies at a named point between two effects, as in a power cut, and checks invariants
-//! that are too costly to check always.
+//! Faults for tests: a process under test dies at a named point between two effects, as in a power cut. It also checks invariants
+//! that are too costly for production.
 //!
 //! It uses no other crate, so that every crate can name points.
 //!
@@ -17,18 +17,18 @@ pub const VARIABLE: &str = "FAULT_POINT";
 
 /// Every point, in the order in which work reaches them.
 pub const POINTS: [&str; 29] = [
-    // A command: loaded, executed, committed, announced to relay and streams, answered.
+    // A command: loaded, executed, committed, announced to the relay and to event streams.
     "command.loaded",
     "command.judged",
     "command.committed",
     "command.announced",
-    // A partition's events: claimed, passed to the client, acknowledged by the broker, deleted.
+    // A partition's events: claimed, passed to the client, acknowledged by the broker, deleted, and the deletion committed.
     "relay.claimed",
     "relay.produced",
     "relay.acknowledged",
     "relay.deleted",
     "relay.settled",
-    // Jobs: claimed, and done but not deleted.
+    // Jobs, reassessments, children and bulk items: claimed, and done but not settled.
     "job.claimed",
     "job.done",
     "reassessment.claimed",
@@ -59,13 +59,13 @@ mod armed {
     use std::sync::OnceLock;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// The point to die at, and how often it is still to be reached.
+    /// The point to die at, and the number of times it must still be reached.
     static CHOSEN: OnceLock<(String, AtomicU64)> = OnceLock::new();
 
     pub(super) fn arm(text: &str) -> Result<(), String> {
         let (name, passing) = text.split_once(':').unwrap_or((text, "1"));
         let passing: u64 = passing.parse().map_err(|_| {
-            format!("{text} names no passing: write {name}:1 for the first of {name}")
+            format!("{text} has no valid count: write {name}:1 to die when {name} is first reached")
         })?;
         if passing == 0 || !super::POINTS.contains(&name) {
             return Err(format!("{text} is no point to die at"));

@@ -1,7 +1,7 @@
 //! The HTTP client of a host: each request has a connection and a time of its own. It follows no redirects.
 //!
-//! `reqwest` is not used because it has no limit for the head of a response (`http1_max_buf_size` of `hyper-util`) and shows a
-//! resolver no scheme, on which the addresses depend that a webhook may call.
+//! `reqwest` is not used, because it cannot limit the head of a response (`http1_max_buf_size` of `hyper-util`), and does not tell
+//! a resolver the scheme, on which the addresses that a webhook may call depend.
 
 use std::error::Error as StdError;
 use std::future::Future;
@@ -128,7 +128,7 @@ impl HttpClient {
         }
     }
 
-    /// Sends a request. Returns the head of the response; the timeout is for it alone.
+    /// Sends a request. Returns when the head of the response has arrived. The timeout does not apply to the body.
     pub async fn send(
         &self,
         request: Request<Vec<u8>>,
@@ -269,7 +269,7 @@ fn chain(error: &(dyn StdError + 'static)) -> String {
     texts.join(": ")
 }
 
-/// A name has no address that may be called.
+/// No address of a name may be called.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct NoAddress(String);

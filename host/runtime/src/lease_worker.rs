@@ -27,7 +27,7 @@ const BACK_OFF: Backoff = Backoff::constant(Duration::from_secs(1));
 /// How often the holder of a row renews its lease, per length of the lease.
 const RENEWALS_PER_LEASE: u32 = 4;
 
-/// What a queue is asked to claim: up to `limit` rows that are due at `now`, until `lease_end`.
+/// What a queue claims: up to `limit` rows that are due at `now`, until `lease_end`.
 #[derive(Debug, Clone, Copy)]
 pub struct Window {
     pub now: Timestamp,
@@ -37,7 +37,7 @@ pub struct Window {
 
 /// A claimed row, or rows that are claimed together.
 pub struct Claim<S> {
-    /// What the queue needs to know when the claim has ended, such as its tenant.
+    /// The argument of [`LeaseQueue::ended`], such as a tenant.
     slot: S,
     work: BoxFuture<'static, ()>,
 }

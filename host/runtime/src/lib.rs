@@ -4,7 +4,7 @@
 //! and metrics go. Other crates take a [`Clock`](clock::Clock) and emit by `tracing` and `metrics`. `wrkflw-core` does not use
 //! it: there, the time is an argument.
 //!
-//! Begin with [`clock`], which is short. The command that runs sets up [`telemetry`] once. The table of all metrics is in its
+//! Begin with [`clock`], which is short. The program sets up [`telemetry`] once. The table of all metrics is in its
 //! `measures`. [`worker`] repeats background work; [`lease_worker`] is the worker of a queue whose rows are claimed by lease.
 
 pub mod clock;

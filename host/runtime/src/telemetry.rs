@@ -1,7 +1,7 @@
 //! Telemetry for operators: log lines on stderr, metrics for a scraper, trace context across services.
 //!
-//! The command that runs sets it up once; everything else only emits. Settings are passed as values: the environment is read
-//! elsewhere. `measures` lists the metrics, and `trace` handles trace context.
+//! The program sets it up once; everything else only emits. Settings are passed as values, not read from the environment.
+//! `measures` lists the metrics, and `trace` handles trace context.
 
 mod log;
 mod measures;

@@ -203,7 +203,7 @@ fn answered<T>(ended: Option<Ended<Result<T, Cause>>>, deadline_ms: u64) -> Resu
     match ended {
         Some(Ended::Answered(answer)) => answer,
         Some(Ended::Lost) => Err(Cause::Unavailable {
-            detail: "the call was given up".into(),
+            detail: "the call ended without an answer".into(),
         }),
         Some(Ended::Overrun) => Err(Cause::DeadlinePassed { deadline_ms }),
         None => Err(Cause::Starved {

@@ -52,7 +52,7 @@ pub enum Cause {
     )]
     InputTooLarge { bytes: usize, bytes_max: usize },
     /// No slot for the call became free in time.
-    #[error("was not asked: no turn became free within {queue_ms_max} ms")]
+    #[error("was not asked: no slot became free within {queue_ms_max} ms")]
     Busy { queue_ms_max: u64 },
     /// The machine was too busy: the call exceeded its wall time, but not its processor time.
     #[error("was given too little processor time to answer within {wall_ms} ms")]

@@ -191,7 +191,7 @@ async fn blocking<T: Send + 'static>(
     tokio::task::spawn_blocking(work)
         .await
         .map_err(|error| Cause::Unavailable {
-            detail: format!("the work was given up: {error}"),
+            detail: format!("the component could not be loaded: {error}"),
         })
 }
 

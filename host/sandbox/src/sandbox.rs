@@ -114,7 +114,7 @@ impl Sandbox {
         .await
         .map_err(|error| {
             AdmitError::Unavailable(Cause::Unavailable {
-                detail: format!("the scan was given up: {error}"),
+                detail: format!("the scan failed: {error}"),
             })
         })?
         .map_err(AdmitError::Rejected)?;
@@ -130,7 +130,7 @@ impl Sandbox {
         })
     }
 
-    /// Loads a component, so that the first question does not wait for that.
+    /// Loads a component, so that the first call does not wait for that.
     pub async fn warm<F, Fut, E>(&self, pinned: &Pinned, fetch: F) -> Result<(), GuestError>
     where
         F: FnOnce() -> Fut,
@@ -258,7 +258,7 @@ fn evaluation(asked: [u8; 32], ran: CallResult) -> Result<Evaluation, Cause> {
     })
 }
 
-/// Records failed calls, too: operators look for what those used.
+/// Also records failed calls: operators look for what they used.
 fn observe(pinned: &Pinned, function: &'static str, ran: &CallResult) {
     if ran.duration.is_zero() {
         return;

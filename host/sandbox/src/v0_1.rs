@@ -1,8 +1,8 @@
-//! Version 0.1 of the contract: its bindings, and the way between its types and ours.
+//! Version 0.1 of the contract: its bindings, and the conversion between its types and the core's.
 //!
-//! The next version of the contract is the next folder. [`lower`] goes from facts to the guest's
-//! types and cannot fail; [`lift`] and [`graph`] come back and believe nothing. These three are compiled once more in the SDK, over
-//! its bindings, for the tests of flows: so both say the same. [`logic`] makes the calls.
+//! Each version of the contract has a folder of its own. [`lower`] converts facts to the guest's types and cannot fail. [`lift`]
+//! and [`graph`] convert answers and validate them. For tests of flows, the SDK compiles these three with its own bindings, so
+//! that both convert alike. [`logic`] makes the calls.
 
 #[path = "../../../wit/translation@0.1.0/graph.rs"]
 pub(super) mod graph;

@@ -8,10 +8,10 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode};
 /// Why an event was not acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Failure {
-    /// The event itself, permanently: another attempt would fail in the same way.
+    /// The event itself is the cause: another attempt would fail in the same way.
     #[error("{0}")]
     Refused(String),
-    /// The broker, the connection or the client: the same event may be sent again.
+    /// The broker, the connection or the client is the cause: the same event may be sent again.
     #[error("{0}")]
     Transport(String),
 }

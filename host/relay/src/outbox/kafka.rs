@@ -163,7 +163,7 @@ impl Producer {
     }
 }
 
-/// Partitions of a topic that the relay creates, the usual number. Who needs another number creates the topic.
+/// Partitions of a topic that the relay creates, the usual number. For another number, operators create the topic.
 const TOPIC_PARTITIONS: i32 = 3;
 /// The brokers' own default.
 const REPLICATION_OF_BROKER: i32 = -1;

@@ -37,7 +37,7 @@ pub enum KafkaSettingsError {
         property: String,
         value: &'static str,
     },
-    #[error("Kafka setting '{property}' is set by its own name: use the setting '{instead}'")]
+    #[error("Kafka setting '{property}' has its own setting: use '{instead}'")]
     Named {
         property: String,
         instead: &'static str,

@@ -19,7 +19,7 @@ const PAUSES: [Duration; 7] = [
 /// How long one attempt may take, from the name resolution to the status.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The settings of operators and tests.
+/// The settings of webhooks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
     pub reach: Reach,

@@ -10,7 +10,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::{Layer, Registry, fmt, registry::LookupSpan};
 
-/// The target of the one log line of each command. It is written whatever the filter is.
+/// The target of the log line of each command. No filter suppresses it.
 pub const COMMAND_TARGET: &str = "wrkflw::command";
 
 /// How a log line is written.

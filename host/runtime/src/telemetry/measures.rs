@@ -99,7 +99,7 @@ const MEASURES: &[Measure] = &[
     histogram(
         "wrkflw_transition_duration_seconds",
         SECONDS,
-        "Time that a command took, whatever its end.",
+        "Time that a command took, however it ended.",
     ),
     histogram(
         "wrkflw_guest_duration_seconds",

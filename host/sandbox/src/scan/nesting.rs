@@ -1,4 +1,4 @@
-//! How deep types of components are nested, determined without recursion.
+//! Limits how deep types of components are nested, without recursion.
 //!
 //! The parser reads a type inside a type by recursion, and each level takes only three bytes: a small upload would overflow the
 //! stack of the scanning thread, which ends the process. So this pass comes first. It tracks the levels in a vector, and uses the
@@ -10,7 +10,7 @@ use super::invalid;
 use super::tally::too_complex;
 use wrkflw_core::check::Problem;
 
-/// Real contracts have four. The validator's own limit is 100.
+/// The types of real contracts have four levels. The validator's own limit is 100.
 const LEVELS_MAX: usize = 100;
 /// The first byte of a component type and of an instance type, the only ones that contain others.
 const HOLDERS: [u8; 2] = [0x41, 0x42];

@@ -45,7 +45,7 @@ pub(super) struct Tally {
 struct Level {
     is_component: bool,
     instantiations: u64,
-    /// What instantiating each component of the index space would add.
+    /// The instantiations that each component of the index space adds.
     components: Vec<u64>,
 }
 
@@ -276,6 +276,6 @@ pub(super) fn too_complex(message: &str) -> Problem {
 
 fn unfollowable(what: &str) -> Problem {
     too_complex(&format!(
-        "it {what}, so what it would instantiate cannot be told"
+        "it {what}, so its instantiations cannot be counted"
     ))
 }

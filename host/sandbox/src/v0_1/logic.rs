@@ -1,8 +1,8 @@
-//! The functions of one component: found when it is loaded, each held against its type when it is called.
+//! The functions of one component: found when it is loaded, and each type-checked when it is called.
 //!
-//! The generated bindings hold all functions against their types for every instance, which takes as long as a short
-//! answer does. Here that happens to the one function that is called. Only `describe` goes through the bindings:
-//! publishing asks it, and so refuses a component that exports other types than the contract's.
+//! The generated bindings check the types of all functions for every instance, which takes as long as a short call. This
+//! module checks only the function that is called. Only `describe` uses the bindings: it is called on publishing, so
+//! a component whose types differ from the contract's is refused there.
 
 use wasmtime::Store;
 use wasmtime::component::{
@@ -12,7 +12,7 @@ use wasmtime::component::{
 use super::{Flow, FlowPre, LOGIC};
 use crate::limits::Allowance;
 
-/// A component that is ready to be asked.
+/// A component whose functions can be called.
 pub(crate) struct Logic {
     all: FlowPre<Allowance>,
     pub(crate) guard: ComponentExportIndex,
@@ -21,7 +21,7 @@ pub(crate) struct Logic {
 }
 
 impl Logic {
-    /// Fails where a function of the contract is missing.
+    /// Fails if a function of the contract is missing.
     pub(crate) fn new(
         component: &Component,
         linked: InstancePre<Allowance>,
@@ -42,12 +42,12 @@ impl Logic {
         })
     }
 
-    /// An instance with all functions held against their types.
+    /// An instance after a check of the types of all functions.
     pub(crate) async fn checked(&self, store: &mut Store<Allowance>) -> wasmtime::Result<Flow> {
         self.all.instantiate_async(store).await
     }
 
-    /// Calls one function in a fresh instance. Fails where its type is not that of the question and answer.
+    /// Calls one function in a fresh instance. Fails if its type does not match the question and the answer.
     pub(crate) async fn call<Q, A>(
         &self,
         store: &mut Store<Allowance>,
