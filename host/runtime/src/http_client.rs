@@ -1,7 +1,7 @@
 //! The HTTP client of a host: each request has a connection and a time of its own. It follows no redirects.
 //!
-//! `reqwest` is not used, because it cannot limit the head of a response (`http1_max_buf_size` of `hyper-util`), and does not tell
-//! a resolver the scheme, on which the addresses that a webhook may call depend.
+//! `reqwest` is not used, because it cannot limit the head of a response (`http1_max_buf_size` of `hyper-util`), and does not
+//! tell a resolver the scheme, on which the addresses that a webhook may call depend.
 
 use std::error::Error as StdError;
 use std::future::Future;
