@@ -1,4 +1,4 @@
-//! Attempts that were refused, kept apart from the instances they were aimed at.
+//! Refused attempts. They are stored apart from the instances that they concern.
 
 use jiff::Timestamp;
 use uuid::Uuid;

@@ -1,10 +1,10 @@
-//! Growing the trees: one host at a time takes in entries behind the fence of unfinished transactions, in the order of their
-//! positions, and keeps leaves and checkpoint in one commit.
+//! Extends the Merkle trees. One host at a time adds entries as leaves in the order of their positions, and stores leaves and
+//! checkpoint in one transaction.
 //!
-//! Positions are drawn before their transactions commit. A position counts once all who could have drawn it or a smaller
-//! one have finished: it was read, then a transaction number was taken, and no unfinished transaction is older
-//! than that number. Both are kept in the row whose lock makes the signer, so that any host's next look finishes what
-//! another one began. After a restore numbers begin anew: a mark from before is then thrown away.
+//! Transactions draw positions before they commit. A position is safe when all transactions that drew it or a smaller one
+//! have ended. To find that out, a host reads the last position, then takes a transaction number, and waits until no
+//! unfinished transaction has a smaller number. Both are stored in the row whose lock makes a host the signer, so any host
+//! can continue. After a restore, transaction numbers begin anew, and an older mark is discarded.
 
 pub mod refused;
 
@@ -19,12 +19,12 @@ use wrkflw_core::checkpoint::{Checkpoint, EntryColumns, REFUSED};
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::merkle::Hash;
 
-/// Positions that are taken in by one commit.
+/// Positions that one commit adds.
 pub const POSITIONS_MAX: i64 = 10_000;
 
-/// The instance that events about a tenant as a whole are of: none.
+/// The instance id of events about a tenant as a whole.
 pub const NOBODY: Uuid = Uuid::nil();
-/// The partition of the outbox that its id gives.
+/// The outbox partition of this id.
 const PARTITION: i16 = 0;
 
 /// An entry that becomes a leaf.
@@ -38,43 +38,43 @@ pub struct NewLeaf {
     pub digest: Hash,
 }
 
-/// A tenant's last checkpoint, with what it takes to go on.
+/// A tenant's name, and its last checkpoint with the frontier of the tree.
 #[derive(Debug, Clone)]
 pub struct Last {
     pub name: String,
     pub checkpoint: Option<(Checkpoint, Vec<u8>)>,
 }
 
-/// The right to sign, until it is dropped.
+/// The exclusive right to sign, until it is dropped.
 pub struct Signer {
     transaction: Transaction<'static, Postgres>,
-    /// Up to here entries have been taken in.
+    /// Entries up to this position are leaves.
     pub from: i64,
-    /// Up to here they may be taken in now.
+    /// Entries up to this position may become leaves now.
     pub to: i64,
-    /// Whether more may be taken in at once, after this.
+    /// Whether more entries may become leaves right after these.
     pub is_cut: bool,
     mark: Mark,
 }
 
-/// What the fence is made of.
+/// A position, and a transaction number that was taken after it was drawn.
 #[derive(Debug, Clone, Copy)]
 struct Mark {
     pos: i64,
     xid: i64,
 }
 
-/// Who signs now.
+/// The result of [`Store::turn_to_sign`].
 pub enum Turn {
-    /// Nothing has been recorded since.
+    /// There is nothing new to sign.
     Idle,
-    /// Another host.
+    /// Another host signs.
     Theirs,
     Ours(Signer),
 }
 
 impl Store {
-    /// Takes the right to sign, if there is anything new and nobody else has it.
+    /// Takes the right to sign, if there are new positions and no other host has it.
     pub async fn turn_to_sign(&self) -> Result<Turn, StoreError> {
         transacted(Box::pin(async move {
         let new = sqlx::query_scalar!(
@@ -131,7 +131,7 @@ impl Store {
 }
 
 impl Signer {
-    /// What is to be taken in, in its order.
+    /// The entries and refused attempts that become leaves, in order.
     pub async fn unread(&mut self) -> Result<Vec<NewLeaf>, StoreError> {
         transacted(Box::pin(async move {
         let rows = sqlx::query!(
@@ -173,7 +173,7 @@ impl Signer {
     })).await
     }
 
-    /// Where a tenant's tree stands.
+    /// The end of a tenant's tree.
     pub async fn last(&mut self, tenant: TenantId) -> Result<Last, StoreError> {
         transacted(Box::pin(async move {
         let name = sqlx::query_scalar!("select name from tenant where id = $1", tenant.0)
@@ -203,7 +203,7 @@ impl Signer {
     })).await
     }
 
-    /// Keeps a tenant's new leaves, from `first` on, with their checkpoint and its event.
+    /// Inserts a tenant's new leaves, from the number `first` on, with their checkpoint and its event.
     pub async fn keep(
         &mut self,
         tenant: TenantId,
@@ -257,7 +257,7 @@ impl Signer {
     })).await
     }
 
-    /// Keeps how far this came, and all with it.
+    /// Moves the cursor and commits everything.
     pub async fn commit(mut self) -> Result<(), StoreError> {
         transacted(Box::pin(async move {
             sqlx::query!(

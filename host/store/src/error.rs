@@ -25,8 +25,8 @@ pub enum StoreError {
     Migration(#[from] MigrateError),
     /// This program does not have a migration that was applied, or has another one of that number.
     #[error(
-        "this program does not have migration {0} of the database. If a later release applied it, run that release. If the database is \
-         from before the first release, create a new one: it cannot be migrated"
+        "this program does not have migration {0} of the database. If a later release applied it, run that release. A database \
+         from before the first release cannot be migrated: create a new database"
     )]
     OtherMigration(i64),
     /// The failure of a statement that carried several requests.

@@ -1,10 +1,10 @@
-//! Lists of instances, as readers filter them.
+//! Lists of instances by filters.
 //!
-//! A search by attributes has three ways. When some attribute's index leaves few instances, it looks at these alone.
-//! Otherwise it walks from the newest instance on and looks at each one's attributes; and when that finds too little,
-//! it looks at those that an index names, newest first. Bounded probes decide, never the planner's guess. No way looks
-//! at many more than [`EXAMINED_MAX`] instances, nor for much longer than [`SEARCH_TIME_MAX`]: a page whose search ends there is
-//! short, and says where to go on.
+//! A search by attributes has three ways. If the index of an attribute leaves few instances, it examines only these.
+//! Otherwise it examines all instances from the newest on; if that finds too few, it examines those that an index returns,
+//! newest first. Bounded probes decide, not the planner's estimates. No way examines many more than [`EXAMINED_MAX`]
+//! instances, or takes much longer than [`SEARCH_TIME_MAX`]. A page whose search ends there is short, and says where the next
+//! one begins.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,22 +21,22 @@ use wrkflw_core::answer::AttributeValue;
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::search::Condition;
 
-/// The most instances that an index may leave for a search to look at these alone.
+/// If an index leaves at most this number of instances, a search examines only these.
 const NARROW_MAX: i32 = 5_000;
-/// So few that no other index is asked.
+/// With at most this number, no other index is probed.
 const NARROW_ENOUGH: usize = 1_000;
-/// The instances that one request looks at.
+/// Instances that one request examines.
 const EXAMINED_MAX: usize = 20_000;
-/// How long one request goes on looking, the statement under way when that is over not counted.
+/// The time limit of a search. The statement that runs then is still finished.
 pub(super) const SEARCH_TIME_MAX: Duration = Duration::from_secs(2);
-/// Those that a walk looks at before an index is to lead: when so many do not fill a page, few instances fit, or only
-/// old ones do, and going through an index costs less.
+/// Instances that a walk examines before it changes to an index. If these do not fill a page, few instances match, or only
+/// old ones, and an index costs less.
 const WALKED_MAX: usize = 1_000;
-/// Those that a search looks at first; twice as many each time that they do not fill the page.
+/// Instances that a statement examines, at first and at most. The number doubles until the page is full.
 const WINDOW_MIN: usize = 256;
 const WINDOW_MAX: usize = 4_096;
 
-/// What a list is narrowed to.
+/// The filter of a list.
 #[derive(Debug, Clone, Default)]
 pub struct InstanceFilter {
     pub definition: Option<String>,
@@ -46,24 +46,24 @@ pub struct InstanceFilter {
     pub entity_type: Option<String>,
     pub entity_id: Option<String>,
     pub initiator: Option<String>,
-    /// Whose child it is.
+    /// The parent of the instance.
     pub parent: Option<Uuid>,
-    /// Nobody is able to do the work of one of its states, or somebody of each; none for all.
+    /// Whether a state of the instance is unassignable; none for all.
     pub unassignable: Option<bool>,
     /// Started at or after.
     pub from: Option<Timestamp>,
     /// Started before.
     pub to: Option<Timestamp>,
-    /// Who owns an open task now.
+    /// The owner of an open task.
     pub owner: Option<String>,
-    /// What the attributes must be like, all of it.
+    /// Conditions on attributes, which must all hold.
     pub conditions: Vec<Condition>,
-    /// The last one of the page before.
+    /// The last instance of the page before.
     pub after: Option<Uuid>,
     pub limit: u32,
 }
 
-/// One line of a list.
+/// An instance in a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct InstanceSummary {
     pub id: Uuid,
@@ -82,7 +82,7 @@ pub struct InstanceSummary {
 }
 
 impl InstanceSummary {
-    /// About how long it is.
+    /// Its approximate size in bytes.
     pub fn bytes(&self) -> usize {
         const LINE_BYTES: usize = 500;
         const WORD_BYTES: usize = 40;
@@ -93,24 +93,24 @@ impl InstanceSummary {
     }
 }
 
-/// A page.
+/// A page of instances.
 #[derive(Debug)]
 pub struct Listed {
     pub lines: Vec<InstanceSummary>,
-    /// The place behind which the next page begins, if there may be one.
+    /// The instance behind which the next page begins, if there may be one.
     pub next: Option<Uuid>,
 }
 
-/// A line that was looked at.
+/// An instance that was examined.
 struct Looked {
     line: InstanceSummary,
     fits: bool,
-    /// Of how many it was the last.
+    /// Its number within the statement, from 1.
     place: usize,
 }
 
 impl Reader {
-    /// Newest first.
+    /// A page of instances, newest first.
     pub async fn instances(
         &self,
         tenant: TenantId,
@@ -148,19 +148,19 @@ impl Reader {
     }
 }
 
-/// A search under way.
+/// A search in progress.
 struct Search<'a> {
     connection: &'a mut PgConnection,
     tenant: TenantId,
     filter: &'a InstanceFilter,
     probes: Vec<Probe<'a>>,
     page: Page,
-    /// Everything down to here was looked at.
+    /// All instances down to this one were examined.
     after: Option<Uuid>,
     examined: usize,
-    /// When it stops looking.
+    /// When the search ends.
     until: Instant,
-    /// It has looked at something, so that it gets on however little time it has.
+    /// Whether it has examined anything. It does so at least once, to make progress.
     looked: bool,
 }
 
@@ -170,7 +170,7 @@ impl Search<'_> {
         self.page.wanted() > 0 && (!self.looked || Instant::now() < self.until)
     }
 
-    /// The instances that indexes leave, if they are few: newest first, none before the cursor.
+    /// The instances behind the cursor that indexes leave, newest first. None if these are many.
     async fn narrowed(&mut self) -> Result<Option<Vec<Uuid>>, StoreError> {
         let mut narrowed = match &self.filter.owner {
             Some(owner) => owned(self.connection, self.tenant, owner).await?,
@@ -207,7 +207,7 @@ impl Search<'_> {
         }))
     }
 
-    /// Looks at these, newest first, until the page is full. Whether it has looked at all of them.
+    /// Examines these, newest first, until the page is full. True if it has examined all of them.
     async fn among(&mut self, ids: &[Uuid]) -> Result<bool, StoreError> {
         let (mut rest, mut size) = (ids, WINDOW_MIN);
         while !rest.is_empty() && self.goes_on() {
@@ -220,9 +220,9 @@ impl Search<'_> {
         Ok(rest.is_empty())
     }
 
-    /// Looks at those that an index names, newest first. Whether there may be more.
+    /// Examines the instances that an index returns, newest first. True if there may be more.
     async fn led(&mut self, probe: usize) -> Result<bool, StoreError> {
-        // Without an order, each question goes through the whole range, so it is asked for much at once.
+        // Without an order, each call reads the whole range, so it returns more at once.
         let mut size = if self.probes[probe].is_ordered() {
             WINDOW_MIN
         } else {
@@ -246,7 +246,7 @@ impl Search<'_> {
         Ok(true)
     }
 
-    /// Looks at one instance after the other, from the newest on. Whether there may be more.
+    /// Examines one instance after the other, from the newest on. True if there may be more.
     async fn walk(&mut self, most: usize) -> Result<bool, StoreError> {
         let searches = !self.filter.conditions.is_empty() || self.filter.owner.is_some();
         let mut size = if searches {
@@ -260,7 +260,7 @@ impl Search<'_> {
             let last = last.map(|last| last.line.id);
             self.page.take(looked);
             self.examined += size;
-            // None: the window reached behind the oldest instance, or the page was full before its end.
+            // None: the statement came to the oldest instance, or the page was full before.
             match last {
                 Some(last) => self.after = Some(last),
                 None => return Ok(false),
@@ -270,7 +270,7 @@ impl Search<'_> {
         Ok(true)
     }
 
-    /// Looks at instances behind those that were looked at, and says which of them fit: at these, or at the next ones.
+    /// Examines the next instances, or those in `among`, and returns which of them match.
     async fn look(
         &mut self,
         among: Option<&[Uuid]>,
@@ -335,7 +335,7 @@ fn bounded(size: usize) -> i32 {
     i32::try_from(size).unwrap_or(i32::MAX)
 }
 
-/// The children of an instance, sorted, unless they are many.
+/// The children of an instance, sorted. None if they are many.
 async fn children(
     connection: &mut PgConnection,
     tenant: TenantId,
@@ -352,7 +352,7 @@ async fn children(
     Ok((bounded(ids.len()) <= NARROW_MAX).then_some(ids))
 }
 
-/// The instances in which somebody owns an open task, sorted, unless they are many.
+/// The instances in which this person owns an open task, sorted. None if they are many.
 async fn owned(
     connection: &mut PgConnection,
     tenant: TenantId,
@@ -374,7 +374,7 @@ async fn owned(
     Ok(Some(ids))
 }
 
-/// Lines of a page, and one to spare, which tells that there is another page.
+/// The lines of a page, and one more, which shows that there is another page.
 struct Page {
     lines: Vec<InstanceSummary>,
     limit: usize,

@@ -1,5 +1,5 @@
-//! What a command needs, in one query: the instance with all its parts, the actor's groups and permissions, and the stored reply
-//! when the request was answered before.
+//! Loads what a command needs in one query: the instance with all its parts, the actor's groups and permissions, and the
+//! stored reply if the request was answered before.
 
 mod rows;
 
@@ -16,7 +16,7 @@ use wrkflw_core::command::SignalKey;
 use wrkflw_core::ids::{InstanceId, TenantId, VersionRef};
 use wrkflw_core::instance::Instance;
 
-/// Who asks, as the token says.
+/// The caller, as the token says.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Principalship {
     pub tenant: TenantId,
@@ -34,7 +34,7 @@ pub struct StoredReply {
 }
 
 impl StoredReply {
-    /// From the columns of an outer join: none of them is null, or all.
+    /// From the columns of an outer join, which are all null or all set.
     pub(super) fn of(
         body: Option<String>,
         status: Option<i16>,
@@ -51,34 +51,34 @@ impl StoredReply {
     }
 }
 
-/// An instance with what the store keeps beside it.
+/// An instance, with the columns that its domain type does not have.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stored {
     pub instance: Instance,
-    /// The end of its audit stream.
+    /// The head of its audit stream.
     pub head: Head,
-    /// How many state instances it has had.
+    /// The number of its state instances so far.
     pub state_instances: u32,
 }
 
-/// How many loads one statement may carry.
+/// Limit of the loads in one statement.
 pub const LOAD_MAX: usize = 32;
 
-/// What is asked beside the instance.
+/// What to load beside the instance.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked<'a> {
-    /// The idempotency key that a reply may be kept under.
+    /// The idempotency key of the request, which may have a stored reply.
     pub key: Option<&'a str>,
-    /// The moment at which absences are looked at.
+    /// The moment for which absences are read.
     pub now: Timestamp,
-    /// A signal that may have counted.
+    /// A signal that the instance may have counted already.
     pub signal: Option<&'a SignalKey>,
-    /// Key of the definition of which an instance is to be started.
+    /// The key of the definition, for a start.
     pub definition: Option<&'a str>,
 }
 
 impl Asked<'_> {
-    /// Nothing but what stands at this moment.
+    /// Nothing more than the instance and the actor at this moment.
     pub fn at(now: Timestamp) -> Asked<'static> {
         Asked {
             key: None,
@@ -89,37 +89,37 @@ impl Asked<'_> {
     }
 }
 
-/// What was found. The instance comes as the database writes it; reading it may take long.
+/// The result of a load. The instance is first JSON of the database, because parsing it may take long.
 #[derive(Debug)]
 pub struct Loaded<I = Stored> {
     pub actor: Actor,
     pub reply: Option<StoredReply>,
     pub found: Option<I>,
-    /// The definition of which an instance is to be started, if there is one of that key.
+    /// The definition of a start, if it exists.
     pub definition: Option<Startable>,
-    /// What the version consists of that the instance runs under or would be started under, as of [`VersionRow::content`].
+    /// The [`VersionRow::content`] of the instance's version, or of the one for a start.
     ///
     /// [`VersionRow::content`]: super::definitions::VersionRow::content
     pub content: Option<Vec<u8>>,
-    /// Stands for the tenant's directory, and what anybody may do, as they were: drawn at random with each change, so that
-    /// it never comes again, not even in a database that was set back and changed otherwise.
+    /// An id that changes with every change of the tenant's directory, roles and stopped versions. It is random, so it never
+    /// repeats, even if a restored database is changed differently.
     pub access_mark: Uuid,
-    /// The actor stays what they are until that mark changes: no absence begins or ends for them of itself.
+    /// Whether the actor is valid until the access mark changes: no absence that concerns them begins or ends.
     pub lasting: bool,
-    /// The signal asked about, where it has counted already.
+    /// The signal that was asked about, if the instance has counted it.
     pub signalled: Option<Counted>,
-    /// The tenant's versions of which nothing runs, until that mark changes.
+    /// The tenant's stopped versions, valid until the access mark changes.
     pub stopped: Vec<VersionRef>,
 }
 
 /// A definition of which instances may be started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Startable {
-    /// None where no version is active.
+    /// None if no version is active.
     pub active_version: Option<u32>,
 }
 
-/// An instance with all its parts, as JSON made by the query.
+/// An instance with all its parts, as JSON of the query.
 #[derive(Debug)]
 pub struct Written {
     instance: String,
@@ -129,7 +129,7 @@ pub struct Written {
 }
 
 impl Written {
-    /// How long it is.
+    /// Its size in bytes.
     pub fn bytes(&self) -> usize {
         self.instance.len() + self.state_instances.len() + self.tasks.len() + self.attributes.len()
     }
@@ -144,7 +144,7 @@ impl Written {
 }
 
 impl Loaded<Written> {
-    /// Reads the instance.
+    /// Parses the instance.
     pub fn read(self) -> Result<Loaded, StoreError> {
         let found = self.found.map(Written::read).transpose()?;
         Ok(Loaded {
@@ -161,22 +161,22 @@ impl Loaded<Written> {
     }
 }
 
-/// A signal that has counted.
+/// A signal that an instance has counted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Counted {
-    /// SHA-256 over its input; none where an earlier release counted it.
+    /// SHA-256 over its input; none if an earlier release counted it.
     pub content: Option<Vec<u8>>,
     /// The audit entry by which the instance received it.
     pub entry: Option<Uuid>,
     pub at: Timestamp,
 }
 
-/// One load.
+/// One load of a statement.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     pub who: Principalship,
     pub instance: InstanceId,
-    /// As of [`Asked`].
+    /// As in [`Asked`].
     pub key: Option<String>,
     pub now: Timestamp,
     pub signal: Option<SignalKey>,
@@ -184,7 +184,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// This as well.
+    /// Everything that is asked.
     pub fn asking(who: Principalship, instance: InstanceId, asked: Asked<'_>) -> Wanted {
         Wanted {
             key: asked.key.map(str::to_owned),
@@ -194,7 +194,7 @@ impl Wanted {
         }
     }
 
-    /// Nothing but what stands at this moment.
+    /// Nothing more than the instance and the actor at this moment.
     pub fn of(who: Principalship, instance: InstanceId, now: Timestamp) -> Wanted {
         Wanted {
             who,
@@ -207,7 +207,7 @@ impl Wanted {
     }
 }
 
-/// Loads as columns, ready to travel as arrays.
+/// The parameters of the statement: arrays with one element for each load.
 #[derive(Default)]
 struct Columns {
     tenant: Vec<i32>,
@@ -243,13 +243,13 @@ impl Columns {
 }
 
 impl Store {
-    /// Loads for a command on an instance; of a tenant's own instances only.
+    /// Loads for one command. Finds only instances of the caller's tenant.
     pub async fn load(&self, wanted: &Wanted) -> Result<Loaded<Written>, StoreError> {
         let mut loaded = self.load_together(&[wanted]).await?;
         loaded.pop().ok_or(StoreError::Lost)
     }
 
-    /// Loads for several commands in one statement, at most [`LOAD_MAX`]; the results are in the order of `wanted`.
+    /// Loads for several commands in one statement, at most [`LOAD_MAX`]. The results are in the order of `wanted`.
     pub async fn load_together(
         &self,
         wanted: &[&Wanted],
@@ -313,7 +313,7 @@ impl Store {
     }
 }
 
-/// An array inside an array does not travel; its text does.
+/// The text form of an array. PostgreSQL has no arrays of arrays of different lengths.
 fn array(items: &[impl ToString]) -> String {
     let mut text = String::from("{");
     for (index, item) in items.iter().enumerate() {

@@ -1,6 +1,6 @@
-//! What becomes of a signal that is kept: given to an instance, delivered, taken back, refused; and how its sender is told.
+//! The further life of a stored signal: it is assigned, delivered, released or refused. Its sender reads a receipt.
 //!
-//! The job that delivers a signal has its id.
+//! The job that delivers a signal has the signal's id.
 
 use jiff::Timestamp;
 use uuid::Uuid;
@@ -14,18 +14,18 @@ use wrkflw_core::command::SignalKey;
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::json::Json;
 
-/// What is told of a signal.
+/// The result of a signal so far, for its sender.
 #[derive(Debug, Clone)]
 pub struct Receipt {
     pub signal: Uuid,
     pub correlation: String,
-    /// The sender's.
+    /// The sender's id for the signal.
     pub id: String,
     pub trigger: String,
     pub definition: Option<String>,
     pub sender: String,
     pub received_at: Timestamp,
-    /// Until when it waits for somebody.
+    /// Until when it waits for an instance.
     pub expires_at: Timestamp,
     pub is_expired: bool,
     pub instance: Option<InstanceId>,
@@ -34,16 +34,16 @@ pub struct Receipt {
     pub refusal: Option<Json>,
 }
 
-/// Whether nothing is left of a signal.
+/// Whether a signal was deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Forgotten {
     Yes,
-    /// A job has it in hand, or the instance has it: there is more to come, or has.
+    /// A worker has claimed its job, or the instance has it.
     No,
 }
 
 impl Reader {
-    /// What became of a signal.
+    /// The receipt of a signal.
     pub async fn receipt(
         &self,
         tenant: TenantId,
@@ -66,8 +66,7 @@ impl Reader {
         Ok(row.map(Row::receipt))
     }
 
-    /// The audit entry by which an instance received a signal of this sender; none where it has not, or where that was
-    /// forgotten.
+    /// The audit entry by which an instance received a signal of this sender. None if it has not, or if that was purged.
     pub async fn reception(
         &self,
         tenant: TenantId,
@@ -92,7 +91,7 @@ impl Reader {
 }
 
 impl Store {
-    /// Gives a signal to an instance, with a job that delivers it from `later` on; false where it has been given away.
+    /// Assigns a signal to an instance, and inserts a job that delivers it from `later` on. False if it is assigned already.
     pub async fn assign_signal(
         &self,
         tenant: TenantId,
@@ -100,7 +99,7 @@ impl Store {
         instance: InstanceId,
         later: Timestamp,
     ) -> Result<bool, StoreError> {
-        // A host of an earlier release looks for the sender's id.
+        // Hosts of an earlier release look for the sender's id.
         let payload = Json::of(&serde_json::json!({
             "correlation": signal.correlation, "signal": signal.id, "kept": signal.signal,
         }));
@@ -126,7 +125,7 @@ impl Store {
         Ok(assigned.rows_affected() == 1)
     }
 
-    /// The instance has a signal, or has refused it for good. Its job is done.
+    /// Marks a signal as received or permanently refused, and deletes its job.
     pub async fn settle_signal(
         &self,
         tenant: TenantId,
@@ -151,7 +150,7 @@ impl Store {
         Ok(())
     }
 
-    /// Takes a signal back from an instance. Its job stays: it looks who is next, should this host not.
+    /// Releases a signal from an instance. Its job stays, and finds another instance if this host fails.
     pub async fn release_signal(
         &self,
         tenant: TenantId,
@@ -170,7 +169,8 @@ impl Store {
         Ok(())
     }
 
-    /// Nobody is next: whoever waits from now on finds the signal. Its job is done, unless somebody has been given it.
+    /// Deletes the job of a signal that no instance takes now. State instances that wait later find the signal. Changes
+    /// nothing if it is assigned meanwhile.
     pub async fn leave_signal(&self, tenant: TenantId, signal: Uuid) -> Result<(), StoreError> {
         sqlx::query!(
             "with idle as (
@@ -187,7 +187,7 @@ impl Store {
         Ok(())
     }
 
-    /// Forgets a signal whose sender is told that it is refused, with its job; unless a worker has that in hand.
+    /// Deletes a signal and its job, because its request is refused. Does nothing if a worker has claimed the job.
     pub async fn forget_signal(
         &self,
         tenant: TenantId,
@@ -216,7 +216,7 @@ impl Store {
         Ok(if left { Forgotten::No } else { Forgotten::Yes })
     }
 
-    /// Forgets a signal that nobody has been given, of a request that is refused.
+    /// Deletes an unassigned signal, because its request is refused.
     pub async fn withdraw_signal(&self, tenant: TenantId, signal: Uuid) -> Result<(), StoreError> {
         sqlx::query!(
             "delete from signal_inbox where tenant_id = $1 and id = $2 and instance_id is null and delivered_at is null",
@@ -228,7 +228,7 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps the reply to a request that changed no instance; the one that is kept already, if the key has one.
+    /// Stores the reply to a request that changed no instance. If the key has a reply already, returns that.
     pub async fn keep_reply(
         &self,
         tenant: TenantId,

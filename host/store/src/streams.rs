@@ -1,5 +1,5 @@
-//! Audit streams beside those of instances: definitions, the directory, operation. They are seldom written, so their
-//! head is a row of its own, locked while an entry is appended.
+//! The audit streams of definitions, directories and operations. They are seldom written, so the head of each is a separate
+//! row, which is locked while an entry is appended.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -12,10 +12,10 @@ use wrkflw_core::audit::{Draft, Head, Stream};
 use wrkflw_core::ids::CommandId;
 use wrkflw_core::json::Json;
 
-/// Who changes what, for the audit entry of a change beside instances.
+/// The ids, actor and time of an entry in such a stream.
 #[derive(Debug, Clone, Copy)]
 pub struct Note<'a> {
-    /// Of the entry.
+    /// The id of the entry.
     pub id: Uuid,
     pub command: CommandId,
     pub actor: &'a str,
@@ -42,7 +42,7 @@ impl Note<'_> {
     }
 }
 
-/// Locks the stream until the caller's transaction ends, and tells where it ends.
+/// Locks the stream until the caller's transaction ends, and returns its head.
 pub(super) async fn lock(
     connection: &mut PgConnection,
     stream: Stream,

@@ -1,4 +1,4 @@
-//! Instants as PostgreSQL keeps them: microseconds since the year 2000, in `timestamptz`.
+//! Timestamps as PostgreSQL stores them: microseconds since the year 2000, in `timestamptz`.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use sqlx::{Decode, Encode, Postgres, Type};
 /// 2000-01-01T00:00:00Z in microseconds of the Unix epoch.
 const POSTGRES_EPOCH_MICROSECONDS: i64 = 946_684_800_000_000;
 
-/// Numbers of the types `timestamptz` and `timestamptz[]`, the same in every database.
+/// The OIDs of `timestamptz` and `timestamptz[]`, the same in every database.
 const TIMESTAMPTZ: Oid = Oid(1184);
 const TIMESTAMPTZ_ARRAY: Oid = Oid(1185);
 

@@ -1,4 +1,4 @@
-//! Who stands in for whom, from when until when. An absence is called off, never deleted.
+//! Absences, with their substitutes and periods. An absence may be ended early, but is never deleted.
 
 use std::collections::BTreeSet;
 
@@ -15,12 +15,12 @@ use wrkflw_core::absence::{Absence, LINKS_MAX};
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::refusal::Refusal;
 
-/// How many absences of one period are judged together.
+/// Limit of the absences of one period that are checked together.
 const TOGETHER_MAX: usize = 500;
-/// How many absences a list shows.
+/// Limit of the absences in a list.
 pub const LISTED_MAX: i64 = 500;
 
-/// An absence as it is kept.
+/// A stored absence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptAbsence {
     pub id: Uuid,
@@ -76,7 +76,8 @@ impl From<Row> for Absence {
 }
 
 impl Reader {
-    /// The absences of a person, and those they stand in for, that hold or will hold; the next ones first.
+    /// The current and future absences of a person, and those for which the person is the substitute. The earliest come
+    /// first.
     pub async fn absences(
         &self,
         tenant: TenantId,
@@ -124,7 +125,7 @@ impl Reader {
 }
 
 impl Store {
-    /// Adds an absence under this id. Where it is there already, nothing is left to do.
+    /// Adds an absence under this id. If it exists already, nothing is written.
     pub async fn add_absence(
         &self,
         tenant: TenantId,
@@ -183,7 +184,7 @@ impl Store {
     })).await
     }
 
-    /// Calls an absence off. One that is over stays as it is.
+    /// Ends an absence early. One that is over stays as it is.
     pub async fn end_absence(
         &self,
         tenant: TenantId,
@@ -263,7 +264,7 @@ impl Change<'_> {
         Ok(())
     }
 
-    /// The absences of the same period that chains through this one may lead through; none where they are too many.
+    /// The absences of the same period that may be in a chain with this one. None if they are too many.
     async fn around(&mut self, absence: &Absence) -> Result<Option<Vec<Absence>>, StoreError> {
         let own = [absence.person.clone()];
         let mut held = self.links_of(absence, Side::Person, &own).await?;
@@ -295,7 +296,7 @@ impl Change<'_> {
         Ok(Some(held))
     }
 
-    /// The absences within the period on one side of which these people stand.
+    /// The absences within the period that have one of these people on this side.
     async fn links_of(
         &mut self,
         period: &Absence,
@@ -344,7 +345,7 @@ impl Change<'_> {
     }
 }
 
-/// On which side of an absence somebody stands.
+/// A side of an absence.
 #[derive(Debug, Clone, Copy)]
 enum Side {
     Person,

@@ -1,4 +1,4 @@
-//! Who manages whom, and since when. Going up from anybody never leads back to them.
+//! Managers, with their periods. The managers above a person never form a circle.
 
 use super::reassessments::Whose;
 use super::{Change, Put, Run};
@@ -9,11 +9,11 @@ use crate::{Store, StoreError};
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::refusal::Refusal;
 
-/// How many managers may stand above one another.
+/// Limit of the managers above a person.
 const HEIGHT_MAX: usize = 100;
 
 impl Store {
-    /// Gives a person a manager, or none. What holds already stays as it is.
+    /// Sets or removes a person's manager. If it is so already, nothing is written.
     pub async fn put_manager(
         &self,
         tenant: TenantId,
@@ -55,7 +55,7 @@ impl Store {
     }
 }
 
-/// Whether the first of the line may manage the person; the line goes up from there.
+/// Whether the first of the line may manage the person. The others are the managers above.
 fn may_manage(person: &str, line: &[String]) -> Result<(), Refusal> {
     let place = line.iter().position(|above| above == person);
     match place {
@@ -71,7 +71,7 @@ fn may_manage(person: &str, line: &[String]) -> Result<(), Refusal> {
 }
 
 impl Change<'_> {
-    /// The person with all managers above them, from below, and one more than there may be at the most.
+    /// The person and the managers above, upwards: at most [`HEIGHT_MAX`] managers.
     async fn line(&mut self, person: &str) -> Result<Vec<String>, StoreError> {
         let line = sqlx::query_scalar!(
             r#"with recursive line (person, height) as (
@@ -91,7 +91,7 @@ impl Change<'_> {
         Ok(line)
     }
 
-    /// False where that is so already.
+    /// Changes the manager. False if it is so already.
     async fn manage(&mut self, person: &str, manager: Option<&str>) -> Result<bool, StoreError> {
         let ended = sqlx::query!(
             "update manager set valid_to = $4
@@ -106,7 +106,7 @@ impl Change<'_> {
         let Some(manager) = manager else {
             return Ok(ended.rows_affected() > 0);
         };
-        // One that began in this very instant has not managed anybody: it is replaced.
+        // A period that began at this time has no length: it is replaced.
         let begun = sqlx::query!(
             "insert into manager (tenant_id, person_id, manager_id, valid_from)
              select $1, $2, $3, $4

@@ -1,4 +1,4 @@
-//! Who is in which group, and since when.
+//! Memberships in groups, with their periods.
 
 use super::reassessments::Whose;
 use super::{Change, Put, Run};
@@ -8,7 +8,7 @@ use crate::time::Time;
 use crate::{Store, StoreError};
 use wrkflw_core::ids::TenantId;
 
-/// Whether a membership is to be.
+/// A change of a membership.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Membership {
     Begins,
@@ -16,7 +16,7 @@ pub enum Membership {
 }
 
 impl Store {
-    /// Begins or ends a membership. What holds already stays as it is.
+    /// Begins or ends a membership. If it is so already, nothing is written.
     pub async fn put_membership(
         &self,
         tenant: TenantId,
@@ -58,7 +58,7 @@ impl Store {
 
 impl Change<'_> {
     async fn begin(&mut self, group: &str, person: &str) -> Result<bool, StoreError> {
-        // One that ended in this very instant goes on: its key holds the instant that it began in.
+        // A membership that began and ended at this time continues, because its key has the time of its beginning.
         let done = sqlx::query!(
             "insert into membership (tenant_id, person_id, group_id, valid_from)
              select $1, $2, $3, $4

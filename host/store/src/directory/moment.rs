@@ -1,4 +1,4 @@
-//! The directory as it was at a moment, or is: only the part that some work asks for, read with the reader's rights.
+//! The directory at a past or present moment: only the part that is asked for, read with the reader's rights.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,32 +13,32 @@ use wrkflw_core::absence::LINKS_MAX;
 use wrkflw_core::eligibility::directory::{Directory, Substitution};
 use wrkflw_core::ids::TenantId;
 
-/// How many members of a group are read.
+/// Limit of the members of a group that are read.
 pub const MEMBERS_MAX: usize = 1_000;
-/// How many are read in all.
+/// Limit of the memberships that are read in all.
 const MEMBERSHIPS_MAX: usize = 20_000;
-/// How many absences are read.
+/// Limit of the absences that are read.
 const ABSENCES_MAX: i64 = 10_000;
 
-/// Whom to look up.
+/// The groups and people to look up.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Asked {
     pub groups: BTreeSet<String>,
-    /// Whose absences, besides those of all members found.
+    /// People whose absences are read, besides those of all members found.
     pub people: BTreeSet<String>,
 }
 
-/// A part of the directory, as the database writes it. Reading it may take long.
+/// A part of the directory as JSON of the database. Parsing it may take long.
 #[derive(Debug)]
 pub struct WrittenDirectory {
-    /// Who was asked for.
+    /// The groups that were asked for.
     groups: BTreeSet<String>,
     members: String,
     absences: String,
 }
 
 impl WrittenDirectory {
-    /// How long it is.
+    /// Its size in bytes.
     pub fn bytes(&self) -> usize {
         self.members.len() + self.absences.len()
     }
@@ -48,7 +48,8 @@ impl WrittenDirectory {
         let absences: Vec<AbsenceRow> = read("absence", &self.absences)?;
         let mut directory = Directory::default();
         if members.values().map(BTreeSet::len).sum::<usize>() >= MEMBERSHIPS_MAX {
-            // They were read in this order: of the last one some may be missing, of those without any all.
+            // Groups were read in this order. The last one may lack members, and groups without members may not have been
+            // read.
             let unread = self
                 .groups
                 .iter()
@@ -91,7 +92,7 @@ fn read<T: DeserializeOwned>(table: &'static str, text: &str) -> Result<T, Store
 }
 
 impl Reader {
-    /// What of the directory held at the moment.
+    /// Reads a part of the directory at the moment.
     pub async fn directory_at(
         &self,
         tenant: TenantId,
@@ -120,7 +121,7 @@ impl Reader {
         })
     }
 
-    /// The people for whom this one may have stood in at the moment, and themselves.
+    /// The person, and the people for whom they may have stood in at the moment.
     pub async fn represented_at(
         &self,
         tenant: TenantId,

@@ -1,4 +1,4 @@
-//! People and groups, by their ids.
+//! People and groups.
 
 use super::Run;
 use crate::pool::transacted;
@@ -7,7 +7,7 @@ use crate::time::Time;
 use crate::{Reader, Store, StoreError};
 use wrkflw_core::ids::TenantId;
 
-/// Somebody who may act.
+/// A person of the directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Person {
     pub id: String,
@@ -16,7 +16,7 @@ pub struct Person {
     pub manager: Option<String>,
 }
 
-/// People who may act alike.
+/// A group with its members.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Group {
     pub id: String,

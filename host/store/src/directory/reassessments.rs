@@ -1,4 +1,4 @@
-//! Notes that open tasks are to be looked at again, because somebody's groups, manager or absences have changed or are going to change.
+//! Inserts reassessments when somebody's groups, manager or absences change now or later.
 
 use jiff::Timestamp;
 
@@ -6,7 +6,7 @@ use super::Change;
 use crate::StoreError;
 use crate::time::Time;
 
-/// Whose work is concerned.
+/// The person or group that a change concerns.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Whose<'a> {
     User(&'a str),
@@ -14,8 +14,8 @@ pub(super) enum Whose<'a> {
 }
 
 impl Change<'_> {
-    /// Leaves one row for each, to be worked on from the given moment on. A change has two ids, its entry's and its
-    /// command's, so it leaves at most two rows.
+    /// Inserts one row for each, due at the given moment. A change has two ids, its entry's and its command's, so there are
+    /// at most two rows.
     pub(super) async fn reassessment(
         &mut self,
         whose: &[(Whose<'_>, Timestamp)],

@@ -1,4 +1,4 @@
-//! Tenants, with what their roles permit.
+//! Tenants, with the permissions of their roles.
 
 use std::collections::BTreeMap;
 
@@ -18,10 +18,10 @@ use wrkflw_core::audit::sha256;
 use wrkflw_core::ids::{CommandId, TenantId};
 use wrkflw_core::json::Json;
 
-/// Whoever makes a tenant, or records what it was before entries told of tenants.
+/// The actor of entries about tenants.
 const HOST: &str = wrkflw_core::actor::HOST;
 
-/// A tenant with what its roles permit, as an entry of its directory tells it.
+/// The payload of an entry about a tenant and the permissions of its roles.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Told<'a> {
@@ -31,7 +31,7 @@ struct Told<'a> {
 }
 
 impl Reader {
-    /// The number of the tenant of this name.
+    /// The id of the tenant with this name.
     pub async fn tenant(&self, name: &str) -> Result<Option<TenantId>, StoreError> {
         let id = sqlx::query_scalar!("select id from tenant where name = $1", name)
             .fetch_optional(&self.writer)
@@ -41,7 +41,7 @@ impl Reader {
 }
 
 impl Store {
-    /// The tenant of this name, made with its roles when it is new.
+    /// The tenant with this name. A new one is created with its roles.
     pub async fn ensure_tenant(
         &self,
         name: &str,
@@ -84,7 +84,7 @@ impl Store {
     })).await
     }
 
-    /// Tells of the tenants that no entry tells of, as they are now: those of releases that left none.
+    /// Appends an entry for each tenant that has none, because an earlier release created it.
     pub async fn record_tenants(&self, at: Timestamp) -> Result<(), StoreError> {
         let unrecorded = sqlx::query_scalar!(
             "select t.id from tenant t where not exists (
@@ -106,7 +106,7 @@ impl Store {
         transacted(Box::pin(async move {
             let mut transaction = self.writer.begin().await?;
             lock(&mut transaction, stream(tenant)).await?;
-            // Another host may have told of it while the stream was waited for.
+            // Another host may have appended it while this one waited for the stream.
             let row = sqlx::query!(
                 r#"select t.name, t.created_at as "created_at: Time" from tenant t where t.id = $1 and not exists (
                      select from audit_entry a
@@ -128,7 +128,7 @@ impl Store {
         .await
     }
 
-    /// What the subject is at this moment.
+    /// The current groups and permissions of the subject.
     pub async fn actor(&self, who: &Principalship) -> Result<Actor, StoreError> {
         let row = sqlx::query!(
             r#"select
@@ -156,7 +156,7 @@ impl Store {
     }
 }
 
-/// Leaves an entry of the tenant and what its roles permit.
+/// Appends an entry about the tenant and the permissions of its roles.
 async fn tell(
     connection: &mut PgConnection,
     (tenant, name): (TenantId, &str),
@@ -179,7 +179,7 @@ async fn tell(
         roles,
     };
     let payload = Json::of(&told);
-    // Nothing in it is a secret, so ids and salt may be made of what it says.
+    // The payload has no secret, so ids and salt may be derived from it.
     let made = sha256(format!("{kind} {tenant} {at} {}", payload.as_str()).as_bytes());
     let half = |from: usize| {
         let mut bytes = [0; 16];

@@ -1,4 +1,4 @@
-//! Instances as their own rows have them, with their tasks and decisions.
+//! The rows of instances, with their tasks and decisions.
 
 use uuid::Uuid;
 

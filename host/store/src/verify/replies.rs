@@ -1,4 +1,4 @@
-//! Replies that are kept for repeated requests: digests of them, since the reader is not to see what was answered.
+//! Stored replies for repeated requests. The reader gets digests of their bodies, because it must not see the answers.
 
 use super::Snapshot;
 use crate::StoreError;

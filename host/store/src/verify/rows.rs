@@ -1,5 +1,5 @@
-//! Rows as columns and values, the way PostgreSQL writes them as JSON, for whoever holds them against what entries give.
-//! Texts of versions, and what they run, may be long: their SHA-256 stands for them, in hexadecimal digits.
+//! Rows as columns and values, in PostgreSQL's JSON form, for the comparison with entries. Long texts of versions, and
+//! components, are replaced by their SHA-256 in hexadecimal digits.
 
 use std::collections::BTreeMap;
 
@@ -214,7 +214,7 @@ impl Tables for Snapshot {
     }
 }
 
-/// Puts each row to those of its instance.
+/// Adds each row to those of its instance.
 fn sort(
     rows: Vec<Columns>,
     parts: &mut BTreeMap<Uuid, PartRows>,

@@ -1,4 +1,4 @@
-//! Streams: their entries, and what is kept about where they end.
+//! Streams: their entries and their stored heads.
 
 use futures_util::stream::{BoxStream, StreamExt as _, TryStreamExt as _};
 use uuid::Uuid;
@@ -169,9 +169,11 @@ fn entry(
         seq: seq.cast_unsigned(),
         event_seq: event_seq.map(i64::cast_unsigned),
         draft: Draft {
-            salt: salt.try_into().map_err(|_| "its salt has not 16 bytes")?,
+            salt: salt
+                .try_into()
+                .map_err(|_| "its salt does not have 16 bytes")?,
             ..draft
         },
-        hash: hash.try_into().map_err(|_| "its hash has not 32 bytes")?,
+        hash: hash.try_into().map_err(|_| "its hash does not have 32 bytes")?,
     })
 }

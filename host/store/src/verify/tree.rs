@@ -1,4 +1,4 @@
-//! Leaves and checkpoints, as a verifier reads them: each leaf with the digest that its entry has now.
+//! Leaves and checkpoints. Each leaf has the digest that its entry has now.
 
 use uuid::Uuid;
 
@@ -42,7 +42,7 @@ impl From<Row> for LeafRow {
 }
 
 impl Snapshot {
-    /// Fills in what refused attempts give now.
+    /// Fills in the current digests of refused attempts.
     async fn refused(&mut self, leaves: &mut [LeafRow]) -> Result<(), StoreError> {
         let of_them = |leaf: &&mut LeafRow| leaf.kind == REFUSED;
         let ids: Vec<Uuid> = leaves

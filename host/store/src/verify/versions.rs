@@ -1,4 +1,4 @@
-//! What recorded evaluations ran on: definition versions and components, read as the role that may change nothing.
+//! The definition versions that recorded evaluations ran on.
 
 use super::Snapshot;
 use crate::StoreError;
