@@ -1,5 +1,5 @@
-//! All that is needed to evaluate a command again, as its first audit entry keeps it. Hosts write it; [`replay`](crate::replay)
-//! reads it back.
+//! The evidence of a command: the inputs that are needed to evaluate it again. Its first audit entry has it. Hosts write it,
+//! and [`replay`](crate::replay) reads it.
 
 use jiff::Timestamp;
 use serde::Serialize;
@@ -13,19 +13,19 @@ use wrkflw_core::lookup::{Findings, Lookup};
 use wrkflw_core::question::{Answer, Question};
 use wrkflw_core::version::Version;
 
-/// One question, and what flow logic answered.
+/// One question and the answer of flow logic.
 #[derive(Debug, Clone)]
 pub struct Evaluation {
     pub question: Question,
-    /// SHA-256 of the contract, the function and its arguments: the facts are recorded by this alone.
+    /// SHA-256 of the contract, the function and its arguments. Facts are recorded only by this digest.
     pub asked: [u8; 32],
     pub answer: Answer,
     pub fuel: u64,
-    /// Wall time in microseconds. Told, never compared: no second run takes the same.
+    /// Wall time in microseconds. A replay does not compare it, because no two runs take the same time.
     pub micros: u64,
 }
 
-/// The circumstances of a command that its events do not tell.
+/// The inputs of a command that its events do not have.
 pub struct Circumstances<'a> {
     pub id: CommandId,
     pub command: &'a Command,
@@ -37,7 +37,7 @@ pub struct Circumstances<'a> {
     pub request_id: Option<&'a str>,
     pub evaluations: &'a [Evaluation],
     pub lookups: &'a [(Lookup, Findings)],
-    /// Ids that the host made, in their order.
+    /// The ids that the host generated, in order.
     pub made: &'a [Uuid],
 }
 
@@ -60,7 +60,7 @@ struct Evidence<'a> {
     made: &'a [Uuid],
 }
 
-/// What the directory was asked, and what it said.
+/// A look-up in the directory and its result.
 #[derive(Serialize)]
 struct Looked<'a> {
     asked: &'a Lookup,
@@ -97,7 +97,7 @@ impl Record<'_> {
 }
 
 impl Circumstances<'_> {
-    /// The evidence in canonical form. The config is named by its digest: the version keeps its text.
+    /// The evidence in canonical form. It has the digest of the config, because the version has the text.
     pub fn evidence(&self) -> Json {
         let evaluations = self.evaluations.iter().map(Record::of).collect();
         let looked = |(asked, found)| Looked { asked, found };

@@ -1,8 +1,8 @@
-//! An export of the audit: all that a verifier needs on a machine that has no database, line by line.
+//! Exports the audit line by line: all that a verifier needs on a machine without a database.
 //!
-//! It reads page by page, each page in one snapshot, while hosts go on working: leaves and checkpoints first, so that what is
-//! recorded meanwhile is at worst not in a checkpoint yet. Memory holds a page, and where only a part is exported the
-//! hashes that its proofs need.
+//! It reads page by page, each page in one snapshot, while hosts run. Leaves and checkpoints come first, so that entries of
+//! the meantime are at worst not in a checkpoint yet. Memory holds a page and, for a part of a tenant, the hashes that its
+//! proofs need.
 
 pub mod line;
 
@@ -25,7 +25,7 @@ use wrkflw_core::merkle::{self, proof};
 const TENANTS_MAX: i64 = 100;
 const INSTANCES_MAX: i64 = 50;
 const ROWS_MAX: i64 = 1000;
-/// Entries that are given proofs at the most: of an instance or an entity, not of a tenant.
+/// Limit of the entries with proofs, for an instance or an entity. A tenant needs none.
 const PROOFS_MAX: usize = 100_000;
 
 /// Why an export is not complete.
@@ -39,7 +39,7 @@ pub enum ExportError<E: Error> {
     Unfit(String),
 }
 
-/// Exports to `write`, which is given line after line.
+/// Exports to `write`, which receives one line after the other.
 pub struct Exporter<'a, R, W> {
     record: &'a R,
     with_components: bool,
@@ -48,7 +48,7 @@ pub struct Exporter<'a, R, W> {
     components: BTreeSet<String>,
 }
 
-/// Where the entries of a part have their leaves.
+/// The leaves of the exported entries, with their proofs.
 #[derive(Default)]
 struct Leaves {
     by_entry: BTreeMap<(Uuid, u64), u64>,
@@ -66,7 +66,7 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
         }
     }
 
-    /// Exports every tenant, or the one of this name. Says how many lines there are.
+    /// Exports every tenant, or the one with this name. Returns the number of lines.
     pub async fn run(
         mut self,
         tenant: Option<&str>,
@@ -159,7 +159,7 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
         let Some(bytes) = unhex(digest).and_then(|bytes| bytes.try_into().ok()) else {
             return Ok(());
         };
-        // One that is gone shows when its evaluations are to be run again.
+        // A missing component is found when its commands are replayed.
         if let Some(bytes) = self.record.recorded_component(Digest(bytes)).await? {
             let bytes = STANDARD.encode(bytes);
             self.line(&Line::Component { bytes })?;
@@ -167,7 +167,7 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
         Ok(())
     }
 
-    /// All leaves, each checkpoint behind those that it covers.
+    /// Exports all leaves, each checkpoint behind those that it covers.
     async fn leaves(
         &mut self,
         snapshot: &mut R::Snapshot,
@@ -218,7 +218,7 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
         }))
     }
 
-    /// The last checkpoint, and what proves that the entries of these instances are in its tree.
+    /// Exports the last checkpoint, and computes the proofs that the entries of these instances are in its tree.
     async fn proofs(
         &mut self,
         snapshot: &mut R::Snapshot,
@@ -278,7 +278,7 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
             by_entry.extend(page.iter().map(|leaf| ((leaf.id, leaf.seq), leaf.leaf)));
             if by_entry.len() > PROOFS_MAX {
                 let detail = format!(
-                    "these are more than {PROOFS_MAX} entries: export the tenant, which needs no proof for each of them"
+                    "there are more than {PROOFS_MAX} entries: export the whole tenant, which needs no proof for each of them"
                 );
                 return Err(ExportError::Unfit(detail));
             }
@@ -346,7 +346,7 @@ impl<'a, R: Record, W: FnMut(&Line) -> std::io::Result<()>> Exporter<'a, R, W> {
         Ok(())
     }
 
-    /// Streams beside instances, and those that nothing belongs to.
+    /// Exports the streams of definitions, directories and operations, and streams without a head.
     async fn streams(&mut self, tenant: TenantId) -> Result<(), ExportError<R::Error>> {
         let mut after = (String::new(), Uuid::nil());
         loop {

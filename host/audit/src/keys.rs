@@ -1,5 +1,5 @@
-//! The Ed25519 keys of checkpoints, by their names: the newest signs, all verify. A verifier needs public keys alone, which
-//! are no secret.
+//! The Ed25519 keys of checkpoints by name. The first secret key signs, and all keys verify. A verifier needs only public
+//! keys.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use ed25519_dalek::{Signature, Signer as _, SigningKey as Pair, VerifyingKey};
 use wrkflw_core::checkpoint::Checkpoint;
 use wrkflw_core::ids::hex;
 
-/// The keys that are known.
+/// The known keys.
 #[derive(Clone, Default)]
 pub struct CheckpointKeys {
     signing: Option<SigningKey>,
@@ -22,18 +22,18 @@ pub struct SigningKey {
     pair: Pair,
 }
 
-/// What a signature says of its checkpoint.
+/// The result of the check of a signature.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignatureVerdict {
     Valid,
-    /// Checkpoint and signature do not belong together.
+    /// The signature is not one of this checkpoint.
     Invalid,
     /// There is no key of this name.
     UnknownKey,
 }
 
 impl CheckpointKeys {
-    /// `secret` are seeds, of which the first signs; `public` are keys that only verify.
+    /// `secret` has seeds, of which the first signs. `public` has keys that only verify.
     pub fn new(
         secret: &[(String, [u8; 32])],
         public: &[(String, [u8; 32])],
@@ -49,14 +49,14 @@ impl CheckpointKeys {
         }
         for (name, bytes) in public {
             let key = VerifyingKey::from_bytes(bytes)
-                .map_err(|_| format!("the checkpoint key {name} is no public key of Ed25519"))?;
+                .map_err(|_| format!("the checkpoint key {name} is not an Ed25519 public key"))?;
             keys.know(name, key)?;
         }
         Ok(keys)
     }
 
     fn know(&mut self, name: &str, key: VerifyingKey) -> Result<(), String> {
-        // A key without an order of its own would verify whatever anybody made up.
+        // A weak key verifies forged signatures.
         if key.is_weak() {
             return Err(format!("the checkpoint key {name} is weak"));
         }
@@ -83,7 +83,7 @@ impl CheckpointKeys {
             .map(|(name, key)| (name.as_str(), hex(key.as_bytes())))
     }
 
-    /// Whether a checkpoint is as the key of that name signed it.
+    /// Checks a checkpoint's signature with the key that it names.
     pub fn verdict(&self, checkpoint: &Checkpoint) -> SignatureVerdict {
         let Some(key) = self.known.get(&checkpoint.key_id) else {
             return SignatureVerdict::UnknownKey;

@@ -1,12 +1,12 @@
-//! The proof of what hosts recorded: verification, replay, exports, seals of decisions and signatures of checkpoints. An auditor
-//! may read this crate by itself, and run it beside a host or far from one.
+//! The proof of what hosts recorded: verification, replay, exports, seals of decisions and signatures of checkpoints. An
+//! auditor can read this crate by itself and run it without a host.
 //!
-//! It uses `wrkflw-core` for the rules. It knows no database, no sandbox and no engine: it reads rows by the traits of
-//! [`record`], and has questions of flow logic answered by [`replay::Logic`]. It writes nothing. Rows in, verdicts out.
+//! It uses the rules of `wrkflw-core`. It depends on no database, sandbox or engine: it reads rows through the traits of
+//! [`record`], and calls flow logic through [`replay::Logic`]. It writes nothing.
 //!
-//! Begin with [`verify::Verifier`], which goes through all that there is, and says what is not as a host leaves it. [`replay`] runs
-//! a recorded command again, from [`evidence`]. [`export`] carries a record away, and [`verify::file`] verifies it there.
-//! [`seal`] and [`keys`] have the keys; hosts seal and sign with them, too.
+//! Begin with [`verify::Verifier`], which reads all rows and reports what no host would have written. [`replay`] runs a
+//! recorded command again, from its [`evidence`]. [`export`] writes a record to a file, and [`verify::file`] verifies that
+//! file. [`seal`] and [`keys`] have the keys, with which hosts also seal and sign.
 
 pub mod evidence;
 pub mod export;

@@ -1,7 +1,7 @@
-//! Commands, run again from what was recorded alone: the instance as the entries before make it, the recorded moment, actor,
-//! look-ups and ids, the pinned component. Nothing of the directory as it is now, and nothing is written.
+//! Runs commands again from recorded data alone: the instance as folded from earlier entries, the recorded time, actor,
+//! look-ups and ids, and the recorded component. It does not read the current directory, and writes nothing.
 //!
-//! A difference is named by its place, never by the values: they may be confidential.
+//! A difference is reported by its place, not by its values, because they may be confidential.
 
 mod record;
 mod source;
@@ -25,16 +25,16 @@ use wrkflw_core::json::Json;
 use wrkflw_core::question::{Answer, Facts, Question};
 use wrkflw_core::version::Version;
 
-/// Versions kept ready.
+/// Versions in the cache.
 const VERSIONS_MAX: u64 = 1000;
 
-/// Answers questions of flow logic again, as the sandbox of a host does.
+/// Calls flow logic again, as the sandbox of a host does.
 pub trait Logic: Send + Sync {
-    /// What answers are given under - engine and limits - by its SHA-256 in hexadecimal digits.
+    /// The digest of the engine profile (engine and limits): SHA-256 in hexadecimal digits.
     fn profile(&self) -> String;
 
-    /// Asks one question of a version's component, whose bytes are fetched if need be. That the component answers nothing is a
-    /// difference; that it could not be asked is none.
+    /// Asks a version's component one question, and fetches its bytes if necessary. The error is [`Differs`] if the component
+    /// does not answer, and [`Unable`] if it could not be asked.
     fn ask<'a, 'f: 'a>(
         &'a self,
         pinned: (&'a VersionRef, Digest),
@@ -44,10 +44,10 @@ pub trait Logic: Send + Sync {
     ) -> BoxFuture<'a, Result<Answered, ReplayError>>;
 }
 
-/// Gives the bytes of the component that is asked.
+/// Reads the bytes of the component.
 pub type Fetch<'a> = dyn Fn() -> BoxFuture<'a, Result<Vec<u8>, String>> + Send + Sync + 'a;
 
-/// What flow logic answered, and what it took.
+/// The answer of flow logic, with its fuel.
 #[derive(Debug)]
 pub struct Answered {
     /// SHA-256 of the contract, the function and its arguments.
@@ -63,22 +63,22 @@ pub struct Replayer {
     versions: Cache<(TenantId, VersionRef), Arc<Version>>,
 }
 
-/// A command that came to the same again.
+/// A command whose replay gave the recorded result.
 #[derive(Debug)]
 pub struct Replayed {
     pub instance: Instance,
     pub evaluations: u64,
-    /// It was recorded on another engine or under other limits: fuel was not compared.
+    /// Whether it was recorded under another engine profile, so that fuel was not compared.
     pub other_profile: bool,
 }
 
-/// Why a command is not proven.
+/// Why a replay did not prove its command.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayError {
-    /// It left the recorded way.
+    /// The replay differs from the record.
     #[error("{0}")]
     Differs(String),
-    /// It could not be tried.
+    /// The replay was not possible.
     #[error("{0}")]
     Unable(String),
 }
@@ -94,8 +94,8 @@ impl Replayer {
         }
     }
 
-    /// Runs the command of these entries again on the instance before it. `tenant` has also its public name, which flow
-    /// logic is told.
+    /// Runs the command of these entries again on the instance before it. `name` is the tenant's public name, which flow
+    /// logic reads.
     pub async fn replay(
         &self,
         (tenant, name): (TenantId, &str),
@@ -211,7 +211,7 @@ impl Replayer {
         }
         let found = source::version(&*self.source, tenant, reference).await;
         let version = Arc::new(found.map_err(Unable)?);
-        // Machine code may be ready: what is kept must be that component all the same.
+        // Compiled code may be cached, but the stored component must be the right one all the same.
         self.component(version.component).await.map_err(Unable)?;
         self.versions.insert(key, version.clone()).await;
         Ok(version)
@@ -233,7 +233,7 @@ fn record(entry: &Entry) -> Result<Record, ReplayError> {
         .map_err(|error| Unable(format!("its evidence cannot be read: {error}")))
 }
 
-/// The evidence names what it stands with, and what the command ran on.
+/// Checks that the evidence fits its entry and the version.
 fn pinned_down(record: &Record, version: &Version, entry: &Entry) -> Result<(), ReplayError> {
     let draft = &entry.draft;
     let actor = (!record.actor.is_host()).then_some(&record.actor.id);
@@ -257,7 +257,7 @@ fn of_events(entries: &[Entry], again: &[Event]) -> Result<(), ReplayError> {
     Ok(())
 }
 
-/// Whether both are the same JSON; if not, where they part.
+/// Checks that both are the same JSON. The error names the place where they differ.
 fn same(what: &str, recorded: &impl Serialize, again: &impl Serialize) -> Result<(), ReplayError> {
     let (recorded, again) = (Json::of(recorded), Json::of(again));
     if recorded == again {

@@ -1,5 +1,5 @@
-//! The HMAC over a decision, with keys that have names: new decisions are sealed with the newest, older keys still verify.
-//! Stored replies are sealed with the same keys ([`reply`]).
+//! Seals: the HMAC over a decision, with named keys. The current key seals new decisions, and all keys verify. Stored replies
+//! are sealed with the same keys ([`reply`]).
 
 pub mod reply;
 
@@ -11,7 +11,7 @@ use sha2::Sha256;
 use wrkflw_core::ids::{InstanceId, TaskId};
 use wrkflw_core::instance::{Decision, Instance};
 
-/// Which content the MAC covers, and in which order. A change of either is a new version.
+/// The version of the MAC's content and its order.
 pub const MAC_VERSION: i16 = 1;
 
 /// The keys that seal decisions.
@@ -30,11 +30,11 @@ pub struct Seal {
     pub mac: [u8; 32],
 }
 
-/// What a seal says of its decision.
+/// The result of the check of a seal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     Valid,
-    /// Decision and seal do not belong together.
+    /// The seal is not one of this content.
     Invalid,
     /// There is no key of this name.
     UnknownKey,
@@ -86,7 +86,7 @@ impl SealKeys {
             .collect()
     }
 
-    /// Whether a stored seal - its key's name, its version, its MAC - is that of this decision.
+    /// Checks the stored seal of this decision: its key's name, its version and its MAC.
     pub fn verdict(
         &self,
         (key_id, version, stored): (&str, i16, &[u8]),
@@ -104,7 +104,7 @@ impl SealKeys {
         }
     }
 
-    /// The MAC that this decision must have under the named key; none when there is no such key.
+    /// The MAC of this decision with the named key; none if there is no such key.
     pub fn mac(
         &self,
         key_id: &str,

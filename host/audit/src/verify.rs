@@ -1,11 +1,11 @@
-//! Proves the audit from the rows alone: chains, gaps, heads, decisions with their seals, and that entries folded give
-//! what is stored. Whoever runs it needs no server and changes nothing.
+//! Verifies the audit from the rows alone: chains, gaps, heads, decisions with their seals, and that the stored rows are the
+//! fold of their entries. It needs no server and changes nothing.
 //!
-//! It goes through streams page by page, each page in one snapshot, so that what hosts write meanwhile is never taken
-//! for a fault. Memory holds what a page of instances holds, however many there are and however long their streams.
-//! Findings are told as they are found. `chain` checks one stream; `instance` and `parts` what its entries say; `walk` does
-//! this and runs commands again; `streams` is what is there beside instances, folded (`folds`) in `directory`,
-//! `definitions` and `operation`; `rows` holds what was folded against tables; `tree` is about checkpoints.
+//! It reads streams page by page, each page in one snapshot, so that concurrent writes cause no findings. Memory holds one
+//! page of instances, regardless of their number and of the length of their streams. Findings are reported at once. `chain`
+//! verifies one stream. `instance` and `parts` compare the entries of an instance with its rows; `walk` does this and replays
+//! its commands. `streams` verifies the other streams, which `folds` folds with `directory`, `definitions` and `operation`.
+//! `rows` compares folds with tables, and `tree` verifies leaves and checkpoints.
 
 mod chain;
 mod definitions;
@@ -39,29 +39,30 @@ use wrkflw_core::ids::TenantId;
 
 /// Instances that are verified in one snapshot.
 const INSTANCES_MAX: i64 = 50;
-/// Keys that are looked through in one snapshot.
+/// Keys that are read in one snapshot.
 const KEYS_MAX: i64 = 1000;
 /// Tenants that are read at once.
 const TENANTS_MAX: i64 = 100;
-/// The tenant of a finding that is about all of them: no name of one.
+/// The tenant of a finding about all tenants. It is not a valid name.
 const ALL_TENANTS: &str = "*";
 
-/// Something that is not as a host leaves it.
+/// Something that no host would have written.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Finding {
     pub tenant: String,
-    /// The kind of the stream - `instance`, `definition`, `directory` or `operation` - or `checkpoint` or `outbox`.
+    /// The kind of the stream - `instance`, `definition`, `directory` or `operation` - or `checkpoint`, `leaf`, `refused`,
+    /// `reply` or `outbox`.
     pub stream: String,
     pub id: Uuid,
-    /// The entry concerned, where it is one.
+    /// The number of the entry, leaf or checkpoint, if it is about one.
     pub seq: Option<u64>,
     /// A stable name for what differs.
     pub code: &'static str,
     pub detail: String,
 }
 
-/// What was looked at.
+/// Counts of what was verified.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Tally {
@@ -69,19 +70,19 @@ pub struct Tally {
     pub instances: u64,
     pub entries: u64,
     pub decisions: u64,
-    /// Decisions whose seal is that of their key.
+    /// Decisions with a valid seal.
     pub seals: u64,
-    /// Commands that were run again and came to the same.
+    /// Commands whose replay gave the recorded result.
     pub commands: u64,
     /// Evaluations of flow logic in them.
     pub evaluations: u64,
-    /// Those commands that were recorded on another engine or under other limits.
+    /// Those commands that were recorded under another engine profile.
     pub other_profiles: u64,
     pub leaves: u64,
     /// Entries of a file that no checkpoint covers yet.
     pub uncovered: u64,
     pub checkpoints: u64,
-    /// Checkpoints whose signature is that of their key.
+    /// Checkpoints with a valid signature.
     pub signatures: u64,
     pub findings: u64,
 }
@@ -115,29 +116,25 @@ impl Problem {
     }
 }
 
-/// What a pass verifies beside chains and rows.
+/// What to verify besides chains and rows.
 #[derive(Clone, Copy)]
 pub struct How<'a> {
-    /// None leaves the seals of decisions unchecked.
+    /// If none, seals are not checked.
     pub seals: Option<&'a SealKeys>,
-    /// None runs nothing again.
+    /// If none, commands are not replayed.
     pub replayer: Option<&'a Replayer>,
-    /// Without any, signatures of checkpoints are left unchecked.
+    /// If empty, signatures of checkpoints are not checked.
     pub keys: &'a CheckpointKeys,
-    /// Checkpoints that somebody kept elsewhere.
+    /// Checkpoints that were kept outside the database.
     pub kept: &'a [Checkpoint],
 }
 
-/// A pass over the audit.
+/// A verification of the audit.
 pub struct Verifier<'a, R, F> {
     record: &'a R,
-    /// None leaves the seals of decisions unchecked.
     seals: Option<&'a SealKeys>,
-    /// None runs nothing again.
     replayer: Option<&'a Replayer>,
-    /// Without any, signatures of checkpoints are left unchecked.
     keys: &'a CheckpointKeys,
-    /// What was kept elsewhere.
     kept: &'a [Checkpoint],
     tell: F,
     tally: Tally,
@@ -164,8 +161,8 @@ impl<'a, R: Record, F: FnMut(Finding)> Verifier<'a, R, F> {
         }
     }
 
-    /// Verifies in every tenant, or in the one of this name. With [`Which::All`] the streams of definitions and of the
-    /// directory are verified, too, and what belongs to no instance is looked for.
+    /// Verifies every tenant, or the one with this name. [`Which::All`] includes the other streams, replies, the tree, and
+    /// rows that belong to no instance or stream.
     pub async fn run(mut self, tenant: Option<&str>, which: &Which) -> Result<Tally, R::Error> {
         let mut after = None;
         loop {
@@ -186,7 +183,7 @@ impl<'a, R: Record, F: FnMut(Finding)> Verifier<'a, R, F> {
         Ok(self.tally)
     }
 
-    /// Events that left the outbox by no way that a host knows: they are counted for all tenants together.
+    /// Reports public events that are missing or surplus, counted over all tenants.
     async fn outbox(&mut self) -> Result<(), R::Error> {
         let missing = self.record.missing_events().await?;
         if missing == 0 {
@@ -195,7 +192,7 @@ impl<'a, R: Record, F: FnMut(Finding)> Verifier<'a, R, F> {
         let told = if missing > 0 {
             "public events that are neither in the outbox, nor parked, nor settled"
         } else {
-            "events in the outbox, parked or settled that no entry tells of"
+            "events in the outbox, parked or settled that have no entry"
         };
         let detail = format!(
             "outbox_partition (all partitions): {told}: {}",
@@ -245,7 +242,7 @@ impl<'a, R: Record, F: FnMut(Finding)> Verifier<'a, R, F> {
         }
     }
 
-    /// Verifies instances whose rows, tasks and entries are of one moment.
+    /// Verifies instances whose rows, tasks and entries come from one snapshot.
     async fn page(
         &mut self,
         snapshot: &mut R::Snapshot,

@@ -1,8 +1,8 @@
-//! The lines of an export: what each says, in the order in which they come.
+//! The lines of an export, in their order.
 //!
-//! First the header; then for each tenant its line, its versions, components, leaves with checkpoints between them, instances
-//! with their tasks and entries, other streams with their entries, refused attempts; at last the end, so that a file
-//! that was cut off shows. Members are only ever added; another meaning is another [`VERSION`].
+//! First comes the header. Each tenant has its line, its versions, components, leaves with checkpoints between them,
+//! instances with their tasks and entries, other streams with their entries, and refused attempts. The end line shows that
+//! the file is complete. Members are only ever added; another meaning needs another [`VERSION`].
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -15,9 +15,9 @@ use wrkflw_core::ids::{CommandId, TaskId, TenantId};
 use wrkflw_core::json::Json;
 use wrkflw_core::merkle::Hash;
 
-/// What the first line says that the file is.
+/// The name of the format in the first line.
 pub const FORMAT: &str = "wrkflw audit export";
-/// Of the format.
+/// The version of the format.
 pub const VERSION: u32 = 1;
 
 /// One line.
@@ -43,7 +43,7 @@ pub enum Line {
     Stream {
         kind: String,
         id: Uuid,
-        /// None where nothing says where it ends.
+        /// None if the stream has no stored head.
         head: Option<HeadRow>,
     },
     Entry(Box<EntryLine>),
@@ -60,7 +60,7 @@ pub enum Line {
 pub struct TenantLine {
     pub id: TenantId,
     pub name: String,
-    /// All of it, with all leaves; else each entry has a proof of its own.
+    /// Whether the whole tenant follows, with all leaves. Otherwise entries have their own proofs.
     pub whole: bool,
     /// Entries up to this position are leaves.
     pub taken_in: i64,
@@ -85,7 +85,7 @@ pub struct RefusedLine {
     pub columns: Vec<Option<String>>,
 }
 
-/// An entry with all its columns; of which stream says the line of its instance or stream.
+/// An entry with all its columns. The line of its instance or stream comes before it.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EntryLine {
@@ -96,7 +96,7 @@ pub struct EntryLine {
     command_id: Uuid,
     actor: Option<String>,
     task_id: Option<Uuid>,
-    /// The texts as they are stored: the chain covers their bytes.
+    /// The text as it is stored: the chain covers its bytes.
     payload: String,
     evidence: Option<String>,
     #[serde(with = "digits")]
@@ -107,21 +107,21 @@ pub struct EntryLine {
     event_seq: Option<u64>,
     #[serde(flatten)]
     place: Place,
-    /// Where not all leaves are in the file.
+    /// Only if the file does not have all leaves.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub proof: Option<ProofLine>,
 }
 
-/// That an entry is in the tree of the tenant's checkpoint.
+/// The proof that an entry is in the tree of the tenant's checkpoint.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct ProofLine {
     pub leaf: u64,
-    /// From the leaf on, in hexadecimal digits.
+    /// Hashes from the leaf upwards, in hexadecimal digits.
     pub path: Vec<String>,
 }
 
 impl EntryLine {
-    /// The line of an entry; the reason where its row is none.
+    /// The line of an entry, or why its row cannot be read.
     pub fn of(row: EntryRow, proof: Option<ProofLine>) -> Result<EntryLine, &'static str> {
         let Entry {
             seq,
@@ -168,7 +168,7 @@ impl EntryLine {
                     salt: self
                         .salt
                         .try_into()
-                        .map_err(|_| "its salt has not 16 bytes")?,
+                        .map_err(|_| "its salt does not have 16 bytes")?,
                     at: self.occurred_at,
                     public: self.event_seq.is_some(),
                     traceparent: None,
@@ -176,7 +176,7 @@ impl EntryLine {
                 hash: self
                     .hash
                     .try_into()
-                    .map_err(|_| "its hash has not 32 bytes")?,
+                    .map_err(|_| "its hash does not have 32 bytes")?,
             })
         };
         EntryRow {
@@ -192,7 +192,7 @@ impl EntryLine {
         self.seq
     }
 
-    /// The content of its leaf, and the position that tells whether it is one.
+    /// The digest that its leaf covers, and the position by which it must be a leaf or not.
     pub fn leaf(&self) -> (Hash, i64) {
         (self.place.digest(&self.hash), self.place.pos)
     }

@@ -1,4 +1,4 @@
-//! The rows of a record. They are as somebody left them: a row that no host would have written is one, too.
+//! The rows of a record, as they are stored. They may include rows that no host would have written.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub enum Which {
     About(Entity),
 }
 
-/// An instance as its own row has it.
+/// A row of an instance.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InstanceRow {
@@ -45,7 +45,7 @@ pub struct InstanceRow {
     pub head: HeadRow,
 }
 
-/// A task, with its decision if there is a row of one.
+/// A task, with its decision if there is one.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct TaskRow {
@@ -69,14 +69,14 @@ pub struct DecisionRow {
     pub mac: Vec<u8>,
 }
 
-/// Where a stream ends, as it is kept beside the stream.
+/// The stored head of a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HeadRow {
     pub seq: u64,
     #[serde(with = "digits")]
     pub hash: Vec<u8>,
-    /// None where public entries are not counted.
+    /// None if public entries are not counted.
     pub event_seq: Option<u64>,
 }
 
@@ -87,7 +87,7 @@ pub struct EntryRow {
     pub seq: u64,
     /// Its place in the feed, which the hash does not cover.
     pub place: Place,
-    /// Or why it is no entry.
+    /// The entry, or why the row cannot be read.
     pub entry: Result<Entry, &'static str>,
 }
 
@@ -96,11 +96,11 @@ pub struct EntryRow {
 pub struct StreamRow {
     pub kind: String,
     pub id: Uuid,
-    /// Whether anything says where it ends.
+    /// Whether it has a stored head.
     pub has_head: bool,
 }
 
-/// What only the leaf of an entry covers.
+/// The columns of an entry that its leaf covers and its hash does not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Place {
     pub xid: i64,
@@ -109,7 +109,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// The content of the leaf of the entry that has this hash.
+    /// The digest that the leaf of the entry with this hash covers.
     pub fn digest(&self, hash: &[u8]) -> Hash {
         let columns = EntryColumns {
             hash,
@@ -136,9 +136,9 @@ pub struct LeafRow {
     pub id: Uuid,
     pub seq: u64,
     pub digest: Vec<u8>,
-    /// What the entry gives now; none where it is gone.
+    /// The current digest of the entry; none if it is missing.
     pub now: Option<Hash>,
-    /// The entry's position, which tells how far entries were taken in.
+    /// The position of the entry; none if it is missing.
     pub pos: Option<i64>,
 }
 
@@ -166,33 +166,33 @@ pub enum DirectoryTable {
     Tenant,
 }
 
-/// Rows that are held against entries, beside those of the directory and of instances. Of long texts, and of components, they
-/// have the SHA-256 in hexadecimal digits.
+/// Tables that are compared with entries, besides those of directories and instances. Long texts and components are replaced
+/// by their SHA-256 in hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TableRows<'a> {
-    /// All, without their secrets and what deliveries have to say.
+    /// All subscriptions, without their secrets and the state of their deliveries.
     Subscriptions,
-    /// An operation on many instances, and of its items the digest of their instances' ids in their order: null where some
-    /// are not there, and the operation is so old that they may be forgotten.
+    /// A bulk operation, with the digest of its instances' sorted ids. The digest is null if items are missing and the
+    /// operation is so old that they may have been purged.
     Operation {
         id: Uuid,
         kept: Duration,
     },
-    /// The one whose stream has this id.
+    /// The definition whose stream has this id.
     Definition(Uuid),
-    /// The versions under this key.
+    /// The versions of this definition key.
     Versions(&'a str),
-    /// The attributes that are declared under this key.
+    /// The attributes that this definition key declares.
     Declarations(&'a str),
-    /// What is kept under these digests.
+    /// The components with these digests.
     Components(&'a [String]),
     EngineProfiles(&'a [String]),
 }
 
-/// What an instance has in tables besides decisions.
+/// The rows of an instance in tables other than that of decisions.
 #[derive(Debug, Default)]
 pub struct PartRows {
-    /// Those columns of its row that [`InstanceRow`] does not have.
+    /// The columns of its own row that [`InstanceRow`] does not have.
     pub own: Vec<Columns>,
     pub state_instances: Vec<Columns>,
     pub tasks: Vec<Columns>,
@@ -200,7 +200,7 @@ pub struct PartRows {
     pub attributes: Vec<Columns>,
 }
 
-/// A reply under its key.
+/// A stored reply with its key.
 #[derive(Debug)]
 pub struct ReplyRow {
     pub principal: String,
@@ -210,11 +210,11 @@ pub struct ReplyRow {
     pub status: u16,
     /// SHA-256 of the body.
     pub body: Vec<u8>,
-    /// With the seal.
+    /// The headers with the seal.
     pub headers: String,
 }
 
-/// A version as its row has it.
+/// A row of a definition version.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RecordedVersion {
@@ -234,12 +234,12 @@ pub struct Refused {
     pub id: Uuid,
     pub pos: i64,
     pub occurred_at: Timestamp,
-    /// The others, in the order in which a leaf covers them.
+    /// The other columns, in the order in which a leaf covers them.
     pub columns: [Option<String>; 8],
 }
 
 impl Refused {
-    /// The content of its leaf.
+    /// The digest that its leaf covers.
     pub fn digest(&self) -> Hash {
         refused_digest(&self.hashed())
     }

@@ -1,4 +1,4 @@
-//! What the first entry of a command keeps, read back: see [`evidence`](crate::evidence), which writes it.
+//! Reads the evidence of a command; [`evidence`](crate::evidence) writes it.
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -27,22 +27,22 @@ pub(super) struct Record {
     pub(super) evaluations: Vec<Evaluated>,
     #[serde(default)]
     pub(super) lookups: Vec<Looked>,
-    /// Ids that the host made, in their order.
+    /// The ids that the host generated, in order.
     pub(super) made: Vec<Uuid>,
 }
 
-/// What the directory was asked, and what it said.
+/// A look-up in the directory and its result.
 #[derive(Deserialize)]
 pub(super) struct Looked {
     pub(super) asked: Lookup,
     pub(super) found: Findings,
 }
 
-/// One question, and what flow logic answered.
+/// One question and the answer of flow logic.
 #[derive(Deserialize)]
 pub(super) struct Evaluated {
     pub(super) question: Json,
-    /// What was asked, by its hexadecimal SHA-256.
+    /// SHA-256 of the contract, the function and its arguments, in hexadecimal digits.
     pub(super) asked: String,
     pub(super) answer: Json,
     pub(super) fuel: u64,

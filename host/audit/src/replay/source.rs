@@ -1,5 +1,4 @@
-//! Where a replay finds the versions and components that commands ran on: in the database, or in what was carried away
-//! from it. Bytes count as a component only under the digest that they have.
+//! The versions and components for a replay: from a record, or from an export. The bytes of a component must have its digest.
 
 use std::collections::BTreeMap;
 use std::future::ready;
@@ -15,7 +14,7 @@ use wrkflw_core::ids::{Digest, TenantId, VersionRef, unhex};
 use wrkflw_core::schema::Schema;
 use wrkflw_core::version::Version;
 
-/// Versions and components, as they are kept. Every [`Record`] has them.
+/// A source of versions and components. Every [`Record`] is one.
 pub trait Source: Send + Sync {
     fn version<'a>(
         &'a self,
@@ -58,7 +57,7 @@ impl Source for Carried {
     }
 }
 
-/// What somebody has without a database.
+/// Versions and components without a database.
 #[derive(Default)]
 pub struct Carried {
     versions: BTreeMap<(TenantId, String, u32), RecordedVersion>,
@@ -82,13 +81,13 @@ impl Carried {
         digest
     }
 
-    /// Whether no component is there.
+    /// Whether there are no components.
     pub fn has_no_components(&self) -> bool {
         self.components.is_empty()
     }
 }
 
-/// The version, ready for commands; or why there is none.
+/// The version with its compiled schema, or why there is none.
 pub(super) async fn version(
     source: &dyn Source,
     tenant: TenantId,
@@ -109,13 +108,13 @@ pub(super) async fn version(
     })
 }
 
-/// The bytes of a component, once they have its digest.
+/// The bytes of a component. Fails if they do not have its digest.
 pub(super) async fn component(source: &dyn Source, digest: Digest) -> Result<Vec<u8>, String> {
     let found = source.component(digest).await?;
     let bytes = found.ok_or_else(|| format!("there is no component {digest}"))?;
     let real = Digest(sha256(&bytes));
     if real != digest {
-        let detail = format!("what is kept as component {digest} has the digest {real}");
+        let detail = format!("the bytes stored as component {digest} have the digest {real}");
         return Err(detail);
     }
     Ok(bytes)

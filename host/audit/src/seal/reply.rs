@@ -1,12 +1,12 @@
-//! The seal of a reply that is kept for repetitions. It stands in front of the headers, as one more of them: a host of a release
-//! that knows no such seals repeats it to its caller, and nobody minds.
+//! The seal of a stored reply. It is the first of the stored headers. A host of a release without seals sends it to the
+//! caller as a header, which is harmless.
 
 use super::{SealKeys, Verdict};
 use wrkflw_core::ids::{hex, unhex};
 
 const SEAL: &str = "wrkflw-seal: ";
 
-/// Whose reply it is: the tenant's name, the principal, the key of the request.
+/// The owner of a reply: the tenant's name, the principal, the idempotency key.
 pub type Owner<'a> = (&'a str, &'a str, &'a str);
 
 /// What a seal covers of a reply.
@@ -14,9 +14,9 @@ pub type Owner<'a> = (&'a str, &'a str, &'a str);
 pub struct Sealed<'a> {
     pub fingerprint: &'a [u8],
     pub status: u16,
-    /// SHA-256 of the body: whoever verifies need not see what was answered.
+    /// SHA-256 of the body, so that a verifier need not see the body.
     pub body: &'a [u8],
-    /// With the seal, if there is one.
+    /// The headers, with the seal if there is one.
     pub headers: &'a str,
 }
 
@@ -30,7 +30,7 @@ impl SealKeys {
         }
     }
 
-    /// Whether the reply is as it was sealed; none where it has no seal, as those of earlier releases.
+    /// Checks the seal of a reply. None if it has no seal, as those of earlier releases.
     pub fn reply_verdict(&self, owner: Owner<'_>, reply: Sealed<'_>) -> Option<Verdict> {
         let (seal, headers) = parts(reply.headers);
         let (key, mac) = seal?.rsplit_once(' ')?;

@@ -1,5 +1,5 @@
-//! A definition - what is active, its versions with their graphs, what these run, the attributes that they declare -
-//! folded from its stream.
+//! Folds a definition from its stream: the active version, the versions with graphs and components, and the declared
+//! attributes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -41,14 +41,14 @@ static COMPONENT: Table = Table {
     hidden: &["bytes"],
 };
 
-/// What an entry of a definition says.
+/// The members that all payloads of a definition's entries have.
 #[derive(Deserialize)]
 struct Told {
     key: String,
     version: u32,
 }
 
-/// What the entry of a new version says. The first releases did not tell of the SDK and the contract.
+/// The payload of a new version's entry. The first releases did not record the SDK and the contract.
 #[derive(Deserialize)]
 struct Published {
     component: String,
@@ -58,13 +58,13 @@ struct Published {
     wit: Option<String>,
 }
 
-/// What the entry of a version that an operator stopped says besides.
+/// The further member of a stopped version's entry.
 #[derive(Deserialize)]
 struct Stopped {
     reason: String,
 }
 
-/// A definition, as its entries give it.
+/// A definition, folded from its entries.
 pub(super) struct Definition {
     tenant: TenantId,
     id: Uuid,
@@ -190,7 +190,7 @@ impl Definition {
         Ok(())
     }
 
-    /// Holds it against its rows.
+    /// Compares it with the stored rows.
     pub(super) async fn compare<S: Snapshot>(
         self,
         snapshot: &mut S,

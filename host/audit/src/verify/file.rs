@@ -208,7 +208,7 @@ impl<'a> Tenant<'a> {
         if let Ok(digest) = Hash::try_from(line.digest.as_slice()) {
             self.waiting.insert(digest, line.leaf);
         } else {
-            let detail = format!("leaf {} has not 32 bytes", line.leaf);
+            let detail = format!("leaf {} does not have 32 bytes", line.leaf);
             let problem = Problem::new(Some(line.seq), "leaf", detail);
             found.push((line.kind.clone(), line.id, problem));
         }

@@ -122,7 +122,7 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
                 "attribute_declaration" => (StreamKind::Definition, "declaration"),
                 _ => (StreamKind::Definition, "version"),
             };
-            let detail = format!("{table} ({key}): there is this row, which no entry tells of");
+            let detail = format!("{table} ({key}): this row exists, but no entry records it");
             self.finding(name, stream.name(), id, Problem::new(None, code, detail));
         }
         Ok(())

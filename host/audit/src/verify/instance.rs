@@ -1,5 +1,5 @@
-//! What the entries of an instance say, held against its rows: the fold against the instance and its tasks, and each
-//! decision against its row and its seal.
+//! Compares the entries of an instance with its rows: the fold with the instance and its tasks, and each decision with its
+//! row and its seal.
 
 use std::collections::BTreeMap;
 
@@ -16,23 +16,24 @@ use wrkflw_core::ids::{CommandId, InstanceId, StateId, TaskId};
 use wrkflw_core::instance::{Decision, Instance, Status};
 use wrkflw_core::json::Json;
 
-/// The instance and the decisions that entries tell of.
+/// The instance and the decisions that entries record.
 #[derive(Default)]
 pub(super) struct Recorded {
     instance: Option<Instance>,
-    /// An entry could not follow: what comes after it says nothing any more.
+    /// An entry could not be folded. The fold ends there.
     stopped: bool,
-    /// With the entry that each stands in.
+    /// Each decision with the number of its entry.
     decisions: BTreeMap<TaskId, (u64, Decision)>,
     order: Order,
 }
 
-/// The ordinal of each state instance within its instance. Those of one command are counted in the order of their entering.
+/// The ordinal of each state instance within its instance. Within one command, it follows the order in which they were
+/// entered.
 #[derive(Default)]
 struct Order {
     ordinals: BTreeMap<StateId, usize>,
     command: Option<CommandId>,
-    /// Entered by the command that is being read.
+    /// The state instances that the current command has entered.
     entered: Vec<(Timestamp, StateId)>,
 }
 
@@ -60,7 +61,7 @@ impl Order {
     }
 }
 
-/// How many decisions were held against their keys.
+/// The number of decisions, and of those with a valid seal.
 #[derive(Default)]
 pub(super) struct Sealed {
     pub(super) decisions: u64,
@@ -73,17 +74,17 @@ impl Recorded {
         self.instance.as_ref()
     }
 
-    /// Whether an entry could not follow.
+    /// Whether an entry could not be folded.
     pub(super) fn is_stopped(&self) -> bool {
         self.stopped
     }
 
-    /// The ordinal of this state instance within its instance, from 0; once all entries were folded.
+    /// The ordinal of this state instance within its instance, from 0. Known after [`Self::end`].
     pub(super) fn ordinal(&self, state_instance: StateId) -> Option<usize> {
         self.order.ordinals.get(&state_instance).copied()
     }
 
-    /// All entries were folded.
+    /// Ends the fold, after the last entry.
     pub(super) fn end(&mut self) {
         self.order.settle();
     }
@@ -124,7 +125,7 @@ impl Recorded {
         }
     }
 
-    /// Holds the folded instance against its row and its tasks.
+    /// Compares the folded instance with its row and its tasks.
     pub(super) fn compare(
         &self,
         row: &InstanceRow,
@@ -145,7 +146,7 @@ impl Recorded {
         of_tasks(tasks, instance, problems);
     }
 
-    /// Holds each decision against its entry and its seal, and each entry against its decision.
+    /// Compares each decision with its entry and its seal, and reports entries whose decision has no row.
     pub(super) fn decisions(
         &self,
         tasks: &[&TaskRow],
@@ -166,7 +167,7 @@ impl Recorded {
             } else {
                 let (id, by) = (task.id, &stored.decision.actor);
                 let detail =
-                    format!("there is a decision of task {id} by {by}, which no entry tells of");
+                    format!("there is a decision of task {id} by {by}, but no entry records it");
                 problems.push(Problem::new(None, "decision_unrecorded", detail));
             }
             if let Some(seals) = seals {
@@ -184,7 +185,7 @@ impl Recorded {
     }
 }
 
-/// The event of an entry, once its columns say the same.
+/// The event of an entry. Fails if the entry's columns do not fit it.
 fn read(entry: &Entry) -> Result<Event, String> {
     let draft = &entry.draft;
     let event: Event = serde_json::from_str(draft.payload.as_str())
@@ -202,7 +203,7 @@ fn read(entry: &Entry) -> Result<Event, String> {
     Ok(event)
 }
 
-/// The decision that an event tells of.
+/// The decision that an event records.
 fn decision(entry: &Entry, event: &Event) -> Option<(TaskId, Decision)> {
     let Event::DecisionRecorded {
         task,
@@ -226,7 +227,7 @@ fn decision(entry: &Entry, event: &Event) -> Option<(TaskId, Decision)> {
     Some((*task, decision))
 }
 
-/// Notes where a row and the entries differ. `code` tells whose row.
+/// Reports where a row and the entries differ. `code` is that of the row.
 fn differs<T: PartialEq + Serialize>(
     (code, name): (&'static str, &str),
     stored: &T,
@@ -235,7 +236,7 @@ fn differs<T: PartialEq + Serialize>(
 ) {
     if stored != recorded {
         let (stored, recorded) = (Json::of(stored), Json::of(recorded));
-        let detail = format!("{name} is {stored}, and its entries give {recorded}");
+        let detail = format!("{name} is {stored}, but its entries give {recorded}");
         problems.push(Problem::new(None, code, detail));
     }
 }
@@ -288,7 +289,7 @@ fn of_instance(row: &InstanceRow, folded: &Instance, problems: &mut Vec<Problem>
         problems,
     );
     differs(at("parent"), &row.parent, &folded.parent, problems);
-    // It may be confidential, so it is named and not shown.
+    // The data may be confidential, so it is not shown.
     if row.data != folded.data.as_str() {
         let detail = "data is not what its entries give";
         problems.push(Problem::new(None, "instance", detail));
@@ -307,7 +308,7 @@ fn of_tasks(rows: &[&TaskRow], folded: &Instance, problems: &mut Vec<Problem>) {
         .collect();
     for row in rows {
         let Some((state_instance, task)) = recorded.remove(&row.id) else {
-            let detail = format!("there is a task {}, which no entry tells of", row.id);
+            let detail = format!("there is a task {}, but no entry records it", row.id);
             problems.push(Problem::new(None, "task", detail));
             continue;
         };
@@ -348,7 +349,7 @@ fn of_decision(
     let shown = |name: &str, stored: Json, recorded: Json| {
         (stored != recorded).then(|| format!("{name} is {stored}, and the entry says {recorded}"))
     };
-    // What people wrote may be confidential, so it is named and not shown.
+    // Texts of people may be confidential, so they are not shown.
     let hidden =
         |name: &str, same: bool| (!same).then(|| format!("{name} is not what the entry says"));
     let differences = [

@@ -1,5 +1,5 @@
-//! What an instance has in tables of its own - state instances, tasks, candidates, attributes - and the columns of its row that
-//! `instance` does not compare: folded from its entries, and held against the rows.
+//! Compares an instance's parts - state instances, tasks, candidates, attributes - with the fold of its entries, and the
+//! columns of its own row that `instance` does not compare.
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -53,7 +53,7 @@ static ATTRIBUTE: Table = Table {
     ],
 };
 
-/// Holds an instance's parts against their rows.
+/// Compares an instance's parts with their rows.
 pub(super) fn compare(
     tenant: TenantId,
     recorded: &Recorded,
@@ -159,7 +159,7 @@ fn of_task(ordinal: usize, task: &Task) -> Given {
     row
 }
 
-/// Who finds an open task in their inbox.
+/// The rows of the candidates of an open task.
 fn of_candidates(task: &Task, expected: &mut Expected) {
     if !task.status.is_open() {
         return;
@@ -219,7 +219,7 @@ fn of_attribute(instance: InstanceId, name: &str, value: &AttributeValue) -> Giv
     ]
 }
 
-/// A row of an attribute whose numbers are written as this program writes them.
+/// A row of an attribute, with numbers in the form of [`of_attribute`].
 fn comparable(row: &Columns) -> Columns {
     let mut row = row.clone();
     if let Some(number) = row.get("float_value").and_then(Value::as_f64) {
@@ -232,8 +232,7 @@ fn comparable(row: &Columns) -> Columns {
     row
 }
 
-/// A decimal without what two ways of writing the same number may differ in: zeros in front, and the sign of zero. Zeros
-/// behind stay: PostgreSQL keeps them.
+/// A decimal without leading zeros and the sign of zero. Trailing zeros stay, as PostgreSQL keeps them.
 fn plain(decimal: &str) -> String {
     let (sign, digits) = match decimal.strip_prefix('-') {
         Some(digits) => ("-", digits),

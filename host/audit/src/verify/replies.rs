@@ -1,4 +1,4 @@
-//! Replies that are kept for repeated requests, held against their seals.
+//! Verifies the seals of stored replies.
 
 use super::{Finding, Problem, Verifier};
 use crate::record::{Record, Replies as _};
@@ -8,11 +8,11 @@ use wrkflw_core::ids::TenantId;
 
 /// Replies that are read at once.
 const REPLIES_MAX: i64 = 200;
-/// What findings about replies are listed under, beside the streams; their id is the command's.
+/// The stream of findings about replies. Their id is that of the command.
 const REPLY: &str = "reply";
 
 impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
-    /// Verifies each reply that the tenant has now, where there are keys.
+    /// Verifies each stored reply of the tenant, if there are keys.
     pub(super) async fn replies(&mut self, tenant: TenantId, name: &str) -> Result<(), R::Error> {
         let Some(seals) = self.seals else {
             return Ok(());
@@ -37,9 +37,9 @@ impl<R: Record, F: FnMut(Finding)> Verifier<'_, R, F> {
                     Some(Verdict::Valid) => continue,
                     Some(Verdict::Invalid) => "it is not as it was sealed",
                     Some(Verdict::UnknownKey | Verdict::UnknownVersion) => {
-                        "there is no key of the name that it was sealed with"
+                        "there is no key with the name in its seal"
                     }
-                    None => "it has no seal: a release before seals kept it, or somebody by hand",
+                    None => "it has no seal: it was stored by a release without seals, or by hand",
                 };
                 let (principal, key) = (&row.principal, &row.key);
                 let detail =

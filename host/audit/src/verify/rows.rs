@@ -1,5 +1,4 @@
-//! Rows that entries give, held against the rows that are there. A finding names the table, the row by its key, and the
-//! column.
+//! Compares the rows that entries give with the stored rows. A finding names the table, the key of the row, and the column.
 
 use std::collections::BTreeMap;
 
@@ -12,25 +11,25 @@ use wrkflw_core::audit::sha256;
 use wrkflw_core::column::Column;
 use wrkflw_core::ids::hex;
 
-/// Characters of a value that a finding repeats.
+/// Characters of a value that a finding shows.
 const SHOWN_MAX: usize = 200;
 
-/// What is known of a table.
+/// The description of a table.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Table {
     pub(super) name: &'static str,
-    /// Of its findings.
+    /// The code of its findings.
     pub(super) code: &'static str,
-    /// The columns that tell its rows of one tenant apart.
+    /// The columns that identify a row within its tenant.
     pub(super) key: &'static [&'static str],
-    /// Columns whose values may be confidential, or mean nothing to a reader: they are named and not shown.
+    /// Columns whose values findings do not show, because they may be confidential or mean nothing to a reader.
     pub(super) hidden: &'static [&'static str],
 }
 
-/// The columns that entries give a row. Those that they say nothing about are not there.
+/// The columns of a row that entries give. Columns that no entry records are missing.
 pub(super) type Given = Vec<(&'static str, Value)>;
 
-/// All rows that entries give a table.
+/// The rows of a table that entries give.
 pub(super) struct Expected {
     table: &'static Table,
     rows: BTreeMap<String, Given>,
@@ -53,13 +52,13 @@ impl Expected {
         self.rows.insert(key, given);
     }
 
-    /// Holds a row that is there against the one that is given.
+    /// Compares a stored row with the one that entries give.
     pub(super) fn meet(&mut self, stored: &Columns, problems: &mut Vec<Problem>) {
         let table = self.table;
         let key = key(table, |name| stored.get(name).unwrap_or(&Value::Null));
         let name = table.name;
         let Some(given) = self.rows.remove(&key) else {
-            let detail = format!("{name} ({key}): there is this row, which no entry tells of");
+            let detail = format!("{name} ({key}): this row exists, but no entry records it");
             problems.push(Problem::new(None, table.code, detail));
             return;
         };
@@ -72,22 +71,22 @@ impl Expected {
                 format!("{name} ({key}): {column} is not what its entries give")
             } else {
                 let (stored, given) = (shown(stored), shown(given));
-                format!("{name} ({key}): {column} is {stored}, and its entries give {given}")
+                format!("{name} ({key}): {column} is {stored}, but its entries give {given}")
             };
             problems.push(Problem::new(None, table.code, detail));
         }
     }
 
-    /// Names the rows that are not there.
+    /// Reports the rows that are missing.
     pub(super) fn end(self, problems: &mut Vec<Problem>) {
         let name = self.table.name;
         for key in self.rows.into_keys() {
-            let detail = format!("{name} ({key}): this row is missing, and its entries give it");
+            let detail = format!("{name} ({key}): this row is missing, but its entries give it");
             problems.push(Problem::new(None, self.table.code, detail));
         }
     }
 
-    /// Does all of it at once.
+    /// Compares all stored rows at once.
     pub(super) fn hold<'a>(
         mut self,
         stored: impl IntoIterator<Item = &'a Columns>,
@@ -112,7 +111,7 @@ fn shown_key(value: &Value) -> String {
     value.to_string()
 }
 
-/// A value as JSON, cut where it is long.
+/// A value as JSON, cut if it is long.
 fn shown(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(SHOWN_MAX) {
@@ -121,7 +120,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// A time as PostgreSQL keeps and writes it: to the microsecond.
+/// A time as PostgreSQL stores and writes it: to the microsecond.
 pub(super) fn time(at: Timestamp) -> Value {
     let kept = Timestamp::from_microsecond(at.as_microsecond()).unwrap_or(at);
     Value::String(kept.strftime("%Y-%m-%dT%H:%M:%S%.f+00:00").to_string())
@@ -147,7 +146,7 @@ pub(super) fn given(names: &[&'static str], values: Vec<Column<'_>>) -> Given {
     names.iter().copied().zip(values).collect()
 }
 
-/// What stands for a long text.
+/// The digest that replaces a long text.
 pub(super) fn digest(text: &str) -> Value {
     Value::String(hex(&sha256(text.as_bytes())))
 }

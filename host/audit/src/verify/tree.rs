@@ -1,5 +1,5 @@
-//! Leaves and checkpoints: the log of leaves gives the roots that were signed, the checkpoints follow each other, and what
-//! somebody kept of them elsewhere is still true.
+//! Verifies leaves and checkpoints: the leaves give the signed roots, the checkpoints follow each other, and checkpoints that
+//! were kept elsewhere still fit.
 
 use uuid::Uuid;
 
@@ -9,24 +9,24 @@ use wrkflw_core::checkpoint::Checkpoint;
 use wrkflw_core::ids::hex;
 use wrkflw_core::merkle::{self, Range};
 
-/// What findings about checkpoints name as their stream.
+/// The stream of findings about checkpoints.
 pub(super) const CHECKPOINT: &str = "checkpoint";
-/// The same for the log of leaves.
+/// The stream of findings about leaves.
 pub(super) const LEAF: &str = "leaf";
 
 /// A finding with the kind and id of its stream.
 pub(super) type Found = (String, Uuid, Problem);
 
-/// A tenant's tree, made again leaf by leaf.
+/// A tenant's tree, rebuilt leaf by leaf.
 pub(super) struct Tree<'a> {
-    /// Without any, signatures are left unchecked.
+    /// If empty, signatures are not checked.
     keys: &'a CheckpointKeys,
-    /// What was kept elsewhere, by size.
+    /// Checkpoints that were kept elsewhere, by size.
     kept: Vec<&'a Checkpoint>,
     range: Range,
-    /// The leaf that comes next.
+    /// The number of the next leaf.
     next: u64,
-    /// Leaves are missing: no root after them can be made.
+    /// Leaves are missing, so no later root can be computed.
     torn: bool,
     before: Option<Checkpoint>,
     pub(super) signatures: u64,
@@ -50,12 +50,12 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// The leaf that comes next.
+    /// The number of the next leaf.
     pub(super) fn next(&self) -> u64 {
         self.next
     }
 
-    /// Takes the next leaf that there is.
+    /// Adds the next stored leaf.
     pub(super) fn leaf(&mut self, leaf: u64, digest: &[u8], found: &mut Vec<Found>) {
         if leaf != self.next {
             let detail = format!(
@@ -75,7 +75,7 @@ impl<'a> Tree<'a> {
         for kept in self.kept.iter().filter(|kept| kept.size == size) {
             if kept.root != root {
                 let detail = format!(
-                    "the log's first {size} leaves have the root {}, and the checkpoint that was kept {}",
+                    "the log's first {size} leaves have the root {}, but the checkpoint that was kept has {}",
                     hex(&root),
                     hex(&kept.root)
                 );
@@ -87,7 +87,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Takes the next checkpoint that there is, once all leaves up to its size are in.
+    /// Verifies the next stored checkpoint, after all leaves up to its size were added.
     pub(super) fn checkpoint(
         &mut self,
         row: &Checkpoint,
@@ -108,7 +108,7 @@ impl<'a> Tree<'a> {
             before.map_or_else(|| merkle::empty().to_vec(), |before| before.root.clone());
         if row.previous_root != previous && row.number == expected {
             let detail = format!(
-                "it follows the root {}, and the checkpoint before has {}",
+                "it follows the root {}, but the checkpoint before has {}",
                 hex(&row.previous_root),
                 hex(&previous)
             );
@@ -129,7 +129,7 @@ impl<'a> Tree<'a> {
             let (size, root) = (self.range.size(), self.range.root());
             if size != row.size || row.root != root {
                 let detail = format!(
-                    "it has the root {} over {} leaves, and the log gives {} over {size}",
+                    "it has the root {} over {} leaves, but the log gives {} over {size}",
                     hex(&row.root),
                     row.size,
                     hex(&root)
@@ -142,7 +142,7 @@ impl<'a> Tree<'a> {
         self.before = Some(row.clone());
     }
 
-    /// Holds the ends against each other, and what was kept against them.
+    /// Compares the last checkpoint with the last leaf, and the checkpoints that were kept with both.
     pub(super) fn end(&self, found: &mut Vec<Found>) {
         let covered = self.before.as_ref().map_or(0, |last| last.size);
         if covered != self.next {
@@ -151,7 +151,7 @@ impl<'a> Tree<'a> {
                 self.next,
             );
             let detail =
-                format!("the last checkpoint covers {covered} leaves, and the log has {leaves}");
+                format!("the last checkpoint covers {covered} leaves, but the log has {leaves}");
             found.push(of(
                 CHECKPOINT,
                 Problem::new(Some(last), "checkpoint_end", detail),
@@ -183,7 +183,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// What is wrong with the signature of a checkpoint, where keys are known.
+/// The problem of a checkpoint's signature. None if no keys are known.
 pub(super) fn signature(keys: &CheckpointKeys, row: &Checkpoint) -> Option<(&'static str, String)> {
     if keys.is_empty() {
         return None;
