@@ -174,6 +174,8 @@ fn entry(
                 .map_err(|_| "its salt does not have 16 bytes")?,
             ..draft
         },
-        hash: hash.try_into().map_err(|_| "its hash does not have 32 bytes")?,
+        hash: hash
+            .try_into()
+            .map_err(|_| "its hash does not have 32 bytes")?,
     })
 }
