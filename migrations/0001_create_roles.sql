@@ -1,7 +1,6 @@
--- The four roles of the database. The host never runs as the owner: it writes as the writer, whose grants
--- allow no change of audit entries and decisions; it answers queries as the reader, which sees one tenant
--- at a time; and it publishes as the relay. Roles belong to the whole server, so another database
--- may have made them already.
+-- The four roles of the database. The host never runs as the owner. It writes as the writer, whose grants allow no change of
+-- audit entries and decisions. It answers queries as the reader, which sees one tenant at a time. It publishes events as the
+-- relay. Roles belong to the whole server, so another database may have created them already.
 do $$
 declare
     wanted text;

@@ -1,22 +1,22 @@
--- Tenants, their people and groups, what their roles permit, who manages whom, who stands in for whom, and when people
--- work. Memberships and managers are ended, never deleted, so that past standing can be answered.
+-- The directory: tenants, people, groups, permissions of roles, managers, absences and calendars. Memberships and managers
+-- are ended, never deleted, so that the directory of an earlier time can be read.
 set local role wrkflw_owner;
 
 create table tenant (
     id int generated always as identity primary key,
     name text not null,
     created_at timestamptz not null,
-    -- A host that judges a command by what it remembers of somebody names the mark that it remembers, and the commit takes
-    -- place only if it still holds. Drawn anew with each change: a count would come again when the database loses a change
-    -- and another one is made, by a fail-over that loses commits or by a restored backup.
+    -- An id that changes with every change of the directory, of roles and of stopped versions. If a host evaluates a command
+    -- with cached data, its commit names the mark of that data and is refused if the mark has changed. The id is random: a
+    -- counter could repeat after a fail-over that loses commits, or after a restore.
     access_mark uuid not null default gen_random_uuid(),
     constraint tenant_name_key unique (name)
 );
 
--- Marks what decides who may do what and what flows look up, whoever changes it and by which way.
+-- Changes the access mark with every change of data that decides who may act or that flows look up.
 create function mark_access_change() returns trigger language plpgsql as $$
 begin
-    -- One row of many statements is locked in the order of the tenants, so none of them wait for each other.
+    -- Rows are locked in the order of tenants, so that statements of several tenants cannot deadlock.
     perform from tenant t where t.id in (select c.tenant_id from changed c) order by t.id for no key update;
     update tenant t set access_mark = gen_random_uuid() where t.id in (select c.tenant_id from changed c);
     return null;
@@ -53,7 +53,7 @@ create table membership (
     valid_to timestamptz,
     primary key (tenant_id, person_id, group_id, valid_from)
 );
--- Not for look-ups by person: the condition keeps it from being planned where the primary key serves.
+-- Not for look-ups by person: the additional condition keeps the planner from using it instead of the primary key.
 create unique index membership_current on membership (tenant_id, group_id, person_id)
     where valid_to is null and group_id is not null;
 
@@ -73,13 +73,13 @@ create table absence (
     id uuid not null,
     person_id text not null,
     substitute_id text not null,
-    -- Holds for work of this definition alone; null for all.
+    -- Holds only for work of this definition; null for all.
     definition_key text,
     active_from timestamptz not null,
     active_until timestamptz not null,
     created_at timestamptz not null,
     created_by text not null,
-    -- When it was called off before its end.
+    -- When it was ended early.
     ended_at timestamptz,
     primary key (tenant_id, id),
     constraint absence_period_check check (active_from < active_until)
@@ -87,7 +87,7 @@ create table absence (
 create index absence_by_substitute on absence (tenant_id, substitute_id, active_until);
 create index absence_by_person on absence (tenant_id, person_id, active_until);
 
--- Working time, by name. What a deadline was computed from stands in the evidence of its command.
+-- Working time, by name. The evidence of a command has the calendar by which a deadline was computed.
 create table calendar (
     tenant_id int not null,
     name text not null,

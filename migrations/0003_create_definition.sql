@@ -1,4 +1,4 @@
--- Definitions, their versions, and what evaluations of them ran on. What a version consists of never changes; a component is
+-- Definitions, their versions, and the engine profiles of evaluations. The content of a version never changes. A component is
 -- stored once for all tenants, under its digest.
 set local role wrkflw_owner;
 
@@ -12,10 +12,10 @@ alter table component alter column bytes set storage external;
 create table definition (
     tenant_id int not null,
     key text not null,
-    -- Names the audit stream of the definition.
+    -- The id of the definition's audit stream.
     id uuid not null,
     active_version int,
-    -- Counts activations and retirements, so that hosts see that something changed.
+    -- Counts the changes of versions' states, so that hosts notice them.
     revision int not null,
     created_at timestamptz not null,
     primary key (tenant_id, key)
@@ -35,7 +35,7 @@ create table definition_version (
     published_by text not null,
     retired_at timestamptz,
     retired_by text,
-    -- An operator stops a version that does harm: nothing of it runs until it is resumed, but its instances may be cancelled.
+    -- An operator stops a harmful version: its instances execute no commands until it is resumed, except cancellations.
     stopped_at timestamptz,
     stopped_by text,
     stop_reason text,
@@ -44,13 +44,13 @@ create table definition_version (
 );
 -- Read with every command; mostly empty.
 create index definition_version_stopped on definition_version (tenant_id, key, version) where stopped_at is not null;
--- Hosts cache which version is active and which are stopped, together with what a person may do.
+-- Hosts cache the active and the stopped versions together with the permissions of people.
 create trigger definition_changed after update on definition referencing new table as changed
     for each statement execute function mark_access_change();
 create trigger definition_version_changed after update on definition_version referencing new table as changed
     for each statement execute function mark_access_change();
 
--- What evaluations ran on: recorded once, referred to by digest from the evidence of commands.
+-- Engine profiles of evaluations. The evidence of commands refers to them by digest.
 create table engine_profile (
     digest bytea primary key,
     profile text not null,

@@ -1,5 +1,6 @@
--- Instances with their states, and what bounds the instances below one root. No foreign keys, no triggers with
--- work, and no index on what a transition updates: each was measured to cost a fifth of the throughput.
+-- Instances with their state instances, and the limits of the instances below one root. There are no foreign keys, no
+-- triggers that do work, and no index on a column that a transition updates: each was measured to cost a fifth of the
+-- throughput.
 set local role wrkflw_owner;
 
 create table instance (
@@ -24,32 +25,31 @@ create table instance (
     data text not null,
     started_at timestamptz not null,
     updated_at timestamptz not null,
-    -- Of the instance's audit stream: its last sequence number, its last hash, its last public number.
+    -- The head of the instance's audit stream: its last sequence number, hash, and number of a public event.
     audit_seq bigint not null,
     audit_head bytea not null,
     event_seq bigint not null,
-    -- How many state instances it has had.
+    -- The number of state instances so far.
     state_instances int not null,
     suspended_at timestamptz,
     suspended_by text,
     suspend_reason text,
-    -- Canonical JSON of the signals that came before a state waited for them; null for none.
+    -- Canonical JSON of the buffered signals; null for none.
     buffered_signals text,
     primary key (tenant_id, id)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create unique index instance_running_key on instance (tenant_id, definition_key, entity_type, entity_id)
     where status in ('RUNNING', 'SUSPENDED');
--- A look-up by key must not be planned with these. As long as nothing is known of a table, an index that begins with
--- the tenant looks as good to the planner as the primary key, and would be read through. A condition that only a query
--- naming the column implies takes such an index out of the choice.
+-- The planner must not use these indexes for a look-up by key. Without statistics, an index that begins with the tenant looks
+-- as good as the primary key, and would be read completely. Each index has a condition that only queries on its column imply.
 create index instance_by_definition on instance (tenant_id, definition_key, id) where definition_key is not null;
 create index instance_by_entity on instance (tenant_id, entity_type, entity_id, id)
     where entity_type is not null and entity_id is not null;
 create index instance_by_initiator on instance (tenant_id, initiator, id) where initiator is not null;
--- The children of an instance, and what an ended one was restarted as.
+-- The children of an instance, and its restart.
 create index instance_by_parent on instance (tenant_id, parent, id) where parent is not null;
 create index instance_by_predecessor on instance (tenant_id, predecessor) where predecessor is not null;
--- Long enough to be compressed, and lz4 is the faster way where the server knows it.
+-- These texts are long enough to be compressed. lz4 is faster, if the server has it.
 do $$
 begin
     alter table instance alter column data set compression lz4;
@@ -61,12 +61,12 @@ create table state_instance (
     tenant_id int not null,
     instance_id uuid not null,
     id uuid not null,
-    -- The how-manieth state instance of its instance, from 0.
+    -- The number of the state instance within its instance, from 0.
     ordinal int not null,
     name text not null,
     entered_at timestamptz not null,
     due_at timestamptz,
-    -- The state instances it was entered from, in order.
+    -- The state instances from which it was entered, in order.
     predecessors uuid[] not null,
     entered_by text,
     caller text,
@@ -79,17 +79,17 @@ create table state_instance (
     left_actor text,
     -- The forks around it, from the outermost.
     forks uuid[] not null default '{}',
-    -- Bit n: its branch was one chosen among several since the n-th fork around it was opened.
+    -- Bit n: since the n-th fork around it was opened, its branch was chosen among several.
     choices int not null default 0,
-    -- A join that some branches have not reached yet.
+    -- Whether it is a join that some branches have not reached yet.
     waiting boolean not null default false,
-    -- Canonical JSON of its open deadlines; null for none. Each has a job beside it.
+    -- Canonical JSON of its open deadlines; null for none. Each has a job.
     deadlines text,
     correlation text,
     buffer_signals boolean not null default false,
     -- Canonical JSON of the instances that it started; null for none.
     children text,
-    -- Since when nobody is able to do its work.
+    -- Since when it is unassignable.
     unassignable_since timestamptz,
     primary key (tenant_id, instance_id, id)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
@@ -99,8 +99,8 @@ create index state_instance_correlation on state_instance (tenant_id, correlatio
 create index state_instance_unassignable on state_instance (tenant_id, instance_id)
     where unassignable_since is not null and left_at is null;
 
--- How many instances were ever started below a root. Never given back, so that a flow that starts and ends children in a
--- circle comes to an end as well.
+-- The number of instances that were ever started below a root. It never decreases, so that a flow that starts and ends
+-- children endlessly is stopped.
 create table descendant_count (
     tenant_id int not null,
     root_id uuid not null,
@@ -108,8 +108,8 @@ create table descendant_count (
     primary key (tenant_id, root_id)
 ) with (fillfactor = 80);
 
--- The instances below a root that run or are about to. Bounded apart from what was ever started: an instance gives its
--- place back when it ends, so that a flow may start children for years as long as few of them run at a time.
+-- The places of the instances below a root that run or will start. They are limited separately: an instance frees its place
+-- when it ends, so a flow may start children for years if few of them run at a time.
 create table descendant_place (
     tenant_id int not null,
     instance_id uuid not null,

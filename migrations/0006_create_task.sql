@@ -1,4 +1,4 @@
--- Tasks, who may claim them, and what was decided.
+-- Tasks, their candidates, and decisions.
 set local role wrkflw_owner;
 
 create table task (
@@ -6,7 +6,7 @@ create table task (
     id uuid not null,
     instance_id uuid not null,
     state_id uuid not null,
-    -- Its place among the tasks of its state instance, from 0.
+    -- Its number among the tasks of its state instance, from 0.
     ordinal int not null,
     label text not null,
     status text not null constraint task_status_check check (status in ('PENDING', 'CLAIMED', 'COMPLETED', 'CANCELLED')),
@@ -17,22 +17,21 @@ create table task (
     created_at timestamptz not null,
     claimed_at timestamptz,
     ended_at timestamptz,
-    -- Canonical JSON of how the owner came by it: assigned, as whose substitute, by which delegations; null for none.
+    -- Canonical JSON of the ownership: assignment, substitution, delegations; null for none.
     ownership text,
     due_at timestamptz,
-    -- Canonical JSON of its open deadlines; null for none. Each has a job beside it.
+    -- Canonical JSON of its open deadlines; null for none. Each has a job.
     deadlines text,
-    -- Why it was cancelled, where the host did so of itself.
+    -- Why the host cancelled it, if the host did so itself.
     cancel_reason text,
     primary key (tenant_id, id)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index task_by_instance on task (tenant_id, instance_id);
 create index task_by_owner on task (tenant_id, owner, id) where status = 'CLAIMED';
--- Lists of tasks: those that are open, in the order of their making. Without it a page of few open ones would be read
--- past all that ever ended.
+-- For lists of open tasks, in the order of creation. Without it, a page of few open tasks would read past all ended ones.
 create index task_open on task (tenant_id, id) where status in ('PENDING', 'CLAIMED');
 
--- Who may claim which open task: an index for inboxes. Rows go when the task ends; the audit keeps them.
+-- The candidates of open tasks, for inboxes. Rows are deleted when the task ends; the audit keeps them.
 create table task_candidate (
     tenant_id int not null,
     kind text not null constraint task_candidate_kind_check check (kind in ('user', 'group')),
@@ -57,11 +56,11 @@ create table decision (
     mac bytea not null,
     primary key (tenant_id, task_id)
 );
--- For proofs of compliance, as with refused attempts.
+-- For compliance reports, as for refused attempts.
 create index decision_period on decision using brin (decided_at) with (pages_per_range = 32, autosummarize = on);
 create trigger decision_append_only before update or delete or truncate on decision
     for each statement execute function refuse_change();
--- Long enough to be compressed, and lz4 is the faster way where the server knows it.
+-- These texts are long enough to be compressed. lz4 is faster, if the server has it.
 do $$
 begin
     alter table decision alter column input set compression lz4;

@@ -1,5 +1,5 @@
--- Attributes, by which instances are searched: an index for each type of value, and what definitions declare, so that
--- a search knows the type of a name without reading every graph.
+-- Search attributes of instances, with an index for each type of value, and their declarations, from which a search knows the
+-- type of a name without reading graphs.
 set local role wrkflw_owner;
 
 -- One value column is filled per row. Attributes outlive their instance.
@@ -14,13 +14,12 @@ create table attribute (
     float_value double precision,
     timestamp_value timestamptz,
     bytes_value bytea,
-    -- What a search reads of an index must be in that index alone: of an index on an expression PostgreSQL fetches each row
-    -- that it finds. So the head of a text is a column of its own.
+    -- A column of its own, because PostgreSQL reads the table for every match of an index on an expression.
     text_head text collate "C" generated always as (left(text_value, 200)) stored,
     primary key (tenant_id, instance_id, name)
 );
--- Long texts and bytes would not fit into a row of an index: the head of a text and the hash of bytes find more rows
--- than are meant, and whoever asks looks at the value itself.
+-- Long texts and bytes do not fit into an index row. The head of a text and the hash of bytes find more rows than match, so
+-- the caller compares the value itself.
 create index attribute_by_text on attribute (tenant_id, name, text_head, instance_id) where text_head is not null;
 create index attribute_by_boolean on attribute (tenant_id, name, boolean_value, instance_id)
     where boolean_value is not null;
@@ -37,18 +36,17 @@ create table attribute_declaration (
     tenant_id int not null,
     name text not null,
     definition_key text not null,
-    -- Versions of one definition may disagree; each type stands here once.
+    -- Versions of one definition may declare different types. Each type has one row.
     type text not null,
     primary key (tenant_id, name, definition_key, type)
 );
 create index attribute_declaration_by_definition on attribute_declaration (tenant_id, definition_key, name);
 
--- The instances whose attribute may meet all of these conditions: all of them, or null when they are more than `most`;
--- or, where `before` is given, the newest `most` before it. It runs as the owner, because row-level security keeps
--- comparisons of numbers away from an index: so it takes the tenant from the reader's setting, as the policies do, and
--- answers with ids alone. A limit must be what ends a long scan, hence no plan that reads everything first. And what looks
--- for the newest of many reads them from the upper end: where values grow with time, as numbers of orders do, the newest
--- come first.
+-- The instances whose attribute may meet all of these conditions: all of them, or null if they are more than `most`. With
+-- `before`, the newest `most` instances before that id. The function runs as the owner, because row-level security prevents
+-- the use of an index for comparisons of numbers. Therefore it reads the tenant from the reader's setting, as the policies
+-- do, and returns only ids. Plans that read everything before the limit applies are disabled. For the newest of many, it
+-- reads values from the upper end: if values grow with time, such as order numbers, the newest instances come first.
 create function attribute_holders(wanted text, kind text, operators text[], bounds text[], before uuid, most int)
     returns uuid[] language plpgsql stable security definer
     set search_path = public, pg_temp
@@ -56,7 +54,7 @@ create function attribute_holders(wanted text, kind text, operators text[], boun
     set enable_bitmapscan = off
 as $$
 declare
-    -- What the index of this type has, and how a bound becomes one of it.
+    -- The indexed expression of this type, and the conversion of a bound.
     value text;
     bound text;
     clauses text := '';
@@ -78,17 +76,17 @@ begin
                 select format(' and %s in (%s)', value, string_agg(format(bound, one), ', '))
                 from unnest(bounds[n]::text[]) one
             )
-            -- Of a text only the head is compared, so its very bound belongs to what is found.
+            -- Only the head of a text is compared, so the bound itself is included.
             when 'gt' then format(' and %s %s ' || bound, value, case kind when 'text' then '>=' else '>' end, bounds[n])
             when 'lt' then format(' and %s %s ' || bound, value, case kind when 'text' then '<=' else '<' end, bounds[n])
             when 'gte' then format(' and %s >= ' || bound, value, bounds[n])
             when 'lte' then format(' and %s <= ' || bound, value, bounds[n])
-            -- No head that begins so is greater than the one that goes on with the last of all characters.
+            -- The upper bound is the prefix, filled with the last of all characters.
             when 'prefix' then (
                 select format(' and %s between %L and %L', value, head, head || repeat(chr(1114111), 200 - length(head)))
                 from left(bounds[n], 200) head
             )
-            -- Whatever else is asked is asked of instances that have the attribute.
+            -- Other conditions are only checked on instances that have the attribute.
             else ''
         end;
     end loop;
@@ -98,15 +96,15 @@ begin
     if before is null then
         matches := matches || clauses || ' limit $3 + 1';
     elsif operators = array['eq'] or operators = array['in'] then
-        -- Behind one value, the index has the instances in their order: the newest of each are enough.
+        -- For one value, the index is in the order of instances, so the newest of each value are enough.
         select format('select instance_id from (%s) m order by instance_id desc limit $3', string_agg(
             format('(%s and %s = %s and instance_id < $4 order by instance_id desc limit $3)',
                 matches, value, format(bound, one)), ' union '))
         into matches
         from unnest(case operators[1] when 'in' then bounds[1]::text[] else bounds end) one;
     else
-        -- Elsewhere the whole range is read; the primary key has the order, too, but may lead past any number of
-        -- instances without a match.
+        -- Otherwise the whole range is read. The primary key is also in that order, but may read any number of instances
+        -- without a match.
         matches := format(
             'select instance_id from (%s%s order by %s desc offset 0) m
             where instance_id < $4 order by instance_id desc limit $3', matches, clauses, value);

@@ -1,77 +1,76 @@
--- What hosts do of themselves: jobs, the tasks of those about whom something changed, and commands on many instances. Work
--- is claimed by lease, and shared out by tenant.
+-- Background work of hosts: jobs, reassessments and bulk operations. Workers claim it by lease, and tenants take turns.
 set local role wrkflw_owner;
 
--- What a host has to do later or elsewhere: each row becomes one command on `instance_id`, whose commit deletes the
--- row. Claimed by lease, because a row lock held over a command would block the commit that deletes the row.
+-- Deferred work. Each row becomes one command on `instance_id`, whose commit deletes the row. A claim is a lease, because a
+-- row lock would block that commit.
 create table job (
     tenant_id int not null,
     id uuid not null,
-    -- `reassess_instance` lets an instance of a stopped version wait to be looked at again: as a job, since jobs rest until
-    -- the version is resumed.
+    -- `reassess_instance` reassesses an instance of a stopped version. It is a job, because jobs wait until the version is
+    -- resumed.
     kind text not null constraint job_kind_check
         check (kind in ('deadline', 'start_child', 'cancel_child', 'child_ended', 'match_signals', 'reassess_instance')),
     instance_id uuid not null,
     due_at timestamptz not null,
-    -- Canonical JSON; what it says depends on the kind.
+    -- Canonical JSON; its content depends on the kind.
     payload text not null,
     lease_until timestamptz,
     attempts int not null default 0,
     last_error text,
-    -- Who has the job in hand: drawn anew with each claim. A suspension takes a job away, and what goes on puts it again with
-    -- its due time and no attempts, so neither tells one claim from another.
+    -- The id of the last claim. A suspension deletes a job, and a resumption inserts it again with the same due time and no
+    -- attempts, so these do not identify a claim.
     claim uuid,
     primary key (tenant_id, id)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
--- From when on a row may be claimed: when it is due, nobody has it in hand, and the pause after a failure is over. What
--- cannot be claimed now is behind all that can, however much there is of it.
+-- When a row may be claimed: it is due, no worker has claimed it, and the pause after a failure is over. Rows that must wait
+-- come after all that may be claimed.
 create index job_ready on job (greatest(due_at, lease_until));
--- The jobs of a tenant in the order in which they are claimed: starts of children last, however long they have waited.
+-- The jobs of a tenant in the order of claims. Starts of children come last.
 create index job_share on job (tenant_id, (case when kind = 'start_child' then 1 else 0 end), greatest(due_at, lease_until));
--- The jobs of an instance in their order: only the first is handed out, and a suspension takes away all.
+-- The jobs of an instance in order: only the first can be claimed, and a suspension deletes all.
 create index job_by_instance on job (tenant_id, instance_id, due_at, id);
 create index job_stuck on job (id) where attempts >= 10;
--- What an operator looks at first.
+-- Failed jobs, for operators.
 create index job_failing on job (tenant_id, id) where last_error is not null;
 
--- What changed about somebody, so that the open tasks concerned are looked at again. One row a change.
+-- Changes of the directory, after which the open tasks that they concern are reassessed. Each has one row.
 create table reassessment (
     tenant_id int not null,
     id uuid not null,
     kind text not null constraint reassessment_kind_check check (kind in ('user', 'group')),
     principal text not null,
     created_at timestamptz not null,
-    -- Not before this moment: an absence that begins or ends later is looked at then.
+    -- The earliest time of the reassessment. For an absence that begins or ends later, it is that time.
     due_at timestamptz not null,
-    -- Where work goes on: among the tasks offered to the principal, those it owns, the states that nobody is able to
-    -- work on; behind this task or instance.
+    -- How far the walk has come: the stage - tasks offered to the principal, tasks that it owns, unassignable states - and
+    -- the last task or instance that is done.
     stage text not null default 'offered' constraint reassessment_stage_check
         check (stage in ('offered', 'owned', 'unassignable')),
     after uuid not null default '00000000-0000-0000-0000-000000000000',
     lease_until timestamptz,
     attempts int not null default 0,
-    -- The walk under way began when all commands had ended that did not know of the change: it is the last one. Kept, because
-    -- a walk may be gone on with by another claim.
+    -- Whether the walk in progress is the last one, because it began after all commands had ended that did not know the
+    -- change. It is stored because another claim may continue the walk.
     closing boolean not null default false,
     primary key (tenant_id, id)
 );
--- From when on a row may be claimed: when it is due, and nobody has it in hand.
+-- When a row may be claimed: it is due, and no worker has claimed it.
 create index reassessment_ready on reassessment (greatest(due_at, lease_until));
 create index reassessment_share on reassessment (tenant_id, greatest(due_at, lease_until));
 
--- A command on many instances at once, worked on in the background.
+-- Bulk operations: a command on many instances, run in the background.
 create table bulk_operation (
     tenant_id int not null,
     id uuid not null,
     action text not null constraint bulk_operation_action_check check (action in ('migrate', 'cancel')),
-    -- Canonical JSON: what was asked for.
+    -- Canonical JSON of the request.
     settings text not null,
     requested_by text not null,
     -- JSON array of role names.
     roles text not null,
     created_at timestamptz not null,
     total int not null,
-    -- There were more instances than one operation takes.
+    -- More instances matched than one operation takes.
     more boolean not null,
     done int not null default 0,
     refused int not null default 0,
@@ -79,14 +78,14 @@ create table bulk_operation (
     -- Operations take turns: the one whose last turn is longest ago comes next.
     taken_at timestamptz not null default 'epoch',
     stopped_by text,
-    -- When nothing was left to do, or somebody stopped it.
+    -- When it was done or stopped.
     ended_at timestamptz,
     primary key (tenant_id, id)
 );
 create index bulk_operation_open on bulk_operation (taken_at) where ended_at is null;
 create index bulk_operation_running on bulk_operation (tenant_id) where ended_at is null;
 
--- One ordinary command by whoever asked for the whole, with the roles of that moment. Kept for a time after the
+-- One command on one instance, by the actor of the operation with the roles of that time. Deleted some time after the
 -- operation has ended.
 create table bulk_item (
     tenant_id int not null,
@@ -94,11 +93,11 @@ create table bulk_item (
     instance_id uuid not null,
     lease_until timestamptz not null default 'epoch',
     attempts int not null default 0,
-    -- None until it is tried to its end.
+    -- Null until it has an outcome.
     result text constraint bulk_item_result_check check (result in ('done', 'refused', 'failed')),
     code text,
     detail text,
-    -- The instance's revision afterwards.
+    -- The instance's revision after the command.
     revision int,
     ended_at timestamptz,
     primary key (tenant_id, operation_id, instance_id)

@@ -1,16 +1,15 @@
--- How public entries leave the database: the histories by which readers of the feed tell them apart, and the outbox, which
--- has those that Kafka has not acknowledged yet.
+-- How public entries leave the database: the histories that order them in the feed, and the outbox of entries that Kafka has
+-- not acknowledged yet.
 set local role wrkflw_owner;
 
--- PostgreSQL counts transactions anew in a database that was loaded from a dump, and gives numbers out again after one was
--- set back or failed over. So entries are told apart by their history as well: a host begins a new one when it finds itself
--- on another server, or on another timeline of it, before it writes there. A row for each history; part of every cursor of
--- the feed.
+-- Histories. Transaction numbers begin anew in a database that was loaded from a dump, and may repeat after a restore or a
+-- fail-over. So a host begins a new history before it writes on another server or timeline. Every cursor of the feed has the
+-- number of a history.
 create table feed_epoch (
     epoch int not null,
-    -- Entries with greater positions are of this history, or of a later one.
+    -- Entries of this history have greater positions; so have those of later histories.
     began_after bigint not null default 0,
-    -- The server's identifier and its timeline; null where nobody looked.
+    -- The server's identifier and its timeline; null if unknown.
     server text,
     primary key (epoch)
 );
@@ -23,14 +22,14 @@ $$;
 
 insert into feed_epoch (epoch, server) values (1, server_here());
 
--- Every connection that writes asks for it first, so nothing is written that belongs to no history.
+-- Every writer connection calls this first, so that every row belongs to a history.
 create function begin_history() returns void language plpgsql security definer
     set search_path = public, pg_temp
 as $$
 declare
     here text;
 begin
-    -- Nothing is written here, as on a standby, which has the history of its primary.
+    -- A standby has the history of its primary, and nothing is written here.
     if pg_is_in_recovery() or current_setting('transaction_read_only')::boolean then
         return;
     end if;
@@ -39,36 +38,35 @@ begin
         return;
     end if;
     lock table feed_epoch in exclusive mode;
-    -- Whoever draws positions has ended, or draws them later.
+    -- Transactions that draw positions have ended, or wait for this lock.
     lock table audit_entry in share mode;
     if here = (select f.server from feed_epoch f order by f.epoch desc limit 1) then
         return;
     end if;
     insert into feed_epoch (epoch, began_after, server)
     select max(f.epoch) + 1, nextval('event_pos'), here from feed_epoch f;
-    -- Numbers of tenants that a lost history may have given out are not given out again: hosts may remember them.
+    -- Skips ids of tenants that a lost history may have assigned, because hosts may have cached them.
     perform setval(s, nextval(s) + 1000) from (select pg_get_serial_sequence('tenant', 'id')::regclass) as numbers (s);
 end $$;
 revoke execute on function begin_history from public;
 grant execute on function begin_history to wrkflw_writer;
 
--- A relay holds a partition by its row lock; an instance always hashes to the same partition.
+-- A relay claims a partition by its row lock. The hash of an instance's id determines its partition.
 create table outbox_partition (
     partition smallint primary key,
-    -- Everything at or below it has been published and deleted.
+    -- All events up to this position have been published and deleted.
     floor bigint not null default 0,
     polled_at timestamptz not null default 'epoch',
-    -- Not before this moment: the partition backs off after a failure.
+    -- The earliest time of the next claim. A partition pauses after a failure.
     retry_at timestamptz not null default 'epoch',
     failures int not null default 0,
     last_error text,
-    -- Events that the broker acknowledged, or that somebody gave up. Counted, so that one whose row was taken away by hand is
-    -- missed.
+    -- The number of events that the broker acknowledged or an operator discarded. It shows whether a row was deleted by hand.
     settled bigint not null default 0
 );
 insert into outbox_partition (partition) select generate_series(0, 15);
 
--- Pointers to public audit entries.
+-- Pointers to public audit entries and to checkpoints.
 create table outbox_event (
     partition smallint not null,
     pos bigint not null,
@@ -78,7 +76,7 @@ create table outbox_event (
     primary key (partition, pos)
 ) with (autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_cost_delay = 0);
 
--- Events that the broker refused for good, and everything later of the same instance: parked in order, never dropped.
+-- Dead letters: events that the broker refused permanently, and all later events of the same instance, in order.
 create table dead_letter (
     tenant_id int not null,
     instance_id uuid not null,
@@ -91,8 +89,8 @@ create table dead_letter (
     primary key (tenant_id, instance_id, seq)
 );
 
--- Public events, of all tenants, that neither wait, nor are parked, nor were settled. Whoever verifies learns the number
--- alone.
+-- The number of public events of all tenants that are neither in the outbox, nor parked, nor settled. A verifier gets only
+-- this number.
 create function missing_events() returns bigint language sql stable security definer
     set search_path = public, pg_temp
 as $$

@@ -1,30 +1,30 @@
--- What each role may do, and which rows it sees. The writer's policy is open and its statements name the tenant: a
--- setting made inside a batched statement would be read too late and hide rows, a false conflict. Functions are granted
--- where they are made.
+-- The grants and row policies of each role. The writer's policy allows all rows, and its statements name the tenant: a
+-- setting made inside a batched statement would take effect too late, hide rows, and cause a false conflict. Functions have
+-- their grants where they are created.
 set local role wrkflw_owner;
 
--- The writer changes what may change.
+-- Tables that the writer inserts into and updates.
 grant select, insert, update on
     tenant, role_permission, person, "group", membership, manager, absence, calendar, definition, definition_version,
     audit_stream, instance, state_instance, descendant_count, task, attribute, job, reassessment, bulk_operation, bulk_item,
     signal_inbox, idempotency_key, notification, subscription, webhook_delivery, notifier_cursor
     to wrkflw_writer;
--- Of the rest it adds rows alone.
+-- Tables that the writer only inserts into.
 grant select, insert on
     component, engine_profile, audit_entry, refused_attempt, audit_leaf, checkpoint, descendant_place, task_candidate,
     decision, attribute_declaration, signal, outbox_event
     to wrkflw_writer;
 grant select, update on checkpoint_cursor to wrkflw_writer;
 grant usage, select on sequence event_pos to wrkflw_writer;
--- It takes away what is no record: settings, work that is done, and what is kept for a time.
+-- Tables from which the writer deletes: settings, work that is done, and rows with a retention time. None of them is a
+-- record.
 grant delete on
     role_permission, calendar, descendant_place, task_candidate, attribute, job, reassessment, bulk_item, signal,
     signal_inbox, idempotency_key, notification, subscription, webhook_delivery
     to wrkflw_writer;
 grant select on feed_epoch, outbox_partition, dead_letter to wrkflw_writer;
--- What operators do about events that the broker refused for good: look at them, put them back into the outbox, or
--- give the refused one up so that those behind it go on. Whoever puts events back holds their partition, and lowers its
--- floor below them; whoever gives one up counts it.
+-- Operators read dead letters, send them again, or discard the refused event so that those behind it continue. A release
+-- locks the partition and lowers its floor below the released events; a discarded event is counted.
 grant delete on dead_letter to wrkflw_writer;
 grant update (floor, settled) on outbox_partition to wrkflw_writer;
 
@@ -35,7 +35,7 @@ grant select on
     attribute, attribute_declaration, job, reassessment, bulk_operation, bulk_item, signal, signal_inbox, feed_epoch,
     dead_letter, notification, webhook_delivery
     to wrkflw_reader;
--- All but the secret.
+-- All columns but the secret.
 grant select (tenant_id, id, url, types, definition_key, active, created_at, created_by, failures, disabled_reason)
     on subscription to wrkflw_reader;
 
@@ -69,7 +69,7 @@ end $$;
 
 reset role;
 
--- So that a host can tell whether it finds the schema that it was built for. The migrator's table is the login's.
+-- Lets a host check whether the schema is the one that it was built for. The migrator's table belongs to the login.
 do $$
 begin
     if to_regclass('_sqlx_migrations') is not null then

@@ -1,6 +1,6 @@
--- The rows of a commit as they come from a host: one composite type for each kind, one array of it a parameter. An array for each
--- column costs the statement's start two to four times as much.
--- A released type never changes, since hosts of two releases commit beside each other: another column makes another type.
+-- The rows of a commit as hosts send them: one composite type for each kind, and one array of it for each parameter. An array
+-- for each column would make the start of the statement two to four times as expensive. A released type never changes,
+-- because hosts of two releases commit at the same time: a new column needs a new type.
 
 set local role wrkflw_owner;
 
