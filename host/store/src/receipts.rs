@@ -1,4 +1,4 @@
-//! The further life of a stored signal: it is assigned, delivered, released or refused. Its sender reads a receipt.
+//! The processing of stored signals: they are assigned, delivered, released or refused. Their senders read receipts.
 //!
 //! The job that delivers a signal has the signal's id.
 
