@@ -1,6 +1,6 @@
 //! The AsyncAPI 3 document of the events, made from the same table as their schemas.
 //!
-//! It describes what leaves the host: one channel, one message per event type. Nothing here sends anything.
+//! It has one channel and one message per event type.
 
 use serde_json::{Map, Value, json};
 
@@ -40,8 +40,9 @@ pub fn document(naming: &Naming, topic: &str) -> Value {
         "info": {
             "title": "wrkflw events",
             "version": env!("CARGO_PKG_VERSION"),
-            "description": "CloudEvents 1.0 about workflow instances: at least once, in order per instance. The id tells \
-                duplicates; the sequence counts an instance's events without gaps. Members are only ever added.",
+            "description": "CloudEvents 1.0 about workflow instances, delivered at least once, in order per instance. Events \
+                with the same id are duplicates. The sequence counts an instance's events without gaps. Members are only \
+                ever added.",
         },
         "defaultContentType": DATA_CONTENT_TYPE,
         "channels": {
@@ -77,7 +78,7 @@ fn message(event_type: &EventType, naming: &Naming) -> Value {
 }
 
 fn of_checkpoints(naming: &Naming) -> Value {
-    let summary = "A tenant's audit has a new signed root. Its key is the nil UUID, its source `/{tenant}/audit`.";
+    let summary = "A tenant's audit has a new signed root. The key is the nil UUID, the source is `/{tenant}/audit`.";
     described(checkpoint::EVENT, summary, checkpoint::schema(), naming)
 }
 
@@ -107,16 +108,16 @@ fn headers() -> Value {
         "properties": {
             "content-type": {"const": DATA_CONTENT_TYPE},
             "ce_specversion": {"const": "1.0"},
-            "ce_id": text("The event's id: one that was seen before is a duplicate."),
+            "ce_id": text("The event's id. Events with the same id are duplicates."),
             "ce_source": text("`/{tenant}/instances/{id}`, the scope of the sequence."),
             "ce_type": text("The operator's prefix and the message's name."),
             "ce_subject": text("The instance's id."),
             "ce_time": {"type": "string", "format": "date-time", "description": "When it happened."},
-            "ce_dataschema": {"type": "string", "format": "uri", "description": "Where the data's schema is found."},
+            "ce_dataschema": {"type": "string", "format": "uri", "description": "URL of the data's schema."},
             "ce_partitionkey": text("The instance's id, also the record's key."),
             "ce_sequence": {"type": "string", "pattern": "^[0-9]{20}$", "description": "Counts from 1, without gaps."},
             "ce_traceparent": text("The W3C trace context of the request that caused it."),
-            "ce_authtype": {"enum": ["user", "system"], "description": "Whether somebody acted or the host by itself."},
+            "ce_authtype": {"enum": ["user", "system"], "description": "Whether a person or the host itself acted."},
             "ce_authid": text("Who acted."),
         },
     })

@@ -1,13 +1,13 @@
-//! A flow as a picture: SVG, drawn on the server, the same for the API, the command line and a page.
+//! Draws the graph of a flow as SVG, for the API, the command line and web pages.
 //!
-//! With the path that an instance took, taken edges are coloured and numbered in their order, visited
-//! states carry their count and active ones stand out. Only declared edges are drawn. Titles come from
-//! components and are not trusted: every text is escaped, cut and measured, and a graph too dense to be
-//! read is told in words instead. The same graph and path always give the same bytes.
+//! A diagram can show the path of an instance: taken edges are coloured and numbered in their order,
+//! visited states have a count, and active ones are highlighted. Only declared edges are drawn. Titles
+//! come from components and are not trusted: every text is escaped, cut and measured. A graph that is
+//! too large to read is described in sentences. The same graph and path always give the same bytes.
 //!
-//! `layout` finds the places and knows nothing of flows; `figure` says what stands there;
-//! `page` writes it down. Layered layout is done here because graph drawing libraries at hand walk
-//! all paths of a graph, which a dense one has without number.
+//! `figure` has the boxes and lines, `layout` computes their positions and knows nothing of flows, and
+//! `page` writes the SVG. The layout is implemented here because the available libraries walk all paths
+//! of a graph, and a dense graph has exponentially many.
 
 mod figure;
 mod layout;
@@ -20,14 +20,14 @@ use figure::Figure;
 use page::Page;
 use wrkflw_core::graph::Graph;
 
-/// The way that an instance has gone so far.
+/// The path of an instance so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Taken {
     /// How often each state was entered, by name.
     pub visits: BTreeMap<String, u32>,
     /// The edges in the order in which they were taken.
     pub edges: Vec<TakenEdge>,
-    /// The names of the states being worked on.
+    /// The names of the active states.
     pub active: Vec<String>,
 }
 
@@ -39,7 +39,7 @@ pub struct TakenEdge {
     pub target: String,
 }
 
-/// The picture of `graph`, with the path taken through it if one is given.
+/// The diagram of `graph`, with the path of an instance if one is given.
 pub fn svg(graph: &Graph, path: Option<&Taken>) -> String {
     let figure = Figure::of(graph, path);
     let words = page::Words::of(graph, path);

@@ -1,5 +1,5 @@
-//! What is to be seen: a box for each state and a line for each way that a transition may lead, with
-//! their texts, sizes and shade on the path taken.
+//! The parts of a diagram: a box for each state, and a line for each target of a transition, with their
+//! texts, sizes and shades.
 
 use std::collections::BTreeMap;
 
@@ -15,9 +15,9 @@ pub(super) const LABEL_SIZE: f64 = 11.0;
 pub(super) const TITLE_LINE: f64 = 18.0;
 pub(super) const DETAIL_LINE: f64 = 15.0;
 pub(super) const LABEL_HEIGHT: f64 = 18.0;
-/// Between the number of a taken edge and its label.
+/// The gap between the numbers of a taken edge and its label.
 pub(super) const BADGE_GAP: f64 = 5.0;
-/// How far an edge from a state to itself swings out.
+/// The width of an edge from a state to itself.
 pub(super) const LOOP_REACH: f64 = 24.0;
 pub(super) const LOOP_HEIGHT: f64 = 24.0;
 const TITLE_WIDTH_MAX: f64 = 190.0;
@@ -27,16 +27,16 @@ const BOX_WIDTH_MAX: f64 = 420.0;
 const BOX_PADDING: f64 = 18.0;
 const WIDTH_PER_LINE: f64 = 14.0;
 const LABEL_PADDING: f64 = 5.0;
-/// Numbers shown beside a label; an edge taken more often shows the last of them.
+/// Maximum count of numbers beside a label. An edge that was taken more often shows the last ones.
 const NUMBERS_MAX: usize = 3;
 /// Bold letters are wider.
 const BOLD: f64 = 1.08;
 
-/// The parts of the picture.
+/// The parts of the diagram.
 pub(super) struct Figure {
     pub(super) nodes: Vec<Node>,
     pub(super) lines: Vec<Line>,
-    /// The node that the picture begins with.
+    /// The node of the initial state.
     pub(super) root: usize,
 }
 
@@ -61,7 +61,7 @@ pub(super) enum Look {
     Terminal,
 }
 
-/// How a state or an edge stands to the path taken.
+/// How a state or an edge relates to the path of the instance.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Shade {
     /// The path does not touch it.
@@ -83,13 +83,13 @@ impl Shade {
     }
 }
 
-/// A way from a state to a state.
+/// An edge from a state to a state.
 pub(super) struct Line {
     pub(super) from: usize,
     pub(super) to: usize,
     pub(super) trigger: String,
     pub(super) label: String,
-    /// When it was taken, such as `1, 4`; empty if never.
+    /// The steps in which it was taken, such as `1, 4`. Empty if it was not taken.
     pub(super) numbers: String,
     pub(super) shade: Shade,
 }
@@ -113,7 +113,7 @@ impl Figure {
         figure
     }
 
-    /// Widens and heightens the boxes for the lines that meet them.
+    /// Enlarges the boxes, to make room for the ends of their lines.
     fn fit(&mut self) {
         let mut out = vec![0_usize; self.nodes.len()];
         let mut into = vec![0_usize; self.nodes.len()];
@@ -218,7 +218,7 @@ impl Line {
     }
 }
 
-/// What the title does not say: the name, the kind, the outcome.
+/// The line below the title: the name, if the title differs from it, the kind and the outcome.
 fn detail(state: &State) -> String {
     let plain = |text: &str| -> String {
         let letters = text.chars().filter(|c| c.is_alphanumeric());

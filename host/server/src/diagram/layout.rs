@@ -1,18 +1,18 @@
-//! Where the boxes, lines and labels of a directed graph go, row by row from the top.
+//! Computes the positions of the boxes, lines and labels of a directed graph, in rows from the top.
 //!
-//! A layered drawing in four bounded steps: turn the edges so that they all lead down ([`layers`]),
-//! give each node a row and each label a place on the way of its edge, order the rows so that few
-//! lines cross ([`order`]), and set them out ([`place`]). Labels and bends take room like boxes do,
-//! so none overlaps another by construction. The same input always gives the same places.
+//! A layered drawing in four bounded steps: turn the edges so that they all lead down, give each node
+//! and each label a row ([`layers`]), order each row so that few lines cross ([`order`]), and compute
+//! coordinates ([`place`]). Labels and bends occupy space as boxes do, so they cannot overlap. The same
+//! input always gives the same positions.
 
 mod layers;
 mod order;
 mod place;
 
-/// Boxes, labels and bends of one drawing. A drawing that needs more is unreadable, and refused.
+/// Maximum number of boxes, labels and bends of a drawing. A larger one is unreadable, and refused.
 pub(super) const POINTS_MAX: usize = 6_000;
 
-/// What a box or a label takes, to both sides of the line through its middle.
+/// The size of a box or label, to the left and to the right of its centre.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Extent {
     pub(super) left: f64,
@@ -44,15 +44,15 @@ pub(super) struct Spot {
     pub(super) y: f64,
 }
 
-/// The way of a link from its source to its target.
+/// The course of a link from its source to its target.
 #[derive(Debug, Clone)]
 pub(super) struct Route {
-    /// From row to row: in each, the line enters at one height and leaves at the other, at one x.
+    /// One step for each row that it passes.
     pub(super) steps: Vec<Step>,
     pub(super) label: Spot,
 }
 
-/// Where a line passes a row.
+/// Where a line passes a row: it enters and leaves at these heights, at one x.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Step {
     pub(super) x: f64,
@@ -64,13 +64,13 @@ pub(super) struct Step {
 pub(super) struct Layout {
     pub(super) width: f64,
     pub(super) height: f64,
-    /// The middles of the nodes.
+    /// The centres of the nodes.
     pub(super) nodes: Vec<Spot>,
     pub(super) routes: Vec<Route>,
 }
 
-/// Lays out `nodes`, the first rows below `root`; none without nodes, or if the
-/// drawing would need too many points.
+/// Lays out `nodes`, beginning with `root`. Returns none without nodes, or if the
+/// drawing needs too many points.
 pub(super) fn layout(nodes: &[Extent], root: usize, links: &[Link]) -> Option<Layout> {
     let mut mesh = layers::mesh(nodes, root, links)?;
     order::order(&mut mesh);
@@ -82,12 +82,12 @@ pub(super) fn real(count: usize) -> f64 {
     f64::from(u32::try_from(count).unwrap_or(u32::MAX))
 }
 
-/// Nodes, labels and bends in rows, where each line leads to the next row only.
+/// Nodes, labels and bends in rows. Each line leads to the next row only.
 struct Mesh {
     /// The nodes first, by their indices; then labels and bends.
     points: Vec<Point>,
     rows: Vec<Vec<usize>>,
-    /// By link: its points from the upper node to the lower one, both among them.
+    /// By link: its points, from the upper node to the lower one.
     chains: Vec<Chain>,
 }
 

@@ -1,8 +1,8 @@
-//! Text in a drawing: how wide it is, how it breaks into lines, and how it is made safe.
+//! Text in a diagram: its width, its line breaks, and its escaping.
 //!
-//! The server has no fonts and the reader's are unknown, so widths are estimates on the generous side.
+//! The server has no fonts and the reader's are unknown, so widths are generous estimates.
 
-/// Characters of one label that are drawn; the rest is left out behind an ellipsis.
+/// Maximum length of a label. An ellipsis replaces the rest.
 const LABEL_CHARS_MAX: usize = 30;
 
 /// The estimated width of `text` in units of its font size.
@@ -15,7 +15,7 @@ fn advance(character: char) -> f64 {
         'm' | 'w' | 'M' | 'W' | '@' | '%' | '→' => 0.95,
         'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '|' | '!' | '\'' | ' ' | '·' => 0.36,
         'A'..='Z' | '_' | '#' | '&' => 0.74,
-        // Marks and joiners that stand on their neighbours.
+        // Marks and joiners that combine with their neighbours.
         '\u{300}'..='\u{36f}'
         | '\u{e31}'
         | '\u{e34}'..='\u{e3a}'
@@ -43,7 +43,7 @@ pub(super) fn wrapped(text: &str, width_max: f64, lines_max: usize) -> Vec<Strin
             lines.push(std::mem::take(&mut line));
         }
         for character in word.chars() {
-            // A mark without width stays with the letter it stands on.
+            // A mark without width stays with its letter.
             if advance(character) > 0.0 && width(&line) + advance(character) > width_max {
                 lines.push(std::mem::take(&mut line));
             }
@@ -64,7 +64,7 @@ pub(super) fn wrapped(text: &str, width_max: f64, lines_max: usize) -> Vec<Strin
     lines
 }
 
-/// `text`, cut to what one label shows.
+/// `text`, cut to the length of a label.
 pub(super) fn label(text: &str) -> String {
     match text.char_indices().nth(LABEL_CHARS_MAX) {
         None => text.to_owned(),
@@ -72,7 +72,7 @@ pub(super) fn label(text: &str) -> String {
     }
 }
 
-/// `text` as XML character data or a quoted attribute. What XML has no way to say is replaced.
+/// `text` as XML character data or a quoted attribute. Characters that XML does not allow are replaced.
 pub(super) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {

@@ -1,8 +1,8 @@
-//! From a bearer token to who is asking.
+//! Verifies bearer tokens and reads the caller from them.
 //!
-//! Tokens are JWTs, signed by a shared secret or by a key of an identity provider. Which algorithm verifies a token
-//! follows from the key, never from the token alone. Nothing is looked up here: groups and permissions are the
-//! directory's. Start at [`Authenticator::authenticate`].
+//! Tokens are JWTs, signed with a shared secret or a key of an identity provider. The key determines which algorithms
+//! may verify a token, never the token alone. Groups and permissions are not read here: they are in the directory.
+//! Start at [`Authenticator::authenticate`].
 
 mod accepted;
 mod claims;
@@ -32,10 +32,10 @@ use settings::KeySource;
 use wrkflw_core::json::Json;
 use wrkflw_runtime::clock::Clock;
 
-/// Longer tokens are not looked at.
+/// Longer tokens are refused without a check.
 pub const TOKEN_BYTES_MAX: usize = 8 * 1024;
 
-/// Says who a request comes from.
+/// Determines the caller of a request.
 pub struct Authenticator {
     settings: AuthSettings,
     keys: Keys,
@@ -46,12 +46,12 @@ pub struct Authenticator {
 enum Keys {
     Secret(Arc<Key>),
     Url(Arc<Jwks>),
-    /// At hand, and never fetched anew.
+    /// Given once, and never fetched.
     Set(KeySet),
 }
 
 impl Authenticator {
-    /// Refuses settings under which no token could be checked, or not safely.
+    /// Fails if tokens cannot be checked, or not safely, with these settings.
     pub fn new(settings: AuthSettings, clock: Clock) -> Result<Authenticator, String> {
         let keys = match settings.check()? {
             KeySource::Secret(secret) => Keys::Secret(Arc::new(Key::from_secret(secret.bytes()))),
@@ -65,7 +65,7 @@ impl Authenticator {
         })
     }
 
-    /// With the keys of this JWK set, whatever the settings say about where keys come from.
+    /// Uses the keys of this JWK set. Ignores the sources of keys in the settings.
     pub fn with_key_set(
         document: &[u8],
         settings: AuthSettings,
@@ -85,7 +85,7 @@ impl Authenticator {
         Ok(claims)
     }
 
-    /// The same, with the moment from which on the token is refused.
+    /// Like [`Self::authenticate`], and also returns the moment from which on the token is refused.
     pub async fn admit(
         &self,
         authorization: Option<&str>,
@@ -104,7 +104,7 @@ impl Authenticator {
             }
         }
         let header = jsonwebtoken::decode_header(token).map_err(|_| AuthError::Malformed)?;
-        // Extensions that the issuer calls critical must not be passed over, and none is known here.
+        // Critical extensions must not be ignored (RFC 7515, section 4.1.11), and this host knows none.
         if header.crit.is_some() {
             return Err(AuthError::Malformed);
         }
@@ -122,7 +122,7 @@ impl Authenticator {
         Ok((claims, validity.ends(self.settings.leeway)))
     }
 
-    /// Whether a token that is good until `until` is so no longer, by this host's clock.
+    /// Whether a token that is valid until `until` has expired, by this host's clock.
     pub fn is_over(&self, until: Timestamp) -> bool {
         self.clock.now() >= until
     }
@@ -154,7 +154,7 @@ fn bearer(authorization: Option<&str>) -> Result<&str, AuthError> {
     Ok(token)
 }
 
-/// The content of a token that `key` has signed. Times and places are checked by us, against our clock.
+/// The content of a token that `key` has signed. [`Claims::read`] checks times, issuer and audience.
 fn verified(token: &str, header: &Header, key: &Key) -> Result<Map<String, Value>, AuthError> {
     let mut signature_alone = Validation::new(header.alg);
     signature_alone.required_spec_claims.clear();
@@ -163,7 +163,7 @@ fn verified(token: &str, header: &Header, key: &Key) -> Result<Map<String, Value
     let content: Box<RawValue> = jsonwebtoken::decode(token, &key.decoding, &signature_alone)
         .map(|token| token.claims)
         .map_err(|_| AuthError::Untrusted)?;
-    // Strictly: of a claim that is there twice, some programs read the first and some the last.
+    // Duplicate claims are refused: some programs read the first one and some the last.
     let content = Json::parse(content.get()).map_err(|error| match error.pointer.get(1..) {
         Some(claim) if !claim.is_empty() => AuthError::Claim {
             claim: claim.to_owned(),

@@ -1,12 +1,12 @@
-//! Rows: every link turned to lead down, every node below all that lead to it, and on every way one
-//! point in each row it passes.
+//! Assigns rows. Every link is turned to lead down, every node is below all nodes that lead to it, and
+//! every link has one point in each row that it passes.
 //!
-//! Nodes stand in even rows, so that each link has at least one row for its label. A label stands next
-//! to the link's source, where the decision is made.
+//! Nodes are in even rows, so that each link has at least one row for its label. A label is next to the
+//! source of its link.
 
 use super::{Chain, Direction, Extent, Link, Mesh, POINTS_MAX, Point, PointKind};
 
-/// The mesh of these links, unordered; none without nodes, or if it takes too many points.
+/// The mesh of these links, unordered. Returns none without nodes, or if it needs too many points.
 pub(super) fn mesh(nodes: &[Extent], root: usize, links: &[Link]) -> Option<Mesh> {
     if nodes.is_empty() || nodes.len() + links.len() > POINTS_MAX {
         return None;
@@ -76,8 +76,8 @@ fn ends(link: &Link, leads: Direction) -> (usize, usize) {
     }
 }
 
-/// Which links lead up: those that lead back to a node on the way to their source, in a walk from the
-/// root in declared order. The others form no circle.
+/// Which links lead up: the back edges of a depth-first walk from the root, in declared order. The other
+/// links form no cycle.
 fn turned(nodes: usize, root: usize, links: &[Link]) -> Vec<Direction> {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {
@@ -118,7 +118,7 @@ fn turned(nodes: usize, root: usize, links: &[Link]) -> Vec<Direction> {
     leads
 }
 
-/// The longest way down to each node.
+/// The length of the longest path down to each node.
 fn ranks(nodes: usize, links: &[Link], leads: &[Direction]) -> Vec<usize> {
     let mut below = vec![Vec::new(); nodes];
     let mut above = vec![0_usize; nodes];

@@ -1,8 +1,8 @@
-//! The order within the rows, so that few lines cross.
+//! Orders the points of each row, so that few lines cross.
 //!
-//! Each sweep sorts every row by the middle of its neighbours in the row before, down and up in turn;
-//! the best order of a fixed number of sweeps is kept. All sorting is stable, so that lines that could
-//! go either way keep the order in which they are declared.
+//! Each sweep sorts every row by the mean position of its neighbours in the row before, down and up in
+//! turn. The best order of a fixed number of sweeps is kept. All sorting is stable, so that lines with
+//! the same mean keep the order in which they are declared.
 
 use super::{Mesh, real};
 
@@ -100,7 +100,7 @@ fn crossings(mesh: &Mesh, positions: &Positions) -> usize {
         .sum()
 }
 
-/// Pairs that stand in the wrong order, counted with a tree of sums over the `bound` possible values.
+/// The number of pairs in the wrong order, counted with a Fenwick tree over the `bound` possible values.
 fn inversions(values: &[usize], bound: usize) -> usize {
     let mut tree = vec![0_usize; bound + 1];
     let mut found = 0;

@@ -1,23 +1,24 @@
-//! Coordinates: each point as near to its neighbours as its row has room for.
+//! Computes coordinates. Each point is as near to its neighbours as its row allows.
 //!
-//! A row is solved exactly: points that want the same room are pooled and share it by weight. Sweeps
-//! down and up let the rows agree. Bends weigh most, so that long lines come out straight.
+//! A row is solved exactly: points that want the same space are pooled and share it by weight. Sweeps
+//! down and up adapt the rows to each other. Lines between labels and bends weigh most, so that long
+//! lines are straight.
 
 use super::{Chain, Direction, Layout, Mesh, PointKind, Route, Spot, Step, real};
 
 const SWEEPS: usize = 60;
-/// Between the edges of two boxes, of a box or label and a line, and of two lines.
+/// The gap between two boxes, and between any other two points of a row.
 const BOX_GAP: f64 = 36.0;
 const LABEL_GAP: f64 = 14.0;
-/// Between two rows; wider where lines go far sideways.
+/// The gap between two rows. It is wider if lines go far sideways.
 const ROW_GAP: f64 = 22.0;
 const ROW_GAP_MAX: f64 = 64.0;
 const ROW_GAP_PER_SHIFT: f64 = 0.16;
-/// Between the ends of lines along a box's side, and from its corners.
+/// The distance between the ends of lines at a box, and from its corners.
 const PORT_GAP: f64 = 22.0;
 const CORNER: f64 = 16.0;
 
-/// Sets out an ordered mesh, whose first points are the nodes.
+/// Computes the layout of an ordered mesh, whose first points are the nodes.
 pub(super) fn place(mesh: &Mesh, nodes: usize) -> Layout {
     let xs = columns(mesh);
     let bands = bands(mesh, &xs);
@@ -81,7 +82,7 @@ fn columns(mesh: &Mesh) -> Vec<f64> {
     xs.iter().map(|x| x - left).collect()
 }
 
-/// Where a point would like to be, and how much.
+/// The preferred x of a point, and the weight of this preference.
 #[derive(Clone, Copy)]
 struct Wish {
     x: f64,
@@ -111,7 +112,7 @@ fn wish<'a>(
             weight,
         }
     } else {
-        // Nothing pulls it: it stays unless it is in the way.
+        // Without neighbours, it stays where it is unless others need the space.
         Wish {
             x: xs[point],
             weight: 0.05,
@@ -129,8 +130,8 @@ fn apart(mesh: &Mesh, left: usize, right: usize) -> f64 {
     a.extent.right + gap + b.extent.left
 }
 
-/// Moves the points of a row to where the weighted squares of their distances from the wishes are
-/// least, in their order and with their room.
+/// Moves the points of a row so that the weighted sum of the squared distances from their wishes is
+/// minimal. Keeps their order and the gaps between them.
 fn settle(mesh: &Mesh, row: &[usize], wishes: &[Wish], xs: &mut [f64]) {
     struct Pool {
         x: f64,
@@ -168,7 +169,7 @@ fn settle(mesh: &Mesh, row: &[usize], wishes: &[Wish], xs: &mut [f64]) {
     }
 }
 
-/// The room of a row from top to bottom.
+/// The space of a row from top to bottom.
 struct Band {
     top: f64,
     bottom: f64,
@@ -195,7 +196,7 @@ fn bands(mesh: &Mesh, xs: &[f64]) -> Vec<Band> {
             bottom: top + height.fold(0.0, f64::max),
         });
     }
-    // The row for labels below the last nodes has none.
+    // The row for labels below the last nodes is empty.
     if bands.len().is_multiple_of(2) {
         bands.pop();
     }
@@ -216,7 +217,7 @@ fn ports(mesh: &Mesh, xs: &[f64]) -> Vec<(f64, f64)> {
         above.sort_by(|a, b| a.1.total_cmp(&b.1));
         below.sort_by(|a, b| a.1.total_cmp(&b.1));
         let extent = mesh.points[point].extent;
-        // Boxes reach equally far to both sides of the lines; what hangs at one side is beyond them.
+        // The box is symmetric. If one side of the extent is wider, it also has the labels of loops.
         let half = (extent.left.min(extent.right) - CORNER).max(0.0);
         let spread = |lines: &[(usize, f64)]| -> Vec<(usize, f64)> {
             let gaps = real(lines.len().saturating_sub(1));

@@ -1,12 +1,12 @@
-//! The picture in words, for readers who do not see it.
+//! The title and description of a diagram, for readers who do not see it.
 
 use super::super::Taken;
 use super::super::text::label;
 use wrkflw_core::graph::{Graph, StateKind};
 
-/// Sentences of a description; the rest is counted.
+/// Maximum number of sentences of a description. The rest is only counted.
 const SENTENCES_MAX: usize = 100;
-/// Characters of a state's title in a sentence.
+/// Maximum length of a state's title in a sentence.
 const TITLE_CHARS_MAX: usize = 60;
 
 pub(in super::super) struct Words {

@@ -1,9 +1,9 @@
-//! Tokens whose signature was found good: a caller sends the same one with each request, and it need not be checked
-//! again while the key that signed it is still in use.
+//! A cache of tokens with a valid signature. A client sends the same token with each request, and its signature need
+//! not be verified again while its key is in use.
 //!
-//! Nothing lasts because it is remembered: the key is asked for with each use, and so are times. A set of keys that
-//! was fetched anew has new keys, so that all its tokens are verified again. What is remembered is found by a digest;
-//! tokens themselves are not kept.
+//! The cache does not extend the validity of a token: the key and the times are checked at each use. A key set that
+//! was fetched again has new keys, so that all tokens are verified again. The cache has digests of tokens, not the
+//! tokens themselves.
 
 use std::sync::Arc;
 
@@ -14,10 +14,10 @@ use sha2::{Digest as _, Sha256};
 use super::claims::{Claims, Validity};
 use super::keys::Key;
 
-/// Tokens remembered, each of a few hundred bytes.
+/// Maximum number of cached tokens, each of a few hundred bytes.
 const TOKENS_MAX: u64 = 10_000;
 
-/// The name of a token.
+/// The digest of a token.
 pub(super) type Name = [u8; 32];
 
 /// A token that was accepted once.
@@ -30,7 +30,7 @@ pub(super) struct Accepted {
     pub(super) claims: Claims,
 }
 
-/// The tokens accepted lately.
+/// The tokens that were accepted recently.
 pub(super) struct Memory(Cache<Name, Arc<Accepted>>);
 
 impl Memory {

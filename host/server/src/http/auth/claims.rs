@@ -1,7 +1,7 @@
-//! What a verified token says, checked before anybody acts on it.
+//! Reads and checks the claims of a verified token.
 //!
-//! The signature is somebody else's concern. Names end up in audit entries, logs and events, so their lengths are
-//! bounded and control characters refused here, once.
+//! The signature is verified elsewhere. Names are written to audit entries, logs and events, so this module limits
+//! their lengths and refuses control characters.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub const TENANT_CHARS_MAX: usize = 64;
 pub const ROLE_CHARS_MAX: usize = 100;
 pub const ROLES_MAX: usize = 64;
 
-/// Who a request comes from.
+/// The caller of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Claims {
     pub subject: String,
@@ -27,7 +27,7 @@ pub struct Claims {
 }
 
 impl Claims {
-    /// Reads the claims of a token whose signature is good, and for how long they hold.
+    /// Reads the claims of a token with a valid signature, and their validity.
     pub(super) fn read(
         token: &Map<String, Value>,
         settings: &AuthSettings,
@@ -52,14 +52,14 @@ impl Claims {
         Ok((claims, validity))
     }
 
-    /// Whether these are names that a token may carry; the claim at fault otherwise.
+    /// Checks that a token may have these names. The error has the claim at fault.
     pub(in crate::http) fn check(&self, settings: &AuthSettings) -> Result<(), AuthError> {
         let roles_fit = self.roles.len() <= ROLES_MAX
             && self.roles.iter().all(|role| is_name(role, ROLE_CHARS_MAX));
         let fits = [
             (
                 "sub",
-                // The host acts under such names itself.
+                // Reserved names are those under which the host itself acts.
                 is_name(&self.subject, SUBJECT_CHARS_MAX) && !is_reserved(&self.subject),
             ),
             (
@@ -89,7 +89,7 @@ fn text<'a>(value: Option<&'a Value>, claim: &str) -> Result<&'a str, AuthError>
     value.and_then(Value::as_str).ok_or_else(|| unfit(claim))
 }
 
-/// A list of roles, or a single one; no claim means no role.
+/// A list of roles, or a single one. Without the claim, there are none.
 fn roles(value: Option<&Value>, claim: &str) -> Result<Vec<String>, AuthError> {
     match value {
         None | Some(Value::Null) => Ok(Vec::new()),
@@ -102,7 +102,7 @@ fn roles(value: Option<&Value>, claim: &str) -> Result<Vec<String>, AuthError> {
     }
 }
 
-/// When a token is good.
+/// When a token is valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Validity {
     begins: Option<SignedDuration>,
@@ -117,14 +117,14 @@ impl Validity {
         })
     }
 
-    /// From when on it is over.
+    /// The moment from which on the token is refused.
     pub(super) fn ends(self, leeway: Duration) -> Timestamp {
         let leeway = SignedDuration::try_from(leeway).unwrap_or(SignedDuration::MAX);
-        // Further than any clock goes, where the sum is not a moment.
+        // If the sum is out of range, the token never expires.
         Timestamp::from_duration(self.expires.saturating_add(leeway)).unwrap_or(Timestamp::MAX)
     }
 
-    /// Whether it is now.
+    /// Fails if the token is not valid now.
     pub(super) fn check(self, leeway: Duration, now: Timestamp) -> Result<(), AuthError> {
         let leeway = SignedDuration::try_from(leeway).unwrap_or(SignedDuration::MAX);
         let now = now.as_duration();

@@ -1,11 +1,11 @@
-//! Why a request is not known to come from anybody.
+//! Why the caller of a request is unknown.
 //!
-//! A caller learns enough to mend an honest mistake: no token, an old one, one from elsewhere. Which part of a check on
-//! a signature failed stays here.
+//! A client learns enough to fix a mistake: no token, an expired one, one of another issuer. It does not learn why a
+//! signature is not valid.
 
 use axum::http::StatusCode;
 
-/// A provider that is back is asked again about as soon.
+/// About the time after which the provider is asked again.
 const RETRY_AFTER_SECONDS: u32 = 10;
 
 /// Why a token was not accepted.
@@ -21,12 +21,12 @@ pub enum AuthError {
     NotYetValid,
     #[error("the bearer token is not trusted here")]
     Untrusted,
-    /// The signature is good, so its holder may know what else is not.
+    /// The signature is valid, so the error may name the wrong claim.
     #[error("the bearer token is not meant for this service: see its claim {claim}")]
     Foreign { claim: &'static str },
     #[error("the claim {claim} of the bearer token is missing or not usable")]
     Claim { claim: String },
-    #[error("the keys that verify bearer tokens cannot be had at present")]
+    #[error("the keys that verify bearer tokens are not available at present")]
     Unavailable,
 }
 
@@ -57,12 +57,12 @@ impl AuthError {
         }
     }
 
-    /// Seconds after which the same token may be good.
+    /// Seconds after which the same token may be accepted.
     pub fn retry_after(&self) -> Option<u32> {
         (*self == AuthError::Unavailable).then_some(RETRY_AFTER_SECONDS)
     }
 
-    /// The `WWW-Authenticate` header of the answer; none when another token would not help.
+    /// The `WWW-Authenticate` header of the response. None if another token would not help.
     pub fn www_authenticate(&self) -> Option<String> {
         match self {
             AuthError::Unavailable => None,

@@ -1,8 +1,8 @@
-//! The identity provider's keys: fetched when needed, kept while they are good.
+//! The cached keys of the identity provider.
 //!
-//! A token whose key is unknown causes a fetch, since providers rotate keys; many at once cause one, and a stream of
-//! invented key ids no more than one per interval. While the provider is silent the last good set goes on serving, for
-//! a bounded time: a key that was withdrawn must not live for ever.
+//! A token with an unknown key causes a fetch, because providers rotate keys. Many such tokens at once cause one fetch,
+//! and invented key ids at most one per interval. While the provider does not answer, the last good set is used for a
+//! limited time: a withdrawn key must not stay valid forever.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
@@ -20,9 +20,9 @@ use super::settings::{KeyAges, is_loopback};
 use wrkflw_runtime::clock::Clock;
 use wrkflw_runtime::http_client::{HttpClient, Route};
 
-/// One fetch, from the name's resolution to the last byte.
+/// The timeout of a fetch, from the name's resolution to the last byte.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);
-/// The largest answer that is read.
+/// The largest response that is read.
 const ANSWER_BYTES_MAX: usize = 256 * 1024;
 
 /// The key set at a URL.
@@ -33,7 +33,7 @@ pub(super) struct Jwks {
     client: HttpClient,
     clock: Clock,
     held: RwLock<Held>,
-    /// Whoever holds it fetches; the others wait for the outcome.
+    /// The task that holds it fetches. The others wait for the result.
     fetching: Arc<Mutex<()>>,
 }
 
@@ -56,7 +56,7 @@ enum Found {
 }
 
 impl Jwks {
-    /// `url` has been checked.
+    /// `url` must be valid.
     pub(super) fn new(url: &str, ages: KeyAges, clock: Clock) -> Arc<Jwks> {
         let url: Uri = url.parse().expect("a URL that was checked");
         let route = if url.host().is_some_and(is_loopback) {
@@ -75,13 +75,13 @@ impl Jwks {
         })
     }
 
-    /// The key to verify a token with that names `id` and `algorithm`.
+    /// The key for tokens with this key id and algorithm.
     pub(super) async fn key(
         self: &Arc<Jwks>,
         id: Option<&str>,
         algorithm: Algorithm,
     ) -> Result<Arc<Key>, AuthError> {
-        // No public set holds a secret, so there is nothing to ask the provider for.
+        // A public set has no secret keys, so a fetch cannot help.
         if algorithm.family() == AlgorithmFamily::Hmac {
             return Err(AuthError::Untrusted);
         }
@@ -99,7 +99,7 @@ impl Jwks {
         if let Found::Fresh(key) | Found::Stale(key) = self.look(id, algorithm) {
             return Ok(key);
         }
-        // A task that panicked has kept nothing: what is held answers.
+        // If the task panicked, the keys are unchanged.
         if let Some(fetch) = self.fetch(turn) {
             fetch.await.ok();
         }
@@ -125,7 +125,7 @@ impl Jwks {
         }
     }
 
-    /// Fetches unless the last attempt is too young. The turn ends with the fetch, even if the caller has left.
+    /// Fetches unless the last attempt is too recent. The fetch holds `turn` to its end, even if the caller is dropped.
     fn fetch(self: &Arc<Jwks>, turn: OwnedMutexGuard<()>) -> Option<tokio::task::JoinHandle<()>> {
         if self
             .last_attempt()
@@ -156,7 +156,7 @@ impl Jwks {
         }
     }
 
-    /// The keys are as old as the question that they answer, however long the answer took.
+    /// Stores the keys. Their age counts from the begin of the request.
     fn keep(&self, fetched: Result<KeySet, String>, begun: Timestamp) {
         let mut held = self.held.write().unwrap_or_else(PoisonError::into_inner);
         held.attempt = Some(Attempt {
@@ -180,7 +180,7 @@ impl Jwks {
             .attempt
     }
 
-    /// Absolute, so that a clock set back cannot make keys young for as long as it was wrong.
+    /// The absolute difference: if the clock is set back, keys must not seem fresh for that long.
     fn since(&self, then: Timestamp) -> Duration {
         self.clock.now().duration_since(then).unsigned_abs()
     }

@@ -1,7 +1,7 @@
-//! Keys that verify tokens, each with the algorithms it may be used for.
+//! Keys that verify tokens, each with its permitted algorithms.
 //!
-//! The algorithm belongs to the key: a token chooses among the algorithms of a key, never a key's use. So a public key
-//! can never stand in for a shared secret. Keys of a set that cannot be used are left out, one by one.
+//! A token chooses only among the algorithms of its key, so a public key can never be used as a shared secret. Unusable
+//! keys of a set are left out, one by one.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use jsonwebtoken::jwk::{
 };
 use jsonwebtoken::{Algorithm, DecodingKey};
 
-/// The most keys of a set that are looked at.
+/// Maximum number of keys of a set. Larger sets are refused.
 const KEYS_MAX: usize = 64;
-/// Shorter RSA keys can be broken; longer ones the verifier does not take.
+/// Shorter RSA keys are not secure. The verifier does not accept longer ones.
 const RSA_MODULUS_BYTES: std::ops::RangeInclusive<usize> = 256..=512;
 /// An Ed25519 public key has exactly this length.
 const ED25519_BYTES: usize = 32;
@@ -27,7 +27,7 @@ const RSA: &[Algorithm] = &[
     Algorithm::PS512,
 ];
 
-/// One key and what it may verify.
+/// A key, and the algorithms that it may verify.
 pub(super) struct Key {
     id: Option<String>,
     algorithms: Vec<Algorithm>,
@@ -35,7 +35,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    /// A shared secret, good for HS256 alone.
+    /// A shared secret, only for HS256.
     pub(super) fn from_secret(secret: &[u8]) -> Key {
         Key {
             id: None,
@@ -70,7 +70,7 @@ impl Key {
     }
 }
 
-/// The algorithms that the type of this key allows; none for a symmetric key, which no public set may hold.
+/// The algorithms that the type of this key allows. None for a symmetric key, which must not be in a public set.
 fn permitted(parameters: &AlgorithmParameters) -> Option<&'static [Algorithm]> {
     match parameters {
         AlgorithmParameters::RSA(rsa) => RSA_MODULUS_BYTES
@@ -82,8 +82,8 @@ fn permitted(parameters: &AlgorithmParameters) -> Option<&'static [Algorithm]> {
             _ => None,
         },
         AlgorithmParameters::OctetKeyPair(pair) => {
-            // The verifier slices without looking, so the length is checked here. A zero octet at the beginning belongs
-            // to the key (RFC 8037, section 2): this is a string of octets and no number.
+            // The verifier does not check the length. A zero octet at the beginning belongs to the key (RFC 8037,
+            // section 2): it is a string of octets, not a number.
             let fits =
                 pair.curve == EllipticCurve::Ed25519 && octets(&pair.x)?.len() == ED25519_BYTES;
             fits.then_some(&[Algorithm::EdDSA])
@@ -92,7 +92,7 @@ fn permitted(parameters: &AlgorithmParameters) -> Option<&'static [Algorithm]> {
     }
 }
 
-/// Whether the key is meant for signatures, as far as it says.
+/// Whether the key's metadata allow it to verify signatures.
 fn verifies(jwk: &Jwk) -> bool {
     let for_signatures = jwk
         .common
@@ -121,7 +121,7 @@ fn octets(text: &str) -> Option<Vec<u8>> {
 pub(super) struct KeySet(Vec<Arc<Key>>);
 
 impl KeySet {
-    /// Reads a JWK set. A set without any usable key is an error: to keep the last good one is better.
+    /// Reads a JWK set. Fails if no key is usable, so that the last good set stays in use.
     pub(super) fn parse(text: &[u8]) -> Result<KeySet, String> {
         #[derive(serde::Deserialize)]
         struct Published {
@@ -147,7 +147,7 @@ impl KeySet {
         Ok(KeySet(keys))
     }
 
-    /// The key of this id for this algorithm. A token that names no key is accepted when only one can be meant.
+    /// The key of this id for this algorithm. Without an id, the only key for the algorithm, if there is just one.
     pub(super) fn find(&self, id: Option<&str>, algorithm: Algorithm) -> Option<&Arc<Key>> {
         let mut fitting = self
             .0

@@ -1,23 +1,23 @@
-//! What bearer tokens must look like to be accepted here.
+//! The settings that determine which bearer tokens are accepted.
 //!
 //! Exactly one source of keys is set: a shared secret (development, small installations) or the URL of an identity
-//! provider's key set. With both, a mistake in one would open the door that the other keeps shut.
+//! provider's key set. With both, the weaker one would determine the security.
 
 use std::fmt;
 use std::time::Duration;
 
 use axum::http::Uri;
 
-/// The fewest bytes of a shared secret: as many as the hash that it keys.
+/// Minimum length of a shared secret: that of the hash.
 pub const SECRET_BYTES_MIN: usize = 32;
-/// The most that clocks of issuer and host may differ.
+/// Maximum tolerated difference between the clocks of issuer and host.
 pub const LEEWAY_MAX: Duration = Duration::from_mins(5);
-/// The longest that keys may serve unseen.
+/// The upper limit of [`KeyAges::kept_max`].
 const KEPT_MAX: Duration = Duration::from_hours(7 * 24);
-/// Claims whose meaning the token format has already given away.
+/// Claims whose meaning is defined by the token format (RFC 7519).
 const REGISTERED_CLAIMS: [&str; 7] = ["iss", "sub", "aud", "exp", "nbf", "iat", "jti"];
 
-/// Bytes that no log line may show.
+/// A secret that no log line may show.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(Vec<u8>);
 
@@ -37,14 +37,14 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// How old the keys of an identity provider may be. Constants of a host; only tests set others.
+/// How old the keys of an identity provider may be. Only tests change the defaults.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyAges {
-    /// Older ones are fetched again, in the background.
+    /// Older keys are fetched again, in the background.
     pub fresh: Duration,
-    /// Older ones serve no longer.
+    /// Older keys are not used any more.
     pub kept_max: Duration,
-    /// Between two fetches lies at least this much.
+    /// Minimum time between two fetches.
     pub interval_min: Duration,
 }
 
@@ -59,7 +59,7 @@ impl Default for KeyAges {
 }
 
 impl KeyAges {
-    /// Says what to mend.
+    /// The error says what to change.
     fn check(&self) -> Result<(), String> {
         if self.interval_min.is_zero() {
             return Err(
@@ -77,27 +77,27 @@ impl KeyAges {
     }
 }
 
-/// How tokens are checked, and which of their claims say who acts.
+/// How tokens are checked, and which of their claims name the caller.
 #[derive(Debug, Clone)]
 pub struct AuthSettings {
-    /// Tokens are signed with HS256 under this secret.
+    /// Tokens are signed with this secret (HS256).
     pub hs256_secret: Option<Secret>,
-    /// Tokens are signed under a key of the set at this URL: `https`, or `http` on this machine. It is fetched through
+    /// Tokens are signed with a key of the set at this URL: `https`, or `http` on this machine. It is fetched through
     /// the proxy that the environment names, if any.
     pub jwks_url: Option<String>,
     /// How old the keys of that set may be.
     pub key_ages: KeyAges,
-    /// The only `iss` accepted, when set.
+    /// If set, the only accepted `iss`.
     pub issuer: Option<String>,
-    /// What `aud` must be or contain, when set.
+    /// If set, `aud` must be or contain it.
     pub audience: Option<String>,
     /// The claim that names the tenant.
     pub tenant_claim: String,
     /// The claim that lists the roles.
     pub roles_claim: String,
-    /// The tenant of a token that names none; without it, such a token is refused.
+    /// The tenant of a token that names none. Without it, such a token is refused.
     pub default_tenant: Option<String>,
-    /// How far `exp` and `nbf` are stretched for clocks that differ.
+    /// Tolerance for `exp` and `nbf`, because clocks differ.
     pub leeway: Duration,
 }
 
@@ -124,7 +124,7 @@ pub(super) enum KeySource<'a> {
 }
 
 impl AuthSettings {
-    /// Says what to mend, or where the keys come from.
+    /// Returns the source of the keys. The error says what to change.
     pub(super) fn check(&self) -> Result<KeySource<'_>, String> {
         self.check_claims()?;
         self.key_ages.check()?;
@@ -186,7 +186,7 @@ pub(in crate::http) fn checked_secret(secret: &Secret) -> Result<&Secret, String
     Ok(secret)
 }
 
-/// Whoever answers this URL decides who may act, so only TLS or the machine itself is trusted with it.
+/// The server at this URL decides who may act, so it must be reached by TLS or be on this machine.
 fn check_url(text: &str) -> Result<(), String> {
     let refuse = |why: &str| {
         Err(format!(
