@@ -1,7 +1,8 @@
-//! The HTTP API: the only folder that names `axum`. Handlers read, ask the engine or the store, and show.
+//! The HTTP API: the only folder that uses `axum`. Handlers read the request, call the engine or the store, and
+//! render the result.
 //!
-//! All routes stand in [`routes()`]; [`problem`] turns errors into answers; [`commands`] carries out what
-//! changes instances. `extract` reads requests, so that handlers see good values only.
+//! All routes are in [`routes()`]. [`problem`] turns errors into responses. [`commands`] executes changes of
+//! instances. `extract` parses requests, so that handlers get only valid values.
 
 mod actions;
 pub mod admission;
@@ -75,10 +76,10 @@ use wrkflw_core::ids::TenantId;
 use wrkflw_core::subscription::Reach;
 use wrkflw_engine::{Engine, Identity, TRUSTED};
 
-/// Tenants whose number is remembered. A tenant never changes its number.
+/// Maximum number of tenants whose numbers are cached.
 const TENANTS_MAX: u64 = 10_000;
 
-/// What handlers share. Cheap to clone.
+/// The state that handlers share. Cheap to clone.
 #[derive(Clone)]
 pub struct App(Arc<Shared>);
 
@@ -89,25 +90,25 @@ pub struct Shared {
     pub auth: Arc<Authenticator>,
     /// Names of events, as on Kafka.
     pub naming: Naming,
-    /// The topic that `/asyncapi.json` tells of.
+    /// The topic that `/asyncapi.json` names.
     pub topic: String,
-    /// Where webhooks may lead.
+    /// The addresses that webhooks may have.
     pub reach: Reach,
-    /// How slowly the bodies of requests may come.
+    /// The minimum rate of request bodies.
     pub pace: Pace,
     /// Renders the metrics.
     pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
-    /// Cancelled when the host is asked to stop: it says that it is not ready, and works on.
+    /// Cancelled when the host is asked to stop: `/readyz` reports that it is not ready, and it still serves requests.
     pub draining: CancellationToken,
-    /// Cancelled when the host shuts down: nothing new is begun.
+    /// Cancelled when the host shuts down: no new work is begun.
     pub cancel: CancellationToken,
-    /// How many requests are worked on at once.
+    /// Limits the requests in flight.
     pub admission: Admission,
-    /// Counts what a shutdown waits for besides requests.
+    /// Tracks the task that reads events for streams. A shutdown waits for it besides requests.
     pub tracker: TaskTracker,
     /// The event streams of this host.
     streams: Arc<Streams>,
-    /// Numbers of tenants. A lost one may be given to another tenant.
+    /// Numbers of tenants by name. They expire, because another tenant may get the same number after a loss of data.
     tenants: Cache<String, TenantId>,
 }
 
@@ -155,31 +156,31 @@ impl App {
         self
     }
 
-    /// Lets webhooks lead so far; to public addresses alone by default.
+    /// Sets the addresses that webhooks may have. By default, only public ones.
     #[must_use]
     pub fn reaching(self, reach: Reach) -> App {
         self.with(|app| app.reach = reach)
     }
 
-    /// Gives the bodies of requests so much time.
+    /// Sets the minimum rate of request bodies.
     #[must_use]
     pub fn paced(self, pace: Pace) -> App {
         self.with(|app| app.pace = pace)
     }
 
-    /// Bounds the requests in hand otherwise than by default.
+    /// Sets the limits of requests.
     #[must_use]
     pub fn admitting(self, admission: Admission) -> App {
         self.with(|app| app.admission = admission)
     }
 
-    /// Tells of the coming shutdown earlier than it begins.
+    /// Sets the token that announces a shutdown before it begins.
     #[must_use]
     pub fn draining(self, draining: CancellationToken) -> App {
         self.with(|app| app.draining = draining)
     }
 
-    /// Who a bearer token stands for, and from when on it stands for nobody.
+    /// The caller that a bearer token names, and the moment at which the token expires.
     async fn identify(
         &self,
         authorization: Option<&str>,
@@ -237,7 +238,7 @@ pub fn router(app: App) -> Router {
     Router::new().fallback_service(Edge::new(routes, app))
 }
 
-/// What changes versions, and what is done to many at once.
+/// Migrations, bulk operations, jobs and dead letters.
 fn of_many() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(migrations::migrate))
@@ -251,14 +252,14 @@ fn of_many() -> OpenApiRouter<App> {
         .routes(routes!(bulk::tasks))
 }
 
-/// What tells instances something from outside.
+/// Signals.
 fn of_signals() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(signals::send))
         .routes(routes!(signals::correlate))
 }
 
-/// What is done to a version.
+/// Reads and changes of a version.
 fn of_versions() -> OpenApiRouter<App> {
     OpenApiRouter::new()
         .routes(routes!(definitions::show))
@@ -352,7 +353,7 @@ fn json(text: String) -> Response {
 }
 
 fn svg(text: String) -> Response {
-    // A drawing is shown as an image or alone; whatever a flow wrote into it must not run.
+    // A diagram may be opened as a page of its own. Texts of a flow in it must not run as scripts.
     let headers = [
         (header::CONTENT_TYPE, "image/svg+xml"),
         (

@@ -1,8 +1,8 @@
-//! Admission: how many requests this host works on at once, how many wait for a place, and what becomes of the rest.
+//! Admission: limits the requests in flight and the requests that wait for a place, and refuses the rest.
 //!
-//! Work that cannot be begun soon is refused at once, so that what was admitted is answered in time and memory stays
-//! bounded. A request gives its place back when its answer begins; streams hold none. What operators look at needs no
-//! place, or it would be gone when it is wanted most.
+//! Requests that cannot begin soon are refused at once, so that admitted ones are answered in time and memory stays
+//! bounded. A request releases its place when its response begins; streams hold none. Probes and metrics need no
+//! place, because operators need them most under overload.
 
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -16,20 +16,20 @@ use super::App;
 use super::problem::Problem;
 use wrkflw_store::error::Outage;
 
-/// Requests worked on at once, unless operators say otherwise: beyond some hundreds nothing gets faster.
+/// The default limit of requests in flight. More than a few hundred do not increase the throughput.
 pub const IN_FLIGHT_MAX: usize = 256;
 /// Requests that may wait for each place.
 const WAITING_PER_PLACE: usize = 4;
-/// How long one of them waits.
+/// How long a request waits for a place.
 const WAIT_MAX: Duration = Duration::from_secs(1);
-/// When a refused caller may try again, in seconds.
+/// When a refused client may try again, in seconds.
 const RETRY_AFTER_SECONDS: u32 = 1;
-/// How long `/readyz` tells of a write that the database refused. Then traffic finds out anew.
+/// How long `/readyz` reports that the database refused a write. Then the next write shows whether it still does.
 const OUTAGE_SHOWN: Duration = Duration::from_secs(10);
-/// What takes no place.
+/// The paths that need no place.
 const OPERATIONAL: [&str; 3] = ["/livez", "/readyz", "/metrics"];
 
-/// The bounds of one host, and what it has in hand. Cheap to clone.
+/// The limits of one host, and its requests in flight. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Admission(Arc<Parts>);
 
@@ -47,9 +47,9 @@ struct Parts {
 /// Why a request gets no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Refused {
-    /// As many wait as may.
+    /// Too many requests wait.
     Full,
-    /// No place came free in time.
+    /// It waited too long.
     Waited,
 }
 
@@ -60,7 +60,7 @@ impl Default for Admission {
 }
 
 impl Admission {
-    /// Works on so many requests at once, and lets four times as many wait.
+    /// Admits so many requests at once, and lets four times as many wait.
     pub fn sized(in_flight_max: usize) -> Admission {
         Admission::new(
             in_flight_max,
@@ -68,7 +68,7 @@ impl Admission {
         )
     }
 
-    /// At least one request is worked on at once, whatever `in_flight_max` says.
+    /// At least one request is admitted, even if `in_flight_max` is 0.
     pub fn new(in_flight_max: usize, waiting_max: usize) -> Admission {
         let in_flight_max = in_flight_max.clamp(1, Semaphore::MAX_PERMITS);
         let waiting_max = waiting_max.min(Semaphore::MAX_PERMITS);
@@ -82,13 +82,13 @@ impl Admission {
         }))
     }
 
-    /// Waits until the requests in hand are answered. None may be admitted any more.
+    /// Waits until the requests in flight are answered. The caller must have cancelled `App::cancel`.
     pub async fn drained(&self) {
         self.0.requests.close();
         self.0.requests.wait().await;
     }
 
-    /// What the database refused lately, which a look at it does not show.
+    /// The latest outage of writes. A read of the database does not show it.
     pub(super) fn outage(&self) -> Option<Outage> {
         let seen = *self
             .0
@@ -99,7 +99,7 @@ impl Admission {
             .map(|(outage, _)| outage)
     }
 
-    /// Sets the gauges of requests in hand.
+    /// Sets the gauges of requests.
     pub(super) fn measure(&self) {
         let used = |max: usize, free: usize| {
             f64::from(u32::try_from(max.saturating_sub(free)).unwrap_or(u32::MAX))
@@ -124,7 +124,7 @@ impl Admission {
         }
     }
 
-    /// A write went well: nothing is in its way any more.
+    /// A write succeeded, so the outage is over.
     fn forget(&self) {
         *self
             .0
@@ -144,7 +144,7 @@ impl Admission {
     }
 }
 
-/// Lets a request in, or refuses it.
+/// Admits a request, or refuses it.
 pub(super) async fn admit<F: Future<Output = Response>>(
     app: &App,
     request: Request,
@@ -154,7 +154,7 @@ pub(super) async fn admit<F: Future<Output = Response>>(
         return next(request).await;
     }
     let admission = &app.admission;
-    // Counted before it is looked whether the host stops: a shutdown sees it, or it sees the shutdown.
+    // Count the request before the check for a shutdown: either the shutdown waits for it, or it sees the shutdown.
     let _counted = admission.0.requests.token();
     if app.cancel.is_cancelled() {
         return refusal("unavailable", "this host is shutting down").into_response();
@@ -163,8 +163,8 @@ pub(super) async fn admit<F: Future<Output = Response>>(
         Ok(place) => place,
         Err(refused) => {
             let (reason, detail) = match refused {
-                Refused::Full => ("full", "as many requests wait already as may"),
-                Refused::Waited => ("waited", "no place came free in time"),
+                Refused::Full => ("full", "too many requests are waiting already"),
+                Refused::Waited => ("waited", "the request waited too long for its turn"),
             };
             metrics::counter!("wrkflw_requests_refused_total", "reason" => reason).increment(1);
             return refusal("overloaded", detail).into_response();

@@ -1,4 +1,4 @@
-//! From a handler's command to its response: shared by all routes that change an instance.
+//! Executes commands and renders their responses, for all routes that change an instance.
 
 use axum::body::Body as ResponseBody;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
@@ -18,7 +18,7 @@ use wrkflw_core::instance::{BufferedSignal, Instance, Task};
 use wrkflw_core::json::Json;
 use wrkflw_engine::{Done, Error, Identity, Rendered, Reply, Request};
 
-/// A started instance, in short unless the caller prefers `return=representation`.
+/// A started instance. The short form, unless the caller prefers `return=representation`.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum StartAnswer {
@@ -26,7 +26,7 @@ pub enum StartAnswer {
     Representation(Box<Started>),
 }
 
-/// What a command came to, in short unless the caller prefers `return=representation`.
+/// The result of a command. The short form, unless the caller prefers `return=representation`.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub enum CommandAnswer {
@@ -47,7 +47,7 @@ pub struct Started {
     pub dry_run: bool,
 }
 
-/// What a command on an instance or a task came to.
+/// The result of a command on an instance or a task.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Changed {
@@ -62,7 +62,7 @@ pub struct Changed {
     pub dry_run: bool,
 }
 
-/// Carries out a command and answers it.
+/// Executes a command and renders the response.
 pub async fn run(
     app: &App,
     who: &Identity,
@@ -93,8 +93,8 @@ pub async fn run(
     }
 }
 
-/// Whether the caller may be shown this reply: one from the store was made for who they were then, and what they were
-/// allowed since may be gone. A fresh one has been judged.
+/// Checks the permission again for a stored reply: the caller may have lost it since the first request. For a new reply,
+/// the engine has checked it.
 async fn seen_again(
     app: &App,
     who: &Identity,
@@ -107,8 +107,8 @@ async fn seen_again(
     Ok(())
 }
 
-/// What the caller is told of an error. Whoever lacks the permission learns that alone, and not what there is: the engine
-/// judges it once the instance is loaded, so what cannot be loaded is judged here.
+/// The error for the caller. A caller without the permission must not learn what exists. The engine checks the permission
+/// after it has loaded the instance, so this checks it if the instance cannot be loaded.
 pub(super) async fn permission_first(
     app: &App,
     who: &Identity,
@@ -128,7 +128,7 @@ pub(super) async fn permission_first(
     }
 }
 
-/// The reply to a command, as short or as long as the caller prefers.
+/// The reply to a command, in the form that the caller prefers.
 pub(super) fn render(
     app: &App,
     who: &Identity,
@@ -187,7 +187,7 @@ fn status(done: &Done<'_>, starts: bool) -> u16 {
     } else if starts {
         201
     } else if is_buffered(done) {
-        // It is kept for a state to come, so it is only accepted.
+        // The signal waits for a later state, so it is only accepted.
         202
     } else {
         200
@@ -200,7 +200,7 @@ fn task<'a>(done: &Done<'a>) -> Option<&'a Task> {
     done.instance.task(id)
 }
 
-/// Whether the command is a signal that is kept for a state to come.
+/// Whether the command is a signal that was buffered for a later state.
 fn is_buffered(done: &Done<'_>) -> bool {
     done.command.signal().is_some_and(|key| {
         let mut buffered = done.instance.buffered.iter();

@@ -1,9 +1,9 @@
-//! Comma-separated values as RFC 4180 has them, safe to be opened in a spreadsheet.
+//! Writes comma-separated values (RFC 4180) that are safe to open in a spreadsheet.
 //!
-//! A cell that a spreadsheet would take for a formula gets an apostrophe in front, which spreadsheets read as "this is
-//! text". Nothing else of a cell is changed.
+//! A cell that a spreadsheet would take for a formula gets a leading apostrophe, which spreadsheets read as "this is
+//! text". Otherwise cells are not changed.
 
-/// What a formula, or a way into one, begins with.
+/// The characters with which a formula, or an attempt to smuggle one in, begins.
 const FORMULA: [char; 7] = ['=', '+', '-', '@', '\t', '\r', '\n'];
 
 /// One record with its end of line.

@@ -1,7 +1,7 @@
 //! The page at `/docs`: reads `/openapi.json` in the browser and shows it, with a form to try each operation.
 //!
-//! Everything comes from this binary, and the policy that is sent along lets the page load nothing else. The page is
-//! public, as the document is; a token that is typed into it stays in the page's memory.
+//! All assets are embedded in this binary, and the content security policy forbids the page to load anything else. The
+//! page is public, as the document is. A token that is typed into it stays in the page's memory.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ const ASSETS: [Asset; 7] = [
     script("/docs/element.js", include_str!("docs/element.js")),
 ];
 
-/// The page and what it is made of.
+/// The page and its assets.
 pub(super) fn routes<S: Clone + Send + Sync + 'static>() -> Router<S> {
     ASSETS.iter().fold(Router::new(), |router, asset| {
         let tag: Arc<str> = entity_tag(asset.content).into();
@@ -65,7 +65,7 @@ fn entity_tag(content: &str) -> String {
     )
 }
 
-/// Browsers ask each time and mostly hear that nothing has changed, so an upgrade never meets half an old page.
+/// Browsers revalidate an asset at each use, so that a page never mixes assets of two versions.
 fn answer(asset: &'static Asset, tag: &str, request: &HeaderMap) -> Response {
     let mut headers = HeaderMap::new();
     let fixed = [
@@ -86,7 +86,7 @@ fn answer(asset: &'static Asset, tag: &str, request: &HeaderMap) -> Response {
     (headers, asset.content).into_response()
 }
 
-/// Whether the browser holds this very content.
+/// Whether the browser has this content already.
 fn is_known(request: &HeaderMap, tag: &str) -> bool {
     let held = request
         .get(header::IF_NONE_MATCH)

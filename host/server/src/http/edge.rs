@@ -1,5 +1,5 @@
-//! The way of every request to its route and back, as one service around all routes: what is done for each is done
-//! once, here. As layers of the router each of its parts would be boxed and cloned per route and request.
+//! One service around all routes, for the steps that every request needs. Layers of the router would be boxed and cloned
+//! for each route and request.
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;
@@ -14,7 +14,7 @@ use tower::Service;
 
 use super::{App, admission, extract, layers, pace};
 
-/// Routes with what surrounds them. Cheap to clone.
+/// The routes with these steps. Cheap to clone.
 #[derive(Clone)]
 pub(super) struct Edge {
     routes: Router,
@@ -35,7 +35,7 @@ impl Edge {
     }
 }
 
-/// A body is bounded in size and slowness, and a panic stays within its request.
+/// Limits the size and the slowness of the body, and makes a panic a response.
 async fn guarded(mut routes: Router, app: &App, request: Request) -> Response {
     let answered = AssertUnwindSafe(async {
         let mut request = pace::keep(app.pace, request);

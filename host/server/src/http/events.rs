@@ -1,7 +1,7 @@
-//! Events without Kafka: pages of the feed, and streams of it.
+//! Events without Kafka: pages and streams of the event feed.
 //!
-//! All streams of a host have one reader (`live`), which keeps the newest events of each tenant (`tail`); a `reader` is
-//! one stream; `places` bounds how many there are.
+//! All streams of a host share one task that reads the feed (`live`) and keeps the newest events of each tenant (`tail`).
+//! A `reader` is one stream. `places` limits the number of streams.
 
 mod live;
 mod places;
@@ -31,15 +31,15 @@ use wrkflw_store::feed::{FeedCursor, FeedPage};
 
 pub(super) use self::live::Streams;
 
-/// What whoever reads events must have.
+/// The permission to read events.
 const PERMISSION: &str = "event:read";
-/// When a reader may ask again who came when all streams were taken.
+/// When a client may try again that found too many streams open.
 const RETRY_AFTER_SECONDS: u32 = 10;
 
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EventQuery {
-    /// The `next` of an earlier page; from the first event when absent.
+    /// The `next` of an earlier page. Default: from the first event.
     pub after: Option<String>,
     #[param(minimum = 1, maximum = 100)]
     pub limit: Option<u32>,
@@ -48,11 +48,11 @@ pub(super) struct EventQuery {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StreamQuery {
-    /// The `next` of an earlier page; from the first event when absent.
+    /// The `next` of an earlier page. Default: from the first event.
     pub after: Option<String>,
 }
 
-/// A page of events. `next` is always there: what comes later is found behind it.
+/// A page of events. `next` is always present: later events follow it.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Events {
     /// `CloudEvents`, in structured form.
@@ -106,7 +106,7 @@ async fn read(
     let page = app.engine.reader().feed(tenant, after, limit).await?;
     if page.is_astray {
         let detail =
-            "the database was restored, and the event is gone; read again from the first one";
+            "the database was restored, and this event is lost; read again from the first one";
         return Err(Problem::new("cursor_expired", detail));
     }
     Ok(page)
@@ -114,7 +114,7 @@ async fn read(
 
 /// Streams events as they are committed (server-sent events). `Last-Event-ID` resumes where a stream broke off.
 ///
-/// A stream ends when its token does, and when its caller lost the permission.
+/// A stream ends when its token expires, or when its caller loses the permission.
 #[utoipa::path(get, path = "/v1/events/stream", tag = "events", params(StreamQuery),
     responses((status = 200, content_type = "text/event-stream", body = StreamedEvent)))]
 pub(super) async fn stream(
@@ -131,7 +131,7 @@ pub(super) async fn stream(
     let after = decode(last.or(query.after.as_deref()))?;
     let place = app.streams.places.take(who.tenant, &who.subject);
     let place = place.map_err(full)?;
-    // The first read is made before the answer, so that a bad cursor is a problem and no broken stream.
+    // The first read precedes the response, so that a wrong cursor gets a problem and not a broken stream.
     let first = read(&app, who.tenant, after, live::BATCH).await?;
     let start = after.unwrap_or(FeedCursor::FIRST);
     let reader = Reader::new(app, caller, place, start, &first);

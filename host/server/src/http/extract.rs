@@ -1,4 +1,4 @@
-//! What handlers take from a request. Whatever cannot be read becomes a problem here, so handlers see good values only.
+//! Extractors. They turn invalid requests into problems, so that handlers get only valid values.
 
 use axum::body::{Bytes, HttpBody as _};
 use axum::extract::rejection::BytesRejection;
@@ -20,14 +20,14 @@ use wrkflw_engine::{Idempotency, Identity, Trace};
 
 /// The largest JSON body, in bytes.
 pub const BODY_BYTES_MAX: usize = 256 * 1024;
-/// A body that is parsed where it came in; more takes longer than a thread of all should be kept.
+/// Larger bodies are parsed on another thread, so that they do not block one of the runtime.
 const INLINE_BYTES_MAX: usize = 32 * 1024;
 /// The longest idempotency key.
 const KEY_CHARS_MAX: usize = 255;
 /// Digits of a revision in `If-Match`.
 const REVISION_DIGITS_MAX: usize = 10;
 
-/// Who asks, from the bearer token.
+/// The caller, from the bearer token.
 pub struct Caller(pub Identity);
 
 impl FromRequestParts<App> for Caller {
@@ -45,7 +45,7 @@ fn authorization(headers: &HeaderMap) -> Option<&str> {
     Some(value.to_str().unwrap_or("\u{fffd}"))
 }
 
-/// Who asks for an answer that goes on, by what they are known, and from when on no longer.
+/// The caller of a long response, their token, and the moment at which it expires.
 pub struct Listener {
     pub who: Identity,
     pub authorization: String,
@@ -53,13 +53,13 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Whether the token is still good, and still permits this.
+    /// Fails if the token is not valid any more, or the caller has lost this permission.
     pub async fn may_still(&mut self, app: &App, permission: &'static str) -> Result<(), Problem> {
         self.is_still_known(app).await?;
         Ok(app.engine.permit(&self.who, permission).await?)
     }
 
-    /// Whether the token is still good: its time may be over, or its key withdrawn.
+    /// Fails if the token is not valid any more: it has expired, or its key was withdrawn.
     pub async fn is_still_known(&mut self, app: &App) -> Result<(), Problem> {
         (_, self.until) = app.identify(Some(&self.authorization)).await?;
         Ok(())
@@ -94,10 +94,10 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Body<T> {
             .headers()
             .get(header::CONTENT_TYPE)
             .is_some_and(|value| value.to_str().is_ok_and(is_json));
-        // Known where the route asked who calls before it read the body, as all do.
+        // The tenant is known, because all routes extract the caller before the body.
         let tenant = request.extensions().get::<TenantId>().copied();
         let tenant = tenant.unwrap_or(TenantId(0));
-        // A body that says how large it is need not come first.
+        // If the body's size is known, it need not be received.
         if request.body().size_hint().lower() > BODY_BYTES_MAX as u64 {
             return Err(too_large());
         }
@@ -115,7 +115,7 @@ impl<T: DeserializeOwned + Send + 'static> FromRequest<App> for Body<T> {
     }
 }
 
-/// Reads what came in, where that holds up nobody.
+/// Parses a body. A large one is parsed on another thread.
 pub(super) async fn understood<T: Send + 'static>(
     app: &App,
     tenant: TenantId,
@@ -157,7 +157,7 @@ fn is_json(content_type: &str) -> bool {
     let essence = content_type.split(';').next().unwrap_or_default();
     let essence = essence.trim().to_ascii_lowercase();
     match essence.strip_prefix("application/") {
-        // Of a list of types, this is none.
+        // A list of types is not JSON.
         Some(subtype) if subtype.contains([',', ' ']) => false,
         Some(subtype) => subtype == "json" || subtype.ends_with("+json"),
         None => false,
@@ -172,7 +172,7 @@ fn parse<T: DeserializeOwned>(text: &str) -> Result<Body<T>, Problem> {
             error.detail,
         )
     })?;
-    // An array would do for a struct, field by field, and an unknown field could hide in none of them.
+    // Serde would read a struct from an array, too.
     if !canonical.is_object() {
         let detail = "the body is a JSON object";
         return Err(Problem::new("invalid_request", detail).at("", "malformed", detail));
@@ -214,23 +214,23 @@ fn misfit(error: &serde_path_to_error::Error<serde_json::Error>) -> Problem {
     Problem::new("invalid_request", message.clone()).at(&pointer, code, message)
 }
 
-/// Whether to write.
+/// Whether it is a dry run.
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub struct DryRun {
-    /// Answers in full and writes nothing.
+    /// The complete answer, but nothing is written.
     #[serde(default)]
     #[param(default = false)]
     pub dry_run: bool,
 }
 
-/// The headers that any command may carry, and whether it is to be run dry.
+/// The headers that any command may have, and whether it is a dry run.
 pub struct Options {
     pub if_match: Option<u32>,
     pub idempotency_key: Option<String>,
     pub dry_run: bool,
-    /// How much the answer says, where the caller said so.
+    /// The form of the response that the caller prefers, if any.
     pub prefer: Option<Preference>,
     pub trace: Trace,
     /// Method and path, part of a request's fingerprint.
@@ -241,7 +241,7 @@ impl FromRequestParts<App> for Options {
     type Rejection = Problem;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Options, Problem> {
-        // Strictly: a misspelt `dryRun` must not be carried out.
+        // Unknown parameters are refused: a command with a misspelt `dryRun` must not be executed.
         let Query(DryRun { dry_run }) = Query::from_request_parts(parts, app).await?;
         Ok(Options {
             if_match: if_match(&parts.headers)?,
@@ -300,7 +300,7 @@ fn if_match(headers: &HeaderMap) -> Result<Option<u32>, Problem> {
             && value.bytes().all(|c| c.is_ascii_digit())
     });
     let revision = digits.and_then(|digits| digits.parse::<u64>().ok());
-    // A number beyond all revisions is well formed, and matches none.
+    // A number larger than all revisions is well-formed, and matches none.
     let revision = revision.map(|revision| u32::try_from(revision).unwrap_or(u32::MAX));
     revision.map(Some).ok_or_else(|| {
         Problem::new(
@@ -325,15 +325,15 @@ fn idempotency_key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
             format!("an Idempotency-Key has 1 to {KEY_CHARS_MAX} characters, none of them a quote");
         return Err(Problem::new("malformed_request", detail));
     }
-    // Two headers, joined on the way, look like this.
+    // A proxy may have joined two headers in this way.
     if quoted.is_none() && key.contains(',') {
-        let detail = "an Idempotency-Key with a comma in it stands in quotes";
+        let detail = "an Idempotency-Key with a comma in it must be in quotes";
         return Err(Problem::new("malformed_request", detail));
     }
     Ok(Some(key.to_owned()))
 }
 
-/// Path parameters; what does not parse names nothing that exists. A text in a path is an id, so it has one spelling.
+/// Path parameters. A value that does not parse gets 404. A text in a path is an id, so it must be in normal form.
 pub struct Path<T>(pub T);
 
 impl<T: DeserializeOwned + Send> FromRequestParts<App> for Path<T> {
@@ -354,7 +354,7 @@ impl<T: DeserializeOwned + Send> FromRequestParts<App> for Path<T> {
     }
 }
 
-/// Query parameters. Unknown ones are refused, so that a misspelt filter does not show everything.
+/// Query parameters. Unknown ones are refused, because a misspelt filter would return everything.
 pub struct Query<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequestParts<App> for Query<T> {
@@ -369,7 +369,7 @@ impl<T: DeserializeOwned> FromRequestParts<App> for Query<T> {
     }
 }
 
-/// Refuses a query that no stored text can answer.
+/// Refuses a query with a NUL character.
 pub fn refuse_nul(query: &str) -> Result<(), Problem> {
     if has_nul(query) {
         let detail = "a query parameter has a NUL in it";
@@ -378,12 +378,12 @@ pub fn refuse_nul(query: &str) -> Result<(), Problem> {
     Ok(())
 }
 
-/// PostgreSQL keeps no text with a NUL, so none is looked for. In a URI it can only stand encoded.
+/// PostgreSQL stores no text with a NUL. In a URI, it is always encoded.
 fn has_nul(encoded: &str) -> bool {
     encoded.contains("%00")
 }
 
-/// The problem of a value that is not as `detail` says one is.
+/// The problem for a value that violates the rule in `detail`.
 pub fn malformed(pointer: &str, detail: &str) -> Problem {
     let problem = Problem::new("invalid_request", format!("{pointer}: {detail}"));
     problem.at(pointer, "malformed", detail)

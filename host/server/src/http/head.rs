@@ -1,6 +1,5 @@
-//! What the head of a request must leave no doubt about. A header that means one thing and comes twice is read by one
-//! program as the first and by another as the last: whoever stands in front may have checked the other one. So it is
-//! refused, and no reader has to choose. What is listed here is judged before the request takes a place.
+//! Refuses ambiguous heads of requests. If a header comes twice, one program reads the first value and another the last: a
+//! proxy may have checked the other one. These checks precede the admission of the request.
 
 use axum::body::HttpBody as _;
 use axum::extract::Request;
@@ -9,7 +8,7 @@ use axum::http::{HeaderMap, HeaderName, Version, header};
 
 use super::problem::Problem;
 
-/// Headers that a request has once, or not at all.
+/// Headers that a request may have at most once.
 static ONCE: [HeaderName; 8] = [
     header::AUTHORIZATION,
     header::CONTENT_LENGTH,
@@ -21,10 +20,10 @@ static ONCE: [HeaderName; 8] = [
     HeaderName::from_static("last-event-id"),
 ];
 
-/// Refuses a request whose head could be read in two ways, or whose body is coded in a way that is not undone here.
+/// Refuses a request with an ambiguous head, or with a body in an encoding that this host does not decode.
 pub(super) fn check(request: &Request) -> Result<(), Problem> {
     let headers = request.headers();
-    // As many values as names: nothing is doubled.
+    // As many values as names: no header is repeated.
     if headers.len() != headers.keys_len() {
         once(headers)?;
     }
@@ -46,7 +45,7 @@ fn once(headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
-/// HTTP/1.1 demands the header; what it says is nobody's business here, as long as it names one place.
+/// HTTP/1.1 requires the header. The host ignores its value, but it must be a valid authority.
 fn host(version: Version, headers: &HeaderMap) -> Result<(), Problem> {
     let Some(host) = headers.get(header::HOST) else {
         return match version {
@@ -63,7 +62,7 @@ fn host(version: Version, headers: &HeaderMap) -> Result<(), Problem> {
     }
 }
 
-/// Refuses codings of the body other than the one that leaves it to be read as it is.
+/// Refuses encodings of the body other than `known`.
 fn plain(headers: &HeaderMap, name: &HeaderName, known: &str) -> Result<(), Problem> {
     for value in headers.get_all(name) {
         if !value

@@ -1,4 +1,4 @@
-//! Whether this host lives, is ready, and how it is doing: what operators and load balancers look at.
+//! Probes and metrics, for operators and load balancers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,10 +19,10 @@ use wrkflw_store::Reader;
 use wrkflw_store::error::Outage;
 use wrkflw_store::pools::Readiness;
 
-/// How long the database may take to tell how it is. A probe waits no longer.
+/// The timeout of the database in a probe.
 const READY_WITHIN: Duration = Duration::from_secs(2);
 
-/// What there is to look at.
+/// The state that probes and metrics read.
 #[derive(Clone)]
 pub struct Operation {
     pub reader: Reader,
@@ -63,8 +63,8 @@ pub(super) async fn live() -> &'static str {
     "ok\n"
 }
 
-/// The database answers, is migrated and takes writes, and the host is not stopping. Kafka is no condition: without it
-/// the outbox fills.
+/// The database answers, is migrated and accepts writes, and the host is not stopping. Kafka is not checked: without it,
+/// events wait in the outbox.
 #[utoipa::path(get, path = "/readyz", tag = "operation", responses((status = 200, body = String), (status = 503, body = String)))]
 pub(super) async fn ready(State(operation): State<Operation>) -> Response {
     match unready(&operation).await {

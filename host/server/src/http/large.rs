@@ -1,4 +1,4 @@
-//! Answers that may be large: rendered where that holds up nobody.
+//! Renders responses. Large ones are rendered on another thread.
 
 use axum::response::Response;
 use serde::Serialize;
@@ -7,10 +7,10 @@ use super::problem::Problem;
 use super::{App, json};
 use wrkflw_core::ids::TenantId;
 
-/// An answer of so many bytes is rendered where it was asked for. More takes longer than a thread of all should be kept.
+/// Larger responses are rendered on another thread, so that they do not block one of the runtime.
 const INLINE_BYTES_MAX: usize = 128 * 1024;
 
-/// Answers with what this makes, as JSON of about so many bytes.
+/// Responds with the value of `make`, as JSON of about so many bytes.
 pub(super) async fn rendered<T: Serialize>(
     app: &App,
     tenant: TenantId,

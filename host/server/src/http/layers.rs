@@ -1,5 +1,5 @@
-//! What surrounds every request: its id, its trace context, what its head must not say, the rendering of problems, and the
-//! headers that every answer has.
+//! The steps around every request: its id and trace context, the checks of its head, the rendering of problems, and the
+//! headers that every response has.
 
 use std::any::Any;
 
@@ -15,12 +15,12 @@ use wrkflw_engine::Trace;
 use wrkflw_runtime::clock;
 use wrkflw_runtime::telemetry;
 
-/// All headers of a request together, in bytes.
+/// Maximum size of all headers of a request together.
 const HEADER_BYTES_MAX: usize = 16 * 1024;
-/// The longest request id that is taken over from a caller.
+/// The longest request id that is accepted from a client.
 const REQUEST_ID_CHARS_MAX: usize = 128;
 
-/// Gives a request its id and its trace, and problems their body.
+/// Sets the id and trace of a request, checks its head, and completes its response.
 pub(super) async fn surround<F: Future<Output = Response>>(
     mut request: Request,
     next: impl FnOnce(Request) -> F,
@@ -63,8 +63,8 @@ pub(super) async fn surround<F: Future<Output = Response>>(
     response
 }
 
-/// No answer is taken for another type than it says. What the API says is for who asked, at that time, and kept by
-/// nobody on the way: the next who asks may be somebody else, or may ask no more.
+/// Sets headers against misuse of a response: browsers must not guess its type, and caches must not store responses of the
+/// API. The next caller may be somebody else, or may have lost the permission.
 fn guard(headers: &mut HeaderMap, path: &str) {
     const NOSNIFF: HeaderValue = HeaderValue::from_static("nosniff");
     const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
@@ -74,8 +74,8 @@ fn guard(headers: &mut HeaderMap, path: &str) {
     }
 }
 
-/// Refuses query parameters where none are known. A misspelt or misplaced one, such as `dryRun` on what cannot be
-/// run dry, must not be passed over.
+/// Refuses query parameters on routes that have none. A misspelt or misplaced one, such as `dryRun` on a route without dry
+/// runs, must not be ignored.
 pub(super) async fn without_query(request: Request, next: Next) -> Response {
     match request.uri().query() {
         None | Some("") => next.run(request).await,
@@ -86,7 +86,7 @@ pub(super) async fn without_query(request: Request, next: Next) -> Response {
     }
 }
 
-/// Gives every problem its body; also those that the framework answered by itself.
+/// Renders the body of a problem, also of one that the framework returned.
 fn described(mut response: Response, path: &str, request_id: &str) -> Response {
     if let Some(problem) = response.extensions_mut().remove::<Problem>() {
         let allow = response.headers_mut().remove(header::ALLOW);
@@ -116,12 +116,12 @@ fn request_id(headers: &HeaderMap) -> String {
         .map_or_else(|| clock::new_id().to_string(), str::to_owned)
 }
 
-/// A panic is our mistake; the caller gets an answer all the same.
+/// The response if a handler panicked.
 pub(super) fn panicked(panic: Box<dyn Any + Send>) -> Response {
     let text = panic
         .downcast_ref::<String>()
         .map(String::as_str)
         .or_else(|| panic.downcast_ref::<&str>().copied());
     tracing::error!(panic = text.unwrap_or("unknown"), "a handler panicked");
-    Problem::new("internal", "the request failed here; the log has its id").into_response()
+    Problem::new("internal", "the request failed; the host's log has its id").into_response()
 }

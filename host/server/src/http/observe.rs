@@ -1,8 +1,8 @@
-//! What is seen of a request to change something from outside: one log line and one count, whatever its end.
+//! Logs and counts every request that changes something, once and for every result.
 //!
-//! The engine tells of the commands that come to it, with all that it knows of them. Here is told of the others: those that
-//! were refused at the door (no good token, a body that cannot be read, too much to do), those whose caller went away,
-//! and those that change something else than an instance.
+//! The engine logs the commands that reach it, with all their details. This module logs the others: those that were refused
+//! earlier (an invalid token or body, too many requests), those whose client disconnected, and those that do not change an
+//! instance.
 
 use std::time::Instant;
 
@@ -15,24 +15,24 @@ use wrkflw_core::command::{ACTIONS, RESTART};
 use wrkflw_engine::Trace;
 use wrkflw_runtime::telemetry::COMMAND_TARGET;
 
-/// What is done to versions of a definition. With the names of commands, these are the last parts of paths that name what is
-/// done. Other paths are told by their method: what callers write is no label.
+/// The actions on versions of a definition. These and the names of commands become labels if they are the last part of a
+/// path. Other requests are labelled by their method, because clients must not choose labels.
 const OF_VERSIONS: [&str; 3] = ["activate", "retire", "stop"];
-/// The outcome of what ended without an answer.
+/// The outcome of a request without a response.
 const GIVEN_UP: &str = "system_error";
 
-/// Collects what the line will say.
+/// The content of the log line.
 pub(super) struct Change {
     begun: Instant,
     action: &'static str,
     path: String,
     trace: Trace,
-    /// The status of the answer and the code of its problem, once there is one.
+    /// The status of the response and the code of its problem. None before the response.
     answer: Option<(StatusCode, Option<String>)>,
 }
 
 impl Change {
-    /// None for what changes nothing.
+    /// None for a request that changes nothing.
     pub(super) fn begin(request: &Request, trace: &Trace) -> Option<Change> {
         if request.method().is_safe() {
             return None;
@@ -54,7 +54,7 @@ impl Change {
     }
 }
 
-/// A request whose caller went away has an end, too.
+/// Logs on drop, because a request is dropped if its client disconnects.
 impl Drop for Change {
     fn drop(&mut self) {
         if self.trace.is_told() {
@@ -104,7 +104,7 @@ fn action(method: &Method, path: &str) -> &'static str {
     }
 }
 
-/// In the engine's words, and one for who is not known.
+/// The outcomes of the engine, and one for an unknown caller.
 fn outcome(status: StatusCode) -> &'static str {
     match status.as_u16() {
         200..=399 => "success",

@@ -9,9 +9,9 @@ use utoipa::ToSchema;
 use super::problem::Problem;
 use super::view::each;
 
-/// Items on a page when the caller does not say.
+/// The default size of a page.
 const LIMIT_DEFAULT: u32 = 25;
-/// Items on a page at the most.
+/// The maximum size of a page.
 pub const LIMIT_MAX: u32 = 100;
 
 /// A page, and where the next one begins.
@@ -24,11 +24,11 @@ pub struct Page<T: ToSchema> {
 /// Where the next page begins.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Next {
-    /// The value of `after` for the next page; none on the last one.
+    /// The value of `after` for the next page. None on the last page.
     pub next: Option<String>,
 }
 
-/// How many items to read: one more than asked for tells whether there is a next page.
+/// Checks the size of a page. Callers read one item more, which shows whether there is a next page.
 pub fn limit(asked: Option<u32>) -> Result<u32, Problem> {
     match asked.unwrap_or(LIMIT_DEFAULT) {
         limit @ 1..=LIMIT_MAX => Ok(limit),
@@ -39,7 +39,7 @@ pub fn limit(asked: Option<u32>) -> Result<u32, Problem> {
     }
 }
 
-/// Makes a page that shows what was read with one item to spare.
+/// Makes a page of at most `limit` items. `read` has one more if there is a next page.
 pub fn page<R, T: From<R> + ToSchema>(
     mut read: Vec<R>,
     limit: u32,
@@ -51,7 +51,7 @@ pub fn page<R, T: From<R> + ToSchema>(
     page_to(read, next)
 }
 
-/// Makes a page of what was read with one item to spare, where the look may have ended at a position of its own.
+/// Like [`page`], for a search that may have stopped early at the position `reached`.
 pub fn page_or_reached<R, T: From<R> + ToSchema>(
     read: Vec<R>,
     limit: u32,
@@ -63,7 +63,7 @@ pub fn page_or_reached<R, T: From<R> + ToSchema>(
     page
 }
 
-/// A page of which the position that the next one begins behind is known.
+/// Makes a page. The next page begins after the position `next`.
 pub fn page_to<R, T: From<R> + ToSchema>(read: Vec<R>, next: Option<String>) -> Page<T> {
     let next = next.map(|position| encode(&position));
     Page {
@@ -72,12 +72,12 @@ pub fn page_to<R, T: From<R> + ToSchema>(read: Vec<R>, next: Option<String>) -> 
     }
 }
 
-/// Hides a position, so that nobody builds one by hand.
+/// Encodes a position as an opaque cursor.
 pub fn encode(position: &str) -> String {
     URL_SAFE_NO_PAD.encode(position)
 }
 
-/// The position that a cursor hides.
+/// Decodes the position of a cursor.
 pub fn decode<T: FromStr>(cursor: Option<&str>) -> Result<Option<T>, Problem> {
     let Some(cursor) = cursor else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! Problems: every answer that is not a success (RFC 9457). The single `match` from errors to codes stands here.
+//! Problems: every response that is not a success (RFC 9457). Only this module maps errors to codes.
 
 use axum::Json as Body;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
@@ -24,19 +24,19 @@ pub struct Problem {
     pub title: String,
     pub status: u16,
     pub detail: String,
-    /// Stable; see `/docs`.
+    /// A stable code. `/docs` lists all.
     pub code: String,
-    /// The path that was asked for.
+    /// The path of the request.
     pub instance: String,
     pub request_id: String,
-    /// What is wrong with which field.
+    /// The fields that are wrong.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub errors: Vec<FieldError>,
     /// The host's or the flow's own reason for a refusal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Who was faster, and how things stand: `{task, action, by, at, outcome, revision}`; who has the task now,
-    /// `{task, owner, at, revision}`; which instance runs, `{instance, by, at}`; or which signal the id stands for,
+    /// What the request conflicts with: the earlier action, `{task, action, by, at, outcome, revision}`; the owner of the
+    /// task, `{task, owner, at, revision}`; the running instance, `{instance, by, at}`; or the earlier signal with the id,
     /// `{signal, instance, event, at}`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Object>)]
@@ -47,7 +47,7 @@ pub struct Problem {
     /// Sent as `WWW-Authenticate`.
     #[serde(skip)]
     pub challenge: Option<String>,
-    /// What ails the database.
+    /// The outage of the database that caused it, if any.
     #[serde(skip)]
     pub outage: Option<Outage>,
 }
@@ -61,7 +61,7 @@ pub struct FieldError {
     pub detail: String,
 }
 
-/// Every code that this API answers with: code, status, title. A test walks the list.
+/// Every code of this API: code, status, title. A test checks the list.
 pub const CODES: &[(&str, u16, &str)] = &[
     ("malformed_json", 400, "The body is no JSON"),
     ("malformed_request", 400, "The request cannot be read"),
@@ -169,11 +169,11 @@ pub const CODES: &[(&str, u16, &str)] = &[
     ("unavailable", 503, "The service is not available now"),
 ];
 
-/// When to try again what passes by itself, where nothing better is known.
+/// When to try again after a temporary problem without a known duration.
 const RETRY_AFTER_SECONDS: u32 = 1;
 
 impl Problem {
-    /// A problem of this code, which stands in [`CODES`].
+    /// A problem of this code, which must be in [`CODES`].
     pub fn new(code: &str, detail: impl Into<String>) -> Problem {
         let known = CODES.iter().find(|(known, ..)| *known == code);
         fault::invariant!(
@@ -263,7 +263,7 @@ impl From<Error> for Problem {
             Error::Retired { .. } => Problem::new("version_retired", detail),
             Error::Stopped { .. } => Problem::new("version_stopped", detail),
             Error::Logic(LogicError { code, .. }) => {
-                tracing::warn!(error = detail, "flow logic misbehaved");
+                tracing::warn!(error = detail, "flow logic failed");
                 Problem::new(code, detail)
             }
             Error::KeyReused => Problem::new("idempotency_key_reused", detail),
@@ -286,11 +286,11 @@ impl From<Error> for Problem {
     }
 }
 
-/// The database could not do it: for a while, or at all.
+/// The problem for a failure of the database: a temporary outage, or an internal error.
 fn stored(error: &StoreError) -> Problem {
     let Some(outage) = error.outage() else {
         tracing::error!(%error, "the database failed");
-        return Problem::new("internal", "the request failed here; the log has its id");
+        return Problem::new("internal", "the request failed; the host's log has its id");
     };
     tracing::error!(%error, outage = outage.name(), "the database is not available");
     Problem {

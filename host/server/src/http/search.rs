@@ -1,7 +1,7 @@
-//! Query parameters of a search: `attribute.NAME=[TYPE:][OPERATOR:]VALUE` beside those that are known by name.
+//! Query parameters of a search: `attribute.NAME=[TYPE:][OPERATOR:]VALUE`, besides those with fixed names.
 //!
-//! What a value means is settled in [`wrkflw_core::search`]; here are its place in a request and its type, which is the
-//! caller's word or what definitions declare.
+//! [`wrkflw_core::search`] parses the values. This module reads them from a request and determines their types, which the
+//! caller gives or definitions declare.
 
 use axum::extract::FromRequestParts;
 use axum::extract::Query as AxumQuery;
@@ -19,12 +19,12 @@ use wrkflw_core::search::{CONDITIONS_MAX, Condition, UntypedCondition};
 use wrkflw_engine::Identity;
 use wrkflw_store::attributes::Declared;
 
-/// More than there are names. Reading one costs little, and the head of a request has room for thousands.
+/// More parameters than there are names. A head of a request has room for thousands.
 const PARAMETERS_MAX: usize = 50;
-/// What the names of conditions begin with.
+/// The prefix of the names of conditions.
 const PREFIX: &str = "attribute.";
 
-/// The conditions on attributes, and all other parameters, of which unknown ones are refused.
+/// The conditions on attributes, and the other parameters. Unknown ones are refused.
 pub(super) struct Search<T> {
     pub untyped: Vec<UntypedCondition>,
     pub query: T,
@@ -64,7 +64,7 @@ fn uri(query: &str) -> Result<Uri, Problem> {
         .map_err(|_| Problem::new("malformed_request", "the query cannot be read"))
 }
 
-/// The condition that a pair of name and value is, if it is one.
+/// Parses a pair of name and value, if it is a condition.
 fn untyped(pair: &str) -> Result<Option<UntypedCondition>, Problem> {
     let decoded = AxumQuery::<Vec<(String, String)>>::try_from_uri(&uri(pair)?);
     let AxumQuery(decoded) =
@@ -117,7 +117,7 @@ pub(super) async fn conditions(
     Ok(conditions)
 }
 
-/// With or without padding, in either alphabet.
+/// Decodes base64 with or without padding, in either alphabet.
 fn base64(text: &str) -> Option<Vec<u8>> {
     let padded = format!("{text:=<width$}", width = text.len().next_multiple_of(4));
     let bytes = STANDARD

@@ -1,8 +1,8 @@
-//! Serves a router on a listener until it is told to stop, then finishes the requests that are under way.
+//! Serves a router on a listener until it is told to stop, then finishes the requests in flight.
 //!
-//! What the router does with a request is not known here; here is what a connection may cost, whoever is at its other
-//! end: how many there are, how long one may say nothing, take over its head, or leave an answer unread. Start at
-//! [`serve`]; one connection is in `connection`, what it was seen doing in `activity`.
+//! This module limits the cost of connections: their number, and how long one may be idle, take for the head of a request,
+//! or leave a response unread. Start at [`serve`]. `connection` runs one connection, and `activity` records its last
+//! activity.
 
 mod activity;
 mod connection;
@@ -21,32 +21,32 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-/// Files that the process needs besides the connections of callers: databases, Kafka, webhooks, logs, guests.
+/// Files that the process needs besides the connections of clients: databases, Kafka, webhooks, logs, guests.
 const OTHER_FILES: usize = 512;
-/// Connections that the system completes before they are accepted, as far as it lets us (`net.core.somaxconn`). One that
-/// finds no room tries again of itself, a second later: so a burst of callers has to fit. The library's own figure is 128.
+/// The backlog of connections that are not accepted yet; `net.core.somaxconn` limits it. A client that finds it full retries
+/// only after a second, so a burst of connections must fit. The library's default is 128.
 const UNACCEPTED_MAX: u32 = 4096;
-/// How long a new connection waits for an idle one to make room.
+/// How long a new connection waits until an idle one is closed.
 const ROOM_WAIT: Duration = Duration::from_millis(50);
-/// How long nothing is accepted after the system refused to.
+/// The pause after a failure to accept connections.
 const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
-/// What connections may cost.
+/// The limits of connections.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// As many are open at once.
+    /// Maximum number of open connections.
     pub connections_max: usize,
     pub timeouts: Timeouts,
 }
 
-/// How long a connection may take. Constants of a host; only tests set others.
+/// The timeouts of a connection. Only tests change the defaults.
 #[derive(Debug, Clone, Copy)]
 pub struct Timeouts {
-    /// How long one may wait between requests, or before the first.
+    /// Between requests, and before the first one.
     pub idle_max: Duration,
     /// From the first byte of a request to the end of its head.
     pub head_max: Duration,
-    /// How long a client may take nothing of an answer that is ready.
+    /// How long a client may not read a response that is ready.
     pub unread_max: Duration,
 }
 
@@ -69,30 +69,30 @@ impl Default for Timeouts {
     }
 }
 
-/// What all connections of a listener share.
+/// The state that all connections of a listener share.
 #[derive(Clone)]
 struct Shared {
     router: Router,
     timeouts: Timeouts,
-    /// Asks idle connections to make room.
+    /// Asks idle connections to close.
     crowded: Arc<Notify>,
     cancel: CancellationToken,
 }
 
-/// Takes an address to serve on; port 0 is any that is free. To be called on the runtime that will serve.
+/// Binds an address; port 0 takes any free one. Must be called on the runtime that will serve.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = if address.is_ipv4() {
         TcpSocket::new_v4()?
     } else {
         TcpSocket::new_v6()?
     };
-    // Connections of the process before this one may linger.
+    // Connections of an earlier process on this port may linger.
     socket.set_reuseaddr(true)?;
     socket.bind(address)?;
     socket.listen(UNACCEPTED_MAX)
 }
 
-/// Accepts connections until `cancel`, and ends when the last request has its answer.
+/// Accepts connections until `cancel`, and ends when the last request is answered.
 pub async fn serve(
     listener: TcpListener,
     router: Router,
@@ -134,8 +134,8 @@ pub async fn serve(
     Ok(())
 }
 
-/// A place among the connections. Where all are taken, idle ones are asked to leave: whoever opens connections and
-/// says nothing keeps nobody else out.
+/// Waits shortly for a place among the connections. If all are taken, idle connections are closed, so that a client with
+/// many idle connections does not keep others out.
 async fn place(room: &Arc<Semaphore>, crowded: &Notify) -> Option<OwnedSemaphorePermit> {
     if let Ok(permit) = Arc::clone(room).try_acquire_owned() {
         return Some(permit);
@@ -147,14 +147,10 @@ async fn place(room: &Arc<Semaphore>, crowded: &Notify) -> Option<OwnedSemaphore
 
 fn refuse(stream: &TcpStream) {
     metrics::counter!("wrkflw_http_connections_ended_total", "reason" => "no_room").increment(1);
-    farewell::say(
-        stream,
-        "overloaded",
-        "the host has as many connections as it takes",
-    );
+    farewell::say(stream, "overloaded", "the host has too many connections");
 }
 
-/// The connection failed before it was accepted; the listener is well.
+/// Whether only this connection failed, before it was accepted. The listener still works.
 fn is_of_the_caller(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -164,7 +160,7 @@ fn is_of_the_caller(error: &io::Error) -> bool {
     )
 }
 
-/// How many connections the process may have open, raising its own limit as far as the system lets it.
+/// How many connections the process may have open. Raises the process's limit of open files as far as the system allows.
 fn affordable(wanted: usize) -> usize {
     let files = (wanted + OTHER_FILES) as u64;
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
@@ -190,7 +186,7 @@ fn affordable(wanted: usize) -> usize {
         wanted,
         affordable,
         open_files_max = granted,
-        "fewer connections are taken than connections_max says: raise the limit of open files (ulimit -n)"
+        "the limit of open files allows fewer connections than connections_max: raise it (ulimit -n)"
     );
     affordable
 }

@@ -1,6 +1,6 @@
-//! Makes bearer tokens under the shared secret, for development and for scripts.
+//! Creates bearer tokens with the shared secret, for development and for scripts.
 //!
-//! What is minted is what the same settings accept; a host that trusts an identity provider mints nothing.
+//! The settings that create a token also accept it. A host with an identity provider creates no tokens.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::auth::{AuthSettings, Claims, checked_secret};
 
-/// The longest that a minted token may live.
+/// The longest lifetime of a token.
 pub const LIFETIME_MAX: Duration = Duration::from_hours(366 * 24);
 
 /// A token of `claims`, valid from `now` for `lifetime`, signed with HS256.

@@ -1,7 +1,7 @@
-//! What the API shows of a row of the store, or of a result of the engine, declared once.
+//! Macros that declare how the API shows a row of the store or a result of the engine.
 
-/// Declares a view: a row's members under their own names, with what the API says of them. A member may be made from the
-/// row's by a function, which stands behind `=>`. A member that the row has and the view has not does not compile.
+/// Declares a view: the members of a row under their own names, with descriptions for the API. A function after `=>` converts
+/// a member. It does not compile if the view lacks a member of the row.
 macro_rules! view {
     (@shown $member:ident) => { $member };
     (@shown $member:ident, $make:expr) => { $make($member) };
@@ -56,12 +56,12 @@ macro_rules! asked {
 pub(super) use asked;
 pub(super) use view;
 
-/// What is shown of a row that may not be there.
+/// The view of an optional row.
 pub(super) fn maybe<R, V: From<R>>(row: Option<R>) -> Option<V> {
     row.map(V::from)
 }
 
-/// What is shown of each row.
+/// The view of each row.
 pub(super) fn each<R, V: From<R>>(rows: Vec<R>) -> Vec<V> {
     rows.into_iter().map(V::from).collect()
 }

@@ -1,4 +1,4 @@
-// The form that tries an operation, its twin for the shell, and what came back.
+// The form that tries an operation, the same request for a shell, and the response.
 
 import { element } from "./element.js";
 import { example, isFile, plain, resolve } from "./schema.js";
@@ -53,7 +53,7 @@ function address(path, parameters) {
 }
 
 function curl(url, method, headers, body, needsToken) {
-  // What is not filled in yet stays readable.
+  // Placeholders of parameters without a value stay readable.
   const lines = [`curl ${method === "get" ? "" : `-X ${method.toUpperCase()} `}${quoted(url.href.replace(/%7B(\w+)%7D/g, "{$1}"))}`];
   if (needsToken) lines.push('-H "Authorization: Bearer $TOKEN"');
   for (const [name, value] of headers) lines.push(`-H ${quoted(`${name}: ${value}`)}`);
@@ -94,7 +94,7 @@ async function show(response, head, text, begun) {
   try {
     text.textContent = `${headers.join("\n")}\n\n${JSON.stringify(JSON.parse(received), null, 2)}`;
   } catch {
-    // It is no JSON, and stands there as it came.
+    // It is no JSON, and stays as it was received.
   }
 }
 

@@ -1,4 +1,4 @@
-// Makes elements from text, never from markup: descriptions cannot bring scripts along.
+// Makes elements from text, never from markup, so that descriptions cannot contain scripts.
 
 export function element(name, properties = {}, ...children) {
   const made = document.createElement(name);
@@ -21,7 +21,7 @@ export function breakable(path) {
   return path.split("/").flatMap((part, index) => (index ? ["/", element("wbr"), part] : [part]));
 }
 
-// Paragraphs and lists: as much of Markdown as descriptions here use.
+// Paragraphs and lists: the part of Markdown that the descriptions use.
 export function prose(text) {
   const blocks = (text ?? "").split(/\n\s*\n/).filter((block) => block.trim());
   return blocks.map((block) => {
@@ -31,7 +31,7 @@ export function prose(text) {
   });
 }
 
-// A section that is built when it is first opened, so that types that hold themselves have no end only on paper.
+// A section that is built when it is first opened, so that recursive types are not expanded without end.
 export function folded(properties, summary, build) {
   const section = element("details", properties, element("summary", {}, summary));
   section.addEventListener("toggle", () => section.open && section.append(...[build()].flat()), { once: true });

@@ -1,4 +1,4 @@
-// One operation: what it takes, what it answers, and a form to try it.
+// One operation: its parameters and body, its responses, and a form to try it.
 
 import { attempt } from "./attempt.js";
 import { breakable, element, folded, inline, prose } from "./element.js";

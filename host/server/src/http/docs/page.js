@@ -51,7 +51,7 @@ function contents(section) {
   return element("section", {}, element("h2", {}, section.name), element("ul", {}, links));
 }
 
-// Hides what does not hold every word, in the contents and in the page.
+// Hides the operations that do not contain every word, in the contents and in the page.
 function filter(all) {
   const words = byId("filter").value.toLowerCase().split(/\s+/).filter(Boolean);
   for (const one of all) {

@@ -2,7 +2,7 @@
 
 import { element, folded, inline } from "./element.js";
 
-// How deep an example goes into types that hold themselves.
+// How deep an example goes into recursive types.
 const EXAMPLE_DEPTH_MAX = 6;
 const BOUNDS = {
   minimum: "at least",
@@ -26,7 +26,7 @@ const isNull = (schema) => schema?.type === "null";
 const named = (schema) => schema?.$ref?.split("/").pop();
 const choices = (schema) => schema.oneOf ?? schema.anyOf ?? schema.allOf ?? [];
 
-// A schema without its reference and without the null beside it: what a reader has to fill in.
+// A schema without its reference and without the alternative null: the type of a value that a reader fills in.
 export function plain(openapi, schema) {
   const target = resolve(openapi, schema);
   const real = choices(target).filter((choice) => !isNull(choice));
@@ -59,7 +59,7 @@ function facts(schema) {
   return texts.join("; ");
 }
 
-// What there is to see inside a schema: fields, through lists and alternatives.
+// The schemas with fields inside a schema, also inside its lists and alternatives.
 function inner(openapi, schema) {
   const target = resolve(openapi, schema);
   if (target.properties) return [target];

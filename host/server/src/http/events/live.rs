@@ -1,6 +1,6 @@
-//! One reader for all event streams of this host. It looks at the tenants that have streams in turn, one read at a time,
-//! so that streams cost the database the same however many there are, and a tenant with many events takes no more of it
-//! than another. It works for as long as there is a stream.
+//! One task that reads events for all event streams of this host. It reads for the tenants with streams in turn, one read
+//! at a time. So the load of the database does not grow with the number of streams, and tenants share it equally. The task
+//! runs while there are streams.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -19,16 +19,16 @@ use wrkflw_core::ids::TenantId;
 use wrkflw_store::StoreError;
 use wrkflw_store::feed::{FeedCursor, FeedPage};
 
-/// How often it looks for what other hosts committed.
+/// How often it looks for commits of other hosts.
 const POLL: Duration = Duration::from_millis(500);
-/// The least time between two looks: what is committed meanwhile is told together.
+/// Minimum time between two rounds. Commits in between are read together.
 const GATHER: Duration = Duration::from_millis(25);
 /// The pause after a failure of the database.
 const BACK_OFF: Duration = Duration::from_secs(1);
-/// Events read at once.
+/// Maximum number of events of one read.
 pub(super) const BATCH: i64 = 100;
-/// Streams that read the database by themselves at a time, because they fell behind: so many of this host, and one of
-/// each tenant.
+/// Maximum number of streams of this host that read the database themselves at a time, because they fell behind. For each
+/// tenant, it is one.
 const CATCHING_UP_MAX: usize = 2;
 
 /// The event streams of a host.
@@ -36,7 +36,7 @@ const CATCHING_UP_MAX: usize = 2;
 pub(in crate::http) struct Streams {
     pub(super) places: Arc<Places>,
     channels: Mutex<Channels>,
-    /// Told when a tenant has its first stream.
+    /// Notified when a tenant has its first stream.
     joined: Notify,
     catching_up: Semaphore,
 }
@@ -44,16 +44,16 @@ pub(in crate::http) struct Streams {
 #[derive(Debug, Default)]
 struct Channels {
     of: BTreeMap<TenantId, Weak<Channel>>,
-    /// Whether the reader works.
+    /// Whether the task runs.
     followed: bool,
 }
 
-/// What the streams of a tenant share.
+/// The events that the streams of a tenant share.
 #[derive(Debug)]
 pub(super) struct Channel {
-    /// None until the reader has come round.
+    /// None before the first read.
     tail: Mutex<Option<Tail>>,
-    /// Counts what streams wait for.
+    /// Counts the changes that streams wait for.
     moved: watch::Sender<u64>,
     catching_up: Semaphore,
 }
@@ -86,17 +86,17 @@ impl Channel {
         self.moved.subscribe()
     }
 
-    /// What is next; nothing until the reader has come round.
+    /// The events after `position`. None before the first read.
     pub(super) fn after(&self, position: FeedCursor) -> Option<Found> {
         self.tail().as_ref().map(|tail| tail.after(position))
     }
 
-    /// As of [`FeedPage`], when the tail was read last.
+    /// The access mark of the last read.
     pub(super) fn access_mark(&self) -> Option<Uuid> {
         self.tail().as_ref().and_then(Tail::access_mark)
     }
 
-    /// The right to read the database for one stream: one after the other in a tenant, and few of all.
+    /// Waits until one stream may read the database: one at a time in a tenant, and [`CATCHING_UP_MAX`] on this host.
     pub(super) async fn turn<'a>(
         &'a self,
         streams: &'a Streams,
@@ -107,15 +107,15 @@ impl Channel {
         (own.expect(open), one.expect(open))
     }
 
-    /// Reads on; whether there may be more.
+    /// Reads the next events. Returns whether there may be more.
     async fn read(&self, app: &App, tenant: TenantId) -> Result<bool, StoreError> {
         let end = self.tail().as_ref().map(Tail::end);
-        // Of what was before, nothing is kept: whoever wants it reads it.
+        // Earlier events are not kept: streams that want them read them themselves.
         let limit = if end.is_some() { BATCH } else { 0 };
         let page = app.engine.reader().feed(tenant, end, limit).await?;
         let mut news = Vec::new();
         for entry in &page.entries {
-            // An entry may be large: others have their turn between two.
+            // An entry may be large, so let other tasks run in between.
             tokio::task::yield_now().await;
             news.extend(told(app, entry));
         }
@@ -126,7 +126,7 @@ impl Channel {
                 let end = if more { page.end } else { page.horizon };
                 (tail.add(news, end, page.access_mark), more)
             }
-            // The first look, or a database that was restored.
+            // The first read, or the database was restored.
             _ => {
                 *tail = Some(Tail::begin(page.horizon, page.access_mark));
                 (true, false)
@@ -140,12 +140,12 @@ impl Channel {
     }
 }
 
-/// Whether more may stand behind the page.
+/// Whether more events may follow the page.
 pub(super) fn is_full(page: &FeedPage) -> bool {
     i64::try_from(page.entries.len()).is_ok_and(|read| read >= BATCH)
 }
 
-/// An event as server-sent events have it; none for a damaged entry.
+/// An event in the format of server-sent events. None if its entry is damaged.
 pub(super) fn told(
     app: &App,
     (cursor, entry): &(FeedCursor, wrkflw_core::cloudevent::PublicEntry),
@@ -168,7 +168,7 @@ impl Streams {
         self.channels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the streams of this tenant share. Begins to read, if nobody does.
+    /// The channel of this tenant. Starts the task if it does not run.
     pub(super) fn join(&self, app: &App, tenant: TenantId) -> Arc<Channel> {
         let mut channels = self.channels();
         let known = channels.of.get(&tenant).and_then(Weak::upgrade);
@@ -185,7 +185,7 @@ impl Streams {
         channel
     }
 
-    /// The tenants that have streams; none when the reader is to end.
+    /// The tenants that have streams. None if there are no streams, so that the task ends.
     fn present(&self) -> Option<Vec<(TenantId, Arc<Channel>)>> {
         let mut channels = self.channels();
         let mut present = Vec::new();
@@ -199,7 +199,7 @@ impl Streams {
     }
 }
 
-/// Reads on for all tenants, for as long as there are streams.
+/// Reads for all tenants while there are streams.
 async fn follow(app: App) {
     let mut commits = app.engine.commits();
     while !app.cancel.is_cancelled() {
@@ -219,7 +219,7 @@ async fn follow(app: App) {
                 GATHER
             }
             Err(error) => {
-                tracing::warn!(%error, "event streams wait");
+                tracing::warn!(%error, "events could not be read; event streams wait");
                 BACK_OFF
             }
         };
@@ -230,7 +230,7 @@ async fn follow(app: App) {
     }
 }
 
-/// One look at each tenant; whether one of them may have more.
+/// Reads once for each tenant. Returns whether one of them may have more.
 async fn round(app: &App, channels: Vec<(TenantId, Arc<Channel>)>) -> Result<bool, StoreError> {
     let mut more = false;
     for (tenant, channel) in channels {

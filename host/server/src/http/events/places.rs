@@ -1,5 +1,5 @@
-//! How many event streams this host has open, and for whom. The bounds are by person, by tenant and by host; where the
-//! host is full, a tenant that has few takes the place of one that has many.
+//! Limits the open event streams by person, tenant and host. If the host is full, a new stream of a tenant with few streams
+//! ends a stream of a tenant with many.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -8,14 +8,14 @@ use tokio_util::sync::CancellationToken;
 
 use wrkflw_core::ids::TenantId;
 
-/// Streams of one person.
+/// Maximum number of streams of one person.
 pub(super) const PERSON_MAX: usize = 20;
-/// Streams of one tenant.
+/// Maximum number of streams of one tenant.
 pub(super) const TENANT_MAX: usize = 250;
-/// Streams of this host.
+/// Maximum number of streams of this host.
 pub(super) const HOST_MAX: usize = 500;
 
-/// Why there is no place.
+/// The limit that is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Full {
     Person,
@@ -23,7 +23,7 @@ pub(super) enum Full {
     Host,
 }
 
-/// The streams that are open.
+/// The open streams.
 #[derive(Debug, Default)]
 pub(super) struct Places(Mutex<Held>);
 
@@ -41,12 +41,12 @@ struct Holder {
     ended: CancellationToken,
 }
 
-/// The place of one stream, given back when this is dropped.
+/// The place of one stream, released when this is dropped.
 #[derive(Debug)]
 pub(super) struct Place {
     number: u64,
     places: Arc<Places>,
-    /// Cancelled when somebody else was given it.
+    /// Cancelled when another stream got the place.
     pub(super) ended: CancellationToken,
 }
 
@@ -61,7 +61,7 @@ impl Places {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A place for one more stream of this person.
+    /// Takes a place for one more stream of this person.
     pub(super) fn take(self: &Arc<Self>, tenant: TenantId, person: &str) -> Result<Place, Full> {
         let mut held = self.held();
         let own = |holder: &&Holder| holder.tenant == tenant;
@@ -98,7 +98,8 @@ impl Places {
 }
 
 impl Held {
-    /// Ends the newest stream of the tenant that has most, if it has more than one that has so many would then have.
+    /// Ends the newest stream of the tenant with the most streams, if it has more than `own + 1`. `own` is the number of streams
+    /// of the tenant that needs a place.
     fn make_room(&mut self, own: usize) -> Result<(), Full> {
         let mut counts: BTreeMap<TenantId, usize> = BTreeMap::new();
         for holder in self.streams.values() {

@@ -1,9 +1,9 @@
-//! One event stream: what it sends next, and when it ends. It is asked only when its client can take something, so a
-//! client that reads nothing costs nothing but its place.
+//! One event stream: what it sends next, and when it ends. It is polled only when its client can receive, so a client that
+//! does not read costs only its place.
 //!
-//! It ends when its token does, and soon after its caller lost the permission. What was committed after the permission
-//! went is not sent: every read has a mark that changes with anybody's groups and permissions, and a change is looked into before
-//! anything of that read is sent.
+//! It ends when its token expires, and soon after its caller loses the permission. Events that are committed after the loss
+//! are not sent: every read returns the access mark, and if it has changed, the permission is checked again before an event
+//! of that read is sent.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,13 +22,13 @@ use crate::http::App;
 use crate::http::extract::Listener;
 use wrkflw_store::feed::{FeedCursor, FeedPage};
 
-/// A comment keeps intermediaries from closing a silent stream.
+/// How often a silent stream sends a comment, so that proxies do not close it.
 const HEARTBEAT: Duration = Duration::from_secs(15);
-/// How often a stream looks whether its token is still good, with nothing to send.
+/// How often a stream checks its token.
 const LOOK: Duration = Duration::from_secs(1);
-/// How long a permission is taken to hold without a change that was seen.
+/// When the permission is checked again, even if the access mark has not changed.
 const JUDGED_FOR: Duration = Duration::from_secs(30);
-/// What a stream takes of a page that it read by itself, in bytes.
+/// Maximum number of bytes that a stream keeps of a page that it read itself.
 const TAKEN_BYTES_MAX: usize = 128 * 1024;
 
 pub(super) struct Reader {
@@ -38,9 +38,9 @@ pub(super) struct Reader {
     channel: Arc<Channel>,
     moved: watch::Receiver<u64>,
     position: FeedCursor,
-    /// Read, and not sent yet.
+    /// Events that were read and not sent yet.
     next: VecDeque<Bytes>,
-    /// As of [`FeedPage`], when `next` was read.
+    /// The access mark of this stream's own last read.
     access_mark: Option<Uuid>,
     judged: Option<Judged>,
     /// When the token was last checked.
@@ -48,7 +48,7 @@ pub(super) struct Reader {
     spoke: Instant,
 }
 
-/// When the permission was last found, and by what marks of the tenant and of this stream's own reading.
+/// The last successful check of the permission, and the access marks then: of the tenant's reads and of this stream's own.
 #[derive(Debug, Clone, Copy)]
 struct Judged {
     access_mark: [Option<Uuid>; 2],
@@ -56,7 +56,7 @@ struct Judged {
 }
 
 impl Reader {
-    /// Goes on with a page that was read after `position`.
+    /// Continues with a page that was read after `position`.
     pub(super) fn new(
         app: App,
         caller: Listener,
@@ -82,7 +82,7 @@ impl Reader {
         reader
     }
 
-    /// What to send next; nothing when the stream ends.
+    /// The next text to send. None when the stream ends.
     pub(super) async fn next(&mut self) -> Option<Bytes> {
         loop {
             if !self.goes_on().await {
@@ -121,7 +121,7 @@ impl Reader {
         }
     }
 
-    /// Whether the caller may be sent what comes next.
+    /// Whether the stream may send its next event.
     async fn goes_on(&mut self) -> bool {
         if self.app.cancel.is_cancelled() || self.place.ended.is_cancelled() {
             return false;
@@ -149,7 +149,7 @@ impl Reader {
         permitted.is_ok()
     }
 
-    /// Reads the next page by itself. Whether that went well.
+    /// Reads the next page. Returns whether it succeeded.
     async fn catch_up(&mut self) -> bool {
         let turn = self.channel.turn(&self.app.streams).await;
         let page = read(
@@ -166,13 +166,16 @@ impl Reader {
                 true
             }
             Err(problem) => {
-                tracing::warn!(problem.detail, "an event stream ends");
+                tracing::warn!(
+                    problem.detail,
+                    "an event stream ends, because it could not read events"
+                );
                 false
             }
         }
     }
 
-    /// Takes as much of a page as is to be held for one client.
+    /// Takes events of a page, up to the limit in bytes.
     fn take(&mut self, page: &FeedPage) {
         self.access_mark = page.access_mark;
         let mut bytes = 0;

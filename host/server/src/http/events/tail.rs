@@ -1,5 +1,5 @@
-//! The newest events of a tenant, ready to be sent: read once, for all who listen. A stream that has read all there was
-//! goes on from here; one that fell behind reads the database until it is here again.
+//! The newest events of a tenant, rendered once for all its streams. A stream that fell behind reads the database itself
+//! until it reaches these events.
 
 use std::collections::VecDeque;
 
@@ -8,41 +8,41 @@ use uuid::Uuid;
 
 use wrkflw_store::feed::FeedCursor;
 
-/// What is kept for the streams of a tenant, in bytes and in events.
+/// Maximum size of a tail, in bytes and in events.
 const BYTES_MAX: usize = 256 * 1024;
 const EVENTS_MAX: usize = 1_000;
-/// Events that a stream takes at once.
+/// Maximum number of events that a stream takes at once.
 const TAKEN_MAX: usize = 100;
 
-/// An event as it is sent, and where it stands.
+/// An event as it is sent, and its position.
 #[derive(Debug, Clone)]
 pub(super) struct Told {
     pub(super) cursor: FeedCursor,
     pub(super) text: Bytes,
 }
 
-/// All events behind `from`, up to `end`.
+/// All events after `from`, up to `end`.
 #[derive(Debug)]
 pub(super) struct Tail {
     from: FeedCursor,
     end: FeedCursor,
     events: VecDeque<Told>,
     bytes: usize,
-    /// As of [`wrkflw_store::feed::FeedPage`].
+    /// The access mark of the last read.
     access_mark: Option<Uuid>,
 }
 
-/// What a stream finds that has read up to a place.
+/// The events after a position.
 #[derive(Debug)]
 pub(super) enum Found {
-    /// The next events, and where it stands then. None of them when it has read all.
+    /// The next events, and the position after them. Empty if there are none yet.
     Next(VecDeque<Bytes>, FeedCursor),
-    /// What comes next is not here any more.
+    /// The next events are not in the tail any more.
     Behind,
 }
 
 impl Tail {
-    /// Nothing yet: what comes behind `end` will be here.
+    /// An empty tail for the events after `end`.
     pub(super) fn begin(end: FeedCursor, access_mark: Option<Uuid>) -> Tail {
         Tail {
             from: end,
@@ -61,7 +61,7 @@ impl Tail {
         self.access_mark
     }
 
-    /// Adds what was read behind [`Tail::end`], up to `end`. Whether that is anything that streams wait for.
+    /// Adds the events from [`Tail::end`] up to `end`. Returns whether streams wait for this change.
     pub(super) fn add(
         &mut self,
         told: Vec<Told>,
@@ -90,7 +90,7 @@ impl Tail {
         let next: Vec<_> = self.events.range(begin..).take(TAKEN_MAX).collect();
         let reached = match next.last() {
             Some(last) if begin + next.len() < self.events.len() => last.cursor,
-            // Entries that nobody is told of may stand behind the last event.
+            // Entries that are not public may follow the last event.
             _ => self.end.max(position),
         };
         Found::Next(next.iter().map(|one| one.text.clone()).collect(), reached)
@@ -120,7 +120,7 @@ mod tests {
         }
     }
 
-    /// How many are next, and the place behind them; nothing for whoever fell behind.
+    /// How many events are next, and the position after them. None if the stream fell behind.
     fn next(tail: &Tail, pos: i64) -> Option<(usize, i64)> {
         match tail.after(at(pos)) {
             Found::Next(events, reached) => Some((events.len(), reached.pos)),

@@ -1,5 +1,5 @@
-//! One connection, from its first byte to its end: its requests, and the end that the host makes of it when the client
-//! says nothing, does not finish what it began, or does not read what it asked for.
+//! Runs one connection: answers its requests, and closes it if the client is idle, does not complete the head of a request,
+//! or does not read a response.
 
 use std::convert::Infallible;
 use std::future::poll_fn;
@@ -24,23 +24,23 @@ use super::activity::{Activity, Overdue};
 use super::stream::Watched;
 use super::{Shared, Timeouts, farewell};
 
-/// What is read ahead of a connection, and written ahead to it.
+/// Maximum number of bytes that are buffered for reading and for writing.
 const BUFFER_BYTES_MAX: usize = 64 * 1024;
-/// A head larger than this is refused before it is complete; the router has a smaller bound, and a better answer.
+/// A larger head is refused before it is complete. The router has a smaller limit, and a better response.
 const HEAD_BYTES_MAX: usize = 48 * 1024;
-/// Headers of a request. More are refused before anybody looks at them.
+/// Maximum number of headers of a request. The HTTP parser refuses more.
 const HEADERS_MAX: usize = 100;
-/// A connection that was used this long ago keeps its place even where there is no other.
+/// A connection that was used more recently keeps its place, even if all places are taken.
 const CROWDED_IDLE_MIN: Duration = Duration::from_secs(1);
-/// The system's timeout for a client that acknowledges nothing, as a multiple of this host's: the host, which knows more, ends the
-/// connection first.
+/// The system's timeout for a client that acknowledges nothing, as a multiple of the host's. The host should close the
+/// connection first, because it records why.
 const SYSTEM_TIMEOUT_FACTOR: u32 = 2;
-/// The shortest system timeout: this host's begins later, when the system's buffer is full.
+/// The shortest system timeout. The host's timeout begins later, when the system's buffer is full.
 const SYSTEM_TIMEOUT_MIN: Duration = Duration::from_mins(1);
 
 /// How a connection ended.
 enum End {
-    /// By the client, by an error, or after the last answer of a host that stops.
+    /// By the client, by an error, or after the last response of a stopping host.
     Closed,
     Overdue(Overdue),
 }
@@ -109,19 +109,19 @@ pub(super) async fn run(socket: TcpStream, shared: Shared) {
     );
 }
 
-/// Where the system cannot do these, all is slower and right all the same.
+/// Sets options of the socket. Without them, the host is only slower.
 fn tune(socket: &TcpStream, timeouts: &Timeouts) {
-    // An answer goes out when it is ready.
+    // Send a response as soon as it is ready.
     socket.set_nodelay(true).ok();
-    // A peer that vanished without a word confirms nothing of what is sent. By itself the system tries for a quarter
-    // of an hour, and a small answer fits its buffer, so that the host would not notice either.
+    // A client that vanished acknowledges nothing. By default, the system retries for a quarter of an hour. The host
+    // would not notice either if the response fits into the system's buffer.
     let timeout = (timeouts.unread_max * SYSTEM_TIMEOUT_FACTOR).max(SYSTEM_TIMEOUT_MIN);
     let options = SockRef::from(socket);
     options.set_tcp_user_timeout(Some(timeout)).ok();
 }
 
-/// What is to be said at the end. An idle connection is closed in silence: its client might take an answer for that to
-/// the next request.
+/// Sends a last response, if there is one. An idle connection gets none: its client might take it for the response to its
+/// next request.
 fn finish(socket: TcpStream, end: End, has_begun: bool) {
     let reason = match end {
         End::Closed => return,
@@ -131,13 +131,13 @@ fn finish(socket: TcpStream, end: End, has_begun: bool) {
                 farewell::say(
                     &socket,
                     "request_timeout",
-                    "the head of the request did not come in time",
+                    "the head of the request did not arrive in time",
                 );
             }
             "slow_head"
         }
         End::Overdue(Overdue::Unread) => {
-            // What the client did not read is thrown away now; the system would keep it for minutes.
+            // Discard the unread bytes now. The system would keep them for minutes.
             socket.set_zero_linger().ok();
             "unread"
         }
@@ -145,7 +145,7 @@ fn finish(socket: TcpStream, end: End, has_begun: bool) {
     metrics::counter!("wrkflw_http_connections_ended_total", "reason" => reason).increment(1);
 }
 
-/// Waits until a connection is overdue, or idle while others want its place.
+/// Waits until a connection is overdue, or idle while other connections need its place.
 struct Timeout<'a> {
     activity: &'a Activity,
     timeouts: Timeouts,
@@ -176,7 +176,7 @@ impl<'a> Timeout<'a> {
             let Some((due, why)) = self.activity.due(&self.timeouts) else {
                 return Poll::Pending;
             };
-            // To set the alarm anew with each request would cost more than to be woken once in vain.
+            // Setting the alarm again for each request would cost more than one needless wake-up.
             if due < self.alarm.deadline() || self.alarm.is_elapsed() {
                 self.alarm.as_mut().reset(due);
             }
@@ -198,7 +198,7 @@ async fn answer(
     Ok(response.map(|body| Answered { body, activity }))
 }
 
-/// The body of an answer; when it goes, the connection waits for the next request.
+/// The body of a response. When it is dropped, the connection is idle.
 struct Answered {
     body: Body,
     activity: Arc<Activity>,

@@ -1,14 +1,15 @@
-//! What a client is told whose request never reaches the router: a problem, as the API's own, on a connection that ends.
+//! The response to a client whose request does not reach the router: a problem like those of the API. Then the connection
+//! is closed.
 //!
-//! It goes into the empty buffer of the socket or nowhere: nobody waits for a client that is being shown out. What the
-//! HTTP parser itself refuses is not known here: it answers that with the status alone.
+//! It is written only if the socket's buffer takes it at once. If the HTTP parser refuses a request, it responds itself,
+//! with the status only.
 
 use tokio::net::TcpStream;
 
 use crate::http::problem::Problem;
 use wrkflw_runtime::clock;
 
-/// Tells the client, if its buffer takes it at once. A client that is gone misses nothing.
+/// Sends the problem, if the socket's buffer takes it at once.
 pub(super) fn say(socket: &TcpStream, code: &str, detail: &str) {
     socket.try_write(&farewell(code, detail)).ok();
 }

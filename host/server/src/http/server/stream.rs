@@ -1,4 +1,4 @@
-//! A socket that tells what it does: when bytes come, and when it takes no more.
+//! A socket that records its activity: when bytes arrive, and when it accepts no more.
 
 use std::io;
 use std::pin::Pin;
