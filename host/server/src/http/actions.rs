@@ -1,4 +1,4 @@
-//! What is shown of the actions on an instance, open or refused.
+//! The actions on an instance, allowed or refused, as the API shows them.
 
 use super::view::{maybe, view};
 use wrkflw_core::answer::Violation;

@@ -1,4 +1,4 @@
-//! The audit for auditors: entries by who did it, what, and when, of one instance or of the whole tenant.
+//! The audit for auditors: entries of one instance or of the whole tenant, filtered by actor, type and time.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -19,7 +19,7 @@ use wrkflw_core::moment;
 use wrkflw_engine::Error;
 use wrkflw_store::audit::{self, AuditFilter};
 
-/// Before all entries.
+/// No entry is older.
 const EARLIEST: Timestamp = Timestamp::UNIX_EPOCH;
 
 view! {
@@ -54,7 +54,7 @@ view! {
     pub(super) struct PlacedRow {
         /// `instance`, `definition`, `directory` or `operation`.
         pub stream: String,
-        /// The instance's id, where it is one's stream.
+        /// The id of the instance, if it is the stream of an instance.
         pub stream_id: Uuid,
         pub leaf: u64,
         #[serde(flatten)]
@@ -90,7 +90,10 @@ impl AuditQuery {
             .zip(self.until)
             .is_some_and(|(from, until)| from >= until)
         {
-            return Err(Problem::new("malformed_request", "from is before until"));
+            return Err(Problem::new(
+                "malformed_request",
+                "from must be before until",
+            ));
         }
         let after: Option<i64> = decode(self.after.as_deref())?;
         let after = after.map(|position| {
@@ -104,7 +107,7 @@ impl AuditQuery {
         let filter = AuditFilter {
             actor: self.actor,
             kind: self.r#type,
-            // Nothing was recorded before; years that the database does not know are beyond it.
+            // No entry is older, and the database does not accept all earlier years.
             from: self.from.filter(|from| *from > EARLIEST),
             until: self.until.map(|until| until.max(EARLIEST)),
         };
@@ -114,7 +117,7 @@ impl AuditQuery {
 
 /// The audit stream of an instance, from its first entry on.
 ///
-/// A page may have fewer entries than asked for, even none, while `page.next` says that there is more to look through.
+/// A page may have fewer entries than asked for, even none. There may be more as long as `page.next` is present.
 #[utoipa::path(get, path = "/v1/instances/{id}/audit", tag = "instances", params(("id" = Uuid, Path), AuditQuery),
     responses((status = 200, body = Page<AuditRow>)))]
 pub(super) async fn audit(
@@ -143,8 +146,8 @@ pub(super) async fn audit(
 
 /// All entries of the tenant that a checkpoint covers, oldest first: of instances, definitions, the directory and operation.
 ///
-/// An entry is here some seconds after it was written, where hosts sign checkpoints. A page may have fewer entries than
-/// asked for, even none, while `page.next` says that there is more to look through.
+/// If hosts sign checkpoints, an entry appears here some seconds after it was written. A page may have fewer entries than
+/// asked for, even none. There may be more as long as `page.next` is present.
 #[utoipa::path(get, path = "/v1/audit", tag = "compliance", params(AuditQuery), responses((status = 200, body = Page<PlacedRow>)))]
 pub(super) async fn entries(
     State(app): State<App>,

@@ -1,4 +1,4 @@
-//! One action on many tasks: each is an ordinary command with a result of its own.
+//! One action on many tasks. Each task gets an ordinary command, with its own result.
 
 use std::collections::BTreeSet;
 
@@ -22,14 +22,14 @@ use wrkflw_engine::validation::{check_document, check_id};
 use wrkflw_engine::{Idempotency, Identity, Request};
 use wrkflw_store::tasks::{Inbox, TaskFilter, View};
 
-/// Tasks of one request.
+/// Maximum number of tasks of one request.
 const TASKS_MAX: usize = 100;
-/// Commands under way at once.
+/// Maximum number of concurrent commands.
 const AT_ONCE: usize = 8;
 /// The longest reason, in bytes.
 const REASON_BYTES_MAX: usize = 2_000;
 
-/// An action on many tasks, named or found.
+/// An action on many tasks, given by their ids or by a filter.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct BulkBody {
@@ -61,7 +61,7 @@ pub(super) enum BulkAction {
     Decide,
 }
 
-/// As in the list of tasks.
+/// The filters of the list of tasks.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct BulkFilter {
@@ -74,30 +74,30 @@ pub(super) struct BulkFilter {
     pub label: Option<String>,
 }
 
-/// What became of each task, in the order given.
+/// The result of each task, in the order given.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct BulkResults {
     pub results: Vec<BulkResult>,
     pub done: usize,
     pub refused: usize,
-    /// The filter finds more tasks than one request takes, or it may.
+    /// Whether the filter may find more tasks than one request takes.
     pub more: bool,
     /// Nothing was written.
     pub dry_run: bool,
 }
 
-/// What became of one task.
+/// The result of one task.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct BulkResult {
     pub task: Uuid,
-    /// As of the request for this task alone.
+    /// The HTTP status that a request for this task alone would get.
     pub status: u16,
     /// The instance's revision afterwards.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub revision: Option<u32>,
-    /// The reply is that to an earlier request with the same key.
+    /// Whether this is the reply to an earlier request with the same key.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub replayed: bool,
     /// The code of the problem.
@@ -122,7 +122,7 @@ pub(super) async fn tasks(
     Body { value, canonical }: Body<BulkBody>,
 ) -> Result<axum::Json<BulkResults>, Problem> {
     check(&value)?;
-    // Whoever may not do it at all is told once, and not for each task.
+    // A caller without the permission gets one problem, not one for each task.
     let permission = command(&value, TaskId(Uuid::nil())).permission();
     app.engine.permit(&who, permission).await?;
     if options.if_match.is_some() {
@@ -149,7 +149,7 @@ pub(super) async fn tasks(
     }))
 }
 
-/// The tasks in hand, and whether there are more.
+/// The tasks to act on, and whether there are more.
 async fn chosen(
     app: &App,
     who: &Identity,
@@ -200,7 +200,7 @@ async fn chosen(
     }
 }
 
-/// Refuses what no task could take.
+/// Refuses a body that is not valid for any task.
 fn check(body: &BulkBody) -> Result<(), Problem> {
     let deciding = [
         ("/outcome", body.outcome.is_some()),
@@ -275,7 +275,7 @@ fn command(body: &BulkBody, task: TaskId) -> Command {
     }
 }
 
-/// Carries out one of the commands.
+/// Executes one of the commands.
 async fn act(
     app: &App,
     who: &Identity,
@@ -321,7 +321,7 @@ async fn act(
     }
 }
 
-/// The key of one task's command, made of that of the whole request.
+/// The idempotency key of one task's command, derived from that of the request.
 fn key_of(whole: &Idempotency, task: TaskId) -> Idempotency {
     let mut hasher = Sha256::new();
     hasher.update((whole.key.len() as u64).to_be_bytes());

@@ -1,4 +1,4 @@
-//! Working calendars: the hours by which deadlines may count.
+//! Working calendars: the working hours that deadlines may count.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use wrkflw_core::calendar::Calendar;
 use wrkflw_engine::{Error, Identity};
 use wrkflw_store::StoreError;
 
-/// A byte of a calendar's settings takes as long to be written as so many bytes of text: most of it is days and times.
+/// Rendering a byte of a calendar takes as long as rendering so many bytes of text, because most are dates and times.
 const RENDERED: usize = 4;
 
 view! {

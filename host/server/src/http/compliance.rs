@@ -1,4 +1,4 @@
-//! Proofs from the record that rules were kept.
+//! Reports that prove from the audit that rules were followed.
 
 use axum::extract::State;
 use jiff::Timestamp;
@@ -15,13 +15,13 @@ use wrkflw_store::compliance::Period;
 
 view! {
     of wrkflw_store::compliance::SelfApprovals;
-    /// What the record says of a period.
+    /// The decisions and refused attempts of a period.
     pub(super) struct SelfApprovals {
         /// All decisions that were examined.
         pub decisions_examined: u64,
-        /// Those of them by a requester, or on behalf of one, in a state that its version declares as own work.
+        /// Decisions by a requester, or on behalf of one, in a state that its version declares as own work.
         pub own_work: u64,
-        /// Those of them by a requester, or on behalf of one, in any other state. None, unless a rule was broken.
+        /// Decisions by a requester, or on behalf of one, in any other state. Always 0, unless a rule was violated.
         pub self_approvals: u64,
         /// The newest 100 of these.
         pub findings: Vec<SelfApproval> => each,
@@ -75,7 +75,7 @@ pub(super) struct PeriodQuery {
     #[param(value_type = Option<String>, format = DateTime)]
     #[serde(default, deserialize_with = "moment::read_optional")]
     pub from: Option<Timestamp>,
-    /// Decided before. Default: no end, so that a decision of a moment to come shows, too.
+    /// Decided before. Default: no limit, so that a decision with a time in the future is found, too.
     #[param(value_type = Option<String>, format = DateTime)]
     #[serde(default, deserialize_with = "moment::read_optional")]
     pub to: Option<Timestamp>,
@@ -83,14 +83,14 @@ pub(super) struct PeriodQuery {
     pub definition: Option<String>,
 }
 
-/// What was found, with what was asked.
+/// The result, with the parameters of the request.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SelfApprovalReport {
-    /// None for all the time before.
+    /// None: no limit.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub from: Option<Timestamp>,
-    /// None for all the time after.
+    /// None: no limit.
     #[schema(value_type = Option<String>, format = DateTime)]
     pub to: Option<Timestamp>,
     pub definition: Option<String>,
@@ -98,7 +98,7 @@ pub(super) struct SelfApprovalReport {
     pub found: SelfApprovals,
 }
 
-/// Examines all decisions of a period for those by somebody whose own request it was, own work aside.
+/// Examines all decisions of a period, and finds those that people made on their own requests, except own work.
 #[utoipa::path(get, path = "/v1/compliance/self-approvals", tag = "compliance", params(PeriodQuery),
     responses((status = 200, body = SelfApprovalReport)))]
 pub(super) async fn self_approvals(
@@ -113,7 +113,7 @@ pub(super) async fn self_approvals(
         definition: query.definition.clone(),
     };
     if period.from >= period.to {
-        return Err(Problem::new("malformed_request", "from is before to"));
+        return Err(Problem::new("malformed_request", "from must be before to"));
     }
     let found = app
         .engine

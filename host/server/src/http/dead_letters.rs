@@ -1,4 +1,4 @@
-//! Events that Kafka refused for good: look at them, send them again, or give one up.
+//! Events that Kafka refused permanently: list them, send them again, or discard one.
 
 use axum::extract::State;
 use jiff::Timestamp;
@@ -21,21 +21,21 @@ const READ: &str = "dead-letter:read";
 
 view! {
     of wrkflw_store::dead_letters::ParkedEvent;
-    /// An event that stands still.
+    /// An event that Kafka refused, or that waits behind such an event.
     pub(super) struct ParkedEvent {
         pub instance: Uuid,
         /// The number of its entry in the instance's history.
         pub entry: u64,
-        /// The id under which consumers know the event; none where its entry is damaged.
+        /// The event's id, as consumers see it. None if its entry is damaged.
         pub event: Option<Uuid>,
-        /// What it tells of, as in the history.
+        /// The event's type, as in the history.
         #[serde(rename = "type")]
         pub kind: Option<String>,
         /// Its number among the events of its instance, as consumers see it.
         pub sequence: Option<u64>,
-        /// Why it was refused, or that it stands behind one that was.
+        /// Why it was refused, or that it waits behind a refused event.
         pub error: String,
-        /// How often it was tried on its own; 0 where it only stands behind another.
+        /// How often it was sent on its own. 0 if it only waits behind another event.
         pub attempts: u32,
         #[schema(value_type = String, format = DateTime)]
         pub parked_at: Timestamp,
@@ -44,26 +44,26 @@ view! {
 
 view! {
     of wrkflw_store::dead_letters::DeadLetter;
-    /// The event at which an instance's events stand still.
+    /// The refused event behind which the events of an instance wait.
     pub(super) struct DeadLetter {
         #[serde(flatten)]
         pub event: ParkedEvent => ParkedEvent::from,
-        /// How many stand behind it, counted up to 10000.
+        /// How many events wait behind it, counted up to 10000.
         pub followers: u32,
     }
 }
 
 view! {
     of wrkflw_store::dead_letters::Moved;
-    /// What went back to the outbox.
+    /// The events that went back to the outbox.
     pub(super) struct Moved {
-        /// The event that was given up. Consumers will miss its sequence.
+        /// The event that was discarded. Consumers will miss its sequence.
         pub discarded: Option<ParkedEvent> => maybe,
         /// Events that are sent again.
         pub released: u32,
-        /// The entry of the last of them.
+        /// The entry of the last released event.
         pub last: Option<u64>,
-        /// More stand still: ask again.
+        /// Whether more events wait. If so, repeat the request.
         pub more: bool,
     }
 }
@@ -76,17 +76,17 @@ pub(super) struct PageQuery {
     pub limit: Option<u32>,
 }
 
-/// Which event is given up, and why.
+/// Which event is discarded, and why.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DiscardBody {
-    /// The entry of the event that stands first.
+    /// The entry of the first waiting event.
     #[serde(deserialize_with = "whole")]
     pub entry: u64,
     pub reason: String,
 }
 
-/// Lists the instances whose events stand still, each with the first of these events.
+/// Lists the instances whose events wait behind a refused one, each with its refused event.
 #[utoipa::path(get, path = "/v1/dead-letters", tag = "events", operation_id = "list_dead_letters",
     params(PageQuery), responses((status = 200, body = Page<DeadLetter>)))]
 pub(super) async fn list(
@@ -106,7 +106,7 @@ pub(super) async fn list(
     })))
 }
 
-/// Lists the events of an instance that stand still, in their order.
+/// Lists the waiting events of an instance in their order, the refused one first.
 #[utoipa::path(get, path = "/v1/dead-letters/{id}", tag = "events", operation_id = "show_dead_letters",
     params(("id" = Uuid, Path), PageQuery), responses((status = 200, body = Page<ParkedEvent>)))]
 pub(super) async fn show(
@@ -117,7 +117,7 @@ pub(super) async fn show(
 ) -> Result<axum::Json<Page<ParkedEvent>>, Problem> {
     app.engine.permit(&who, READ).await?;
     let limit = limit(query.limit)?;
-    // Entries are numbered as the database numbers them.
+    // No history has more entries. A larger cursor would not fit the database's signed numbers.
     let after: Option<u32> = decode(query.after.as_deref())?;
     let reader = app.engine.reader();
     let found = reader
@@ -148,8 +148,8 @@ pub(super) async fn retry(
     release(&app, &who, instance, Release::Retry, &value.reason).await
 }
 
-/// Gives the first event of an instance up, and sends those behind it. Consumers will miss the sequence of the one
-/// given up; the instance's history and `GET /v1/events` keep it.
+/// Discards the first waiting event of an instance, and sends those behind it. Consumers will miss the sequence of the
+/// discarded event; the instance's history and `GET /v1/events` keep it.
 #[utoipa::path(post, path = "/v1/dead-letters/{id}/discard", tag = "events", operation_id = "discard_dead_letter",
     params(("id" = Uuid, Path)), request_body = DiscardBody, responses((status = 200, body = Moved)))]
 pub(super) async fn discard(
@@ -183,10 +183,7 @@ async fn release(
     match released {
         Released::Done(moved) => Ok(axum::Json(moved.into())),
         Released::NotFirst(first) => {
-            let detail = format!(
-                "the event that stands first is that of entry {}",
-                first.entry
-            );
+            let detail = format!("the first waiting event is that of entry {}", first.entry);
             Err(Problem {
                 conflict: serde_json::to_value(ParkedEvent::from(first)).ok(),
                 ..Problem::new("not_first", detail)

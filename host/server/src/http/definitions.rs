@@ -28,10 +28,10 @@ use wrkflw_engine::Error;
 
 /// The largest upload, in bytes: a component and its config.
 pub(super) const UPLOAD_BYTES_MAX: usize = 26 * 1024 * 1024;
-/// How much of a field's name a problem repeats.
+/// Maximum length of a field's name in a problem.
 const FIELD_NAME_CHARS_SHOWN: usize = 64;
 
-/// A version to be published.
+/// The form that publishes a version.
 #[derive(Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 #[expect(dead_code, reason = "documents the form that `publish` reads")]
@@ -101,7 +101,7 @@ async fn read(mut form: Multipart) -> Result<(Bytes, Option<Bytes>), Problem> {
                 return Err(unfit(&name, "unknown_field", detail));
             }
         };
-        // The last one or the first one? Callers and proxies may differ in that, so neither.
+        // Clients and proxies may differ in whether the first or the last one counts, so neither is accepted.
         if place
             .replace(field.bytes().await.map_err(broken)?)
             .is_some()
@@ -207,7 +207,7 @@ async fn versions(
     })))
 }
 
-/// Where a page of versions ends, as its cursor says.
+/// The end of a page of versions, as in its cursor.
 struct Position(VersionRef);
 
 impl FromStr for Position {
@@ -258,7 +258,7 @@ pub(super) async fn show(
     rendered(&app, who.tenant, bytes, detail).await
 }
 
-/// Makes new instances take this version. Running ones keep theirs.
+/// Uses this version for new instances. Running instances keep theirs.
 #[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/activate", tag = "definitions",
     params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, body = Activation)))]
 pub(super) async fn activate(
@@ -275,7 +275,7 @@ pub(super) async fn activate(
     ))
 }
 
-/// Lets no new instance take this version. Running ones go on.
+/// Stops using this version for new instances. Running instances continue.
 #[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/retire", tag = "definitions",
     params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, body = Activation)))]
 pub(super) async fn retire(
@@ -292,8 +292,8 @@ pub(super) async fn retire(
     ))
 }
 
-/// Lets nothing of this version run until it is resumed: no deadline, no child, no command but cancelling its instances and
-/// migrating them to another version.
+/// Stops the instances of this version until it is resumed: no deadline acts, no child starts, and only cancelling and
+/// migration to another version are allowed.
 #[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/stop", tag = "definitions", operation_id = "stop_version",
     params(("key" = String, Path), ("version" = u32, Path)), request_body = ReasonBody, responses((status = 200, body = Stopping)))]
 pub(super) async fn stop(
@@ -307,7 +307,7 @@ pub(super) async fn stop(
     Ok(axum::Json(stopping.into()))
 }
 
-/// Lets a stopped version run again. What was due meanwhile is done at once.
+/// Resumes a stopped version. Deadlines and other work that became due meanwhile are done at once.
 #[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/resume", tag = "definitions", operation_id = "resume_version",
     params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, body = Stopping)))]
 pub(super) async fn resume(

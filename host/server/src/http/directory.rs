@@ -1,5 +1,5 @@
-//! People, groups and who is in which. A change that takes `dryRun` is judged in full and answered with the open tasks
-//! that it would leave to nobody.
+//! People, groups and memberships. A dry run of a change checks it completely, and returns the open tasks for which nobody
+//! would be eligible afterwards.
 
 pub(super) mod absences;
 pub(super) mod managers;
@@ -29,7 +29,7 @@ view! {
 
 view! {
     of wrkflw_store::directory::people::Group;
-    /// People who may act alike.
+    /// People to whom work can be offered together.
     pub(super) struct Group {
         pub id: String,
         pub name: String,
@@ -37,7 +37,7 @@ view! {
     }
 }
 
-/// What a change came to.
+/// The result of a change, or of its dry run.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(super) enum Told<T: ToSchema> {
@@ -57,7 +57,7 @@ impl<R, T: From<R> + ToSchema> From<Changed<R>> for Told<T> {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct NameBody {
-    /// For people to read.
+    /// The name that people see.
     pub name: String,
 }
 

@@ -1,4 +1,4 @@
-//! Who could have acted on an instance, now or at any moment since it began.
+//! Who can act on an instance, now or at any moment since it began.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -61,7 +61,7 @@ view! {
 
 view! {
     of wrkflw_engine::ExcludedPerson;
-    /// Somebody who could not, though they seem to.
+    /// Somebody who could not act, although the work was offered to them.
     pub(super) struct ExcludedPerson {
         pub person: String,
         /// `{why}`: such as `requester`, `excluded`, `already_decided`, or `for_requester` with whose work it is (`of`).
@@ -72,19 +72,19 @@ view! {
 
 view! {
     of wrkflw_engine::Preview;
-    /// What a change of the directory would leave undone.
+    /// The open tasks for which nobody would be eligible after a change of the directory.
     pub(super) struct Preview {
         /// Always true: nothing was written.
         pub dry_run: bool,
         pub orphans: Vec<Orphan> => each,
-        /// There are more, or there may be.
+        /// Whether there may be more.
         pub more: bool,
     }
 }
 
 view! {
     of wrkflw_engine::Orphan;
-    /// An open task that somebody can act on, and nobody could after the change.
+    /// An open task for which somebody is eligible now, and nobody after the change.
     pub(super) struct Orphan {
         pub task: Uuid,
         pub instance: Uuid,
@@ -92,7 +92,7 @@ view! {
         pub definition: VersionRef,
         pub state: String,
         pub label: String,
-        /// What would keep everybody from it.
+        /// Why nobody would be eligible.
         pub why: String,
     }
 }
@@ -100,13 +100,13 @@ view! {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EligibilityQuery {
-    /// The moment, which is not in the future; now without it.
+    /// The moment, which must not be in the future. Default: now.
     #[param(value_type = Option<String>, format = DateTime)]
     #[serde(default, deserialize_with = "moment::read_optional")]
     pub at: Option<Timestamp>,
 }
 
-/// Who could act on each task that was open then, and how; and who could not, and why.
+/// Lists for each task that was open then who could act on it and how, and who could not and why.
 #[utoipa::path(get, path = "/v1/instances/{id}/eligibility", tag = "instances", operation_id = "eligibility", params(("id" = Uuid, Path), EligibilityQuery),
     responses((status = 200, body = EligibilityAt)))]
 pub(super) async fn eligibility(
@@ -119,7 +119,7 @@ pub(super) async fn eligibility(
     let now = app.engine.clock().now();
     let at = query.at.unwrap_or(now);
     if at > now {
-        let detail = format!("at is in the future: here it is {now}");
+        let detail = format!("at is in the future: the host's time is {now}");
         return Err(Problem::new("malformed_request", detail));
     }
     let eligibility = app.engine.eligibility_at(&who, InstanceId(id), at).await?;

@@ -1,4 +1,4 @@
-//! What instances are about: everything that was ever started about a document, a purchase order.
+//! The history of an entity, such as a document: all instances that were started about it.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -19,7 +19,7 @@ use wrkflw_store::entities;
 
 view! {
     of wrkflw_store::entities::EntityInstance;
-    /// One run about an entity, with the runs that it belongs to.
+    /// An instance about an entity, and the instances that it is related to.
     pub(super) struct EntityInstance {
         pub id: Uuid,
         pub definition_key: String,
@@ -31,7 +31,7 @@ view! {
         pub revision: u32,
         /// Who started it.
         pub initiator: String,
-        /// Whose request it is: the initiator, and those of its predecessor and parent.
+        /// The requesters: the initiator, and the requesters of its predecessor and parent.
         pub requesters: Vec<String>,
         #[schema(value_type = String, format = DateTime)]
         pub started_at: Timestamp,
@@ -39,11 +39,11 @@ view! {
         pub ended_at: Option<Timestamp>,
         /// Who cancelled it.
         pub ended_by: Option<String>,
-        /// The ended instance that it goes on from.
+        /// The ended instance that it restarts.
         pub predecessor: Option<Uuid>,
-        /// What it was restarted as, oldest first.
+        /// The instances that restarted it, oldest first.
         pub successors: Vec<Uuid>,
-        /// The instance that it is a sub-flow of.
+        /// The instance whose child it is.
         pub parent: Option<Uuid>,
     }
 }

@@ -1,4 +1,4 @@
-//! What is done with instances as a whole: cancelled, suspended and let go on, restarted after their end.
+//! Commands on whole instances: cancel, suspend, resume, restart.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -17,11 +17,11 @@ use wrkflw_core::ids::InstanceId;
 use wrkflw_core::json::Json;
 use wrkflw_engine::validation::{check_document, check_reason};
 
-/// What an instance is taken up again with.
+/// The body of a restart.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RestartBody {
-    /// Without it, the data that the ended instance was left with.
+    /// Default: the last data of the ended instance.
     #[schema(value_type = Option<Object>)]
     pub data: Option<Json>,
 }
@@ -44,7 +44,7 @@ pub(super) async fn cancel(
     run(&app, &who, command, options, &canonical).await
 }
 
-/// Suspends an instance: until it is resumed nothing happens to it, and its deadlines rest.
+/// Suspends an instance. Until it is resumed, nothing happens to it, and its deadlines do not run.
 #[utoipa::path(post, path = "/v1/instances/{id}/suspend", tag = "instances", params(("id" = Uuid, Path), DryRun), request_body = ReasonBody,
     responses((status = 200, body = CommandAnswer)))]
 pub(super) async fn suspend(
@@ -62,7 +62,7 @@ pub(super) async fn suspend(
     run(&app, &who, command, options, &canonical).await
 }
 
-/// Lets a suspended instance go on. Each deadline is due as much later as the suspension lasted.
+/// Resumes a suspended instance. Each deadline is moved by the duration of the suspension.
 #[utoipa::path(post, path = "/v1/instances/{id}/resume", tag = "instances", params(("id" = Uuid, Path), DryRun),
     responses((status = 200, body = CommandAnswer)))]
 pub(super) async fn resume(
@@ -83,8 +83,8 @@ pub(super) async fn resume(
     .await
 }
 
-/// Takes up what an ended instance was about, in a new instance of the definition's active version. Whoever requested
-/// the ended one counts as a requester of the new one, too. `If-Match` names the ended one's revision.
+/// Starts a new instance of the definition's active version, about the entity of an ended instance. The requesters of the
+/// ended instance are requesters of the new one, too. `If-Match` takes the revision of the ended instance.
 #[utoipa::path(post, path = "/v1/instances/{id}/restart", tag = "instances", params(("id" = Uuid, Path), DryRun), request_body = RestartBody,
     responses((status = 201, body = StartAnswer), (status = 200, body = StartAnswer, description = "dry run")))]
 pub(super) async fn restart(

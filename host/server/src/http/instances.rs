@@ -1,4 +1,4 @@
-//! Instances: start, list, read, explain.
+//! Instances: start, list, show, and their history, actions and diagram.
 
 use std::collections::BTreeMap;
 
@@ -37,7 +37,7 @@ use wrkflw_store::load::Stored;
 
 view! {
     of wrkflw_store::instances::InstanceSummary;
-    /// One line of a list.
+    /// An instance in a list.
     pub(super) struct InstanceSummary {
         pub id: Uuid,
         pub definition_key: String,
@@ -54,28 +54,28 @@ view! {
         pub updated_at: Timestamp,
         /// Names of the active states.
         pub states: Vec<String>,
-        /// When they are asked for.
+        /// Only with `include=attributes`.
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<Object>)]
         pub attributes: Option<BTreeMap<String, AttributeValue>>,
     }
 }
 
-/// What a new instance is about.
+/// The definition, entity and data of a new instance.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(super) struct StartBody {
-    /// Key of the definition, whose active version the instance takes for good.
+    /// Key of the definition. The instance runs its active version.
     pub definition_key: String,
     pub entity_type: String,
     pub entity_id: String,
-    /// What the flow's data schema asks for.
+    /// Must match the flow's data schema.
     #[serde(default = "Json::empty")]
     #[schema(value_type = Object)]
     pub data: Json,
 }
 
-/// What lines of a list may carry besides.
+/// Optional parts of an instance in a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) enum Included {
@@ -115,11 +115,11 @@ pub(super) struct InstanceQuery {
     pub entity_type: Option<String>,
     pub entity_id: Option<String>,
     pub initiator: Option<String>,
-    /// Somebody who owns an open task of the instance now.
+    /// A person who owns an open task of the instance now.
     pub owner: Option<String>,
-    /// Whose child it is.
+    /// The instance whose child it is.
     pub parent: Option<Uuid>,
-    /// Whether one of its states has nobody left who is able to do its work.
+    /// Whether one of its states is unassignable: too few people are eligible for its work.
     pub unassignable: Option<bool>,
     /// Started at or after.
     #[param(value_type = Option<String>, format = DateTime)]
@@ -129,7 +129,7 @@ pub(super) struct InstanceQuery {
     #[param(value_type = Option<String>, format = DateTime)]
     #[serde(default, deserialize_with = "moment::read_optional")]
     pub to: Option<Timestamp>,
-    /// `attributes`: each line shows its instance's attributes.
+    /// `attributes`: each instance has its attributes.
     #[param(inline)]
     pub include: Option<Included>,
     pub after: Option<String>,
@@ -177,7 +177,7 @@ pub(super) async fn start(
 
 /// Lists instances, newest first.
 ///
-/// A search by attributes may end before its page is full: there is more for as long as `page.next` is there.
+/// A page of a search by attributes may not be full. There may be more as long as `page.next` is present.
 #[utoipa::path(get, path = "/v1/instances", tag = "instances",
     params(InstanceQuery, ("attribute.NAME" = Option<String>, Query,
         description = "`[TYPE:][OPERATOR:]VALUE`, up to five times: what the attribute NAME is like. OPERATOR: eq (default), ne, gt, \
@@ -242,13 +242,13 @@ pub(super) async fn show(
     Ok((etag, answer).into_response())
 }
 
-/// The state instances of an instance with their tasks and decisions, oldest first: active ones last.
+/// The state instances of an instance with their tasks and decisions: the past ones, oldest first, then the active ones.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct History {
     pub data: Vec<StateView>,
 }
 
-/// How an instance came to be where it is.
+/// The history of an instance.
 #[utoipa::path(get, path = "/v1/instances/{id}/history", tag = "instances", params(("id" = Uuid, Path)), responses((status = 200, body = History)))]
 pub(super) async fn history(
     State(app): State<App>,
@@ -274,27 +274,27 @@ pub(super) async fn history(
     rendered(&app, who.tenant, bytes, history).await
 }
 
-/// What the caller may do now, and why not the rest.
+/// What the caller may do now, and why other actions are refused.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Actions {
-    /// The instance's revision that this was true at.
+    /// The instance's revision to which this applies.
     pub revision: u32,
     pub actions: Vec<Action>,
     pub omitted: Omissions,
 }
 
-/// How much is missing, of an instance that has had or has very much; all zero as a rule.
+/// What was omitted because the instance is very large. Usually, all are 0.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Omissions {
-    /// Decisions in states left whose comment and input flow logic was not told.
+    /// Decisions in past states whose comment and input flow logic did not get.
     pub texts: usize,
-    /// States left that it was not told of. Who decided in them it was.
+    /// Past states that it did not get. It got who decided in them.
     pub states: usize,
     /// Actions that this answer does not have.
     pub actions: usize,
 }
 
-/// Explains every action: those open to the caller, and for each refused one the guard's own reason.
+/// Lists the actions that are allowed to the caller, and the refused ones with the reason of the guard.
 #[utoipa::path(get, path = "/v1/instances/{id}/actions", tag = "instances", params(("id" = Uuid, Path)), responses((status = 200, body = Actions)))]
 pub(super) async fn actions(
     State(app): State<App>,
@@ -334,7 +334,7 @@ pub(super) async fn diagram(
     Ok(svg(app.engine.offload().run(who.tenant, draw).await?))
 }
 
-/// The edges that the instance went along, in the order of the state instances that they led to.
+/// The edges that the instance took, in the order of the state instances that they led to.
 fn taken(instance: &Instance) -> Taken {
     let mut taken = Taken::default();
     let state_instances: HashMap<_, _> = instance

@@ -1,4 +1,4 @@
-//! Jobs of instances that fail: what hosts try again, and why it does not succeed.
+//! Failing jobs of instances, which hosts try again.
 
 use axum::extract::State;
 use jiff::Timestamp;
@@ -20,9 +20,9 @@ view! {
         pub id: Uuid,
         /// `deadline`, `start_child`, `cancel_child`, `child_ended`, `match_signals` or `reassess_instance`.
         pub kind: String,
-        /// The instance that it is a command on.
+        /// The instance that it changes.
         pub instance: Uuid,
-        /// What that instance runs; none of an instance that is not there.
+        /// The version of that instance. None if the instance does not exist.
         #[schema(value_type = Option<Object>)]
         pub definition: Option<VersionRef>,
         #[schema(value_type = String, format = DateTime)]
@@ -31,7 +31,7 @@ view! {
         pub attempts: u32,
         /// Why it failed last.
         pub error: String,
-        /// When it is tried again, or given up by a host that has it in hand.
+        /// When it is tried again, or when the lease of the host that runs it ends.
         #[schema(value_type = Option<String>, format = DateTime)]
         pub next_at: Option<Timestamp>,
     }
@@ -47,7 +47,7 @@ pub(super) enum WhichJobs {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(super) struct JobQuery {
-    /// `failing`, as by default: those that have failed and are to be tried again.
+    /// `failing` (default): jobs that have failed and are tried again.
     #[param(inline)]
     pub state: Option<WhichJobs>,
     pub after: Option<String>,
@@ -55,7 +55,7 @@ pub(super) struct JobQuery {
     pub limit: Option<u32>,
 }
 
-/// Lists what hosts have failed to do for instances, and try again after ever longer pauses.
+/// Lists jobs of instances that have failed. Hosts try them again, with increasing pauses.
 #[utoipa::path(get, path = "/v1/jobs", tag = "operations", operation_id = "list_jobs", params(JobQuery),
     responses((status = 200, body = Page<JobView>)))]
 pub(super) async fn list(

@@ -26,19 +26,19 @@ use wrkflw_core::json::{Json, whole};
 use wrkflw_engine::migration::{Preview, Side};
 use wrkflw_engine::validation::check_states;
 
-/// Where an instance goes on.
+/// The version to which an instance is migrated.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct MigrateBody {
     /// A published version of the instance's definition.
     #[serde(deserialize_with = "whole")]
     pub version: u32,
-    /// The new name of each state that does not keep its own.
+    /// Old to new names, for each state that the new version renames.
     #[serde(default)]
     pub states: BTreeMap<String, String>,
 }
 
-/// What a migration came to, or would change when it is run dry.
+/// The result of a migration, or of its dry run.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 pub(super) enum Migrated {
@@ -56,23 +56,23 @@ pub(super) enum Migrated {
 pub(super) struct MigrationPreview {
     pub before: SideView,
     pub after: SideView,
-    /// The events that it would leave, as CloudEvents.
+    /// The events that it would record, as CloudEvents.
     #[schema(value_type = Vec<Object>)]
     pub events: Vec<Json>,
     /// Always true: nothing was written.
     pub dry_run: bool,
 }
 
-/// An instance before or after.
+/// The instance before or after the migration.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct SideView {
     pub instance: InstanceView,
-    /// What the caller may do, and why not the rest.
+    /// What the caller may do, and why other actions are refused.
     pub actions: Vec<Action>,
     pub deadlines: Vec<DeadlineView>,
 }
 
-/// A deadline that is open.
+/// An open deadline.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DeadlineView {
@@ -88,8 +88,8 @@ pub(super) struct DeadlineView {
     pub action: OverdueAction,
 }
 
-/// Takes an instance to another version of its definition. Its state, decisions and data stay; its open work is offered
-/// as that version says.
+/// Migrates an instance to another version of its definition. It keeps its state, decisions and data. Its open work is
+/// offered as that version determines.
 #[utoipa::path(post, path = "/v1/instances/{id}/migrate", tag = "instances", params(("id" = Uuid, Path), DryRun), request_body = MigrateBody,
     responses((status = 200, body = Migrated)))]
 pub(super) async fn migrate(

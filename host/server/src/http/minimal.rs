@@ -1,7 +1,7 @@
-//! How much the answer to a command says: `Prefer: return=minimal` or `return=representation` (RFC 7240).
+//! The form of the response to a command: `Prefer: return=minimal` or `return=representation` (RFC 7240).
 //!
-//! Without the header a command is answered with the minimum: ids, status, revision, outcome and open tasks. A dry run is
-//! answered in full, since the answer is all that there is of it.
+//! Without the header, a command gets the minimal response: ids, status, revision, outcome and open tasks. A dry run gets
+//! the full one, because the response is its only result.
 
 use axum::http::HeaderMap;
 use serde::Serialize;
@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 use wrkflw_core::instance::{Instance, StateInstance, Status, Task};
 
-/// What a caller may ask for.
+/// The form that a caller prefers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preference {
     Minimal,
@@ -17,8 +17,8 @@ pub enum Preference {
 }
 
 impl Preference {
-    /// What the headers ask for; none where they do not say. What is not known is passed over, as RFC 7240 wants it. The first
-    /// of several counts.
+    /// The preference in the headers, if any. Unknown preferences are ignored, as RFC 7240 requires. The first of several
+    /// counts.
     pub fn of(headers: &HeaderMap) -> Option<Preference> {
         let values = headers.get_all("prefer").iter();
         let texts = values.filter_map(|value| value.to_str().ok());
@@ -45,7 +45,7 @@ impl Preference {
     }
 }
 
-/// What a command on an instance or a task came to, in short.
+/// The result of a command on an instance or a task, in short.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct MinimalChanged {
@@ -66,13 +66,13 @@ pub struct MinimalInstance {
     pub definition_version: u32,
     /// RUNNING, SUSPENDED, COMPLETED or CANCELLED.
     pub status: &'static str,
-    /// Of the terminal state, once it is reached.
+    /// The outcome of the terminal state, once it is reached.
     pub outcome: Option<String>,
     /// The optimistic lock, also sent as `ETag`.
     pub revision: u32,
-    /// The active ones.
+    /// The active state instances.
     pub states: Vec<MinimalState>,
-    /// Of a start: nothing was written.
+    /// Only for a start: whether it was a dry run, which writes nothing.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub dry_run: Option<bool>,
 }
@@ -83,7 +83,7 @@ pub struct MinimalInstance {
 pub struct MinimalState {
     pub id: Uuid,
     pub name: String,
-    /// The open ones.
+    /// The open tasks.
     pub tasks: Vec<MinimalTask>,
 }
 
@@ -96,7 +96,7 @@ pub struct MinimalTask {
     /// PENDING, CLAIMED, COMPLETED or CANCELLED.
     pub status: &'static str,
     pub owner: Option<String>,
-    /// Of its decision.
+    /// The outcome of its decision.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
 }

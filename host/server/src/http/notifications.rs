@@ -1,4 +1,4 @@
-//! Notifications: what the caller was told, as a person and as a member of groups.
+//! The notifications of the caller, as a person and as a member of groups.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -17,7 +17,7 @@ use wrkflw_store::notifications::NotificationFilter;
 
 view! {
     of wrkflw_store::notifications::Notification;
-    /// What somebody was told.
+    /// A notification of a person or a group.
     pub(super) struct NotificationView {
         pub id: Uuid,
         /// `assigned`, `reminder`, `escalated` or `decided`.
@@ -28,7 +28,7 @@ view! {
         pub instance_id: Uuid,
         pub state_id: Option<Uuid>,
         pub task_id: Option<Uuid>,
-        /// The event that it tells of.
+        /// The event that it reports.
         pub event_id: Uuid,
         /// When the work is due.
         #[schema(value_type = Option<String>, format = DateTime)]
@@ -38,7 +38,7 @@ view! {
         /// When a webhook's receiver first accepted it.
         #[schema(value_type = Option<String>, format = DateTime)]
         pub sent_at: Option<Timestamp>,
-        /// When it was marked as read: a group's by whoever of them came first.
+        /// When it was marked as read. For a group: by the first member.
         #[schema(value_type = Option<String>, format = DateTime)]
         pub read_at: Option<Timestamp>,
     }
@@ -56,7 +56,7 @@ pub(super) struct NotificationQuery {
     pub limit: Option<u32>,
 }
 
-/// Lists what the caller and the groups that they are in now were told, newest first.
+/// Lists the notifications of the caller and of their current groups, newest first.
 #[utoipa::path(get, path = "/v1/notifications", tag = "notifications", params(NotificationQuery),
     responses((status = 200, body = Page<NotificationView>)))]
 pub(super) async fn list(
@@ -80,7 +80,7 @@ pub(super) async fn list(
     Ok(axum::Json(page(found, limit, |last| last.id.to_string())))
 }
 
-/// Marks a notification as read; one of a group, for all of them.
+/// Marks a notification as read. One of a group is then read for all members.
 #[utoipa::path(post, path = "/v1/notifications/{id}/read", tag = "notifications", params(("id" = Uuid, Path)),
     responses((status = 204)))]
 pub(super) async fn read(

@@ -1,6 +1,6 @@
 //! The documents that describe this API and its events.
 //!
-//! [`text`] makes the document out of what the routes say of themselves; [`contract`] adds what holds for all of them.
+//! [`text`] makes the document from the descriptions of the routes. [`contract`] adds the parts that all routes share.
 
 mod contract;
 
@@ -24,7 +24,7 @@ pub fn text(document: OpenApi) -> String {
     format!("{document:#}")
 }
 
-/// Adds what the routes cannot say of themselves: security, problems, tags.
+/// Adds the parts that the routes do not describe: security, problems, tags.
 fn complete(mut document: OpenApi) -> OpenApi {
     document.info = Info::new("wrkflw", env!("CARGO_PKG_VERSION"));
     document.info.description = Some(description());
@@ -81,7 +81,7 @@ fn complete(mut document: OpenApi) -> OpenApi {
     document
 }
 
-/// Handlers of different resources have the same name; the tag tells them apart.
+/// Prefixes the operation's id with its tag, because handlers of different resources may have the same name.
 fn name(operation: &mut Operation) {
     let tag = operation.tags.iter().flatten().next();
     let names = [tag, operation.operation_id.as_ref()];
@@ -104,17 +104,17 @@ fn describe_headers(path: &str, operation: &mut Operation) {
             .schema(Some(text));
         parameters.push(RefOr::T(header.build()));
     };
-    // What is put or deleted in the directory is so once for all, and has no revision.
+    // PUT and DELETE in the directory are idempotent without a key.
     let is_directory = ["/v1/people", "/v1/groups"]
         .iter()
         .any(|directory| path.starts_with(directory));
     if is_command && (!is_directory || path.ends_with("/absences")) {
         header(
             "Idempotency-Key",
-            "A repeat within 24 hours is answered as the first time",
+            "A repeated request with the same key gets the same response for 24 hours",
         );
     }
-    // Only an instance that is there already, and the only one that a command is about, has a revision.
+    // Only a command on one existing instance has a revision to match.
     let is_about_one =
         path.starts_with("/v1/instances/{id}/") || path.starts_with("/v1/tasks/{id}/");
     if is_command && is_about_one {
@@ -123,18 +123,18 @@ fn describe_headers(path: &str, operation: &mut Operation) {
             "The instance's `ETag`; 412 if it has changed since",
         );
     }
-    // The answers of `commands::render`.
+    // `commands::render` renders these responses.
     if is_command && (is_about_one || path == "/v1/instances" || path == "/v1/signals/{signal}") {
         header(
             "Prefer",
-            "`return=representation` answers with the whole instance and the events; `return=minimal`, the default but for a dry \
-             run, with ids, status, revision, outcome and open tasks",
+            "`return=representation` returns the whole instance and the events; `return=minimal` returns ids, status, \
+             revision, outcome and open tasks. The default is minimal, and representation for a dry run",
         );
     }
     if path.ends_with("/events/stream") {
         header(
             "Last-Event-ID",
-            "The id of the last event received; the stream goes on behind it",
+            "The id of the last event received; the stream continues after it",
         );
     }
 }
@@ -156,7 +156,7 @@ pub(super) async fn asyncapi(State(app): State<App>) -> Response {
     json(asyncapi::document(&app.naming, &app.topic).to_string())
 }
 
-/// The JSON Schema of one event type, where events point to with `dataschema`.
+/// The JSON Schema of one event type. The `dataschema` of events links to it.
 pub(super) async fn event_schema(State(app): State<App>, Path(file): Path<String>) -> Response {
     let suffix = file
         .strip_suffix(".json")

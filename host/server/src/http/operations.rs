@@ -1,4 +1,4 @@
-//! Migrations and cancellations of many instances, as operations that go on in the background.
+//! Bulk operations: migrations and cancellations of many instances in the background.
 
 use std::collections::BTreeMap;
 
@@ -22,15 +22,15 @@ use wrkflw_engine::bulk::{self, Many};
 
 view! {
     of wrkflw_engine::bulk::Trial;
-    /// What a dry run of many came to.
+    /// The result of a dry run of an operation.
     pub(super) struct Trial {
         /// Always true: nothing was written.
         pub dry_run: bool,
-        /// Instances that an operation would be about.
+        /// How many instances the operation would change.
         pub total: usize,
         /// There are more instances than one operation takes.
         pub more: bool,
-        /// How many were tried, and what these came to.
+        /// How many instances were tried. Their results follow.
         pub tried: usize,
         pub done: usize,
         pub refused: usize,
@@ -41,7 +41,7 @@ view! {
 
 view! {
     of wrkflw_engine::bulk::Tried;
-    /// What the dry run of one came to.
+    /// The result of the dry run of one instance.
     pub(super) struct Tried {
         pub instance: Uuid,
         /// `done`, `refused` or `failed`.
@@ -55,13 +55,13 @@ view! {
 
 view! {
     of wrkflw_store::bulk::Operation;
-    /// How far an operation has come.
+    /// An operation and its progress.
     pub(super) struct OperationView {
         pub id: Uuid,
         pub action: String,
         /// RUNNING, DONE or STOPPED.
         pub status: &'static str,
-        /// What was asked for.
+        /// The body of the request that began it.
         #[schema(value_type = Object)]
         pub settings: Json,
         pub requested_by: String,
@@ -70,7 +70,7 @@ view! {
         #[schema(value_type = Option<String>, format = DateTime)]
         pub ended_at: Option<Timestamp>,
         pub stopped_by: Option<String>,
-        /// Instances that it is about.
+        /// How many instances it changes.
         pub total: u32,
         /// There were more instances than one operation takes.
         pub more: bool,
@@ -85,7 +85,7 @@ view! {
     /// One instance of an operation.
     pub(super) struct ItemView {
         pub instance: Uuid,
-        /// `done`, `refused` or `failed`; none as long as it waits.
+        /// `done`, `refused` or `failed`. None before it was tried.
         pub result: Option<String>,
         pub code: Option<String>,
         pub detail: Option<String>,
@@ -98,10 +98,10 @@ view! {
 
 asked! {
     for wrkflw_store::bulk::AliveFilter;
-    /// What narrows the running and suspended instances of a version down.
+    /// Selects running and suspended instances of a version.
     #[derive(Default)]
     pub(super) struct AliveFilter {
-        /// RUNNING or SUSPENDED; both where it is left out.
+        /// RUNNING or SUSPENDED. Default: both.
         #[schema(pattern = "^(RUNNING|SUSPENDED)$")]
         pub status: Option<String>,
         /// Name of an active state.
@@ -114,17 +114,17 @@ asked! {
 
 asked! {
     for bulk::Migrations;
-    /// Which instances go over to which version.
+    /// Which instances are migrated, and to which version.
     pub(super) struct Migrations {
         /// Key of the definition.
         pub definition: String,
         /// The version that the instances have now.
         #[serde(deserialize_with = "whole")]
         pub from: u32,
-        /// The version that they go over to.
+        /// The version to which they are migrated.
         #[serde(deserialize_with = "whole")]
         pub version: u32,
-        /// The new name of each state that does not keep its own.
+        /// Old to new names, for each state that the new version renames.
         #[serde(default)]
         pub states: BTreeMap<String, String>,
         #[serde(default)]
@@ -168,8 +168,8 @@ pub(super) struct ItemQuery {
     pub limit: Option<u32>,
 }
 
-/// Takes all instances of a version that the filter finds to another one, in the background. A dry run counts them and
-/// tries some.
+/// Migrates all instances of a version that match the filter to another version, in the background. A dry run counts them
+/// and tries some.
 #[utoipa::path(post, path = "/v1/migrations", tag = "operations", operation_id = "begin_migrations", params(DryRun), request_body = Migrations,
     responses((status = 201, body = OperationView), (status = 200, body = Trial, description = "dry run")))]
 pub(super) async fn begin(
@@ -181,7 +181,7 @@ pub(super) async fn begin(
     carry_on(&app, &who, options, &Many::Migrate(value.into())).await
 }
 
-/// Cancels all instances of a version that the filter finds, in the background; of a stopped version as well. A dry run
+/// Cancels all instances of a version that match the filter, in the background. The version may be stopped. A dry run
 /// counts them and tries some.
 #[utoipa::path(post, path = "/v1/cancellations", tag = "operations", operation_id = "begin_cancellations", params(DryRun),
     request_body = Cancellations,
@@ -217,7 +217,7 @@ async fn carry_on(
         .into_response())
 }
 
-/// How far an operation has come.
+/// An operation and its progress.
 #[utoipa::path(get, path = "/v1/operations/{id}", tag = "operations", operation_id = "show_operation",
     params(("id" = Uuid, Path)), responses((status = 200, body = OperationView)))]
 pub(super) async fn show(
@@ -229,7 +229,7 @@ pub(super) async fn show(
     Ok(axum::Json(app.engine.operation(&who, id).await?.into()))
 }
 
-/// What each instance of an operation came to.
+/// The result of each instance of an operation.
 #[utoipa::path(get, path = "/v1/operations/{id}/items", tag = "operations", operation_id = "list_operation_items",
     params(("id" = Uuid, Path), ItemQuery), responses((status = 200, body = Page<ItemView>)))]
 pub(super) async fn items(
@@ -257,7 +257,7 @@ pub(super) async fn items(
     })))
 }
 
-/// Ends an operation early. What is in hand is still done.
+/// Ends an operation early. Items in flight are completed.
 #[utoipa::path(post, path = "/v1/operations/{id}/stop", tag = "operations", operation_id = "stop_operation",
     params(("id" = Uuid, Path)), responses((status = 200, body = OperationView)))]
 pub(super) async fn stop(

@@ -1,5 +1,4 @@
-//! Signals: what people and systems outside tell an instance, or whoever waits under a name of the flow's own; and what
-//! became of those.
+//! Signals of people and other systems, to an instance or by correlation key, and the status of the latter.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -20,12 +19,12 @@ use wrkflw_engine::validation::{check_document, check_id};
 use wrkflw_engine::{Correlated, Done, Rendered, Rendering, SentSignal, SignalStatus};
 use wrkflw_runtime::clock;
 
-/// What a signal says.
+/// The id and input of a signal.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SignalBody {
-    /// The same id counts once for each sender, trigger and instance, for 60 days. Without it each request is a signal of
-    /// its own.
+    /// The same id counts once for each sender, trigger and instance, for 60 days. Without an id, each request is a separate
+    /// signal.
     #[schema(max_length = 200)]
     pub id: Option<String>,
     #[serde(default = "Json::empty")]
@@ -33,28 +32,28 @@ pub(super) struct SignalBody {
     pub input: Json,
 }
 
-/// What a signal says to whoever waits for it.
+/// The correlation key, id and input of a signal.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CorrelatedBody {
-    /// The name of the flow's own under which a state waits, such as an order number.
+    /// The correlation key for which a state waits, such as an order number.
     #[schema(max_length = 200)]
     pub correlation: String,
     /// The same id counts once for each sender, trigger and correlation, for 60 days.
     #[schema(max_length = 200)]
     pub id: String,
-    /// Key of a definition, where instances of others may wait under the same name.
+    /// Key of a definition: only for its instances. Others may wait for the same correlation key.
     pub definition: Option<String>,
     #[serde(default = "Json::empty")]
     #[schema(value_type = Object)]
     pub input: Json,
 }
 
-/// A signal for which nobody waits yet.
+/// A buffered signal: no instance waits for it yet.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct KeptSignal {
-    /// By which its sender may ask what became of it; none on a dry run.
+    /// The id by which its sender may get its status. None on a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signal: Option<Uuid>,
     pub correlation: String,
@@ -65,7 +64,7 @@ pub(super) struct KeptSignal {
 
 /// Sends a signal to an instance.
 ///
-/// The oldest active state that takes the trigger is moved by it. A signal that comes too early is kept for a state to come.
+/// It moves the oldest active state that takes the trigger. A signal that comes too early is buffered for a later state.
 #[utoipa::path(post, path = "/v1/instances/{id}/signals/{trigger}", tag = "signals",
     params(("id" = Uuid, Path), ("trigger" = String, Path), DryRun), request_body = SignalBody,
     responses((status = 200, body = CommandAnswer), (status = 202, body = CommandAnswer, description = "kept for a state to come")))]
@@ -90,11 +89,10 @@ pub(super) async fn send(
     run(&app, &who, command, options, &canonical).await
 }
 
-/// Sends a signal to whoever waits under a name.
+/// Sends a signal to an instance that waits for a correlation key.
 ///
-/// Of several instances, the one that has waited longest is given the signal; suspended ones are passed over. When nobody
-/// waits, it is kept for 30 days, for a state that counts signals from before it was entered. `GET /v1/signals/{id}` tells
-/// what became of it.
+/// Of several instances, the one that has waited longest gets the signal; suspended ones are skipped. If no instance waits,
+/// the signal is buffered for 30 days, for a state that counts earlier signals. `GET /v1/signals/{id}` shows its status.
 #[utoipa::path(post, path = "/v1/signals/{signal}", tag = "signals",
     params(("signal" = String, Path, description = "The trigger."), DryRun), request_body = CorrelatedBody,
     responses((status = 200, body = CommandAnswer), (status = 202, body = KeptSignal, description = "kept until somebody waits for it")))]
@@ -106,7 +104,7 @@ pub(super) async fn correlate(
     Body { value, canonical }: Body<CorrelatedBody>,
 ) -> Result<Response, Problem> {
     if options.if_match.is_some() {
-        let detail = "which instance takes the signal is not known before; leave If-Match out";
+        let detail = "the instance that takes the signal is not known yet; leave If-Match out";
         return Err(Problem::new("malformed_request", detail));
     }
     check_id("/signal", &trigger)?;
@@ -154,34 +152,34 @@ pub(super) async fn correlate(
     Ok(respond(reply))
 }
 
-/// Where its sender may ask what became of it.
+/// The header with the path of its status.
 fn location(signal: Option<Uuid>) -> String {
     signal.map_or_else(String::new, |signal| {
         format!("location: /v1/signals/{signal}")
     })
 }
 
-/// What became of a signal that was sent by correlation.
+/// The status of a signal that was sent by correlation key.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct SignalView {
     pub signal: Uuid,
     pub trigger: String,
     pub correlation: String,
-    /// The sender's.
+    /// The id that the sender gave it.
     pub id: String,
     pub sender: String,
-    /// Key of the definition that it is for; none where it is for any.
+    /// Key of the definition that it is for. None if it is for any.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub definition: Option<String>,
     #[schema(value_type = String, format = DateTime)]
     pub received_at: Timestamp,
     /// `kept`, `assigned`, `delivered`, `expired` or `refused`.
     pub status: &'static str,
-    /// Until when it is kept for somebody to come.
+    /// Until when it is buffered.
     #[schema(value_type = String, format = DateTime)]
     pub expires_at: Timestamp,
-    /// The instance that has it, or is given it.
+    /// The instance that has received it, or will receive it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub instance: Option<Uuid>,
     /// The event by which the instance received it.
@@ -196,7 +194,7 @@ pub(super) struct SignalView {
     pub refusal: Option<RefusedSignal>,
 }
 
-/// Why a signal that was kept came to nothing.
+/// Why an instance refused a buffered signal.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct RefusedSignal {
     pub code: String,
@@ -234,11 +232,11 @@ impl SignalView {
     }
 }
 
-/// Shows what became of a signal that was sent by correlation.
+/// Shows the status of a signal that was sent by correlation key.
 ///
-/// For whoever sent it, and for those who may read the audit. It is told for 60 days.
+/// Only for its sender, and for people who may read the audit. The status is kept for 60 days.
 #[utoipa::path(get, path = "/v1/signals/{signal}", tag = "signals", operation_id = "signal",
-    params(("signal" = String, Path, format = Uuid, description = "The host's id of it.")),
+    params(("signal" = String, Path, format = Uuid, description = "The host's id of the signal.")),
     responses((status = 200, body = SignalView)))]
 pub(super) async fn show(
     State(app): State<App>,

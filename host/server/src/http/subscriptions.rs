@@ -1,4 +1,4 @@
-//! Subscriptions of webhooks: make, list, delete, and look at what was not delivered.
+//! Subscriptions of webhooks: create, list, delete, and the deliveries that were not accepted.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -17,14 +17,14 @@ use super::tasks::Empty;
 use super::view::view;
 use wrkflw_engine::Subscribing;
 
-/// Before the secret, so that it is known for one where it should not be.
+/// The prefix of secrets, by which scanners find leaked ones.
 const SECRET_PREFIX: &str = "whsec_";
 
 view! {
     of wrkflw_store::deliveries::OpenDelivery;
     /// A delivery that was not accepted yet.
     pub(super) struct DeliveryView {
-        /// Of the message: the event's or the notification's.
+        /// The id of the event or notification.
         pub id: Uuid,
         /// `pending` or `dead`.
         pub state: String,
@@ -35,7 +35,7 @@ view! {
         pub last_error: Option<String>,
         #[schema(value_type = String, format = DateTime)]
         pub created_at: Timestamp,
-        /// When it is tried again, or was given up.
+        /// When it is tried again, or when the host gave up.
         #[schema(value_type = String, format = DateTime)]
         pub due_at: Timestamp,
     }
@@ -43,19 +43,19 @@ view! {
 
 view! {
     of wrkflw_store::subscriptions::Subscription;
-    /// Where events are sent.
+    /// A URL to which events are sent.
     pub(super) struct Subscription {
         pub id: Uuid,
         pub url: String,
         /// Names of event types below the prefix, or families such as `task.*`.
         pub types: Vec<String>,
-        /// Of instances of this definition alone.
+        /// Only for instances of this definition.
         pub definition: Option<String>,
         /// Whether events are sent.
         pub active: bool,
-        /// Why not, if they are not.
+        /// Why they are not sent.
         pub disabled_reason: Option<String>,
-        /// Deliveries given up since the last that was accepted.
+        /// How many deliveries the host gave up since the last accepted one.
         pub failures: i32,
         #[schema(value_type = String, format = DateTime)]
         pub created_at: Timestamp,
@@ -63,16 +63,16 @@ view! {
     }
 }
 
-/// What to send where.
+/// The events to send, and where to.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct SubscriptionBody {
-    /// Where to: https.
+    /// An https URL. Hosts may also allow http to private networks.
     pub url: String,
     /// Names of event types below the prefix, or families such as `task.*`; `*` for all.
     #[schema(min_items = 1, max_items = 32)]
     pub types: Vec<String>,
-    /// Only of instances of this definition.
+    /// Only for instances of this definition.
     pub definition: Option<String>,
 }
 
@@ -81,7 +81,7 @@ pub(super) struct SubscriptionBody {
 pub(super) struct Subscribed {
     #[serde(flatten)]
     pub subscription: Subscription,
-    /// Verifies signatures: the key in base64 behind `whsec_`. It is not shown again.
+    /// The key that verifies signatures: `whsec_` and base64. It is not shown again.
     pub secret: String,
 }
 
@@ -95,7 +95,7 @@ pub(super) enum DeliveryState {
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(deny_unknown_fields)]
 pub(super) struct DeliveryQuery {
-    /// `pending` or `dead`; both when absent.
+    /// `pending` or `dead`. Default: both.
     #[param(inline)]
     pub state: Option<DeliveryState>,
     pub after: Option<String>,
@@ -103,14 +103,14 @@ pub(super) struct DeliveryQuery {
     pub limit: Option<u32>,
 }
 
-/// What is sent again.
+/// The result of a retry.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Retried {
-    /// How many; at most 1000 at a time, oldest first.
+    /// How many deliveries are sent again: at most 1000 at a time, oldest first.
     pub retried: u64,
 }
 
-/// Sends events to a URL from now on. The host makes the secret that signs them.
+/// Sends events to a URL from now on. The host creates the secret that signs them.
 #[utoipa::path(post, path = "/v1/subscriptions", tag = "subscriptions", request_body = SubscriptionBody,
     responses((status = 201, body = Subscribed)))]
 pub(super) async fn create(
@@ -154,7 +154,7 @@ pub(super) async fn show(
     Ok(axum::Json(app.engine.subscription(&who, id).await?.into()))
 }
 
-/// Ends a subscription, with all that was not delivered yet.
+/// Deletes a subscription and its open deliveries.
 #[utoipa::path(delete, path = "/v1/subscriptions/{id}", tag = "subscriptions", params(("id" = Uuid, Path)),
     responses((status = 204)))]
 pub(super) async fn delete(
@@ -166,7 +166,7 @@ pub(super) async fn delete(
     Ok(StatusCode::NO_CONTENT)
 }
 
-/// Lists what the receiver has not accepted, newest first.
+/// Lists the deliveries that the receiver has not accepted, newest first.
 #[utoipa::path(get, path = "/v1/subscriptions/{id}/deliveries", tag = "subscriptions",
     params(("id" = Uuid, Path), DeliveryQuery), responses((status = 200, body = Page<DeliveryView>)))]
 pub(super) async fn deliveries(
@@ -191,7 +191,7 @@ pub(super) async fn deliveries(
     Ok(axum::Json(page(found, limit, |last| last.id.to_string())))
 }
 
-/// Sends what was given up once more, and enables the subscription again.
+/// Sends dead deliveries again, and enables the subscription.
 #[utoipa::path(post, path = "/v1/subscriptions/{id}/deliveries/retry", tag = "subscriptions", params(("id" = Uuid, Path)),
     responses((status = 200, body = Retried)))]
 pub(super) async fn retry(

@@ -1,4 +1,4 @@
-//! What is done with tasks besides claiming and deciding them: handed on, handed back, reassigned, reset.
+//! Commands on tasks besides claim, release and decide: delegate, resolve, reassign, reset.
 
 use axum::extract::State;
 use axum::response::Response;
@@ -15,17 +15,17 @@ use wrkflw_core::command::Command;
 use wrkflw_core::ids::TaskId;
 use wrkflw_engine::validation::{check_id, check_reason};
 
-/// To whom a task goes, and why.
+/// The new owner of a task, and the reason.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HandBody {
-    /// Id of a person whom the directory knows.
+    /// Id of a person in the directory.
     pub to: String,
     #[schema(min_length = 1, max_length = 2000)]
     pub reason: String,
 }
 
-/// Why.
+/// The reason of a command.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReasonBody {
@@ -33,7 +33,7 @@ pub(super) struct ReasonBody {
     pub reason: String,
 }
 
-/// Hands a task on: the delegate decides it on behalf of the first owner, who stays on record.
+/// Delegates a task. The delegate decides it on behalf of the first owner, who is recorded.
 #[utoipa::path(post, path = "/v1/tasks/{id}/delegate", tag = "tasks", params(("id" = Uuid, Path), DryRun), request_body = HandBody,
     responses((status = 200, body = CommandAnswer)))]
 pub(super) async fn delegate(
@@ -49,7 +49,7 @@ pub(super) async fn delegate(
     run(&app, &who, command, options, &canonical).await
 }
 
-/// Hands a delegated task back to the person whom the caller has it from.
+/// Gives a delegated task back to the person who delegated it to the caller.
 #[utoipa::path(post, path = "/v1/tasks/{id}/resolve", tag = "tasks", params(("id" = Uuid, Path), DryRun),
     responses((status = 200, body = CommandAnswer)))]
 pub(super) async fn resolve(
@@ -63,7 +63,7 @@ pub(super) async fn resolve(
     run(&app, &who, command, options, &canonical).await
 }
 
-/// Gives an open task to a person, whoever has it now. They need not be a candidate.
+/// Gives an open task to another owner, as an operator. The new owner need not be a candidate.
 #[utoipa::path(post, path = "/v1/tasks/{id}/reassign", tag = "tasks", params(("id" = Uuid, Path), DryRun), request_body = HandBody,
     responses((status = 200, body = CommandAnswer)))]
 pub(super) async fn reassign(
@@ -79,7 +79,7 @@ pub(super) async fn reassign(
     run(&app, &who, command, options, &canonical).await
 }
 
-/// Takes a task from its owner and puts it back to its candidates.
+/// Opens a task for its candidates again, as an operator. Its owner loses it.
 #[utoipa::path(post, path = "/v1/tasks/{id}/reset", tag = "tasks", params(("id" = Uuid, Path), DryRun), request_body = ReasonBody,
     responses((status = 200, body = CommandAnswer)))]
 pub(super) async fn reset(

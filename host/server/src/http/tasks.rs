@@ -1,4 +1,4 @@
-//! Tasks: inboxes, and what is done with them.
+//! Tasks: list, show, claim, release, decide.
 
 use axum::extract::State;
 use axum::http::header;
@@ -28,13 +28,13 @@ use wrkflw_store::tasks::{self, Inbox, TaskFilter, View};
 
 view! {
     of wrkflw_store::tasks::TaskSummary;
-    /// One open task, with what it belongs to.
+    /// An open task, with facts of its instance.
     pub(super) struct TaskSummary {
         pub id: Uuid,
         pub label: String,
         pub status: String,
         pub owner: Option<String>,
-        /// Whose work it is, or would be, where that is neither the owner nor the reader.
+        /// The person on whose behalf the owner has the task, or the caller would have it.
         pub on_behalf_of: Option<String>,
         #[schema(value_type = Vec<Object>)]
         pub candidates: Vec<Candidate>,
@@ -75,14 +75,14 @@ pub(super) struct TaskQuery {
     pub definition: Option<String>,
     /// Name of a state.
     pub state: Option<String>,
-    /// Who has claimed it, in the view `all`.
+    /// The owner, in the view `all`.
     pub owner: Option<String>,
     /// The label of the task.
     pub label: Option<String>,
-    /// This priority or a higher one.
+    /// At least this priority.
     #[param(minimum = -32_768, maximum = 32_767)]
     pub min_priority: Option<i16>,
-    /// Due before this moment: the task, or else its state.
+    /// The task is due before this moment, or, if it has no deadline, its state.
     #[param(value_type = Option<String>, format = DateTime)]
     #[serde(default, deserialize_with = "moment::read_optional")]
     pub due_before: Option<Timestamp>,
@@ -99,7 +99,7 @@ pub(super) struct DecideBody {
     pub outcome: String,
     #[schema(max_length = 4096)]
     pub comment: Option<String>,
-    /// What the task's form asks for.
+    /// Must match the task's form.
     #[serde(default = "Json::empty")]
     #[schema(value_type = Object)]
     pub input: Json,
@@ -119,7 +119,7 @@ pub(super) struct TaskDetail {
 
 /// Lists open tasks, oldest first.
 ///
-/// A list that few tasks pass may end before its page is full: there is more for as long as `page.next` is there.
+/// If few tasks match, a page may not be full. There may be more as long as `page.next` is present.
 #[utoipa::path(get, path = "/v1/tasks", tag = "tasks", params(TaskQuery), responses((status = 200, body = Page<TaskSummary>)))]
 pub(super) async fn list(
     State(app): State<App>,
@@ -191,7 +191,7 @@ pub(super) async fn show(
     Ok((etag, answer).into_response())
 }
 
-/// Takes a task: from now on only the claimer decides it.
+/// Claims a task: from now on, only the caller may decide it.
 #[utoipa::path(post, path = "/v1/tasks/{id}/claim", tag = "tasks", params(("id" = Uuid, Path), DryRun), responses((status = 200, body = CommandAnswer)))]
 pub(super) async fn claim(
     State(app): State<App>,
@@ -229,7 +229,7 @@ pub(super) async fn release(
     .await
 }
 
-/// Decides a task that the caller owns. A task that nobody owns is claimed with it, if the caller may claim it.
+/// Decides a task that the caller owns. A task without an owner is also claimed, if the caller may claim it.
 #[utoipa::path(post, path = "/v1/tasks/{id}/decide", tag = "tasks", params(("id" = Uuid, Path), DryRun), request_body = DecideBody,
     responses((status = 200, body = CommandAnswer)))]
 pub(super) async fn decide(

@@ -1,4 +1,4 @@
-//! What the API shows of instances and tasks.
+//! How the API shows instances and tasks.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub struct InstanceView {
     pub definition_version: u32,
     /// RUNNING, SUSPENDED, COMPLETED or CANCELLED.
     pub status: &'static str,
-    /// Of the terminal state, once it is reached.
+    /// The outcome of the terminal state, once it is reached.
     pub outcome: Option<String>,
     /// The optimistic lock, also sent as `ETag`.
     pub revision: u32,
@@ -40,13 +40,13 @@ pub struct InstanceView {
     pub ended_at: Option<Timestamp>,
     /// Why and by whom it was cancelled.
     pub cancelled: Option<CancelView>,
-    /// Why, by whom and since when nothing happens to it.
+    /// Why, by whom and when it was suspended.
     pub suspended: Option<SuspendView>,
-    /// The ended instance that it takes up.
+    /// The ended instance that it restarts.
     pub predecessor: Option<Uuid>,
     /// The instance that started it as its child.
     pub parent: Option<Uuid>,
-    /// The active ones.
+    /// The active state instances.
     pub states: Vec<StateView>,
     /// Joins that some branches have reached and others not yet.
     pub waiting: Vec<StateView>,
@@ -70,7 +70,7 @@ pub struct SuspendView {
     pub at: Timestamp,
 }
 
-/// One state instance in a state.
+/// A state instance.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct StateView {
@@ -81,7 +81,7 @@ pub struct StateView {
     pub entered_at: Timestamp,
     #[schema(value_type = Option<String>, format = DateTime)]
     pub due_at: Option<Timestamp>,
-    /// Since when nobody is able to do its work; none where somebody is.
+    /// Since when it is unassignable: too few people are eligible for its work. None if enough are.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<String>, format = DateTime)]
     pub unassignable_since: Option<Timestamp>,
@@ -91,15 +91,15 @@ pub struct StateView {
     pub predecessors: Vec<Uuid>,
     /// The forks around it, from the outermost.
     pub forks: Vec<Uuid>,
-    /// The name by which signals find it.
+    /// The correlation key by which signals find it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correlation: Option<String>,
     /// The instances that it started.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub children: Vec<ChildView>,
-    /// Decisions of one outcome that the state asks for.
+    /// How many decisions with the same outcome the state instance needs.
     pub needed: u32,
-    /// Who owns its tasks or owned them to the end, each person once, in the order of the tasks.
+    /// The owners of its tasks, or the last owners of ended ones. Each person once, in the order of the tasks.
     pub owners: Vec<String>,
     pub tasks: Vec<TaskView>,
     /// None while the state is active.
@@ -111,9 +111,9 @@ pub struct StateView {
 #[derive(Debug, Serialize, ToSchema)]
 pub struct ChildView {
     pub id: Uuid,
-    /// Of its definition.
+    /// The key of its definition.
     pub key: String,
-    /// None as long as it runs; `CANCELLED` or `NOT_STARTED` where it never came to one of its own.
+    /// None while it runs. `CANCELLED` or `NOT_STARTED` if it reached no outcome of its own.
     pub outcome: Option<String>,
 }
 
@@ -143,22 +143,22 @@ pub struct TaskView {
     pub created_at: Timestamp,
     #[schema(value_type = Option<String>, format = DateTime)]
     pub due_at: Option<Timestamp>,
-    /// How its owner came by it; none while it has none or once it has ended.
+    /// How its owner got it. None without an owner, and for an ended task.
     pub ownership: Option<OwnershipView>,
     pub decision: Option<DecisionView>,
-    /// Why it was cancelled, where the host did so of itself.
+    /// Why the host cancelled it, if it did so on its own.
     pub cancel_reason: Option<String>,
 }
 
-/// How an owner came by a task.
+/// How an owner got a task.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct OwnershipView {
-    /// Given to them by an assignment or an operator.
+    /// Whether an assignment or an operator gave it to the owner.
     pub assigned: bool,
-    /// The absent candidate for whom it was claimed.
+    /// The absent candidate on whose behalf it was claimed.
     pub on_behalf_of: Option<String>,
-    /// Who handed it on to whom, oldest first.
+    /// The delegations, oldest first.
     pub delegations: Vec<DelegationView>,
 }
 
@@ -171,7 +171,7 @@ pub struct DelegationView {
     pub at: Timestamp,
 }
 
-/// Whom a task is offered to.
+/// A person or group to whom a task is offered.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct CandidateView {
     /// `user` or `group`.

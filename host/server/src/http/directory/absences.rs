@@ -1,4 +1,4 @@
-//! Absences: who stands in for whom. People see to their own; for others it takes the right to change the directory.
+//! Absences and substitutes. People manage their own absences; those of others need the permission to change the directory.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -19,45 +19,45 @@ use wrkflw_engine::Changed;
 
 view! {
     of wrkflw_store::directory::absences::KeptAbsence;
-    /// An absence as it is kept.
+    /// A stored absence.
     pub(in crate::http) struct KeptAbsence {
         pub id: Uuid,
         pub person: String,
         pub substitute: String,
-        /// For work of this definition alone; none for all.
+        /// Only for work of this definition. None: for all work.
         pub definition: Option<String>,
         #[schema(value_type = String, format = DateTime)]
         pub active_from: Timestamp,
-        /// No longer at this moment.
+        /// The end. The absence is not active at this moment.
         #[schema(value_type = String, format = DateTime)]
         pub active_until: Timestamp,
         #[schema(value_type = String, format = DateTime)]
         pub created_at: Timestamp,
         pub created_by: String,
-        /// When it was called off before its end.
+        /// When it was ended early.
         #[schema(value_type = Option<String>, format = DateTime)]
         pub ended_at: Option<Timestamp>,
     }
 }
 
-/// Who stands in, and when.
+/// The substitute, and the period.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub(in crate::http) struct AbsenceBody {
-    /// Who may act meanwhile, besides the person.
+    /// Who may act in this period, besides the person.
     pub substitute: String,
     #[schema(value_type = String, format = DateTime)]
     #[serde(deserialize_with = "moment::read")]
     pub active_from: Timestamp,
-    /// No longer at this moment; at most 366 days after `activeFrom`.
+    /// The end, at most 366 days after `activeFrom`. The absence is not active at this moment.
     #[schema(value_type = String, format = DateTime)]
     #[serde(deserialize_with = "moment::read")]
     pub active_until: Timestamp,
-    /// Key of the definition whose work it is about; all work without it.
+    /// Key of a definition: only for its work. Default: for all work.
     pub definition: Option<String>,
 }
 
-/// Takes no parameters, and refuses those that are given.
+/// No parameters: any parameter is refused.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct NoParameters {}
@@ -68,7 +68,7 @@ pub(in crate::http) struct Absences {
     pub data: Vec<KeptAbsence>,
 }
 
-/// A person's absences that hold or will hold, and those in which they are the substitute.
+/// A person's current and future absences, and those in which they are the substitute.
 #[utoipa::path(get, path = "/v1/people/{id}/absences", tag = "directory", operation_id = "absences", params(("id" = String, Path)),
     responses((status = 200, body = Absences)))]
 pub(in crate::http) async fn list(
@@ -111,7 +111,7 @@ pub(in crate::http) async fn create(
     Ok((status, axum::Json(changed.into())))
 }
 
-/// Calls an absence off. One that is over stays as it is.
+/// Ends an absence early. An absence that is over is not changed.
 #[utoipa::path(delete, path = "/v1/people/{id}/absences/{absence}", tag = "directory", operation_id = "end_absence",
     params(("id" = String, Path), ("absence" = Uuid, Path), DryRun), responses((status = 200, body = Told<KeptAbsence>)))]
 pub(in crate::http) async fn delete(

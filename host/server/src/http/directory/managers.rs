@@ -1,4 +1,4 @@
-//! Managers: who is above whom.
+//! The managers of people.
 
 use axum::extract::State;
 use serde::Deserialize;
@@ -17,7 +17,7 @@ pub(in crate::http) struct ManagerBody {
     pub manager: String,
 }
 
-/// Gives a person a manager, instead of the one they have.
+/// Sets or replaces a person's manager.
 #[utoipa::path(put, path = "/v1/people/{id}/manager", tag = "directory", params(("id" = String, Path), DryRun), request_body = ManagerBody,
     responses((status = 200, body = Told<Person>)))]
 pub(in crate::http) async fn put_manager(
@@ -30,7 +30,7 @@ pub(in crate::http) async fn put_manager(
     change(&app, &who, id, Some(value.manager), &dry).await
 }
 
-/// Leaves a person without a manager.
+/// Removes a person's manager.
 #[utoipa::path(delete, path = "/v1/people/{id}/manager", tag = "directory", params(("id" = String, Path), DryRun),
     responses((status = 200, body = Told<Person>)))]
 pub(in crate::http) async fn delete_manager(

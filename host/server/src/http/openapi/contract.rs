@@ -1,8 +1,8 @@
-//! What the document says of all operations alike: the statuses that each may answer with, the headers of answers, and
-//! what texts may be made of.
+//! The parts of the document that all operations share: the statuses of responses, their headers, and the patterns of
+//! texts.
 //!
-//! It works on the finished document, so that no handler has to repeat what follows from its path, method and
-//! parameters. A client can check everything that is written here, and the tests do.
+//! This module changes the finished document, so that no handler has to repeat facts that follow from its path, method and
+//! parameters. A client can check all of them, and the tests do.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,9 +10,9 @@ use serde_json::{Map, Value, json};
 
 use super::super::problem::CODES;
 
-/// Whatever PostgreSQL keeps as text.
+/// Any text that PostgreSQL can store.
 const TEXT: &str = "^[^\\u0000]*$";
-/// What people choose as the name of a person, a group, an entity.
+/// The id of a person, a group or an entity.
 const NAME: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$";
 const NAME_CHARS_MAX: usize = 200;
 /// The key of a definition, the name of a calendar.
@@ -21,9 +21,9 @@ const KEY: &str = "^[a-z][a-z0-9-]{0,63}$";
 const IF_MATCH: &str = "^(\\*|\"[0-9]{1,10}\")$";
 const IDEMPOTENCY_KEY: &str =
     "^(\"[ !#-~]{1,255}\"|[!#-+\\--~]|[!#-+\\--~][ !#-+\\--~]{0,253}[!#-+\\--~])$";
-/// Some character that can be seen.
+/// At least one visible character.
 const REASON: &str = "^[^\\u0000]*\\S[^\\u0000]*$";
-/// Fields of bodies that hold such a name.
+/// Fields of bodies whose values match [`NAME`].
 const NAME_FIELDS: [&str; 9] = [
     "correlation",
     "definition",
@@ -61,7 +61,7 @@ pub(super) fn tighten(document: &mut Value) {
     }
 }
 
-/// The schemas that this names.
+/// Collects the schemas to which this refers.
 fn references(value: &Value, names: &mut BTreeSet<String>) {
     match value {
         Value::Object(members) => {
@@ -87,7 +87,7 @@ fn parameters(operation: &mut Value) {
         match (place.as_str(), name.as_str()) {
             ("path", "key" | "name") => bound(schema, KEY, 1, 64),
             ("path", _) => bound(schema, NAME, 1, NAME_CHARS_MAX),
-            // Of the list that it came from, and so nothing that a pattern could tell.
+            // A cursor depends on its list, so there is no pattern.
             ("query", "after") | ("header", "Last-Event-ID") => {
                 schema.insert("format".to_owned(), json!("cursor"));
             }
@@ -123,14 +123,14 @@ fn fields(schema: &mut Value) {
     }
 }
 
-/// Says how far whole numbers go that are not negative.
+/// Sets the maximum of unsigned integers.
 fn whole(schema: &mut Value) {
     if schema["type"] == "integer" && schema["minimum"] == 0 && schema["maximum"].is_null() {
         schema["maximum"] = json!(u32::MAX);
     }
 }
 
-/// A schema of texts about which nothing else is said.
+/// The schema, if it is of texts without further rules.
 fn open_text(schema: &mut Value) -> Option<&mut Map<String, Value>> {
     let is_text = match &schema["type"] {
         Value::String(one) => one == "string",
@@ -154,7 +154,7 @@ fn bound(schema: &mut Map<String, Value>, text: &str, min: usize, max: usize) {
     schema.insert("maxLength".to_owned(), json!(max));
 }
 
-/// The statuses of an operation besides its successes, each with the one description that it has everywhere.
+/// Adds the headers of an operation's successes, and its other statuses, each with a shared description.
 fn answers(path: &str, method: &str, operation: &mut Value) {
     let statuses = statuses(path, method, operation);
     let Some(answers) = operation["responses"].as_object_mut() else {
@@ -209,18 +209,18 @@ fn statuses(path: &str, method: &str, operation: &Value) -> BTreeSet<u16> {
     if method == "post" || method == "put" {
         statuses.extend([409, 413, 415, 422, 424]);
     }
-    // What may be run dry is judged like a command, whatever its method.
+    // A route with dry runs is checked like a command, whatever its method.
     if has("dryRun") {
         statuses.extend([409, 422, 424]);
     }
     if has("If-Match") {
         statuses.insert(412);
     }
-    // Attributes are held against what definitions declare, and a report may be too long.
+    // Attributes are compared with the declarations of definitions, and a report may be too long.
     if has("attribute.NAME") || path.starts_with("/v1/compliance/") {
         statuses.insert(422);
     }
-    // An id in a path has one spelling.
+    // An id in a path must be in normal form.
     let is_text = |one: &Value| one["in"] == "path" && one["schema"]["pattern"].is_string();
     if operation["parameters"]
         .as_array()
@@ -228,7 +228,7 @@ fn statuses(path: &str, method: &str, operation: &Value) -> BTreeSet<u16> {
     {
         statuses.insert(422);
     }
-    // Flow logic is asked.
+    // These routes call flow logic.
     if path.ends_with("/actions") || path.ends_with("/eligibility") {
         statuses.insert(424);
     }
@@ -275,16 +275,16 @@ fn problems() -> Value {
     Value::Object(responses)
 }
 
-/// The headers of answers. Those without which an answer would be of little use are promised.
+/// The headers of responses.
 fn headers() -> Value {
     let text = |description: &str, pattern: &str| json!({ "description": description, "required": true, "schema": { "type": "string", "pattern": pattern } });
     json!({
         "Allow": text("The methods that the path takes", "^[A-Z]+(, ?[A-Z]+)*$"),
         "ETag": text("The instance's revision in quotes, for `If-Match`", "^\"[0-9]+\"$"),
-        "Location": text("Where it can be read", "^/v1/"),
+        "Location": text("The path of the new resource", "^/v1/"),
         "Retry-After": { "description": "Seconds after which to try again", "required": true,
             "schema": { "type": "integer", "minimum": 1 } },
         "WWW-Authenticate": text("What was wrong with the token", "^Bearer realm=\"wrkflw\""),
-        "X-Request-Id": text("The caller's own, or one made here; the log has it", "^[!-~]{1,128}$"),
+        "X-Request-Id": text("The client's id of the request, or one made by the host; the log has it", "^[!-~]{1,128}$"),
     })
 }
