@@ -49,7 +49,7 @@ pub(super) struct Host {
     admission: Admission,
     stages: Stages,
     tasks: TaskTracker,
-    /// The streams of the API.
+    /// The task that reads events for the streams of the API.
     streams: TaskTracker,
     server: tokio::task::JoinHandle<std::io::Result<()>>,
     notice: Duration,
