@@ -193,7 +193,7 @@ CREATE FUNCTION public.attribute_holders(wanted text, kind text, operators text[
     SET enable_bitmapscan TO 'off'
     AS $_$
 declare
-    -- What the index of this type has, and how a bound becomes one of it.
+    -- The indexed expression of this type, and the conversion of a bound.
     value text;
     bound text;
     clauses text := '';
@@ -215,17 +215,17 @@ begin
                 select format(' and %s in (%s)', value, string_agg(format(bound, one), ', '))
                 from unnest(bounds[n]::text[]) one
             )
-            -- Of a text only the head is compared, so its very bound belongs to what is found.
+            -- Only the head of a text is compared, so the bound itself is included.
             when 'gt' then format(' and %s %s ' || bound, value, case kind when 'text' then '>=' else '>' end, bounds[n])
             when 'lt' then format(' and %s %s ' || bound, value, case kind when 'text' then '<=' else '<' end, bounds[n])
             when 'gte' then format(' and %s >= ' || bound, value, bounds[n])
             when 'lte' then format(' and %s <= ' || bound, value, bounds[n])
-            -- No head that begins so is greater than the one that goes on with the last of all characters.
+            -- The upper bound is the prefix, filled with the last of all characters.
             when 'prefix' then (
                 select format(' and %s between %L and %L', value, head, head || repeat(chr(1114111), 200 - length(head)))
                 from left(bounds[n], 200) head
             )
-            -- Whatever else is asked is asked of instances that have the attribute.
+            -- Other conditions are only checked on instances that have the attribute.
             else ''
         end;
     end loop;
@@ -235,15 +235,15 @@ begin
     if before is null then
         matches := matches || clauses || ' limit $3 + 1';
     elsif operators = array['eq'] or operators = array['in'] then
-        -- Behind one value, the index has the instances in their order: the newest of each are enough.
+        -- For one value, the index is in the order of instances, so the newest of each value are enough.
         select format('select instance_id from (%s) m order by instance_id desc limit $3', string_agg(
             format('(%s and %s = %s and instance_id < $4 order by instance_id desc limit $3)',
                 matches, value, format(bound, one)), ' union '))
         into matches
         from unnest(case operators[1] when 'in' then bounds[1]::text[] else bounds end) one;
     else
-        -- Elsewhere the whole range is read; the primary key has the order, too, but may lead past any number of
-        -- instances without a match.
+        -- Otherwise the whole range is read. The primary key is also in that order, but may read any number of instances
+        -- without a match.
         matches := format(
             'select instance_id from (%s%s order by %s desc offset 0) m
             where instance_id < $4 order by instance_id desc limit $3', matches, clauses, value);
@@ -261,7 +261,7 @@ CREATE FUNCTION public.begin_history() RETURNS void
 declare
     here text;
 begin
-    -- Nothing is written here, as on a standby, which has the history of its primary.
+    -- A standby has the history of its primary, and nothing is written here.
     if pg_is_in_recovery() or current_setting('transaction_read_only')::boolean then
         return;
     end if;
@@ -270,14 +270,14 @@ begin
         return;
     end if;
     lock table feed_epoch in exclusive mode;
-    -- Whoever draws positions has ended, or draws them later.
+    -- Transactions that draw positions have ended, or wait for this lock.
     lock table audit_entry in share mode;
     if here = (select f.server from feed_epoch f order by f.epoch desc limit 1) then
         return;
     end if;
     insert into feed_epoch (epoch, began_after, server)
     select max(f.epoch) + 1, nextval('event_pos'), here from feed_epoch f;
-    -- Numbers of tenants that a lost history may have given out are not given out again: hosts may remember them.
+    -- Skips ids of tenants that a lost history may have assigned, because hosts may have cached them.
     perform setval(s, nextval(s) + 1000) from (select pg_get_serial_sequence('tenant', 'id')::regclass) as numbers (s);
 end $$;
 
@@ -304,7 +304,7 @@ CREATE FUNCTION public.mark_access_change() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 begin
-    -- One row of many statements is locked in the order of the tenants, so none of them wait for each other.
+    -- Rows are locked in the order of tenants, so that statements of several tenants cannot deadlock.
     perform from tenant t where t.id in (select c.tenant_id from changed c) order by t.id for no key update;
     update tenant t set access_mark = gen_random_uuid() where t.id in (select c.tenant_id from changed c);
     return null;

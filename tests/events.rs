@@ -456,3 +456,25 @@ async fn floor_of_lane(database: &Database) -> i64 {
         .await
         .expect("a partition")
 }
+
+/// A checkpoint is an event without an entry in the audit of an instance.
+#[tokio::test]
+async fn the_age_of_the_backlog_counts_checkpoints() {
+    let database = Database::create().await;
+    let signed = "insert into checkpoint (tenant_id, number, size, root, previous_root, signed_at, key_id, signature, frontier)
+        values (1, 1, 0, '', '', now() - interval '1 hour', 'key', '', '')";
+    let announced = "insert into outbox_event (partition, pos, tenant_id, instance_id, seq)
+        values (0, 1000000, 1, '00000000-0000-0000-0000-000000000000', 1)";
+    for sql in [signed, announced] {
+        sqlx::query(sql)
+            .execute(database.pool())
+            .await
+            .expect("a row");
+    }
+    let backlog = database.outbox().backlog().await.expect("a measure");
+    assert_eq!(backlog.events, 1);
+    assert!(
+        (3600.0..3700.0).contains(&backlog.oldest_seconds),
+        "{backlog:?}"
+    );
+}

@@ -175,6 +175,11 @@ async fn a_refusal_ends_the_other_branch() {
 async fn what_went_wrong_is_done_again() {
     let (app, _) = company().await;
     let instance = checked(&app, "1").await;
+    let path = format!("/v1/instances/{}/diagram.svg", id(&instance));
+    let drawn = app.get("admin", &path).await.text;
+    // Through the router, into both checks and out of both.
+    let taken = drawn.matches(r#"<g class="label taken">"#).count();
+    assert_eq!(taken, 5, "{drawn}");
     let back = |to: &str| json!({ "outcome": "ROLLBACK", "input": { "to": to } });
     claim(&app, "dora", &task_in(&instance, "Shipping")).await;
     let path = format!("/v1/tasks/{}/decide", id(&task_in(&instance, "Shipping")));

@@ -36,6 +36,15 @@ const ADDRESSES_MAX: usize = 4;
 const HEAD_BYTES_MAX: usize = 16 * 1024;
 const AGENT: HeaderValue = HeaderValue::from_static(concat!("wrkflw/", env!("CARGO_PKG_VERSION")));
 
+/// Whether `host`, as written in a URL, is this machine.
+pub fn is_loopback(host: &str) -> bool {
+    let address = host
+        .trim_start_matches('[')
+        .trim_end_matches(']')
+        .parse::<IpAddr>();
+    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
+}
+
 /// Why a request has no response.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {

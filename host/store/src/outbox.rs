@@ -207,13 +207,15 @@ impl Outbox {
                 (select count(*) from (select from outbox_event limit $1) counted) as "events!",
                 (select count(*) from (select from dead_letter limit $1) counted) as "dead_letters!",
                 coalesce((
-                    select extract(epoch from now() - min(a.occurred_at))::float8
+                    select extract(epoch from now() - min(coalesce(a.occurred_at, c.signed_at)))::float8
                     from outbox_partition l
                     cross join lateral (
                         select e.tenant_id, e.instance_id, e.seq from outbox_event e
                         where e.partition = l.partition and e.pos > l.floor order by e.pos limit 1) first
-                    join audit_entry a on a.tenant_id = first.tenant_id and a.stream_kind = 'instance'
+                    left join audit_entry a on a.tenant_id = first.tenant_id and a.stream_kind = 'instance'
                         and a.stream_id = first.instance_id and a.seq = first.seq
+                    left join checkpoint c on c.tenant_id = first.tenant_id and c.number = first.seq
+                        and first.instance_id = '00000000-0000-0000-0000-000000000000'
                 ), 0) as "oldest_seconds!"
             "#,
             BACKLOG_COUNTED_MAX,

@@ -11,10 +11,11 @@ use hyper::http::request::Builder;
 use hyper::{Method, Request, StatusCode};
 use serde_json::Value;
 use tokio::runtime::Runtime;
+use url::Url;
 use url::form_urlencoded::Serializer;
 
 use super::failure::{Exit, Failure};
-use wrkflw_runtime::http_client::{self, ClientError, HttpClient, Route};
+use wrkflw_runtime::http_client::{self, ClientError, HttpClient, Route, is_loopback};
 
 /// The timeout of a response. Publishing compiles on the server, which may take long.
 const ANSWER_TIMEOUT: Duration = Duration::from_mins(3);
@@ -58,9 +59,8 @@ pub(super) struct ChangeArgs {
 impl Client {
     pub(super) fn new(server: &str, token: Option<String>) -> Result<Client> {
         // A proxy would connect to its own loopback interface.
-        let is_local = ["http://127.", "http://localhost", "http://[::1]"]
-            .iter()
-            .any(|start| server.starts_with(start));
+        let url = Url::parse(server).ok();
+        let is_local = url.is_some_and(|url| url.host_str().is_some_and(is_loopback));
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()

@@ -307,19 +307,25 @@ pub(super) fn read_config(path: Option<&Path>) -> Result<String> {
 }
 
 fn usual_version(client: &Client, key: &str) -> Result<Value> {
-    let page = client.get(&versions_path(key), &[("limit", Some("100".to_owned()))])?;
-    let versions = page["data"]
-        .as_array()
-        .map(Vec::as_slice)
-        .unwrap_or_default();
-    let newest = versions
-        .iter()
-        .max_by_key(|version| version["version"].as_u64());
-    let usual = versions
-        .iter()
-        .find(|version| version["active"] == true)
-        .or(newest);
-    Ok(usual.context("the definition has no versions")?["version"].clone())
+    let (mut newest, mut after) = (None, None);
+    loop {
+        let page = client.get(
+            &versions_path(key),
+            &[("limit", Some("100".to_owned())), ("after", after)],
+        )?;
+        let versions = page["data"].as_array().into_iter().flatten();
+        for version in versions {
+            if version["active"] == true {
+                return Ok(version["version"].clone());
+            }
+            // The newest comes first.
+            newest = newest.or_else(|| Some(version["version"].clone()));
+        }
+        after = page["page"]["next"].as_str().map(str::to_owned);
+        if after.is_none() {
+            return newest.context("the definition has no versions");
+        }
+    }
 }
 
 fn versions_path(key: &str) -> String {

@@ -99,6 +99,9 @@ impl Tail<'_> {
 
     /// Reads the stream, and reconnects after the last event whenever it breaks.
     fn follow(&mut self) -> Result<()> {
+        if self.left == 0 {
+            return Ok(());
+        }
         let mut breaks = 0;
         loop {
             let before = self.cursor.clone();

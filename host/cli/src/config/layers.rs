@@ -254,7 +254,10 @@ fn texts(value: &toml::Value) -> Option<Vec<String>> {
         toml::Value::String(text) => Some(vec![text.clone()]),
         toml::Value::Integer(number) => Some(vec![number.to_string()]),
         toml::Value::Boolean(truth) => Some(vec![truth.to_string()]),
-        toml::Value::Array(items) => Some(items.iter().filter_map(texts).flatten().collect()),
+        toml::Value::Array(items) => {
+            let items: Option<Vec<_>> = items.iter().map(texts).collect();
+            Some(items?.concat())
+        }
         toml::Value::Table(entries) => entries
             .iter()
             .map(|(name, value)| Some(format!("{name}={}", texts(value)?.join(","))))

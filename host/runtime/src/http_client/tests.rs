@@ -123,3 +123,20 @@ async fn an_address_that_is_not_allowed_gets_no_connection() {
     let accepted = tokio::time::timeout(Duration::ZERO, listener.accept()).await;
     assert!(accepted.is_err(), "nobody came");
 }
+
+#[test]
+fn a_host_is_this_machine_by_its_whole_name_or_address() {
+    for host in ["localhost", "127.0.0.1", "127.8.0.1", "[::1]", "::1"] {
+        assert!(is_loopback(host), "{host}");
+    }
+    for host in [
+        "localhost.example.com",
+        "127.0.0.1.example.com",
+        "127.example.com",
+        "10.0.0.1",
+        "[::2]",
+        "",
+    ] {
+        assert!(!is_loopback(host), "{host}");
+    }
+}

@@ -341,23 +341,24 @@ fn taken(instance: &Instance) -> Taken {
         .state_instances()
         .map(|state_instance| (state_instance.id, state_instance))
         .collect();
+    let left = instance.past.iter();
+    let left_by: HashMap<_, _> = left.map(|past| (past.state.id, &past.left_by)).collect();
     for state_instance in instance.state_instances() {
         *taken.visits.entry(state_instance.name.clone()).or_default() += 1;
-        let source = state_instance
-            .predecessors
-            .first()
-            .and_then(|id| state_instances.get(id));
-        if let (Some(source), Some(trigger)) = (source, &state_instance.entered_by) {
-            let (source, trigger, target) = (
-                source.name.clone(),
-                trigger.clone(),
-                state_instance.name.clone(),
-            );
-            taken.edges.push(TakenEdge {
-                source,
-                trigger,
-                target,
-            });
+        let sources = state_instance.predecessors.iter();
+        for source in sources.filter_map(|id| state_instances.get(id)) {
+            // Each branch of a join came by the trigger that ended its last state.
+            let trigger = match left_by.get(&source.id) {
+                Some(trigger) if state_instance.predecessors.len() > 1 => Some(*trigger),
+                _ => state_instance.entered_by.as_ref(),
+            };
+            if let Some(trigger) = trigger {
+                taken.edges.push(TakenEdge {
+                    source: source.name.clone(),
+                    trigger: trigger.clone(),
+                    target: state_instance.name.clone(),
+                });
+            }
         }
     }
     taken.active = instance

@@ -15,8 +15,8 @@ use wrkflw_core::command::{ACTIONS, RESTART};
 use wrkflw_engine::Trace;
 use wrkflw_runtime::telemetry::COMMAND_TARGET;
 
-/// The actions on versions of a definition. These and the names of commands become labels if they are the last part of a
-/// path. Other requests are labelled by their method, because clients must not choose labels.
+/// The actions on versions of a definition. These and the names of commands become labels if they are the last part of the
+/// path of a POST. Other requests are labelled by their method, because clients must not choose labels.
 const OF_VERSIONS: [&str; 3] = ["activate", "retire", "stop"];
 /// The outcome of a request without a response.
 const GIVEN_UP: &str = "system_error";
@@ -89,15 +89,15 @@ impl Drop for Change {
 }
 
 fn action(method: &Method, path: &str) -> &'static str {
-    let last = path.rsplit('/').next().unwrap_or_default();
+    let mut parts = path.rsplit('/');
+    let (last, parent) = (parts.next().unwrap_or_default(), parts.next());
     let mut known = ACTIONS.iter().chain(&OF_VERSIONS).chain([&RESTART]);
-    if let Some(known) = known.find(|known| **known == last) {
-        return known;
-    }
     match (method.as_str(), last) {
         ("POST", "instances") => "start",
+        // The trigger is the last part, or in the body.
         ("POST", "signals") => "signal",
-        ("POST", _) => "post",
+        ("POST", _) if parent == Some("signals") => "signal",
+        ("POST", _) => known.find(|known| **known == last).unwrap_or(&"post"),
         ("PUT", _) => "put",
         ("DELETE", _) => "delete",
         _ => "other",
@@ -128,7 +128,11 @@ mod tests {
             (Method::POST, "/v1/instances", "start"),
             (Method::POST, "/v1/tasks/x/decide", "decide"),
             (Method::POST, "/v1/tasks/x/anything", "post"),
+            (Method::POST, "/v1/instances/x/signals/PAID", "signal"),
+            (Method::POST, "/v1/instances/x/signals/cancel", "signal"),
+            (Method::POST, "/v1/signals", "signal"),
             (Method::PUT, "/v1/people/decided", "put"),
+            (Method::PUT, "/v1/people/cancel", "put"),
             (Method::DELETE, "/", "delete"),
             (
                 Method::from_bytes(b"BREW").expect("a method"),

@@ -16,9 +16,9 @@ use tokio_util::task::TaskTracker;
 
 use super::error::AuthError;
 use super::keys::{Key, KeySet};
-use super::settings::{KeyAges, is_loopback};
+use super::settings::KeyAges;
 use wrkflw_runtime::clock::Clock;
-use wrkflw_runtime::http_client::{HttpClient, Route};
+use wrkflw_runtime::http_client::{HttpClient, Route, is_loopback};
 
 /// The timeout of a fetch, from the name's resolution to the last byte.
 const FETCH_TIMEOUT: Duration = Duration::from_secs(5);

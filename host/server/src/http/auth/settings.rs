@@ -7,6 +7,7 @@ use std::fmt;
 use std::time::Duration;
 
 use axum::http::Uri;
+use wrkflw_runtime::http_client::is_loopback;
 
 /// Minimum length of a shared secret: that of the hash.
 pub const SECRET_BYTES_MIN: usize = 32;
@@ -208,15 +209,6 @@ fn check_url(text: &str) -> Result<(), String> {
         (Some("http"), Some(_)) => refuse("is not protected by TLS"),
         _ => refuse("has no scheme that is known"),
     }
-}
-
-/// Whether `host`, as written in a URL, is this machine.
-pub(super) fn is_loopback(host: &str) -> bool {
-    let address = host
-        .trim_start_matches('[')
-        .trim_end_matches(']')
-        .parse::<std::net::IpAddr>();
-    host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]
