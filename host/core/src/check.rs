@@ -57,15 +57,6 @@ impl Problem {
     }
 }
 
-/// `document-approval`: lower-case letters, digits and hyphens, a letter first, at most 64 characters.
-pub fn is_key(key: &str) -> bool {
-    key.len() <= 64
-        && key.starts_with(|c: char| c.is_ascii_lowercase())
-        && key
-            .chars()
-            .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
-}
-
 /// Every problem that keeps `graph` from being published; empty for a valid graph.
 ///
 /// A graph beyond the size limits gets no other check, because their time grows with its size.

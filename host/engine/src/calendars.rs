@@ -6,7 +6,7 @@ use super::request::Identity;
 use super::validation::check_document;
 use wrkflw_core::answer::Violation;
 use wrkflw_core::calendar::Calendar;
-use wrkflw_core::check::is_key;
+use wrkflw_core::check::names::{NAME_RULE, is_name};
 use wrkflw_core::execution::effort;
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::json::Json;
@@ -24,10 +24,8 @@ impl Engine {
         settings: &Json,
     ) -> Result<(), Error> {
         self.permit(who, WRITE).await?;
-        if !is_key(name) {
-            let detail =
-                "lower-case letters, digits and hyphens, a letter first, at most 64 characters";
-            return Err(Error::malformed("/name", detail));
+        if !is_name(name) {
+            return Err(Error::malformed("/name", NAME_RULE));
         }
         check_document("", settings)?;
         let calendar = self.read_calendar(who.tenant, settings).await?;

@@ -8,7 +8,7 @@ use super::offload::Offload;
 use super::request::Identity;
 use super::validation::check_reason;
 use wrkflw_core::audit::sha256;
-use wrkflw_core::check::{self, Problem};
+use wrkflw_core::check::{self, Problem, names};
 use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::{CommandId, TenantId, VersionRef};
 use wrkflw_core::json::Json;
@@ -90,10 +90,11 @@ impl Engine {
         config: &Json,
     ) -> Result<Published, Error> {
         self.permit(who, "definition:publish").await?;
-        if !check::is_key(key) {
-            let message =
-                "a definition's key is 1 to 64 of a-z, 0-9 and '-', beginning with a letter"
-                    .to_owned();
+        if !names::is_name(key) {
+            let message = format!(
+                "name the definition like `document-approval`: {}",
+                names::NAME_RULE
+            );
             return Err(Error::Unpublishable(vec![Problem::new(
                 "malformed_key",
                 key,

@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::Engine;
 use super::error::Error;
 use super::request::Identity;
-use super::validation::check_id;
+use super::validation::check_key;
 use wrkflw_core::rejection::Rejection;
 use wrkflw_core::subscription::{Patterns, Reach, SUBSCRIPTIONS_MAX, target};
 use wrkflw_runtime::clock;
@@ -43,7 +43,7 @@ impl Engine {
         let types = Patterns::new(asked.types)
             .map_err(|(number, detail)| Error::malformed(&format!("/types/{number}"), detail))?;
         if let Some(definition) = &asked.definition {
-            check_id("/definition", definition)?;
+            check_key("/definition", definition)?;
         }
         let new = NewSubscription {
             id: clock::new_id(),

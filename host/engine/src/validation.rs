@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use super::error::Error;
 use wrkflw_core::actor::is_reserved;
 use wrkflw_core::check::STATES_MAX;
+use wrkflw_core::check::names::{NAME_RULE, is_name};
 use wrkflw_core::ids;
 use wrkflw_core::json::Json;
 use wrkflw_core::shown::DATA_BYTES_MAX;
@@ -28,6 +29,14 @@ pub fn check_person(pointer: &str, id: &str) -> Result<(), Error> {
         return Err(Error::malformed(pointer, detail));
     }
     Ok(())
+}
+
+/// Checks the key of a definition or the name of a trigger.
+pub fn check_key(pointer: &str, key: &str) -> Result<(), Error> {
+    if is_name(key) {
+        return Ok(());
+    }
+    Err(Error::malformed(pointer, NAME_RULE))
 }
 
 /// Checks a name for people. It may have any spelling.

@@ -9,8 +9,11 @@ use super::Problem;
 use crate::graph::{Graph, StateKind};
 use crate::ids::{NOT_NORMAL, check_id};
 
-/// Characters of a name: of a state, trigger, outcome or attribute.
-pub const NAME_CHARS_MAX: usize = 64;
+/// Characters of a name.
+pub const NAME_CHARS_MAX: usize = 255;
+/// The rule of names, for people.
+pub const NAME_RULE: &str =
+    "letters, digits, `_`, `.` and `-`, a letter or `_` first, at most 255 characters";
 /// Characters of a state's title.
 pub const TITLE_CHARS_MAX: usize = 200;
 /// Characters of a group's id.
@@ -49,25 +52,11 @@ pub(super) fn place(source: &str, trigger: &str) -> String {
     format!("{}/{}", shown(source), shown(trigger))
 }
 
-/// Letters and digits, a capital first, such as `FinalReview`.
-pub fn is_state_name(name: &str) -> bool {
-    is_name(
-        name,
-        |c| c.is_ascii_uppercase(),
-        |c| c.is_ascii_alphanumeric(),
-    )
-}
-
-/// Capitals, digits and underscores, a capital first, such as `SEND_BACK`.
-pub fn is_trigger_name(name: &str) -> bool {
-    let follows = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
-    is_name(name, |c| c.is_ascii_uppercase(), follows)
-}
-
-/// Letters, digits and underscores, a small letter first, such as `costCentre`.
-pub fn is_attribute_name(name: &str) -> bool {
-    let follows = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    is_name(name, |c| c.is_ascii_lowercase(), follows)
+/// Whether it is the name of a state, trigger, outcome or attribute, or the key of a definition: it follows [`NAME_RULE`].
+pub fn is_name(name: &str) -> bool {
+    let begins = |c: char| c.is_ascii_alphabetic() || c == '_';
+    let follows = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-');
+    name.starts_with(begins) && name.len() <= NAME_CHARS_MAX && name.chars().all(follows)
 }
 
 /// Any text in normal form C without white space and control characters, since identity providers choose the names.
@@ -89,10 +78,6 @@ pub fn is_permission(permission: &str) -> bool {
             .is_some_and(|(subject, action)| part(subject) && part(action))
 }
 
-fn is_name(name: &str, begins: impl Fn(char) -> bool, follows: impl Fn(char) -> bool) -> bool {
-    name.starts_with(begins) && name.len() <= NAME_CHARS_MAX && name.chars().all(follows)
-}
-
 /// Whether it is no control character, no line separator and none that overrides the direction of text.
 fn is_plain(character: char) -> bool {
     !character.is_control()
@@ -103,14 +88,11 @@ fn states(graph: &Graph, problems: &mut Vec<Problem>) {
     let mut seen = BTreeSet::new();
     for state in &graph.states {
         let at = shown(&state.name);
-        if !is_state_name(&state.name) {
+        if !is_name(&state.name) {
             problems.push(Problem::new(
                 "state_name_malformed",
                 &at,
-                format!(
-                    "name the state like `FinalReview`: letters and digits, a capital first, at most \
-                     {NAME_CHARS_MAX}"
-                ),
+                format!("name the state like `FinalReview`: {NAME_RULE}"),
             ));
         }
         if !seen.insert(&state.name) {
@@ -147,14 +129,11 @@ fn outcome_name(outcome: &str, at: &str, problems: &mut Vec<Problem>) {
             at,
             "a terminal state needs an outcome, such as `APPROVED`",
         ));
-    } else if !is_trigger_name(outcome) {
+    } else if !is_name(outcome) {
         problems.push(Problem::new(
             "outcome_malformed",
             at,
-            format!(
-                "name the outcome like `APPROVED`: capitals, digits and underscores, at most \
-                 {NAME_CHARS_MAX}"
-            ),
+            format!("name the outcome like `APPROVED`: {NAME_RULE}"),
         ));
     }
 }
@@ -163,14 +142,11 @@ fn transitions(graph: &Graph, problems: &mut Vec<Problem>) {
     let mut seen = BTreeSet::new();
     for transition in &graph.transitions {
         let at = place(&transition.source, &transition.trigger);
-        if !is_trigger_name(&transition.trigger) {
+        if !is_name(&transition.trigger) {
             problems.push(Problem::new(
                 "trigger_name_malformed",
                 &at,
-                format!(
-                    "name the trigger like `SEND_BACK`: capitals, digits and underscores, a capital \
-                     first, at most {NAME_CHARS_MAX}"
-                ),
+                format!("name the trigger like `SEND_BACK`: {NAME_RULE}"),
             ));
         }
         if !seen.insert((&transition.source, &transition.trigger)) {
@@ -225,13 +201,12 @@ fn attributes(graph: &Graph, problems: &mut Vec<Problem>) {
     let mut seen = BTreeSet::new();
     for (index, attribute) in graph.attributes.iter().enumerate() {
         let at = format!("/attributes/{index}");
-        if !is_attribute_name(&attribute.name) {
+        if !is_name(&attribute.name) {
             problems.push(Problem::new(
                 "attribute_name_malformed",
                 &at,
                 format!(
-                    "name the attribute `{}` like `costCentre`: letters, digits and underscores, a \
-                     small letter first, at most {NAME_CHARS_MAX}",
+                    "name the attribute `{}` like `costCentre`: {NAME_RULE}",
                     shown(&attribute.name)
                 ),
             ));

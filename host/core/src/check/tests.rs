@@ -163,9 +163,9 @@ fn names_are_well_formed_and_unique() {
         }
     };
     only(
-        &changed(rename("Approved", "approved")),
+        &changed(rename("Approved", "1st")),
         "state_name_malformed",
-        "approved",
+        "1st",
     );
     only(
         &changed(rename("Approved", "A b\u{202e}")),
@@ -178,9 +178,9 @@ fn names_are_well_formed_and_unique() {
         "Rejected",
     );
     only(
-        &changed(|g| last(g).trigger = "Abandon".into()),
+        &changed(|g| last(g).trigger = "A/B".into()),
         "trigger_name_malformed",
-        "ReworkRequested/Abandon",
+        "ReworkRequested/A/B",
     );
     only(
         &changed(|g| g.transitions.push(g.transitions[5].clone())),
@@ -228,7 +228,7 @@ fn names_are_well_formed_and_unique() {
         kind: AttributeType::Decimal,
     };
     only(
-        &changed(|g| g.attributes.push(attribute("Cost"))),
+        &changed(|g| g.attributes.push(attribute("-cost"))),
         "attribute_name_malformed",
         "/attributes/1",
     );
@@ -389,5 +389,34 @@ proptest! {
         let ending = graph.states.iter().all(|s| ends(&graph, &s.name, graph.states.len()));
         let missed = check(&graph).iter().any(|p| p.code == "no_way_out" || p.code == "no_way_to_end");
         prop_assert_eq!(ending, !missed);
+    }
+}
+
+#[test]
+fn names_are_those_of_the_field() {
+    for name in [
+        "FinalReview",
+        "PENDING_REVIEW",
+        "purchase_order",
+        "com.example.workflows.order-processing",
+        "_1",
+        &"n".repeat(255),
+    ] {
+        assert!(names::is_name(name), "{name}");
+    }
+    for name in [
+        "",
+        "1st",
+        ".",
+        "..",
+        "-a",
+        "a b",
+        "a/b",
+        "é",
+        "a\u{0}",
+        "a\n",
+        &"n".repeat(256),
+    ] {
+        assert!(!names::is_name(name), "{name:?}");
     }
 }

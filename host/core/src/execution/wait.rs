@@ -10,7 +10,7 @@ use super::deadline;
 use super::enter::ENTER;
 use super::fault::{self, ExecutionError, Fault};
 use crate::answer::{Child, Deadline, OverdueAction, Waiting};
-use crate::check::is_key;
+use crate::check::names::is_name;
 use crate::command::Command;
 use crate::event::Event;
 use crate::graph::{FiredBy, Transition};
@@ -105,7 +105,7 @@ impl Execution<'_> {
     }
 
     fn check_child(&self, state: &str, child: &Child) -> Result<(), Fault> {
-        if !is_key(&child.key) {
+        if !is_name(&child.key) {
             let key = child.key.chars().take(100).collect::<String>();
             let message = format!("{state} starts {key:?}, which is no key of a definition");
             return Err(Fault::new(ENTER, message));

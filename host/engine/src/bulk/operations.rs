@@ -6,7 +6,7 @@ use super::{CANCEL, MIGRATE, Many, Migrations};
 use crate::Engine;
 use crate::error::Error;
 use crate::request::{Identity, id_under};
-use crate::validation::{check_id, check_reason, check_states};
+use crate::validation::{check_key, check_reason, check_states};
 use wrkflw_core::ids::VersionRef;
 use wrkflw_core::rejection::Rejection;
 use wrkflw_store::bulk::{AliveFilter, Begun, NewOperation, Operation, RUNNING_MAX};
@@ -88,7 +88,7 @@ impl Engine {
                 (&migrations.definition, versions)
             }
             Many::Cancel(cancellations) => {
-                check_id("/definition", &cancellations.definition)?;
+                check_key("/definition", &cancellations.definition)?;
                 check_reason(&cancellations.reason)?;
                 check_status(&cancellations.filter)?;
                 (&cancellations.definition, vec![cancellations.version])
@@ -104,7 +104,7 @@ impl Engine {
 }
 
 fn check_migrations(migrations: &Migrations) -> Result<(), Error> {
-    check_id("/definition", &migrations.definition)?;
+    check_key("/definition", &migrations.definition)?;
     check_states(&migrations.states)?;
     check_status(&migrations.filter)?;
     if migrations.from == migrations.version {

@@ -7,7 +7,7 @@ use super::{Changed, WRITE, run_of, settle};
 use crate::Engine;
 use crate::error::Error;
 use crate::request::{Identity, id_under};
-use crate::validation::check_id;
+use crate::validation::{check_id, check_key};
 use wrkflw_core::absence::Absence;
 use wrkflw_core::eligibility::directory::{Change, Substitution};
 use wrkflw_store::directory::absences::KeptAbsence;
@@ -35,7 +35,7 @@ impl Engine {
         self.permit_absence(who, &absence.person, WRITE).await?;
         check_id("/substitute", &absence.substitute)?;
         if let Some(definition) = &absence.definition {
-            check_id("/definition", definition)?;
+            check_key("/definition", definition)?;
         }
         let absence = Absence {
             from: kept_moment("/activeFrom", absence.from)?,

@@ -15,7 +15,7 @@ use wrkflw_core::command::Command;
 use wrkflw_core::execution::check_signal_id;
 use wrkflw_core::ids::InstanceId;
 use wrkflw_core::json::Json;
-use wrkflw_engine::validation::{check_document, check_id};
+use wrkflw_engine::validation::{check_document, check_id, check_key};
 use wrkflw_engine::{Correlated, Done, Rendered, Rendering, SentSignal, SignalStatus};
 use wrkflw_runtime::clock;
 
@@ -107,10 +107,10 @@ pub(super) async fn correlate(
         let detail = "the instance that takes the signal is not known yet; leave If-Match out";
         return Err(Problem::new("malformed_request", detail));
     }
-    check_id("/signal", &trigger)?;
+    check_key("/signal", &trigger)?;
     check_id("/correlation", &value.correlation)?;
     if let Some(definition) = &value.definition {
-        check_id("/definition", definition)?;
+        check_key("/definition", definition)?;
     }
     signal_id(&value.id)?;
     check_document("/input", &value.input)?;

@@ -12,7 +12,6 @@ use serde_json::json;
 use super::super::failure::{Exit, Failure};
 use super::super::output::Output;
 use super::{lock, manifest};
-use wrkflw_core::check::is_key;
 
 static TEMPLATE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../guest-sdk/template");
 static SDK_SOURCE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../guest-sdk/src");
@@ -31,6 +30,7 @@ const CRATES: [(&str, &str); 3] = [
     ("core", include_str!("../../../../core/Cargo.toml")),
     ("fault", include_str!("../../../../fault/Cargo.toml")),
 ];
+const CRATE_NAME_CHARS_MAX: usize = 64;
 /// Names that cargo or the flow itself uses.
 const TAKEN: [&str; 9] = [
     "alloc",
@@ -44,8 +44,16 @@ const TAKEN: [&str; 9] = [
     "wrkflw-guest",
 ];
 
+/// Whether it may be the name of a flow's crate: lower-case letters, digits and hyphens, a letter first.
+fn is_crate_name(name: &str) -> bool {
+    let follows = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    name.len() <= CRATE_NAME_CHARS_MAX
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.chars().all(follows)
+}
+
 pub(super) fn new(name: &str, init: bool, output: Output) -> Result<()> {
-    if !is_key(name) || TAKEN.contains(&name) {
+    if !is_crate_name(name) || TAKEN.contains(&name) {
         let failure = Failure::new(
             Exit::Invalid,
             format!("{name} cannot be the name of a flow"),

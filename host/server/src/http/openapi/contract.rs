@@ -9,14 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::super::problem::CODES;
+use wrkflw_core::check::names::NAME_CHARS_MAX as KEY_CHARS_MAX;
 
 /// Any text that PostgreSQL can store.
 const TEXT: &str = "^[^\\u0000]*$";
 /// The id of a person, a group or an entity.
 const NAME: &str = "^[^\\u0000-\\u001f\\u007f-\\u009f]+$";
 const NAME_CHARS_MAX: usize = 200;
-/// The key of a definition, the name of a calendar.
-const KEY: &str = "^[a-z][a-z0-9-]{0,63}$";
+/// The key of a definition, the name of a calendar, a state or a trigger.
+const KEY: &str = "^[A-Za-z_][A-Za-z0-9_.-]{0,254}$";
 /// A revision in quotes, or any.
 const IF_MATCH: &str = "^(\\*|\"[0-9]{1,10}\")$";
 const IDEMPOTENCY_KEY: &str =
@@ -24,14 +25,12 @@ const IDEMPOTENCY_KEY: &str =
 /// At least one visible character.
 const REASON: &str = "^[^\\u0000]*\\S[^\\u0000]*$";
 /// Fields of bodies whose values match [`NAME`].
-const NAME_FIELDS: [&str; 9] = [
+const NAME_FIELDS: [&str; 7] = [
     "correlation",
-    "definition",
     "entityId",
     "entityType",
     "manager",
     "name",
-    "state",
     "substitute",
     "to",
 ];
@@ -85,7 +84,7 @@ fn parameters(operation: &mut Value) {
             continue;
         };
         match (place.as_str(), name.as_str()) {
-            ("path", "key" | "name") => bound(schema, KEY, 1, 64),
+            ("path", "key" | "name") => bound(schema, KEY, 1, KEY_CHARS_MAX),
             ("path", _) => bound(schema, NAME, 1, NAME_CHARS_MAX),
             // A cursor depends on its list, so there is no pattern.
             ("query", "after") | ("header", "Last-Event-ID") => {
@@ -114,7 +113,9 @@ fn fields(schema: &mut Value) {
             continue;
         };
         match name.as_str() {
-            "definitionKey" => bound(schema, KEY, 1, 64),
+            "definition" | "definitionKey" | "signal" | "state" => {
+                bound(schema, KEY, 1, KEY_CHARS_MAX)
+            }
             "id" => bound(schema, NAME, 1, NAME_CHARS_MAX),
             "reason" => bound(schema, REASON, 1, 2_000),
             name if NAME_FIELDS.contains(&name) => bound(schema, NAME, 1, NAME_CHARS_MAX),
