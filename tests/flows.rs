@@ -14,6 +14,7 @@ mod purchase;
 mod questions;
 mod reads;
 mod reoffer;
+mod spawn;
 mod unassignable;
 mod votes;
 

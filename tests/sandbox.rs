@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 use sha2::{Digest as _, Sha256};
 use uuid::Uuid;
 use wrkflw_core::actor::Actor;
-use wrkflw_core::answer::{Next, Plan};
+use wrkflw_core::answer::{Next, Plan, Target};
 use wrkflw_core::graph::Read;
 use wrkflw_core::ids::{Digest, InstanceId, VersionRef};
 use wrkflw_core::instance::{Entity, Instance, Status};

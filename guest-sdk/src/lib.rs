@@ -63,6 +63,7 @@
 //! | compare money | [`Decimal`] |
 //! | count time | [`Moment`] |
 //! | lead back to where an instance has been | [`Event::way_back`], [`Facts::came_through`], [`Facts::last_past_state`] |
+//! | begin a branch beside a state that goes on | [`Plan::spawn`] |
 //! | give up the other branches | [`Plan::cancel_others`] |
 //! | wait for signals, also early ones, or children | [`Waiting`], [`Event::children_running`] |
 

@@ -3,6 +3,8 @@
 //! For flows that lead back. What is too long ago for the facts is not known here, and counts as a
 //! place where the instance has never been.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::Value;
 
 use crate::{Event, Facts, Flow, Names, PastState, Refusal, StateInstance, invalid};
@@ -13,17 +15,22 @@ impl<F: Flow> Facts<F> {
         self.past_states(state).next_back()
     }
 
-    /// The state instances that led to this one, the nearest first; of a join's, all branches.
+    /// The past state instances that led to this one, the last left first; of a join's, those of all branches. A state beside
+    /// which this branch began belongs to them once it is left.
     pub fn lineage(&self, state_instance: &StateInstance) -> Vec<&PastState> {
-        let mut wanted: Vec<_> = state_instance.predecessors.iter().collect();
-        let mut lineage = vec![];
-        for past in self.past.iter().rev() {
-            if wanted.contains(&&past.id) {
-                wanted.extend(&past.predecessors);
-                lineage.push(past);
+        let here = self.active.iter().chain(&self.waiting);
+        let here = here.map(|one| (&one.id, &one.predecessors));
+        let past = self.past.iter().map(|one| (&one.id, &one.predecessors));
+        let led_by: BTreeMap<_, _> = here.chain(past).collect();
+        let mut led: BTreeSet<&String> = BTreeSet::new();
+        let mut open: Vec<_> = state_instance.predecessors.iter().collect();
+        while let Some(id) = open.pop() {
+            if led.insert(id) {
+                open.extend(led_by.get(id).into_iter().copied().flatten());
             }
         }
-        lineage
+        let past = self.past.iter().rev();
+        past.filter(|one| led.contains(&one.id)).collect()
     }
 
     /// Whether the instance came to this state instance through that state, and so can be led back to it.

@@ -25,6 +25,7 @@ enum Next<S> {
     Stay,
     Reoffer,
     Enter(Vec<S>),
+    Spawn(Vec<S>),
     EndBranch,
 }
 
@@ -55,6 +56,12 @@ impl<S: States> Plan<S> {
     /// that it offers again, with the same label and form, stays as it is. Other open tasks are cancelled.
     pub fn reoffer() -> Self {
         Self::doing(Next::Reoffer)
+    }
+
+    /// This state goes on as it is, with its tasks and deadlines, and each of these begins a branch beside it: a reminder, or
+    /// work that nobody knew of before. In BPMN, a non-interrupting boundary event. A join waits for these branches, too.
+    pub fn spawn(states: impl IntoIterator<Item = S>) -> Self {
+        Self::doing(Next::Spawn(states.into_iter().collect()))
     }
 
     /// End this branch. The others continue.
@@ -184,12 +191,17 @@ impl<S: States> Plan<S> {
         let next = match self.next {
             Next::Stay => wire::Next::Stay,
             Next::Reoffer => wire::Next::Reoffer,
-            Next::Enter(states) => {
-                wire::Next::Enter(states.iter().map(|state| state.name().into()).collect())
-            }
+            Next::Enter(states) => wire::Next::Enter(states.into_iter().map(target).collect()),
+            Next::Spawn(states) => wire::Next::Spawn(states.into_iter().map(target).collect()),
             Next::EndBranch => wire::Next::EndBranch,
         };
         Ok(wire::Plan { next, ..self.rest })
+    }
+}
+
+fn target<S: States>(state: S) -> wire::Target {
+    wire::Target {
+        name: state.name().into(),
     }
 }
 

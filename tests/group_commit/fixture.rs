@@ -8,7 +8,7 @@ use sqlx::AssertSqlSafe;
 use wrkflw_audit::seal::Seal;
 use wrkflw_core::actor::Actor;
 use wrkflw_core::answer::{
-    Assignment, Attribute, AttributeValue, Next, Offer, Plan, Principal, Work,
+    Assignment, Attribute, AttributeValue, Next, Offer, Plan, Principal, Target, Work,
 };
 use wrkflw_core::audit::{Draft, Entry, Head, Stream, StreamKind};
 use wrkflw_core::command::Command;
@@ -384,7 +384,7 @@ fn plan(occurrence: &Occurrence, instance: &Instance) -> Plan {
         value: Some(AttributeValue::Decimal("12.50".into())),
     };
     Plan {
-        next: Next::Enter(to.iter().map(|name| (*name).to_owned()).collect()),
+        next: Next::Enter(to.iter().map(|name| Target::new(*name)).collect()),
         data: Some(format!("{{\"last\":{:?}}}", occurrence.trigger)),
         attributes: vec![miles],
         ..Plan::default()

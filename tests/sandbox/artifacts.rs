@@ -62,7 +62,7 @@ async fn go(sandbox: &Sandbox, component: &[u8]) -> usize {
         .ask(&pinned(component), facts, &question, fetch)
         .await;
     let next = plan(evaluation.expect("answers")).next;
-    assert_eq!(next, Next::Enter(vec!["Done".to_owned()]));
+    assert_eq!(next, Next::Enter(vec![Target::new("Done")]));
     count.into_inner()
 }
 

@@ -17,7 +17,10 @@ async fn a_child_compiles_what_this_process_runs() {
     });
     let sandbox = sandbox.expect("sandbox");
     let evaluation = transition(&sandbox, "ok").await.expect("answers");
-    assert_eq!(plan(evaluation).next, Next::Enter(vec!["Done".to_owned()]));
+    assert_eq!(
+        plan(evaluation).next,
+        Next::Enter(vec![Target::new("Done")])
+    );
 }
 
 #[tokio::test]

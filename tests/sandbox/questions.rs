@@ -31,7 +31,7 @@ async fn refusals_plans_and_work_come_back() {
     assert_eq!(violations[0].field, "/behaviour");
 
     let next = plan(transition(&sandbox, "ok").await.expect("answers")).next;
-    assert_eq!(next, Next::Enter(vec!["Done".to_owned()]));
+    assert_eq!(next, Next::Enter(vec![Target::new("Done")]));
     let unfit = Violation {
         field: "/input/behaviour".into(),
         code: "unfit".into(),
@@ -69,7 +69,7 @@ async fn well_formed_nonsense_is_handed_on() {
     let given = async |behaviour| plan(transition(&sandbox, behaviour).await.expect("answers"));
     assert_eq!(
         given("undeclared_target").await.next,
-        Next::Enter(vec!["Nowhere".to_owned()])
+        Next::Enter(vec![Target::new("Nowhere")])
     );
     let attribute = Attribute {
         name: "undeclared".into(),

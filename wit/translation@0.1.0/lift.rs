@@ -7,7 +7,7 @@ use super::lower;
 use super::types;
 use wrkflw_core::answer::{
     Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Offer, OverdueAction, Plan,
-    Principal, PublishedEvent, Reason, Refusal, Violation, Waiting, Work,
+    Principal, PublishedEvent, Reason, Refusal, Target, Violation, Waiting, Work,
 };
 use wrkflw_core::moment;
 
@@ -60,7 +60,8 @@ pub(crate) fn plan(plan: types::Plan) -> Lifted<Plan> {
         next: match plan.next {
             types::Next::Stay => Next::Stay,
             types::Next::Reoffer => Next::Reoffer,
-            types::Next::Enter(states) => Next::Enter(texts("a state to enter", states)?),
+            types::Next::Enter(targets) => Next::Enter(each(targets, target)?),
+            types::Next::Spawn(targets) => Next::Spawn(each(targets, target)?),
             types::Next::EndBranch => Next::EndBranch,
         },
         cancel: texts("a state to cancel", plan.cancel)?,
@@ -73,6 +74,12 @@ pub(crate) fn plan(plan: types::Plan) -> Lifted<Plan> {
             })
         })?,
         notes: texts("a note", plan.notes)?,
+    })
+}
+
+fn target(target: types::Target) -> Lifted<Target> {
+    Ok(Target {
+        name: text("a state to enter", target.name)?,
     })
 }
 

@@ -80,11 +80,12 @@ fn violation(u: &mut Unstructured<'_>) -> Result<types::Violation> {
 
 pub(super) fn plan(u: &mut Unstructured<'_>) -> Result<types::Plan> {
     Ok(types::Plan {
-        next: match u.int_in_range(0..=3)? {
+        next: match u.int_in_range(0..=4)? {
             0 => types::Next::Stay,
             1 => types::Next::Reoffer,
             2 => types::Next::EndBranch,
-            _ => types::Next::Enter(list(u, text)?),
+            3 => types::Next::Spawn(list(u, target)?),
+            _ => types::Next::Enter(list(u, target)?),
         },
         cancel: list(u, text)?,
         data: maybe(u, text)?,
@@ -98,6 +99,10 @@ pub(super) fn plan(u: &mut Unstructured<'_>) -> Result<types::Plan> {
         notes: list(u, text)?,
         extensions: rarely(u, extension)?,
     })
+}
+
+fn target(u: &mut Unstructured<'_>) -> Result<types::Target> {
+    Ok(types::Target { name: text(u)? })
 }
 
 fn attribute(u: &mut Unstructured<'_>) -> Result<types::Attribute> {

@@ -170,7 +170,8 @@ impl Outcome {
         self.expect(
             matches!(
                 &self.answer,
-                Answer::Planned(plan) if matches!(plan.next, Next::Stay | Next::Reoffer)
+                Answer::Planned(plan)
+                    if matches!(plan.next, Next::Stay | Next::Reoffer | Next::Spawn(_))
             ),
             "it",
             "to go on",

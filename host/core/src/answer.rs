@@ -53,17 +53,48 @@ pub struct Plan {
 
 /// What happens next in the state that a plan is about.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", tag = "type", content = "states")]
+#[serde(rename_all = "camelCase", tag = "type", content = "targets")]
 pub enum Next {
     /// The state goes on.
     #[default]
     Stay,
     /// The state goes on, and `enter` is asked for its work again.
     Reoffer,
-    /// These states are entered.
-    Enter(Vec<String>),
+    /// The state is left for these.
+    Enter(Vec<Target>),
+    /// The state goes on, and a branch begins beside it for each of these.
+    Spawn(Vec<Target>),
     /// The branch ends.
     EndBranch,
+}
+
+impl Next {
+    /// The states that begin.
+    pub fn targets(&self) -> &[Target] {
+        match self {
+            Next::Enter(targets) | Next::Spawn(targets) => targets,
+            Next::Stay | Next::Reoffer | Next::EndBranch => &[],
+        }
+    }
+
+    /// Whether the state that the plan is about stays active.
+    pub fn goes_on(&self) -> bool {
+        matches!(self, Next::Stay | Next::Reoffer | Next::Spawn(_))
+    }
+}
+
+/// A state that a plan lets begin.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Target {
+    pub name: String,
+}
+
+impl Target {
+    /// The state of this name.
+    pub fn new(name: impl Into<String>) -> Target {
+        Target { name: name.into() }
+    }
 }
 
 record! {

@@ -325,6 +325,9 @@ events! {
             state: StateId,
             /// The trigger.
             trigger: String,
+            /// The names of the states that begin beside it.
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            to: Vec<String>,
             /// JSON Merge Patch for the instance's data.
             #[hidden("it may be large or confidential")]
             #[serde(skip_serializing_if = "Option::is_none")]

@@ -4,7 +4,7 @@
 //! [`Execution::answer`] and [`Execution::found`] take the answer. A command, a dry run and a replay drive it the same way, until
 //! no question is left. Every answer is checked against the declared graph and the host's rules before an event is emitted.
 //!
-//! Start reading at [`Execution::begin`]. The host's rules are in `rules` and `eligibility`. `plan` checks the answers of
+//! Start reading at [`Execution::begin`]. The host's rules are in `rules` and `eligibility`. `plan` and `next` check the answers of
 //! `transition`; `enter`, `assign` and `wait` check those of `enter`. `savepoint` undoes a refused trigger without a caller.
 
 mod assign;
@@ -17,6 +17,7 @@ mod fault;
 mod fork;
 mod matching;
 mod migration;
+mod next;
 mod operation;
 mod ownership;
 mod plan;

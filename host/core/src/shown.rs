@@ -63,6 +63,8 @@ const _: () = assert!(
 /// How many states an instance may enter in all, since each command reads them. States that follow automatically may exceed it
 /// by a few.
 pub const STATE_INSTANCES_MAX: usize = 1_000;
+/// How many state instances may be active or waiting at a time. Plans that add none are not held to it.
+pub const BRANCHES_MAX: usize = 200;
 /// Comments and inputs of a whole instance, which each command reads.
 const ALL_TEXTS_BYTES_MAX: usize = 4 << 20;
 /// A whole instance by [`Instance::weight`]. Past states keep their forms, candidates and exclusions, and each command reads

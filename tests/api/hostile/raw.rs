@@ -141,7 +141,7 @@ async fn an_answer_that_is_none_is_not_taken() {
         ),
         (
             "a case that is none",
-            at("(i32.store offset=4 (global.get $plan) (i32.const 4))"),
+            at("(i32.store offset=4 (global.get $plan) (i32.const 5))"),
             FAULT,
             "discriminant",
         ),

@@ -1,5 +1,5 @@
-//! Checks of the graph as a whole: every state can be reached, a terminal state can be reached from every state, and a
-//! join has branches to join.
+//! Checks of the graph as a whole: every state can be reached, and a terminal state can be reached from every state. Whether a
+//! join has branches to join is not known here: any trigger may let a branch begin beside a state that goes on.
 //!
 //! Edges to undeclared states are skipped, since [`super::shape`] reports them.
 
@@ -14,7 +14,6 @@ pub(super) fn check(graph: &Graph, problems: &mut Vec<Problem>) {
     let edges = Edges::new(graph);
     unreachable(graph, &edges, problems);
     endless(graph, &edges, problems);
-    joins(graph, &edges, problems);
 }
 
 /// The graph's edges between indices of its states.
@@ -57,20 +56,14 @@ impl<'a> Edges<'a> {
     }
 }
 
-/// The states reachable from `starts`, the starts included, on paths that do not go through `barrier`.
-fn reachable(
-    edges: &[Vec<usize>],
-    starts: impl IntoIterator<Item = usize>,
-    barrier: Option<usize>,
-) -> Vec<bool> {
+/// The states reachable from `starts`, the starts included.
+fn reachable(edges: &[Vec<usize>], starts: impl IntoIterator<Item = usize>) -> Vec<bool> {
     let mut reachable = vec![false; edges.len()];
     let mut open: Vec<usize> = starts.into_iter().collect();
     while let Some(state) = open.pop() {
         if !reachable[state] {
             reachable[state] = true;
-            if Some(state) != barrier {
-                open.extend(&edges[state]);
-            }
+            open.extend(&edges[state]);
         }
     }
     reachable
@@ -80,7 +73,7 @@ fn unreachable(graph: &Graph, edges: &Edges<'_>, problems: &mut Vec<Problem>) {
     let Some(initial) = edges.of(&graph.initial) else {
         return;
     };
-    let reached = reachable(&edges.onward, [initial], None);
+    let reached = reachable(&edges.onward, [initial]);
     for (name, position) in &edges.index {
         if !reached[*position] {
             problems.push(Problem::new(
@@ -107,7 +100,7 @@ fn endless(graph: &Graph, edges: &Edges<'_>, problems: &mut Vec<Problem>) {
         ));
         return;
     }
-    let ending = reachable(&edges.back, ends, None);
+    let ending = reachable(&edges.back, ends);
     for (name, position) in &edges.index {
         // `shape` has already reported a state without transitions.
         if !ending[*position] && !edges.onward[*position].is_empty() {
@@ -115,45 +108,6 @@ fn endless(graph: &Graph, edges: &Edges<'_>, problems: &mut Vec<Problem>) {
                 "no_way_to_end",
                 shown(name),
                 "no path leads from here to a terminal state; add a transition",
-            ));
-        }
-    }
-}
-
-/// A join waits for the branches of a fork: paths from two targets of one transition must lead to it without going
-/// through the fork again.
-fn joins(graph: &Graph, edges: &Edges<'_>, problems: &mut Vec<Problem>) {
-    let mut joined = vec![false; graph.states.len()];
-    for transition in graph
-        .transitions
-        .iter()
-        .filter(|fork| fork.targets.len() > 1)
-    {
-        let source = edges.of(&transition.source);
-        let mut branches = edges.all_of(&transition.targets);
-        branches.sort_unstable();
-        branches.dedup();
-        let mut arrivals = vec![0_usize; graph.states.len()];
-        for branch in branches {
-            for (position, reached) in reachable(&edges.onward, [branch], source)
-                .into_iter()
-                .enumerate()
-            {
-                arrivals[position] += usize::from(reached);
-            }
-        }
-        for (position, count) in arrivals.into_iter().enumerate() {
-            joined[position] |= count > 1;
-        }
-    }
-    for (name, position) in &edges.index {
-        // `shape` has already reported an initial join.
-        if graph.states[*position].join && !joined[*position] && *name != graph.initial {
-            problems.push(Problem::new(
-                "join_outside_fork",
-                shown(name),
-                "no transition leads here through two of its targets, so there is nothing to join; add \
-                 a fork before it, or declare it without join",
             ));
         }
     }

@@ -171,6 +171,7 @@ fn of_states() -> Vec<Event> {
         Event::StateContinued {
             state,
             trigger: trigger(),
+            to: vec![],
             data: None,
             attributes: vec![],
             notes: vec![],

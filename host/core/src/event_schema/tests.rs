@@ -170,6 +170,7 @@ fn next(event: Option<&Event>) -> Option<Event> {
         Event::StateTransitioned { .. } => Event::StateContinued {
             state,
             trigger: "REMIND".into(),
+            to: vec!["Reminder".into()],
             data: Some(Json::empty()),
             attributes: attributes(),
             notes: notes(),

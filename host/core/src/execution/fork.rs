@@ -4,6 +4,8 @@
 //! join waits there until every other branch of the innermost fork has arrived at a join or ended. Then the join begins and
 //! closes the fork. If branches wait in several joins, the joins begin that no other of them leads to, and the fork stays open.
 //!
+//! A plan that spawns opens no fork: its branches belong to the fork around the state instance that goes on beside them.
+//!
 //! A plan may also choose one of several targets. The graph does not say whether such a choice is a fork with one branch or no
 //! fork. If no other branch of the surrounding fork can reach the join, the choice counts as a fork with one branch, and the join
 //! does not wait.
@@ -11,6 +13,7 @@
 use std::collections::BTreeSet;
 
 use super::{Execution, ExecutionError};
+use crate::answer::Next;
 use crate::event::Event;
 use crate::graph::Graph;
 use crate::ids::{ForkId, StateId};
@@ -25,13 +28,15 @@ impl Execution<'_> {
         &mut self,
         from: StateId,
         trigger: &str,
-        count: usize,
+        next: &Next,
     ) -> (Vec<ForkId>, u32) {
         let state_instance = self.state_instance_of(from);
         let (mut forks, mut choices) = (state_instance.forks.clone(), state_instance.choices);
         let graph = &self.context.version.graph;
         let declared = graph.transition(&state_instance.name, trigger);
-        if count > 1 {
+        if next.goes_on() {
+            // Branches beside the state belong to its fork.
+        } else if next.targets().len() > 1 {
             forks.push(ForkId((self.ids)()));
         } else if declared.is_some_and(|declared| declared.targets.len() > 1) {
             choices |= 1 << forks.len();

@@ -1,17 +1,16 @@
 //! Checks a plan against the graph and the data's schema, and turns it into events.
 
 use super::fault::{self, ExecutionError, Fault, MESSAGE_BYTES_MAX, bounded};
-use super::fork::FORKS_MAX;
-use super::{Execution, Moving, Pending};
-use crate::answer::{Attribute, AttributeValue, Next, OverdueAction, Plan, PublishedEvent};
+use super::{Execution, Moving};
+use crate::answer::{Attribute, AttributeValue, Next, Plan, PublishedEvent};
 use crate::event::Event;
-use crate::graph::{AttributeType, FiredBy, StateKind, Transition};
-use crate::ids::{StateId, TaskId};
+use crate::graph::AttributeType;
+use crate::ids::StateId;
 use crate::instance::StateInstance;
 use crate::json::Json;
-use crate::question::{EntryCause, Occurrence, Source};
+use crate::question::{EntryCause, Occurrence};
 use crate::search::is_decimal;
-use crate::shown::{self, DATA_BYTES_MAX};
+use crate::shown::DATA_BYTES_MAX;
 
 pub(super) const TRANSITION: &str = "transition";
 /// The largest data of an event that a plan publishes.
@@ -35,18 +34,11 @@ impl Execution<'_> {
         moving: Moving,
         plan: Plan,
     ) -> Result<(), ExecutionError> {
-        // States entered from a router are not limited, since the router itself was allowed.
-        let entered = match &plan.next {
-            Next::Enter(states) => states.len(),
-            Next::Stay | Next::Reoffer | Next::EndBranch => 0,
-        };
-        if !matches!(occurrence.source, Source::Entry)
-            && let Err(full) = shown::check_state_instances(&self.instance, entered)
-        {
+        let cancel = self.check_cancel(&moving, &plan)?;
+        self.check_next(occurrence, &moving, &plan.next, &cancel)?;
+        if let Err(full) = self.check_branches(occurrence, &plan.next, cancel.len()) {
             return self.reject(full);
         }
-        let cancel = self.check_cancel(&moving, &plan)?;
-        self.check_enter(occurrence, &moving, &plan, &cancel)?;
         let effects = self.check_effects(&plan)?;
         let published = plan
             .publish
@@ -86,7 +78,7 @@ impl Execution<'_> {
             .expect("checked to be active")
     }
 
-    fn state_name_of(&self, id: StateId) -> String {
+    pub(super) fn state_name_of(&self, id: StateId) -> String {
         self.state_instance_of(id).name.clone()
     }
 
@@ -109,132 +101,33 @@ impl Execution<'_> {
             attributes,
             notes,
         } = effects;
-        let to = match next {
-            Next::Stay | Next::Reoffer => {
-                self.emit(Event::StateContinued {
-                    state: moving.state,
-                    trigger: trigger.to_owned(),
-                    data,
-                    attributes,
-                    notes,
-                });
-                return;
+        let to = next.targets().iter().map(|target| target.name.clone());
+        let to: Vec<_> = to.collect();
+        let state = moving.state;
+        if !next.goes_on() {
+            self.cancel_open_tasks(Some(state));
+        }
+        self.begin_branches(state, trigger, &next);
+        self.emit(if next.goes_on() {
+            Event::StateContinued {
+                state,
+                trigger: trigger.to_owned(),
+                to,
+                data,
+                attributes,
+                notes,
             }
-            Next::Enter(states) => states,
-            Next::EndBranch => Vec::new(),
-        };
-        self.cancel_open_tasks(Some(moving.state));
-        let (forks, choices) = self.branches(moving.state, trigger, to.len());
-        self.entering.extend(to.iter().map(|name| Pending {
-            name: name.clone(),
-            predecessors: vec![moving.state],
-            by: Some(trigger.to_owned()),
-            forks: forks.clone(),
-            choices,
-        }));
-        self.emit(Event::StateTransitioned {
-            state: moving.state,
-            from,
-            trigger: trigger.to_owned(),
-            to,
-            data,
-            attributes,
-            notes,
+        } else {
+            Event::StateTransitioned {
+                state,
+                from,
+                trigger: trigger.to_owned(),
+                to,
+                data,
+                attributes,
+                notes,
+            }
         });
-    }
-
-    fn check_enter(
-        &self,
-        occurrence: &Occurrence,
-        moving: &Moving,
-        plan: &Plan,
-        cancel: &[StateId],
-    ) -> Result<(), Fault> {
-        let from = self.state_name_of(moving.state);
-        let graph = &self.context.version.graph;
-        let refuse = |message: String| Err(Fault::new(TRANSITION, message));
-        let to: &[String] = match &plan.next {
-            Next::Enter(to) if to.is_empty() => {
-                return refuse(format!(
-                    "{from} enters no state; a branch ends with `end-branch`"
-                ));
-            }
-            Next::Enter(to) => to,
-            Next::EndBranch => &[],
-            Next::Reoffer if self.declared(&from).kind == StateKind::Task => return Ok(()),
-            Next::Reoffer => return refuse(format!("{from} offers no tasks that could be others")),
-            Next::Stay => {
-                let decided = moving.decision.as_ref().map(|deciding| deciding.task);
-                if self.may_be_moved(self.state_instance_of(moving.state), decided) {
-                    return Ok(());
-                }
-                return refuse(format!(
-                    "{from} goes on with nothing left that could move it"
-                ));
-            }
-        };
-        let declared = graph
-            .transition(&from, &occurrence.trigger)
-            .expect("checked before the guard was asked");
-        if let Some(name) = to.iter().find(|name| !declared.targets.contains(name)) {
-            let message = format!(
-                "{from} on {} may lead to {}, not to {name:?}",
-                occurrence.trigger,
-                declared.targets.join(", ")
-            );
-            return Err(Fault::new(TRANSITION, bounded(message)));
-        }
-        if to
-            .iter()
-            .enumerate()
-            .any(|(index, name)| to[..index].contains(name))
-        {
-            return Err(Fault::new(
-                TRANSITION,
-                "a plan must not enter a state twice",
-            ));
-        }
-        let others = self
-            .instance
-            .active
-            .iter()
-            .filter(|state| state.id != moving.state && !cancel.contains(&state.id))
-            .count();
-        let waiting = self.instance.waiting.iter();
-        let waiting = waiting.filter(|state| !cancel.contains(&state.id)).count();
-        if to.len() > 1 && self.state_instance_of(moving.state).forks.len() >= FORKS_MAX {
-            return Err(Fault::new(
-                TRANSITION,
-                format!("{from} opens a fork inside {FORKS_MAX} others, which is the limit"),
-            ));
-        }
-        if to.is_empty() && others + waiting == 0 && self.entering.is_empty() {
-            return Err(Fault::new(
-                TRANSITION,
-                format!("{from} ends the last branch without an outcome"),
-            ));
-        }
-        Ok(())
-    }
-
-    /// Whether anything may still move the state instance, once this task is decided.
-    fn may_be_moved(&self, state_instance: &StateInstance, decided: Option<TaskId>) -> bool {
-        let by_signal = |way: &Transition| way.by.contains(&FiredBy::Signal);
-        let fires = |action: &OverdueAction| matches!(action, OverdueAction::Fire(_));
-        let graph = &self.context.version.graph;
-        state_instance
-            .tasks
-            .iter()
-            .any(|task| task.status.is_open() && Some(task.id) != decided)
-            || state_instance
-                .deadlines
-                .iter()
-                .any(|open| fires(&open.action))
-            || state_instance
-                .children
-                .iter()
-                .any(|child| child.outcome.is_none() && child.on_end.is_some())
-            || graph.leaving(&state_instance.name).any(by_signal)
     }
 
     fn check_cancel(&self, moving: &Moving, plan: &Plan) -> Result<Vec<StateId>, Fault> {

@@ -23,6 +23,7 @@ mod script;
 mod separate;
 mod signals;
 mod sources;
+mod spawn;
 mod staffing;
 mod substitutes;
 mod waits;

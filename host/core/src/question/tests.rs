@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::*;
 use crate::answer::{
     Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Offer, OverdueAction,
-    Principal, PublishedEvent, Reason, Violation, Waiting,
+    Principal, PublishedEvent, Reason, Target, Violation, Waiting,
 };
 use crate::ids::InstanceId;
 
@@ -190,7 +190,8 @@ fn answers() -> Vec<Answer> {
     let plans = [
         Next::Stay,
         Next::Reoffer,
-        Next::Enter(vec!["Review".into()]),
+        Next::Enter(vec![Target::new("Review")]),
+        Next::Spawn(vec![Target::new("Reminder")]),
         Next::EndBranch,
     ]
     .map(plan);

@@ -16,7 +16,7 @@ use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
     Assignment, Deadline, Definition, Due, Entry, EntryCause, Event, EventSource, FiredBy, Next,
     Offer, OverdueAction, Plan, Principal, Reads, Reason, Refusal, Snapshot, State, StateKind,
-    TaskStatus, Transition, Violation, Work, WorkingTime,
+    Target, TaskStatus, Transition, Violation, Work, WorkingTime,
 };
 use serde_json::{Value, json};
 
@@ -189,7 +189,9 @@ fn data(facts: &Snapshot) -> Value {
 
 fn enter(state: Option<&str>) -> Plan {
     Plan {
-        next: state.map_or(Next::Stay, |state| Next::Enter(vec![state.into()])),
+        next: state.map_or(Next::Stay, |state| {
+            Next::Enter(vec![Target { name: state.into() }])
+        }),
         cancel: vec![],
         data: None,
         attributes: vec![],

@@ -16,7 +16,7 @@ use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
     Assignment, Attribute, AttributeDeclaration, AttributeType, AttributeValue, Definition, Entry,
     Event, Extension, FiredBy, Next, Offer, Plan, Principal, PublishedEvent, Reads, Reason,
-    Refusal, ServiceCall, Snapshot, State, StateKind, Transition, Violation, Waiting, Work,
+    Refusal, ServiceCall, Snapshot, State, StateKind, Target, Transition, Violation, Waiting, Work,
 };
 use serde_json::Value;
 
@@ -220,6 +220,10 @@ fn text(document: &str, member: &str) -> Option<String> {
     document.get(member)?.as_str().map(str::to_owned)
 }
 
+fn target(name: &str) -> Target {
+    Target { name: name.into() }
+}
+
 fn plan(behaviour: &str) -> Result<Plan, Refusal> {
     let attribute = |name: &str, value| {
         vec![Attribute {
@@ -228,7 +232,7 @@ fn plan(behaviour: &str) -> Result<Plan, Refusal> {
         }]
     };
     let mut plan = Plan {
-        next: Next::Enter(vec!["Done".into()]),
+        next: Next::Enter(vec![target("Done")]),
         cancel: vec![],
         data: None,
         attributes: vec![],
@@ -253,11 +257,11 @@ fn plan(behaviour: &str) -> Result<Plan, Refusal> {
         "many_events" => plan.publish = vec![event("thing"); 33],
         "foreign_topic" => plan.publish = vec![event("../flow.completed")],
         "cancel_unknown" => plan.cancel = vec!["00000000-0000-0000-0000-000000000000".into()],
-        "escaped_target" => plan.next = Next::Enter(vec![ESCAPES.into()]),
-        "endless_target" => plan.next = Next::Enter(vec!["N".repeat(200 << 10)]),
+        "escaped_target" => plan.next = Next::Enter(vec![target(ESCAPES)]),
+        "endless_target" => plan.next = Next::Enter(vec![target(&"N".repeat(200 << 10))]),
         "nan" => plan.notes = burn::nan_bits(),
         "large" => plan.notes.push("x".repeat(300 << 10)),
-        "undeclared_target" => plan.next = Next::Enter(vec!["Nowhere".into()]),
+        "undeclared_target" => plan.next = Next::Enter(vec![target("Nowhere")]),
         "unknown_attribute" => {
             plan.attributes = attribute("undeclared", AttributeValue::Text("x".into()));
         }

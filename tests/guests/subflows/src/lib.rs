@@ -11,8 +11,8 @@ mod bindings;
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
     Assignment, Child, Deadline, Definition, Due, Entry, Event, EventSource, FiredBy, Next, Offer,
-    OverdueAction, Plan, Principal, Reads, Reason, Refusal, Snapshot, State, StateKind, Transition,
-    Violation, Waiting, Work,
+    OverdueAction, Plan, Principal, Reads, Reason, Refusal, Snapshot, State, StateKind, Target,
+    Transition, Violation, Waiting, Work,
 };
 use serde_json::{Value, json};
 
@@ -130,7 +130,9 @@ impl Guest for Subflows {
             _ => (Some("Done"), None),
         };
         Ok(Plan {
-            next: enter.map_or(Next::Stay, |state| Next::Enter(vec![state.into()])),
+            next: enter.map_or(Next::Stay, |state| {
+                Next::Enter(vec![Target { name: state.into() }])
+            }),
             cancel: vec![],
             data: patch.map(|patch| patch.to_string()),
             attributes: vec![],

@@ -88,17 +88,14 @@ pub(super) fn forked(right: &str) -> Graph {
 }
 
 #[test]
-fn a_join_lies_inside_a_fork() {
+fn a_join_is_reached_by_branches_of_any_origin() {
     assert_eq!(check(&forked("Meet")), []);
-    only(&forked("Approved"), "join_outside_fork", "Meet");
-    // The right branch gets to the join only by forking anew, which is another fork.
-    only(&forked("Submitted"), "join_outside_fork", "Meet");
-    let mut direct = forked("Approved");
-    direct.transitions[6].targets[1] = "Meet".into();
-    direct
-        .transitions
-        .push(way("Submitted", "RIGHT", &["Right"]));
-    assert_eq!(check(&direct), []);
+    // DONE may let `Meet` be reached by a branch beside `Left`, which goes on.
+    assert_eq!(check(&forked("Approved")), []);
+}
+
+#[test]
+fn a_terminal_state_joins_nothing() {
     only(
         &changed(|g| {
             g.states[3].join = true;

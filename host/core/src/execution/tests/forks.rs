@@ -1,4 +1,4 @@
-//! Random flows of nested forks and loops, run at random beside a model that knows how they were built: the branches are
+//! Random flows of nested forks and loops with branches spawned inside forks, run at random beside a model that knows how they were built: the branches are
 //! always where the model has them, and every join begins once, when its last branch has arrived or ended.
 
 use std::cell::Cell;
@@ -7,8 +7,11 @@ use std::rc::Rc;
 use proptest::prelude::*;
 
 use super::script::{Script, decide, end_branch, enter, offers};
+use super::spawn::spawn;
+use crate::command::Command;
 use crate::graph::{FiredBy, Graph, State, StateKind, Transition};
 use crate::instance::{Instance, Status};
+use crate::json::Json;
 
 /// A piece of a flow. The numbers name its states.
 #[derive(Debug, Clone)]
@@ -83,20 +86,29 @@ impl Wiring {
         });
     }
 
-    /// Draws the block with its way on to `next`, and returns where it begins.
-    fn wire(&mut self, block: &Block, next: &str) -> String {
+    /// Draws the block with its way on to `next`, and returns where it begins. Work inside a fork may let a branch begin
+    /// beside it, which goes on to the fork's join.
+    fn wire(&mut self, block: &Block, next: &str, around: Option<&str>) -> String {
         match block {
-            Block::Work(id) => self.task(&format!("W{id}"), next, false),
+            Block::Work(id) => {
+                if let Some(join) = around {
+                    let beside = [self.task(&format!("S{id}"), join, false)];
+                    // A name of its own: no other state takes the signal.
+                    let trigger = format!("SPAWN{id}");
+                    self.way(&format!("W{id}"), &trigger, FiredBy::Signal, &beside);
+                }
+                self.task(&format!("W{id}"), next, false)
+            }
             Block::Then(parts) => parts
                 .iter()
                 .rev()
-                .fold(next.to_owned(), |next, part| self.wire(part, &next)),
+                .fold(next.to_owned(), |next, part| self.wire(part, &next, around)),
             Block::Fork(id, branches) => {
                 let (fork, join) = (format!("F{id}"), format!("J{id}"));
                 self.task(&join, next, true);
                 let firsts: Vec<_> = branches
                     .iter()
-                    .map(|branch| self.wire(branch, &join))
+                    .map(|branch| self.wire(branch, &join, Some(&join)))
                     .collect();
                 self.state(&fork, StateKind::Router, false);
                 self.way(&fork, "PASS", FiredBy::Entry, &firsts);
@@ -104,7 +116,7 @@ impl Wiring {
             }
             Block::Again(id, body) => {
                 let back = format!("L{id}");
-                let first = self.wire(body, &back);
+                let first = self.wire(body, &back, around);
                 self.task(&back, next, false);
                 self.way(
                     &back,
@@ -128,7 +140,7 @@ impl Wiring {
 
 fn graph(block: &Block) -> Graph {
     let mut wiring = Wiring::default();
-    let first = wiring.wire(block, "Done");
+    let first = wiring.wire(block, "Done", None);
     wiring.state("Done", StateKind::Terminal("DONE".into()), false);
     wiring.task("Begin", &first, false);
     Graph {
@@ -167,6 +179,8 @@ enum Place {
 
 enum Moved {
     To(Place),
+    /// It goes on, and this branch begins beside it.
+    Beside(Place, Place),
     Arrived,
     Ended,
     Done,
@@ -217,6 +231,10 @@ impl Place {
             Place::At(name) => {
                 let next = &graph.transition(&name, trigger).expect("a way").targets[0];
                 match trigger {
+                    _ if trigger.starts_with("SPAWN") => {
+                        let beside = Place::At(format!("S{}", &name[1..]));
+                        Moved::Beside(Place::At(name), beside)
+                    }
                     "END" => Moved::Ended,
                     _ if next == "Done" => Moved::Done,
                     _ if next.starts_with('J') => Moved::Arrived,
@@ -239,6 +257,10 @@ impl Place {
                 let number = number + branches[index].active().len() - before;
                 match branches.remove(index).step(graph, number, trigger, moment) {
                     Moved::To(place) => branches.insert(index, place),
+                    Moved::Beside(place, beside) => {
+                        branches.insert(index, place);
+                        branches.push(beside);
+                    }
                     Moved::Arrived => arrived += 1,
                     Moved::Ended => {}
                     Moved::Done => return Moved::Done,
@@ -291,6 +313,7 @@ fn scripted(drawn: &Graph, moment: &Rc<Cell<u64>>) -> Script {
                     enter(&taken.into_iter().map(|at| names[at]).collect::<Vec<_>>())
                 }
                 "END" => end_branch(),
+                spawns if spawns.starts_with("SPAWN") => spawn(&names),
                 _ => enter(&names),
             })
         })
@@ -314,6 +337,23 @@ fn check_arrivals(instance: &Instance) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// Whether the state spawns, and what it spawned before has moved on.
+fn may_spawn(graph: &Graph, name: &str, active: &[String]) -> bool {
+    let beside = format!("S{}", &name[1..]);
+    let trigger = format!("SPAWN{}", &name[1..]);
+    graph.transition(name, &trigger).is_some() && !active.contains(&beside)
+}
+
+fn signal(instance: &Instance, trigger: &str, number: usize) -> Command {
+    Command::Signal {
+        instance: instance.id,
+        trigger: trigger.into(),
+        id: number.to_string(),
+        input: Json::empty(),
+        correlation: None,
+    }
+}
+
 fn walk(block: &Block, steps: &[(usize, u8)]) -> Result<(), TestCaseError> {
     let drawn = graph(block);
     let moment = Rc::new(Cell::new(0));
@@ -324,8 +364,10 @@ fn walk(block: &Block, steps: &[(usize, u8)]) -> Result<(), TestCaseError> {
         moment.set(number as u64 + 1);
         let active = place.active();
         let name = &active[pick % active.len()];
+        let spawns = format!("SPAWN{}", &name[1..]);
         let trigger = match kind {
             0 if name.starts_with('L') => "AGAIN",
+            2 if may_spawn(&drawn, name, &active) => &*spawns,
             1 if active.len() + place.waiting().len() > 1 => "END",
             _ => "GO",
         };
@@ -335,10 +377,13 @@ fn walk(block: &Block, steps: &[(usize, u8)]) -> Result<(), TestCaseError> {
             .find(|state_instance| state_instance.name == *name)
             .expect("as the model");
         let task = state_instance.tasks[0].id;
-        script.claim(task);
-        script
-            .run("bob", &decide(task, trigger))
-            .map_err(|error| TestCaseError::fail(format!("{trigger} in {name}: {error}")))?;
+        let moved = if trigger == spawns {
+            script.run("bob", &signal(script.instance(), trigger, number))
+        } else {
+            script.claim(task);
+            script.run("bob", &decide(task, trigger))
+        };
+        moved.map_err(|error| TestCaseError::fail(format!("{trigger} in {name}: {error}")))?;
         match place.step(&drawn, pick % active.len(), trigger, moment.get()) {
             Moved::To(place) => {
                 let (mut active, mut waiting) = (place.active(), place.waiting());
@@ -351,7 +396,9 @@ fn walk(block: &Block, steps: &[(usize, u8)]) -> Result<(), TestCaseError> {
                 let ended = matches!(script.instance().status, Status::Completed { .. });
                 prop_assert!(ended && script.instance().waiting.is_empty());
             }
-            Moved::Arrived | Moved::Ended => prop_assert!(false, "outside of all forks"),
+            Moved::Arrived | Moved::Ended | Moved::Beside(..) => {
+                prop_assert!(false, "outside of all forks");
+            }
         }
     }
     check_arrivals(script.instance())

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::directory::TestDirectory;
 use crate::actor::{Actor, StandIn};
-use crate::answer::{Assignment, Next, Offer, Plan, Principal, Refusal, Waiting, Work};
+use crate::answer::{Assignment, Next, Offer, Plan, Principal, Refusal, Target, Waiting, Work};
 use crate::check::samples;
 use crate::command::Command;
 use crate::execution::{Ask, Context, Execution, ExecutionError, Outcome};
@@ -418,7 +418,7 @@ pub(super) fn decide(task: TaskId, outcome: &str) -> Command {
 
 pub(super) fn enter(states: &[&str]) -> Plan {
     Plan {
-        next: Next::Enter(states.iter().map(|state| (*state).to_owned()).collect()),
+        next: Next::Enter(states.iter().map(|state| Target::new(*state)).collect()),
         ..Plan::default()
     }
 }

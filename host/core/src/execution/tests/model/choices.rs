@@ -3,7 +3,7 @@
 use super::world::{GROUPS, PEOPLE};
 use crate::answer::{
     Assignment, Child, Deadline, Due, Next, Offer, OverdueAction, Plan, Principal, PublishedEvent,
-    Reason, Refusal, Waiting,
+    Reason, Refusal, Target, Waiting,
 };
 use crate::graph::{FiredBy, Graph};
 use crate::instance::Instance;
@@ -53,17 +53,21 @@ impl Choices {
             .transition(state, &occurrence.trigger)
             .expect("a declared way");
         let targets = &declared.targets;
-        let one = |choices: &mut Choices| targets[choices.below(targets.len())].clone();
-        let next = match self.below(20) {
+        let one =
+            |choices: &mut Choices| Target::new(targets[choices.below(targets.len())].as_str());
+        let all = || targets.iter().map(Target::new).collect();
+        let next = match self.below(22) {
             0..=10 if open > 1 => Next::Stay,
             0..=7 => Next::Enter(vec![one(self)]),
-            8..=15 => Next::Enter(targets.clone()),
+            8..=15 => Next::Enter(all()),
+            20 => Next::Spawn(vec![one(self)]),
+            21 => Next::Spawn(all()),
             16 => Next::EndBranch,
             17 if self.below(3) > 0 => Next::Reoffer,
             17 => Next::Stay,
             18 => {
                 let any = self.below(graph.states.len());
-                Next::Enter(vec![graph.states[any].name.clone()])
+                Next::Enter(vec![Target::new(graph.states[any].name.as_str())])
             }
             _ if self.below(2) == 0 => {
                 let twice = one(self);

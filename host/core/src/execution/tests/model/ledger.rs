@@ -162,17 +162,28 @@ impl Ledger {
         (!own && self.requesters.iter().any(is))
             || place.exclude.iter().any(is)
             || place.spent.contains(person)
-            || self.has_decided_elsewhere(&place.name, person)
+            || self.has_decided_elsewhere(self.graph(), &BTreeMap::new(), &place.name, person)
     }
 
-    fn has_decided_elsewhere(&self, state: &str, person: &str) -> bool {
+    /// By this graph, where states that are not left have these names.
+    fn has_decided_elsewhere(
+        &self,
+        graph: &Graph,
+        renamed: &BTreeMap<String, String>,
+        state: &str,
+        person: &str,
+    ) -> bool {
         let has = |list: &Vec<String>, name: &str| list.iter().any(|listed| listed == name);
-        let separate = |other: &str| {
-            let mut lists = self.graph().separate.iter();
+        let separate = |visit: &StateVisit| {
+            let new = renamed
+                .get(&visit.name)
+                .filter(|_| visit.place != Place::Left);
+            let other = new.unwrap_or(&visit.name);
+            let mut lists = graph.separate.iter();
             other != state && lists.any(|list| has(list, state) && has(list, other))
         };
         let mut visits = self.state_instances.values();
-        visits.any(|visit| visit.spent.contains(person) && separate(&visit.name))
+        visits.any(|visit| visit.spent.contains(person) && separate(visit))
     }
 
     pub(super) fn open_tasks(
@@ -261,18 +272,12 @@ impl Ledger {
             Event::StateTransitioned {
                 state, trigger, to, ..
             } => {
-                let name = self.active(*state)?.name.clone();
-                let targets = self.fired(*state, trigger, now)?;
-                ensure(to.iter().all(|target| targets.contains(target)), || {
-                    format!("{name} on {trigger} leads to {to:?}")
-                })?;
-                self.due.extend(to.iter().cloned());
+                self.lead(*state, trigger, to, now)?;
                 self.leave(*state)
             }
-            Event::StateContinued { state, trigger, .. } => {
-                self.active(*state)?;
-                self.fired(*state, trigger, now).map(drop)
-            }
+            Event::StateContinued {
+                state, trigger, to, ..
+            } => self.lead(*state, trigger, to, now),
             Event::StateCancelled { state, .. } => self.leave(*state),
             Event::StateReassigned {
                 state,
@@ -303,6 +308,17 @@ impl Ledger {
             }
             other => Err(format!("{} is no event of a state", other.kind())),
         }
+    }
+
+    /// What a trigger fired here leads to is declared, and is to be entered next.
+    fn lead(&mut self, state: StateId, trigger: &str, to: &[String], now: &Moment<'_>) -> Checked {
+        let name = self.active(state)?.name.clone();
+        let targets = self.fired(state, trigger, now)?;
+        ensure(to.iter().all(|target| targets.contains(target)), || {
+            format!("{name} on {trigger} leads to {to:?}")
+        })?;
+        self.due.extend(to.iter().cloned());
+        Ok(())
     }
 
     /// Only targets of plans are entered, and joins only after waiting.

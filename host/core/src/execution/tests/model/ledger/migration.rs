@@ -136,7 +136,14 @@ impl Ledger {
             let mut told = offered.iter().filter(|(state, _)| state == name);
             let lacks = meant.into_iter().any(|(id, state_instance)| {
                 let own = self.is_own_work(*id);
-                told.any(|(_, assignment)| !self.enough(world, state_instance, own, assignment))
+                let other = &self.graphs[1 - self.version];
+                let spent = |person: &str| {
+                    state_instance.spent.contains(person)
+                        || self.has_decided_elsewhere(other, renamed, name, person)
+                };
+                told.any(|(_, assignment)| {
+                    !self.enough(world, state_instance, (own, &spent), assignment)
+                })
             });
             ensure(lacks, || format!("somebody is left for {name}"))?;
         }
@@ -148,13 +155,13 @@ impl Ledger {
         &self,
         world: &World,
         state_instance: &StateVisit,
-        own: bool,
+        (own, spent): (bool, &dyn Fn(&str) -> bool),
         assignment: &Assignment,
     ) -> bool {
         let excluded_people = |person: &str| {
             (!own && self.requesters.iter().any(|id| id == person))
                 || assignment.exclude.iter().any(|id| id == person)
-                || state_instance.spent.contains(person)
+                || spent(person)
         };
         let mut fallback: Vec<_> = assignment
             .fallback
