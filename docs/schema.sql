@@ -163,7 +163,9 @@ CREATE TYPE public.commit_state AS (
 	correlation text,
 	buffer_signals boolean,
 	children text,
-	unassignable_since timestamp with time zone
+	unassignable_since timestamp with time zone,
+	key text,
+	data text
 );
 CREATE TYPE public.commit_task AS (
 	member integer,
@@ -789,7 +791,9 @@ CREATE TABLE public.state_instance (
     correlation text,
     buffer_signals boolean DEFAULT false NOT NULL,
     children text,
-    unassignable_since timestamp with time zone
+    unassignable_since timestamp with time zone,
+    key text,
+    data text
 )
 WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
 

@@ -91,6 +91,9 @@ create table state_instance (
     children text,
     -- Since when it is unassignable.
     unassignable_since timestamptz,
+    -- Which item it is for, and canonical JSON of what it was told of it.
+    key text,
+    data text,
     primary key (tenant_id, instance_id, id)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index state_instance_active on state_instance (tenant_id, name, instance_id) where left_at is null;

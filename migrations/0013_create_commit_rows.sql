@@ -25,7 +25,8 @@ create type commit_state as (
     member int, tenant_id int, instance_id uuid, ordinal int, waiting boolean, left_at timestamptz, left_by text,
     left_actor text, id uuid, name text, entered_at timestamptz, due_at timestamptz, predecessors uuid[], entered_by text,
     caller text, needed int, exclude text[], fallback text, priority smallint, forks uuid[], choices int, deadlines text,
-    correlation text, buffer_signals boolean, children text, unassignable_since timestamptz
+    correlation text, buffer_signals boolean, children text, unassignable_since timestamptz,
+    key text, data text
 );
 
 create type commit_departure as (

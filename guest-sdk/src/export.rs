@@ -45,12 +45,15 @@ impl<F: Flow> Guest for Logic<F> {
         snapshot: wire::Snapshot,
         entries: Vec<wire::Entry>,
     ) -> Result<Vec<wire::Work>, Refusal> {
-        let facts = facts::<F>(snapshot)?;
+        let mut facts = facts::<F>(snapshot)?;
         let graph = F::graph(&facts.config);
-        entries
-            .iter()
-            .map(|entry| work(&facts, &graph, entry))
-            .collect()
+        let mut works = vec![];
+        for entry in &entries {
+            let mut active = facts.active.iter();
+            facts.entering = active.find(|one| one.id == entry.state_instance).cloned();
+            works.push(work(&facts, &graph, entry)?);
+        }
+        Ok(works)
     }
 }
 

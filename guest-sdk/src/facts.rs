@@ -38,6 +38,8 @@ pub struct Facts<F: Flow> {
     pub deciders: Vec<Decider>,
     /// What was left out of [`past`](Self::past). A rule that depends on `past` must handle that.
     pub omitted: Omitted,
+    /// As [`entering`](Self::entering) says.
+    pub(crate) entering: Option<StateInstance>,
 }
 
 /// What happened in a state, or is proposed.
@@ -84,7 +86,14 @@ impl<F: Flow> Facts<F> {
             past,
             deciders,
             omitted,
+            entering: None,
         })
+    }
+
+    /// The state instance that work is asked for, with the key and data of its item: in `assign`, `escalate`, `call` and `wait`.
+    /// None elsewhere.
+    pub fn entering(&self) -> Option<&StateInstance> {
+        self.entering.as_ref()
     }
 
     /// Who started the instance.

@@ -64,6 +64,7 @@
 //! | count time | [`Moment`] |
 //! | lead back to where an instance has been | [`Event::way_back`], [`Facts::came_through`], [`Facts::last_past_state`] |
 //! | begin a branch beside a state that goes on | [`Plan::spawn`] |
+//! | begin one branch per item | [`Target::key`] with [`Plan::fork`] or [`Plan::spawn`]; [`Facts::entering`] |
 //! | give up the other branches | [`Plan::cancel_others`] |
 //! | wait for signals, also early ones, or children | [`Waiting`], [`Event::children_running`] |
 
@@ -104,7 +105,7 @@ pub use flow::Flow;
 pub use graph::{Graph, Targets, drawing};
 pub use moment::Moment;
 pub use names::{Names, States, Triggers};
-pub use plan::Plan;
+pub use plan::{Plan, Target};
 pub use quorum::Quorum;
 pub use refusal::{Verdict, all, allow, deny, fault, invalid, not_now};
 pub use sla::Sla;

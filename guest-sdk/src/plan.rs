@@ -3,9 +3,13 @@
 //! A plan is a proposal. The host checks it against the graph, the data schema and its own limits
 //! before anything is written.
 
+use std::fmt::Display;
+
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::bindings::wrkflw::flow::types as wire;
+use crate::refusal::unreadable;
 use crate::{
     Attribute, AttributeValue, Event, Facts, Flow, PublishedEvent, Reason, Refusal, StateInstance,
     States, json,
@@ -24,20 +28,77 @@ pub struct Plan<S> {
 enum Next<S> {
     Stay,
     Reoffer,
-    Enter(Vec<S>),
-    Spawn(Vec<S>),
+    Enter(Vec<Target<S>>),
+    Spawn(Vec<Target<S>>),
     EndBranch,
+}
+
+/// A state that a plan lets begin. A state alone is one, without a key.
+#[derive(Clone, Debug)]
+pub struct Target<S> {
+    state: S,
+    key: Option<String>,
+    data: Option<String>,
+}
+
+impl<S: States> Target<S> {
+    /// This state.
+    pub fn new(state: S) -> Self {
+        let (key, data) = (None, None);
+        Self { state, key, data }
+    }
+
+    /// For the item with this key, 1 to 200 characters. So a plan may name a state several times, with other keys.
+    pub fn key(mut self, key: impl Into<String>) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// What the state is told of its item, as JSON of at most 16 KiB; [`StateInstance::item`] reads it.
+    pub fn data(mut self, data: impl Display) -> Self {
+        self.data = Some(data.to_string());
+        self
+    }
+
+    /// For the same item as this state, with the same data: the next step of its branch.
+    pub fn of(mut self, state_instance: &StateInstance) -> Self {
+        self.key.clone_from(&state_instance.key);
+        self.data.clone_from(&state_instance.data);
+        self
+    }
+
+    fn wire(self) -> wire::Target {
+        wire::Target {
+            name: self.state.name().into(),
+            key: self.key,
+            data: self.data,
+        }
+    }
+}
+
+impl<S: States> From<S> for Target<S> {
+    fn from(state: S) -> Self {
+        Self::new(state)
+    }
+}
+
+impl StateInstance {
+    /// What its plan told it of its item. A fault if that is not of this type.
+    pub fn item<T: DeserializeOwned>(&self) -> Result<T, Refusal> {
+        let data = json::parse(self.data.as_deref().unwrap_or("null"));
+        data.map_err(|violations| unreadable(&violations))
+    }
 }
 
 impl<S: States> Plan<S> {
     /// Go to this state.
-    pub fn to(state: S) -> Self {
-        Self::fork([state])
+    pub fn to(target: impl Into<Target<S>>) -> Self {
+        Self::fork([target])
     }
 
-    /// Go to several states at once, one branch each.
-    pub fn fork(states: impl IntoIterator<Item = S>) -> Self {
-        Self::doing(Next::Enter(states.into_iter().collect()))
+    /// Go to several states at once, one branch each: different ones, or one per item, by [`Target::key`].
+    pub fn fork(targets: impl IntoIterator<Item = impl Into<Target<S>>>) -> Self {
+        Self::doing(Next::Enter(targets.into_iter().map(Into::into).collect()))
     }
 
     /// Go to the only target of the trigger. A fault if it has several.
@@ -60,8 +121,8 @@ impl<S: States> Plan<S> {
 
     /// This state goes on as it is, with its tasks and deadlines, and each of these begins a branch beside it: a reminder, or
     /// work that nobody knew of before. In BPMN, a non-interrupting boundary event. A join waits for these branches, too.
-    pub fn spawn(states: impl IntoIterator<Item = S>) -> Self {
-        Self::doing(Next::Spawn(states.into_iter().collect()))
+    pub fn spawn(targets: impl IntoIterator<Item = impl Into<Target<S>>>) -> Self {
+        Self::doing(Next::Spawn(targets.into_iter().map(Into::into).collect()))
     }
 
     /// End this branch. The others continue.
@@ -191,17 +252,15 @@ impl<S: States> Plan<S> {
         let next = match self.next {
             Next::Stay => wire::Next::Stay,
             Next::Reoffer => wire::Next::Reoffer,
-            Next::Enter(states) => wire::Next::Enter(states.into_iter().map(target).collect()),
-            Next::Spawn(states) => wire::Next::Spawn(states.into_iter().map(target).collect()),
+            Next::Enter(targets) => {
+                wire::Next::Enter(targets.into_iter().map(Target::wire).collect())
+            }
+            Next::Spawn(targets) => {
+                wire::Next::Spawn(targets.into_iter().map(Target::wire).collect())
+            }
             Next::EndBranch => wire::Next::EndBranch,
         };
         Ok(wire::Plan { next, ..self.rest })
-    }
-}
-
-fn target<S: States>(state: S) -> wire::Target {
-    wire::Target {
-        name: state.name().into(),
     }
 }
 

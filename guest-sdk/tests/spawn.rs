@@ -1,9 +1,9 @@
-//! A state that goes on while a deadline or a decision begins a branch beside it.
+//! A state that goes on while a deadline or a decision begins a branch beside it; one branch per item.
 
 use wrkflw_guest::testing::{Scenario, deadline, decide, given, start};
 use wrkflw_guest::{
-    Assignment, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Plan, Refusal, Value, hours,
-    json,
+    Assignment, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Plan, Refusal, Target, Value,
+    hours, json,
 };
 
 wrkflw_guest::states! { enum State { Review, Advice, Chase, Meet, Done } }
@@ -106,4 +106,109 @@ fn a_branch_came_through_the_state_beside_which_it_began() {
     assert!(facts.came_through(advice, Review));
     let waits = &facts.waiting[0];
     assert!(!facts.came_through(waits, Advice), "it has not arrived");
+}
+
+mod orders {
+    use super::*;
+
+    wrkflw_guest::states! { pub enum Step { Check, Pack, Ship, Sent } }
+    wrkflw_guest::triggers! { pub enum Act { Accept, Packed, Send } }
+    use Act::{Accept, Packed, Send};
+    use Step::{Check, Pack, Sent, Ship};
+
+    #[derive(serde::Serialize, serde::Deserialize)]
+    struct Order {
+        lines: Vec<Line>,
+    }
+
+    #[derive(serde::Serialize, serde::Deserialize)]
+    struct Line {
+        sku: String,
+        store: String,
+    }
+
+    /// Every line of an order is packed in its own store, in two steps.
+    struct Orders;
+
+    impl Flow for Orders {
+        type Config = NoConfig;
+        type Data = Order;
+        type State = Step;
+        type Trigger = Act;
+
+        fn graph(_: &NoConfig) -> Graph<Step, Act> {
+            Graph::start(Check)
+                .task(Check, "Check")
+                .on(Accept, Pack)
+                .task(Pack, "Pack")
+                .on(Accept, Pack)
+                .on(Packed, Ship)
+                .task(Ship, "Ship")
+                .join()
+                .on(Send, Sent)
+                .terminal(Sent, "SENT")
+        }
+
+        fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<Step>, Refusal> {
+            let line = |line: &Line| Target::new(Pack).key(&line.sku).data(json!(line));
+            Ok(match (event.state, event.trigger) {
+                (Check, Accept) => Plan::fork(facts.data.lines.iter().map(line)),
+                (Pack, Accept) => Plan::to(Target::new(Pack).of(&event.state_instance)),
+                _ => Plan::along(facts, event)?,
+            })
+        }
+
+        fn assign(facts: &Facts<Self>, state: Step) -> Result<Assignment, Refusal> {
+            Ok(match facts.entering() {
+                Some(pack) if state == Pack => Assignment::to_group(&pack.item::<Line>()?.store),
+                _ => Assignment::to_group("office"),
+            })
+        }
+    }
+
+    fn accepted(lines: &[(&str, &str)]) -> Scenario<Orders> {
+        let mut flow = given().member("eve", "office");
+        flow = flow.member("nora", "north").member("sue", "south");
+        let line = |(sku, store): &(&str, &str)| json!({ "sku": sku, "store": store });
+        let lines: Vec<_> = lines.iter().map(line).collect();
+        flow.follow([
+            start("ann", json!({ "lines": lines })),
+            decide("eve", Accept),
+        ]);
+        flow
+    }
+
+    #[test]
+    fn every_line_is_packed_in_its_store() {
+        let mut flow = accepted(&[("bolt", "north"), ("nut", "south"), ("gear", "north")]);
+        assert_eq!(flow.states(), [Pack, Pack, Pack]);
+        flow.when(decide("sue", Packed).key("bolt"))
+            .denied("not_a_candidate");
+        flow.when(decide("nora", Accept).key("gear"))
+            .enters(Pack)
+            .offers_to_group("north");
+        for (person, sku) in [("nora", "bolt"), ("sue", "nut")] {
+            flow.follow([decide(person, Packed).key(sku)]);
+        }
+        assert_eq!(flow.states(), [Pack], "the join waits for the gear");
+        assert_eq!(flow.state_instances()[0].key.as_deref(), Some("gear"));
+        flow.follow([decide("nora", Packed)]);
+        assert_eq!(flow.states(), [Ship]);
+        let keys = |facts: &Facts<Orders>| {
+            let packed = facts.past_states(Pack);
+            let mut keys: Vec<_> = packed.filter_map(|past| past.key.clone()).collect();
+            keys.sort();
+            keys
+        };
+        assert_eq!(keys(&flow.facts()), ["bolt", "gear", "gear", "nut"]);
+        flow.when(decide("eve", Send)).ends("SENT");
+    }
+
+    #[test]
+    fn a_single_line_is_one_branch() {
+        let mut flow = accepted(&[("bolt", "north")]);
+        assert_eq!(flow.states(), [Pack]);
+        flow.follow([decide("nora", Packed)]);
+        assert_eq!(flow.states(), [Ship]);
+    }
 }

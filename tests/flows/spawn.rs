@@ -101,3 +101,102 @@ async fn a_deadline_begins_a_reminder_beside_the_work() {
     .await;
     prove_all(&app).await;
 }
+
+fn keys(instance: &Value) -> Vec<&str> {
+    let states = instance["states"].as_array().expect("states").iter();
+    states.filter_map(|state| state["key"].as_str()).collect()
+}
+
+/// The task of the item with this key.
+fn task_of<'a>(instance: &'a Value, key: &str) -> &'a Value {
+    let mut states = instance["states"].as_array().expect("states").iter();
+    let state = states.find(|state| state["key"] == key);
+    &state.expect("an item at work")["tasks"][0]
+}
+
+/// One branch per item, offered to the group that its data names; others are found while these are at work.
+#[tokio::test]
+async fn every_item_has_a_branch_and_the_join_waits_for_all() {
+    let app = TestApp::empty().await;
+    let items = json!([
+        { "id": "bolt", "group": "reviewers" },
+        { "id": "nut", "group": "approvers" },
+    ]);
+    let instance = branch(&app, json!({ "items": items })).await;
+    assert_eq!(keys(&instance), ["bolt", "nut"]);
+    assert_eq!(instance["states"][1]["data"]["group"], "approvers");
+    assert_eq!(
+        instance["states"][0]["forks"],
+        instance["states"][1]["forks"]
+    );
+    let path = format!("/v1/tasks/{}/claim", id(task_of(&instance, "nut")));
+    app.post("reviewer", &path, json!({})).await.expect(403);
+
+    let path = format!("/v1/instances/{}/signals/MORE", id(&instance));
+    let more = |items: Value, name: &str| json!({ "id": name, "input": { "items": items } });
+    let washer = json!([{ "id": "washer", "group": "approvers" }]);
+    let sent = app
+        .post("admin", &path, more(washer.clone(), "first"))
+        .await;
+    sent.expect(200);
+    let shown_now = shown(&app, &instance).await;
+    assert_eq!(keys(&shown_now), ["bolt", "nut", "washer"]);
+    // The same item once more is a mistake of the flow, and changes nothing.
+    let again = app.post("admin", &path, more(washer, "second")).await;
+    let problem = again.problem(424, "logic_fault");
+    let detail = problem["detail"].as_str().expect("a detail");
+    assert!(
+        detail.contains("Item is active already with the key \"washer\""),
+        "{detail}"
+    );
+    assert_eq!(shown(&app, &instance).await, shown_now);
+
+    for (person, key) in [
+        ("reviewer", "bolt"),
+        ("approver", "washer"),
+        ("approver", "nut"),
+    ] {
+        let here = shown(&app, &instance).await;
+        assert_eq!(
+            here["waiting"].as_array().map(Vec::len),
+            Some(usize::from(key != "bolt"))
+        );
+        decide(
+            &app,
+            person,
+            task_of(&here, key),
+            json!({ "outcome": "GO" }),
+        )
+        .await;
+    }
+    let met = shown(&app, &instance).await;
+    assert_eq!(here(&met), ["Meet"]);
+    assert_eq!(
+        met["states"][0]["predecessors"].as_array().map(Vec::len),
+        Some(3)
+    );
+    let path = format!("/v1/instances/{}/history", id(&instance));
+    let history = app.get("admin", &path).await.expect(200);
+    let text = history.to_string();
+    for key in ["bolt", "nut", "washer"] {
+        assert!(
+            text.contains(&format!("\"key\":\"{key}\"")),
+            "{key} is missing in {text}"
+        );
+    }
+    // Consumers see the key of an item, and not its data.
+    let path = "/v1/events?limit=100";
+    let events = app.get("admin", path).await.expect(200).to_string();
+    assert!(
+        events.contains("\"key\":\"washer\"") && !events.contains("\"group\":\"approvers\""),
+        "{events}"
+    );
+    decide(
+        &app,
+        "reviewer",
+        task_in(&met, "Meet"),
+        json!({ "outcome": "GO" }),
+    )
+    .await;
+    prove_all(&app).await;
+}

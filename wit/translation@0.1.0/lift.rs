@@ -80,6 +80,8 @@ pub(crate) fn plan(plan: types::Plan) -> Lifted<Plan> {
 fn target(target: types::Target) -> Lifted<Target> {
     Ok(Target {
         name: text("a state to enter", target.name)?,
+        key: optional("the key of a state to enter", target.key)?,
+        data: optional("the data of a state to enter", target.data)?,
     })
 }
 

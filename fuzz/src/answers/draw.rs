@@ -102,7 +102,11 @@ pub(super) fn plan(u: &mut Unstructured<'_>) -> Result<types::Plan> {
 }
 
 fn target(u: &mut Unstructured<'_>) -> Result<types::Target> {
-    Ok(types::Target { name: text(u)? })
+    Ok(types::Target {
+        name: text(u)?,
+        key: maybe(u, text)?,
+        data: maybe(u, text)?,
+    })
 }
 
 fn attribute(u: &mut Unstructured<'_>) -> Result<types::Attribute> {

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use serde_json::{Value, json};
+use wrkflw_core::instance::StateInstance;
 
 use crate::{States, Triggers};
 
@@ -14,6 +15,7 @@ pub struct When<T> {
     pub(super) input: Value,
     pub(super) label: Option<String>,
     pub(super) state: Option<&'static str>,
+    pub(super) key: Option<String>,
     pub(super) on_behalf_of: Option<String>,
 }
 
@@ -131,6 +133,7 @@ impl<T: Triggers> When<T> {
             input: json!({}),
             label: None,
             state: None,
+            key: None,
             on_behalf_of: None,
         }
     }
@@ -163,5 +166,17 @@ impl<T: Triggers> When<T> {
     pub fn in_state(mut self, state: impl States) -> Self {
         self.state = Some(state.name());
         self
+    }
+
+    /// Of several branches, that of the item with this key.
+    pub fn key(mut self, key: &str) -> Self {
+        self.key = Some(key.into());
+        self
+    }
+
+    /// Whether the test means this state instance.
+    pub(super) fn means(&self, one: &StateInstance) -> bool {
+        self.state.is_none_or(|name| one.name == name)
+            && (self.key.is_none() || one.key == self.key)
     }
 }

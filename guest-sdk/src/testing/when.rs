@@ -83,7 +83,7 @@ impl<F: Flow> Scenario<F> {
     fn child_ends(&mut self, when: &When<F::Trigger>, end: (&str, &str, &str)) -> Outcome {
         let (trigger, key, outcome) = end;
         let active = self.started().active.iter();
-        let here = active.filter(|one| when.state.is_none_or(|name| one.name == name));
+        let here = active.filter(|one| when.means(one));
         let mut running = here.flat_map(|one| &one.children);
         let child = running.find(|child| child.key == key && child.outcome.is_none());
         let Some(child) = child else {

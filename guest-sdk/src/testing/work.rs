@@ -66,7 +66,7 @@ fn is_elsewhere(rejection: &Rejection) -> bool {
 
 /// The tasks that a test may mean: open ones, with those of the person first. If there is none, the last closed one.
 fn meant<T: Triggers>(instance: &Instance, when: &When<T>, user: &str) -> Vec<TaskId> {
-    let here = |state: &&StateInstance| when.state.is_none_or(|name| state.name == name);
+    let here = |state: &&StateInstance| when.means(state);
     let labelled = |task: &&Task| when.label.as_ref().is_none_or(|label| &task.label == label);
     let active = instance.active.iter().filter(here);
     let open = active.flat_map(|state| &state.tasks).filter(labelled);

@@ -88,12 +88,22 @@ impl Next {
 #[serde(rename_all = "camelCase")]
 pub struct Target {
     pub name: String,
+    /// Which item the state instance is for.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub key: Option<String>,
+    /// What the state instance is told of its item; not canonical yet.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub data: Option<String>,
 }
 
 impl Target {
-    /// The state of this name.
+    /// The state of this name, for no item.
     pub fn new(name: impl Into<String>) -> Target {
-        Target { name: name.into() }
+        Target {
+            name: name.into(),
+            key: None,
+            data: None,
+        }
     }
 }
 

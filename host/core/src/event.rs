@@ -432,8 +432,11 @@ pub fn public_view<'a>(kind: &str, payload: &'a str) -> Result<Vec<Member<'a>>, 
     for (name, value) in &mut members {
         match &**name {
             "task" => leave_out(value, "form")?,
-            // The data of children is not public.
-            "state" => leave_out(value, "children")?,
+            // The data of items and children is not public.
+            "state" => {
+                leave_out(value, "children")?;
+                leave_out(value, "data")?;
+            }
             _ => {}
         }
     }

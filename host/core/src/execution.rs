@@ -157,8 +157,10 @@ struct Pending {
     by: Option<String>,
     /// The forks around it, outermost first.
     forks: Vec<ForkId>,
-    /// As in [`StateInstance`].
+    /// As in [`StateInstance`], also the members that follow.
     choices: u32,
+    key: Option<String>,
+    data: Option<Json>,
 }
 
 /// The result of an execution.
@@ -451,6 +453,8 @@ impl<'a> Execution<'a> {
             caller: self.context.by().map(str::to_owned),
             forks: pending.forks.clone(),
             choices: pending.choices,
+            key: pending.key.clone(),
+            data: pending.data.clone(),
             ..StateInstance::new(StateId((self.ids)()), &pending.name, self.context.now)
         }
     }

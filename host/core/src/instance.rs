@@ -167,6 +167,14 @@ record! {
             #[hidden("no event carries it")]
             #[serde(skip_serializing_if = "Option::is_none", default)]
             pub unassignable_since: Option<Timestamp>,
+            // No two active ones of a state have the same.
+            /// Which item it is for, as its plan said.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            pub key: Option<String>,
+            /// What its plan told it of the item.
+            #[hidden("it may be large or confidential")]
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            pub data: Option<Json>,
         }
         besides {
             /// Empty: each task has a separate event.
@@ -207,6 +215,8 @@ impl StateInstance {
             buffer_signals: false,
             children: Vec::new(),
             unassignable_since: None,
+            key: None,
+            data: None,
         }
     }
 }

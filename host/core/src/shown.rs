@@ -29,7 +29,7 @@ const ACTOR_BYTES_MAX: usize = 48 << 10;
 /// The requesters of an instance, including those of all instances that it restarts.
 const REQUESTERS_BYTES_MAX: usize = 16 << 10;
 const ATTRIBUTES_BYTES_MAX: usize = 48 << 10;
-/// Active and waiting states with their tasks, candidates and children, without comments and inputs.
+/// Active and waiting states with their data, tasks, candidates and children, without comments and inputs.
 const WORK_BYTES_MAX: usize = 256 << 10;
 /// Comments and inputs in active states.
 const TEXTS_BYTES_MAX: usize = 128 << 10;
@@ -74,7 +74,7 @@ const ALL_BYTES_MAX: usize = 16 << 20;
 const ALL_TEXTS_PART: usize = 16;
 
 /// The sizes of these records without variable texts, measured in the contract's types.
-const STATE_INSTANCE_BYTES: usize = 280;
+const STATE_INSTANCE_BYTES: usize = 320;
 const TASK_BYTES: usize = 260;
 const DECISION_BYTES: usize = 160;
 const DECIDER_BYTES: usize = 180;
@@ -312,7 +312,9 @@ fn full(what: &str, bytes_max: usize) -> Rejection {
 }
 
 fn of_state_instance(state_instance: &StateInstance) -> usize {
-    of_tasks(state_instance, true) + of_children(state_instance)
+    let data = state_instance.data.as_ref();
+    let data = data.map_or(0, |data| data.as_str().len());
+    of_tasks(state_instance, true) + of_children(state_instance) + data
 }
 
 fn of_children(state_instance: &StateInstance) -> usize {
@@ -337,6 +339,7 @@ fn of_tasks(state_instance: &StateInstance, is_active: bool) -> usize {
         .map(|task| of_task(task, is_active));
     STATE_INSTANCE_BYTES
         + state_instance.name.len()
+        + state_instance.key.as_ref().map_or(0, String::len)
         + state_instance.predecessors.len() * ID_BYTES
         + tasks.sum::<usize>()
 }

@@ -51,6 +51,8 @@ fn state_instance(state_instance: &StateInstance) -> usize {
     STATE_INSTANCE_BYTES
         + items * ITEM_BYTES
         + names(&state_instance.exclude)
+        + state_instance.key.as_ref().map_or(0, String::len)
+        + state_instance.data.as_ref().map_or(0, text)
         + children.sum::<usize>()
         + state_instance.tasks.iter().map(task).sum::<usize>()
 }

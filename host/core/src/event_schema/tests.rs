@@ -259,6 +259,8 @@ fn state_instance() -> StateInstance {
         deadlines: deadlines(),
         correlation: Some("order-7".into()),
         buffer_signals: true,
+        key: Some("line-1".into()),
+        data: Some(Json::empty()),
         ..StateInstance::new(STATE, "Review", Timestamp::UNIX_EPOCH)
     }
 }

@@ -1,6 +1,6 @@
 //! Forks and joins: which branches belong together, and when all of them have arrived.
 //!
-//! A plan that enters several states opens a fork. Every state instance records the forks around it. A branch that arrives at a
+//! A plan that enters several states, or one for a new item, opens a fork. Every state instance records the forks around it. A branch that arrives at a
 //! join waits there until every other branch of the innermost fork has arrived at a join or ended. Then the join begins and
 //! closes the fork. If branches wait in several joins, the joins begin that no other of them leads to, and the fork stays open.
 //!
@@ -30,13 +30,14 @@ impl Execution<'_> {
         trigger: &str,
         next: &Next,
     ) -> (Vec<ForkId>, u32) {
+        let opens_fork = self.opens_fork(from, next);
         let state_instance = self.state_instance_of(from);
         let (mut forks, mut choices) = (state_instance.forks.clone(), state_instance.choices);
         let graph = &self.context.version.graph;
         let declared = graph.transition(&state_instance.name, trigger);
         if next.goes_on() {
             // Branches beside the state belong to its fork.
-        } else if next.targets().len() > 1 {
+        } else if opens_fork {
             forks.push(ForkId((self.ids)()));
         } else if declared.is_some_and(|declared| declared.targets.len() > 1) {
             choices |= 1 << forks.len();

@@ -138,6 +138,7 @@ fn migration_violations(
             violations.extend(undeclared_triggers(state_instance, new, &target.graph));
         }
     }
+    violations.extend(same_keys(instance, states));
     if let Some(schema) = &target.schema
         && let Err(Rejection::Invalid(found)) = rules::satisfies(schema, "/data", &instance.data)
     {
@@ -216,6 +217,25 @@ fn undeclared_triggers(
         .map(|(trigger, _)| {
             let message = format!("{name} waits for {trigger}, which is not declared there");
             violation(pointer(&state_instance.name), "unknown_trigger", message)
+        })
+        .collect()
+}
+
+/// States that would have the same key and the same name after the migration.
+fn same_keys(instance: &Instance, states: &BTreeMap<String, String>) -> Vec<Violation> {
+    let mut known = BTreeSet::new();
+    let keyed = instance
+        .active
+        .iter()
+        .filter_map(|one| Some((one, one.key.as_ref()?)));
+    let twice = keyed.filter(|(one, key)| {
+        let new = states.get(&one.name).unwrap_or(&one.name);
+        !known.insert((new, *key))
+    });
+    twice
+        .map(|(one, key)| {
+            let message = format!("another state has the key {key:?} there");
+            violation(pointer(&one.name), "same_key", message)
         })
         .collect()
 }

@@ -2,6 +2,9 @@
 //!
 //! A plan that spawns leaves its state instance as it is. Each target begins a branch beside it, inside the same forks. So a join
 //! waits for a spawned branch as for any other branch of its fork, until it has arrived at a join or ended.
+//!
+//! A target may have a key, the item that its state instance is for. So one plan enters a state several times, and a plan for one
+//! item opens a fork as one for several does. Nothing is inherited: the plan of an item's state names the key again.
 
 use super::fault::{Fault, bounded};
 use super::fork::FORKS_MAX;
@@ -9,11 +12,17 @@ use super::plan::TRANSITION;
 use super::{Execution, Moving, Pending};
 use crate::answer::{Next, OverdueAction, Target};
 use crate::graph::{FiredBy, StateKind, Transition};
-use crate::ids::{StateId, TaskId};
+use crate::ids::{StateId, TaskId, check_id};
 use crate::instance::StateInstance;
+use crate::json::{Json, JsonError};
 use crate::question::{Occurrence, Source};
 use crate::rejection::Rejection;
 use crate::shown::{self, BRANCHES_MAX};
+
+/// The longest key of a state instance, in characters.
+const KEY_CHARS_MAX: usize = 200;
+/// The largest data of a state instance. Every question about the instance tells it while the state instance is active.
+const ITEM_BYTES_MAX: usize = 16 * 1024;
 
 impl Execution<'_> {
     /// Checks what happens next against the graph. `cancel` are the other state instances that the plan cancels.
@@ -35,15 +44,18 @@ impl Execution<'_> {
             )),
             Next::Spawn(targets) => {
                 self.check_movable(moving)?;
-                self.check_targets(&from, &occurrence.trigger, targets)
+                self.check_targets(&from, &occurrence.trigger, targets)?;
+                self.check_keys(targets, |other| cancel.contains(&other))
             }
             Next::Enter(targets) if targets.is_empty() => refuse(format!(
                 "{from} enters no state; a branch ends with `end-branch`"
             )),
             Next::Enter(targets) => {
                 self.check_targets(&from, &occurrence.trigger, targets)?;
+                let is_left = |other| other == moving.state || cancel.contains(&other);
+                self.check_keys(targets, is_left)?;
                 let depth = self.state_instance_of(moving.state).forks.len();
-                if targets.len() > 1 && depth >= FORKS_MAX {
+                if depth >= FORKS_MAX && self.opens_fork(moving.state, next) {
                     return refuse(format!(
                         "{from} opens a fork inside {FORKS_MAX} others, which is the limit"
                     ));
@@ -57,12 +69,16 @@ impl Execution<'_> {
         }
     }
 
-    /// Targets must be declared for the trigger, each at most once.
+    /// Targets must be declared for the trigger, each at most once with the same key.
     fn check_targets(&self, from: &str, trigger: &str, targets: &[Target]) -> Result<(), Fault> {
         let graph = &self.context.version.graph;
         let declared = graph
             .transition(from, trigger)
             .expect("checked before the guard was asked");
+        if targets.len() > BRANCHES_MAX {
+            let message = format!("a plan enters at most {BRANCHES_MAX} states");
+            return Err(Fault::new(TRANSITION, message));
+        }
         for (place, target) in targets.iter().enumerate() {
             let name = &target.name;
             if !declared.targets.contains(name) {
@@ -72,12 +88,56 @@ impl Execution<'_> {
                 );
                 return Err(Fault::new(TRANSITION, bounded(message)));
             }
-            if targets[..place].iter().any(|other| other.name == *name) {
-                let message = "a plan must not enter a state twice";
+            check_item(target, self.declared(name).join)?;
+            let is_same = |other: &Target| other.name == *name && other.key == target.key;
+            if targets[..place].iter().any(is_same) {
+                let message = match &target.key {
+                    None => "a plan must not enter a state twice".to_owned(),
+                    Some(key) => format!("a plan must not enter {name} twice with the key {key:?}"),
+                };
                 return Err(Fault::new(TRANSITION, message));
             }
         }
         Ok(())
+    }
+
+    /// A key must not be that of another state instance of the same state that is active or about to begin.
+    fn check_keys(
+        &self,
+        targets: &[Target],
+        is_left: impl Fn(StateId) -> bool,
+    ) -> Result<(), Fault> {
+        let has = |name: &String, key: &Option<String>, target: &Target| {
+            target.name == *name && target.key == *key
+        };
+        for target in targets.iter().filter(|target| target.key.is_some()) {
+            let mut active = self.instance.active.iter();
+            let mut soon = self.entering.iter();
+            let mut works = self.works.iter().map(|(asked, _)| &asked.state_instance);
+            if active.any(|one| has(&one.name, &one.key, target) && !is_left(one.id))
+                || soon.any(|one| has(&one.name, &one.key, target))
+                || works.any(|one| has(&one.name, &one.key, target) && !is_left(one.id))
+            {
+                let (name, key) = (&target.name, target.key.as_deref().unwrap_or_default());
+                let message = format!("{name} is active already with the key {key:?}");
+                return Err(Fault::new(TRANSITION, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the targets are branches of a fork of their own: several, or one for an item that is new here.
+    pub(super) fn opens_fork(&self, from: StateId, next: &Next) -> bool {
+        let Next::Enter(targets) = next else {
+            return false;
+        };
+        let [target] = &targets[..] else {
+            return targets.len() > 1;
+        };
+        let around = &self.state_instance_of(from).forks;
+        let mut all = self.instance.state_instances();
+        // The item's branch may have been in states without the key meanwhile.
+        target.key.is_some() && !all.any(|one| one.key == target.key && one.forks == *around)
     }
 
     /// Whether no other branch is left, once these state instances are cancelled.
@@ -152,7 +212,40 @@ impl Execution<'_> {
             by: Some(trigger.to_owned()),
             forks: forks.clone(),
             choices,
+            key: target.key.clone(),
+            data: data_of(target).unwrap_or_default(),
         });
         self.entering.extend(pending);
     }
+}
+
+/// Checks the key and the data of a target. A join is for all its branches, so it has neither.
+fn check_item(target: &Target, is_join: bool) -> Result<(), Fault> {
+    let name = &target.name;
+    let refuse = |message: String| Err(Fault::new(TRANSITION, bounded(message)));
+    if is_join && (target.key.is_some() || target.data.is_some()) {
+        return refuse(format!(
+            "{name} is a join, one for all its branches; it has no key and no data"
+        ));
+    }
+    if let Some(Err(rule)) = target
+        .key
+        .as_deref()
+        .map(|key| check_id(key, KEY_CHARS_MAX))
+    {
+        return refuse(format!("the key of a state {name} is not: {rule}"));
+    }
+    match data_of(target) {
+        Ok(Some(data)) if data.as_str().len() > ITEM_BYTES_MAX => refuse(format!(
+            "the data of a state {name} is longer than {ITEM_BYTES_MAX} bytes"
+        )),
+        Ok(_) => Ok(()),
+        Err(error) => refuse(format!("the data of a state {name} has {error}")),
+    }
+}
+
+/// The data of a target in canonical form; none for null.
+fn data_of(target: &Target) -> Result<Option<Json>, JsonError> {
+    let data = target.data.as_deref().map(Json::parse).transpose()?;
+    Ok(data.filter(|data| data.as_str() != "null"))
 }

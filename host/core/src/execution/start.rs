@@ -70,6 +70,8 @@ impl<'a> Execution<'a> {
             by: None,
             forks: Vec::new(),
             choices: 0,
+            key: None,
+            data: None,
         };
         let mut execution = Execution::new(context, instance, 1, ids);
         execution.events = events;

@@ -11,6 +11,7 @@ mod enter;
 mod escalations;
 mod fallback;
 mod forks;
+mod items;
 mod limits;
 mod migration;
 mod model;

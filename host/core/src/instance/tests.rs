@@ -46,6 +46,8 @@ fn full() -> StateInstance {
             version: None,
         }],
         unassignable_since: Some(at),
+        key: Some("line 1".into()),
+        data: Some(Json::parse(r#"{"amount":1.50}"#).expect("JSON")),
         tasks: vec![],
     }
 }

@@ -191,7 +191,11 @@ fn answers() -> Vec<Answer> {
         Next::Stay,
         Next::Reoffer,
         Next::Enter(vec![Target::new("Review")]),
-        Next::Spawn(vec![Target::new("Reminder")]),
+        Next::Spawn(vec![Target {
+            key: Some("line 1".into()),
+            data: Some(r#"{"amount":1.50}"#.into()),
+            ..Target::new("Check")
+        }]),
         Next::EndBranch,
     ]
     .map(plan);

@@ -98,6 +98,8 @@ impl Random {
             due_at: Some(Timestamp::UNIX_EPOCH),
             predecessors: (0..self.below(4)).map(|_| StateId(self.id())).collect(),
             tasks: (0..tasks).map(|_| self.task()).collect(),
+            key: (self.below(2) == 0).then(|| self.name(200)),
+            data: (self.below(4) == 0).then(|| input_of(self.below(2_000))),
             ..StateInstance::new(id, &name, Timestamp::UNIX_EPOCH)
         }
     }

@@ -202,6 +202,8 @@ fn recorded() -> Instance {
     let mut finance = StateInstance::new(StateId(id(32)), "FinanceReview", at(4));
     finance.predecessors = vec![legal.id];
     finance.due_at = Some(at(60));
+    finance.key = Some("line 1".into());
+    finance.data = Some(json(r#"{"amount":1.50}"#));
     finance.tasks = vec![task(12, "Finance", Candidate::User("bob".into()), claimed)];
     let attributes = [
         ("amount", AttributeValue::Decimal("12.50".into())),
@@ -288,10 +290,10 @@ fn what_was_asked_has_the_same_digest_in_every_release() {
     assert_eq!(
         digests,
         [
-            "238c75d50cf0fa4969ab391145fa93cde6e75d6a672ecaa5835e2203fa7bbd7a",
-            "ce1a9c5120aa543a5a46bf4fe8e0e904a8e346db464c1203092e2dd1d0725363",
-            "92be61798c42c746994df0833cfce7d3188f047c4d1fa56cc0d8d1300085bb45",
-            "030d01fe5851f86def77822661cc9ef3b024b4d05d0311c2838439605c3c026d",
+            "a9fd96230d2a7e10856132bbd41b857aae8b9cdcd63f38305d3ace8593e17c40",
+            "3e2f267faab4ae987149cdb64d2aec1710a30f14bc720abf7388e28ebd263743",
+            "446f4d0c3b4305e1fb11eb556f83bdecb990da9a2783e34047e5d544b8d5ce27",
+            "6fd93ca6db1abea0ea47405da7d3869158e4a84899b6396035bf7159f80daf52",
         ]
     );
 }

@@ -91,6 +91,13 @@ pub struct StateView {
     pub predecessors: Vec<Uuid>,
     /// The forks around it, from the outermost.
     pub forks: Vec<Uuid>,
+    /// Which item it is for, where a plan began one branch per item.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// What its plan told it of the item.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    pub data: Option<Json>,
     /// The correlation key by which signals find it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub correlation: Option<String>,
@@ -259,6 +266,8 @@ impl StateView {
             caller: state.caller.clone(),
             predecessors: state.predecessors.iter().map(|id| id.0).collect(),
             forks: state.forks.iter().map(|fork| fork.0).collect(),
+            key: state.key.clone(),
+            data: state.data.clone(),
             correlation: state.correlation.clone(),
             children: state.children.iter().map(ChildView::of).collect(),
             needed: state.needed,

@@ -115,12 +115,12 @@ entered as (
     insert into state_instance (
         tenant_id, instance_id, id, ordinal, name, entered_at, due_at, predecessors, entered_by, caller,
         needed, exclude, fallback, priority, forks, choices, waiting, deadlines, correlation, buffer_signals,
-        children, unassignable_since, left_at, left_by, left_actor
+        children, unassignable_since, key, data, left_at, left_by, left_actor
     )
     select
         r.tenant_id, r.instance_id, r.id, r.ordinal, r.name, r.entered_at, r.due_at, r.predecessors, r.entered_by, r.caller,
         r.needed, r.exclude, r.fallback, r.priority, r.forks, r.choices, r.waiting, r.deadlines, r.correlation, r.buffer_signals,
-        r.children, r.unassignable_since, r.left_at, r.left_by, r.left_actor
+        r.children, r.unassignable_since, r.key, r.data, r.left_at, r.left_by, r.left_actor
     from unnest($4::commit_state[]) as r
     where (select passed from gate)[r.member]
 ),
@@ -132,7 +132,8 @@ departed as (
       and s.tenant_id = r.tenant_id and s.instance_id = r.instance_id and s.id = r.id
 ),
 -- {rare
--- State instances that go on otherwise than before: joins that begin, work assigned anew, deadlines that passed.
+-- State instances that go on otherwise than before: joins that begin, work assigned anew, deadlines that passed. Their keys and data
+-- never change.
 changed_states as (
     update state_instance s
     set name = r.name, entered_at = r.entered_at, due_at = r.due_at, predecessors = r.predecessors, entered_by = r.entered_by,

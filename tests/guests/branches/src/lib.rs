@@ -2,16 +2,29 @@
 //!
 //! With `"late": 60` in the data, a reminder begins beside branch `A` each time it is so many seconds late, and meets the others,
 //! too.
+//!
+//! With `"items": [{"id": "a", "group": "reviewers"}]` there is one branch per item instead, offered to the item's group; the
+//! signal MORE begins branches for the `items` of its payload.
 
 use wrkflw_guest::{
-    Assignment, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Plan, Refusal, Value,
+    Assignment, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Plan, Refusal, Target, Value,
 };
 
-wrkflw_guest::states! { pub enum State { Begin, A, B, C, D, E, F, G, H, Reminder, Meet, Done } }
-wrkflw_guest::triggers! { pub enum Trigger { Spread, Go, End, Late } }
-use State::{A, B, Begin, C, D, Done, E, F, G, H, Meet, Reminder};
+wrkflw_guest::states! { pub enum State { Begin, A, B, C, D, E, F, G, H, Item, Reminder, Meet, Done } }
+wrkflw_guest::triggers! { pub enum Trigger { Spread, Go, End, Late, More } }
+use State::{A, B, Begin, C, D, Done, E, F, G, H, Item, Meet, Reminder};
 
 const BRANCHES: [State; 8] = [A, B, C, D, E, F, G, H];
+
+/// One branch for each of the items in this document.
+fn branches(document: &Value) -> Vec<Target<State>> {
+    let items = document["items"].as_array().into_iter().flatten();
+    let branch = |item: &Value| {
+        let id = item["id"].as_str().unwrap_or_default();
+        Target::new(Item).key(id).data(item)
+    };
+    items.map(branch).collect()
+}
 
 pub struct Branches;
 
@@ -24,7 +37,7 @@ impl Flow for Branches {
     fn graph(_: &NoConfig) -> Graph<State, Trigger> {
         let begin = Graph::start(Begin)
             .router(Begin, "Begin")
-            .on(Trigger::Spread, BRANCHES);
+            .on(Trigger::Spread, [A, B, C, D, E, F, G, H, Item]);
         BRANCHES
             .into_iter()
             .fold(begin, |graph, branch| {
@@ -35,6 +48,11 @@ impl Flow for Branches {
                     .on(Trigger::Late, Reminder)
                     .by(FiredBy::DEADLINE)
             })
+            .task(Item, "An item")
+            .on(Trigger::Go, Meet)
+            .on(Trigger::End, Meet)
+            .on(Trigger::More, Item)
+            .by(FiredBy::SIGNAL)
             .task(Reminder, "Ask for it")
             .on(Trigger::Go, Meet)
             .on(Trigger::End, Meet)
@@ -46,7 +64,11 @@ impl Flow for Branches {
 
     fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Refusal> {
         Ok(match event.trigger {
-            Trigger::Spread => Plan::fork(BRANCHES),
+            Trigger::Spread => match branches(&facts.data) {
+                items if items.is_empty() => Plan::fork(BRANCHES),
+                items => Plan::fork(items),
+            },
+            Trigger::More => Plan::spawn(branches(&event.input)),
             Trigger::End => Plan::end_branch(),
             Trigger::Late => Plan::spawn([Reminder]),
             Trigger::Go => Plan::along(facts, event)?,
@@ -54,6 +76,12 @@ impl Flow for Branches {
     }
 
     fn assign(facts: &Facts<Self>, state: State) -> Result<Assignment, Refusal> {
+        if let Some(item) = facts.entering().filter(|_| state == Item) {
+            let item: Value = item.item()?;
+            return Ok(Assignment::to_group(
+                item["group"].as_str().unwrap_or_default(),
+            ));
+        }
         let work = Assignment::to_group("reviewers");
         let late = facts.data["late"].as_u64();
         Ok(match late.and_then(|late| u32::try_from(late).ok()) {

@@ -190,7 +190,11 @@ fn data(facts: &Snapshot) -> Value {
 fn enter(state: Option<&str>) -> Plan {
     Plan {
         next: state.map_or(Next::Stay, |state| {
-            Next::Enter(vec![Target { name: state.into() }])
+            Next::Enter(vec![Target {
+                name: state.into(),
+                key: None,
+                data: None,
+            }])
         }),
         cancel: vec![],
         data: None,

@@ -221,7 +221,11 @@ fn text(document: &str, member: &str) -> Option<String> {
 }
 
 fn target(name: &str) -> Target {
-    Target { name: name.into() }
+    Target {
+        name: name.into(),
+        key: None,
+        data: None,
+    }
 }
 
 fn plan(behaviour: &str) -> Result<Plan, Refusal> {

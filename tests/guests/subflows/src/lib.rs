@@ -131,7 +131,11 @@ impl Guest for Subflows {
         };
         Ok(Plan {
             next: enter.map_or(Next::Stay, |state| {
-                Next::Enter(vec![Target { name: state.into() }])
+                Next::Enter(vec![Target {
+                    name: state.into(),
+                    key: None,
+                    data: None,
+                }])
             }),
             cancel: vec![],
             data: patch.map(|patch| patch.to_string()),

@@ -56,12 +56,22 @@ impl Choices {
         let one =
             |choices: &mut Choices| Target::new(targets[choices.below(targets.len())].as_str());
         let all = || targets.iter().map(Target::new).collect();
-        let next = match self.below(22) {
+        let keyed = |target: Target, key: &str| Target {
+            key: Some(key.to_owned()),
+            data: Some(r#"{"line":1}"#.to_owned()),
+            ..target
+        };
+        let next = match self.below(24) {
             0..=10 if open > 1 => Next::Stay,
             0..=7 => Next::Enter(vec![one(self)]),
             8..=15 => Next::Enter(all()),
             20 => Next::Spawn(vec![one(self)]),
             21 => Next::Spawn(all()),
+            22 => {
+                let item = one(self);
+                Next::Enter(vec![keyed(item.clone(), "a"), keyed(item, "b")])
+            }
+            23 => Next::Spawn(vec![keyed(one(self), "a")]),
             16 => Next::EndBranch,
             17 if self.below(3) > 0 => Next::Reoffer,
             17 => Next::Stay,

@@ -437,6 +437,9 @@ impl Ledger {
         ensure(at(Place::Waiting) == ids(&instance.waiting), || {
             "other waiting state instances".into()
         })?;
+        let keyed = instance.active.iter().filter(|one| one.key.is_some());
+        let items: BTreeSet<_> = keyed.clone().map(|one| (&one.name, &one.key)).collect();
+        ensure(items.len() == keyed.count(), || "one item twice".into())?;
         ensure((life == Life::Ended) == instance.active.is_empty(), || {
             "idle, not ended".into()
         })?;
