@@ -207,7 +207,10 @@ fn so_many_early_signals_are_kept_and_no_more() {
     }
     let command = signal(&script, "PAID", "1");
     let full = rejection(script.run("tom", &command));
-    assert!(full.to_string().contains("400 signals are buffered"), "{full}");
+    assert!(
+        full.to_string().contains("400 signals are buffered"),
+        "{full}"
+    );
     // One that moves something needs no place.
     send(&mut script, "WITHDRAW", "now").expect("a signal");
     assert!(is_done(&script));
