@@ -44,8 +44,7 @@ pub struct Target<S> {
 impl<S: States> Target<S> {
     /// This state.
     pub fn new(state: S) -> Self {
-        let (key, data) = (None, None);
-        Self { state, key, data }
+        Self::from(state)
     }
 
     /// For the item with this key, 1 to 200 characters. So a plan may name a state several times, with other keys.
@@ -76,9 +75,11 @@ impl<S: States> Target<S> {
     }
 }
 
-impl<S: States> From<S> for Target<S> {
+// Without a bound, so that the compiler names the missing `States` of a wrong type instead of this conversion.
+impl<S> From<S> for Target<S> {
     fn from(state: S) -> Self {
-        Self::new(state)
+        let (key, data) = (None, None);
+        Self { state, key, data }
     }
 }
 

@@ -490,34 +490,3 @@ async fn lists_of_versions_come_in_pages() {
             .problem(400, "invalid_cursor");
     }
 }
-
-/// A name of any of the usual styles passes through the path, the lists, the events and the diagram.
-#[tokio::test]
-async fn names_have_the_styles_of_the_field() {
-    const KEY: &str = "com.example.workflows.order-processing";
-    let app = TestApp::empty().await;
-    let config = json!({ "state": "PENDING_REVIEW" });
-    let published = app.publish(KEY, guests::committee(), &config).await;
-    published.expect(201);
-    let version = format!("/v1/definitions/{KEY}/versions/1");
-    let activate = format!("{version}/activate");
-    app.post("admin", &activate, json!({})).await.expect(200);
-    let body = json!({
-        "definitionKey": KEY, "entityType": "case", "entityId": "1",
-        "data": { "assign": { "offers": [{ "users": ["approver"] }] } },
-    });
-    let started = app.post("author", "/v1/instances", body).await.expect(201);
-    let task = task_of(&started);
-    let listed = format!("/v1/tasks?view=available&definition={KEY}&state=PENDING_REVIEW");
-    let listed = app.get("approver", &listed).await.expect(200);
-    assert_eq!(listed["data"][0]["id"], json!(task));
-    let events = app.get("admin", "/v1/events").await.expect(200);
-    let events = events["data"].as_array().expect("events");
-    let entered = events
-        .iter()
-        .find(|event| event["type"] == "dev.wrkflw.state.entered");
-    let entered = entered.expect("an event of the state")["data"].to_string();
-    assert!(entered.contains("PENDING_REVIEW"), "{entered}");
-    let drawn = app.get("admin", &format!("{version}/diagram.svg")).await;
-    assert!(drawn.text.contains("PENDING_REVIEW"), "{}", drawn.text);
-}

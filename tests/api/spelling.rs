@@ -1,9 +1,11 @@
-//! Ids must be in Unicode's normal form C. Otherwise two ids that look equal would name different things.
+//! Ids must be in Unicode's normal form C. Otherwise two ids that look equal would name different things. Names are ASCII.
 //!
 //! The OpenAPI document lists every text of a request, so that none is forgotten. Ids in flows and settings are tested
 //! where they are read.
 
 use std::collections::BTreeMap;
+
+use wrkflw_core::check::names::NAME_RULE;
 
 use super::*;
 
@@ -18,6 +20,8 @@ const SOME_ID: &str = "01900000-0000-7000-8000-000000000000";
 enum Text {
     /// An id that somebody chose.
     Id,
+    /// The key of a definition.
+    Key,
     /// For people to read.
     Prose,
     /// A key, a state, a trigger or an outcome: letters, digits and a few signs of ASCII.
@@ -27,11 +31,11 @@ enum Text {
     /// A time, a URL or a list of types, each with its own syntax.
     Form,
 }
-use Text::{Form, Id, Name, Prose, Sought};
+use Text::{Form, Id, Key, Name, Prose, Sought};
 
 /// Every text of every body.
 const TEXTS: &[(&str, &str, Text)] = &[
-    ("post /v1/cancellations", "/definition", Id),
+    ("post /v1/cancellations", "/definition", Key),
     ("post /v1/cancellations", "/filter/entityId", Sought),
     ("post /v1/cancellations", "/filter/entityType", Sought),
     ("post /v1/cancellations", "/filter/initiator", Sought),
@@ -52,19 +56,19 @@ const TEXTS: &[(&str, &str, Text)] = &[
     ("post /v1/instances/{id}/migrate", "/states/*", Name),
     ("post /v1/instances/{id}/signals/{trigger}", "/id", Id),
     ("post /v1/instances/{id}/suspend", "/reason", Prose),
-    ("post /v1/migrations", "/definition", Id),
+    ("post /v1/migrations", "/definition", Key),
     ("post /v1/migrations", "/filter/entityId", Sought),
     ("post /v1/migrations", "/filter/entityType", Sought),
     ("post /v1/migrations", "/filter/initiator", Sought),
     ("post /v1/migrations", "/filter/state", Sought),
     ("post /v1/migrations", "/filter/status", Form),
     ("post /v1/migrations", "/states/*", Name),
-    ("post /v1/people/{id}/absences", "/definition", Id),
+    ("post /v1/people/{id}/absences", "/definition", Key),
     ("post /v1/people/{id}/absences", "/substitute", Id),
     ("post /v1/signals/{signal}", "/correlation", Id),
-    ("post /v1/signals/{signal}", "/definition", Id),
+    ("post /v1/signals/{signal}", "/definition", Key),
     ("post /v1/signals/{signal}", "/id", Id),
-    ("post /v1/subscriptions", "/definition", Id),
+    ("post /v1/subscriptions", "/definition", Key),
     ("post /v1/subscriptions", "/types/*", Form),
     ("post /v1/subscriptions", "/url", Form),
     ("post /v1/tasks/bulk", "/comment", Prose),
@@ -190,14 +194,14 @@ async fn send(app: &TestApp, operation: &str, path: &str, body: &Value) -> Answe
 }
 
 #[track_caller]
-fn refused(operation: &str, answer: Answer, pointer: &str) {
+fn refused(operation: &str, answer: Answer, pointer: &str, rule: &str) {
     assert_eq!(answer.status, 422, "{operation} {pointer}: {}", answer.text);
     let problem = answer.problem(422, "invalid_request");
     let told = (
         &problem["errors"][0]["pointer"],
         &problem["errors"][0]["detail"],
     );
-    assert_eq!(told, (&json!(pointer), &json!(RULE)), "{operation}");
+    assert_eq!(told, (&json!(pointer), &json!(rule)), "{operation}");
 }
 
 #[tokio::test]
@@ -220,9 +224,11 @@ async fn every_text_of_a_body_is_an_id_in_one_spelling_or_none() {
     let before = rows(&app).await;
     let mut tried = 0;
     for (operation, place, text) in TEXTS {
-        if *text != Id {
-            continue;
-        }
+        let rule = match text {
+            Id => RULE,
+            Key => NAME_RULE,
+            Form | Name | Prose | Sought => continue,
+        };
         let mut body = body(operation);
         let member = place.strip_prefix('/').expect("a member of the body");
         body[member] = json!(OTHER);
@@ -232,7 +238,12 @@ async fn every_text_of_a_body_is_an_id_in_one_spelling_or_none() {
                 .contains(&name)
                 .then_some("PAID")
         });
-        refused(operation, send(&app, operation, &path, &body).await, place);
+        refused(
+            operation,
+            send(&app, operation, &path, &body).await,
+            place,
+            rule,
+        );
         tried += 1;
     }
     assert!(tried > 10, "{tried} ids");
@@ -270,7 +281,7 @@ async fn every_text_in_a_path_has_one_spelling() {
                 _ => None,
             });
             let answer = send(&app, &operation, &path, &json!({})).await;
-            refused(&operation, answer, &format!("/{name}"));
+            refused(&operation, answer, &format!("/{name}"), RULE);
             *tried.entry(name.to_owned()).or_insert(0) += 1;
         }
     }
@@ -293,4 +304,34 @@ async fn an_idempotency_key_is_ascii() {
         .body(Body::from(body("post /v1/instances").to_string()));
     let answer = host.answer(request.expect("a request")).await;
     answer.problem(400, "malformed_request");
+}
+
+/// A name of any of the usual styles passes through the path, the lists, the history and the diagram.
+#[tokio::test]
+async fn names_have_the_styles_of_the_field() {
+    const KEY: &str = "com.example.workflows.order-processing";
+    let app = TestApp::empty().await;
+    let config = json!({ "state": "PENDING_REVIEW" });
+    let published = app.publish(KEY, guests::committee(), &config).await;
+    published.expect(201);
+    let version = format!("/v1/definitions/{KEY}/versions/1");
+    let activate = format!("{version}/activate");
+    app.post("admin", &activate, json!({})).await.expect(200);
+    let body = json!({
+        "definitionKey": KEY, "entityType": "case", "entityId": "1",
+        "data": { "assign": { "offers": [{ "users": ["approver"] }] } },
+    });
+    let started = app.post("author", "/v1/instances", body).await.expect(201);
+    let task = task_of(&started);
+    let listed = format!("/v1/tasks?view=available&definition={KEY}&state=PENDING_REVIEW");
+    let listed = app.get("approver", &listed).await.expect(200);
+    assert_eq!(listed["data"][0]["id"], json!(task));
+    let history = format!(
+        "/v1/instances/{}/history",
+        started["id"].as_str().expect("an id")
+    );
+    let history = app.get("author", &history).await;
+    assert!(history.text.contains("PENDING_REVIEW"), "{}", history.text);
+    let drawn = app.get("admin", &format!("{version}/diagram.svg")).await;
+    assert!(drawn.text.contains("PENDING_REVIEW"), "{}", drawn.text);
 }

@@ -143,7 +143,7 @@ async fn what_commands_ran_on_is_named_where_it_is_gone_or_another() {
             "component",
             "update component set bytes = set_byte(bytes, 100, get_byte(bytes, 100) # 1)",
             "replay_unable",
-            "has the digest",
+            "have the digest",
         ),
         (
             "definition_version",

@@ -182,7 +182,7 @@ async fn a_locked_table_blocks_requests_only_until_their_timeout() {
         host.send("author", "GET", "/v1/instances", &[], None),
         claim(&host, "reviewer", &instance)
     );
-    unavailable(read, "unavailable", "somebody else holds");
+    unavailable(read, "unavailable", "another session holds");
     unavailable(written, "busy", "");
     // `/readyz` reads the state of migrations, which is in another table.
     assert_eq!(host.send("", "GET", "/readyz", &[], None).await.status, 200);

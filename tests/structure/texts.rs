@@ -19,7 +19,7 @@ const SOURCES: [&str; 6] = [
 /// Files with fewer lines need no module doc.
 const INTRODUCED_FROM: usize = 20;
 /// Files that must not compile: their text is the test data.
-const SPECIMENS: &str = "guest-sdk/tests/wrong/";
+const SPECIMENS: &str = "guest-sdk/wrong-use/tests/wrong/";
 
 /// The beginnings of the paths that are checked.
 const NAMED: [&str; 9] = [

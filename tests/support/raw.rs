@@ -161,8 +161,10 @@ impl Data {
 
     /// `result<plan, refusal>`, with room for a list of notes before that of extensions at its end.
     fn plan(&mut self) -> u32 {
-        let done = self.text("Done");
-        let enter = self.words(&done);
+        // A target without key and data.
+        let mut target = self.text("Done").to_vec();
+        target.resize(8, 0);
+        let enter = self.words(&target);
         let (ok, enter_states) = (0, 2);
         let mut words = vec![ok, enter_states, enter, 1];
         words.resize(17, 0);

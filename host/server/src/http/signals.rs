@@ -107,7 +107,7 @@ pub(super) async fn correlate(
         let detail = "the instance that takes the signal is not known yet; leave If-Match out";
         return Err(Problem::new("malformed_request", detail));
     }
-    check_key("/signal", &trigger)?;
+    check_id("/signal", &trigger)?;
     check_id("/correlation", &value.correlation)?;
     if let Some(definition) = &value.definition {
         check_key("/definition", definition)?;

@@ -113,9 +113,7 @@ fn fields(schema: &mut Value) {
             continue;
         };
         match name.as_str() {
-            "definition" | "definitionKey" | "signal" | "state" => {
-                bound(schema, KEY, 1, KEY_CHARS_MAX)
-            }
+            "definition" | "definitionKey" | "state" => bound(schema, KEY, 1, KEY_CHARS_MAX),
             "id" => bound(schema, NAME, 1, NAME_CHARS_MAX),
             "reason" => bound(schema, REASON, 1, 2_000),
             name if NAME_FIELDS.contains(&name) => bound(schema, NAME, 1, NAME_CHARS_MAX),
