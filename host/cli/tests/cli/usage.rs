@@ -224,9 +224,9 @@ fn an_unusable_database_is_reported_with_the_cause() {
         ),
         (
             "mysql://127.0.0.1/wrkflw".to_owned(),
-            "no URL of PostgreSQL",
+            "not a PostgreSQL URL",
         ),
-        ("127.0.0.1".to_owned(), "no URL of PostgreSQL"),
+        ("127.0.0.1".to_owned(), "not a PostgreSQL URL"),
     ] {
         for line in [serve.as_str(), "migrate"] {
             let mut command = place.command(line);

@@ -164,7 +164,7 @@ mod tests {
         for (property, value, words) in [
             ("enable.idempotence", "false", "is always 'true'"),
             ("delivery.timeout.ms", "1000", "is always '0'"),
-            ("metadata.broker.list", "x:1", "use the setting 'brokers'"),
+            ("metadata.broker.list", "x:1", "use 'brokers'"),
             ("linger.mss", "20", "linger.mss"),
             ("linger.ms", "soon", "linger.ms"),
         ] {

@@ -164,6 +164,22 @@ fn task(number: u128, label: &str, candidate: Candidate, status: TaskStatus) -> 
     }
 }
 
+/// An active state instance for an item.
+fn finance(predecessor: StateId) -> StateInstance {
+    let claimed = TaskStatus::Claimed {
+        owner: "bob".into(),
+        claimed_at: at(5),
+        ownership: Ownership::default(),
+    };
+    let mut finance = StateInstance::new(StateId(id(32)), "FinanceReview", at(4));
+    finance.predecessors = vec![predecessor];
+    finance.due_at = Some(at(60));
+    finance.key = Some("line 1".into());
+    finance.data = Some(json(r#"{"amount":1.50}"#));
+    finance.tasks = vec![task(12, "Finance", Candidate::User("bob".into()), claimed)];
+    finance
+}
+
 /// An instance with every kind of part that a snapshot has.
 fn recorded() -> Instance {
     let decided = TaskStatus::Completed {
@@ -177,11 +193,6 @@ fn recorded() -> Instance {
             input: json(r#"{"pages":3}"#),
             decided_at: at(3),
         },
-    };
-    let claimed = TaskStatus::Claimed {
-        owner: "bob".into(),
-        claimed_at: at(5),
-        ownership: Ownership::default(),
     };
     let entity = |kind: &str, id: &str| Entity {
         kind: kind.into(),
@@ -199,12 +210,7 @@ fn recorded() -> Instance {
         outcome: Some("DONE".into()),
         version: Some(3),
     }];
-    let mut finance = StateInstance::new(StateId(id(32)), "FinanceReview", at(4));
-    finance.predecessors = vec![legal.id];
-    finance.due_at = Some(at(60));
-    finance.key = Some("line 1".into());
-    finance.data = Some(json(r#"{"amount":1.50}"#));
-    finance.tasks = vec![task(12, "Finance", Candidate::User("bob".into()), claimed)];
+    let active = vec![finance(legal.id)];
     let attributes = [
         ("amount", AttributeValue::Decimal("12.50".into())),
         ("rush", AttributeValue::Boolean(true)),
@@ -227,7 +233,7 @@ fn recorded() -> Instance {
         parent: Some(InstanceId(id(2))),
         data: json(r#"{"amount":"12.50"}"#),
         attributes: attributes.map(|(name, value)| (name.into(), value)).into(),
-        active: vec![finance],
+        active,
         waiting: vec![StateInstance::new(StateId(id(33)), "Done", at(4))],
         past: vec![PastState {
             state: legal,

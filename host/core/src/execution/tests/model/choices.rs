@@ -48,6 +48,30 @@ impl Choices {
             .iter()
             .filter(|task| task.status.is_open())
             .count();
+        let next = self.next(occurrence, state, open)?;
+        // Sometimes itself, which is not allowed.
+        let itself = self.below(16) == 15;
+        let here = instance.active.iter().chain(&instance.waiting);
+        let here: Vec<_> = here
+            .filter(|other| itself || other.id != state_instance.id)
+            .collect();
+        let cancels = !here.is_empty() && self.below(8) == 7;
+        let cancel = cancels.then(|| here[self.below(here.len())].id.to_string());
+        let published = (self.below(6) == 5).then(|| PublishedEvent {
+            name: "moved".into(),
+            data: r#"{"on":1.50}"#.into(),
+        });
+        Ok(Plan {
+            next,
+            cancel: cancel.into_iter().collect(),
+            data: (self.below(5) == 4).then(|| r#"{"title":"Another"}"#.to_owned()),
+            publish: published.into_iter().collect(),
+            ..Plan::default()
+        })
+    }
+
+    /// What a plan says of the branches, while the state has so many open tasks.
+    fn next(&mut self, occurrence: &Occurrence, state: &str, open: usize) -> Result<Next, Refusal> {
         let graph = self.graphs[self.version].clone();
         let declared = graph
             .transition(state, &occurrence.trigger)
@@ -61,7 +85,7 @@ impl Choices {
             data: Some(r#"{"line":1}"#.to_owned()),
             ..target
         };
-        let next = match self.below(24) {
+        Ok(match self.below(24) {
             0..=10 if open > 1 => Next::Stay,
             0..=7 => Next::Enter(vec![one(self)]),
             8..=15 => Next::Enter(all()),
@@ -89,25 +113,6 @@ impl Choices {
                     message: "not today".into(),
                 }));
             }
-        };
-        // Sometimes itself, which is not allowed.
-        let itself = self.below(16) == 15;
-        let here = instance.active.iter().chain(&instance.waiting);
-        let here: Vec<_> = here
-            .filter(|other| itself || other.id != state_instance.id)
-            .collect();
-        let cancels = !here.is_empty() && self.below(8) == 7;
-        let cancel = cancels.then(|| here[self.below(here.len())].id.to_string());
-        let published = (self.below(6) == 5).then(|| PublishedEvent {
-            name: "moved".into(),
-            data: r#"{"on":1.50}"#.into(),
-        });
-        Ok(Plan {
-            next,
-            cancel: cancel.into_iter().collect(),
-            data: (self.below(5) == 4).then(|| r#"{"title":"Another"}"#.to_owned()),
-            publish: published.into_iter().collect(),
-            ..Plan::default()
         })
     }
 
