@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use super::pool::transacted;
+use super::pool::{LimitLock, lock, transacted};
 use super::streams::{Note, append};
 use super::time::Time;
 use super::{Reader, Store, StoreError};
@@ -24,8 +24,6 @@ pub const ITEMS_MAX: usize = 100_000;
 pub const RUNNING_MAX: i64 = 10;
 /// Items written by one statement.
 const CHUNK: usize = 5_000;
-/// Distinguishes the lock from other advisory locks on a tenant.
-const LOCK_CLASS: i32 = 13;
 
 /// A filter for the running and suspended instances of a version. It is part of an operation's settings.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -218,13 +216,7 @@ impl Store {
         transacted(Box::pin(async move {
         let mut transaction = self.writer.begin().await?;
         // Without the lock, two concurrent requests could both pass the limit.
-        sqlx::query!(
-            r#"select pg_advisory_xact_lock($1, $2) as "locked!: ()""#,
-            LOCK_CLASS,
-            tenant.0
-        )
-        .execute(&mut *transaction)
-        .await?;
+        lock(&mut transaction, LimitLock::RunningOperations, tenant).await?;
         let known = sqlx::query!(
             "select settings, requested_by from bulk_operation where tenant_id = $1 and id = $2",
             tenant.0,

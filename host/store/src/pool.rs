@@ -32,6 +32,7 @@ use tokio::time::{Instant, timeout};
 use self::kept::{Kept, Lease};
 use self::refusal::Refusal;
 use super::renewal::Renewal;
+use wrkflw_core::ids::TenantId;
 
 /// How long a caller waits for a free connection.
 const ACQUIRE_MAX: Duration = Duration::from_secs(5);
@@ -241,6 +242,29 @@ pub(super) async fn transacted<T, E: From<sqlx::Error>>(
     work: impl Future<Output = Result<T, E>>,
 ) -> Result<T, E> {
     ended_within(TRANSACTION_MAX, work).await
+}
+
+/// Locks that hold until the end of a transaction, so that concurrent requests of one tenant do not pass a limit together.
+#[derive(Clone, Copy)]
+pub(super) enum LimitLock {
+    RunningOperations = 13,
+    StoppedVersions = 16,
+}
+
+/// Takes the lock of this limit of the tenant.
+pub(super) async fn lock(
+    connection: &mut PgConnection,
+    limit: LimitLock,
+    tenant: TenantId,
+) -> Result<(), sqlx::Error> {
+    sqlx::query!(
+        r#"select pg_advisory_xact_lock($1, $2) as "locked!: ()""#,
+        limit as i32,
+        tenant.0
+    )
+    .execute(connection)
+    .await?;
+    Ok(())
 }
 
 async fn ended_within<T, E: From<sqlx::Error>>(

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 use super::{StatusChange, set_active, status, stream};
-use crate::pool::transacted;
+use crate::pool::{LimitLock, lock, transacted};
 use crate::streams::{Note, append};
 use crate::time::Time;
 use crate::{Store, StoreError};
@@ -12,8 +12,6 @@ use wrkflw_core::ids::{TenantId, VersionRef};
 
 /// Versions of one tenant that are stopped at a time. Each command reads the list of them.
 pub const STOPPED_MAX: i64 = 100;
-/// Distinguishes the lock from other advisory locks on a tenant.
-const LOCK_CLASS: i32 = 16;
 
 impl Store {
     /// Stops a version until it is resumed.
@@ -49,13 +47,7 @@ impl Store {
             let mut transaction = self.writer.begin().await?;
             if reason.is_some() {
                 // Without the lock, two concurrent requests could both pass the limit.
-                sqlx::query!(
-                    r#"select pg_advisory_xact_lock($1, $2) as "locked!: ()""#,
-                    LOCK_CLASS,
-                    tenant.0
-                )
-                .execute(&mut *transaction)
-                .await?;
+                lock(&mut transaction, LimitLock::StoppedVersions, tenant).await?;
             }
             let Some(found) = status(&mut transaction, tenant, reference).await? else {
                 return Ok(StatusChange::Missing);

@@ -4,6 +4,7 @@ use super::deadlines::{every, kinds, late, open, pass};
 use super::script::{Script, decide, end_branch, enter, fault, offers, rejection};
 use super::{deadlines, waits};
 use crate::answer::{Deadline, Next, OverdueAction, Plan, Target};
+use crate::check::samples;
 use crate::command::Command;
 use crate::event::Event;
 use crate::graph::{FiredBy, Graph, State, StateKind, Transition};
@@ -16,18 +17,12 @@ use crate::shown::BRANCHES_MAX;
 /// The branches of `Review` and those beside it meet in `Meet`, unless they end.
 pub(super) fn graph() -> Graph {
     let state = |name: &str, kind| State {
-        name: name.into(),
-        title: name.into(),
-        kind,
         join: name == "Meet",
-        own_work: false,
+        ..samples::state(name, name, kind)
     };
     let way = |source: &str, trigger: &str, by, targets: &[&str]| Transition {
-        source: source.into(),
-        trigger: trigger.into(),
-        targets: targets.iter().map(|target| (*target).to_owned()).collect(),
         by: vec![by],
-        permission: None,
+        ..samples::way(source, trigger, targets)
     };
     let anywhere = ["Other", "Reminder", "Meet", "Hop", "Done"];
     Graph {
