@@ -63,9 +63,13 @@ pub struct FieldError {
 
 /// Every code of this API: code, status, title. A test checks the list.
 pub const CODES: &[(&str, u16, &str)] = &[
-    ("malformed_json", 400, "The body is no JSON"),
+    ("malformed_json", 400, "The body is not JSON"),
     ("malformed_request", 400, "The request cannot be read"),
-    ("invalid_cursor", 400, "The cursor is of no use here"),
+    (
+        "invalid_cursor",
+        400,
+        "The cursor does not belong to this list",
+    ),
     ("token_missing", 401, "A bearer token is needed"),
     ("token_malformed", 401, "The token cannot be read"),
     ("token_expired", 401, "The token has expired"),
@@ -74,24 +78,24 @@ pub const CODES: &[(&str, u16, &str)] = &[
     (
         "token_claim_invalid",
         401,
-        "A claim of the token is of no use",
+        "A claim of the token is invalid",
     ),
     (
         "token_keys_unavailable",
         503,
-        "The keys that verify tokens cannot be had",
+        "The keys that verify tokens are unavailable",
     ),
     ("unknown_tenant", 403, "The tenant is not known here"),
     ("forbidden", 403, "You may not do this"),
     ("permission_missing", 403, "You lack a permission"),
-    ("not_found", 404, "There is no such thing"),
+    ("not_found", 404, "Not found"),
     (
         "method_not_allowed",
         405,
         "The resource does not take this method",
     ),
     ("request_timeout", 408, "The request came too slowly"),
-    ("task_taken", 409, "Somebody was faster"),
+    ("task_taken", 409, "The task is taken"),
     ("refused_now", 409, "The flow does not allow it now"),
     ("instance_ended", 409, "The instance has ended"),
     ("instance_suspended", 409, "The instance is suspended"),
@@ -102,30 +106,30 @@ pub const CODES: &[(&str, u16, &str)] = &[
     (
         "delegations_exhausted",
         409,
-        "The task was delegated often enough",
+        "The task has reached its limit of delegations",
     ),
     ("already_running", 409, "The entity has a running instance"),
     (
         "signal_id_reused",
         409,
-        "The id stands for a signal with other content",
+        "The id belongs to a signal with other content",
     ),
     (
         "too_many_operations",
         409,
-        "Too many operations are under way",
+        "Too many operations are running",
     ),
     ("no_active_version", 409, "No version is active"),
     ("version_retired", 409, "The version is retired"),
     ("version_stopped", 409, "The version is stopped"),
-    ("limit_reached", 409, "There are as many as there may be"),
-    ("not_first", 409, "Another event stands first"),
+    ("limit_reached", 409, "A limit is reached"),
+    ("not_first", 409, "Another event of the instance is first"),
     (
         "cursor_expired",
         410,
-        "The cursor is of an earlier database",
+        "The cursor is from an earlier database",
     ),
-    ("stale_revision", 412, "The revision has moved on"),
+    ("stale_revision", 412, "The instance has another revision"),
     ("too_large", 413, "The request is too large"),
     (
         "unsupported_media_type",
@@ -135,15 +139,15 @@ pub const CODES: &[(&str, u16, &str)] = &[
     (
         "unsupported_encoding",
         415,
-        "The body is encoded in a way that is not undone",
+        "The encoding of the body is not supported",
     ),
     ("invalid_request", 422, "The request has invalid fields"),
     ("invalid_input", 422, "The flow needs other input"),
-    ("nobody_left", 422, "Nobody could do what is left"),
+    ("nobody_left", 422, "Nobody could do the remaining work"),
     (
         "idempotency_key_reused",
         422,
-        "The idempotency key stands for another request",
+        "The idempotency key belongs to another request",
     ),
     ("unpublishable", 422, "The version cannot be published"),
     (
@@ -155,17 +159,13 @@ pub const CODES: &[(&str, u16, &str)] = &[
     (
         "logic_output_too_large",
         424,
-        "The flow's logic answered too much",
+        "The answer of the flow's logic is too large",
     ),
-    (
-        "too_many_streams",
-        429,
-        "There are as many event streams as there may be",
-    ),
+    ("too_many_streams", 429, "Too many event streams are open"),
     ("headers_too_large", 431, "The headers are too large"),
     ("internal", 500, "Something failed here"),
     ("busy", 503, "The instance is busy"),
-    ("overloaded", 503, "The host has more to do than it can"),
+    ("overloaded", 503, "The host is overloaded"),
     ("unavailable", 503, "The service is not available now"),
 ];
 
