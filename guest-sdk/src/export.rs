@@ -50,7 +50,7 @@ impl<F: Flow> Guest for Logic<F> {
         let mut works = vec![];
         for entry in &entries {
             let mut active = facts.active.iter();
-            facts.entering = active.find(|one| one.id == entry.state_instance).cloned();
+            facts.entering = active.position(|one| one.id == entry.state_instance);
             works.push(work(&facts, &graph, entry)?);
         }
         Ok(works)

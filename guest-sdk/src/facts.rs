@@ -38,8 +38,8 @@ pub struct Facts<F: Flow> {
     pub deciders: Vec<Decider>,
     /// What was left out of [`past`](Self::past). A rule that depends on `past` must handle that.
     pub omitted: Omitted,
-    /// As [`entering`](Self::entering) says.
-    pub(crate) entering: Option<StateInstance>,
+    /// The place of [`entering`](Self::entering) in `active`.
+    pub(crate) entering: Option<usize>,
 }
 
 /// What happened in a state, or is proposed.
@@ -93,7 +93,7 @@ impl<F: Flow> Facts<F> {
     /// The state instance that work is asked for, with the key and data of its item: in `assign`, `escalate`, `call` and `wait`.
     /// None elsewhere.
     pub fn entering(&self) -> Option<&StateInstance> {
-        self.entering.as_ref()
+        self.active.get(self.entering?)
     }
 
     /// Who started the instance.

@@ -59,11 +59,16 @@ pub fn state(name: &str, title: &str, kind: StateKind) -> State {
 
 /// A transition fired by a decision.
 pub fn way(source: &str, trigger: &str, targets: &[&str]) -> Transition {
+    way_by(source, trigger, FiredBy::Decision, targets)
+}
+
+/// A transition fired by one source.
+pub fn way_by(source: &str, trigger: &str, by: FiredBy, targets: &[&str]) -> Transition {
     Transition {
         source: source.into(),
         trigger: trigger.into(),
         targets: targets.iter().map(|target| (*target).to_owned()).collect(),
-        by: vec![FiredBy::Decision],
+        by: vec![by],
         permission: None,
     }
 }

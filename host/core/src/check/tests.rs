@@ -419,4 +419,6 @@ fn names_are_those_of_the_field() {
     ] {
         assert!(!names::is_name(name), "{name:?}");
     }
+    let most = names::NAME_CHARS_MAX.to_string();
+    assert!(names::NAME_RULE.contains(&most));
 }

@@ -9,7 +9,7 @@ use crate::check::samples;
 use crate::command::Command;
 use crate::event::Event;
 use crate::execution::{ExecutionError, Outcome};
-use crate::graph::{FiredBy, Graph, StateKind, Transition};
+use crate::graph::{FiredBy, Graph, StateKind};
 use crate::ids::{DeadlineId, StateId, TaskId};
 use crate::instance::{Candidate, Instance, OpenDeadline, Status};
 use crate::lookup::Findings;
@@ -19,12 +19,8 @@ use crate::rejection::Rejection;
 /// `Review` goes on GO and, by deadlines, on LATE.
 pub(super) fn graph() -> Graph {
     let state = |name: &str, kind| samples::state(name, name, kind);
-    let way = |source: &str, trigger: &str, by| Transition {
-        source: source.into(),
-        trigger: trigger.into(),
-        targets: ["Review", "Other", "Done"].map(str::to_owned).to_vec(),
-        by: vec![by],
-        permission: None,
+    let way = |source: &str, trigger: &str, by| {
+        samples::way_by(source, trigger, by, &["Review", "Other", "Done"])
     };
     Graph {
         initial: "Review".into(),

@@ -9,12 +9,10 @@ use uuid::Uuid;
 use super::directory::TestDirectory;
 use crate::actor::{Actor, StandIn};
 use crate::answer::{Assignment, Next, Offer, Plan, Principal, Refusal, Target, Waiting, Work};
-use crate::check::samples;
+use crate::check::samples::{self, way_by as way};
 use crate::command::Command;
 use crate::execution::{Ask, Context, Execution, ExecutionError, Outcome};
-use crate::graph::{
-    AttributeDeclaration, AttributeType, FiredBy, Graph, State, StateKind, Transition,
-};
+use crate::graph::{AttributeDeclaration, AttributeType, FiredBy, Graph, State, StateKind};
 use crate::ids::{Digest, TaskId, VersionRef};
 use crate::instance::{Entity, Instance};
 use crate::json::Json;
@@ -446,10 +444,6 @@ pub(super) fn offers(groups: &[&str]) -> Assignment {
 
 fn graph(schema: Json) -> Graph {
     let state = |name: &str, kind| samples::state(name, name, kind);
-    let way = |source: &str, trigger: &str, by, targets: &[&str]| Transition {
-        by: vec![by],
-        ..samples::way(source, trigger, targets)
-    };
     let everywhere = ["Review", "Other", "Rework", "Hop", "Done"];
     let mut drop = way("Review", "DROP", FiredBy::Decision, &["Done"]);
     drop.permission = Some("errand:drop".into());

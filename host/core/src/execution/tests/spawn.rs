@@ -4,10 +4,10 @@ use super::deadlines::{every, kinds, late, open, pass};
 use super::script::{Script, decide, end_branch, enter, fault, offers, rejection};
 use super::{deadlines, waits};
 use crate::answer::{Deadline, Next, OverdueAction, Plan, Target};
-use crate::check::samples;
+use crate::check::samples::{self, way_by as way};
 use crate::command::Command;
 use crate::event::Event;
-use crate::graph::{FiredBy, Graph, State, StateKind, Transition};
+use crate::graph::{FiredBy, Graph, State, StateKind};
 use crate::ids::TaskId;
 use crate::instance::{Instance, StateInstance, Status};
 use crate::json::Json;
@@ -19,10 +19,6 @@ pub(super) fn graph() -> Graph {
     let state = |name: &str, kind| State {
         join: name == "Meet",
         ..samples::state(name, name, kind)
-    };
-    let way = |source: &str, trigger: &str, by, targets: &[&str]| Transition {
-        by: vec![by],
-        ..samples::way(source, trigger, targets)
     };
     let anywhere = ["Other", "Reminder", "Meet", "Hop", "Done"];
     Graph {

@@ -3,11 +3,11 @@
 use super::script::{Script, decide, enter, fault, forbidden, json};
 use crate::actor::Actor;
 use crate::answer::{Child, Deadline, Due, OverdueAction, Plan, Reason, Refusal, Waiting};
-use crate::check::samples;
+use crate::check::samples::{self, way_by as way};
 use crate::command::{Command, Lineage};
 use crate::event::Event;
 use crate::execution::Outcome;
-use crate::graph::{FiredBy, Graph, StateKind, Transition};
+use crate::graph::{FiredBy, Graph, StateKind};
 use crate::ids::InstanceId;
 use crate::instance::{CHILD_NOT_STARTED, Entity, Status};
 use crate::json::Json;
@@ -17,10 +17,6 @@ use crate::question::{Occurrence, Source};
 /// `Idle` is moved by children alone.
 pub(super) fn graph() -> Graph {
     let state = |name: &str, kind| samples::state(name, name, kind);
-    let way = |source: &str, trigger: &str, by, targets: &[&str]| Transition {
-        by: vec![by],
-        ..samples::way(source, trigger, targets)
-    };
     let mut sealed = way("Wait", "SEALED", FiredBy::Signal, &["Done"]);
     sealed.permission = Some("errand:seal".into());
     Graph {
