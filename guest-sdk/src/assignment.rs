@@ -3,8 +3,6 @@
 //! An assignment offers work. The host handles claims, delegation and exclusion, and finds
 //! candidates if nobody else is eligible.
 
-use std::fmt::Display;
-
 use crate::{
     Assignment, Deadline, Due, Flow, Graph, Moment, Offer, OverdueAction, Principal, Triggers,
     WorkingTime,
@@ -138,7 +136,6 @@ impl Offer {
             label: label.into(),
             candidates: vec![],
             owner: None,
-            form: None,
             deadlines: vec![],
             extensions: vec![],
         }
@@ -162,13 +159,6 @@ impl Offer {
     /// This person owns it from the start, without a claim.
     pub fn owned_by(mut self, user: &str) -> Self {
         self.owner = Some(user.into());
-        self
-    }
-
-    /// JSON Schema 2020-12 of what the decider fills in: by `json!`, or the text of a file by
-    /// `include_str!`.
-    pub fn form(mut self, schema: impl Display) -> Self {
-        self.form = Some(schema.to_string());
         self
     }
 

@@ -7,7 +7,8 @@ use serde_json::Value;
 use crate::{Event, Facts, Flow, Verdict, allow, deny, invalid};
 
 impl<F: Flow> Event<F> {
-    /// It takes a comment; the message says what about.
+    /// It takes a comment; the message says what about. This is for a rule that depends on data; otherwise use
+    /// [`Graph::comment`](crate::Graph::comment).
     pub fn require_comment(&self, message: &str) -> Verdict {
         if self.comment().is_empty() {
             return invalid("/comment", "required", message);
@@ -15,8 +16,8 @@ impl<F: Flow> Event<F> {
         allow()
     }
 
-    /// It takes this field of the input, named by a JSON Pointer. This is for a field that only some triggers need; a field
-    /// that all need stands in the offer's form.
+    /// It takes this field of the input, named by a JSON Pointer. This is for a rule that depends on data; otherwise use
+    /// [`Graph::input`](crate::Graph::input).
     pub fn require_field(&self, field: &str) -> Verdict {
         let given = self.input.pointer(field);
         if given.is_none_or(Value::is_null) {

@@ -7,13 +7,13 @@ use std::fmt::Display;
 use std::marker::PhantomData;
 
 use crate::bindings::wrkflw::flow::types::{
-    AttributeDeclaration, Definition, State, StateKind, Transition,
+    AttributeDeclaration, Definition, Join, State, StateKind, Transition,
 };
-use crate::{AttributeType, FiredBy, Reads, Refusal, States, Triggers, fault};
+use crate::{AttributeType, CommentRule, FiredBy, Reads, Refusal, States, Triggers, fault};
 
 /// A graph under construction. After a state come [`join`](Self::join) and its transitions ([`on`](Self::on)). After a
-/// transition come [`by`](Self::by) and [`needs`](Self::needs). Any other order does not compile: the third parameter is
-/// the kind of the last element.
+/// transition comes what it needs, such as [`by`](Self::by), [`input`](Self::input) and [`comment`](Self::comment). Any other
+/// order does not compile: the third parameter is the kind of the last element.
 ///
 /// A graph whose last element is a terminal state is complete. Otherwise, end it with [`done`](Self::done).
 #[derive(Clone, Debug)]
@@ -189,7 +189,13 @@ impl<S: States, T: Triggers, Last> Graph<S, T, Last> {
 impl<S: States, T: Triggers, Last: drawing::Entered> Graph<S, T, Last> {
     /// The state begins only when every branch of the fork around it has arrived or ended.
     pub fn join(mut self) -> Self {
-        self.change_state(|state| state.join = true);
+        self.change_state(|state| state.join = Join::All);
+        self
+    }
+
+    /// The state begins as soon as so many branches of the fork around it have arrived. The others are cancelled.
+    pub fn join_count(mut self, branches: u32) -> Self {
+        self.change_state(|state| state.join = Join::Count(branches));
         self
     }
 }
@@ -205,6 +211,11 @@ impl<S: States, T: Triggers, Last: drawing::Left> Graph<S, T, Last> {
             targets: targets.names(),
             by,
             permission: None,
+            title: String::new(),
+            description: String::new(),
+            condition: String::new(),
+            input: None,
+            comment: CommentRule::Optional,
             extensions: vec![],
         });
         self.drawn_on()
@@ -231,6 +242,37 @@ impl<S: States, T: Triggers> Graph<S, T, drawing::Way> {
         self
     }
 
+    /// A title for people, such as `Send back`, on buttons and diagrams. Without one, the trigger is shown.
+    pub fn titled(mut self, title: &str) -> Self {
+        self.change_transition(|transition| transition.title = title.into());
+        self
+    }
+
+    /// What the last transition means, for people.
+    pub fn described(mut self, description: &str) -> Self {
+        self.change_transition(|transition| transition.description = description.into());
+        self
+    }
+
+    /// When the last transition is possible or leads where, for people: the condition in words.
+    pub fn condition(mut self, words: &str) -> Self {
+        self.change_transition(|transition| transition.condition = words.into());
+        self
+    }
+
+    /// JSON Schema 2020-12 of the input of decisions, signals and replies: by `json!`, or the text of a file by `include_str!`.
+    /// The host refuses any other input. Tests of a flow check it with the feature `schemas`.
+    pub fn input(mut self, schema: impl Display) -> Self {
+        self.change_transition(|transition| transition.input = Some(schema.to_string()));
+        self
+    }
+
+    /// Whether a decision by the last trigger has a comment: `.comment(CommentRule::Required)`.
+    pub fn comment(mut self, rule: CommentRule) -> Self {
+        self.change_transition(|transition| transition.comment = rule);
+        self
+    }
+
     fn change_transition(&mut self, change: impl FnOnce(&mut Transition)) {
         if let Some(transition) = self.definition.transitions.last_mut() {
             change(transition);
@@ -252,7 +294,7 @@ impl<S: States, T: Triggers, Last> Graph<S, T, Last> {
             name,
             title: title.into(),
             kind,
-            join: false,
+            join: Join::None,
             own_work: false,
             extensions: vec![],
         });

@@ -59,7 +59,9 @@
 //! | remind and escalate | [`Sla`], [`Due`]; who gets it then: [`Flow::escalate`] |
 //! | keep people apart | [`Graph::separate`]; for other rules [`Facts::deciders`] with [`Assignment::exclude`] or [`Event::not_by`] |
 //! | know the groups of who acts, or earlier comments | [`Graph::reads`] |
-//! | ask for a comment, a field, the requester | [`Event::require_comment`], [`Event::require_field`], [`Event::only_requester`] |
+//! | ask for a comment or a form | [`Graph::comment`], [`Graph::input`]; where it depends on data [`Event::require_comment`], [`Event::require_field`] |
+//! | let only the requester do something | [`Event::only_requester`] |
+//! | go on when some branches have arrived | [`Graph::join_count`] |
 //! | compare money | [`Decimal`] |
 //! | count time | [`Moment`] |
 //! | lead back to where an instance has been | [`Event::way_back`], [`Facts::came_through`], [`Facts::last_past_state`] |
@@ -112,7 +114,7 @@ pub use sla::Sla;
 
 // What the contract says, as it says it.
 pub use bindings::wrkflw::flow::types::{
-    Actor, Assignment, Attribute, AttributeType, AttributeValue, Child, ChildStatus, Deadline,
+    Actor, Assignment, Attribute, AttributeType, AttributeValue, Child, ChildStatus, CommentRule, Deadline,
     Decider, Decision, Due, EndedChild, EntryCause, EventSource, FiredBy, Instance, Offer, Omitted,
     Overdue, OverdueAction, PassedDeadline, PastState, Principal, PublishedEvent, Reads, Reason,
     ReceivedSignal, Refusal, ServiceCall, StateInstance, Task, TaskDecision, TaskStatus, Violation,

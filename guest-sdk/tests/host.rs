@@ -75,11 +75,10 @@ impl Flow for Ruled {
             0 => late,
             pause => late.every(pause),
         };
-        let form = r#"{"properties":{"sum":{"type":"integer"}}}"#;
         Ok(match state {
             Begin => {
                 let seats = ["first", "second", "third"];
-                let offers = seats.map(|seat| Offer::new(seat).to_group(seat).form(form));
+                let offers = seats.map(|seat| Offer::new(seat).to_group(seat));
                 let assignment = Assignment::new(offers).needed(2).fallback("office");
                 let working = Due::working(hours(8), "office").remind();
                 assignment.deadline(if facts.config.working { working } else { late })

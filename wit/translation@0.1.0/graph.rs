@@ -3,7 +3,8 @@
 use super::lift::{Lifted, each, no_extensions, optional, quoted, text, texts};
 use super::types;
 use wrkflw_core::graph::{
-    AttributeDeclaration, AttributeType, FiredBy, Graph, Read, State, StateKind, Transition,
+    AttributeDeclaration, AttributeType, CommentRule, FiredBy, Graph, Join, Read, State, StateKind,
+    Transition,
 };
 use wrkflw_core::json::Json;
 
@@ -15,13 +16,14 @@ pub(crate) fn graph(definition: types::Definition) -> Lifted<Graph> {
         ));
     }
     no_extensions("the definition", &definition.extensions)?;
-    let data_schema = definition.data_schema.map(schema).transpose()?;
+    let data_schema = definition.data_schema;
+    let data_schema = data_schema.map(|text| schema("the data schema", &text));
     Ok(Graph {
         initial: text("the initial state", definition.initial)?,
         initiators: texts("an initiator group", definition.initiators)?,
         states: each(definition.states, state)?,
         transitions: each(definition.transitions, transition)?,
-        data_schema,
+        data_schema: data_schema.transpose()?,
         attributes: each(definition.attributes, |attribute| {
             Ok(AttributeDeclaration {
                 name: text("an attribute's name", attribute.name)?,
@@ -36,13 +38,13 @@ pub(crate) fn graph(definition: types::Definition) -> Lifted<Graph> {
 }
 
 /// A graph is kept as JSON, where `null` stands for no schema.
-fn schema(text: String) -> Lifted<Json> {
-    match Json::parse(&text) {
-        Ok(schema) if schema.as_str() == "null" => {
-            Err("the data schema is null: none at all says that any data will do".into())
-        }
+fn schema(what: &str, text: &str) -> Lifted<Json> {
+    match Json::parse(text) {
+        Ok(schema) if schema.as_str() == "null" => Err(format!(
+            "{what} is null: leave it out if anything will do"
+        )),
         Ok(schema) => Ok(schema),
-        Err(error) => Err(format!("the data schema is no JSON: {error}")),
+        Err(error) => Err(format!("{what} is no JSON: {error}")),
     }
 }
 
@@ -60,19 +62,34 @@ fn state(state: types::State) -> Lifted<State> {
                 StateKind::Terminal(text("an instance's outcome", outcome)?)
             }
         },
-        join: state.join,
+        join: match state.join {
+            types::Join::None => Join::None,
+            types::Join::All => Join::All,
+            types::Join::Count(count) => Join::Count(count),
+        },
         own_work: state.own_work,
     })
 }
 
 fn transition(transition: types::Transition) -> Lifted<Transition> {
     no_extensions("a transition", &transition.extensions)?;
+    let input = transition.input;
+    let input = input.map(|text| schema("the input schema of a transition", &text));
     Ok(Transition {
         source: text("a transition's source", transition.source)?,
         trigger: text("a trigger's name", transition.trigger)?,
         targets: texts("a transition's target", transition.targets)?,
         by: fired_by(transition.by),
         permission: optional("a transition's permission", transition.permission)?,
+        title: text("a transition's title", transition.title)?,
+        description: text("a transition's description", transition.description)?,
+        condition: text("a transition's condition", transition.condition)?,
+        input: input.transpose()?,
+        comment: match transition.comment {
+            types::CommentRule::Optional => CommentRule::Optional,
+            types::CommentRule::Required => CommentRule::Required,
+            types::CommentRule::None => CommentRule::None,
+        },
     })
 }
 

@@ -139,7 +139,6 @@ fn offer(offer: types::Offer) -> Lifted<Offer> {
         label: text("an offer's label", offer.label)?,
         candidates: each(offer.candidates, principal)?,
         owner: optional("an offer's owner", offer.owner)?,
-        form: optional("an offer's form", offer.form)?,
         deadlines: each(offer.deadlines, deadline)?,
     })
 }

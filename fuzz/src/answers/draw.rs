@@ -151,7 +151,6 @@ fn offer(u: &mut Unstructured<'_>) -> Result<types::Offer> {
         label: text(u)?,
         candidates: list(u, principal)?,
         owner: maybe(u, text)?,
-        form: maybe(u, text)?,
         deadlines: list(u, deadline)?,
         extensions: rarely(u, extension)?,
     })
@@ -244,7 +243,11 @@ fn state(u: &mut Unstructured<'_>) -> Result<types::State> {
             3 => types::StateKind::Wait,
             _ => types::StateKind::Terminal(text(u)?),
         },
-        join: u.arbitrary()?,
+        join: match u.int_in_range(0..=2)? {
+            0 => types::Join::None,
+            1 => types::Join::All,
+            _ => types::Join::Count(u.arbitrary()?),
+        },
         own_work: u.arbitrary()?,
         extensions: rarely(u, extension)?,
     })
@@ -272,6 +275,15 @@ fn transition(u: &mut Unstructured<'_>) -> Result<types::Transition> {
         targets: list(u, text)?,
         by,
         permission: maybe(u, text)?,
+        title: text(u)?,
+        description: text(u)?,
+        condition: text(u)?,
+        input: maybe(u, text)?,
+        comment: match u.int_in_range(0..=2)? {
+            0 => types::CommentRule::Optional,
+            1 => types::CommentRule::Required,
+            _ => types::CommentRule::None,
+        },
         extensions: rarely(u, extension)?,
     })
 }

@@ -200,8 +200,6 @@ pub struct Offer {
     pub candidates: Vec<Principal>,
     /// The owner from the start.
     pub owner: Option<String>,
-    /// JSON Schema 2020-12 of the decider's input; not canonical yet.
-    pub form: Option<String>,
     pub deadlines: Vec<Deadline>,
 }
 

@@ -13,6 +13,8 @@ mod paths;
 pub mod samples;
 mod shape;
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use super::graph::{Graph, StateKind};
@@ -24,6 +26,9 @@ pub const STATES_MAX: usize = 200;
 pub const TRANSITIONS_MAX: usize = 1_000;
 /// Targets of one transition.
 pub const TARGETS_MAX: usize = 20;
+/// Bytes of one transition's input schema, and of all of them.
+pub const INPUT_BYTES_MAX: usize = 16 * 1024;
+pub const INPUTS_BYTES_MAX: usize = 256 * 1024;
 /// Attribute declarations of one definition.
 pub const ATTRIBUTES_MAX: usize = 100;
 /// Groups that may start an instance.
@@ -67,6 +72,7 @@ pub fn check(graph: &Graph) -> Vec<Problem> {
         shape::check(graph, &mut problems);
         paths::check(graph, &mut problems);
         data_schema(graph, &mut problems);
+        inputs(graph, &mut problems);
     }
     bounded(problems)
 }
@@ -146,7 +152,30 @@ fn sizes(graph: &Graph) -> Vec<Problem> {
             ));
         }
     }
+    input_sizes(graph, &mut problems);
     problems
+}
+
+fn input_sizes(graph: &Graph, problems: &mut Vec<Problem>) {
+    let mut total = 0;
+    for transition in graph.transitions.iter().take(TRANSITIONS_MAX) {
+        let bytes = transition.input.as_ref().map_or(0, |schema| schema.as_str().len());
+        total += bytes;
+        if bytes > INPUT_BYTES_MAX {
+            problems.push(Problem::new(
+                "too_large",
+                names::place(&transition.source, &transition.trigger),
+                format!("the input schema has {bytes} bytes; at most {INPUT_BYTES_MAX} are allowed"),
+            ));
+        }
+    }
+    if total > INPUTS_BYTES_MAX {
+        problems.push(Problem::new(
+            "too_large",
+            "/transitions",
+            format!("the input schemas have {total} bytes; at most {INPUTS_BYTES_MAX} are allowed"),
+        ));
+    }
 }
 
 fn data_schema(graph: &Graph, problems: &mut Vec<Problem>) {
@@ -159,6 +188,23 @@ fn data_schema(graph: &Graph, problems: &mut Vec<Problem>) {
             format!("/dataSchema{}", error.pointer),
             error.detail,
         ));
+    }
+}
+
+/// The schemas of inputs. Equal ones are checked once.
+fn inputs(graph: &Graph, problems: &mut Vec<Problem>) {
+    let mut seen = BTreeMap::new();
+    for transition in &graph.transitions {
+        let Some(schema) = &transition.input else {
+            continue;
+        };
+        let checked = seen.entry(schema.as_str());
+        let checked = checked.or_insert_with(|| Schema::admit(schema).err());
+        if let Some(error) = checked {
+            let at = names::place(&transition.source, &transition.trigger);
+            let message = format!("the input schema is refused: {error}");
+            problems.push(Problem::new("input_schema_invalid", at, message));
+        }
     }
 }
 

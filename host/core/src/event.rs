@@ -339,13 +339,13 @@ events! {
             #[serde(skip_serializing_if = "Vec::is_empty")]
             notes: Vec<String>,
         }
-        /// A flow cancelled a state of another branch.
+        /// A flow or a join that waits for a count cancelled a state of another branch.
         public StateCancelled = "STATE_CANCELLED" {
             /// The state instance.
             state: StateId,
             /// The state's name.
             name: String,
-            /// The trigger whose plan cancelled it.
+            /// The trigger whose plan cancelled it, or by which the last branch arrived at the join.
             trigger: String,
         }
         /// An instance reached a terminal state.
@@ -419,7 +419,7 @@ impl<'de> Deserialize<'de> for Event {
     }
 }
 
-/// The payload of an entry without data, input, sender, form and children, which may be large or confidential. Callers with the
+/// The payload of an entry without data, input, sender and children, which may be large or confidential. Callers with the
 /// permission can read them over HTTP. An event that a flow publishes keeps its data. The function works on the stored text, so
 /// that numbers keep their text and an older host can publish entries of a newer one.
 pub fn public_view<'a>(kind: &str, payload: &'a str) -> Result<Vec<Member<'a>>, JsonError> {
@@ -431,7 +431,6 @@ pub fn public_view<'a>(kind: &str, payload: &'a str) -> Result<Vec<Member<'a>>, 
     });
     for (name, value) in &mut members {
         match &**name {
-            "task" => leave_out(value, "form")?,
             // The data of items and children is not public.
             "state" => {
                 leave_out(value, "children")?;

@@ -63,10 +63,29 @@ pub struct State {
     pub name: String,
     pub title: String,
     pub kind: StateKind,
-    /// A join begins only when every branch of the fork around it has arrived or ended.
-    pub join: bool,
+    /// For which branches of the fork around it the state waits.
+    pub join: Join,
     /// The initiator does this work on their own request and is the only candidate.
     pub own_work: bool,
+}
+
+/// For which branches of the fork around it a state waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "type", content = "count")]
+pub enum Join {
+    /// The state is no join.
+    #[default]
+    None,
+    /// For all of them, until each has arrived or ended.
+    All,
+    /// Until so many have arrived. The others are cancelled.
+    Count(u32),
+}
+
+impl Join {
+    pub fn is_none(&self) -> bool {
+        *self == Join::None
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,6 +127,36 @@ pub struct Transition {
     pub by: Vec<FiredBy>,
     /// The permission (`subject:action`) that the actor needs besides being eligible.
     pub permission: Option<String>,
+    /// For people; empty if the trigger is shown.
+    pub title: String,
+    /// For people: what it means.
+    pub description: String,
+    /// For people: when it is possible or leads where.
+    pub condition: String,
+    /// JSON Schema 2020-12 of the input of decisions, signals and replies.
+    pub input: Option<Json>,
+    pub comment: CommentRule,
+}
+
+/// Whether a decision has a comment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum CommentRule {
+    #[default]
+    Optional,
+    Required,
+    None,
+}
+
+impl CommentRule {
+    /// The name in the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            CommentRule::Optional => "optional",
+            CommentRule::Required => "required",
+            CommentRule::None => "none",
+        }
+    }
 }
 
 /// What may fire a trigger.
@@ -149,7 +198,11 @@ impl Graph {
         let states = states.map(|state| PART_BYTES + state.name.len() + state.title.len());
         let transitions = self.transitions.iter().map(|way| {
             let targets = way.targets.iter().map(|target| 3 + target.len());
-            PART_BYTES + way.source.len() + way.trigger.len() + targets.sum::<usize>()
+            let texts = [&way.title, &way.description, &way.condition];
+            let texts = texts.into_iter().map(String::len).sum::<usize>();
+            let input = way.input.as_ref().map_or(0, |input| input.as_str().len());
+            let names = way.source.len() + way.trigger.len();
+            PART_BYTES + names + targets.sum::<usize>() + texts + input
         });
         let schema = self
             .data_schema
@@ -176,6 +229,12 @@ impl Graph {
     pub fn transition(&self, source: &str, trigger: &str) -> Option<&Transition> {
         self.leaving(source)
             .find(|transition| transition.trigger == trigger)
+    }
+
+    /// All transitions that a signal of this trigger may fire.
+    pub fn signalled<'a>(&'a self, trigger: &'a str) -> impl Iterator<Item = &'a Transition> {
+        let transitions = self.transitions.iter();
+        transitions.filter(move |way| way.trigger == trigger && way.by.contains(&FiredBy::Signal))
     }
 
     /// All transitions out of `source`, in their declared order.

@@ -1,8 +1,8 @@
-//! JSON Schema 2020-12 for an instance's data and a task's form.
+//! JSON Schema 2020-12 for an instance's data and the input of transitions.
 //!
 //! Schemas come from components, so they are untrusted. Nothing is fetched, patterns run in linear time, and a schema whose
 //! references would expand too far is refused before it is compiled. [`cost`] computes an upper bound on the time to check
-//! the worst document; a schema with too high a bound is refused when it is published or offered. A violation has the field's
+//! the worst document; a schema with too high a bound is refused when it is published. A violation has the field's
 //! JSON Pointer and never the value, since data may be confidential.
 //!
 //! Hosts are built with the feature `schema`. Without it, [`Schema`] checks nothing: the validator takes longer to compile than

@@ -58,7 +58,6 @@ fn state_instance(state_instance: &StateInstance) -> usize {
 }
 
 fn task(task: &Task) -> usize {
-    let form = task.form.as_ref().map_or(0, text);
     let written = match &task.status {
         TaskStatus::Completed { decision, .. } => {
             text(&decision.input) + decision.comment.as_ref().map_or(0, String::len)
@@ -73,5 +72,5 @@ fn task(task: &Task) -> usize {
         .candidates
         .iter()
         .map(|candidate| ITEM_BYTES + candidate.id().len());
-    TASK_BYTES + task.deadlines.len() * ITEM_BYTES + candidates.sum::<usize>() + form + written
+    TASK_BYTES + task.deadlines.len() * ITEM_BYTES + candidates.sum::<usize>() + written
 }

@@ -1,7 +1,7 @@
 //! Two reviews of a document; a rejected one goes back to its author.
 
 use serde::{Deserialize, Serialize};
-use wrkflw_guest::{Assignment, Event, Facts, Flow, Graph, Refusal, Verdict, allow, json};
+use wrkflw_guest::{Assignment, CommentRule, Facts, Flow, Graph, Refusal, json};
 
 wrkflw_guest::states! { pub enum State { Submitted, FinalReview, ReworkRequested, Approved, Rejected } }
 wrkflw_guest::triggers! { pub enum Trigger { Approve, Reject, Submit, Abandon } }
@@ -34,27 +34,26 @@ impl Flow for DocumentApproval {
 
     fn graph(config: &Config) -> Graph<State, Trigger> {
         let properties = json!({ "title": { "type": "string" }, "link": { "type": "string" } });
+        let rejection = match config.rejection_needs_comment {
+            true => CommentRule::Required,
+            false => CommentRule::Optional,
+        };
         Graph::start(Submitted)
             .started_by(&config.initiators)
             .schema(json!({ "type": "object", "properties": properties, "required": ["title"] }))
             .task(Submitted, "First review")
             .on(Approve, FinalReview)
             .on(Reject, ReworkRequested)
+            .comment(rejection)
             .task(FinalReview, "Final review")
             .on(Approve, Approved)
             .on(Reject, ReworkRequested)
+            .comment(rejection)
             .own_work(ReworkRequested, "Rework")
             .on(Submit, Submitted)
             .on(Abandon, Rejected)
             .terminal(Approved, "APPROVED")
             .terminal(Rejected, "REJECTED")
-    }
-
-    fn guard(facts: &Facts<Self>, event: &Event<Self>) -> Verdict {
-        if event.trigger == Reject && facts.config.rejection_needs_comment {
-            event.require_comment("Say what has to change.")?;
-        }
-        allow()
     }
 
     fn assign(facts: &Facts<Self>, state: State) -> Result<Assignment, Refusal> {

@@ -4,8 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 use wrkflw_guest::{
-    Assignment, AttributeType, Decimal, Event, Facts, Flow, Graph, Plan, Quorum, Refusal, Sla,
-    Verdict, Violation, allow, json,
+    Assignment, AttributeType, CommentRule::Required, Decimal, Event, Facts, Flow, Graph, Plan,
+    Quorum, Refusal, Sla, Verdict, Violation, allow, json,
 };
 
 wrkflw_guest::states! { pub enum State { Intake, Manager, Finance, Sizing, Cfo, Approved, Rejected, Withdrawn } }
@@ -51,7 +51,7 @@ impl Flow for PurchaseApproval {
         Violation::new("/finance", "too_few", message).only_if(few)
     }
 
-    fn graph(_: &Config) -> Graph<State, Trigger> {
+    fn graph(config: &Config) -> Graph<State, Trigger> {
         Graph::start(Intake)
             .schema(include_str!("purchase.schema.json"))
             .attribute("amount", AttributeType::Decimal)
@@ -63,16 +63,21 @@ impl Flow for PurchaseApproval {
             .task(Manager, "Approval by the manager")
             .on(Approve, Finance)
             .on(Reject, Rejected)
+            .comment(Required)
             .on_signal(Withdraw, Withdrawn)
             .task(Finance, "Approval by finance")
             .on(Approve, [Sizing, Rejected])
+            .input(include_str!("finance.schema.json"))
             .on(Reject, [Sizing, Rejected])
+            .comment(Required)
             .on_signal(Withdraw, Withdrawn)
             .router(Sizing, "Small or large")
             .on(Sort, [Cfo, Approved])
+            .condition(&format!("The CFO approves amounts above {}.", config.cfo_above))
             .task(Cfo, "Approval by the CFO")
             .on(Approve, Approved)
             .on(Reject, Rejected)
+            .comment(Required)
             .on_signal(Withdraw, Withdrawn)
             .terminal(Approved, "APPROVED")
             .terminal(Rejected, "REJECTED")
@@ -82,8 +87,6 @@ impl Flow for PurchaseApproval {
     fn guard(facts: &Facts<Self>, event: &Event<Self>) -> Verdict {
         match event.trigger {
             Withdraw => event.only_requester(facts),
-            Reject => event.require_comment("Say why."),
-            Approve if event.state == Finance => event.require_field("/costCentre"),
             _ => allow(),
         }
     }
@@ -111,8 +114,7 @@ impl Flow for PurchaseApproval {
         let assignment = match state {
             Finance => Assignment::any_of(&config.finance, config.finance_needed)
                 .without(&facts.instance.requesters)
-                .without(facts.deciders(Manager))
-                .each(|offer| offer.form(include_str!("finance.form.json"))),
+                .without(facts.deciders(Manager)),
             Cfo => Assignment::to_group(&config.cfo_group),
             _ => Assignment::to_manager_of(facts.initiator()),
         };

@@ -31,7 +31,7 @@ static TASK: Table = Table {
     name: "task",
     code: "task",
     key: &["id"],
-    hidden: &["form", "deadlines", "ownership"],
+    hidden: &["deadlines", "ownership"],
 };
 static CANDIDATE: Table = Table {
     name: "task_candidate",

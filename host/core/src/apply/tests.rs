@@ -56,7 +56,6 @@ fn created(number: u128, of: u128) -> Event {
         id: task(number),
         label: "work".into(),
         candidates: vec![],
-        form: None,
         created_at: Timestamp::UNIX_EPOCH,
         due_at: None,
         deadlines: vec![],

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 
 use crate::graph::{
-    AttributeDeclaration, AttributeType, FiredBy, Graph, State, StateKind, Transition,
+    AttributeDeclaration, AttributeType, CommentRule, FiredBy, Graph, Join, State, StateKind,
+    Transition,
 };
 
 /// Submitted, then final review, with a rework loop: the sample flow of this repository.
@@ -52,7 +53,7 @@ pub fn state(name: &str, title: &str, kind: StateKind) -> State {
         name: name.into(),
         title: title.into(),
         kind,
-        join: false,
+        join: Join::None,
         own_work: false,
     }
 }
@@ -70,6 +71,11 @@ pub fn way_by(source: &str, trigger: &str, by: FiredBy, targets: &[&str]) -> Tra
         targets: targets.iter().map(|target| (*target).to_owned()).collect(),
         by: vec![by],
         permission: None,
+        title: String::new(),
+        description: String::new(),
+        condition: String::new(),
+        input: None,
+        comment: CommentRule::Optional,
     }
 }
 
@@ -134,7 +140,7 @@ pub fn any() -> impl Strategy<Value = Graph> {
     let state = (
         name(),
         kind,
-        prop::bool::weighted(0.1),
+        prop_oneof![8 => Just(Join::None), 1 => Just(Join::All), 1 => (0..3u32).prop_map(Join::Count)],
         prop::bool::weighted(0.1),
     )
         .prop_map(|(name, kind, join, own_work)| State {

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 
 use super::Problem;
 use super::names::{place, shown};
-use crate::graph::{FiredBy, Graph, State, StateKind, Transition};
+use crate::graph::{CommentRule, FiredBy, Graph, Join, State, StateKind, Transition};
+use crate::shown::BRANCHES_MAX;
 
 /// Checks each state and each transition against its neighbours.
 pub(super) fn check(graph: &Graph, problems: &mut Vec<Problem>) {
@@ -19,6 +20,7 @@ pub(super) fn check(graph: &Graph, problems: &mut Vec<Problem>) {
     for transition in &graph.transitions {
         ends(graph, transition, problems);
         sources(graph, transition, problems);
+        input(transition, problems);
     }
     for (place, list) in graph.separate.iter().enumerate() {
         separate(graph, &format!("/separate/{place}"), list, problems);
@@ -112,7 +114,7 @@ fn initial(graph: &Graph, problems: &mut Vec<Problem>) {
             "an instance would end when it starts; name another initial state",
         ));
     }
-    if state.join {
+    if state.join != Join::None {
         problems.push(Problem::new(
             "initial_join",
             shown(&state.name),
@@ -175,12 +177,43 @@ fn flags(state: &State, problems: &mut Vec<Problem>) {
             format!("only a task state can be its initiators' own work; this is a {kind} state"),
         ));
     }
-    if state.join && matches!(state.kind, StateKind::Terminal(_)) {
+    if let Join::Count(count) = state.join
+        && !(1..=BRANCHES_MAX).contains(&(count as usize))
+    {
+        problems.push(Problem::new(
+            "join_count",
+            shown(&state.name),
+            format!("a join waits for 1 to {BRANCHES_MAX} branches, not for {count}; or for all of them"),
+        ));
+    }
+    if state.join != Join::None && matches!(state.kind, StateKind::Terminal(_)) {
         problems.push(Problem::new(
             "terminal_join",
             shown(&state.name),
             "a terminal state ends the other branches instead of waiting for them; join in a router \
              before it",
+        ));
+    }
+}
+
+/// A rule for comments needs a decision, and a schema needs somebody who is told what is wrong with the input.
+fn input(transition: &Transition, problems: &mut Vec<Problem>) {
+    let at = place(&transition.source, &transition.trigger);
+    let has_any = |of: &[FiredBy]| of.iter().any(|by| transition.by.contains(by));
+    if transition.comment != CommentRule::Optional && !has_any(&[FiredBy::Decision]) {
+        problems.push(Problem::new(
+            "comment_without_decision",
+            &at,
+            "only decisions have comments; let a decision fire the trigger, or leave the rule out",
+        ));
+    }
+    if transition.input.is_some()
+        && !has_any(&[FiredBy::Decision, FiredBy::Signal, FiredBy::Reply])
+    {
+        problems.push(Problem::new(
+            "input_without_sender",
+            &at,
+            "nobody sends an input: no decision, signal or reply fires the trigger; leave the schema out",
         ));
     }
 }

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::samples::{document_approval, sound, state, way};
 use super::*;
 use crate::graph::FiredBy;
-use crate::graph::{AttributeDeclaration, AttributeType, Transition};
+use crate::graph::{AttributeDeclaration, AttributeType, Join, Transition};
 use crate::json::Json;
 
 /// A kind of state, for [`with`].
@@ -65,7 +65,7 @@ fn the_initial_state_is_declared_and_can_be_left() {
         "/initial",
     );
     only(
-        &changed(|g| g.states[0].join = true),
+        &changed(|g| g.states[0].join = Join::All),
         "initial_join",
         "Submitted",
     );

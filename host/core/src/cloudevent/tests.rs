@@ -162,7 +162,7 @@ fn data_by_tree(entry: &PublicEntry) -> Json {
                 members.remove(name);
             }
         }
-        for (object, name) in [("task", "form"), ("state", "children")] {
+        for (object, name) in [("state", "data"), ("state", "children")] {
             if let Some(Node::Object(object)) = members.get_mut(object) {
                 object.remove(name);
             }
@@ -191,7 +191,7 @@ proptest! {
             prop_oneof![
                 any_json(),
                 prop::collection::btree_map(
-                    prop::sample::select(vec!["form", "children", "key", "id", "more"]), any_json(), 0..4,
+                    prop::sample::select(vec!["data", "children", "key", "id", "more"]), any_json(), 0..4,
                 ).prop_map(|members| json!(members)),
             ],
             0..8,

@@ -94,7 +94,6 @@ fn tasks() -> Vec<Task> {
         id: TaskId(Uuid::from_u128(3)),
         label: "Look".into(),
         candidates: vec![Candidate::Group("crew".into())],
-        form: Some(json(r#"{"maximum":1e300}"#)),
         created_at: at,
         due_at: Some(at),
         deadlines: deadlines(),

@@ -273,7 +273,6 @@ fn open_task() -> Task {
             Candidate::User("bob".into()),
             Candidate::Group("reviewers".into()),
         ],
-        form: None,
         created_at: Timestamp::UNIX_EPOCH,
         due_at: Some(Timestamp::UNIX_EPOCH),
         deadlines: deadlines(),

@@ -5,12 +5,11 @@ use super::fallback::{Cause, StaffingCheck};
 use super::fault::{self, ExecutionError, Fault};
 use super::ownership::OwnerChange;
 use super::reoffer::Why;
-use super::{Execution, Phase, deadline, effort};
+use super::{Execution, Phase, deadline};
 use crate::answer::{Assignment, Offer, Principal, Work};
 use crate::event::Event;
 use crate::ids::{StateId, TaskId};
 use crate::instance::{Ownership, StateInstance, Task, TaskStatus};
-use crate::json::Json;
 use crate::lookup::{Findings, Lookup};
 use crate::question::EntryCause;
 
@@ -20,8 +19,6 @@ pub(super) const OFFERS_MAX: usize = 200;
 const TASKS_MAX: usize = 1_000;
 const CANDIDATES_MAX: usize = 200;
 const EXCLUDED_MAX: usize = 200;
-/// The largest form of an offer, in bytes.
-const FORM_BYTES_MAX: usize = 16 * 1024;
 
 /// What the pending question to the directory is for.
 pub(super) enum LookupPurpose {
@@ -169,7 +166,6 @@ impl Execution<'_> {
     }
 
     pub(super) fn task(&mut self, offer: Offer, findings: &Findings) -> Result<Task, Fault> {
-        let form = offer.form.as_deref().map(check_form).transpose()?;
         let id = TaskId((self.ids)());
         let deadlines = self.open_deadlines(ENTER, &offer.deadlines, findings)?;
         let status = match offer.owner {
@@ -190,7 +186,6 @@ impl Execution<'_> {
             id,
             label,
             candidates,
-            form,
             created_at: self.context.now,
             due_at: deadline::earliest(&deadlines),
             deadlines,
@@ -304,18 +299,4 @@ pub(super) fn lookup(assignment: &Assignment) -> Lookup {
         candidate.ask(&mut lookup);
     }
     lookup
-}
-
-fn check_form(form: &str) -> Result<Json, Fault> {
-    if form.len() > FORM_BYTES_MAX {
-        return Err(Fault::new(
-            ENTER,
-            format!("a form is longer than {FORM_BYTES_MAX} bytes"),
-        ));
-    }
-    let form =
-        Json::parse(form).map_err(|error| Fault::new(ENTER, format!("a form has {error}")))?;
-    effort::offered_form(&form)
-        .map_err(|error| Fault::new(ENTER, format!("a form is no JSON Schema: {error}")))?;
-    Ok(form)
 }

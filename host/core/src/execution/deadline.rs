@@ -267,7 +267,7 @@ impl Execution<'_> {
         self.emit(Event::StateReassigned {
             state: state_instance.id,
             needed: assignment.needed.max(1),
-            exclude: assignment.exclude.clone(),
+            exclude: self.all_excluded(&state_instance.name, assignment.exclude.clone()),
             fallback: assignment.fallback.clone(),
             priority: assignment.priority,
             deadlines: None,

@@ -1,5 +1,5 @@
 //! Upper bounds on the time of each step of an execution, known before the step, so that the driver can run long steps on other
-//! threads. Also the caches of compiled forms and calendars.
+//! threads. Also the caches of compiled input schemas and calendars.
 //!
 //! The constants are times per unit of work.
 
@@ -11,19 +11,20 @@ use super::{Context, Execution, Phase, deadline};
 use crate::answer::Work;
 use crate::calendar::Calendar;
 use crate::command::Command;
+use crate::graph::Graph;
 use crate::instance::{Instance, StateInstance};
 use crate::json::Json;
 use crate::lookup::Findings;
 use crate::question::Answer;
 use crate::schema::{self, Kept, Schema, SchemaError};
 
-/// How many compiled forms are cached, and how many bytes of their texts.
-const FORMS_MAX: usize = 1_000;
-const FORMS_BYTES_MAX: usize = 2 * 1024 * 1024;
+/// How many compiled schemas of inputs are cached, and how many bytes of their texts.
+const INPUTS_MAX: usize = 1_000;
+const INPUTS_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// How many calendars are cached, and how many bytes of their settings.
 const CALENDARS_MAX: usize = 500;
 const CALENDARS_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Input up to this size is cheap to check against a form whose cost is not known yet.
+/// Input up to this size is cheap to check against a schema whose cost is not known yet.
 const SMALL_BYTES_MAX: usize = 2 * 1024;
 /// To read a byte of a calendar's settings.
 const SETTINGS_BYTE: Duration = Duration::from_nanos(100);
@@ -43,25 +44,29 @@ const TRIED: Duration = Duration::from_nanos(2);
 /// To merge a byte of a patch or of the patched data.
 const MERGED_BYTE: Duration = Duration::from_nanos(60);
 
-static FORMS: LazyLock<Kept<Schema>> = LazyLock::new(|| Kept::new(FORMS_MAX, FORMS_BYTES_MAX));
+static INPUTS: LazyLock<Kept<Schema>> = LazyLock::new(|| Kept::new(INPUTS_MAX, INPUTS_BYTES_MAX));
 static CALENDARS: LazyLock<Kept<Arc<Calendar>>> =
     LazyLock::new(|| Kept::new(CALENDARS_MAX, CALENDARS_BYTES_MAX));
 
-/// The compiled form of a task.
-pub(super) fn form(text: &Json) -> Result<Schema, SchemaError> {
-    FORMS.get_or_make(text, Schema::compile)
+/// The compiled schema of a transition's input.
+pub(super) fn input_schema(text: &Json) -> Result<Schema, SchemaError> {
+    INPUTS.get_or_make(text, Schema::compile)
 }
 
-/// The compiled form of a new task, checked against the bounds for new schemas.
-pub(super) fn offered_form(text: &Json) -> Result<Schema, SchemaError> {
-    match FORMS.get(text) {
-        Some(known) if known.is_admitted() => Ok(known),
-        _ => {
-            let schema = Schema::admit(text)?;
-            FORMS.keep(text, schema.clone());
-            Ok(schema)
-        }
-    }
+/// The time to check an input of a decision or signal against the schema of its transition.
+fn checking_input(schema: Option<&Json>, input: &Json) -> Duration {
+    schema.map_or(Duration::ZERO, |schema| match INPUTS.get(schema) {
+        Some(known) => known.effort(input),
+        // Its cost is known once it is compiled.
+        None if input.as_str().len() > SMALL_BYTES_MAX => schema::COMPILE_MAX,
+        None => schema::compile_max(schema.as_str()),
+    })
+}
+
+/// The time to check a signal's payload. A signal without a taker is checked against all transitions that it may fire.
+fn checking_signal(graph: &Graph, trigger: &str, input: &Json) -> Duration {
+    let ways = graph.signalled(trigger);
+    ways.map(|way| checking_input(way.input.as_ref(), input)).sum()
 }
 
 /// The calendar of these settings, if they can be read.
@@ -109,15 +114,23 @@ impl Execution<'_> {
         let checking = match (command, instance) {
             (Command::Start { data, .. }, _) => checking(schema, data),
             (Command::Migrate { .. }, Some(instance)) => checking(schema, &instance.data),
-            (Command::Decide { task, input, .. }, Some(instance)) => {
-                let form = instance.task(*task).and_then(|task| task.form.as_ref());
-                let bytes = input.as_str().len();
-                form.map_or(Duration::ZERO, |form| match FORMS.get(form) {
-                    Some(known) => known.effort(input),
-                    // Its cost is known once it is compiled.
-                    None if bytes > SMALL_BYTES_MAX => schema::COMPILE_MAX,
-                    None => schema::compile_max(form.as_str()),
-                })
+            (
+                Command::Decide {
+                    task,
+                    outcome,
+                    input,
+                    ..
+                },
+                Some(instance),
+            ) => {
+                let way = instance.open_task(*task).and_then(|(state_instance, _)| {
+                    let graph = &context.version.graph;
+                    graph.transition(&state_instance.name, outcome)
+                });
+                checking_input(way.and_then(|way| way.input.as_ref()), input)
+            }
+            (Command::Signal { trigger, input, .. }, Some(_)) => {
+                checking_signal(&context.version.graph, trigger, input)
             }
             _ => Duration::ZERO,
         };
@@ -139,10 +152,9 @@ impl Execution<'_> {
                 // A plan that violates its flow's schema is a fault, which names only the first violation.
                 merged + schema.map_or(Duration::ZERO, |schema| schema.judging(bytes))
             }),
-            Answer::Enter(Ok(works)) => works.iter().map(creating).sum(),
-            Answer::Guard(_) | Answer::Transition(Err(_)) | Answer::Enter(Err(_)) => Duration::ZERO,
+            Answer::Enter(_) | Answer::Guard(_) | Answer::Transition(Err(_)) => Duration::ZERO,
         };
-        checking + copying(&self.instance)
+        checking + self.taking() + copying(&self.instance)
     }
 
     /// The upper bound on the time of [`Execution::found`].
@@ -155,11 +167,19 @@ impl Execution<'_> {
                         .count(),
                     Work::Wait(waiting) => deadline::calendars(&waiting.deadlines).count(),
                 };
-                creating(work) + working(counted, findings)
+                working(counted, findings)
             }
             _ => self.matching(findings),
         };
-        creating + copying(&self.instance)
+        creating + self.taking() + copying(&self.instance)
+    }
+
+    /// The time to check the buffered signals that a state may take.
+    fn taking(&self) -> Duration {
+        let graph = &self.context.version.graph;
+        let buffered = self.instance.buffered.iter();
+        let times = buffered.map(|signal| checking_signal(graph, &signal.trigger, &signal.input));
+        times.sum()
     }
 
     /// The time of a staffing check. Each open task of a state instance has at most as many people as there are open tasks.
@@ -172,18 +192,6 @@ impl Execution<'_> {
         let pairs = tasks * tasks.min(findings.names());
         times(ELIGIBLE, pairs) + times(TRIED, pairs.saturating_mul(tasks))
     }
-}
-
-/// The time to create the tasks of a state.
-fn creating(work: &Work) -> Duration {
-    let Work::Task(assignment) = work else {
-        return Duration::ZERO;
-    };
-    let forms = assignment
-        .offers
-        .iter()
-        .filter_map(|offer| offer.form.as_deref());
-    forms.map(schema::compile_max).sum()
 }
 
 /// The time to compute this many deadlines in working time.

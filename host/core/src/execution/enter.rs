@@ -7,7 +7,7 @@ use super::deadline;
 use super::fault::{self, ExecutionError, Fault};
 use super::{Execution, Pending, Phase};
 use crate::answer::{Reason, Refusal, Work};
-use crate::graph::StateKind;
+use crate::graph::{Join, StateKind};
 use crate::ids::StateId;
 use crate::instance::StateInstance;
 use crate::lookup::{Findings, Lookup};
@@ -38,7 +38,7 @@ impl Execution<'_> {
     pub(super) fn enter_pending(&mut self) -> Result<(), ExecutionError> {
         let is_end = |pending: &Pending| {
             let declared = self.declared(&pending.name);
-            !declared.join && matches!(declared.kind, StateKind::Terminal(_))
+            declared.join == Join::None && matches!(declared.kind, StateKind::Terminal(_))
         };
         let end = self.entering.iter().position(is_end);
         if let Some(end) = end.and_then(|place| self.entering.remove(place)) {
@@ -48,7 +48,7 @@ impl Execution<'_> {
         let mut others = VecDeque::new();
         for pending in std::mem::take(&mut self.entering) {
             let declared = self.declared(&pending.name);
-            if !declared.join && matches!(declared.kind, StateKind::Task | StateKind::Wait) {
+            if declared.join == Join::None && matches!(declared.kind, StateKind::Task | StateKind::Wait) {
                 let state_instance = self.state_instance(&pending);
                 let cause = EntryCause::Entered;
                 asked.push(Asked {
@@ -80,7 +80,7 @@ impl Execution<'_> {
     /// Enters one state for which no work is asked, or arrives at a join.
     fn enter(&mut self, pending: &Pending) -> Result<(), ExecutionError> {
         let state_instance = self.state_instance(pending);
-        if self.declared(&pending.name).join {
+        if self.declared(&pending.name).join != Join::None {
             self.arrive(state_instance);
             return Ok(());
         }

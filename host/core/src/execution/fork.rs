@@ -4,6 +4,8 @@
 //! join waits there until every other branch of the innermost fork has arrived at a join or ended. Then the join begins and
 //! closes the fork. If branches wait in several joins, the joins begin that no other of them leads to, and the fork stays open.
 //!
+//! A join that waits for a count begins when so many branches have arrived, and the other branches of the fork are cancelled.
+//!
 //! A plan that spawns opens no fork: its branches belong to the fork around the state instance that goes on beside them.
 //!
 //! A plan may also choose one of several targets. The graph does not say whether such a choice is a fork with one branch or no
@@ -15,7 +17,7 @@ use std::collections::BTreeSet;
 use super::{Execution, ExecutionError};
 use crate::answer::Next;
 use crate::event::Event;
-use crate::graph::Graph;
+use crate::graph::{Graph, Join};
 use crate::ids::{ForkId, StateId};
 use crate::instance::StateInstance;
 
@@ -87,6 +89,7 @@ impl Execution<'_> {
         if let Some(mut state_instance) = waiting.cloned() {
             state_instance.entered_at = self.context.now;
             if closes {
+                self.cancel_beside(&state_instance);
                 // The join may have closed the fork or a choice inside it, and another join may follow for the other one. So the
                 // choice is kept, moved to the surrounding fork.
                 let chosen = state_instance.choices >> state_instance.forks.len() != 0;
@@ -100,8 +103,36 @@ impl Execution<'_> {
         Ok(true)
     }
 
+    /// Cancels the other branches of the fork that a join closes. There are none, unless it waits for a count.
+    fn cancel_beside(&mut self, join: &StateInstance) {
+        let here = self.instance.active.iter().chain(&self.instance.waiting);
+        let beside = here.filter(|other| {
+            other.id != join.id && other.forks.starts_with(&join.forks)
+        });
+        let beside: Vec<_> = beside.map(|other| other.id).collect();
+        let trigger = join.entered_by.clone().unwrap_or_default();
+        for state in beside {
+            self.cancel_state(state, &trigger);
+        }
+    }
+
+    /// The join that as many branches have reached as it waits for, if there is one.
+    fn counted_join(&self) -> Option<StateId> {
+        let mut waiting = self.instance.waiting.iter();
+        let full = waiting.find(|state_instance| {
+            let Join::Count(count) = self.declared(&state_instance.name).join else {
+                return false;
+            };
+            state_instance.predecessors.len() >= count as usize
+        });
+        full.map(|state_instance| state_instance.id)
+    }
+
     /// The joins that wait for no further branch, and whether they close their fork.
     fn find_ready_joins(&self) -> Vec<(StateId, bool)> {
+        if let Some(counted) = self.counted_join() {
+            return vec![(counted, true)];
+        }
         let waiting = &self.instance.waiting;
         // Inner forks close before outer ones.
         let Some(innermost) = waiting

@@ -11,7 +11,7 @@ use super::enter::Asked;
 use super::{Execution, Phase, operation, rules};
 use crate::answer::{AttributeValue, OverdueAction, Violation};
 use crate::event::Event;
-use crate::graph::{AttributeType, FiredBy, Graph, State, StateKind};
+use crate::graph::{AttributeType, FiredBy, Graph, Join, State, StateKind};
 use crate::ids::StateId;
 use crate::instance::{Instance, StateInstance};
 use crate::question::EntryCause;
@@ -168,8 +168,10 @@ fn fits(
         let message = format!("{new} is a {} state there", after.kind.name());
         return Err(("other_kind", message));
     }
-    if differs(|before, after| before.join == after.join) {
-        let is = if after.join { "a" } else { "no" };
+    if differs(|before, after| {
+        (before.join == Join::None) == (after.join == Join::None)
+    }) {
+        let is = if after.join != Join::None { "a" } else { "no" };
         return Err(("other_join", format!("{new} is {is} join there")));
     }
     if differs(|before, after| before.own_work == after.own_work) {

@@ -58,18 +58,23 @@ impl Execution<'_> {
             self.emit(event);
         }
         for state in cancel {
-            self.cancel_open_tasks(Some(state));
-            let name = self.state_name_of(state);
-            self.emit(Event::StateCancelled {
-                state,
-                name,
-                trigger: occurrence.trigger.clone(),
-            });
+            self.cancel_state(state, &occurrence.trigger);
         }
         if is_reoffered {
             self.ask_again(moved, EntryCause::Reoffered);
         }
         Ok(())
+    }
+
+    /// Cancels a branch.
+    pub(super) fn cancel_state(&mut self, state: StateId, trigger: &str) {
+        self.cancel_open_tasks(Some(state));
+        let name = self.state_name_of(state);
+        self.emit(Event::StateCancelled {
+            state,
+            name,
+            trigger: trigger.to_owned(),
+        });
     }
 
     pub(super) fn state_instance_of(&self, id: StateId) -> &StateInstance {

@@ -67,10 +67,10 @@ impl Execution<'_> {
                 status: task.status.clone(),
                 ..self.task(offer, findings)?
             };
-            // A task's form and deadlines cannot change, so the owner gets a new task instead. A task that is offered anew
+            // A task's deadlines cannot change, so the owner gets a new task instead. A task that is offered anew
             // keeps its deadlines.
             let has_deadlines = !new.deadlines.is_empty() || !task.deadlines.is_empty();
-            if new.form == task.form && (why == Why::Reoffered || !has_deadlines) {
+            if why == Why::Reoffered || !has_deadlines {
                 self.offer_kept(state_instance.id, why, task, new);
             } else {
                 self.withdraw(state_instance.id, why, task);

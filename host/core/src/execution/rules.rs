@@ -7,7 +7,7 @@ use super::eligibility::Place;
 use super::{After, Context, Deciding, Moving, Phase, effort};
 use crate::actor::Actor;
 use crate::answer::Violation;
-use crate::graph::FiredBy;
+use crate::graph::{CommentRule, FiredBy, Transition};
 use crate::ids::TaskId;
 use crate::instance::{Instance, StateInstance, Status, Task, TaskStatus};
 use crate::json::Json;
@@ -61,12 +61,13 @@ pub(super) fn may_decide(
         state_instance,
     };
     deciding.on_behalf_of = place.acting_for(task, "decide")?;
-    may_trigger(context, state_instance, &deciding.outcome)?;
+    let transition = may_trigger(context, state_instance, &deciding.outcome)?;
     let comment = deciding.comment.as_deref();
     shown::check_decision(instance, comment, deciding.input.as_str())?;
-    if let Some(form) = &task.form {
-        let schema = effort::form(form).expect("forms are compiled when they are offered");
-        satisfies(&schema, "/input", &deciding.input)?;
+    let mut violations: Vec<_> = against_rule(transition, comment).into_iter().collect();
+    violations.extend(input_violations(transition, &deciding.input));
+    if !violations.is_empty() {
+        return Err(Rejection::Invalid(violations));
     }
     let occurrence = Occurrence {
         state_instance: Some(state_instance.id.to_string()),
@@ -129,11 +130,12 @@ pub(super) fn open(instance: &Instance, id: TaskId) -> Result<(&StateInstance, &
     }
 }
 
-fn may_trigger(
-    context: Context<'_>,
+/// The transition that a decision fires.
+fn may_trigger<'a>(
+    context: Context<'a>,
     state_instance: &StateInstance,
     outcome: &str,
-) -> Result<(), Rejection> {
+) -> Result<&'a Transition, Rejection> {
     let graph = &context.version.graph;
     let by_decision = |by: &[FiredBy]| by.contains(&FiredBy::Decision);
     let Some(transition) = graph
@@ -160,20 +162,47 @@ fn may_trigger(
                 state_instance.name
             ),
         )),
-        Some(_) | None => Ok(()),
+        Some(_) | None => Ok(transition),
     }
 }
 
+/// What is wrong with the comment of a decision by the transition's rule.
+fn against_rule(transition: &Transition, comment: Option<&str>) -> Option<Violation> {
+    let is_blank = comment.is_none_or(|comment| comment.trim().is_empty());
+    let (code, message) = match transition.comment {
+        CommentRule::Required if is_blank => ("required", "needs a comment"),
+        CommentRule::None if !is_blank => ("not_taken", "takes no comment"),
+        CommentRule::Required | CommentRule::None | CommentRule::Optional => return None,
+    };
+    Some(Violation {
+        field: "/comment".into(),
+        code: code.into(),
+        message: format!("{} {message}", transition.trigger),
+    })
+}
+
+/// What is wrong with the input of a decision or signal by the transition's schema.
+pub(super) fn input_violations(transition: &Transition, input: &Json) -> Vec<Violation> {
+    let Some(schema) = &transition.input else {
+        return Vec::new();
+    };
+    let schema = effort::input_schema(schema).expect("schemas are compiled when they are published");
+    violations(&schema, "/input", input)
+}
+
 pub(super) fn satisfies(schema: &Schema, below: &str, document: &Json) -> Result<(), Rejection> {
-    let violations = schema.violations(document);
+    let violations = violations(schema, below, document);
     if violations.is_empty() {
         return Ok(());
     }
+    Err(Rejection::Invalid(violations))
+}
+
+fn violations(schema: &Schema, below: &str, document: &Json) -> Vec<Violation> {
     let placed = |violation: Violation| Violation {
         field: format!("{below}{}", violation.field),
         ..violation
     };
-    Err(Rejection::Invalid(
-        violations.into_iter().map(placed).collect(),
-    ))
+    let found = schema.violations(document);
+    found.into_iter().map(placed).collect()
 }

@@ -7,7 +7,7 @@
 use jiff::Timestamp;
 
 use super::fault::ExecutionError;
-use super::{After, Execution, Moving, Phase};
+use super::{After, Execution, Moving, Phase, rules};
 use crate::actor::Actor;
 use crate::event::Event;
 use crate::graph::{FiredBy, StateKind, Transition};
@@ -75,12 +75,18 @@ impl<'a> Execution<'a> {
             .find(is_meant)
             .map(|state_instance| state_instance.id);
         match (taker, correlation) {
-            (Some(state), _) => self.permits(state, sent)?,
+            (Some(state), _) => {
+                self.permits(state, sent)?;
+                self.check_payload(state, sent)?;
+            }
             (None, Some(name)) => {
                 let message = format!("no state waits under {name} for {trigger}");
                 return Err(Rejection::not_now(NOBODY_WAITS, message).into());
             }
-            (None, None) => self.check_room(sent)?,
+            (None, None) => {
+                self.check_buffered_payload(sent)?;
+                self.check_room(sent)?;
+            }
         }
         self.emit(Event::SignalReceived {
             id: id.to_owned(),
@@ -93,6 +99,30 @@ impl<'a> Execution<'a> {
             self.propose(state, sent);
         }
         Ok(())
+    }
+
+    /// Refuses a payload that the taker's transition does not take.
+    fn check_payload(&self, state: StateId, sent: &Sent<'_>) -> Result<(), Rejection> {
+        let way = self.way(&self.state_instance_of(state).name, sent.trigger);
+        let violations = way.map_or(Vec::new(), |way| rules::input_violations(way, sent.input));
+        if violations.is_empty() {
+            return Ok(());
+        }
+        Err(Rejection::Invalid(violations))
+    }
+
+    /// Refuses a payload that no transition of its trigger takes. Which of them takes the signal is not known yet.
+    fn check_buffered_payload(&self, sent: &Sent<'_>) -> Result<(), Rejection> {
+        let ways = self.context.version.graph.signalled(sent.trigger);
+        let mut refused = None;
+        for way in ways {
+            let violations = rules::input_violations(way, sent.input);
+            if violations.is_empty() {
+                return Ok(());
+            }
+            refused.get_or_insert(violations);
+        }
+        refused.map_or(Ok(()), |violations| Err(Rejection::Invalid(violations)))
     }
 
     /// Refuses a signal that exceeds the limits of the buffer.
@@ -249,15 +279,13 @@ impl<'a> Execution<'a> {
             correlation: None,
             at: signal.at,
         };
-        match self.permits(state, &sent) {
+        let checked = self.permits(state, &sent);
+        match checked.and_then(|()| self.check_payload(state, &sent)) {
             Ok(()) => {
                 self.set_savepoint(state, sent.trigger);
                 self.propose(state, &sent);
             }
-            Err(Rejection::Forbidden(reason)) => {
-                self.refuse(state, signal.trigger.clone(), reason);
-            }
-            Err(other) => unreachable!("a permission is missing or not: {other}"),
+            Err(refused) => self.refuse(state, signal.trigger.clone(), refused.into_reason()),
         }
         true
     }

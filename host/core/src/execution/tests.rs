@@ -5,12 +5,14 @@
 mod answers;
 mod branches;
 mod callers;
+mod counted;
 mod deadlines;
 mod directory;
 mod enter;
 mod escalations;
 mod fallback;
 mod forks;
+mod inputs;
 mod items;
 mod limits;
 mod migration;

@@ -23,9 +23,6 @@ record! {
             pub label: String,
             /// Who may claim it.
             pub candidates: Vec<Candidate>,
-            /// JSON Schema of the decider's input.
-            #[hidden("it may be large or confidential")]
-            pub form: Option<Json>,
             /// When it was created.
             pub created_at: Timestamp,
             // The next deadline of this task alone, or the last one when all have passed.
@@ -166,7 +163,7 @@ record! {
             pub on_behalf_of: Option<String>,
             /// The decider's comment.
             pub comment: Option<String>,
-            /// The decider's input, valid for the form of the task.
+            /// The decider's input, valid for the schema of the transition.
             pub input: Json,
             /// When it was made.
             pub decided_at: Timestamp,

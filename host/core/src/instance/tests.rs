@@ -177,7 +177,6 @@ fn tasks() -> Vec<Task> {
             } else {
                 vec![]
             },
-            form: has_all.then(|| Json::parse(r#"{"type":"object"}"#).expect("JSON")),
             created_at: at,
             due_at: has_all.then_some(at),
             deadlines: if has_all { full().deadlines } else { vec![] },

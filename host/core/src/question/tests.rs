@@ -147,7 +147,6 @@ fn works() -> Vec<Work> {
                 Principal::ManagerOf("bob".into()),
             ],
             owner: Some("ann".into()),
-            form: Some("{}".into()),
             deadlines: vec![],
         }],
         needed: 2,

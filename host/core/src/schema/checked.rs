@@ -21,18 +21,16 @@ use crate::json::Json;
 pub struct Schema {
     validator: Arc<Validator>,
     cost: Cost,
-    /// It was checked against the bounds for new schemas.
-    admitted: bool,
 }
 
 impl Schema {
     /// Compiles a schema that was admitted earlier. Bounds that were introduced since do not apply.
     pub fn compile(document: &Json) -> Result<Schema, SchemaError> {
         let cost = bounds::check(document, false)?;
-        Schema::built(document, cost, false)
+        Schema::built(document, cost)
     }
 
-    /// Checks and compiles a schema that is to be published or offered. Also refuses a schema whose check of a document
+    /// Checks and compiles a schema that is to be published. Also refuses a schema whose check of a document
     /// could take longer than [`JUDGING_MAX`].
     pub fn admit(document: &Json) -> Result<Schema, SchemaError> {
         let cost = bounds::check(document, true)?;
@@ -49,10 +47,10 @@ impl Schema {
                 ),
             });
         }
-        Schema::built(document, cost, true)
+        Schema::built(document, cost)
     }
 
-    fn built(document: &Json, cost: Cost, admitted: bool) -> Result<Schema, SchemaError> {
+    fn built(document: &Json, cost: Cost) -> Result<Schema, SchemaError> {
         let mut value = document.value();
         if let Value::Object(members) = &mut value {
             // All references are local. An id would only change the base URI against which they are resolved.
@@ -70,17 +68,11 @@ impl Schema {
             .map(|validator| Schema {
                 validator: Arc::new(validator),
                 cost,
-                admitted,
             })
             .map_err(|error| SchemaError {
                 pointer: error.instance_path().as_str().to_owned(),
                 detail: shortened(&error.to_string()),
             })
-    }
-
-    /// Whether [`Schema::admit`] made it.
-    pub fn is_admitted(&self) -> bool {
-        self.admitted
     }
 
     /// The upper bound on the time to check whether a document of this size satisfies the schema.

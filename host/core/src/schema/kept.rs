@@ -56,7 +56,7 @@ impl<T: Clone> Kept<T> {
     }
 
     /// Caches a value.
-    pub fn keep(&self, text: &Json, made: T) {
+    fn keep(&self, text: &Json, made: T) {
         let key = Arc::new(text.clone());
         let mut parts = self.parts();
         if parts.made.insert(Arc::clone(&key), made).is_some() {

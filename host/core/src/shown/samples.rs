@@ -84,7 +84,6 @@ impl Random {
             id: TaskId(self.id()),
             label: self.name(200),
             candidates,
-            form: None,
             created_at: Timestamp::UNIX_EPOCH,
             due_at: Some(Timestamp::UNIX_EPOCH),
             deadlines: vec![],

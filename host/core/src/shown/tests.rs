@@ -96,7 +96,7 @@ fn what_all_decisions_say_has_an_end_too() {
 
 #[test]
 fn states_left_keep_what_they_have_and_have_no_more_than_a_command_reads() {
-    // Nobody decided there, and nobody said anything: it is forms that such states keep.
+    // Nobody decided there, and nobody said anything: it is the data of items that such states keep.
     let mut instance = past(&[0; 64]);
     for past in &mut instance.past {
         past.state.tasks[0].status = TaskStatus::Cancelled {
@@ -104,11 +104,11 @@ fn states_left_keep_what_they_have_and_have_no_more_than_a_command_reads() {
             cancelled_at: Timestamp::UNIX_EPOCH,
             reason: None,
         };
-        past.state.tasks[0].form = Some(input_of(ALL_BYTES_MAX / 80));
+        past.state.data = Some(input_of(ALL_BYTES_MAX / 80));
     }
     assert_eq!(check(&instance), Ok(()));
     for past in &mut instance.past {
-        past.state.tasks[0].form = Some(input_of(ALL_BYTES_MAX / 60));
+        past.state.data = Some(input_of(ALL_BYTES_MAX / 60));
     }
     let refused = check(&instance).expect_err("too much");
     assert_eq!(refused.code(), "limit_reached");

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::Taken;
 use super::layout::{Extent, Link, real};
 use super::text;
-use wrkflw_core::graph::{Graph, State, StateKind};
+use wrkflw_core::graph::{Graph, Join, State, StateKind};
 
 /// Font sizes: of titles, of the line below them, of labels.
 pub(super) const TITLE_SIZE: f64 = 14.0;
@@ -233,9 +233,12 @@ fn detail(state: &State) -> String {
         StateKind::Service | StateKind::Router | StateKind::Wait => parts.push(state.kind.name()),
         StateKind::Terminal(outcome) => parts.push(outcome),
     }
-    if state.join {
-        parts.push("join");
-    }
+    let join = match state.join {
+        Join::None => None,
+        Join::All => Some("join".to_owned()),
+        Join::Count(count) => Some(format!("join of {count}")),
+    };
+    parts.extend(join.as_deref());
     if state.own_work {
         parts.push("own work");
     }

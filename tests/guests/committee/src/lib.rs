@@ -13,10 +13,7 @@
 mod bindings;
 
 use bindings::exports::wrkflw::flow::logic::Guest;
-use bindings::wrkflw::flow::types::{
-    Assignment, Deadline, Definition, Due, Entry, EntryCause, Event, EventSource, FiredBy, Next,
-    Offer, OverdueAction, Plan, Principal, Reads, Reason, Refusal, Snapshot, State, StateKind,
-    Target, TaskStatus, Transition, Violation, Work, WorkingTime,
+use bindings::wrkflw::flow::types::{Assignment, CommentRule, Deadline, Definition, Due, Entry, EntryCause, Event, EventSource, FiredBy, Join, Next, Offer, OverdueAction, Plan, Principal, Reads, Reason, Refusal, Snapshot, State, StateKind, Target, TaskStatus, Transition, Violation, Work, WorkingTime,
 };
 use serde_json::{Value, json};
 
@@ -39,7 +36,7 @@ impl Guest for Committee {
             name: name.into(),
             title: title.into(),
             kind,
-            join: false,
+            join: Join::None,
             own_work: false,
             extensions: vec![],
         };
@@ -49,13 +46,26 @@ impl Guest for Committee {
             .into_iter()
             .flatten()
             .collect();
-        let way = |trigger: &str, by| Transition {
-            source: vote.into(),
-            trigger: trigger.into(),
-            targets: vec![APPROVED.into(), REJECTED.into()],
-            by,
-            permission: None,
-            extensions: vec![],
+        let way = |trigger: &str, by| {
+            let told = &settings["transitions"][trigger];
+            let text = |name: &str| told[name].as_str().unwrap_or_default().to_owned();
+            Transition {
+                source: vote.into(),
+                trigger: trigger.into(),
+                targets: vec![APPROVED.into(), REJECTED.into()],
+                by,
+                permission: None,
+                title: text("title"),
+                description: text("description"),
+                condition: text("condition"),
+                input: told.get("input").map(Value::to_string),
+                comment: match told["comment"].as_str() {
+                    Some("required") => CommentRule::Required,
+                    Some("none") => CommentRule::None,
+                    _ => CommentRule::Optional,
+                },
+                extensions: vec![],
+            }
         };
         Ok(Definition {
             initial: vote.into(),
@@ -172,13 +182,11 @@ fn settings(config: &str) -> Value {
     serde_json::from_str(config).expect("the host sends JSON")
 }
 
-/// An offer with the same label and form, only to this group.
+/// An offer with the same label, only to this group.
 fn in_group(offer: &Value, group: &str) -> Value {
     let mut moved = json!({ "groups": [group] });
-    for name in ["label", "form"] {
-        if let Some(value) = offer.get(name) {
-            moved[name] = value.clone();
-        }
+    if let Some(label) = offer.get("label") {
+        moved["label"] = label.clone();
     }
     moved
 }
@@ -249,7 +257,6 @@ fn offer(offer: &Value, data: &Value) -> Offer {
             .chain(managers.map(Principal::ManagerOf))
             .collect(),
         owner: offer["owner"].as_str().map(str::to_owned),
-        form: offer.get("form").map(Value::to_string),
         deadlines: deadlines(&offer["deadlines"]),
         extensions: vec![],
     }

@@ -13,10 +13,7 @@ mod burn;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use bindings::exports::wrkflw::flow::logic::Guest;
-use bindings::wrkflw::flow::types::{
-    Assignment, Attribute, AttributeDeclaration, AttributeType, AttributeValue, Definition, Entry,
-    Event, Extension, FiredBy, Next, Offer, Plan, Principal, PublishedEvent, Reads, Reason,
-    Refusal, ServiceCall, Snapshot, State, StateKind, Target, Transition, Violation, Waiting, Work,
+use bindings::wrkflw::flow::types::{Assignment, Attribute, AttributeDeclaration, AttributeType, AttributeValue, CommentRule, Definition, Entry, Event, Extension, FiredBy, Join, Next, Offer, Plan, Principal, PublishedEvent, Reads, Reason, Refusal, ServiceCall, Snapshot, State, StateKind, Target, Transition, Violation, Waiting, Work,
 };
 use serde_json::Value;
 
@@ -157,10 +154,6 @@ fn assignment(facts: &Snapshot, behaviour: &str) -> Assignment {
         label: "work".into(),
         candidates: vec![candidate],
         owner,
-        form: match behaviour {
-            "broken_form" => Some(r#"{"type": 7}"#.into()),
-            _ => text(&facts.config, "form"),
-        },
         deadlines: vec![],
         extensions: extended(behaviour == "extended_offer"),
     };
@@ -333,7 +326,7 @@ fn broken(mut graph: Definition) -> Definition {
         name: "Lost".into(),
         title: "Lost".into(),
         kind: StateKind::Task,
-        join: false,
+        join: Join::None,
         own_work: false,
         extensions: vec![],
     });
@@ -355,8 +348,9 @@ fn titled(mut graph: Definition, calls: u32) -> Definition {
     graph
 }
 
-/// The graph with the schema that the config gives.
+/// The graph with the schemas that the config gives.
 fn schooled(mut graph: Definition, config: &str) -> Definition {
+    graph.transitions[0].input = text(config, "input");
     if let Some(schema) = text(config, "schema") {
         graph.data_schema = Some(schema);
     }
@@ -372,7 +366,7 @@ fn tangled(mut graph: Definition) -> Definition {
             title: name.clone(),
             name,
             kind: StateKind::Task,
-            join: false,
+            join: Join::None,
             own_work: false,
             extensions: vec![],
         });
@@ -389,6 +383,11 @@ fn tangled(mut graph: Definition) -> Definition {
             targets,
             by: FiredBy::DECISION,
             permission: None,
+            title: String::new(),
+            description: String::new(),
+            condition: String::new(),
+            input: None,
+            comment: CommentRule::Optional,
             extensions: vec![],
         });
     }
@@ -408,7 +407,7 @@ fn definition() -> Definition {
         name: name.into(),
         title: name.into(),
         kind,
-        join: false,
+        join: Join::None,
         own_work: false,
         extensions: vec![],
     };
@@ -425,6 +424,11 @@ fn definition() -> Definition {
             targets: vec!["Done".into()],
             by: FiredBy::DECISION,
             permission: None,
+            title: String::new(),
+            description: String::new(),
+            condition: String::new(),
+            input: None,
+            comment: CommentRule::Optional,
             extensions: vec![],
         }],
         separate: vec![],

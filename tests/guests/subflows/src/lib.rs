@@ -9,10 +9,7 @@
 mod bindings;
 
 use bindings::exports::wrkflw::flow::logic::Guest;
-use bindings::wrkflw::flow::types::{
-    Assignment, Child, Deadline, Definition, Due, Entry, Event, EventSource, FiredBy, Next, Offer,
-    OverdueAction, Plan, Principal, Reads, Reason, Refusal, Snapshot, State, StateKind, Target,
-    Transition, Violation, Waiting, Work,
+use bindings::wrkflw::flow::types::{Assignment, Child, CommentRule, Deadline, Definition, Due, Entry, Event, EventSource, FiredBy, Join, Next, Offer, OverdueAction, Plan, Principal, Reads, Reason, Refusal, Snapshot, State, StateKind, Target, Transition, Violation, Waiting, Work,
 };
 use serde_json::{Value, json};
 
@@ -32,7 +29,7 @@ impl Guest for Subflows {
             name: name.into(),
             title: name.into(),
             kind,
-            join: false,
+            join: Join::None,
             own_work: false,
             extensions: vec![],
         };
@@ -42,6 +39,11 @@ impl Guest for Subflows {
             targets: targets.iter().map(|target| (*target).to_owned()).collect(),
             by,
             permission: None,
+            title: String::new(),
+            description: String::new(),
+            condition: String::new(),
+            input: None,
+            comment: CommentRule::Optional,
             extensions: vec![],
         };
         Ok(Definition {
@@ -161,7 +163,6 @@ fn assignment() -> Assignment {
             label: "work".into(),
             candidates: vec![Principal::Group("reviewers".into())],
             owner: None,
-            form: None,
             deadlines: vec![],
             extensions: vec![],
         }],

@@ -77,7 +77,7 @@ pub(super) fn forked(right: &str) -> Graph {
         for name in ["Left", "Right", "Meet"] {
             graph.states.push(state(name, name, TASK));
         }
-        graph.states.last_mut().expect("Meet").join = true;
+        graph.states.last_mut().expect("Meet").join = Join::All;
         graph
             .transitions
             .push(way("Submitted", "FORK", &["Left", "Right"]));
@@ -98,7 +98,7 @@ fn a_join_is_reached_by_branches_of_any_origin() {
 fn a_terminal_state_joins_nothing() {
     only(
         &changed(|g| {
-            g.states[3].join = true;
+            g.states[3].join = Join::All;
             g.transitions[2].targets.push("ReworkRequested".into());
             g.transitions
                 .push(way("ReworkRequested", "ACCEPT", &["Approved"]));

@@ -224,39 +224,6 @@ fn outcomes_are_those_that_decisions_fire() {
 }
 
 #[test]
-fn a_form_names_the_wrong_fields_below_input() {
-    let form =
-        r#"{"type":"object","properties":{"pages":{"type":"integer"}},"required":["pages"]}"#;
-    let assign = move |_: &str| {
-        let mut assignment = offers(&["crew"]);
-        assignment.offers[0].form = Some(form.into());
-        assignment
-    };
-    let mut script = Script::new().assigning(assign).claimed();
-    let task = script.task(0);
-    let filled = |input: &str| Command::Decide {
-        task,
-        outcome: "GO".into(),
-        comment: None,
-        input: json(input),
-    };
-    for (input, field) in [
-        (r#"{"pages":"two"}"#, "/input/pages"),
-        ("{}", "/input/pages"),
-        ("7", "/input"),
-    ] {
-        let Rejection::Invalid(violations) = rejection(script.run("bob", &filled(input))) else {
-            panic!("invalid")
-        };
-        assert_eq!(violations.len(), 1, "{violations:?}");
-        assert_eq!(violations[0].field, field, "{input}: {violations:?}");
-    }
-    script
-        .run("bob", &filled(r#"{"pages":2}"#))
-        .expect("a filled form");
-}
-
-#[test]
 fn only_owners_act_and_losers_learn_who_won() {
     let mut script = Script::new().started();
     let task = script.task(0);

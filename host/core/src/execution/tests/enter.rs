@@ -5,7 +5,8 @@ use super::script::{Script, enter, fault, offers, rejection};
 use super::waits::signals;
 use crate::answer::{OverdueAction, Reason, Refusal, Violation, Work};
 use crate::event::Event;
-use crate::graph::{FiredBy, Graph, State, StateKind, Transition};
+use crate::check::samples;
+use crate::graph::{FiredBy, Graph, Join, State, StateKind, Transition};
 use crate::question::{Entry, EntryCause};
 use crate::rejection::Rejection;
 
@@ -127,7 +128,7 @@ fn overdue() -> Graph {
         name: "Hop".into(),
         title: "Hop".into(),
         kind: StateKind::Router,
-        join: false,
+        join: Join::None,
         own_work: false,
     });
     graph.transitions.push(Transition {
@@ -135,7 +136,7 @@ fn overdue() -> Graph {
         trigger: "ON".into(),
         targets: vec!["Other".into()],
         by: vec![FiredBy::Entry],
-        permission: None,
+        ..samples::way("", "", &[])
     });
     for way in &mut graph.transitions {
         way.targets.push("Hop".into());

@@ -9,7 +9,8 @@ use proptest::prelude::*;
 use super::script::{Script, decide, end_branch, enter, offers};
 use super::spawn::spawn;
 use crate::command::Command;
-use crate::graph::{FiredBy, Graph, State, StateKind, Transition};
+use crate::check::samples;
+use crate::graph::{FiredBy, Graph, Join, State, StateKind, Transition};
 use crate::instance::{Instance, Status};
 use crate::json::Json;
 
@@ -71,7 +72,7 @@ impl Wiring {
             name: name.into(),
             title: name.into(),
             kind,
-            join,
+            join: if join { Join::All } else { Join::None },
             own_work: false,
         });
     }
@@ -82,7 +83,7 @@ impl Wiring {
             trigger: trigger.into(),
             targets: targets.to_vec(),
             by: vec![by],
-            permission: None,
+            ..samples::way("", "", &[])
         });
     }
 

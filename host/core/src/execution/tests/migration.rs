@@ -14,9 +14,9 @@ use crate::answer::{
 use crate::command::Command;
 use crate::event::Event;
 use crate::execution::{ExecutionError, Outcome};
-use crate::graph::{AttributeType, FiredBy, Graph, StateKind};
+use crate::graph::{AttributeType, FiredBy, Graph, Join, StateKind};
 use crate::ids::{ForkId, InstanceId, StateId};
-use crate::instance::{ChildInstance, Entity, StateInstance, Status, Task, TaskStatus};
+use crate::instance::{ChildInstance, Entity, StateInstance, Status, Task};
 use crate::question::EntryCause;
 use crate::rejection::Rejection;
 
@@ -161,7 +161,7 @@ fn what_does_not_fit_is_named() {
         ["/states/Review other_kind"]
     );
     assert_eq!(
-        state(|review| review.join = true),
+        state(|review| review.join = Join::All),
         ["/states/Review other_join"]
     );
     assert_eq!(
@@ -216,7 +216,7 @@ fn data_and_attributes_must_be_what_the_target_declares() {
 fn a_join_that_waits_needs_a_join() {
     let join = |graph: &mut Graph, is_join: bool| {
         let other = graph.states.iter_mut().find(|state| state.name == "Other");
-        other.expect("a state").join = is_join;
+        other.expect("a state").join = if is_join { Join::All } else { Join::None };
     };
     for (is_join, expected) in [
         (true, vec![]),
@@ -346,22 +346,6 @@ fn an_owner_loses_what_they_may_not_do_or_nobody_offers() {
         lost(of(vec![given]), TestDirectory::new()),
         format!("{start} CANCELLED:migrated TASK_CREATED")
     );
-}
-
-#[test]
-fn a_task_with_another_form_is_made_anew_for_its_owner() {
-    let mut formed = labelled("read", "crew");
-    formed.form = Some(r#"{"type":"object"}"#.into());
-    let mut script = between(of(vec![labelled("read", "crew")]), of(vec![formed]));
-    let old = script.task(0);
-    script.claim(old);
-    migrate(&mut script, &[]).expect("a migration");
-    let [old, new] = tasks(&script) else {
-        panic!("one task more");
-    };
-    assert!(matches!(old.status, TaskStatus::Cancelled { .. }));
-    assert_eq!(new.owner(), Some("bob"));
-    assert!(new.form.is_some());
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::deadlines::after;
+use super::deadlines::{after, pass};
 use super::directory::TestDirectory;
 use super::script::{Script, decide, enter, forbidden, offers, person, rejection, substitute};
 use crate::answer::{Assignment, Offer, OverdueAction, Plan, Principal};
@@ -110,6 +110,22 @@ fn who_decided_in_one_state_works_in_no_separate_one() {
         "decided_elsewhere"
     );
     script.run("cid", &decide(tax, "GO")).expect("the end");
+}
+
+#[test]
+fn nor_in_work_that_escalates() {
+    let mut script = leading_to(&["Legal"], |state| {
+        let mut assignment = offers(&["crew"]);
+        if state == "Tax" {
+            assignment.deadlines = vec![after(60, OverdueAction::Escalate)];
+        }
+        assignment
+    });
+    let legal = script.task(0);
+    script.run("bob", &decide(legal, "GO")).expect("a decision");
+    let escalated = pass(&mut script, 0, 100);
+    assert!(escalated.iter().any(|event| matches!(event, Event::StateReassigned { .. })));
+    assert_eq!(in_state(&script, "Tax").exclude, ["bob"]);
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::event::Event;
 use crate::execution::{
     BUFFERED_MAX, BUFFERED_OF_SENDER_MAX, ExecutionError, NOBODY_WAITS, Outcome,
 };
+use crate::check::samples;
 use crate::graph::{FiredBy, Transition};
 use crate::instance::Instance;
 use crate::question::{Occurrence, Source};
@@ -384,7 +385,7 @@ fn a_kept_signal_may_end_what_a_migration_has_still_to_assign() {
             trigger: trigger.into(),
             targets: vec![target.into()],
             by: vec![by],
-            permission: None,
+            ..samples::way("", "", &[])
         };
         drawn
             .transitions

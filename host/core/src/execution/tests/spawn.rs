@@ -7,7 +7,7 @@ use crate::answer::{Deadline, Next, OverdueAction, Plan, Target};
 use crate::check::samples::{self, way_by as way};
 use crate::command::Command;
 use crate::event::Event;
-use crate::graph::{FiredBy, Graph, State, StateKind};
+use crate::graph::{FiredBy, Graph, Join, State, StateKind};
 use crate::ids::TaskId;
 use crate::instance::{Instance, StateInstance, Status};
 use crate::json::Json;
@@ -17,7 +17,7 @@ use crate::shown::BRANCHES_MAX;
 /// The branches of `Review` and those beside it meet in `Meet`, unless they end.
 pub(super) fn graph() -> Graph {
     let state = |name: &str, kind| State {
-        join: name == "Meet",
+        join: if name == "Meet" { Join::All } else { Join::None },
         ..samples::state(name, name, kind)
     };
     let anywhere = ["Other", "Reminder", "Meet", "Hop", "Done"];

@@ -7,7 +7,6 @@ use serde::Deserialize;
 use super::{Decision, OpenDeadline, Ownership, Task, TaskStatus};
 use crate::ids::TaskId;
 use crate::instance::Candidate;
-use crate::json::Json;
 
 /// The members of a task, whatever its status.
 #[derive(Deserialize)]
@@ -16,7 +15,6 @@ pub(crate) struct StoredTask {
     id: TaskId,
     label: String,
     candidates: Vec<Candidate>,
-    form: Option<Json>,
     created_at: Timestamp,
     status: String,
     owner: Option<String>,
@@ -39,7 +37,6 @@ impl TryFrom<StoredTask> for Task {
             id,
             label,
             candidates,
-            form,
             created_at,
             owner,
             due_at,
@@ -69,7 +66,6 @@ impl TryFrom<StoredTask> for Task {
             id,
             label,
             candidates,
-            form,
             created_at,
             due_at,
             deadlines,

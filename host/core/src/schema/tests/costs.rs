@@ -215,7 +215,6 @@ fn ordinary_schemas_are_taken() {
 #[test]
 fn a_costly_schema_of_before_judges_small_documents_and_refuses_to_begin_with_large_ones() {
     let schema = Schema::compile(&document(&attack())).expect("it was taken once");
-    assert!(!schema.is_admitted());
     let small = schema.violations(&document(&json!("abba")));
     assert_eq!(small.len(), 10);
     let begun = Instant::now();

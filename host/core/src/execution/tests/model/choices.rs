@@ -193,7 +193,6 @@ impl Choices {
                     .collect(),
                 owner: (owner && !is_meek).then(|| choices.person()),
                 deadlines: choices.deadlines(graph, state),
-                form: None,
             }
         };
         let offers: Vec<_> = (0..count).map(|_| offer(self)).collect();

@@ -10,7 +10,8 @@ use proptest::prelude::*;
 use super::super::script::Script;
 use super::choices::Choices;
 use super::world::{PRESS, World};
-use crate::graph::{FiredBy, Graph, State, StateKind, Transition};
+use crate::check::samples;
+use crate::graph::{FiredBy, Graph, Join, State, StateKind, Transition};
 use crate::instance::Instance;
 use crate::question::Occurrence;
 
@@ -50,7 +51,7 @@ enum Feature {
 #[derive(Debug, Clone)]
 struct Work {
     own: bool,
-    join: bool,
+    join: Join,
     ways: Vec<Way>,
 }
 
@@ -75,7 +76,11 @@ pub(super) fn flow() -> impl Strategy<Value = Flow> {
     let ways = move || prop::collection::vec(way(), 1..=TRIGGERS.len());
     let work = (
         prop::bool::weighted(0.15),
-        prop::bool::weighted(0.3),
+        prop_oneof![
+            7 => Just(Join::None),
+            2 => Just(Join::All),
+            1 => (1..3u32).prop_map(Join::Count),
+        ],
         ways(),
     )
         .prop_map(|(own, join, ways)| Work { own, join, ways });
@@ -135,7 +140,7 @@ impl Flow {
                 name: name.clone(),
                 title: name.clone(),
                 kind: kind(name),
-                join: number > 0 && work.is_some_and(|work| work.join),
+                join: work.filter(|_| number > 0).map_or(Join::None, |work| work.join),
                 own_work: work.is_some_and(|work| work.own),
             }
         });
@@ -193,6 +198,7 @@ impl Flow {
             targets: targets(&way.targets),
             by,
             permission: way.permission.then(|| PRESS.to_owned()),
+            ..samples::way("", "", &[])
         };
         let mut all = Vec::new();
         for (number, work) in self.works.iter().enumerate() {
@@ -227,7 +233,7 @@ impl Flow {
                     trigger: "ON".to_owned(),
                     targets: targets(wanted),
                     by: vec![FiredBy::Entry],
-                    permission: None,
+                    ..samples::way("", "", &[])
                 }),
         );
         all
@@ -242,7 +248,9 @@ impl Flow {
             match feature {
                 Feature::Kind if state.kind == StateKind::Wait => state.kind = StateKind::Task,
                 Feature::Kind => state.kind = StateKind::Wait,
-                Feature::Join => state.join ^= place > 0,
+                Feature::Join if place == 0 => {}
+                Feature::Join if state.join == Join::None => state.join = Join::All,
+                Feature::Join => state.join = Join::None,
                 Feature::OwnWork => state.own_work ^= state.kind == StateKind::Task,
                 Feature::Ways => {
                     let name = state.name.clone();
