@@ -13,7 +13,6 @@ create table task (
     owner text,
     -- Canonical JSON of all candidates, as offered.
     candidates text not null,
-    form text,
     created_at timestamptz not null,
     claimed_at timestamptz,
     ended_at timestamptz,

@@ -4,6 +4,7 @@
 mod assignment;
 mod bulk;
 mod deadlines;
+mod inputs;
 mod joins;
 mod jumps;
 mod late;

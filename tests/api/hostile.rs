@@ -146,7 +146,6 @@ async fn a_start_that_logic_fails_leaves_nothing() {
         ("fill", "enter", BUDGET),
         ("offer_nobody", "enter", FAULT),
         ("many_offers", "enter", FAULT),
-        ("broken_form", "enter", FAULT),
         ("give_up", "enter", FAULT),
         ("no_work", "enter", FAULT),
         ("more_work", "enter", FAULT),

@@ -1,4 +1,5 @@
-//! Branches that come to one join at the same moment, through two hosts: the join begins once, with all of them.
+//! Branches that come to one join at the same moment, through two hosts: the join begins once, with all of them or with as many
+//! as it waits for.
 
 use tokio::task::JoinSet;
 
@@ -68,4 +69,47 @@ async fn a_join_begins_once_whoever_comes_last() {
             .filter(|entry| entry["state"]["name"] == "Meet");
         assert_eq!(meets.count(), 1);
     }
+}
+
+/// Eight branches race to a join that waits for three: three arrive, the others are told that their work is gone, and every
+/// decision can be proven.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_counted_join_takes_as_many_as_it_waits_for() {
+    let app = TestApp::start().await;
+    offer(&app, "branches", branches(), json!({ "count": 3 })).await;
+    let hosts = [app.host(), app.beside().await];
+    for round in 0..4 {
+        let body = json!({
+            "definitionKey": "branches", "entityType": "walk", "entityId": round.to_string(), "data": {},
+        });
+        let instance = app.post("admin", "/v1/instances", body).await.expect(201);
+        let states = instance["states"].as_array().expect("states");
+        let mut callers = JoinSet::new();
+        for (number, state) in states.iter().enumerate() {
+            let task = state["tasks"][0]["id"].as_str().expect("an id");
+            let (host, path) = (
+                hosts[number % 2].clone(),
+                format!("/v1/tasks/{task}/decide"),
+            );
+            let body = json!({ "outcome": "GO" });
+            callers
+                .spawn(async move { host.send("reviewer", "POST", &path, &[], Some(body)).await });
+        }
+        let mut arrived = 0;
+        for answer in callers.join_all().await {
+            if answer.status == 200 {
+                arrived += 1;
+            } else {
+                answer.problem(409, "task_taken");
+            }
+        }
+        assert_eq!(arrived, 3);
+        let shown = shown(&app, &instance).await;
+        let here = shown["states"].as_array().expect("states");
+        assert_eq!((here.len(), &here[0]["name"]), (1, &json!("Meet")));
+        assert_eq!(here[0]["predecessors"].as_array().map(Vec::len), Some(3));
+        assert_eq!(shown["waiting"], json!([]));
+        assert_eq!(audited(&app, &instance, "STATE_CANCELLED").await.len(), 5);
+    }
+    prove_all(&app).await;
 }

@@ -107,7 +107,10 @@ async fn a_manager_then_two_of_finance_approve() {
         .post("fay", &path, json!({ "outcome": "APPROVE" }))
         .await;
     let problem = bare.problem(422, "invalid_input");
-    assert_eq!(problem["errors"][0]["pointer"], "/costCentre", "{problem}");
+    assert_eq!(
+        problem["errors"][0]["pointer"], "/input/costCentre",
+        "{problem}"
+    );
     app.post("fay", &path, approve()).await.expect(200);
     let ended = follow(&app, &instance, &[("finn", reject()), ("fred", approve())]).await;
     assert_eq!(ended["outcome"], "APPROVED");

@@ -40,9 +40,9 @@ pub(crate) fn graph(definition: types::Definition) -> Lifted<Graph> {
 /// A graph is kept as JSON, where `null` stands for no schema.
 fn schema(what: &str, text: &str) -> Lifted<Json> {
     match Json::parse(text) {
-        Ok(schema) if schema.as_str() == "null" => Err(format!(
-            "{what} is null: leave it out if anything will do"
-        )),
+        Ok(schema) if schema.as_str() == "null" => {
+            Err(format!("{what} is null: leave it out if anything will do"))
+        }
         Ok(schema) => Ok(schema),
         Err(error) => Err(format!("{what} is no JSON: {error}")),
     }

@@ -159,13 +159,18 @@ fn sizes(graph: &Graph) -> Vec<Problem> {
 fn input_sizes(graph: &Graph, problems: &mut Vec<Problem>) {
     let mut total = 0;
     for transition in graph.transitions.iter().take(TRANSITIONS_MAX) {
-        let bytes = transition.input.as_ref().map_or(0, |schema| schema.as_str().len());
+        let bytes = transition
+            .input
+            .as_ref()
+            .map_or(0, |schema| schema.as_str().len());
         total += bytes;
         if bytes > INPUT_BYTES_MAX {
             problems.push(Problem::new(
                 "too_large",
                 names::place(&transition.source, &transition.trigger),
-                format!("the input schema has {bytes} bytes; at most {INPUT_BYTES_MAX} are allowed"),
+                format!(
+                    "the input schema has {bytes} bytes; at most {INPUT_BYTES_MAX} are allowed"
+                ),
             ));
         }
     }

@@ -190,6 +190,17 @@ pub enum AttributeType {
     Bytes,
 }
 
+impl Transition {
+    /// The title for people: the trigger, if none is declared.
+    pub fn shown_title(&self) -> &str {
+        if self.title.is_empty() {
+            &self.trigger
+        } else {
+            &self.title
+        }
+    }
+}
+
 impl Graph {
     /// Its approximate length as JSON.
     pub fn bytes(&self) -> usize {

@@ -16,7 +16,7 @@ use wrkflw_core::actor::Actor;
 use wrkflw_core::answer::Violation;
 use wrkflw_core::command::Command;
 use wrkflw_core::execution::Context;
-use wrkflw_core::graph::FiredBy;
+use wrkflw_core::graph::{CommentRule, FiredBy, Graph};
 use wrkflw_core::ids::{InstanceId, TaskId, VersionRef};
 use wrkflw_core::instance::{Entity, Instance, StateInstance};
 use wrkflw_core::json::Json;
@@ -29,6 +29,8 @@ use wrkflw_store::load::Asked;
 const ACTIONS_MAX: usize = 800;
 /// Limit of the size of an answer, in bytes. Beyond it, or when the request's time is over, tasks and signals are not tried.
 const BYTES_MAX: usize = 1 << 20;
+/// The comment of a dry run where one is required, so that flow logic is asked too.
+const SAMPLE: &str = "-";
 /// The size of an action without its messages.
 const ACTION_BYTES: usize = 200;
 
@@ -40,6 +42,8 @@ pub struct Action {
     pub state: Option<String>,
     pub outcome: Option<String>,
     pub trigger: Option<String>,
+    /// The title of the outcome or signal, for people.
+    pub title: Option<String>,
     pub allowed: bool,
     pub required: Vec<Violation>,
     pub refusal: Option<Refusal>,
@@ -186,6 +190,7 @@ impl Engine {
                 let explained = self.explain(directory, context, instance, command, state);
                 explained.await?
             };
+            let action = titled(&version.graph, action);
             bytes += action.bytes();
             actions.push(action);
         }
@@ -278,7 +283,10 @@ fn explained(
 ) -> Result<Action, Error> {
     let (required, refusal) = match result {
         Ok(()) => (unsaid(command), None),
-        Err(Error::Rejected(Rejection::Invalid(violations))) => (violations, None),
+        Err(Error::Rejected(Rejection::Invalid(mut violations))) => {
+            violations.extend(unsaid(command));
+            (violations, None)
+        }
         Err(error @ (Error::Store(_) | Error::Unavailable(_) | Error::Busy)) => return Err(error),
         Err(error) => (Vec::new(), Some(refusal(&error))),
     };
@@ -296,6 +304,7 @@ fn explained(
         state,
         outcome,
         trigger,
+        title: None,
         allowed: refusal.is_none(),
         required,
         refusal,
@@ -336,7 +345,7 @@ fn of_tasks(version: &Version, instance: &Instance) -> Vec<(Command, Option<Stri
                 add(Command::Decide {
                     task,
                     outcome: way.trigger.clone(),
-                    comment: None,
+                    comment: (way.comment == CommentRule::Required).then(|| SAMPLE.to_owned()),
                     input: Json::empty(),
                 });
             }
@@ -383,7 +392,21 @@ fn unsaid(command: &Command) -> Vec<Violation> {
         Command::Cancel { .. } | Command::Suspend { .. } => {
             vec![violation("/reason", "required".into(), "say why".into())]
         }
+        Command::Decide {
+            comment: Some(_), ..
+        } => vec![violation("/comment", "required".into(), "say why".into())],
         _ => Vec::new(),
+    }
+}
+
+/// The action with the title that the graph gives to its outcome or signal.
+fn titled(graph: &Graph, action: Action) -> Action {
+    let trigger = action.outcome.as_ref().or(action.trigger.as_ref());
+    let way = action.state.as_ref().zip(trigger);
+    let way = way.and_then(|(state, trigger)| graph.transition(state, trigger));
+    Action {
+        title: way.map(|way| way.shown_title().to_owned()),
+        ..action
     }
 }
 

@@ -72,7 +72,7 @@ select
     coalesce((
         select json_agg(json_build_object(
             'id', t.id, 'state_id', t.state_id, 'label', t.label, 'status', t.status, 'owner', t.owner,
-            'candidates', t.candidates, 'form', t.form, 'created_at', t.created_at, 'claimed_at', t.claimed_at,
+            'candidates', t.candidates, 'created_at', t.created_at, 'claimed_at', t.claimed_at,
             'ended_at', t.ended_at, 'due_at', t.due_at, 'deadlines', t.deadlines, 'ownership', t.ownership,
             'cancel_reason', t.cancel_reason,
             -- Not a join: planned on an empty table, it would go through all decisions of the tenant.

@@ -12,7 +12,6 @@ use wrkflw_core::actor::Actor;
 
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::instance::{Candidate, Ownership};
-use wrkflw_core::json::Json;
 
 /// Whose tasks a list has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +50,6 @@ pub struct TaskSummary {
     pub owner: Option<String>,
     pub on_behalf_of: Option<String>,
     pub candidates: Vec<Candidate>,
-    pub form: Option<Json>,
     pub created_at: Timestamp,
     pub claimed_at: Option<Timestamp>,
     pub state: String,
@@ -74,8 +72,7 @@ impl TaskSummary {
             .candidates
             .iter()
             .map(|candidate| CANDIDATE_BYTES + candidate.id().len());
-        let form = self.form.as_ref().map_or(0, |form| form.as_str().len());
-        LINE_BYTES + form + candidates.sum::<usize>()
+        LINE_BYTES + candidates.sum::<usize>()
     }
 }
 
@@ -303,7 +300,6 @@ struct TaskRow {
     status: String,
     owner: Option<String>,
     candidates: String,
-    form: Option<String>,
     created_at: Time,
     claimed_at: Option<Time>,
     ownership: Option<String>,
@@ -345,7 +341,6 @@ impl TaskRow {
             on_behalf_of: on_behalf_of.map(str::to_owned),
             owner: self.owner,
             candidates,
-            form: self.form.map(Json::from_canonical),
             created_at: self.created_at.0,
             claimed_at: self.claimed_at.map(|time| time.0),
             state: self.state,

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use wrkflw_guest::{
     Assignment, AttributeType, Decimal, Due, Event, Facts, Flow, Graph, Moment, Plan, Refusal,
-    Verdict, Waiting, allow, days, hours,
+    Verdict, Waiting, allow, days, hours, json,
 };
 
 wrkflw_guest::states! { pub enum State { Intake, Received, CreditCheck, StockReservation, Payment, Shipping, Shipped, Refused } }
@@ -68,6 +68,7 @@ impl Flow for OrderHandling {
             .on(Trigger::Reserve, Shipping)
             .wait(Payment, "Payment in advance")
             .on(Trigger::Paid, Shipping)
+            .input(json!({ "properties": { "reference": { "type": "string" } } }))
             .task(Shipping, "Shipping")
             .join()
             .on(Trigger::Ship, Shipped)

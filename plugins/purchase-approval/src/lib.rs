@@ -73,7 +73,10 @@ impl Flow for PurchaseApproval {
             .on_signal(Withdraw, Withdrawn)
             .router(Sizing, "Small or large")
             .on(Sort, [Cfo, Approved])
-            .condition(&format!("The CFO approves amounts above {}.", config.cfo_above))
+            .condition(&format!(
+                "The CFO approves amounts above {}.",
+                config.cfo_above
+            ))
             .task(Cfo, "Approval by the CFO")
             .on(Approve, Approved)
             .on(Reject, Rejected)

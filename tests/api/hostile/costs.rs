@@ -70,20 +70,14 @@ async fn a_schema_whose_worst_document_takes_long_is_refused_at_publishing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_form_whose_worst_input_takes_long_is_not_offered() {
+async fn an_input_schema_whose_worst_input_takes_long_is_refused_at_publishing() {
     let app = TestApp::empty().await;
-    let form = exploding(10, 1_500).to_string();
-    hostile_with(&app, json!({ "form": form })).await;
-    let before = stored(&app).await;
-    let body = hostile_start("t-1", json!({}));
-    let answer = app.post("author", "/v1/instances", body).await;
-    let problem = answer.problem(424, FAULT);
-    let detail = problem["detail"].as_str().expect("a detail");
-    assert!(
-        detail.contains("a form is no JSON Schema") && detail.contains("could take"),
-        "{detail}"
-    );
-    assert_eq!(stored(&app).await, before);
+    let config = json!({ "input": exploding(10, 1_500).to_string() });
+    let answer = app.publish("hostile", guests::hostile(), &config).await;
+    assert_eq!(answer.status, 422, "{}", answer.text);
+    for told in ["input_schema_invalid", "Work/GO", "could take"] {
+        assert!(answer.text.contains(told), "{told}: {}", answer.text);
+    }
 }
 
 /// The longest that one of these took.
@@ -185,10 +179,10 @@ async fn documents_at_the_limit_of_their_schema_hold_up_nobody() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn input_at_the_limit_of_its_form_holds_up_nobody() {
+async fn input_at_the_limit_of_its_schema_holds_up_nobody() {
     let app = TestApp::empty().await;
     app.with_approval().await;
-    hostile_with(&app, json!({ "form": dearest() })).await;
+    hostile_with(&app, json!({ "input": dearest() })).await;
     let decide = json!({ "outcome": "GO", "input": { "text": text() } });
     // Each caller has an instance of their own: what is asked of one is judged one after the other.
     let mut requests = Vec::new();

@@ -230,7 +230,6 @@ pub(super) const PROVEN: &[&str] = &[
     "task.deadlines",
     "task.due_at",
     "task.ended_at",
-    "task.form",
     "task.id",
     "task.instance_id",
     "task.label",

@@ -122,7 +122,7 @@ fn grown(instance: &str) -> String {
          from state_instance s, generate_series(1, {STATES}) n where s.instance_id = '{instance}' and s.left_at is not null;
          insert into task
          select (jsonb_populate_record(t, jsonb_build_object('id', {state_instance}, 'state_id', {state_instance},
-            'form', '{{\"description\":' || to_json(repeat('\"form\" ', 1800))::text || '}}'))).*
+            'label', repeat('late work ', 1300)))).*
          from task t, generate_series(1, {STATES}) n where t.instance_id = '{instance}' and t.status = 'COMPLETED';
          insert into decision
          select (jsonb_populate_record(d, jsonb_build_object('task_id', {state_instance}, 'input', {}))).*

@@ -33,7 +33,7 @@ pub(super) enum TaskCommand {
         /// Why
         #[arg(long)]
         comment: Option<String>,
-        /// The input of the task's form, JSON or @FILE
+        /// The input that the outcome asks for, JSON or @FILE
         #[arg(long, value_name = "JSON", default_value = "{}")]
         input: String,
     },
@@ -126,7 +126,7 @@ const TASK: &[Column] = &[
     ("decision", "/task/decision/outcome"),
     ("decided by", "/task/decision/actor"),
     ("on behalf of", "/task/decision/onBehalfOf"),
-    ("form", "/task/form"),
+    ("outcomes", "/outcomes"),
     ("instance", "/instance/id"),
     ("instance status", "/instance/status"),
     ("outcome", "/instance/outcome"),

@@ -185,7 +185,11 @@ fn transition_texts(transition: &Transition, at: &str, problems: &mut Vec<Proble
         problems.push(Problem::new("title_malformed", at, message));
     }
     for (code, what, text) in [
-        ("description_malformed", "description", &transition.description),
+        (
+            "description_malformed",
+            "description",
+            &transition.description,
+        ),
         ("condition_malformed", "condition", &transition.condition),
     ] {
         let is_allowed = |character| is_plain(character) || character == '\n';

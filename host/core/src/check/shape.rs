@@ -183,7 +183,9 @@ fn flags(state: &State, problems: &mut Vec<Problem>) {
         problems.push(Problem::new(
             "join_count",
             shown(&state.name),
-            format!("a join waits for 1 to {BRANCHES_MAX} branches, not for {count}; or for all of them"),
+            format!(
+                "a join waits for 1 to {BRANCHES_MAX} branches, not for {count}; or for all of them"
+            ),
         ));
     }
     if state.join != Join::None && matches!(state.kind, StateKind::Terminal(_)) {
@@ -207,8 +209,7 @@ fn input(transition: &Transition, problems: &mut Vec<Problem>) {
             "only decisions have comments; let a decision fire the trigger, or leave the rule out",
         ));
     }
-    if transition.input.is_some()
-        && !has_any(&[FiredBy::Decision, FiredBy::Signal, FiredBy::Reply])
+    if transition.input.is_some() && !has_any(&[FiredBy::Decision, FiredBy::Signal, FiredBy::Reply])
     {
         problems.push(Problem::new(
             "input_without_sender",

@@ -66,7 +66,8 @@ fn checking_input(schema: Option<&Json>, input: &Json) -> Duration {
 /// The time to check a signal's payload. A signal without a taker is checked against all transitions that it may fire.
 fn checking_signal(graph: &Graph, trigger: &str, input: &Json) -> Duration {
     let ways = graph.signalled(trigger);
-    ways.map(|way| checking_input(way.input.as_ref(), input)).sum()
+    ways.map(|way| checking_input(way.input.as_ref(), input))
+        .sum()
 }
 
 /// The calendar of these settings, if they can be read.

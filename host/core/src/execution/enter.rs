@@ -48,7 +48,9 @@ impl Execution<'_> {
         let mut others = VecDeque::new();
         for pending in std::mem::take(&mut self.entering) {
             let declared = self.declared(&pending.name);
-            if declared.join == Join::None && matches!(declared.kind, StateKind::Task | StateKind::Wait) {
+            if declared.join == Join::None
+                && matches!(declared.kind, StateKind::Task | StateKind::Wait)
+            {
                 let state_instance = self.state_instance(&pending);
                 let cause = EntryCause::Entered;
                 asked.push(Asked {

@@ -106,9 +106,8 @@ impl Execution<'_> {
     /// Cancels the other branches of the fork that a join closes. There are none, unless it waits for a count.
     fn cancel_beside(&mut self, join: &StateInstance) {
         let here = self.instance.active.iter().chain(&self.instance.waiting);
-        let beside = here.filter(|other| {
-            other.id != join.id && other.forks.starts_with(&join.forks)
-        });
+        let beside =
+            here.filter(|other| other.id != join.id && other.forks.starts_with(&join.forks));
         let beside: Vec<_> = beside.map(|other| other.id).collect();
         let trigger = join.entered_by.clone().unwrap_or_default();
         for state in beside {

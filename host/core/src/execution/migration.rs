@@ -168,9 +168,7 @@ fn fits(
         let message = format!("{new} is a {} state there", after.kind.name());
         return Err(("other_kind", message));
     }
-    if differs(|before, after| {
-        (before.join == Join::None) == (after.join == Join::None)
-    }) {
+    if differs(|before, after| (before.join == Join::None) == (after.join == Join::None)) {
         let is = if after.join != Join::None { "a" } else { "no" };
         return Err(("other_join", format!("{new} is {is} join there")));
     }

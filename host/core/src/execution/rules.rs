@@ -186,7 +186,8 @@ pub(super) fn input_violations(transition: &Transition, input: &Json) -> Vec<Vio
     let Some(schema) = &transition.input else {
         return Vec::new();
     };
-    let schema = effort::input_schema(schema).expect("schemas are compiled when they are published");
+    let schema =
+        effort::input_schema(schema).expect("schemas are compiled when they are published");
     violations(&schema, "/input", input)
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use super::Taken;
 use super::layout::{Extent, Link, real};
 use super::text;
-use wrkflw_core::graph::{Graph, Join, State, StateKind};
+use wrkflw_core::graph::{Graph, Join, State, StateKind, Transition};
 
 /// Font sizes: of titles, of the line below them, of labels.
 pub(super) const TITLE_SIZE: f64 = 14.0;
@@ -87,7 +87,8 @@ impl Shade {
 pub(super) struct Line {
     pub(super) from: usize,
     pub(super) to: usize,
-    pub(super) trigger: String,
+    /// The trigger, with the condition in words if there is one.
+    pub(super) about: String,
     pub(super) label: String,
     /// The steps in which it was taken, such as `1, 4`. Empty if it was not taken.
     pub(super) numbers: String,
@@ -265,8 +266,8 @@ fn lines(graph: &Graph, path: Option<&Taken>, index: &BTreeMap<&str, usize>) -> 
             lines.push(Line {
                 from: *from,
                 to: *to,
-                trigger: way.trigger.clone(),
-                label: text::label(&way.trigger),
+                about: about(way),
+                label: text::label(way.shown_title()),
                 numbers: steps.map_or_else(String::new, |steps| numbers(steps)),
                 shade: match (path, steps) {
                     (None, _) => Shade::Plain,
@@ -277,6 +278,14 @@ fn lines(graph: &Graph, path: Option<&Taken>, index: &BTreeMap<&str, usize>) -> 
         }
     }
     lines
+}
+
+fn about(way: &Transition) -> String {
+    if way.condition.is_empty() {
+        way.trigger.clone()
+    } else {
+        format!("{}: {}", way.trigger, way.condition)
+    }
 }
 
 fn numbers(steps: &[usize]) -> String {

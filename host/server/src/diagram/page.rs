@@ -143,7 +143,7 @@ impl Page {
         ));
     }
 
-    /// The trigger, after the numbers of the steps that took it.
+    /// The title of the trigger, after the numbers of the steps that took it.
     fn label(&mut self, line: &Line, middle: Spot) {
         let class = line.shade.class();
         let (width, badge) = (line.width(), line.badge_width());
@@ -152,7 +152,7 @@ impl Page {
         let base = n(middle.y + 4.0);
         self.add(format_args!(
             r#"<g class="label {class}"><title>{}</title><rect class="behind" x="{}" y="{}" width="{}" height="{}"/>"#,
-            escaped(&line.trigger),
+            escaped(&line.about),
             n(left),
             n(top),
             n(width),

@@ -21,6 +21,9 @@ view! {
         /// Of a signal.
         #[serde(skip_serializing_if = "Option::is_none")]
         pub trigger: Option<String>,
+        /// The title of the outcome or signal, for people.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub title: Option<String>,
         pub allowed: bool,
         /// What the input must still supply.
         #[serde(skip_serializing_if = "Vec::is_empty")]

@@ -1,5 +1,7 @@
 //! Tasks: list, show, claim, release, decide.
 
+use std::sync::Arc;
+
 use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
@@ -15,21 +17,32 @@ use super::large::rendered;
 use super::page::{Page, decode, limit, page_or_reached};
 use super::problem::Problem;
 use super::view::view;
-use super::views::{InstanceView, TaskView};
+use super::views::{InstanceView, OutcomeDetail, OutcomeView, TaskView};
 use wrkflw_core::command::Command;
-use wrkflw_core::ids::TaskId;
+use wrkflw_core::ids::{TaskId, VersionRef};
 use wrkflw_core::instance::Candidate;
 use wrkflw_core::json::Json;
 use wrkflw_core::moment;
 use wrkflw_core::shown::COMMENT_BYTES_MAX;
+use wrkflw_core::version::Version;
 use wrkflw_engine::Error;
 use wrkflw_engine::validation::check_document;
 use wrkflw_store::tasks::{self, Inbox, TaskFilter, View};
 
+/// An open task, with facts of its instance.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TaskSummary {
+    #[serde(flatten)]
+    task: TaskRow,
+    /// The outcomes by which it may be decided.
+    outcomes: Vec<OutcomeView>,
+}
+
 view! {
-    of wrkflw_store::tasks::TaskSummary;
+    of tasks::TaskSummary;
     /// An open task, with facts of its instance.
-    pub(super) struct TaskSummary {
+    pub(super) struct TaskRow {
         pub id: Uuid,
         pub label: String,
         pub status: String,
@@ -38,8 +51,6 @@ view! {
         pub on_behalf_of: Option<String>,
         #[schema(value_type = Vec<Object>)]
         pub candidates: Vec<Candidate>,
-        #[schema(value_type = Option<Object>)]
-        pub form: Option<Json>,
         #[schema(value_type = String, format = DateTime)]
         pub created_at: Timestamp,
         #[schema(value_type = Option<String>, format = DateTime)]
@@ -54,6 +65,15 @@ view! {
         pub entity_type: String,
         pub entity_id: String,
         pub initiator: String,
+    }
+}
+
+impl From<(tasks::TaskSummary, Arc<Version>)> for TaskSummary {
+    fn from((row, version): (tasks::TaskSummary, Arc<Version>)) -> TaskSummary {
+        TaskSummary {
+            outcomes: OutcomeView::of_state(&version.graph, &row.state),
+            task: row.into(),
+        }
     }
 }
 
@@ -99,7 +119,7 @@ pub(super) struct DecideBody {
     pub outcome: String,
     #[schema(max_length = 4096)]
     pub comment: Option<String>,
-    /// Must match the task's form.
+    /// Must satisfy the input schema of the outcome.
     #[serde(default = "Json::empty")]
     #[schema(value_type = Object)]
     pub input: Json,
@@ -114,6 +134,8 @@ pub(super) struct Empty {}
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct TaskDetail {
     pub task: TaskView,
+    /// The outcomes by which it may be decided; empty for an ended task.
+    pub outcomes: Vec<OutcomeDetail>,
     pub instance: InstanceView,
 }
 
@@ -148,8 +170,16 @@ pub(super) async fn list(
     let Inbox { found, reached } = app.engine.reader().tasks(who.tenant, &filter).await?;
     let reached = reached.map(|task| task.to_string());
     let bytes = found.iter().map(tasks::TaskSummary::bytes).sum();
-    let page: Page<TaskSummary> =
-        page_or_reached(found, limit, reached, |last| last.id.to_string());
+    let mut listed = Vec::with_capacity(found.len());
+    for task in found {
+        let version = VersionRef {
+            key: task.definition_key.clone(),
+            version: task.definition_version,
+        };
+        listed.push((task, app.engine.version(who.tenant, &version).await?));
+    }
+    let position = |(task, _): &(tasks::TaskSummary, _)| task.id.to_string();
+    let page: Page<TaskSummary> = page_or_reached(listed, limit, reached, position);
     rendered(&app, who.tenant, bytes, || page).await
 }
 
@@ -182,10 +212,19 @@ pub(super) async fn show(
         .map(TaskView::of)
         .ok_or_else(missing)?;
     let etag = [(header::ETAG, format!("\"{}\"", stored.instance.revision))];
-    let bytes = stored.instance.weight();
+    let bytes = stored.instance.weight() + version.graph.bytes();
     let detail = move || {
-        let instance = InstanceView::of(&stored.instance, &version.graph);
-        TaskDetail { task, instance }
+        let (instance, graph) = (&stored.instance, &version.graph);
+        let open = instance.open_task(TaskId(id));
+        let open = open.filter(|(_, task)| task.status.is_open());
+        let outcomes = open.map_or(Vec::new(), |(state_instance, _)| {
+            OutcomeDetail::of_state(graph, &state_instance.name)
+        });
+        TaskDetail {
+            task,
+            outcomes,
+            instance: InstanceView::of(instance, graph),
+        }
     };
     let answer = rendered(&app, who.tenant, bytes, detail).await?;
     Ok((etag, answer).into_response())

@@ -148,11 +148,11 @@ changed_states as (
 -- }rare
 created as (
     insert into task (
-        tenant_id, id, instance_id, state_id, ordinal, label, status, owner, candidates, form, created_at,
+        tenant_id, id, instance_id, state_id, ordinal, label, status, owner, candidates, created_at,
         claimed_at, ended_at, due_at, deadlines, ownership, cancel_reason
     )
     select
-        r.tenant_id, r.id, r.instance_id, r.state_id, r.ordinal, r.label, r.status, r.owner, r.candidates, r.form, r.created_at,
+        r.tenant_id, r.id, r.instance_id, r.state_id, r.ordinal, r.label, r.status, r.owner, r.candidates, r.created_at,
         r.claimed_at, r.ended_at, r.due_at, r.deadlines, r.ownership, r.cancel_reason
     from unnest($7::commit_task[]) as r
     where (select passed from gate)[r.member]

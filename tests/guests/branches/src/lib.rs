@@ -1,4 +1,5 @@
-//! A fork into eight branches, and their join. GO moves a branch to the join, END ends it.
+//! A fork into eight branches, and their join. GO moves a branch to the join, END ends it. With `{"count": 3}` in the config,
+//! the join waits for so many of them.
 //!
 //! With `"late": 60` in the data, a reminder begins beside branch `A` each time it is so many seconds late, and meets the others,
 //! too.
@@ -7,12 +8,19 @@
 //! signal MORE begins branches for the `items` of its payload.
 
 use wrkflw_guest::{
-    Assignment, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Plan, Refusal, Target, Value,
+    Assignment, Due, Event, Facts, FiredBy, Flow, Graph, Plan, Refusal, Target, Value,
 };
 
 wrkflw_guest::states! { pub enum State { Begin, A, B, C, D, E, F, G, H, Item, Reminder, Meet, Done } }
 wrkflw_guest::triggers! { pub enum Trigger { Spread, Go, End, Late, More } }
 use State::{A, B, Begin, C, D, Done, E, F, G, H, Item, Meet, Reminder};
+
+wrkflw_guest::config! {
+    /// How many branches the join waits for; 0 is all of them.
+    pub struct Config {
+        count: u32 = 0,
+    }
+}
 
 const BRANCHES: [State; 8] = [A, B, C, D, E, F, G, H];
 
@@ -29,16 +37,16 @@ fn branches(document: &Value) -> Vec<Target<State>> {
 pub struct Branches;
 
 impl Flow for Branches {
-    type Config = NoConfig;
+    type Config = Config;
     type Data = Value;
     type State = State;
     type Trigger = Trigger;
 
-    fn graph(_: &NoConfig) -> Graph<State, Trigger> {
+    fn graph(config: &Config) -> Graph<State, Trigger> {
         let begin = Graph::start(Begin)
             .router(Begin, "Begin")
             .on(Trigger::Spread, [A, B, C, D, E, F, G, H, Item]);
-        BRANCHES
+        let meet = BRANCHES
             .into_iter()
             .fold(begin, |graph, branch| {
                 graph
@@ -56,10 +64,12 @@ impl Flow for Branches {
             .task(Reminder, "Ask for it")
             .on(Trigger::Go, Meet)
             .on(Trigger::End, Meet)
-            .task(Meet, "All of them")
-            .join()
-            .on(Trigger::Go, Done)
-            .terminal(Done, "DONE")
+            .task(Meet, "All of them");
+        let meet = match config.count {
+            0 => meet.join(),
+            count => meet.join_count(count),
+        };
+        meet.on(Trigger::Go, Done).terminal(Done, "DONE")
     }
 
     fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Refusal> {

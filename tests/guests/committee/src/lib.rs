@@ -13,7 +13,10 @@
 mod bindings;
 
 use bindings::exports::wrkflw::flow::logic::Guest;
-use bindings::wrkflw::flow::types::{Assignment, CommentRule, Deadline, Definition, Due, Entry, EntryCause, Event, EventSource, FiredBy, Join, Next, Offer, OverdueAction, Plan, Principal, Reads, Reason, Refusal, Snapshot, State, StateKind, Target, TaskStatus, Transition, Violation, Work, WorkingTime,
+use bindings::wrkflw::flow::types::{
+    Assignment, CommentRule, Deadline, Definition, Due, Entry, EntryCause, Event, EventSource,
+    FiredBy, Join, Next, Offer, OverdueAction, Plan, Principal, Reads, Reason, Refusal, Snapshot,
+    State, StateKind, Target, TaskStatus, Transition, Violation, Work, WorkingTime,
 };
 use serde_json::{Value, json};
 

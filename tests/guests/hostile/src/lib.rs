@@ -13,7 +13,11 @@ mod burn;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use bindings::exports::wrkflw::flow::logic::Guest;
-use bindings::wrkflw::flow::types::{Assignment, Attribute, AttributeDeclaration, AttributeType, AttributeValue, CommentRule, Definition, Entry, Event, Extension, FiredBy, Join, Next, Offer, Plan, Principal, PublishedEvent, Reads, Reason, Refusal, ServiceCall, Snapshot, State, StateKind, Target, Transition, Violation, Waiting, Work,
+use bindings::wrkflw::flow::types::{
+    Assignment, Attribute, AttributeDeclaration, AttributeType, AttributeValue, CommentRule,
+    Definition, Entry, Event, Extension, FiredBy, Join, Next, Offer, Plan, Principal,
+    PublishedEvent, Reads, Reason, Refusal, ServiceCall, Snapshot, State, StateKind, Target,
+    Transition, Violation, Waiting, Work,
 };
 use serde_json::Value;
 

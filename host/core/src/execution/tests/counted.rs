@@ -105,7 +105,10 @@ fn cancelled(outcome: &Outcome) -> Vec<(&str, &str)> {
 fn two_of_three_are_enough_and_the_third_is_cancelled() {
     let mut script = forked(3, Join::Count(2));
     let first = step(&mut script, "B", "GO");
-    assert_eq!((cancelled(&first), active(&script)), (vec![], vec!["A", "C"]));
+    assert_eq!(
+        (cancelled(&first), active(&script)),
+        (vec![], vec!["A", "C"])
+    );
     let task = open(&script, "A");
     let second = step(&mut script, "C", "GO");
     assert_eq!(cancelled(&second), [("A", "GO")]);
@@ -117,10 +120,7 @@ fn two_of_three_are_enough_and_the_third_is_cancelled() {
     assert_eq!((meet.predecessors.len(), meet.forks.len()), (2, 0));
     assert!(script.instance().waiting.is_empty());
     step(&mut script, "Meet", "GO");
-    assert!(matches!(
-        script.instance().status,
-        Status::Completed { .. }
-    ));
+    assert!(matches!(script.instance().status, Status::Completed { .. }));
 }
 
 #[test]

@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use super::script::{Script, decide, end_branch, enter, offers};
 use super::spawn::spawn;
-use crate::command::Command;
 use crate::check::samples;
+use crate::command::Command;
 use crate::graph::{FiredBy, Graph, Join, State, StateKind, Transition};
 use crate::instance::{Instance, Status};
 use crate::json::Json;

@@ -129,7 +129,9 @@ fn a_transition_that_takes_no_comment_refuses_one() {
         [("/comment".to_owned(), "not_taken".to_owned())]
     );
     let command = decide(&script, "BACK", Some(" "), "{}");
-    script.run("bob", &command).expect("a blank comment is none");
+    script
+        .run("bob", &command)
+        .expect("a blank comment is none");
 }
 
 #[test]
@@ -149,10 +151,7 @@ fn a_signal_satisfies_the_schema_of_the_state_that_takes_it() {
     assert_eq!(fields[0].0, "/input/pages");
     let command = signal(&script, "two", r#"{"pages":"two"}"#);
     script.run("bob", &command).expect("a signal");
-    assert!(matches!(
-        script.instance().status,
-        Status::Completed { .. }
-    ));
+    assert!(matches!(script.instance().status, Status::Completed { .. }));
 }
 
 /// Two states take the trigger with different schemas. Until one of them is active, either payload is buffered, and one that
@@ -170,7 +169,10 @@ fn a_buffered_signal_is_checked_twice() {
     let mut script = script(drawn);
     let command = signal(&script, "neither", r#"{"pages":true}"#);
     assert_eq!(refused(&mut script, &command)[0].0, "/input/pages");
-    for (id, input) in [("for-other", r#"{"pages":2}"#), ("mine", r#"{"pages":"x"}"#)] {
+    for (id, input) in [
+        ("for-other", r#"{"pages":2}"#),
+        ("mine", r#"{"pages":"x"}"#),
+    ] {
         let command = signal(&script, id, input);
         script.run("bob", &command).expect("a buffered signal");
     }
@@ -181,8 +183,5 @@ fn a_buffered_signal_is_checked_twice() {
         _ => None,
     });
     assert_eq!(refusals.count(), 1, "{:?}", outcome.events);
-    assert!(matches!(
-        script.instance().status,
-        Status::Completed { .. }
-    ));
+    assert!(matches!(script.instance().status, Status::Completed { .. }));
 }

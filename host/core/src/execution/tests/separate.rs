@@ -124,7 +124,11 @@ fn nor_in_work_that_escalates() {
     let legal = script.task(0);
     script.run("bob", &decide(legal, "GO")).expect("a decision");
     let escalated = pass(&mut script, 0, 100);
-    assert!(escalated.iter().any(|event| matches!(event, Event::StateReassigned { .. })));
+    assert!(
+        escalated
+            .iter()
+            .any(|event| matches!(event, Event::StateReassigned { .. }))
+    );
     assert_eq!(in_state(&script, "Tax").exclude, ["bob"]);
 }
 

@@ -4,12 +4,12 @@ use super::script::{Script, enter, forbidden, json, person, rejection};
 use super::waits::{graph, is_done, kinds, script, signals};
 use crate::actor::Actor;
 use crate::answer::{Reason, Refusal, Violation, Waiting};
+use crate::check::samples;
 use crate::command::Command;
 use crate::event::Event;
 use crate::execution::{
     BUFFERED_MAX, BUFFERED_OF_SENDER_MAX, ExecutionError, NOBODY_WAITS, Outcome,
 };
-use crate::check::samples;
 use crate::graph::{FiredBy, Transition};
 use crate::instance::Instance;
 use crate::question::{Occurrence, Source};

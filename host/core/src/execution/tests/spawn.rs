@@ -17,7 +17,11 @@ use crate::shown::BRANCHES_MAX;
 /// The branches of `Review` and those beside it meet in `Meet`, unless they end.
 pub(super) fn graph() -> Graph {
     let state = |name: &str, kind| State {
-        join: if name == "Meet" { Join::All } else { Join::None },
+        join: if name == "Meet" {
+            Join::All
+        } else {
+            Join::None
+        },
         ..samples::state(name, name, kind)
     };
     let anywhere = ["Other", "Reminder", "Meet", "Hop", "Done"];

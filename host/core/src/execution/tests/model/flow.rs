@@ -140,7 +140,9 @@ impl Flow {
                 name: name.clone(),
                 title: name.clone(),
                 kind: kind(name),
-                join: work.filter(|_| number > 0).map_or(Join::None, |work| work.join),
+                join: work
+                    .filter(|_| number > 0)
+                    .map_or(Join::None, |work| work.join),
                 own_work: work.is_some_and(|work| work.own),
             }
         });

@@ -38,7 +38,8 @@ impl Ledger {
                 .expect("a declared state");
             let is = after.state(name).ok_or_else(|| format!("no {name}"))?;
             let is_join = |state: &State| state.join != Join::None;
-            let alike = (&was.kind, is_join(was), was.own_work) == (&is.kind, is_join(is), is.own_work);
+            let alike =
+                (&was.kind, is_join(was), was.own_work) == (&is.kind, is_join(is), is.own_work);
             ensure(alike, || format!("{name} is another thing"))?;
         }
         for state_instance in instance
