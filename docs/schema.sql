@@ -103,7 +103,9 @@ CREATE TYPE public.commit_member AS (
 	definition_version integer,
 	access_mark uuid,
 	head_from bytea,
-	vacates boolean
+	vacates boolean,
+	title text,
+	summary text
 );
 CREATE TYPE public.commit_reply AS (
 	member integer,
@@ -165,7 +167,8 @@ CREATE TYPE public.commit_state AS (
 	children text,
 	unassignable_since timestamp with time zone,
 	key text,
-	data text
+	data text,
+	priority_name text
 );
 CREATE TYPE public.commit_task AS (
 	member integer,
@@ -612,6 +615,8 @@ CREATE TABLE public.instance (
     suspended_by text,
     suspend_reason text,
     buffered_signals text,
+    title text,
+    summary text,
     CONSTRAINT instance_status_check CHECK ((status = ANY (ARRAY['RUNNING'::text, 'SUSPENDED'::text, 'COMPLETED'::text, 'CANCELLED'::text])))
 )
 WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
@@ -792,7 +797,8 @@ CREATE TABLE public.state_instance (
     children text,
     unassignable_since timestamp with time zone,
     key text,
-    data text
+    data text,
+    priority_name text
 )
 WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
 

@@ -36,6 +36,9 @@ create table instance (
     suspend_reason text,
     -- Canonical JSON of the buffered signals; null for none.
     buffered_signals text,
+    -- What people are shown of it, by the templates of its definition.
+    title text,
+    summary text,
     primary key (tenant_id, id)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create unique index instance_running_key on instance (tenant_id, definition_key, entity_type, entity_id)
@@ -94,6 +97,8 @@ create table state_instance (
     -- Which item it is for, and canonical JSON of what it was told of it.
     key text,
     data text,
+    -- The name of its priority, if the definition has one.
+    priority_name text,
     primary key (tenant_id, instance_id, id)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create index state_instance_active on state_instance (tenant_id, name, instance_id) where left_at is null;

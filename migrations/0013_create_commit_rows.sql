@@ -8,7 +8,8 @@ create type commit_member as (
     member int, tenant_id int, instance_id uuid, command_id uuid, revision_from int, revision_to int, partition smallint,
     status text, outcome text, end_reason text, ended_by text, ended_at timestamptz, data text, updated_at timestamptz,
     audit_seq bigint, audit_head bytea, event_seq bigint, state_instances int, suspended_at timestamptz, suspended_by text,
-    suspend_reason text, buffered_signals text, definition_version int, access_mark uuid, head_from bytea, vacates boolean
+    suspend_reason text, buffered_signals text, definition_version int, access_mark uuid, head_from bytea, vacates boolean,
+    title text, summary text
 );
 
 create type commit_reply as (
@@ -26,7 +27,7 @@ create type commit_state as (
     left_actor text, id uuid, name text, entered_at timestamptz, due_at timestamptz, predecessors uuid[], entered_by text,
     caller text, needed int, exclude text[], fallback text, priority smallint, forks uuid[], choices int, deadlines text,
     correlation text, buffer_signals boolean, children text, unassignable_since timestamptz,
-    key text, data text
+    key text, data text, priority_name text
 );
 
 create type commit_departure as (

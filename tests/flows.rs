@@ -7,6 +7,7 @@ mod deadlines;
 mod inputs;
 mod joins;
 mod jumps;
+mod labels;
 mod late;
 mod notices;
 mod order;

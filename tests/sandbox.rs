@@ -21,6 +21,7 @@ use wrkflw_core::ids::{Digest, InstanceId, VersionRef};
 use wrkflw_core::instance::{Entity, Instance, Status};
 use wrkflw_core::json::Json;
 use wrkflw_core::question::{Answer, Entry, EntryCause, Facts, Occurrence, Question, Source};
+use wrkflw_core::template::Labels;
 use wrkflw_sandbox::{Cause, Compiler, Evaluation, GuestError, Pinned, Sandbox, Settings};
 
 use crate::support::guests;
@@ -78,6 +79,7 @@ fn instance(data: &str) -> Instance {
         predecessor: None,
         parent: None,
         data: json(data),
+        labels: Labels::default(),
         attributes: BTreeMap::default(),
         active: vec![],
         waiting: vec![],

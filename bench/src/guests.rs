@@ -17,6 +17,7 @@ use wrkflw_core::ids::{Digest, InstanceId, StateId, TaskId, VersionRef};
 use wrkflw_core::instance::{Entity, Instance, Ownership, StateInstance, Status, Task, TaskStatus};
 use wrkflw_core::json::Json;
 use wrkflw_core::question::{Entry, EntryCause, Facts, Occurrence, Question, Source};
+use wrkflw_core::template::Labels;
 use wrkflw_sandbox::{Compiler, Pinned, Sandbox, Settings};
 
 use crate::usage;
@@ -221,6 +222,7 @@ fn instance(definition: VersionRef) -> anyhow::Result<Instance> {
         predecessor: None,
         parent: None,
         data: json(r#"{"title":"A plan"}"#)?,
+        labels: Labels::default(),
         attributes: BTreeMap::default(),
         active: vec![StateInstance {
             tasks: vec![task],

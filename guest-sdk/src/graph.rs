@@ -7,13 +7,14 @@ use std::fmt::Display;
 use std::marker::PhantomData;
 
 use crate::bindings::wrkflw::flow::types::{
-    AttributeDeclaration, Definition, Join, State, StateKind, Transition,
+    AttributeDeclaration, Definition, Join, PriorityName, State, StateKind, Transition,
 };
 use crate::{AttributeType, CommentRule, FiredBy, Reads, Refusal, States, Triggers, fault};
 
-/// A graph under construction. After a state come [`join`](Self::join) and its transitions ([`on`](Self::on)). After a
-/// transition comes what it needs, such as [`by`](Self::by), [`input`](Self::input) and [`comment`](Self::comment). Any other
-/// order does not compile: the third parameter is the kind of the last element.
+/// A graph under construction. What the flow itself is `titled` and `described` comes before the first state. After a state come
+/// [`join`](Self::join), what it is `described`, and its transitions ([`on`](Self::on)). After a transition comes what it needs,
+/// such as [`by`](Self::by), [`input`](Self::input) and [`comment`](Self::comment). Any other order does not compile: the third
+/// parameter is the kind of the last element.
 ///
 /// A graph whose last element is a terminal state is complete. Otherwise, end it with [`done`](Self::done).
 #[derive(Clone, Debug)]
@@ -83,12 +84,17 @@ impl<S: States, T: Triggers> Graph<S, T, drawing::Nothing> {
     /// A graph whose instances begin in this state.
     pub fn start(initial: S) -> Self {
         let definition = Definition {
+            title: String::new(),
+            description: String::new(),
             initial: initial.name().into(),
             initiators: vec![],
             states: vec![],
             transitions: vec![],
             data_schema: None,
             attributes: vec![],
+            instance_title: None,
+            instance_summary: None,
+            priorities: vec![],
             separate: vec![],
             reads: Reads::empty(),
             requires: vec![],
@@ -99,6 +105,18 @@ impl<S: States, T: Triggers> Graph<S, T, drawing::Nothing> {
             drawing: (initial.name().into(), FiredBy::DECISION),
             names: PhantomData,
         }
+    }
+
+    /// The flow's name for people, such as `Document approval`. Without it, its key is shown.
+    pub fn titled(mut self, title: &str) -> Self {
+        self.definition.title = title.into();
+        self
+    }
+
+    /// What the flow is for.
+    pub fn described(mut self, description: &str) -> Self {
+        self.definition.description = description.into();
+        self
     }
 }
 
@@ -121,6 +139,29 @@ impl<S: States, T: Triggers, Last> Graph<S, T, Last> {
         self.definition.attributes.push(AttributeDeclaration {
             name: name.into(),
             kind,
+        });
+        self
+    }
+
+    /// The title that people are shown of an instance: `"Invoice {/number} of {/supplier/name}"`. A placeholder is a value of
+    /// the data by its JSON Pointer, `{entityType}` or `{entityId}`; `{{` and `}}` are braces. What is missing, a list or an
+    /// object is the empty text.
+    pub fn instance_title(mut self, template: &str) -> Self {
+        self.definition.instance_title = Some(template.into());
+        self
+    }
+
+    /// The summary that people are shown of an instance: a template as that of its [title](Self::instance_title).
+    pub fn instance_summary(mut self, template: &str) -> Self {
+        self.definition.instance_summary = Some(template.into());
+        self
+    }
+
+    /// The name of the priorities from this number up, until the next name. Call it in ascending order.
+    pub fn priority(mut self, name: &str, at_least: u8) -> Self {
+        self.definition.priorities.push(PriorityName {
+            name: name.into(),
+            at_least,
         });
         self
     }
@@ -187,6 +228,12 @@ impl<S: States, T: Triggers, Last> Graph<S, T, Last> {
 }
 
 impl<S: States, T: Triggers, Last: drawing::Entered> Graph<S, T, Last> {
+    /// What is done in the state, for people.
+    pub fn described(mut self, description: &str) -> Self {
+        self.change_state(|state| state.description = description.into());
+        self
+    }
+
     /// The state begins only when every branch of the fork around it has arrived or ended.
     pub fn join(mut self) -> Self {
         self.change_state(|state| state.join = Join::All);
@@ -293,6 +340,7 @@ impl<S: States, T: Triggers, Last> Graph<S, T, Last> {
         self.definition.states.push(State {
             name,
             title: title.into(),
+            description: String::new(),
             kind,
             join: Join::None,
             own_work: false,

@@ -93,6 +93,7 @@ async fn an_unsound_graph_is_refused_with_all_its_problems() {
     let found = errors(&problem);
     for expected in [
         ("initial_missing", "/initial"),
+        ("template_malformed", "/instanceTitle"),
         ("no_way_out", "Lost"),
         ("trigger_repeated", "Work/GO"),
         ("target_missing", "Work/GO"),

@@ -22,6 +22,7 @@ use wrkflw_core::instance::{Entity, Instance};
 use wrkflw_core::json::Json;
 use wrkflw_core::lookup::Findings;
 use wrkflw_core::question::{Answer, Occurrence, Question};
+use wrkflw_core::template::Templates;
 use wrkflw_core::version::Version;
 use wrkflw_runtime::clock;
 use wrkflw_store::commit::{Change, CommitResult, KeyedReply};
@@ -89,6 +90,7 @@ impl Fixture {
             config: Json::empty(),
             graph: graph(),
             schema: None,
+            templates: Templates::default(),
         };
         Fixture {
             database,
@@ -395,6 +397,7 @@ fn graph() -> Graph {
     let state = |name: &str, kind| State {
         name: name.into(),
         title: name.into(),
+        description: String::new(),
         kind,
         join: false,
         own_work: false,
@@ -427,12 +430,10 @@ fn graph() -> Graph {
             way("First", "ON", FiredBy::Entry, &["Second"]),
             way("Second", "ON", FiredBy::Entry, &["Work"]),
         ],
-        separate: vec![],
-        reads: vec![],
-        data_schema: None,
         attributes: vec![AttributeDeclaration {
             name: "miles".into(),
             kind: AttributeType::Decimal,
         }],
+        ..Graph::default()
     }
 }

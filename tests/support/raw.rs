@@ -116,8 +116,8 @@ impl Data {
         let state = |name: [u32; 2], kind: [u32; 3]| {
             let [at, length] = name;
             let [case, a, b] = kind;
-            // No flags, no extensions.
-            [at, length, at, length, case, a, b, 0, 0, 0]
+            // No description, no flags, no extensions.
+            [at, length, at, length, 0, 0, case, a, b, 0, 0, 0]
         };
         let task = state(work, [0, 0, 0]);
         let end = state(done, [4, outcome[0], outcome[1]]);
@@ -142,15 +142,21 @@ impl Data {
         let ways = self.words(&way);
         let (nobody, no_schema, no_attributes) = ([0, 0], [0, 0, 0], [0, 0]);
         let (none_separate, reads_nothing, no_extensions) = ([0, 0], [0], [0, 0, 0, 0]);
+        let (no_title, no_description) = ([0, 0], [0, 0]);
+        // Neither templates nor names of priorities.
+        let no_words = [0; 8];
         let ok = [0];
         self.words(
             &[
                 &ok[..],
+                &no_title,
+                &no_description,
                 &work,
                 &nobody,
                 &[states, 2, ways, 1],
                 &no_schema,
                 &no_attributes,
+                &no_words,
                 &none_separate,
                 &reads_nothing,
                 &no_extensions,

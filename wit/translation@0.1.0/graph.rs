@@ -3,7 +3,8 @@
 use super::lift::{Lifted, each, no_extensions, optional, quoted, text, texts};
 use super::types;
 use wrkflw_core::graph::{
-    AttributeDeclaration, AttributeType, CommentRule, FiredBy, Graph, Join, Read, State, StateKind,
+    AttributeDeclaration, AttributeType, CommentRule, FiredBy, Graph, Join, PriorityName, Read, State,
+    StateKind,
     Transition,
 };
 use wrkflw_core::json::Json;
@@ -19,6 +20,8 @@ pub(crate) fn graph(definition: types::Definition) -> Lifted<Graph> {
     let data_schema = definition.data_schema;
     let data_schema = data_schema.map(|text| schema("the data schema", &text));
     Ok(Graph {
+        title: text("the flow's title", definition.title)?,
+        description: text("the flow's description", definition.description)?,
         initial: text("the initial state", definition.initial)?,
         initiators: texts("an initiator group", definition.initiators)?,
         states: each(definition.states, state)?,
@@ -28,6 +31,14 @@ pub(crate) fn graph(definition: types::Definition) -> Lifted<Graph> {
             Ok(AttributeDeclaration {
                 name: text("an attribute's name", attribute.name)?,
                 kind: attribute_type(attribute.kind),
+            })
+        })?,
+        instance_title: optional("the template of titles", definition.instance_title)?,
+        instance_summary: optional("the template of summaries", definition.instance_summary)?,
+        priorities: each(definition.priorities, |priority| {
+            Ok(PriorityName {
+                name: text("a priority's name", priority.name)?,
+                at_least: priority.at_least,
             })
         })?,
         separate: each(definition.separate, |list| {
@@ -53,6 +64,7 @@ fn state(state: types::State) -> Lifted<State> {
     Ok(State {
         name: text("a state's name", state.name)?,
         title: text("a state's title", state.title)?,
+        description: text("a state's description", state.description)?,
         kind: match state.kind {
             types::StateKind::Task => StateKind::Task,
             types::StateKind::Service => StateKind::Service,

@@ -203,6 +203,8 @@ fn waiting(u: &mut Unstructured<'_>) -> Result<types::Waiting> {
 
 pub(super) fn definition(u: &mut Unstructured<'_>) -> Result<types::Definition> {
     Ok(types::Definition {
+        title: text(u)?,
+        description: text(u)?,
         initial: text(u)?,
         initiators: list(u, text)?,
         states: list(u, state)?,
@@ -221,6 +223,14 @@ pub(super) fn definition(u: &mut Unstructured<'_>) -> Result<types::Definition> 
                 ])?,
             })
         })?,
+        instance_title: maybe(u, text)?,
+        instance_summary: maybe(u, text)?,
+        priorities: list(u, |u| {
+            Ok(types::PriorityName {
+                name: text(u)?,
+                at_least: u.arbitrary()?,
+            })
+        })?,
         separate: list(u, |u| list(u, text))?,
         requires: rarely(u, text)?,
         reads: if u.arbitrary()? {
@@ -236,6 +246,7 @@ fn state(u: &mut Unstructured<'_>) -> Result<types::State> {
     Ok(types::State {
         name: text(u)?,
         title: text(u)?,
+        description: text(u)?,
         kind: match u.int_in_range(0..=4)? {
             0 => types::StateKind::Task,
             1 => types::StateKind::Service,

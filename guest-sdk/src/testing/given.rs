@@ -57,6 +57,7 @@ impl<F: Flow> Scenario<F> {
             config: version.config.clone(),
             graph,
             schema: version.schema.clone(),
+            templates: version.templates.clone(),
         };
         let given = self.snapshot.instance.clone();
         let lineage = self.lineage(Some(given.initiator.clone()));

@@ -6,6 +6,7 @@ use std::fmt::Debug;
 
 use wrkflw_core::answer;
 use wrkflw_core::rejection::Rejection;
+use wrkflw_core::template::Labels;
 
 use crate::bindings::wrkflw::flow::types::{Next, Plan};
 use crate::{Assignment, Principal, Reason, States, Violation, Waiting};
@@ -22,6 +23,8 @@ pub struct Outcome {
     pub(super) reminded: Vec<String>,
     /// States that are unassignable.
     pub(super) unassignable: Vec<String>,
+    /// What people are shown of the instance.
+    pub(super) labels: Labels,
 }
 
 #[derive(Clone, Debug)]
@@ -106,6 +109,7 @@ impl Outcome {
             ended: None,
             reminded: vec![],
             unassignable: vec![],
+            labels: Labels::default(),
         }
     }
 
@@ -206,6 +210,20 @@ impl Outcome {
         let mut states = self.unassignable.iter();
         let found = states.any(|one| one == state.name());
         self.expect(found, "nobody to be able to work in", state)
+    }
+
+    /// People are shown this title of the instance; empty for none.
+    #[track_caller]
+    pub fn is_titled(&self, title: &str) -> &Self {
+        let shown = self.labels.title.as_deref().unwrap_or_default();
+        self.expect(shown == title, "the title", title)
+    }
+
+    /// People are shown this summary of the instance; empty for none.
+    #[track_caller]
+    pub fn is_summarised(&self, summary: &str) -> &Self {
+        let shown = self.labels.summary.as_deref().unwrap_or_default();
+        self.expect(shown == summary, "the summary", summary)
     }
 
     /// Work is offered to this group.

@@ -18,6 +18,7 @@ pub(super) fn outcome(ran: &Ran, graph: &Graph, command: &Command) -> Outcome {
         answer: answer(ran, command),
         entered: entered(ran, graph),
         plans: ran.said.plans.clone(),
+        labels: ran.instance.labels.clone(),
         ..Outcome::nothing()
     };
     for event in &ran.events {

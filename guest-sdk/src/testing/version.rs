@@ -3,6 +3,7 @@
 use wrkflw_core::check::{check, unsupported};
 use wrkflw_core::ids::{Digest, VersionRef};
 use wrkflw_core::schema::Schema;
+use wrkflw_core::template::Templates;
 use wrkflw_core::version::Version;
 
 use super::contract::graph;
@@ -31,6 +32,7 @@ pub(super) fn version<F: Flow>(key: &str, number: u32, config: &str) -> Version 
     );
     let schema = graph.data_schema.as_ref();
     let schema = schema.map(|schema| Schema::admit(schema).expect("checked with the graph"));
+    let templates = Templates::of(&graph).expect("checked with the graph");
     Version {
         reference: VersionRef {
             key: key.to_owned(),
@@ -40,5 +42,6 @@ pub(super) fn version<F: Flow>(key: &str, number: u32, config: &str) -> Version 
         config,
         graph,
         schema,
+        templates,
     }
 }

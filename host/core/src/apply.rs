@@ -9,6 +9,7 @@ use super::event::Event;
 use super::ids::{DeadlineId, InstanceId, StateId};
 use super::instance::{BufferedSignal, Instance, OpenDeadline, PastState, StateInstance, Status};
 use super::json::Json;
+use super::template::Labels;
 
 /// The trigger recorded for state instances that are left because the instance ends in another branch or terminal state.
 pub const ENDED: &str = "END";
@@ -84,6 +85,8 @@ fn started(event: &Event, stamp: Stamp<'_>) -> Instance {
         predecessor,
         parent,
         data,
+        title,
+        summary,
     } = event
     else {
         unreachable!("called only for a start")
@@ -101,6 +104,10 @@ fn started(event: &Event, stamp: Stamp<'_>) -> Instance {
         predecessor: *predecessor,
         parent: *parent,
         data: data.clone(),
+        labels: Labels {
+            title: title.clone(),
+            summary: summary.clone(),
+        },
         attributes: std::collections::BTreeMap::new(),
         active: Vec::new(),
         waiting: Vec::new(),
@@ -121,7 +128,8 @@ fn change(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Result<()
         | Event::FlowCancelled { .. }
         | Event::FlowSuspended { .. }
         | Event::FlowResumed {}
-        | Event::FlowMigrated { .. } => change_flow(instance, event, stamp),
+        | Event::FlowMigrated { .. }
+        | Event::FlowRetitled { .. } => change_flow(instance, event, stamp),
         Event::StateEntered { .. }
         | Event::StateTransitioned { .. }
         | Event::StateContinued { .. }
@@ -184,6 +192,12 @@ fn change_flow(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Resu
                     state_instance.name.clone_from(name);
                 }
             }
+        }
+        Event::FlowRetitled { title, summary } => {
+            instance.labels = Labels {
+                title: title.clone(),
+                summary: summary.clone(),
+            };
         }
         _ => unreachable!("called only for changes of the flow"),
     }
@@ -328,6 +342,7 @@ fn reassign(state_instance: &mut StateInstance, event: &Event) {
         exclude,
         fallback,
         priority,
+        priority_name,
         deadlines,
         ..
     } = event
@@ -338,6 +353,7 @@ fn reassign(state_instance: &mut StateInstance, event: &Event) {
     state_instance.exclude.clone_from(exclude);
     state_instance.fallback.clone_from(fallback);
     state_instance.priority = *priority;
+    state_instance.priority_name.clone_from(priority_name);
     if let Some(deadlines) = deadlines {
         state_instance.deadlines.clone_from(deadlines);
         state_instance.due_at = None;

@@ -4,7 +4,7 @@
 //! returns every problem, each with a stable code, the place and how to fix it. It reads only the graph: it does not
 //! check whether a group exists or a component answers.
 //!
-//! Start with [`check`]. [`names`] checks each item alone, `shape` each item with its neighbours, `paths` the graph as
+//! Start with [`check`]. [`names`] checks each item alone, `words` the texts for people, `shape` each item with its neighbours, `paths` the graph as
 //! a whole.
 
 pub mod names;
@@ -12,6 +12,7 @@ mod paths;
 #[cfg(any(test, feature = "testing"))]
 pub mod samples;
 mod shape;
+mod words;
 
 use std::collections::BTreeMap;
 
@@ -35,6 +36,8 @@ pub const ATTRIBUTES_MAX: usize = 100;
 pub const INITIATORS_MAX: usize = 100;
 /// Lists of separate states.
 pub const SEPARATE_MAX: usize = 50;
+/// Names of priorities.
+pub const PRIORITIES_MAX: usize = 20;
 /// Problems reported at once; the rest is only counted.
 pub const PROBLEMS_MAX: usize = 200;
 
@@ -69,6 +72,7 @@ pub fn check(graph: &Graph) -> Vec<Problem> {
     let mut problems = sizes(graph);
     if problems.is_empty() {
         names::check(graph, &mut problems);
+        words::check(graph, &mut problems);
         shape::check(graph, &mut problems);
         paths::check(graph, &mut problems);
         data_schema(graph, &mut problems);
@@ -120,6 +124,12 @@ fn sizes(graph: &Graph) -> Vec<Problem> {
             graph.separate.len(),
             SEPARATE_MAX,
             "lists of separate states",
+        ),
+        (
+            "/priorities",
+            graph.priorities.len(),
+            PRIORITIES_MAX,
+            "names of priorities",
         ),
     ] {
         if count > max {

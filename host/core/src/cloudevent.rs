@@ -17,6 +17,7 @@ use super::ids::{InstanceId, VersionRef};
 use super::instance::Entity;
 use super::json::{Json, JsonError, Member, Node, members};
 use super::notification::Notification;
+use super::template::Labels;
 
 /// A public audit entry, joined with the instance and the tenant that it belongs to.
 #[derive(Debug, Clone, PartialEq)]
@@ -152,10 +153,12 @@ impl CloudEvent {
         }
     }
 
-    /// The event of one recipient's notification. It has no sequence, since the instance counts only entries.
+    /// The event of one recipient's notification, with the title and the summary that the instance has now. It has no sequence,
+    /// since the instance counts only entries.
     pub fn notification(
         notification: &Notification,
         entry: &PublicEntry,
+        labels: &Labels,
         naming: &Naming,
     ) -> CloudEvent {
         let event_type = naming.event_type(&notification.kind.suffix());
@@ -168,6 +171,8 @@ impl CloudEvent {
             "state": notification.state,
             "task": notification.task,
             "dueAt": notification.due_at,
+            "instanceTitle": labels.title,
+            "instanceSummary": labels.summary,
         });
         let mut attributes = attributes(entry, notification.id, &event_type, naming);
         attributes.extend(origin(entry));

@@ -39,6 +39,12 @@ events! {
             /// The data that it starts with.
             #[hidden("it may be large or confidential")]
             data: Json,
+            /// Its title, by the template of its definition.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            title: Option<String>,
+            /// Its summary, by the template of its definition.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            summary: Option<String>,
         }
         /// An instance entered a state.
         public StateEntered = "STATE_ENTERED" {
@@ -225,6 +231,9 @@ events! {
             fallback: Option<String>,
             /// Higher is more urgent.
             priority: u8,
+            /// The name of the priority.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            priority_name: Option<String>,
             /// The new deadlines of the state as a whole; none if they stay as they are.
             deadlines: Option<Vec<OpenDeadline>>,
         }
@@ -379,6 +388,15 @@ events! {
             definition: VersionRef,
             /// The new name of each renamed state, by its old name.
             states: BTreeMap<String, String>,
+        }
+        /// The title or the summary of an instance changed, with its data or its version.
+        public FlowRetitled = "FLOW_RETITLED" {
+            /// The new title; absent if it has none.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            title: Option<String>,
+            /// The new summary; absent if it has none.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            summary: Option<String>,
         }
         /// A flow published an event.
         public Custom = "CUSTOM" {

@@ -15,6 +15,7 @@ mod enter;
 mod fallback;
 mod fault;
 mod fork;
+mod labels;
 mod matching;
 mod migration;
 mod next;

@@ -7,9 +7,12 @@ use serde::{Deserialize, Serialize};
 use super::json::Json;
 
 /// The answer of `describe` when the version was published.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Graph {
+    /// The flow's name for people; empty for its key.
+    pub title: String,
+    pub description: String,
     pub initial: String,
     /// Groups whose members may start an instance; empty means anyone signed in.
     pub initiators: Vec<String>,
@@ -18,6 +21,11 @@ pub struct Graph {
     /// JSON Schema 2020-12 of an instance's data. It is enforced at every change.
     pub data_schema: Option<Json>,
     pub attributes: Vec<AttributeDeclaration>,
+    /// The [templates](super::template) of an instance's title and summary.
+    pub instance_title: Option<String>,
+    pub instance_summary: Option<String>,
+    /// Names of priorities, from the lowest.
+    pub priorities: Vec<PriorityName>,
     /// Lists of states: a person decides in one state of each list.
     pub separate: Vec<Vec<String>>,
     /// The facts about people that flow logic is shown besides their ids, each at most once, in the order of [`Read`].
@@ -62,6 +70,7 @@ impl Read {
 pub struct State {
     pub name: String,
     pub title: String,
+    pub description: String,
     pub kind: StateKind,
     /// For which branches of the fork around it the state waits.
     pub join: Join,
@@ -172,6 +181,14 @@ pub enum FiredBy {
     Entry,
 }
 
+/// The name of the priorities from a number up, until the next name.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PriorityName {
+    pub name: String,
+    pub at_least: u8,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AttributeDeclaration {
@@ -206,7 +223,9 @@ impl Graph {
     pub fn bytes(&self) -> usize {
         const PART_BYTES: usize = 100;
         let states = self.states.iter();
-        let states = states.map(|state| PART_BYTES + state.name.len() + state.title.len());
+        let states = states.map(|state| {
+            PART_BYTES + state.name.len() + state.title.len() + state.description.len()
+        });
         let transitions = self.transitions.iter().map(|way| {
             let targets = way.targets.iter().map(|target| 3 + target.len());
             let texts = [&way.title, &way.description, &way.condition];
@@ -220,7 +239,7 @@ impl Graph {
             .as_ref()
             .map_or(0, |schema| schema.as_str().len());
         let separate = self.separate.iter().flatten().map(|name| 3 + name.len());
-        states.chain(transitions).chain(separate).sum::<usize>() + schema
+        states.chain(transitions).chain(separate).sum::<usize>() + schema + self.description.len()
     }
 
     /// The states that are separate from this one. Reads all lists, so call it once for all state instances.
@@ -229,6 +248,13 @@ impl Graph {
         let lists = lists.filter(|list| list.iter().any(|name| name == state));
         let names = lists.flatten().map(String::as_str);
         names.filter(|name| *name != state).collect()
+    }
+
+    /// The declared name of a priority, if any.
+    pub fn priority_name(&self, priority: u8) -> Option<&str> {
+        let mut names = self.priorities.iter().rev();
+        let name = names.find(|name| name.at_least <= priority)?;
+        Some(&name.name)
     }
 
     /// The declared state of this name.

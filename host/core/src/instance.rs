@@ -13,6 +13,7 @@ use super::answer::{AttributeValue, OverdueAction};
 use super::declare::record;
 use super::ids::{DeadlineId, ForkId, InstanceId, StateId, TaskId, VersionRef};
 use super::json::Json;
+use super::template::Labels;
 
 /// The stored state of one run. Flow logic and readers are shown the same.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -32,6 +33,9 @@ pub struct Instance {
     pub predecessor: Option<InstanceId>,
     pub parent: Option<InstanceId>,
     pub data: Json,
+    /// By the templates of the definition.
+    #[serde(default)]
+    pub labels: Labels,
     pub attributes: BTreeMap<String, AttributeValue>,
     /// Active state instances, oldest first.
     pub active: Vec<StateInstance>,
@@ -175,6 +179,9 @@ record! {
             #[hidden("it may be large or confidential")]
             #[serde(skip_serializing_if = "Option::is_none", default)]
             pub data: Option<Json>,
+            /// The name of its priority, if its definition has one.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            pub priority_name: Option<String>,
         }
         besides {
             /// Empty: each task has a separate event.
@@ -217,6 +224,7 @@ impl StateInstance {
             unassignable_since: None,
             key: None,
             data: None,
+            priority_name: None,
         }
     }
 }

@@ -43,6 +43,7 @@ pub mod shown;
 mod stored;
 #[cfg(feature = "subscriptions")]
 pub mod subscription;
+pub mod template;
 pub mod text;
 pub mod version;
 mod weight;

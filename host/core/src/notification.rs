@@ -223,6 +223,8 @@ pub fn schema(suffix: &str) -> Option<Value> {
             "task": id("The task, if it is about one."),
             "dueAt": {"type": "string", "format": "date-time", "description": "When the work is due."},
             "instance": id("The instance."),
+            "instanceTitle": {"type": "string", "description": "Its title at the time of sending, if it has one."},
+            "instanceSummary": {"type": "string", "description": "Its summary at the time of sending, if it has one."},
             "revision": {"type": "integer", "minimum": 0},
             "definition": pair("key", "version", json!({"type": "integer", "minimum": 0})),
             "entity": pair("type", "id", text.clone()),

@@ -4,6 +4,7 @@ use super::graph::Graph;
 use super::ids::{Digest, VersionRef};
 use super::json::Json;
 use super::schema::Schema;
+use super::template::Templates;
 
 /// Immutable once published.
 #[derive(Debug)]
@@ -14,4 +15,6 @@ pub struct Version {
     pub graph: Graph,
     /// The schema of an instance's data, enforced at every change.
     pub schema: Option<Schema>,
+    /// The templates of titles and summaries.
+    pub templates: Templates,
 }

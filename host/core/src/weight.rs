@@ -17,6 +17,7 @@ impl Instance {
             attributes,
             buffered,
             requesters,
+            labels,
             ..
         } = self;
         let attributes = attributes
@@ -25,7 +26,9 @@ impl Instance {
         let buffered = buffered
             .iter()
             .map(|signal| ITEM_BYTES * 4 + text(&signal.input));
+        let labels = [&labels.title, &labels.summary].into_iter().flatten();
         INSTANCE_BYTES
+            + labels.map(String::len).sum::<usize>()
             + text(data)
             + attributes.sum::<usize>()
             + names(requesters)

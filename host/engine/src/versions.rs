@@ -7,6 +7,7 @@ use super::error::Error;
 use wrkflw_core::command::Command;
 use wrkflw_core::ids::{TenantId, VersionRef};
 use wrkflw_core::schema::{self, Schema};
+use wrkflw_core::template::Templates;
 use wrkflw_core::version::Version;
 use wrkflw_store::StoreError;
 use wrkflw_store::load::Stored;
@@ -104,12 +105,18 @@ impl Engine {
             }
             None => None,
         };
+        let templates = Templates::of(&row.graph).map_err(|error| StoreError::Inconsistent {
+            table: "definition_version",
+            id: reference.to_string(),
+            detail: error.to_string(),
+        })?;
         let version = Arc::new(Version {
             reference: reference.clone(),
             component: row.digest,
             config: row.config,
             graph: row.graph,
             schema,
+            templates,
         });
         Ok(Known {
             content: row.content,

@@ -30,6 +30,8 @@ pub struct VersionRow {
 pub struct VersionSummary {
     pub key: String,
     pub version: u32,
+    /// The flow's name for people; empty for its key.
+    pub title: String,
     pub active: bool,
     pub digest: String,
     pub sdk: Option<String>,
@@ -87,7 +89,7 @@ impl Reader {
             (Some(key), Some(version.cast_signed()))
         });
         let rows = sqlx::query!(
-            r#"select v.key, v.version, v.digest, v.sdk, v.wit, v.published_at as "published_at: Time", v.published_by,
+            r#"select v.key, v.version, coalesce(v.graph::json ->> 'title', '') as "title!", v.digest, v.sdk, v.wit, v.published_at as "published_at: Time", v.published_by,
                    v.retired_at as "retired_at: Time", v.stopped_at as "stopped_at: Time", d.active_version is not distinct from v.version as "active!"
             from definition_version v join definition d on d.tenant_id = v.tenant_id and d.key = v.key
             where v.tenant_id = $1 and ($2::text is null or v.key = $2)
@@ -107,6 +109,7 @@ impl Reader {
             .map(|row| VersionSummary {
                 key: row.key,
                 version: row.version.cast_unsigned(),
+                title: row.title,
                 active: row.active,
                 digest: hex(&row.digest),
                 sdk: row.sdk,

@@ -26,6 +26,8 @@ pub struct EntityInstance {
     pub predecessor: Option<Uuid>,
     pub successors: Vec<Uuid>,
     pub parent: Option<Uuid>,
+    pub title: Option<String>,
+    pub summary: Option<String>,
 }
 
 impl EntityInstance {
@@ -35,6 +37,8 @@ impl EntityInstance {
         const ID_BYTES: usize = 40;
         let requesters = self.requesters.iter().map(|id| 3 + id.len());
         let reason = self.end_reason.as_ref().map_or(0, String::len);
+        let labels = [&self.title, &self.summary].into_iter().flatten();
+        let reason = reason + labels.map(String::len).sum::<usize>();
         LINE_BYTES + reason + requesters.sum::<usize>() + ID_BYTES * self.successors.len()
     }
 }
@@ -52,6 +56,7 @@ impl Reader {
         let rows = sqlx::query!(
             r#"select i.id, i.definition_key, i.definition_version, i.status, i.outcome, i.end_reason, i.revision, i.initiator,
                 i.requesters, i.started_at as "started_at: Time", i.ended_at as "ended_at: Time", i.ended_by, i.predecessor, i.parent,
+                i.title, i.summary,
                 array(
                     select s.id from instance s where s.tenant_id = i.tenant_id and s.predecessor = i.id order by s.id
                 ) as "successors!"
@@ -87,6 +92,8 @@ impl Reader {
                 predecessor: row.predecessor,
                 successors: row.successors,
                 parent: row.parent,
+                title: row.title,
+                summary: row.summary,
             })
             .collect())
     }

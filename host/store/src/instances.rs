@@ -77,6 +77,8 @@ pub struct InstanceSummary {
     pub initiator: String,
     pub started_at: Timestamp,
     pub updated_at: Timestamp,
+    pub title: Option<String>,
+    pub summary: Option<String>,
     pub states: Vec<String>,
     pub attributes: Option<BTreeMap<String, AttributeValue>>,
 }
@@ -89,7 +91,11 @@ impl InstanceSummary {
         let states = self.states.iter().map(|name| WORD_BYTES + name.len());
         let attributes = self.attributes.iter().flatten();
         let attributes = attributes.map(|(name, value)| WORD_BYTES + name.len() + value.bytes());
-        LINE_BYTES + states.sum::<usize>() + attributes.sum::<usize>()
+        let labels = [&self.title, &self.summary].into_iter().flatten();
+        LINE_BYTES
+            + states.sum::<usize>()
+            + attributes.sum::<usize>()
+            + labels.map(String::len).sum::<usize>()
     }
 }
 
@@ -319,6 +325,8 @@ impl Search<'_> {
                 initiator: row.initiator,
                 started_at: row.started_at.0,
                 updated_at: row.updated_at.0,
+                title: row.title,
+                summary: row.summary,
                 states: row.states,
                 attributes: None,
             },

@@ -2,7 +2,7 @@ select
     n.id as "id!", n.definition_key as "definition_key!", n.definition_version as "definition_version!",
     n.status as "status!", n.outcome, n.revision as "revision!", n.entity_type as "entity_type!",
     n.entity_id as "entity_id!", n.initiator as "initiator!", n.started_at as "started_at!: Time",
-    n.updated_at as "updated_at!: Time", n.fits as "fits!", n.place as "place!",
+    n.updated_at as "updated_at!: Time", n.title, n.summary, n.fits as "fits!", n.place as "place!",
     array(
         select s.name from state_instance s
         where s.tenant_id = $1 and s.instance_id = n.id and s.left_at is null order by s.ordinal
@@ -61,7 +61,7 @@ from (
         ) as fits
     from (
         select i.id, i.definition_key, i.definition_version, i.status, i.outcome, i.revision, i.entity_type, i.entity_id,
-            i.initiator, i.started_at, i.updated_at
+            i.initiator, i.started_at, i.updated_at, i.title, i.summary
         from instance i
         where i.tenant_id = $1
           and ($2::text is null or i.definition_key = $2)

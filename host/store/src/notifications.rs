@@ -15,6 +15,9 @@ pub struct Notification {
     pub recipient_type: String,
     pub recipient: String,
     pub instance_id: Uuid,
+    /// Of the instance, as it is now.
+    pub instance_title: Option<String>,
+    pub instance_summary: Option<String>,
     pub state_id: Option<Uuid>,
     pub task_id: Option<Uuid>,
     pub event_id: Uuid,
@@ -57,13 +60,14 @@ impl Reader {
             )
             select n.id, n.kind, n.recipient_kind, n.recipient, n.instance_id, n.state_id, n.task_id, n.event_id,
                 n.due_at as "due_at: Time", n.created_at as "created_at: Time", n.sent_at as "sent_at: Time",
-                n.read_at as "read_at: Time"
+                n.read_at as "read_at: Time", i.title as "instance_title?", i.summary as "instance_summary?"
             from name cross join part cross join lateral (
                 select * from notification n
                 where n.tenant_id = $1 and n.recipient_kind = name.kind and n.recipient = name.id
                   and (n.read_at is not null) = part.is_read and n.id < $4
                 order by n.id desc limit $5
             ) n
+            left join instance i on i.tenant_id = $1 and i.id = n.instance_id
             order by n.id desc limit $5"#,
             tenant.0,
             filter.person,
@@ -79,6 +83,8 @@ impl Reader {
             recipient_type: row.recipient_kind,
             recipient: row.recipient,
             instance_id: row.instance_id,
+            instance_title: row.instance_title,
+            instance_summary: row.instance_summary,
             state_id: row.state_id,
             task_id: row.task_id,
             event_id: row.event_id,

@@ -54,6 +54,7 @@ pub struct TaskSummary {
     pub claimed_at: Option<Timestamp>,
     pub state: String,
     pub priority: i16,
+    pub priority_name: Option<String>,
     pub due_at: Option<Timestamp>,
     pub instance_id: Uuid,
     pub definition_key: String,
@@ -61,6 +62,8 @@ pub struct TaskSummary {
     pub entity_type: String,
     pub entity_id: String,
     pub initiator: String,
+    pub instance_title: Option<String>,
+    pub instance_summary: Option<String>,
 }
 
 impl TaskSummary {
@@ -72,7 +75,9 @@ impl TaskSummary {
             .candidates
             .iter()
             .map(|candidate| CANDIDATE_BYTES + candidate.id().len());
-        LINE_BYTES + candidates.sum::<usize>()
+        let labels = [&self.instance_title, &self.instance_summary];
+        let labels = labels.into_iter().flatten().map(String::len);
+        LINE_BYTES + candidates.sum::<usize>() + labels.sum::<usize>()
     }
 }
 
@@ -305,6 +310,7 @@ struct TaskRow {
     ownership: Option<String>,
     state: String,
     priority: i16,
+    priority_name: Option<String>,
     due_at: Option<Time>,
     instance_id: Uuid,
     definition_key: String,
@@ -312,6 +318,8 @@ struct TaskRow {
     entity_type: String,
     entity_id: String,
     initiator: String,
+    instance_title: Option<String>,
+    instance_summary: Option<String>,
     /// Requesters, and people excluded from the state.
     excluded_people: Vec<String>,
 }
@@ -345,6 +353,7 @@ impl TaskRow {
             claimed_at: self.claimed_at.map(|time| time.0),
             state: self.state,
             priority: self.priority,
+            priority_name: self.priority_name,
             due_at: self.due_at.map(|time| time.0),
             instance_id: self.instance_id,
             definition_key: self.definition_key,
@@ -352,6 +361,8 @@ impl TaskRow {
             entity_type: self.entity_type,
             entity_id: self.entity_id,
             initiator: self.initiator,
+            instance_title: self.instance_title,
+            instance_summary: self.instance_summary,
         })
     }
 }

@@ -39,6 +39,9 @@ impl Flow for DocumentApproval {
             false => CommentRule::Optional,
         };
         Graph::start(Submitted)
+            .titled("Document approval")
+            .described("Two reviews; a rejected document goes back to its author.")
+            .instance_title("{/title}")
             .started_by(&config.initiators)
             .schema(json!({ "type": "object", "properties": properties, "required": ["title"] }))
             .task(Submitted, "First review")
@@ -50,6 +53,7 @@ impl Flow for DocumentApproval {
             .on(Reject, ReworkRequested)
             .comment(rejection)
             .own_work(ReworkRequested, "Rework")
+            .described("The author changes the document as the rejection says, or gives it up.")
             .on(Submit, Submitted)
             .on(Abandon, Rejected)
             .terminal(Approved, "APPROVED")
@@ -76,7 +80,8 @@ mod tests {
         let mut flow = given().member("ann", "authors").member("rob", "reviewers");
         flow.when(start("rob", json!({})))
             .denied("not_an_initiator");
-        flow.follow([start("ann", json!({ "title": "Budget" }))]);
+        flow.when(start("ann", json!({ "title": "Budget" })))
+            .is_titled("Budget");
         flow.member("amy", "approvers")
     }
 

@@ -49,6 +49,11 @@ impl Flow for OrderHandling {
 
     fn graph(_: &Config) -> Graph<State, Trigger> {
         Graph::start(State::Intake)
+            .titled("Order handling")
+            .described("Credit and stock are checked in parallel, then the order is shipped.")
+            .instance_title("Order {entityId} of {/customer}")
+            .priority("normal", 0)
+            .priority("express", 1)
             .schema(include_str!("order.schema.json"))
             .attribute("customer", AttributeType::Text)
             .attribute("express", AttributeType::Boolean)

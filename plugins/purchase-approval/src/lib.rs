@@ -53,6 +53,10 @@ impl Flow for PurchaseApproval {
 
     fn graph(config: &Config) -> Graph<State, Trigger> {
         Graph::start(Intake)
+            .titled("Purchase approval")
+            .described("The manager approves, then finance, and above a limit the CFO.")
+            .instance_title("Purchase from {/supplier}")
+            .instance_summary("{/amount} {/currency}")
             .schema(include_str!("purchase.schema.json"))
             .attribute("amount", AttributeType::Decimal)
             .attribute("supplier", AttributeType::Text)

@@ -12,6 +12,7 @@ use crate::record::rows::RecordedVersion;
 use wrkflw_core::audit::sha256;
 use wrkflw_core::ids::{Digest, TenantId, VersionRef, unhex};
 use wrkflw_core::schema::Schema;
+use wrkflw_core::template::Templates;
 use wrkflw_core::version::Version;
 
 /// A source of versions and components. Every [`Record`] is one.
@@ -97,6 +98,8 @@ pub(super) async fn version(
     let found = found.ok_or_else(|| format!("{reference} is not there"))?;
     let digest = unhex(&found.component).and_then(|bytes| bytes.try_into().ok());
     let schema = found.graph.data_schema.as_ref().map(Schema::compile);
+    let templates = Templates::of(&found.graph)
+        .map_err(|error| format!("{reference} has a template that cannot be read: {error}"))?;
     Ok(Version {
         component: Digest(digest.ok_or_else(|| format!("{reference} names no component"))?),
         schema: schema
@@ -105,6 +108,7 @@ pub(super) async fn version(
         reference: found.reference,
         config: found.config,
         graph: found.graph,
+        templates,
     })
 }
 

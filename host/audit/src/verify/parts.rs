@@ -19,7 +19,7 @@ static INSTANCE: Table = Table {
     name: "instance",
     code: "instance",
     key: &["id"],
-    hidden: &["buffered_signals"],
+    hidden: &["buffered_signals", "title", "summary"],
 };
 static STATE: Table = Table {
     name: "state_instance",
@@ -126,6 +126,8 @@ fn of_instance(instance: &Instance) -> Given {
         ("suspended_at", time_or_null(suspended_at)),
         ("state_instances", json!(state_instances)),
         ("buffered_signals", filled(&instance.buffered)),
+        ("title", json!(instance.labels.title)),
+        ("summary", json!(instance.labels.summary)),
     ]
 }
 

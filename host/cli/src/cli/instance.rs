@@ -152,11 +152,14 @@ const SUMMARIES: &[Column] = &[
     ("STATES", "/states"),
     ("INITIATOR", "/initiator"),
     ("STARTED", "/startedAt"),
+    ("TITLE", "/title"),
 ];
 const INSTANCE: &[Column] = &[
     ("id", "/id"),
     ("definition", "/definitionKey"),
     ("version", "/definitionVersion"),
+    ("title", "/title"),
+    ("summary", "/summary"),
     ("entity type", "/entityType"),
     ("entity", "/entityId"),
     ("status", "/status"),

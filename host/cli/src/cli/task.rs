@@ -114,10 +114,15 @@ const TASKS: &[Column] = &[
     ("TYPE", "/entityType"),
     ("ENTITY", "/entityId"),
     ("SINCE", "/createdAt"),
+    ("PRIORITY", "/priorityName"),
+    ("TITLE", "/instanceTitle"),
 ];
 const TASK: &[Column] = &[
     ("task", "/task/id"),
     ("label", "/task/label"),
+    ("state", "/state/title"),
+    ("description", "/state/description"),
+    ("priority", "/state/priorityName"),
     ("status", "/task/status"),
     ("owner", "/task/owner"),
     ("for", "/task/ownership/onBehalfOf"),
@@ -128,6 +133,7 @@ const TASK: &[Column] = &[
     ("on behalf of", "/task/decision/onBehalfOf"),
     ("outcomes", "/outcomes"),
     ("instance", "/instance/id"),
+    ("title", "/instance/title"),
     ("instance status", "/instance/status"),
     ("outcome", "/instance/outcome"),
     ("states", "/instance/states"),

@@ -34,6 +34,8 @@ fn start() -> Event {
         predecessor: None,
         parent: None,
         data: Json::empty(),
+        title: None,
+        summary: None,
     }
 }
 

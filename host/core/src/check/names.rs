@@ -34,7 +34,7 @@ pub(super) fn check(graph: &Graph, problems: &mut Vec<Problem>) {
 }
 
 /// A name from a component in a form that is safe to show: bounded, without control characters.
-pub(super) fn shown(name: &str) -> String {
+pub(crate) fn shown(name: &str) -> String {
     let plain = |character| {
         if is_plain(character) {
             character
@@ -81,9 +81,16 @@ pub fn is_permission(permission: &str) -> bool {
 }
 
 /// Whether it is no control character, no line separator and none that overrides the direction of text.
-fn is_plain(character: char) -> bool {
+pub(crate) fn is_plain(character: char) -> bool {
     !character.is_control()
         && !matches!(character, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{2028}' | '\u{2029}')
+}
+
+/// Whether it is a line of 1 to [`TITLE_CHARS_MAX`] plain characters that is not blank.
+pub(super) fn is_title(title: &str) -> bool {
+    !title.trim().is_empty()
+        && title.chars().count() <= TITLE_CHARS_MAX
+        && title.chars().all(is_plain)
 }
 
 fn states(graph: &Graph, problems: &mut Vec<Problem>) {
@@ -104,11 +111,7 @@ fn states(graph: &Graph, problems: &mut Vec<Problem>) {
                 "a state of this name is declared already; rename one of them",
             ));
         }
-        let length = state.title.chars().count();
-        if state.title.trim().is_empty()
-            || length > TITLE_CHARS_MAX
-            || !state.title.chars().all(is_plain)
-        {
+        if !is_title(&state.title) {
             problems.push(Problem::new(
                 "title_malformed",
                 &at,

@@ -37,13 +37,11 @@ pub fn document_approval() -> Graph {
             way("ReworkRequested", "SUBMIT", &["Submitted"]),
             way("ReworkRequested", "ABANDON", &["Rejected"]),
         ],
-        separate: vec![],
-        reads: vec![],
-        data_schema: None,
         attributes: vec![AttributeDeclaration {
             name: "title".into(),
             kind: AttributeType::Text,
         }],
+        ..Graph::default()
     }
 }
 
@@ -52,6 +50,7 @@ pub fn state(name: &str, title: &str, kind: StateKind) -> State {
     State {
         name: name.into(),
         title: title.into(),
+        description: String::new(),
         kind,
         join: Join::None,
         own_work: false,

@@ -1,6 +1,7 @@
 //! Graphs with one problem each, and valid ones.
 
 mod shape;
+mod words;
 
 use proptest::prelude::*;
 

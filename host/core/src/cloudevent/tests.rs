@@ -129,12 +129,18 @@ fn a_notification_is_an_event_that_its_schema_describes() {
         r#"{"state":"00000000-0000-0000-0000-000000000007","task":{"candidates":[{"id":"ben","type":"user"}]}}"#,
     );
     let told = crate::notification::of(&created, &[]).expect("a sound payload");
-    let event = CloudEvent::notification(&told[0], &created, &Naming::default());
+    let labels = Labels {
+        title: Some("Invoice 7".into()),
+        summary: None,
+    };
+    let event = CloudEvent::notification(&told[0], &created, &labels, &Naming::default());
     let structured = event.structured().value();
     assert_eq!(structured["type"], "dev.wrkflw.notification.assigned");
     assert_eq!(structured["id"], told[0].id.to_string());
     assert_eq!(event.attribute("sequence"), None);
     assert_eq!(structured["data"].get("task"), None);
+    assert_eq!(structured["data"]["instanceTitle"], "Invoice 7");
+    assert_eq!(structured["data"].get("instanceSummary"), None);
     assert_eq!(
         structured["data"]["recipient"],
         json!({"type": "user", "id": "ben"})

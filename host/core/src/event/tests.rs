@@ -137,6 +137,12 @@ fn of_flows() -> Vec<Event> {
             predecessor: Some(InstanceId(Uuid::from_u128(4))),
             parent: None,
             data: data(),
+            title: Some("Errand 1".into()),
+            summary: None,
+        },
+        Event::FlowRetitled {
+            title: None,
+            summary: Some("To the bank".into()),
         },
         Event::FlowCompleted {
             outcome: "DONE".into(),

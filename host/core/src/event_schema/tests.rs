@@ -120,6 +120,7 @@ fn next(event: Option<&Event>) -> Option<Event> {
             exclude: vec!["bob".into()],
             fallback: None,
             priority: 9,
+            priority_name: Some("urgent".into()),
             deadlines: Some(deadlines()),
         },
         Event::StateReassigned { .. } => Event::StateUnassignable {
@@ -198,7 +199,11 @@ fn next(event: Option<&Event>) -> Option<Event> {
             definition: reference(3),
             states: [("Review".to_owned(), "Check".to_owned())].into(),
         },
-        Event::FlowMigrated { .. } => Event::Custom {
+        Event::FlowMigrated { .. } => Event::FlowRetitled {
+            title: Some("Invoice i-1".into()),
+            summary: Some("12 EUR".into()),
+        },
+        Event::FlowRetitled { .. } => Event::Custom {
             name: "stamped".into(),
             data: Json::empty(),
         },
@@ -245,6 +250,8 @@ fn started() -> Event {
         predecessor: None,
         parent: Some(InstanceId(Uuid::from_u128(9))),
         data: Json::empty(),
+        title: Some("Invoice".into()),
+        summary: Some("No sum yet".into()),
     }
 }
 
@@ -261,6 +268,7 @@ fn state_instance() -> StateInstance {
         buffer_signals: true,
         key: Some("line-1".into()),
         data: Some(Json::empty()),
+        priority_name: Some("high".into()),
         ..StateInstance::new(STATE, "Review", Timestamp::UNIX_EPOCH)
     }
 }

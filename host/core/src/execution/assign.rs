@@ -112,6 +112,7 @@ impl Execution<'_> {
         state_instance.exclude = self.all_excluded(&state_name, assignment.exclude);
         state_instance.fallback = assignment.fallback;
         state_instance.priority = assignment.priority;
+        state_instance.priority_name = self.priority_name(assignment.priority);
         self.emit(Event::StateEntered {
             state: state_instance,
         });

@@ -270,6 +270,7 @@ impl Execution<'_> {
             exclude: self.all_excluded(&state_instance.name, assignment.exclude.clone()),
             fallback: assignment.fallback.clone(),
             priority: assignment.priority,
+            priority_name: self.priority_name(assignment.priority),
             deadlines: None,
         });
         for overdue in self.overdue(state_instance.id, task) {

@@ -44,6 +44,7 @@ impl Execution<'_> {
             definition: target.reference.clone(),
             states: renamed.collect(),
         });
+        self.retitle();
         let state_instances = self.instance.active.iter();
         let worked = state_instances
             .filter(|state_instance| self.declared(&state_instance.name).kind == StateKind::Task);

@@ -53,7 +53,11 @@ impl Execution<'_> {
             .into());
         }
         let (moved, is_reoffered) = (moving.state, plan.next == Next::Reoffer);
+        let changes_data = effects.data.is_some();
         self.apply_plan(&occurrence.trigger, moving, plan.next, effects);
+        if changes_data {
+            self.retitle();
+        }
         for event in published {
             self.emit(event);
         }

@@ -47,6 +47,7 @@ impl Execution<'_> {
             exclude: self.all_excluded(&state_instance.name, assignment.exclude),
             fallback: assignment.fallback,
             priority: assignment.priority,
+            priority_name: self.priority_name(assignment.priority),
             deadlines,
         });
         let mut offers = self.completed(&state_instance.name, assignment.offers);

@@ -95,6 +95,7 @@ impl Execution<'_> {
             exclude,
             fallback: from.fallback.clone(),
             priority: from.priority,
+            priority_name: from.priority_name.clone(),
             deadlines: None,
         }];
         let concerned = |person: &str| people.contains(person);

@@ -35,6 +35,7 @@ impl<'a> Execution<'a> {
                 requesters.push(inherited.clone());
             }
         }
+        let labels = context.version.templates.labels(entity, data);
         let event = Event::FlowStarted {
             definition: context.version.reference.clone(),
             entity: entity.clone(),
@@ -43,6 +44,8 @@ impl<'a> Execution<'a> {
             predecessor: lineage.and_then(|lineage| lineage.predecessor),
             parent: lineage.and_then(|lineage| lineage.parent),
             data: data.clone(),
+            title: labels.title,
+            summary: labels.summary,
         };
         let chosen = lineage.and_then(|lineage| lineage.id);
         let stamp = Stamp {

@@ -14,6 +14,7 @@ mod fallback;
 mod forks;
 mod inputs;
 mod items;
+mod labels;
 mod limits;
 mod migration;
 mod model;

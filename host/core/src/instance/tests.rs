@@ -22,6 +22,7 @@ fn full() -> StateInstance {
         exclude: vec!["bob".into()],
         fallback: Some("crew".into()),
         priority: 3,
+        priority_name: Some("normal".into()),
         forks: vec![ForkId(Uuid::from_u128(3))],
         choices: 1,
         deadlines: vec![OpenDeadline {

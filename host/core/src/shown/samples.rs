@@ -12,6 +12,7 @@ use super::{
 use crate::ids::{InstanceId, StateId, VersionRef};
 use crate::instance::{Candidate, Entity, Ownership, Status};
 use crate::json::Json;
+use crate::template::Labels;
 
 /// Random numbers of a seed, and instances made of them.
 pub struct Random(u64);
@@ -227,6 +228,7 @@ pub(super) fn instance() -> Instance {
         predecessor: Some(InstanceId(Uuid::nil())),
         parent: Some(InstanceId(Uuid::nil())),
         data: Json::empty(),
+        labels: Labels::default(),
         attributes: BTreeMap::new(),
         active: vec![],
         waiting: vec![],

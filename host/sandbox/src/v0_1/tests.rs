@@ -22,6 +22,7 @@ use wrkflw_core::shown::samples::{Random, input_of};
 use wrkflw_core::shown::{
     COMMENT_BYTES_MAX, CONFIG_BYTES_MAX, DATA_BYTES_MAX, FACTS_BYTES_MAX, check, check_actor,
 };
+use wrkflw_core::template::Labels;
 
 /// In as many groups as anybody may act with.
 fn busiest(random: &mut Random) -> Actor {
@@ -232,6 +233,7 @@ fn recorded() -> Instance {
         predecessor: None,
         parent: Some(InstanceId(id(2))),
         data: json(r#"{"amount":"12.50"}"#),
+        labels: Labels::default(),
         attributes: attributes.map(|(name, value)| (name.into(), value)).into(),
         active,
         waiting: vec![StateInstance::new(StateId(id(33)), "Done", at(4))],

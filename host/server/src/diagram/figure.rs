@@ -43,6 +43,8 @@ pub(super) struct Figure {
 /// A state.
 pub(super) struct Node {
     pub(super) name: String,
+    /// The name and the description.
+    pub(super) told: String,
     pub(super) title: Vec<String>,
     pub(super) detail: String,
     pub(super) look: Look,
@@ -177,6 +179,10 @@ impl Node {
         let active = path.is_some_and(|path| path.active.contains(&state.name));
         Node {
             name: state.name.clone(),
+            told: match state.description.as_str() {
+                "" => state.name.clone(),
+                description => format!("{}: {description}", state.name),
+            },
             look: match (&state.kind, state.own_work) {
                 (StateKind::Terminal(_), _) => Look::Terminal,
                 (_, true) => Look::OwnWork,

@@ -215,7 +215,8 @@ impl Page {
         let (left, top) = (spot.x - node.width / 2.0, spot.y - node.height / 2.0);
         let name = escaped(&node.name);
         self.add(format_args!(
-            r#"<g class="state {look} {shade}" data-state="{name}"><title>{name}</title>"#
+            r#"<g class="state {look} {shade}" data-state="{name}"><title>{}</title>"#,
+            escaped(&node.told)
         ));
         self.frame(left, top, node.width, node.height, corner);
         if node.look == Look::Terminal {

@@ -54,6 +54,21 @@ fn the_path_taken_is_seen_and_told() {
 }
 
 #[test]
+fn the_flow_and_its_states_are_described() {
+    let mut graph = document_approval();
+    graph.title = "Papers & books".into();
+    graph.description = "Two reviews.".into();
+    graph.states[1].description = "The last <word>.".into();
+    let svg = svg(&graph, None);
+    assert!(svg.contains(
+        r#"<title id="wrkflw-title">Papers &amp; books: states and the ways between them</title>"#
+    ));
+    assert!(svg.contains(r#"<desc id="wrkflw-desc">Two reviews. It starts in "#));
+    assert!(svg.contains("<title>FinalReview: The last &lt;word&gt;.</title>"));
+    assert!(svg.contains("<title>Approved</title>"));
+}
+
+#[test]
 fn without_a_path_the_declared_ways_are_told() {
     let svg = svg(&document_approval(), None);
     assert!(

@@ -45,6 +45,11 @@ view! {
         pub successors: Vec<Uuid>,
         /// The instance whose child it is.
         pub parent: Option<Uuid>,
+        /// By the template of the definition.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub title: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub summary: Option<String>,
     }
 }
 

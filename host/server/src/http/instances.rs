@@ -52,6 +52,11 @@ view! {
         pub started_at: Timestamp,
         #[schema(value_type = String, format = DateTime)]
         pub updated_at: Timestamp,
+        /// By the template of the definition.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub title: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub summary: Option<String>,
         /// Names of the active states.
         pub states: Vec<String>,
         /// Only with `include=attributes`.

@@ -26,6 +26,12 @@ view! {
         pub recipient_type: String,
         pub recipient: String,
         pub instance_id: Uuid,
+        /// The title of the instance, by the template of its definition.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub instance_title: Option<String>,
+        /// Its summary.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub instance_summary: Option<String>,
         pub state_id: Option<Uuid>,
         pub task_id: Option<Uuid>,
         /// The event that it reports.

@@ -19,8 +19,9 @@ use super::problem::Problem;
 use super::view::view;
 use super::views::{InstanceView, OutcomeDetail, OutcomeView, TaskView};
 use wrkflw_core::command::Command;
+use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::{TaskId, VersionRef};
-use wrkflw_core::instance::Candidate;
+use wrkflw_core::instance::{Candidate, StateInstance};
 use wrkflw_core::json::Json;
 use wrkflw_core::moment;
 use wrkflw_core::shown::COMMENT_BYTES_MAX;
@@ -57,6 +58,9 @@ view! {
         pub claimed_at: Option<Timestamp>,
         pub state: String,
         pub priority: i16,
+        /// As the definition names it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub priority_name: Option<String>,
         #[schema(value_type = Option<String>, format = DateTime)]
         pub due_at: Option<Timestamp>,
         pub instance_id: Uuid,
@@ -65,6 +69,12 @@ view! {
         pub entity_type: String,
         pub entity_id: String,
         pub initiator: String,
+        /// The title of the instance, by the template of its definition.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub instance_title: Option<String>,
+        /// Its summary.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub instance_summary: Option<String>,
     }
 }
 
@@ -136,7 +146,40 @@ pub(super) struct TaskDetail {
     pub task: TaskView,
     /// The outcomes by which it may be decided; empty for an ended task.
     pub outcomes: Vec<OutcomeDetail>,
+    /// The state that it belongs to.
+    pub state: TaskState,
     pub instance: InstanceView,
+}
+
+/// The state of a task, for people.
+#[derive(Debug, Serialize, ToSchema)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct TaskState {
+    /// The state instance.
+    pub id: Uuid,
+    pub name: String,
+    pub title: String,
+    /// What is done in it; may be empty.
+    pub description: String,
+    pub priority: u8,
+    /// As the definition names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority_name: Option<String>,
+}
+
+impl TaskState {
+    fn of(state_instance: &StateInstance, graph: &Graph) -> TaskState {
+        let name = &state_instance.name;
+        let declared = graph.state(name);
+        TaskState {
+            id: state_instance.id.0,
+            name: name.clone(),
+            title: declared.map_or(name, |state| &state.title).clone(),
+            description: declared.map_or_else(String::new, |state| state.description.clone()),
+            priority: state_instance.priority,
+            priority_name: state_instance.priority_name.clone(),
+        }
+    }
 }
 
 /// Lists open tasks, oldest first.
@@ -206,11 +249,15 @@ pub(super) async fn show(
         .engine
         .version(who.tenant, &stored.instance.definition)
         .await?;
-    let task = stored
-        .instance
-        .task(TaskId(id))
-        .map(TaskView::of)
-        .ok_or_else(missing)?;
+    let mut state_instances = stored.instance.state_instances();
+    let found = state_instances.find_map(|state_instance| {
+        let mut tasks = state_instance.tasks.iter();
+        let task = tasks.find(|task| task.id == TaskId(id))?;
+        let state = TaskState::of(state_instance, &version.graph);
+        Some((TaskView::of(task), state))
+    });
+    let (task, state) = found.ok_or_else(missing)?;
+    drop(state_instances);
     let etag = [(header::ETAG, format!("\"{}\"", stored.instance.revision))];
     let bytes = stored.instance.weight() + version.graph.bytes();
     let detail = move || {
@@ -223,6 +270,7 @@ pub(super) async fn show(
         TaskDetail {
             task,
             outcomes,
+            state,
             instance: InstanceView::of(instance, graph),
         }
     };

@@ -52,6 +52,8 @@ view! {
     pub(super) struct VersionSummary {
         pub key: String,
         pub version: u32,
+        /// The flow's name for people; empty for its key.
+        pub title: String,
         pub active: bool,
         /// SHA-256 of the component.
         pub digest: String,

@@ -52,6 +52,11 @@ pub struct InstanceView {
     pub waiting: Vec<StateView>,
     #[schema(value_type = Object)]
     pub data: Json,
+    /// By the template of the definition.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
     #[schema(value_type = Object)]
     pub attributes: BTreeMap<String, AttributeValue>,
 }
@@ -77,6 +82,8 @@ pub struct StateView {
     pub id: Uuid,
     pub name: String,
     pub title: String,
+    /// What is done in it; may be empty.
+    pub description: String,
     #[schema(value_type = String, format = DateTime)]
     pub entered_at: Timestamp,
     #[schema(value_type = Option<String>, format = DateTime)]
@@ -106,6 +113,11 @@ pub struct StateView {
     pub children: Vec<ChildView>,
     /// How many decisions with the same outcome the state instance needs.
     pub needed: u32,
+    /// Higher is more urgent.
+    pub priority: u8,
+    /// As the definition names it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub priority_name: Option<String>,
     /// The owners of its tasks, or the last owners of ended ones. Each person once, in the order of the tasks.
     pub owners: Vec<String>,
     pub tasks: Vec<TaskView>,
@@ -311,6 +323,8 @@ impl InstanceView {
             states: states(&instance.active),
             waiting: states(&instance.waiting),
             data: instance.data.clone(),
+            title: instance.labels.title.clone(),
+            summary: instance.labels.summary.clone(),
             attributes: instance.attributes.clone(),
         }
     }
@@ -318,12 +332,12 @@ impl InstanceView {
 
 impl StateView {
     pub fn of(state: &StateInstance, graph: &Graph) -> StateView {
+        let declared = graph.state(&state.name);
         StateView {
             id: state.id.0,
             name: state.name.clone(),
-            title: graph
-                .state(&state.name)
-                .map_or_else(|| state.name.clone(), |declared| declared.title.clone()),
+            title: declared.map_or(&state.name, |state| &state.title).clone(),
+            description: declared.map_or_else(String::new, |state| state.description.clone()),
             entered_at: state.entered_at,
             due_at: state.due_at,
             unassignable_since: state.unassignable_since,
@@ -336,6 +350,8 @@ impl StateView {
             correlation: state.correlation.clone(),
             children: state.children.iter().map(ChildView::of).collect(),
             needed: state.needed,
+            priority: state.priority,
+            priority_name: state.priority_name.clone(),
             owners: owners(state),
             tasks: state.tasks.iter().map(TaskView::of).collect(),
             left: None,

@@ -43,7 +43,8 @@ updated as (
     set revision = m.revision_to, status = m.status, outcome = m.outcome, end_reason = m.end_reason, ended_by = m.ended_by,
         ended_at = m.ended_at, data = m.data, updated_at = m.updated_at, audit_seq = m.audit_seq, audit_head = m.audit_head,
         event_seq = m.event_seq, state_instances = m.state_instances, suspended_at = m.suspended_at, suspended_by = m.suspended_by,
-        suspend_reason = m.suspend_reason, buffered_signals = m.buffered_signals, definition_version = m.definition_version
+        suspend_reason = m.suspend_reason, buffered_signals = m.buffered_signals, definition_version = m.definition_version,
+        title = m.title, summary = m.summary
     from locked m
     where i.tenant_id = m.tenant_id and i.id = m.instance_id
       -- How many of its keys were taken: none, or all. A part cannot be undone in here, so the statement fails.
@@ -61,12 +62,12 @@ started as (
     insert into instance (
         tenant_id, id, definition_key, definition_version, revision, status, outcome, end_reason, ended_by, ended_at,
         entity_type, entity_id, initiator, requesters, predecessor, parent, data, started_at, updated_at,
-        audit_seq, audit_head, event_seq, state_instances
+        audit_seq, audit_head, event_seq, state_instances, title, summary
     )
     select
         m.tenant_id, m.instance_id, s.definition_key, s.definition_version, m.revision_to, m.status, m.outcome, m.end_reason,
         m.ended_by, m.ended_at, s.entity_type, s.entity_id, s.initiator, s.requesters, s.predecessor, s.parent, m.data,
-        s.started_at, m.updated_at, m.audit_seq, m.audit_head, m.event_seq, m.state_instances
+        s.started_at, m.updated_at, m.audit_seq, m.audit_head, m.event_seq, m.state_instances, m.title, m.summary
     from member m
     join starting s on s.member = m.member
     left join keyed k on k.member = m.member
@@ -115,12 +116,12 @@ entered as (
     insert into state_instance (
         tenant_id, instance_id, id, ordinal, name, entered_at, due_at, predecessors, entered_by, caller,
         needed, exclude, fallback, priority, forks, choices, waiting, deadlines, correlation, buffer_signals,
-        children, unassignable_since, key, data, left_at, left_by, left_actor
+        children, unassignable_since, key, data, priority_name, left_at, left_by, left_actor
     )
     select
         r.tenant_id, r.instance_id, r.id, r.ordinal, r.name, r.entered_at, r.due_at, r.predecessors, r.entered_by, r.caller,
         r.needed, r.exclude, r.fallback, r.priority, r.forks, r.choices, r.waiting, r.deadlines, r.correlation, r.buffer_signals,
-        r.children, r.unassignable_since, r.key, r.data, r.left_at, r.left_by, r.left_actor
+        r.children, r.unassignable_since, r.key, r.data, r.priority_name, r.left_at, r.left_by, r.left_actor
     from unnest($4::commit_state[]) as r
     where (select passed from gate)[r.member]
 ),
@@ -139,8 +140,8 @@ changed_states as (
     set name = r.name, entered_at = r.entered_at, due_at = r.due_at, predecessors = r.predecessors, entered_by = r.entered_by,
         caller = r.caller, needed = r.needed, exclude = r.exclude, fallback = r.fallback, priority = r.priority, forks = r.forks,
         choices = r.choices, waiting = r.waiting, deadlines = r.deadlines, correlation = r.correlation,
-        buffer_signals = r.buffer_signals, children = r.children, unassignable_since = r.unassignable_since, left_at = r.left_at,
-        left_by = r.left_by, left_actor = r.left_actor
+        buffer_signals = r.buffer_signals, children = r.children, unassignable_since = r.unassignable_since,
+        priority_name = r.priority_name, left_at = r.left_at, left_by = r.left_by, left_actor = r.left_actor
     from unnest($6::commit_state[]) as r
     where (select passed from gate)[r.member]
       and s.tenant_id = r.tenant_id and s.instance_id = r.instance_id and s.id = r.id

@@ -85,7 +85,7 @@ rows! {
         ended_at: Option<Time>, data: &'a str, updated_at: Time, audit_seq: i64, audit_head: [u8; 32], event_seq: i64,
         state_instances: i32, suspended_at: Option<Time>, suspended_by: Option<&'a str>, suspend_reason: Option<&'a str>,
         buffered_signals: Option<String>, definition_version: i32, access_mark: Option<Uuid>, head_from: Option<&'a [u8]>,
-        vacates: bool,
+        vacates: bool, title: Option<&'a str>, summary: Option<&'a str>,
     }
     Reply<'a> as "commit_reply" {
         member: i32, tenant_id: i32, command_id: Uuid, principal: &'a str, key: &'a str, fingerprint: &'a [u8], status: i16,
@@ -317,6 +317,8 @@ impl<'a> Member<'a> {
                 .filter(|_| change.access_mark.is_some())
                 .map(|stored| &stored.head.hash[..]),
             vacates,
+            title: after.labels.title.as_deref(),
+            summary: after.labels.summary.as_deref(),
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::{Store, StoreError};
 use wrkflw_core::cloudevent::PublicEntry;
 use wrkflw_core::ids::{InstanceId, TenantId};
 use wrkflw_core::notification::{Kind, Notification, Recipient};
+use wrkflw_core::template::Labels;
 
 /// A claimed delivery with the content of its message.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub struct Claimed {
     pub entry: PublicEntry,
     /// None if the message is the event itself.
     pub notification: Option<Notification>,
+    /// Of the instance, as it is now.
+    pub labels: Labels,
 }
 
 /// A delivery with its subscription, its entry, and its notification if it has one.
@@ -61,6 +64,8 @@ struct ClaimRow {
     state_id: Option<Uuid>,
     task_id: Option<Uuid>,
     due_at: Option<Time>,
+    title: Option<String>,
+    summary: Option<String>,
 }
 
 /// The deliveries to one subscription.
@@ -164,7 +169,7 @@ impl Store {
                 e.event_seq as "event_seq!", e.occurred_at as "at: Time", e.actor, e.traceparent, e.revision, e.stream_id,
                 t.name as tenant, i.definition_key, coalesce(c.definition_version, i.definition_version) as "definition_version!", i.entity_type, i.entity_id, i.requesters,
                 n.kind as "kind?", n.recipient_kind as "recipient_kind?", n.recipient as "recipient?", n.state_id,
-                n.task_id, n.due_at as "due_at: Time"
+                n.task_id, n.due_at as "due_at: Time", i.title, i.summary
             from claimed c
             join subscription s on s.tenant_id = c.tenant_id and s.id = c.subscription_id
             join audit_entry e on e.tenant_id = c.tenant_id and e.stream_kind = 'instance' and e.stream_id = c.instance_id
@@ -197,6 +202,10 @@ impl ClaimRow {
             secret: std::mem::take(&mut self.secret),
             active: self.active,
             notification: self.notification()?,
+            labels: Labels {
+                title: self.title.take(),
+                summary: self.summary.take(),
+            },
             entry: self.entry(),
         })
     }

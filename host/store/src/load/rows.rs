@@ -18,6 +18,7 @@ use wrkflw_core::instance::{
     Decision, Entity, Instance, PastState, StateInstance, Status, Task, TaskStatus,
 };
 use wrkflw_core::json::Json;
+use wrkflw_core::template::Labels;
 
 /// A row of `instance`, as JSON of the query.
 #[derive(Debug, Deserialize)]
@@ -48,6 +49,8 @@ pub(super) struct InstanceRow {
     suspended_by: Option<String>,
     suspend_reason: Option<String>,
     buffered_signals: Option<String>,
+    title: Option<String>,
+    summary: Option<String>,
 }
 
 /// A row of `attribute`. Decimals are text, so that they lose no digit.
@@ -113,6 +116,10 @@ impl InstanceRow {
             predecessor: self.predecessor,
             parent: self.parent,
             data: Json::from_canonical(self.data),
+            labels: Labels {
+                title: self.title,
+                summary: self.summary,
+            },
             attributes: attributes
                 .into_iter()
                 .map(AttributeRow::into_domain)

@@ -36,7 +36,8 @@ impl Tables for Snapshot {
     async fn parts(&mut self, instances: &[Uuid]) -> Result<BTreeMap<Uuid, PartRows>, StoreError> {
         let tenant = self.tenant.0;
         let own = rows!(
-            "select id as instance_id, id, ended_at, started_at, updated_at, suspended_at, state_instances, buffered_signals
+            "select id as instance_id, id, ended_at, started_at, updated_at, suspended_at, state_instances, buffered_signals,
+                title, summary
             from instance where tenant_id = $1 and id = any($2) order by id",
             tenant,
             instances

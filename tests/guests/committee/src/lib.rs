@@ -8,15 +8,17 @@
 //! LATE, unless the data has `patient`. `complaints` is a number of violations with which every vote is refused.
 //!
 //! Its config makes different versions: `{"state": "another name of Vote", "group": "who votes, whatever the data says",
-//! "requires": "a member that the data must have"}`.
+//! "requires": "a member that the data must have", "instanceTitle": "a template", "instanceSummary": "another",
+//! "priorities": [{"name": "urgent", "atLeast": 100}]}`. An input may have `data`, a patch of the data.
 
 mod bindings;
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
     Assignment, CommentRule, Deadline, Definition, Due, Entry, EntryCause, Event, EventSource,
-    FiredBy, Join, Next, Offer, OverdueAction, Plan, Principal, Reads, Reason, Refusal, Snapshot,
-    State, StateKind, Target, TaskStatus, Transition, Violation, Work, WorkingTime,
+    FiredBy, Join, Next, Offer, OverdueAction, Plan, Principal, PriorityName, Reads, Reason,
+    Refusal, Snapshot, State, StateKind, Target, TaskStatus, Transition, Violation, Work,
+    WorkingTime,
 };
 use serde_json::{Value, json};
 
@@ -38,6 +40,7 @@ impl Guest for Committee {
         let state = |name: &str, title: &str, kind| State {
             name: name.into(),
             title: title.into(),
+            description: format!("{title}: what is done."),
             kind,
             join: Join::None,
             own_work: false,
@@ -70,7 +73,13 @@ impl Guest for Committee {
                 extensions: vec![],
             }
         };
+        let template = |name: &str| settings[name].as_str().map(str::to_owned);
         Ok(Definition {
+            title: "Committee".into(),
+            description: "A vote among people.".into(),
+            instance_title: template("instanceTitle"),
+            instance_summary: template("instanceSummary"),
+            priorities: priorities(&settings["priorities"]),
             initial: vote.into(),
             initiators: vec![],
             states: vec![
@@ -131,19 +140,23 @@ impl Guest for Committee {
             matches!(task.status, TaskStatus::Pending | TaskStatus::Claimed) && task.id != voting
         });
         let needed = usize::try_from(state_instance.needed).expect("a small number");
+        let input: Value = serde_json::from_str(&event.input).expect("the host sends JSON");
+        let data = input.get("data").map(Value::to_string);
         if event.trigger == "MORE" {
             return Ok(Plan {
                 next: Next::Reoffer,
+                data,
                 ..enter(None)
             });
         }
-        Ok(enter(if yes >= needed {
+        let plan = enter(if yes >= needed {
             Some(APPROVED)
         } else if yes + open.count() < needed {
             Some(REJECTED)
         } else {
             None
-        }))
+        });
+        Ok(Plan { data, ..plan })
     }
 
     fn enter(facts: Snapshot, entries: Vec<Entry>) -> Result<Vec<Work>, Refusal> {
@@ -179,6 +192,18 @@ fn assignment(facts: &Snapshot, cause: &EntryCause) -> Assignment {
         deadlines: deadlines(&assign["deadlines"]),
         extensions: vec![],
     }
+}
+
+fn priorities(list: &Value) -> Vec<PriorityName> {
+    let priority = |one: &Value| PriorityName {
+        name: one["name"].as_str().expect("a name").to_owned(),
+        at_least: one["atLeast"]
+            .as_u64()
+            .and_then(|number| u8::try_from(number).ok())
+            .expect("a small number"),
+    };
+    let list = list.as_array().into_iter().flatten();
+    list.map(priority).collect()
 }
 
 fn settings(config: &str) -> Value {

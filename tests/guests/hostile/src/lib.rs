@@ -329,6 +329,7 @@ fn broken(mut graph: Definition) -> Definition {
     graph.states.push(State {
         name: "Lost".into(),
         title: "Lost".into(),
+        description: String::new(),
         kind: StateKind::Task,
         join: Join::None,
         own_work: false,
@@ -341,6 +342,7 @@ fn broken(mut graph: Definition) -> Definition {
         ..way
     });
     graph.data_schema = Some(r#"{"type": "thing"}"#.into());
+    graph.instance_title = Some("Thing {number}".into());
     graph
 }
 
@@ -368,6 +370,7 @@ fn tangled(mut graph: Definition) -> Definition {
         let name = format!("S{number}");
         graph.states.push(State {
             title: name.clone(),
+            description: String::new(),
             name,
             kind: StateKind::Task,
             join: Join::None,
@@ -410,12 +413,18 @@ fn definition() -> Definition {
     let state = |name: &str, kind| State {
         name: name.into(),
         title: name.into(),
+        description: String::new(),
         kind,
         join: Join::None,
         own_work: false,
         extensions: vec![],
     };
     Definition {
+        title: String::new(),
+        description: String::new(),
+        instance_title: None,
+        instance_summary: None,
+        priorities: vec![],
         initial: "Work".into(),
         initiators: vec![],
         states: vec![

@@ -31,6 +31,7 @@ impl Guest for Subflows {
         let state = |name: &str, kind| State {
             name: name.into(),
             title: name.into(),
+            description: String::new(),
             kind,
             join: Join::None,
             own_work: false,
@@ -50,6 +51,11 @@ impl Guest for Subflows {
             extensions: vec![],
         };
         Ok(Definition {
+            title: String::new(),
+            description: String::new(),
+            instance_title: None,
+            instance_summary: None,
+            priorities: vec![],
             initial: "Plan".into(),
             initiators: vec!["authors".into()],
             states: vec![

@@ -35,10 +35,7 @@ pub(super) fn graph() -> Graph {
             way("Review", "LATE", FiredBy::Deadline),
             way("Other", "GO", FiredBy::Decision),
         ],
-        separate: vec![],
-        reads: vec![],
-        data_schema: None,
-        attributes: vec![],
+        ..Graph::default()
     }
 }
 

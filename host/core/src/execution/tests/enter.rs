@@ -6,7 +6,7 @@ use super::waits::signals;
 use crate::answer::{OverdueAction, Reason, Refusal, Violation, Work};
 use crate::check::samples;
 use crate::event::Event;
-use crate::graph::{FiredBy, Graph, Join, State, StateKind, Transition};
+use crate::graph::{FiredBy, Graph, StateKind, Transition};
 use crate::question::{Entry, EntryCause};
 use crate::rejection::Rejection;
 
@@ -124,13 +124,8 @@ fn a_refusal_of_the_work_is_the_callers_answer() {
 /// `LATE` leads from `Review` over a router, so that much has happened when the work is refused.
 fn overdue() -> Graph {
     let mut graph = graph();
-    graph.states.push(State {
-        name: "Hop".into(),
-        title: "Hop".into(),
-        kind: StateKind::Router,
-        join: Join::None,
-        own_work: false,
-    });
+    let hop = samples::state("Hop", "Hop", StateKind::Router);
+    graph.states.push(hop);
     graph.transitions.push(Transition {
         source: "Hop".into(),
         trigger: "ON".into(),

@@ -71,6 +71,7 @@ impl Wiring {
         self.states.push(State {
             name: name.into(),
             title: name.into(),
+            description: String::new(),
             kind,
             join: if join { Join::All } else { Join::None },
             own_work: false,
@@ -146,13 +147,9 @@ fn graph(block: &Block) -> Graph {
     wiring.task("Begin", &first, false);
     Graph {
         initial: "Begin".into(),
-        initiators: vec![],
         states: wiring.states,
         transitions: wiring.transitions,
-        separate: vec![],
-        reads: vec![],
-        data_schema: None,
-        attributes: vec![],
+        ..Graph::default()
     }
 }
 

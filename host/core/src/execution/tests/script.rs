@@ -20,6 +20,7 @@ use crate::lookup::{Findings, Lookup};
 use crate::question::{Answer, Entry, EntryCause, Occurrence, Question};
 use crate::rejection::Rejection;
 use crate::schema::Schema;
+use crate::template::Templates;
 use crate::version::Version;
 
 type Guard = Box<dyn Fn(&Occurrence) -> Result<(), Refusal>>;
@@ -68,6 +69,7 @@ impl Script {
             config: Json::empty(),
             graph,
             schema: Some(compiled),
+            templates: Templates::default(),
         };
         Script {
             version,
@@ -148,6 +150,7 @@ impl Script {
 
     /// Another graph than the usual one.
     pub(super) fn drawn(mut self, graph: Graph) -> Script {
+        self.version.templates = Templates::of(&graph).expect("templates");
         self.version.graph = graph;
         self.version.schema = None;
         self
@@ -166,6 +169,7 @@ impl Script {
             component: Digest([1; 32]),
             config: Json::empty(),
             schema: schema.map(|schema| Schema::compile(schema).expect("a schema")),
+            templates: Templates::of(&graph).expect("templates"),
             graph,
         });
         self
@@ -184,6 +188,7 @@ impl Script {
     /// Changes the graph of a running instance.
     pub(super) fn redraw(&mut self, change: impl FnOnce(&mut Graph)) {
         change(&mut self.version.graph);
+        self.version.templates = Templates::of(&self.version.graph).expect("templates");
     }
 
     pub(super) fn pass_time(&mut self, seconds: i64) {
@@ -472,12 +477,11 @@ fn graph(schema: Json) -> Graph {
             way("Rework", "GO", FiredBy::Decision, &everywhere),
             way("Hop", "ON", FiredBy::Entry, &everywhere),
         ],
-        separate: vec![],
-        reads: vec![],
         data_schema: Some(schema),
         attributes: vec![
             attribute("title", AttributeType::Text),
             attribute("price", AttributeType::Decimal),
         ],
+        ..Graph::default()
     }
 }

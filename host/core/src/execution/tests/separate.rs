@@ -21,7 +21,6 @@ fn graph() -> Graph {
     let state = |name: &str, kind| samples::state(name, name, kind);
     Graph {
         initial: "Begin".into(),
-        initiators: vec![],
         states: vec![
             state("Begin", StateKind::Task),
             state("Legal", StateKind::Task),
@@ -39,9 +38,7 @@ fn graph() -> Graph {
             },
         ],
         separate: vec![vec!["Legal".into(), "Tax".into()]],
-        reads: vec![],
-        data_schema: None,
-        attributes: vec![],
+        ..Graph::default()
     }
 }
 

@@ -49,10 +49,7 @@ pub(super) fn graph() -> Graph {
             way("Reminder", "END", FiredBy::Decision, &["Meet"]),
             way("Meet", "GO", FiredBy::Decision, &["Done"]),
         ],
-        separate: vec![],
-        reads: vec![],
-        data_schema: None,
-        attributes: vec![],
+        ..Graph::default()
     }
 }
 

@@ -39,10 +39,7 @@ pub(super) fn graph() -> Graph {
             way("Deaf", "PAID", FiredBy::Signal, &["Done"]),
             way("Idle", "ENDED", FiredBy::Child, &["Done"]),
         ],
-        separate: vec![],
-        reads: vec![],
-        data_schema: None,
-        attributes: vec![],
+        ..Graph::default()
     }
 }
 

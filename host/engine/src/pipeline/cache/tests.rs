@@ -10,6 +10,7 @@ use wrkflw_core::audit::Head;
 use wrkflw_core::ids::{StateId, VersionRef};
 use wrkflw_core::instance::{Entity, Instance, StateInstance, Status};
 use wrkflw_core::json::Json;
+use wrkflw_core::template::Labels;
 
 const TENANT: TenantId = TenantId(7);
 
@@ -35,6 +36,7 @@ fn instance(number: u128) -> Stored {
         predecessor: None,
         parent: None,
         data: Json::empty(),
+        labels: Labels::default(),
         attributes: BTreeMap::new(),
         active: vec![state],
         waiting: vec![],

@@ -16,15 +16,19 @@ pub(in super::super) struct Words {
 
 impl Words {
     pub(in super::super) fn of(graph: &Graph, path: Option<&Taken>) -> Words {
-        match path {
-            None => Words {
-                title: "States of the flow and the ways between them".into(),
-                description: declared(graph),
-            },
-            Some(path) => Words {
-                title: "States of the flow and the path taken through them".into(),
-                description: taken(graph, path),
-            },
+        let (what, told) = match path {
+            None => ("the ways between them", declared(graph)),
+            Some(path) => ("the path taken through them", taken(graph, path)),
+        };
+        let title = match graph.title.as_str() {
+            "" => format!("States of the flow and {what}"),
+            title => format!("{title}: states and {what}"),
+        };
+        let about = [graph.description.as_str(), &told];
+        let about = about.into_iter().filter(|text| !text.is_empty());
+        Words {
+            title,
+            description: about.collect::<Vec<_>>().join(" "),
         }
     }
 }

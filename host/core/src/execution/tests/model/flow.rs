@@ -139,6 +139,7 @@ impl Flow {
             State {
                 name: name.clone(),
                 title: name.clone(),
+                description: String::new(),
                 kind: kind(name),
                 join: work
                     .filter(|_| number > 0)
@@ -156,9 +157,7 @@ impl Flow {
             transitions: self.transitions(&names),
             states: states.collect(),
             separate: self.separate(),
-            reads: vec![],
-            data_schema: None,
-            attributes: Vec::new(),
+            ..Graph::default()
         }
     }
 

@@ -244,6 +244,7 @@ impl Ledger {
             | Event::ChildEnded { .. }
             | Event::TriggerRefused { .. } => self.write_wait(event, now),
             Event::FlowMigrated { .. } => self.go_over(event, now),
+            Event::FlowRetitled { .. } => Ok(()),
             Event::TaskCreated { state, task, .. } => self.create(*state, task, now),
             Event::DecisionRecorded { .. } => self.decide(event, now),
             _ => self.write_task(event, now),
