@@ -34,5 +34,13 @@ pub(crate) fn run(data: &[u8]) {
             assert!(moment >= before, "more work ends no earlier");
             before = moment;
         }
+        let mut before = start;
+        for days in [1, 7, 5_000] {
+            let Some(moment) = calendar.days_after(start, days) else {
+                continue;
+            };
+            assert!(moment > before, "more days end later");
+            before = moment;
+        }
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::{
     Assignment, Deadline, Due, Flow, Graph, Moment, Offer, OverdueAction, Principal, Triggers,
-    WorkingTime,
+    WorkingDays, WorkingTime,
 };
 
 impl Assignment {
@@ -184,6 +184,15 @@ impl Due {
     pub fn working(seconds: u32, calendar: &str) -> Self {
         Self::Working(WorkingTime {
             time: seconds,
+            calendar: calendar.into(),
+        })
+    }
+
+    /// At the end of the last of so many working days, by the tenant's calendar of this name. The day on which it begins does
+    /// not count.
+    pub fn working_days(days: u32, calendar: &str) -> Self {
+        Self::WorkingDays(WorkingDays {
+            days,
             calendar: calendar.into(),
         })
     }

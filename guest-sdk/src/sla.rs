@@ -1,30 +1,40 @@
 //! Service levels: how long work may take, as a setting of the flow.
 //!
-//! `Sla` is a field of a `config!`: hours until a reminder, hours until the escalation, and the calendar
+//! `Sla` is a field of a `config!`: hours or days until a reminder and until the escalation, and the calendar
 //! that counts them.
 
 use serde::Deserialize;
 
-use crate::{Assignment, Deadline, Due, Moment, Offer, hours};
+use crate::{Assignment, Deadline, Due, Moment, Offer, days, hours};
 
 /// When people are reminded of work, and when it is escalated.
 ///
 /// In JSON: `{ "remindHours": 24, "escalateHours": 48 }`, and to count working time only,
-/// `"calendar": "office"`. The reminder must come before the escalation.
+/// `"calendar": "office"`. Or in days: `{ "remindDays": 5, "escalateDays": 7, "calendar": "office" }`, which
+/// are working days with a calendar. The reminder must come before the escalation.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(try_from = "Written")]
 pub struct Sla {
-    remind_hours: u32,
-    escalate_hours: u32,
+    remind: u32,
+    escalate: u32,
+    unit: Unit,
     calendar: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    Hours,
+    Days,
 }
 
 /// An `Sla` as written in a config, not checked yet.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Written {
-    remind_hours: u32,
-    escalate_hours: u32,
+    remind_hours: Option<u32>,
+    escalate_hours: Option<u32>,
+    remind_days: Option<u32>,
+    escalate_days: Option<u32>,
     calendar: Option<String>,
 }
 
@@ -32,12 +42,27 @@ impl TryFrom<Written> for Sla {
     type Error = &'static str;
 
     fn try_from(written: Written) -> Result<Self, &'static str> {
-        if written.remind_hours == 0 || written.remind_hours >= written.escalate_hours {
-            return Err("remind after one hour or more, and before escalating");
+        let hours = written.remind_hours.zip(written.escalate_hours);
+        let days = written.remind_days.zip(written.escalate_days);
+        let is_one = |hours: Option<u32>, days: Option<u32>| hours.is_none() || days.is_none();
+        let both = is_one(written.remind_hours, written.remind_days)
+            && is_one(written.escalate_hours, written.escalate_days);
+        let ((remind, escalate), unit) = match (hours, days) {
+            (Some(hours), None) if both => (hours, Unit::Hours),
+            (None, Some(days)) if both => (days, Unit::Days),
+            _ => {
+                return Err(
+                    "give both remindHours and escalateHours, or both remindDays and escalateDays",
+                );
+            }
+        };
+        if remind == 0 || remind >= escalate {
+            return Err("remind after one hour or day or more, and before escalating");
         }
         Ok(Self {
-            remind_hours: written.remind_hours,
-            escalate_hours: written.escalate_hours,
+            remind,
+            escalate,
+            unit,
             calendar: written.calendar,
         })
     }
@@ -47,13 +72,24 @@ impl Sla {
     /// A reminder after `remind` hours and an escalation after `escalate` hours.
     pub const fn hours(remind: u32, escalate: u32) -> Self {
         Self {
-            remind_hours: remind,
-            escalate_hours: escalate,
+            remind,
+            escalate,
+            unit: Unit::Hours,
             calendar: None,
         }
     }
 
-    /// Counts working time only, by the tenant's calendar of this name.
+    /// A reminder after `remind` days and an escalation after `escalate` days. With a calendar these are working days.
+    pub const fn days(remind: u32, escalate: u32) -> Self {
+        Self {
+            remind,
+            escalate,
+            unit: Unit::Days,
+            calendar: None,
+        }
+    }
+
+    /// Counts working time or working days only, by the tenant's calendar of this name.
     pub fn by_calendar(mut self, calendar: &str) -> Self {
         self.calendar = Some(calendar.into());
         self
@@ -61,20 +97,25 @@ impl Sla {
 
     /// The reminder and the escalation.
     pub fn deadlines(&self) -> [Deadline; 2] {
-        let due = |count| match &self.calendar {
-            Some(calendar) => Due::working(hours(count), calendar),
-            None => Due::After(hours(count)),
+        let due = |count| match (&self.calendar, self.unit) {
+            (Some(calendar), Unit::Hours) => Due::working(hours(count), calendar),
+            (Some(calendar), Unit::Days) => Due::working_days(count, calendar),
+            (None, _) => Due::After(self.seconds(count)),
         };
-        [
-            due(self.remind_hours).remind(),
-            due(self.escalate_hours).escalate(),
-        ]
+        [due(self.remind).remind(), due(self.escalate).escalate()]
     }
 
     /// When work given at this moment is escalated. None with a calendar, which only the host knows.
     pub fn due(&self, given: Moment) -> Option<Moment> {
         let plain = self.calendar.is_none();
-        plain.then(|| given.after(hours(self.escalate_hours)))
+        plain.then(|| given.after(self.seconds(self.escalate)))
+    }
+
+    fn seconds(&self, count: u32) -> u32 {
+        match self.unit {
+            Unit::Hours => hours(count),
+            Unit::Days => days(count),
+        }
     }
 }
 
@@ -124,5 +165,23 @@ mod tests {
             working.deadlines()[1],
             Due::working(hours(2), "office").escalate()
         );
+    }
+    #[test]
+    fn days_are_working_days_with_a_calendar() {
+        let read = |written: serde_json::Value| serde_json::from_value::<Sla>(written);
+        let written = json!({ "remindDays": 5, "escalateDays": 7, "calendar": "office" });
+        let sla = read(written).expect("an SLA");
+        let due = |days| Due::working_days(days, "office");
+        assert_eq!(sla.deadlines(), [due(5).remind(), due(7).escalate()]);
+        let plain = Sla::days(1, 2);
+        assert_eq!(plain.deadlines(), Sla::hours(24, 48).deadlines());
+        for mixed in [
+            json!({}),
+            json!({ "remindHours": 5, "escalateDays": 7 }),
+            json!({ "remindHours": 5, "escalateHours": 7, "remindDays": 1 }),
+            json!({ "remindDays": 7, "escalateDays": 7 }),
+        ] {
+            assert!(read(mixed.clone()).is_err(), "{mixed}");
+        }
     }
 }

@@ -197,6 +197,51 @@ async fn working_time_counts_by_the_tenants_calendar() {
     prove_all(&app).await;
 }
 
+/// Receipts are awaited for seven working days: a holiday and two weekends pass meanwhile.
+#[tokio::test]
+async fn working_days_end_with_the_hours_of_the_last_one() {
+    let (app, time) = chambers_at().await;
+    let hours = json!([{ "from": "09:00", "to": "12:00" }, { "from": "13:00", "to": "17:30" }]);
+    let office = json!({
+        "timeZone": "Europe/Berlin",
+        "hours": { "monday": hours, "tuesday": hours, "wednesday": hours, "thursday": hours, "friday": hours },
+        "holidays": ["2026-01-06"],
+        "exceptions": { "2026-01-15": [{ "from": "09:00", "to": "15:00" }] },
+    });
+    app.put("admin", "/v1/calendars/office", office)
+        .await
+        .expect(200);
+    let deadline = json!({ "days": 7, "working": "office", "do": "LATE" });
+    let instance = vote(&app, "receipts", under(&deadline)).await;
+    // From Monday, the fifth; the sixth is a holiday.
+    let due_at = "2026-01-15T14:00:00Z";
+    assert_eq!(tasks(&instance)[0]["dueAt"], due_at);
+    let timers = app.timers();
+    time.work(&app, &[&app.engine], 10 * 86_400 + 5 * 3600 - 1)
+        .await;
+    assert_eq!(passed(&app, &instance).await, [] as [Value; 0]);
+    time.work(&app, &[&app.engine], 1).await;
+    timers.stop().await;
+    assert_eq!(passed(&app, &instance).await[0]["dueAt"], due_at);
+    assert_eq!(shown(&app, &instance).await["outcome"], "REJECTED");
+
+    for (days, calendar, why) in [
+        (0, "office", "counts no working day"),
+        (7, "home", "no calendar \"home\""),
+        (9_000, "office", "fewer than 9000 working days"),
+    ] {
+        let deadline = json!({ "days": days, "working": calendar, "do": "remind" });
+        let body = json!({
+            "definitionKey": "committee", "entityType": "motion", "entityId": why, "data": under(&deadline),
+        });
+        let refused = app.post("author", "/v1/instances", body).await;
+        let problem = refused.problem(424, "logic_fault");
+        let detail = problem["detail"].as_str().expect("a detail");
+        assert!(detail.contains(why), "{detail}");
+    }
+    prove_all(&app).await;
+}
+
 #[tokio::test]
 async fn deadlines_rest_while_an_instance_is_suspended() {
     let (app, time) = chambers_at().await;

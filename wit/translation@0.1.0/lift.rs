@@ -159,6 +159,10 @@ fn deadline(deadline: types::Deadline) -> Lifted<Deadline> {
                 seconds: working.time,
                 calendar: text("a calendar", working.calendar)?,
             },
+            types::Due::WorkingDays(working) => Due::WorkingDays {
+                days: working.days,
+                calendar: text("a calendar", working.calendar)?,
+            },
             types::Due::At(instant) => Due::At(timestamp("a deadline", &instant)?),
         },
         repeat: deadline.repeat,

@@ -166,10 +166,14 @@ fn principal(u: &mut Unstructured<'_>) -> Result<types::Principal> {
 
 fn deadline(u: &mut Unstructured<'_>) -> Result<types::Deadline> {
     Ok(types::Deadline {
-        when: match u.int_in_range(0..=2)? {
+        when: match u.int_in_range(0..=3)? {
             0 => types::Due::After(u.arbitrary()?),
             1 => types::Due::Working(types::WorkingTime {
                 time: u.arbitrary()?,
+                calendar: text(u)?,
+            }),
+            2 => types::Due::WorkingDays(types::WorkingDays {
+                days: u.arbitrary()?,
                 calendar: text(u)?,
             }),
             _ => types::Due::At(text(u)?),

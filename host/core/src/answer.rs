@@ -258,6 +258,11 @@ pub enum Due {
         seconds: u32,
         calendar: String,
     },
+    /// The end of so many working days by one of the tenant's calendars.
+    WorkingDays {
+        days: u32,
+        calendar: String,
+    },
     At(Timestamp),
 }
 

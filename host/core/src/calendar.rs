@@ -3,7 +3,7 @@
 //! A moment is working time when the local time in the calendar's time zone is within the hours of that day. Elapsed
 //! time is counted: an hour that daylight saving time skips counts nothing, and one that it repeats counts twice.
 //! Time zones come from the database compiled into this program, never from the machine, so that every host computes
-//! the same. Start reading at [`Calendar::after`].
+//! the same. Start reading at [`Calendar::after`] and [`Calendar::days_after`].
 
 mod parse;
 #[cfg(test)]
@@ -90,6 +90,12 @@ impl Week {
             Weekday::Saturday => &self.saturday,
             Weekday::Sunday => &self.sunday,
         }
+    }
+
+    fn working_days(&self) -> i64 {
+        let days = Weekday::Monday.cycle_forward().take(7);
+        let working = days.filter(|day| !self.day(*day).is_empty()).count();
+        i64::try_from(working).unwrap_or(0)
     }
 
     /// The working time of a week.
@@ -188,10 +194,44 @@ impl Calendar {
         }
     }
 
-    /// The number of days to count in one step, from `date` and before `last`, and their working time. The step is the
-    /// most weeks without holidays and exceptions that have less working time than `left`, or else one day. So the time
-    /// to count twenty years depends on the number of holidays and exceptions, not on the number of days.
-    fn whole_days(&self, date: Date, last: Date, left: SignedDuration) -> (i64, SignedDuration) {
+    /// The end of the working hours of the last of `days` working days after the day of `start`.
+    ///
+    /// A working day is a day with working hours. Hours that are skipped by the clocks end an hour later, and hours that come
+    /// twice end the second time. None if `days` is 0, or when twenty years are not enough.
+    pub fn days_after(&self, start: Timestamp, days: u32) -> Option<Timestamp> {
+        let first = self.time_zone.to_datetime(start).date();
+        let last = first.checked_add(Span::new().days(SEARCH_DAYS_MAX)).ok()?;
+        let mut left = i64::from(days);
+        let mut date = first.tomorrow().ok()?;
+        while date <= last {
+            let weeks = self.equal_weeks(date, last, left, self.hours.working_days());
+            if weeks > 0 {
+                left -= weeks * self.hours.working_days();
+                date = date.checked_add(Span::new().days(weeks * 7)).ok()?;
+                continue;
+            }
+            if let Some(hours) = self.hours_of(date).last() {
+                left -= 1;
+                if left == 0 {
+                    return self.local(date, hours.to);
+                }
+            }
+            date = date.tomorrow().ok()?;
+        }
+        None
+    }
+
+    /// The moment of a local time in the calendar's zone: the later one if it comes twice.
+    fn local(&self, date: Date, minute: Minute) -> Option<Timestamp> {
+        let midnight = date.at(0, 0, 0, 0);
+        let passed = Span::new().minutes(i64::from(minute.0));
+        let local = midnight.checked_add(passed).ok()?;
+        self.time_zone.to_ambiguous_timestamp(local).later().ok()
+    }
+
+    /// How many weeks from `date` and before `last` have neither holidays nor exceptions and count less than `left`, where
+    /// one of them counts `each`.
+    fn equal_weeks(&self, date: Date, last: Date, left: i64, each: i64) -> i64 {
         let holiday = self.holidays.range(date..).next();
         let exception = self.exceptions.range(date..).next().map(|(day, _)| day);
         let end = holiday
@@ -199,10 +239,17 @@ impl Calendar {
             .chain(exception)
             .fold(last, |end, day| end.min(*day));
         let days = date.until(end).map_or(0, |span| i64::from(span.get_days()));
+        // Something must be left, since the caller finds the moment itself within one day.
+        let enough = (left - 1).checked_div(each);
+        (days / 7).min(enough.unwrap_or(i64::MAX))
+    }
+
+    /// The number of days to count in one step, from `date` and before `last`, and their working time. The step is the
+    /// most weeks without holidays and exceptions that have less working time than `left`, or else one day. So the time
+    /// to count twenty years depends on the number of holidays and exceptions, not on the number of days.
+    fn whole_days(&self, date: Date, last: Date, left: SignedDuration) -> (i64, SignedDuration) {
         let week = self.hours.length();
-        // Some working time must be left, since the caller finds the moment itself within one day.
-        let enough = (left.as_secs() - 1).checked_div(week.as_secs());
-        let weeks = (days / 7).min(enough.unwrap_or(i64::MAX));
+        let weeks = self.equal_weeks(date, last, left.as_secs(), week.as_secs());
         match i32::try_from(weeks) {
             Ok(weeks @ 1..) => (i64::from(weeks) * 7, week * weeks),
             _ => (1, length(self.hours_of(date))),

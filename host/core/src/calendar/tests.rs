@@ -5,6 +5,8 @@ use serde_json::json;
 
 use super::*;
 
+mod days;
+
 fn calendar(settings: serde_json::Value) -> Calendar {
     Calendar::parse(&Json::of(&settings)).expect("sound settings")
 }

@@ -64,7 +64,7 @@ impl Execution<'_> {
         let working = deadline::of(assignment).flat_map(deadline::calendars);
         if working.count() > deadline::WORKING_MAX {
             let message = format!(
-                "{} counts more than {} deadlines in working time",
+                "{} counts more than {} deadlines by calendars",
                 state_instance.name,
                 deadline::WORKING_MAX
             );

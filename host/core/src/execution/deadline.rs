@@ -3,12 +3,15 @@
 //! The host issues a command when a deadline is due. Its execution reminds, takes the work back, reassigns it, or fires a
 //! trigger. A deadline that is no longer open, or was postponed, does nothing.
 
+use std::sync::Arc;
+
 use jiff::{SignedDuration, Timestamp};
 
 use super::fault::Fault;
 use super::{Execution, Moving, Phase, effort};
 use crate::answer::{Assignment, Deadline, Due, OverdueAction};
 use crate::apply::next_due;
+use crate::calendar::Calendar;
 use crate::event::Event;
 use crate::graph::{FiredBy, Graph};
 use crate::ids::{DeadlineId, StateId, TaskId};
@@ -19,7 +22,7 @@ use crate::question::{EntryCause, Occurrence, Source};
 
 /// Deadlines of one state instance or one task.
 const DEADLINES_MAX: usize = 16;
-/// Deadlines of one assignment that count working time. The calculation of each may go through twenty years.
+/// Deadlines of one assignment that count by a calendar. The calculation of each may go through twenty years.
 pub(super) const WORKING_MAX: usize = 400;
 /// The shortest pause between two repetitions, in seconds.
 const REPEAT_MIN: u32 = 60;
@@ -57,6 +60,11 @@ pub(super) fn check(
                 "a deadline of {state} repeats more often than every {REPEAT_MIN} seconds"
             ));
         }
+        if matches!(deadline.when, Due::WorkingDays { days: 0, .. }) {
+            return refuse(format!(
+                "a deadline of {state} counts no working day; it must count at least one"
+            ));
+        }
         match &deadline.action {
             OverdueAction::Fire(trigger) if !may_fire(graph, state, trigger) => {
                 return refuse(format!(
@@ -82,7 +90,7 @@ pub(super) fn calendars(deadlines: &[Deadline]) -> impl Iterator<Item = &String>
     deadlines
         .iter()
         .filter_map(|deadline| match &deadline.when {
-            Due::Working { calendar, .. } => Some(calendar),
+            Due::Working { calendar, .. } | Due::WorkingDays { calendar, .. } => Some(calendar),
             Due::After(_) | Due::At(_) => None,
         })
 }
@@ -327,15 +335,26 @@ fn due(when: &Due, now: Timestamp, findings: &Findings) -> Result<Timestamp, Str
             .checked_add(SignedDuration::from_secs(i64::from(*seconds)))
             .map_err(|error| error.to_string()),
         Due::Working { seconds, calendar } => {
-            let settings = findings.calendars.get(calendar).ok_or_else(|| {
-                format!("there is no calendar {calendar:?}; the tenant must set it up first")
-            })?;
-            let parsed = effort::calendar(settings)
-                .ok_or_else(|| format!("the calendar {calendar:?} cannot be read"))?;
-            let at = parsed.after(now, *seconds);
+            let at = calendar_of(calendar, findings)?.after(now, *seconds);
             at.ok_or_else(|| {
                 format!("the calendar {calendar:?} has fewer than {seconds} working seconds in twenty years")
             })
         }
+        Due::WorkingDays { days, calendar } => {
+            let at = calendar_of(calendar, findings)?.days_after(now, *days);
+            at.ok_or_else(|| {
+                format!(
+                    "the calendar {calendar:?} has fewer than {days} working days in twenty years"
+                )
+            })
+        }
     }
+}
+
+fn calendar_of(name: &str, findings: &Findings) -> Result<Arc<Calendar>, String> {
+    let settings = findings
+        .calendars
+        .get(name)
+        .ok_or_else(|| format!("there is no calendar {name:?}; the tenant must set it up first"))?;
+    effort::calendar(settings).ok_or_else(|| format!("the calendar {name:?} cannot be read"))
 }

@@ -195,7 +195,7 @@ impl Execution<'_> {
     }
 }
 
-/// The time to compute this many deadlines in working time.
+/// The time to compute this many deadlines by calendars.
 fn working(deadlines: usize, findings: &Findings) -> Duration {
     let settings = || findings.calendars.values();
     let new = settings().filter(|settings| CALENDARS.get(settings).is_none());

@@ -137,6 +137,13 @@ fn works() -> Vec<Work> {
             },
             OverdueAction::Fire("LATE".into()),
         ),
+        deadline(
+            Due::WorkingDays {
+                days: 7,
+                calendar: "office".into(),
+            },
+            OverdueAction::Remind,
+        ),
     ];
     let assignment = Assignment {
         offers: vec![Offer {

@@ -2,8 +2,9 @@
 //!
 //! `assign` in the data is the assignment of `Vote`: `{"offers": [{"users": [], "groups": [], "managersOf": [],
 //! "from": "a member of the data that names a user", "owner": "", "label": "", "form": {}, "deadlines": []}], "needed": 1,
-//! "exclude": [], "fallback": "", "priority": 0, "deadlines": [{"after": 60, "working": "a calendar", "every": 60,
-//! "do": "remind, release, escalate or a trigger"}]}`. On escalation it is `overdue` instead, on MORE `reoffer`. The vote ends
+//! "exclude": [], "fallback": "", "priority": 0, "deadlines": [{"after": 60, "days": 7,
+//! "working": "a calendar", "every": 60, "do": "remind, release, escalate or a trigger"}]}`, with `days` instead of `after` for working
+//! days. On escalation it is `overdue` instead, on MORE `reoffer`. The vote ends
 //! with `Approved` once `needed` have decided YES. It ends with `Rejected` once too few votes are left, or when a deadline fires
 //! LATE, unless the data has `patient`. `complaints` is a number of violations with which every vote is refused.
 //!
@@ -15,10 +16,7 @@ mod bindings;
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    Assignment, CommentRule, Deadline, Definition, Due, Entry, EntryCause, Event, EventSource,
-    FiredBy, Join, Next, Offer, OverdueAction, Plan, Principal, PriorityName, Reads, Reason,
-    Refusal, Snapshot, State, StateKind, Target, TaskStatus, Transition, Violation, Work,
-    WorkingTime,
+    Assignment, CommentRule, Deadline, Definition, Due, Entry, EntryCause, Event, EventSource, FiredBy, Join, Next, Offer, OverdueAction, Plan, Principal, PriorityName, Reads, Reason, Refusal, Snapshot, State, StateKind, Target, TaskStatus, Transition, Violation, Work, WorkingDays, WorkingTime,
 };
 use serde_json::{Value, json};
 
@@ -247,9 +245,15 @@ fn deadlines(list: &Value) -> Vec<Deadline> {
         Some(u32::try_from(number).expect("a small number"))
     };
     let deadline = |one: &Value| {
-        let after = seconds(&one["after"]).expect("a deadline says when");
+        let days = seconds(&one["days"]);
+        let after = seconds(&one["after"]).or(days);
+        let after = after.expect("a deadline says when");
         Deadline {
             when: match one["working"].as_str() {
+                Some(calendar) if days.is_some() => Due::WorkingDays(WorkingDays {
+                    days: after,
+                    calendar: calendar.into(),
+                }),
                 Some(calendar) => Due::Working(WorkingTime {
                     time: after,
                     calendar: calendar.into(),

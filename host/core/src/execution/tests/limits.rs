@@ -168,7 +168,7 @@ fn so_many_deadlines_of_one_assignment_count_working_time() {
     assert!(told.contains("there is no calendar"), "{told}");
     let told = offered(26);
     assert!(
-        told.ends_with("counts more than 400 deadlines in working time"),
+        told.ends_with("counts more than 400 deadlines by calendars"),
         "{told}"
     );
 }
