@@ -4,8 +4,8 @@
 //! candidates if nobody else is eligible.
 
 use crate::{
-    Assignment, Deadline, Due, Flow, Graph, Moment, Offer, OverdueAction, Principal, Triggers,
-    WorkingDays, WorkingTime,
+    Assignment, Deadline, Due, Flow, Graph, Moment, Offer, OverdueAction, Principal, Since,
+    Triggers, WorkingDays, WorkingTime,
 };
 
 impl Assignment {
@@ -225,6 +225,7 @@ impl Due {
     fn acts(self, action: OverdueAction) -> Deadline {
         Deadline {
             when: self,
+            since: Since::Created,
             repeat: None,
             action,
         }
@@ -232,6 +233,13 @@ impl Due {
 }
 
 impl Deadline {
+    /// Counts from each claim of the task, not from its creation; only for deadlines of an offer. It does not count while
+    /// nobody owns the task, and begins anew with the next owner, though not with a delegate.
+    pub fn since_claim(mut self) -> Self {
+        self.since = Since::Claimed;
+        self
+    }
+
     /// Repeats the action every `seconds`, until the work is done.
     pub fn every(mut self, seconds: u32) -> Self {
         self.repeat = Some(seconds);

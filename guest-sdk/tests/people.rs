@@ -78,7 +78,7 @@ impl Flow for Papers {
         Ok(match (state, &facts.data.group) {
             (Review, Some(group)) => {
                 let offer = Offer::new("").to_group(group).deadline(late);
-                Assignment::new([offer.deadline(Due::after_hours(2).release())])
+                Assignment::new([offer.deadline(Due::after_hours(2).release().since_claim())])
             }
             (Vote, _) => Assignment::any_of(["amy", "ben", "cat"], 2)
                 .each(|offer| offer.deadline(late.clone()))
@@ -144,6 +144,16 @@ fn a_task_comes_back_from_who_sits_on_it_or_gives_it_back() {
     flow.when(release("rita")).denied("not_owner");
     flow.follow([release("rob"), claim("rita")]);
     flow.when(claim("rob")).denied("task_taken");
+    // Each owner has two hours.
+    flow.follow([
+        later(hours(1)),
+        release("rita"),
+        later(hours(1)),
+        claim("rob"),
+    ]);
+    flow.follow([later(hours(1))]);
+    flow.when(claim("rita")).denied("task_taken");
+    flow.follow([later(hours(1)), claim("rita")]);
     flow.follow([later(hours(2)), claim("rob")]);
 }
 

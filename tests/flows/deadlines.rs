@@ -109,6 +109,92 @@ async fn late_work_goes_back_to_the_queue() {
     prove_all(&app).await;
 }
 
+/// Work that is in progress for too long returns to the queue, whenever it was claimed.
+#[tokio::test]
+async fn work_in_progress_for_too_long_goes_back_to_the_queue() {
+    let (app, time) = chambers_at().await;
+    let data = under(&json!({ "after": 600, "since": "claim", "do": "release" }));
+    let instance = vote(&app, "claims", data).await;
+    let task = tasks(&instance)[0].clone();
+    let now = |instance: &Value| {
+        let task = &tasks(instance)[0];
+        (task["status"].clone(), task["dueAt"].clone())
+    };
+    assert_eq!(now(&instance), (json!("PENDING"), Value::Null));
+    let timers = app.timers();
+    // Nobody owns it for an hour: nothing is due.
+    time.work(&app, &[&app.engine], 3600).await;
+    for (round, person) in ["reviewer", "reviewer2", "reviewer"]
+        .into_iter()
+        .enumerate()
+    {
+        claim(&app, person, &task).await;
+        let claimed = shown(&app, &instance).await;
+        assert_eq!(now(&claimed).0, "CLAIMED");
+        assert!(now(&claimed).1.is_string(), "{claimed}");
+        time.work(&app, &[&app.engine], 599).await;
+        assert_eq!(passed(&app, &instance).await.len(), round);
+        time.work(&app, &[&app.engine], 1).await;
+        let passed = passed(&app, &instance).await;
+        assert_eq!(
+            (passed.len(), &passed[round]["count"]),
+            (round + 1, &json!(round + 1))
+        );
+        let back = shown(&app, &instance).await;
+        assert_eq!(now(&back), (json!("PENDING"), Value::Null));
+        // In the queue time does not count.
+        time.work(&app, &[&app.engine], 900).await;
+    }
+    // Released before, and claimed by another: what was left of the first claim does not matter.
+    claim(&app, "reviewer", &task).await;
+    time.work(&app, &[&app.engine], 500).await;
+    let path = format!("/v1/tasks/{}/release", id(&task));
+    app.post("reviewer", &path, json!({})).await.expect(200);
+    let jobs = "select count(*) from job where kind = 'deadline'";
+    let jobs = sqlx::query_scalar::<_, i64>(jobs).fetch_one(app.database.admin_pool());
+    assert_eq!(jobs.await.expect("a count"), 0);
+    claim(&app, "reviewer2", &task).await;
+    time.work(&app, &[&app.engine], 599).await;
+    assert_eq!(passed(&app, &instance).await.len(), 3);
+    time.work(&app, &[&app.engine], 1).await;
+    timers.stop().await;
+    assert_eq!(passed(&app, &instance).await.len(), 4);
+    assert_eq!(audited(&app, &instance, "TASK_RELEASED").await.len(), 5);
+    prove_all(&app).await;
+}
+
+/// In working days, from a claim on a Friday evening; a state as a whole has no claim.
+#[tokio::test]
+async fn a_claim_begins_working_days_by_the_calendar() {
+    let (app, time) = chambers_at().await;
+    app.put("admin", "/v1/calendars/office", office_week())
+        .await
+        .expect(200);
+    let deadline = json!({ "days": 1, "working": "office", "since": "claim", "do": "release" });
+    let instance = vote(&app, "friday", under(&deadline)).await;
+    let task = tasks(&instance)[0].clone();
+    time.pass(4 * 86_400 + 10 * 3600);
+    // A dry run says the same, and changes nothing.
+    let path = format!("/v1/tasks/{}/claim?dryRun=true", id(&task));
+    let tried = app.post("reviewer", &path, json!({})).await.expect(200);
+    let monday = "2026-01-12T16:30:00Z";
+    assert_eq!(tasks(&tried["instance"])[0]["dueAt"], monday);
+    assert!(tasks(&shown(&app, &instance).await)[0]["dueAt"].is_null());
+    claim(&app, "reviewer", &task).await;
+    assert_eq!(tasks(&shown(&app, &instance).await)[0]["dueAt"], monday);
+
+    let of_state =
+        json!({ "assign": { "offers": [{ "groups": ["reviewers"] }], "deadlines": [deadline] } });
+    let body = json!({
+        "definitionKey": "committee", "entityType": "motion", "entityId": "whole", "data": of_state,
+    });
+    let refused = app.post("author", "/v1/instances", body).await;
+    let problem = refused.problem(424, "logic_fault");
+    let detail = problem["detail"].as_str().expect("a detail");
+    assert!(detail.contains("only a deadline of a task can"), "{detail}");
+    prove_all(&app).await;
+}
+
 #[tokio::test]
 async fn late_work_goes_to_others() {
     let (app, time) = chambers_at().await;
@@ -197,18 +283,22 @@ async fn working_time_counts_by_the_tenants_calendar() {
     prove_all(&app).await;
 }
 
-/// Receipts are awaited for seven working days: a holiday and two weekends pass meanwhile.
-#[tokio::test]
-async fn working_days_end_with_the_hours_of_the_last_one() {
-    let (app, time) = chambers_at().await;
+/// Monday to Friday, with a holiday on the sixth and a short day on the fifteenth.
+fn office_week() -> Value {
     let hours = json!([{ "from": "09:00", "to": "12:00" }, { "from": "13:00", "to": "17:30" }]);
-    let office = json!({
+    json!({
         "timeZone": "Europe/Berlin",
         "hours": { "monday": hours, "tuesday": hours, "wednesday": hours, "thursday": hours, "friday": hours },
         "holidays": ["2026-01-06"],
         "exceptions": { "2026-01-15": [{ "from": "09:00", "to": "15:00" }] },
-    });
-    app.put("admin", "/v1/calendars/office", office)
+    })
+}
+
+/// Receipts are awaited for seven working days: a holiday and two weekends pass meanwhile.
+#[tokio::test]
+async fn working_days_end_with_the_hours_of_the_last_one() {
+    let (app, time) = chambers_at().await;
+    app.put("admin", "/v1/calendars/office", office_week())
         .await
         .expect(200);
     let deadline = json!({ "days": 7, "working": "office", "do": "LATE" });

@@ -7,7 +7,7 @@ use super::lower;
 use super::types;
 use wrkflw_core::answer::{
     Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Offer, OverdueAction, Plan,
-    Principal, PublishedEvent, Reason, Refusal, Target, Violation, Waiting, Work,
+    Principal, PublishedEvent, Reason, Refusal, Since, Target, Violation, Waiting, Work,
 };
 use wrkflw_core::moment;
 
@@ -164,6 +164,10 @@ fn deadline(deadline: types::Deadline) -> Lifted<Deadline> {
                 calendar: text("a calendar", working.calendar)?,
             },
             types::Due::At(instant) => Due::At(timestamp("a deadline", &instant)?),
+        },
+        since: match deadline.since {
+            types::Since::Created => Since::Created,
+            types::Since::Claimed => Since::Claimed,
         },
         repeat: deadline.repeat,
         action: match deadline.action {

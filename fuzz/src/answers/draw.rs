@@ -178,6 +178,11 @@ fn deadline(u: &mut Unstructured<'_>) -> Result<types::Deadline> {
             }),
             _ => types::Due::At(text(u)?),
         },
+        since: if u.arbitrary()? {
+            types::Since::Claimed
+        } else {
+            types::Since::Created
+        },
         repeat: maybe(u, |u| u.int_in_range(0..=u32::MAX))?,
         action: match u.int_in_range(0..=3)? {
             0 => types::OverdueAction::Remind,

@@ -24,6 +24,7 @@ struct Due<'a> {
     /// Of this task alone.
     task: Option<&'a Task>,
     deadline: &'a OpenDeadline,
+    at: Timestamp,
 }
 
 impl<F: Flow> Scenario<F> {
@@ -48,7 +49,7 @@ impl<F: Flow> Scenario<F> {
         let fires = |action: &OverdueAction| matches!(action, OverdueAction::Fire(fired) if fired == trigger);
         let next =
             due(self.started()).filter(|due| due.is_meant(when) && fires(&due.deadline.action));
-        let next = next.min_by_key(|due| due.deadline.due_at);
+        let next = next.min_by_key(|due| due.at);
         let Some(id) = next.map(|due| due.deadline.id) else {
             return denied(
                 "no_deadline",
@@ -66,7 +67,7 @@ impl<F: Flow> Scenario<F> {
             of_what && due.is_meant(when) && due.deadline.action == OverdueAction::Escalate
         };
         let next = due(self.started()).filter(escalates);
-        let next = next.min_by_key(|due| due.deadline.due_at);
+        let next = next.min_by_key(|due| due.at);
         let next = next.map(|due| (due.deadline.id, count.checked_sub(due.deadline.count)));
         let Some((id, Some(times @ 1..))) = next else {
             let message = format!("no deadline that is open escalates for the {count}. time");
@@ -99,7 +100,7 @@ impl<F: Flow> Scenario<F> {
         let instance = self.started();
         let running = (instance.status == Status::Running).then_some(instance);
         let all = running.into_iter().flat_map(due);
-        all.map(|due| (due.deadline.due_at, due.deadline.id)).min()
+        all.map(|due| (due.at, due.deadline.id)).min()
     }
 
     #[track_caller]
@@ -111,7 +112,7 @@ impl<F: Flow> Scenario<F> {
             due_at: at,
         };
         let outcome = self.run(&Actor::host(), &command);
-        let passed = |due: Due<'_>| due.deadline.id == deadline && due.deadline.due_at == at;
+        let passed = |due: Due<'_>| due.deadline.id == deadline && due.at == at;
         assert!(
             !due(self.started()).any(passed),
             "the host tries this deadline again and again: {outcome:#?}"
@@ -142,23 +143,24 @@ impl Due<'_> {
     }
 }
 
-/// The deadlines of active states and of their open tasks.
+/// The deadlines of active states and of their open tasks, if they count.
 fn due(instance: &Instance) -> impl Iterator<Item = Due<'_>> {
     instance.active.iter().flat_map(|state| {
-        let of_state = state.deadlines.iter();
-        let of_state = of_state.map(move |deadline| Due {
-            state,
-            task: None,
-            deadline,
-        });
+        let of_state = state.deadlines.iter().map(|deadline| (None, deadline));
         let open = state.tasks.iter().filter(|task| task.status.is_open());
-        let of_tasks = open.flat_map(move |task| {
-            task.deadlines.iter().map(move |deadline| Due {
-                state,
-                task: Some(task),
-                deadline,
-            })
+        let of_tasks = open.flat_map(|task| {
+            let deadlines = task.deadlines.iter();
+            deadlines.map(move |deadline| (Some(task), deadline))
         });
-        of_state.chain(of_tasks)
+        of_state
+            .chain(of_tasks)
+            .filter_map(move |(task, deadline)| {
+                Some(Due {
+                    state,
+                    task,
+                    deadline,
+                    at: deadline.due_at?,
+                })
+            })
     })
 }

@@ -243,15 +243,26 @@ impl Principal {
 #[serde(rename_all = "camelCase")]
 pub struct Deadline {
     pub when: Due,
+    pub since: Since,
     /// Seconds between repetitions.
     pub repeat: Option<u32>,
     pub action: OverdueAction,
 }
 
+/// From when a deadline counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Since {
+    /// From the creation of its work.
+    Created,
+    /// From each claim of its task.
+    Claimed,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Due {
-    /// Seconds from now.
+    /// Seconds from when it begins to count.
     After(u32),
     /// Seconds of working time by one of the tenant's calendars.
     Working {
@@ -264,6 +275,16 @@ pub enum Due {
         calendar: String,
     },
     At(Timestamp),
+}
+
+impl Due {
+    /// The calendar that it counts by.
+    pub fn calendar(&self) -> Option<&String> {
+        match self {
+            Due::Working { calendar, .. } | Due::WorkingDays { calendar, .. } => Some(calendar),
+            Due::After(_) | Due::At(_) => None,
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -226,8 +226,7 @@ fn resume(instance: &mut Instance, stamp: Stamp<'_>) -> Result<(), String> {
             for deadline in deadlines.iter_mut() {
                 deadline.due_at = deadline
                     .due_at
-                    .saturating_add(pause)
-                    .unwrap_or(deadline.due_at);
+                    .map(|due_at| due_at.saturating_add(pause).unwrap_or(due_at));
             }
             next_due(deadlines, due_at);
         }
@@ -395,7 +394,7 @@ fn take(buffered: &mut Vec<BufferedSignal>, id: &str, older: u32) {
     }
 }
 
-/// Removes a deadline that has passed, or moves it to its next repetition.
+/// Removes a deadline that has passed, or moves it to its next repetition. One that counts from a claim stays for the next one.
 fn pass(
     deadlines: &mut Vec<OpenDeadline>,
     id: DeadlineId,
@@ -404,19 +403,17 @@ fn pass(
 ) -> Result<(), String> {
     let place = deadlines.iter().position(|deadline| deadline.id == id);
     let place = place.ok_or_else(|| format!("deadline {id} is not open"))?;
+    let deadline = &mut deadlines[place];
     match next {
-        Some(next) => {
-            deadlines[place].due_at = next;
-            deadlines[place].count = count;
-        }
-        None => drop(deadlines.remove(place)),
+        None if deadline.since_claim.is_none() => drop(deadlines.remove(place)),
+        next => (deadline.due_at, deadline.count) = (next, count),
     }
     Ok(())
 }
 
 /// Sets `due_at` to the earliest open deadline. If none is open, it keeps its last value, which shows readers what was missed.
 pub(crate) fn next_due(deadlines: &[OpenDeadline], due_at: &mut Option<Timestamp>) {
-    if let Some(next) = deadlines.iter().map(|deadline| deadline.due_at).min() {
+    if let Some(next) = deadlines.iter().filter_map(|one| one.due_at).min() {
         *due_at = Some(next);
     }
 }

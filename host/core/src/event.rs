@@ -71,6 +71,9 @@ events! {
             /// The absent candidate for whom the owner claimed it.
             #[serde(skip_serializing_if = "Option::is_none")]
             on_behalf_of: Option<String>,
+            /// The deadlines that count from this claim.
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            deadlines: Vec<OpenDeadline>,
         }
         /// A task lost its owner; its candidates may claim it again.
         public TaskReleased = "TASK_RELEASED" {
@@ -120,6 +123,9 @@ events! {
             to: String,
             /// The reason for the reassignment.
             reason: String,
+            /// The deadlines that count from now, as after a claim.
+            #[serde(skip_serializing_if = "Vec::is_empty")]
+            deadlines: Vec<OpenDeadline>,
         }
         /// An operator opened a claimed task for its candidates again.
         public TaskReset = "TASK_RESET" {

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::task::{Candidate, Decision, Delegation, Ownership, Task, TaskStatus};
 use super::actor::Actor;
-use super::answer::{AttributeValue, OverdueAction};
+use super::answer::{AttributeValue, Due, OverdueAction};
 use super::declare::record;
 use super::ids::{DeadlineId, ForkId, InstanceId, StateId, TaskId, VersionRef};
 use super::json::Json;
@@ -239,7 +239,12 @@ fn is_zero(bits: &u32) -> bool {
 #[serde(rename_all = "camelCase")]
 pub struct OpenDeadline {
     pub id: DeadlineId,
-    pub due_at: Timestamp,
+    /// None while it does not count: it counts from the claim of its task, and nobody owns the task.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub due_at: Option<Timestamp>,
+    /// How long it counts from each claim of its task; none if it counts from the creation of its work.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub since_claim: Option<Due>,
     /// Seconds between repetitions.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub repeat: Option<u32>,

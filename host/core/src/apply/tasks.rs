@@ -1,9 +1,9 @@
 //! The fold of task events.
 
-use super::{Stamp, active};
+use super::{Stamp, active, next_due};
 use crate::event::Event;
 use crate::ids::{StateId, TaskId};
-use crate::instance::{Decision, Delegation, Instance, Ownership, Task, TaskStatus};
+use crate::instance::{Decision, Delegation, Instance, OpenDeadline, Ownership, Task, TaskStatus};
 
 pub(super) fn change(
     instance: &mut Instance,
@@ -19,27 +19,38 @@ pub(super) fn change(
             state,
             owner,
             on_behalf_of,
+            deadlines,
         } => {
             let ownership = Ownership {
                 on_behalf_of: on_behalf_of.clone(),
                 ..Ownership::default()
             };
-            give(open(instance, *state, *task)?, owner, ownership, stamp);
+            let task = open(instance, *state, *task)?;
+            give(task, owner, ownership, stamp);
+            count_from_now(task, deadlines);
         }
         Event::TaskReassigned {
-            task, state, to, ..
+            task,
+            state,
+            to,
+            deadlines,
+            ..
         } => {
             let ownership = Ownership {
                 assigned: true,
                 ..Ownership::default()
             };
-            give(open(instance, *state, *task)?, to, ownership, stamp);
+            let task = open(instance, *state, *task)?;
+            give(task, to, ownership, stamp);
+            count_from_now(task, deadlines);
         }
         Event::TaskDelegated { task, state, .. } | Event::TaskResolved { task, state, .. } => {
             hand_over(open(instance, *state, *task)?, event, stamp)?;
         }
         Event::TaskReleased { task, state, .. } | Event::TaskReset { task, state, .. } => {
-            open(instance, *state, *task)?.status = TaskStatus::Pending;
+            let task = open(instance, *state, *task)?;
+            task.status = TaskStatus::Pending;
+            count_from_now(task, &[]);
         }
         Event::TaskRerouted {
             task,
@@ -80,6 +91,23 @@ pub(super) fn open(
         .iter_mut()
         .find(|task| task.id == id && task.status.is_open())
         .ok_or_else(|| format!("task {id} is not open"))
+}
+
+/// Replaces the deadlines that count from a claim: by these, or by none that counts.
+fn count_from_now(task: &mut Task, counting: &[OpenDeadline]) {
+    let from_claim = task.deadlines.iter_mut();
+    let mut from_claim = from_claim
+        .filter(|deadline| deadline.since_claim.is_some())
+        .peekable();
+    if from_claim.peek().is_none() {
+        return;
+    }
+    for deadline in from_claim {
+        let now = counting.iter().find(|now| now.id == deadline.id);
+        deadline.due_at = now.and_then(|now| now.due_at);
+    }
+    task.due_at = None;
+    next_due(&task.deadlines, &mut task.due_at);
 }
 
 fn give(task: &mut Task, owner: &str, ownership: Ownership, stamp: Stamp<'_>) {

@@ -107,6 +107,7 @@ fn what_cannot_have_happened_is_refused() {
         state: state(2),
         owner: "bob".into(),
         on_behalf_of: None,
+        deadlines: vec![],
     };
     let cancelled = Event::FlowCancelled {
         reason: "late".into(),

@@ -14,7 +14,8 @@ fn json(text: &str) -> Json {
 fn deadlines() -> Vec<OpenDeadline> {
     vec![OpenDeadline {
         id: DeadlineId(Uuid::from_u128(9)),
-        due_at: Timestamp::UNIX_EPOCH,
+        due_at: Some(Timestamp::UNIX_EPOCH),
+        since_claim: None,
         repeat: None,
         action: OverdueAction::Fire("LATE".into()),
         count: 1,
@@ -198,6 +199,7 @@ fn of_tasks() -> Vec<Event> {
             state,
             owner: "ann".into(),
             on_behalf_of: None,
+            deadlines: deadlines(),
         },
         Event::TaskReleased {
             task,

@@ -37,6 +37,7 @@ fn next(event: Option<&Event>) -> Option<Event> {
             state,
             owner: "ada".into(),
             on_behalf_of: Some("eve".into()),
+            deadlines: deadlines(),
         },
         Event::TaskClaimed { .. } => Event::TaskReleased {
             task,
@@ -63,6 +64,7 @@ fn next(event: Option<&Event>) -> Option<Event> {
             previous: None,
             to: "bob".into(),
             reason: "faster".into(),
+            deadlines: deadlines(),
         },
         Event::TaskReassigned { .. } => Event::TaskReset {
             task,
@@ -228,7 +230,8 @@ fn reference(version: u32) -> VersionRef {
 fn deadlines() -> Vec<OpenDeadline> {
     vec![OpenDeadline {
         id: DEADLINE,
-        due_at: Timestamp::UNIX_EPOCH,
+        due_at: Some(Timestamp::UNIX_EPOCH),
+        since_claim: None,
         repeat: Some(60),
         action: OverdueAction::Remind,
         count: 0,

@@ -28,7 +28,7 @@ pub(super) enum LookupPurpose {
     Staffing(StaffingCheck),
     /// To find the fallbacks, with the findings about the candidates.
     Fallback(StaffingCheck, Findings),
-    /// To check that a new owner exists.
+    /// To check that a new owner exists, and to compute the deadlines that count from the change.
     ChangeOwner(Box<OwnerChange>),
 }
 
@@ -70,13 +70,10 @@ impl Execution<'_> {
             );
             return Err(Fault::new(ENTER, message));
         }
-        for deadlines in deadline::of(assignment) {
-            deadline::check(
-                ENTER,
-                &self.context.version.graph,
-                &state_instance.name,
-                deadlines,
-            )?;
+        let (graph, state) = (&self.context.version.graph, &state_instance.name);
+        deadline::check(ENTER, graph, state, &assignment.deadlines, false)?;
+        for offer in &assignment.offers {
+            deadline::check(ENTER, graph, state, &offer.deadlines, true)?;
         }
         for offer in &assignment.offers {
             self.check_offer(state_instance, own_work, offer, &assignment.exclude)?;
@@ -106,7 +103,8 @@ impl Execution<'_> {
         if let Some(why) = why {
             return self.replace_offers(&state_instance, why, assignment, findings);
         }
-        state_instance.deadlines = self.open_deadlines(ENTER, &assignment.deadlines, findings)?;
+        state_instance.deadlines =
+            self.open_deadlines(ENTER, &assignment.deadlines, false, findings)?;
         state_instance.due_at = deadline::earliest(&state_instance.deadlines);
         state_instance.needed = assignment.needed.max(1);
         state_instance.exclude = self.all_excluded(&state_name, assignment.exclude);
@@ -155,7 +153,7 @@ impl Execution<'_> {
         findings: &Findings,
     ) -> Result<(), Fault> {
         for offer in self.completed(state_name, offers) {
-            let task = self.task(offer, findings)?;
+            let task = self.task(offer, None, findings)?;
             self.emit(Event::TaskCreated {
                 state,
                 state_name: state_name.to_owned(),
@@ -166,11 +164,17 @@ impl Execution<'_> {
         Ok(())
     }
 
-    pub(super) fn task(&mut self, offer: Offer, findings: &Findings) -> Result<Task, Fault> {
+    /// The task of an offer. It has the status of the task that it replaces, if there is one.
+    pub(super) fn task(
+        &mut self,
+        offer: Offer,
+        replaced: Option<&TaskStatus>,
+        findings: &Findings,
+    ) -> Result<Task, Fault> {
         let id = TaskId((self.ids)());
-        let deadlines = self.open_deadlines(ENTER, &offer.deadlines, findings)?;
-        let status = match offer.owner {
-            Some(owner) => TaskStatus::Claimed {
+        let status = match (replaced, offer.owner) {
+            (Some(status), _) => status.clone(),
+            (None, Some(owner)) => TaskStatus::Claimed {
                 owner,
                 claimed_at: self.context.now,
                 ownership: Ownership {
@@ -178,8 +182,10 @@ impl Execution<'_> {
                     ..Ownership::default()
                 },
             },
-            None => TaskStatus::Pending,
+            (None, None) => TaskStatus::Pending,
         };
+        let is_owned = matches!(status, TaskStatus::Claimed { .. });
+        let deadlines = self.open_deadlines(ENTER, &offer.deadlines, is_owned, findings)?;
         let candidates = offer.candidates.into_iter();
         let candidates = candidates.filter_map(|candidate| candidate.resolved(findings));
         let (label, candidates) = (offer.label, candidates.collect());

@@ -3,13 +3,14 @@
 //! The host issues a command when a deadline is due. Its execution reminds, takes the work back, reassigns it, or fires a
 //! trigger. A deadline that is no longer open, or was postponed, does nothing.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use jiff::{SignedDuration, Timestamp};
 
 use super::fault::Fault;
 use super::{Execution, Moving, Phase, effort};
-use crate::answer::{Assignment, Deadline, Due, OverdueAction};
+use crate::answer::{Assignment, Deadline, Due, OverdueAction, Reason, Since};
 use crate::apply::next_due;
 use crate::calendar::Calendar;
 use crate::event::Event;
@@ -19,9 +20,10 @@ use crate::instance::{Candidate, OpenDeadline, StateInstance, Status, Task, Task
 use crate::json::Json;
 use crate::lookup::Findings;
 use crate::question::{EntryCause, Occurrence, Source};
+use crate::rejection::Rejection;
 
 /// Deadlines of one state instance or one task.
-const DEADLINES_MAX: usize = 16;
+pub(super) const DEADLINES_MAX: usize = 16;
 /// Deadlines of one assignment that count by a calendar. The calculation of each may go through twenty years.
 pub(super) const WORKING_MAX: usize = 400;
 /// The shortest pause between two repetitions, in seconds.
@@ -33,6 +35,8 @@ pub(super) const OVERDUE: &str = "overdue";
 
 /// The code of a refused trigger that the instance's version does not declare.
 const NOT_DECLARED: &str = "trigger_not_declared";
+/// The code of a refused claim whose deadlines cannot be computed, because the calendar was changed or deleted.
+const CALENDAR: &str = "calendar_unusable";
 
 /// A deadline that has passed, with its state instance and task.
 struct Passed {
@@ -41,12 +45,13 @@ struct Passed {
     deadline: OpenDeadline,
 }
 
-/// Checks the number, the repetition and the triggers of deadlines.
+/// Checks the number, the beginning, the repetition and the triggers of deadlines: of a task, or of a state as a whole.
 pub(super) fn check(
     function: &'static str,
     graph: &Graph,
     state: &str,
     deadlines: &[Deadline],
+    of_task: bool,
 ) -> Result<(), Fault> {
     let refuse = |message: String| Err(Fault::new(function, message));
     if deadlines.len() > DEADLINES_MAX {
@@ -63,6 +68,17 @@ pub(super) fn check(
         if matches!(deadline.when, Due::WorkingDays { days: 0, .. }) {
             return refuse(format!(
                 "a deadline of {state} counts no working day; it must count at least one"
+            ));
+        }
+        let from_claim = deadline.since == Since::Claimed;
+        if from_claim && !of_task {
+            return refuse(format!(
+                "a deadline of {state} as a whole counts from a claim; only a deadline of a task can"
+            ));
+        }
+        if from_claim && matches!(deadline.when, Due::At(_)) {
+            return refuse(format!(
+                "a deadline of {state} is at a fixed time and counts from a claim; it can be only one of them"
             ));
         }
         match &deadline.action {
@@ -89,10 +105,7 @@ fn may_fire(graph: &Graph, state: &str, trigger: &str) -> bool {
 pub(super) fn calendars(deadlines: &[Deadline]) -> impl Iterator<Item = &String> {
     deadlines
         .iter()
-        .filter_map(|deadline| match &deadline.when {
-            Due::Working { calendar, .. } | Due::WorkingDays { calendar, .. } => Some(calendar),
-            Due::After(_) | Due::At(_) => None,
-        })
+        .filter_map(|deadline| deadline.when.calendar())
 }
 
 /// All deadlines of an assignment.
@@ -112,11 +125,14 @@ pub(super) fn earliest(deadlines: &[OpenDeadline]) -> Option<Timestamp> {
 }
 
 impl Execution<'_> {
-    /// Opens deadlines, counted from now, or from the moment of suspension while the instance is suspended.
+    /// Opens deadlines, counted from now, or from the moment of suspension while the instance is suspended. Those that count
+    /// from a claim are computed as well, so that a missing calendar is found at once; they do not count yet unless the task
+    /// `is_owned`.
     pub(super) fn open_deadlines(
         &mut self,
         function: &'static str,
         deadlines: &[Deadline],
+        is_owned: bool,
         findings: &Findings,
     ) -> Result<Vec<OpenDeadline>, Fault> {
         let now = match self.instance.status {
@@ -127,15 +143,48 @@ impl Execution<'_> {
         for deadline in deadlines {
             let due_at = due(&deadline.when, now, findings)
                 .map_err(|message| Fault::new(function, message))?;
+            let from_claim = deadline.since == Since::Claimed;
             open.push(OpenDeadline {
                 id: DeadlineId((self.ids)()),
-                due_at,
+                due_at: (is_owned || !from_claim).then_some(due_at),
+                since_claim: from_claim.then(|| deadline.when.clone()),
                 repeat: deadline.repeat,
                 action: deadline.action.clone(),
                 count: 0,
             });
         }
         Ok(open)
+    }
+
+    /// The calendars that a claim of this task needs.
+    pub(super) fn calendars_of_claim(&self, id: TaskId) -> BTreeSet<String> {
+        let task = self.instance.open_task(id).map(|(_, task)| task);
+        let deadlines = task.into_iter().flat_map(|task| &task.deadlines);
+        let counted = deadlines.filter_map(|deadline| deadline.since_claim.as_ref());
+        counted.filter_map(Due::calendar).cloned().collect()
+    }
+
+    /// The deadlines of this task that count from a claim, as they are if it is claimed now.
+    pub(super) fn since_claim(
+        &self,
+        id: TaskId,
+        findings: &Findings,
+    ) -> Result<Vec<OpenDeadline>, Rejection> {
+        let task = self.instance.open_task(id).map(|(_, task)| task);
+        let deadlines = task.into_iter().flat_map(|task| &task.deadlines);
+        let counting = deadlines.filter_map(|deadline| {
+            let when = deadline.since_claim.as_ref()?;
+            let due_at = due(when, self.context.now, findings);
+            let due_at = due_at.map_err(|message| {
+                let code = CALENDAR.to_owned();
+                Rejection::RefusedNow(Reason { code, message })
+            });
+            Some(due_at.map(|due_at| OpenDeadline {
+                due_at: Some(due_at),
+                ..deadline.clone()
+            }))
+        });
+        counting.collect()
     }
 
     /// Runs the action of a deadline, if it is still open and due at that moment.
@@ -145,7 +194,7 @@ impl Execution<'_> {
         }
         let Some(passed) = self
             .open_deadline(id)
-            .filter(|found| found.deadline.due_at == due_at)
+            .filter(|found| found.deadline.due_at == Some(due_at))
         else {
             return;
         };
@@ -160,7 +209,7 @@ impl Execution<'_> {
             due_at,
             count,
             late: u64::try_from(late).unwrap_or(0),
-            next: next_repetition(&passed.deadline, self.context.now),
+            next: next_repetition(due_at, passed.deadline.repeat, self.context.now),
         });
         match passed.deadline.action {
             OverdueAction::Remind => self.remind(state, task, due_at, count),
@@ -320,12 +369,12 @@ fn holders(tasks: &[Task]) -> Vec<Candidate> {
 }
 
 /// The next repetition after now. Repetitions that were missed while no host ran are skipped.
-fn next_repetition(deadline: &OpenDeadline, now: Timestamp) -> Option<Timestamp> {
-    let pause = i64::from(deadline.repeat?).max(1);
-    let missed = now.duration_since(deadline.due_at).as_secs().max(0) / pause;
+fn next_repetition(due_at: Timestamp, repeat: Option<u32>, now: Timestamp) -> Option<Timestamp> {
+    let pause = i64::from(repeat?).max(1);
+    let missed = now.duration_since(due_at).as_secs().max(0) / pause;
     let seconds = pause.checked_mul(missed + 1)?;
     let next = SignedDuration::from_secs(seconds);
-    deadline.due_at.checked_add(next).ok()
+    due_at.checked_add(next).ok()
 }
 
 fn due(when: &Due, now: Timestamp, findings: &Findings) -> Result<Timestamp, String> {

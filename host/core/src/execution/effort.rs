@@ -170,6 +170,9 @@ impl Execution<'_> {
                 };
                 working(counted, findings)
             }
+            Phase::Lookup(_, LookupPurpose::ChangeOwner(_)) => {
+                working(findings.calendars.len() * deadline::DEADLINES_MAX, findings)
+            }
             _ => self.matching(findings),
         };
         creating + self.taking() + copying(&self.instance)

@@ -1,6 +1,8 @@
 //! Commands that change the owner of a task: people claim, release, delegate and resolve; operators reassign and reset. Decisions
 //! are in `rules`.
 
+use std::collections::BTreeSet;
+
 use super::assign::LookupPurpose;
 use super::eligibility::Place;
 use super::{Execution, ExecutionError, Phase, rules};
@@ -16,14 +18,22 @@ pub const DELEGATIONS_MAX: usize = 3;
 /// The permission to take a task from its owner.
 const ASSIGN: &str = "task:assign";
 
-/// A change of owner that is pending until the directory confirms that the new owner exists.
+/// A change of owner that is pending until the directory confirms that the new owner exists, and gives the calendars of the
+/// deadlines that count from the change.
 pub(super) struct OwnerChange {
-    to: String,
+    /// None if the new owner is the actor.
+    to: Option<String>,
     then: Event,
 }
 
 impl Execution<'_> {
     pub(super) fn claim(&mut self, id: TaskId) -> Result<(), ExecutionError> {
+        let claimed = self.claimed(id)?;
+        self.change_owner(None, claimed)
+    }
+
+    /// The event of a claim by the actor, with no deadlines yet.
+    fn claimed(&self, id: TaskId) -> Result<Event, Rejection> {
         let (place, task) = self.place(id)?;
         let state = place.state_instance.id;
         let on_behalf_of = place.claimed_for(task)?;
@@ -39,22 +49,27 @@ impl Execution<'_> {
                 outcome: None,
                 revision: self.instance.revision,
             };
-            return Err(Rejection::Taken(winner).into());
+            return Err(Rejection::Taken(winner));
         }
-        self.emit(Event::TaskClaimed {
+        Ok(Event::TaskClaimed {
             task: id,
             state,
             owner: self.context.actor.id.clone(),
             on_behalf_of,
-        });
-        Ok(())
+            deadlines: Vec::new(),
+        })
     }
 
-    /// A decision on a task without an owner claims it first. The rules of a claim apply, and both are recorded.
+    /// A decision on a task without an owner claims it first. The rules of a claim apply, and both are recorded. No deadline
+    /// counts from this claim, since the decision ends the task.
     pub(super) fn claim_if_pending(&mut self, id: TaskId) -> Result<(), ExecutionError> {
         let (_, task) = rules::open(&self.instance, id)?;
         match task.status {
-            TaskStatus::Pending => self.claim(id),
+            TaskStatus::Pending => {
+                let claimed = self.claimed(id)?;
+                self.emit(claimed);
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
@@ -105,8 +120,7 @@ impl Execution<'_> {
             to: to.to_owned(),
             reason: reason.to_owned(),
         };
-        self.change_owner(to, event);
-        Ok(())
+        self.change_owner(Some(to), event)
     }
 
     /// Hands the task back to the person who delegated it.
@@ -154,9 +168,9 @@ impl Execution<'_> {
             previous: task.owner().map(str::to_owned),
             to: to.to_owned(),
             reason: reason.to_owned(),
+            deadlines: Vec::new(),
         };
-        self.change_owner(to, event);
-        Ok(())
+        self.change_owner(Some(to), event)
     }
 
     pub(super) fn reset(&mut self, id: TaskId, reason: &str) -> Result<(), ExecutionError> {
@@ -171,17 +185,25 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Asks the directory whether the new owner exists. An unknown owner, who could not sign in, is refused.
-    fn change_owner(&mut self, to: &str, then: Event) {
+    /// Asks the directory whether the new owner exists, and for the calendars by which deadlines count from now. An unknown
+    /// owner, who could not sign in, is refused.
+    fn change_owner(&mut self, to: Option<&str>, then: Event) -> Result<(), ExecutionError> {
+        let begins = match &then {
+            Event::TaskClaimed { task, .. } | Event::TaskReassigned { task, .. } => Some(*task),
+            _ => None,
+        };
         let lookup = Lookup {
-            people: [to.to_owned()].into(),
+            people: to.map(str::to_owned).into_iter().collect(),
+            calendars: begins.map_or_else(BTreeSet::new, |task| self.calendars_of_claim(task)),
             ..Lookup::default()
         };
-        let to = to.to_owned();
-        self.phase = Phase::Lookup(
-            lookup,
-            LookupPurpose::ChangeOwner(Box::new(OwnerChange { to, then })),
-        );
+        let to = to.map(str::to_owned);
+        let change = OwnerChange { to, then };
+        if lookup.is_empty() {
+            return self.new_owner_found(change, &Findings::default());
+        }
+        self.phase = Phase::Lookup(lookup, LookupPurpose::ChangeOwner(Box::new(change)));
+        Ok(())
     }
 
     pub(super) fn new_owner_found(
@@ -189,10 +211,19 @@ impl Execution<'_> {
         change: OwnerChange,
         findings: &Findings,
     ) -> Result<(), ExecutionError> {
-        let OwnerChange { to, then } = change;
-        if !findings.people.contains(&to) {
+        let OwnerChange { to, mut then } = change;
+        if let Some(to) = to.filter(|to| !findings.people.contains(to)) {
             let message = format!("the directory does not know {to}");
             return Err(Rejection::invalid("/to", "unknown_person", message).into());
+        }
+        if let Event::TaskClaimed {
+            task, deadlines, ..
+        }
+        | Event::TaskReassigned {
+            task, deadlines, ..
+        } = &mut then
+        {
+            *deadlines = self.since_claim(*task, findings)?;
         }
         self.emit(then);
         Ok(())

@@ -38,7 +38,9 @@ impl Execution<'_> {
         findings: &Findings,
     ) -> Result<(), ExecutionError> {
         let deadlines = match why {
-            Why::Migrated => Some(self.open_deadlines(ENTER, &assignment.deadlines, findings)?),
+            Why::Migrated => {
+                Some(self.open_deadlines(ENTER, &assignment.deadlines, false, findings)?)
+            }
             Why::Reoffered => None,
         };
         self.emit(Event::StateReassigned {
@@ -64,10 +66,7 @@ impl Execution<'_> {
                 self.withdraw(state_instance.id, why, task);
                 continue;
             };
-            let new = Task {
-                status: task.status.clone(),
-                ..self.task(offer, findings)?
-            };
+            let new = self.task(offer, Some(&task.status), findings)?;
             // A task's deadlines cannot change, so the owner gets a new task instead. A task that is offered anew
             // keeps its deadlines.
             let has_deadlines = !new.deadlines.is_empty() || !task.deadlines.is_empty();
@@ -79,7 +78,7 @@ impl Execution<'_> {
             }
         }
         for offer in offers {
-            made.push(self.task(offer, findings)?);
+            made.push(self.task(offer, None, findings)?);
         }
         for task in made {
             self.emit(Event::TaskCreated {

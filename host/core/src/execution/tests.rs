@@ -5,6 +5,7 @@
 mod answers;
 mod branches;
 mod callers;
+mod claims;
 mod counted;
 mod deadlines;
 mod directory;

@@ -34,7 +34,8 @@ impl Execution<'_> {
         waiting: Waiting,
         findings: &Findings,
     ) -> Result<(), ExecutionError> {
-        state_instance.deadlines = self.open_deadlines(ENTER, &waiting.deadlines, findings)?;
+        state_instance.deadlines =
+            self.open_deadlines(ENTER, &waiting.deadlines, false, findings)?;
         state_instance.due_at = deadline::earliest(&state_instance.deadlines);
         state_instance.correlation = waiting.correlation;
         state_instance.buffer_signals = waiting.buffer_signals;
@@ -70,7 +71,7 @@ impl Execution<'_> {
 
     pub(super) fn check_waiting(&self, state: &str, waiting: &Waiting) -> Result<(), Fault> {
         let graph = &self.context.version.graph;
-        deadline::check(ENTER, graph, state, &waiting.deadlines)?;
+        deadline::check(ENTER, graph, state, &waiting.deadlines, false)?;
         if let Some(correlation) = &waiting.correlation {
             fault::id(ENTER, "a correlation", correlation)?;
         }

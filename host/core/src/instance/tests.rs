@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::*;
+use crate::answer::Due;
 use crate::column::{Column, Row};
 
 /// A state instance with a value in every member but its tasks.
@@ -27,7 +28,8 @@ fn full() -> StateInstance {
         choices: 1,
         deadlines: vec![OpenDeadline {
             id: DeadlineId(Uuid::from_u128(4)),
-            due_at: at,
+            due_at: Some(at),
+            since_claim: Some(Due::After(60)),
             repeat: None,
             action: OverdueAction::Remind,
             count: 0,

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::*;
 use crate::answer::{
     Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Offer, OverdueAction,
-    Principal, PublishedEvent, Reason, Target, Violation, Waiting,
+    Principal, PublishedEvent, Reason, Since, Target, Violation, Waiting,
 };
 use crate::ids::InstanceId;
 
@@ -123,6 +123,7 @@ fn plan(next: Next) -> Plan {
 fn works() -> Vec<Work> {
     let deadline = |when, action| Deadline {
         when,
+        since: Since::Claimed,
         repeat: Some(5),
         action,
     };

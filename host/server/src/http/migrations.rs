@@ -72,7 +72,7 @@ pub(super) struct SideView {
     pub deadlines: Vec<DeadlineView>,
 }
 
-/// An open deadline.
+/// An open deadline that counts.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct DeadlineView {
@@ -146,11 +146,13 @@ fn deadlines(instance: &Instance) -> Vec<DeadlineView> {
     let mut shown = Vec::new();
     for state_instance in &instance.active {
         let mut add = |task, deadlines: &[OpenDeadline]| {
-            shown.extend(deadlines.iter().map(|deadline| DeadlineView {
-                state: state_instance.name.clone(),
-                task,
-                due_at: deadline.due_at,
-                action: deadline.action.clone(),
+            shown.extend(deadlines.iter().filter_map(|deadline| {
+                Some(DeadlineView {
+                    state: state_instance.name.clone(),
+                    task,
+                    due_at: deadline.due_at?,
+                    action: deadline.action.clone(),
+                })
             }));
         };
         add(None, &state_instance.deadlines);

@@ -3,7 +3,7 @@
 //! `assign` in the data is the assignment of `Vote`: `{"offers": [{"users": [], "groups": [], "managersOf": [],
 //! "from": "a member of the data that names a user", "owner": "", "label": "", "form": {}, "deadlines": []}], "needed": 1,
 //! "exclude": [], "fallback": "", "priority": 0, "deadlines": [{"after": 60, "days": 7,
-//! "working": "a calendar", "every": 60, "do": "remind, release, escalate or a trigger"}]}`, with `days` instead of `after` for working
+//! "working": "a calendar", "every": 60, "since": "claim", "do": "remind, release, escalate or a trigger"}]}`, with `days` instead of `after` for working
 //! days. On escalation it is `overdue` instead, on MORE `reoffer`. The vote ends
 //! with `Approved` once `needed` have decided YES. It ends with `Rejected` once too few votes are left, or when a deadline fires
 //! LATE, unless the data has `patient`. `complaints` is a number of violations with which every vote is refused.
@@ -16,7 +16,7 @@ mod bindings;
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    Assignment, CommentRule, Deadline, Definition, Due, Entry, EntryCause, Event, EventSource, FiredBy, Join, Next, Offer, OverdueAction, Plan, Principal, PriorityName, Reads, Reason, Refusal, Snapshot, State, StateKind, Target, TaskStatus, Transition, Violation, Work, WorkingDays, WorkingTime,
+    Assignment, CommentRule, Deadline, Definition, Due, Entry, EntryCause, Event, EventSource, FiredBy, Join, Next, Offer, OverdueAction, Plan, Principal, PriorityName, Reads, Reason, Refusal, Since, Snapshot, State, StateKind, Target, TaskStatus, Transition, Violation, Work, WorkingDays, WorkingTime,
 };
 use serde_json::{Value, json};
 
@@ -259,6 +259,10 @@ fn deadlines(list: &Value) -> Vec<Deadline> {
                     calendar: calendar.into(),
                 }),
                 None => Due::After(after),
+            },
+            since: match one["since"].as_str() {
+                Some("claim") => Since::Claimed,
+                _ => Since::Created,
             },
             repeat: seconds(&one["every"]),
             action: match one["do"].as_str().expect("a deadline does something") {

@@ -10,9 +10,7 @@ mod bindings;
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    Assignment, Child, CommentRule, Deadline, Definition, Due, Entry, Event, EventSource, FiredBy,
-    Join, Next, Offer, OverdueAction, Plan, Principal, Reads, Reason, Refusal, Snapshot, State,
-    StateKind, Target, Transition, Violation, Waiting, Work,
+    Assignment, Child, CommentRule, Deadline, Definition, Due, Entry, Event, EventSource, FiredBy, Join, Next, Offer, OverdueAction, Plan, Principal, Reads, Reason, Refusal, Since, Snapshot, State, StateKind, Target, Transition, Violation, Waiting, Work,
 };
 use serde_json::{Value, json};
 
@@ -202,6 +200,7 @@ fn waiting(facts: &Snapshot) -> Waiting {
         deadlines: late
             .map(|late| Deadline {
                 when: Due::After(late),
+                since: Since::Created,
                 repeat: None,
                 action: OverdueAction::Fire("LATE".into()),
             })

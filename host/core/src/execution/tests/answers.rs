@@ -3,7 +3,7 @@
 use super::script::{Script, end_branch, enter, fault, offers};
 use crate::answer::{
     Assignment, Attribute, AttributeValue, Deadline, Due, Offer, OverdueAction, Plan, Principal,
-    PublishedEvent, Reason, Refusal, Violation,
+    PublishedEvent, Reason, Refusal, Since, Violation,
 };
 
 /// The fault of a plan that answers the decision in `Review`.
@@ -308,6 +308,7 @@ fn assignments_find_somebody_who_may() {
 fn deadlines_can_be_kept() {
     let deadline = |repeat, action| Deadline {
         when: Due::After(60),
+        since: Since::Created,
         repeat,
         action,
     };

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use super::script::{Script, decide, enter, fault, json, offers, rejection, start};
 use crate::actor::Actor;
-use crate::answer::{Deadline, Due, OverdueAction, Plan, Reason, Refusal};
+use crate::answer::{Deadline, Due, OverdueAction, Plan, Reason, Refusal, Since};
 use crate::check::samples;
 use crate::command::Command;
 use crate::event::Event;
@@ -42,6 +42,7 @@ pub(super) fn graph() -> Graph {
 pub(super) fn after(seconds: u32, action: OverdueAction) -> Deadline {
     Deadline {
         when: Due::After(seconds),
+        since: Since::Created,
         repeat: None,
         action,
     }
@@ -50,6 +51,14 @@ pub(super) fn after(seconds: u32, action: OverdueAction) -> Deadline {
 pub(super) fn every(pause: u32, deadline: Deadline) -> Deadline {
     Deadline {
         repeat: Some(pause),
+        ..deadline
+    }
+}
+
+/// Counted from each claim.
+pub(super) fn claimed(deadline: Deadline) -> Deadline {
+    Deadline {
+        since: Since::Claimed,
         ..deadline
     }
 }
@@ -90,8 +99,9 @@ pub(super) fn open(instance: &Instance) -> Vec<(StateId, Option<TaskId>, OpenDea
 pub(super) fn due(
     script: &mut Script,
     id: DeadlineId,
-    due_at: Timestamp,
+    due_at: impl Into<Option<Timestamp>>,
 ) -> Result<Outcome, ExecutionError> {
+    let due_at = due_at.into().expect("it counts");
     let command = Command::Deadline {
         instance: script.instance().id,
         deadline: id,
@@ -332,6 +342,7 @@ fn working_time_counts_by_the_tenants_calendar() {
             seconds: 10 * 3600,
             calendar: "office".into(),
         },
+        since: Since::Created,
         repeat: None,
         action: OverdueAction::Remind,
     };
@@ -354,7 +365,7 @@ fn working_time_counts_by_the_tenants_calendar() {
         let script = watched(&of_state_instance, &of_task, 1)
             .knowing(calendars.clone())
             .started();
-        assert_eq!(open(script.instance())[0].2.due_at, monday_at_eleven);
+        assert_eq!(open(script.instance())[0].2.due_at, Some(monday_at_eleven));
         let mut script = watched(&of_state_instance, &of_task, 1);
         assert_eq!(
             fault(script.run("ann", &start())),

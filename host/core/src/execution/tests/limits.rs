@@ -1,7 +1,7 @@
 //! The limits of an instance, and reserved names.
 
 use super::script::{Script, decide, enter, fault, json, offers, rejection};
-use crate::answer::{Assignment, Deadline, Due, Offer, OverdueAction, Plan, Principal};
+use crate::answer::{Assignment, Deadline, Due, Offer, OverdueAction, Plan, Principal, Since};
 use crate::command::Command;
 use crate::event::Event;
 use crate::ids::TaskId;
@@ -151,6 +151,7 @@ fn so_many_deadlines_of_one_assignment_count_working_time() {
                 seconds: 3_600,
                 calendar: "office".into(),
             },
+            since: Since::Created,
             repeat: None,
             action: OverdueAction::Remind,
         };

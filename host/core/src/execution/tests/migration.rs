@@ -9,7 +9,7 @@ use jiff::Timestamp;
 use super::directory::TestDirectory;
 use super::script::{Script, decide, json, offers, rejection};
 use crate::answer::{
-    Assignment, AttributeValue, Deadline, Due, Offer, OverdueAction, Plan, Principal,
+    Assignment, AttributeValue, Deadline, Due, Offer, OverdueAction, Plan, Principal, Since,
 };
 use crate::command::Command;
 use crate::event::Event;
@@ -378,6 +378,7 @@ fn deadlines_are_counted_anew() {
     let due = |seconds: u32| Assignment {
         deadlines: vec![Deadline {
             when: Due::After(seconds),
+            since: Since::Created,
             repeat: None,
             action: OverdueAction::Remind,
         }],
@@ -386,7 +387,7 @@ fn deadlines_are_counted_anew() {
     let mut script = between(due(100), due(500));
     let begun = script.instance().updated_at.as_second();
     let old = script.instance().active[0].deadlines.clone();
-    assert_eq!(old[0].due_at.as_second(), begun + 100);
+    assert_eq!(old[0].due_at.map(Timestamp::as_second), Some(begun + 100));
     migrate(&mut script, &[]).expect("a migration");
     let new = &script.instance().active[0];
     assert_eq!(new.deadlines.len(), 1);

@@ -91,7 +91,8 @@ fn deadlines_rest_while_an_instance_is_suspended() {
     let due_at = Timestamp::from_second(1_000).expect("a time");
     let deadline = OpenDeadline {
         id: DeadlineId(Uuid::from_u128(9)),
-        due_at,
+        due_at: Some(due_at),
+        since_claim: None,
         repeat: None,
         action: OverdueAction::Remind,
         count: 0,
@@ -106,7 +107,7 @@ fn deadlines_rest_while_an_instance_is_suspended() {
     // A second passes with each command.
     let state_instance = &script.instance().active[0];
     let later = Timestamp::from_second(1_001).expect("a time");
-    assert_eq!(state_instance.deadlines[0].due_at, later);
+    assert_eq!(state_instance.deadlines[0].due_at, Some(later));
     assert_eq!(state_instance.due_at, Some(later));
 }
 

@@ -2,7 +2,7 @@
 
 use super::script::{Script, decide, enter, fault, forbidden, json};
 use crate::actor::Actor;
-use crate::answer::{Child, Deadline, Due, OverdueAction, Plan, Reason, Refusal, Waiting};
+use crate::answer::{Child, Deadline, Due, OverdueAction, Plan, Reason, Refusal, Since, Waiting};
 use crate::check::samples::{self, way_by as way};
 use crate::command::{Command, Lineage};
 use crate::event::Event;
@@ -72,6 +72,7 @@ fn children(children: Vec<Child>) -> Waiting {
 fn deadline(action: OverdueAction) -> Deadline {
     Deadline {
         when: Due::After(60),
+        since: Since::Created,
         repeat: None,
         action,
     }
@@ -126,10 +127,7 @@ fn a_state_instance_that_waits_has_what_was_said() {
     let state_instance = &script.instance().active[0];
     assert_eq!(state_instance.correlation.as_deref(), Some("order 7"));
     assert!(state_instance.buffer_signals && state_instance.tasks.is_empty());
-    assert_eq!(
-        state_instance.due_at,
-        Some(state_instance.deadlines[0].due_at)
-    );
+    assert_eq!(state_instance.due_at, state_instance.deadlines[0].due_at);
     let keys: Vec<_> = state_instance
         .children
         .iter()

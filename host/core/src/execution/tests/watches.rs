@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use proptest::prelude::*;
 
-use super::deadlines::{after, due, every, graph, late, open};
+use super::deadlines::{after, claimed, due, every, graph, late, open};
 use super::script::{Script, decide, enter, offers};
 use crate::answer::{OverdueAction, Plan};
 use crate::apply::{Stamp, apply};
@@ -77,7 +77,11 @@ fn flow() -> Script {
             every(60, after(100, OverdueAction::Release)),
             after(250, OverdueAction::Escalate),
         ];
-        assignment.offers[1].deadlines = vec![every(90, after(80, OverdueAction::Remind))];
+        assignment.offers[1].deadlines = vec![
+            every(90, after(80, OverdueAction::Remind)),
+            claimed(after(50, OverdueAction::Release)),
+            claimed(every(65, after(20, OverdueAction::Remind))),
+        ];
         assignment
     };
     Script::new()
@@ -87,7 +91,10 @@ fn flow() -> Script {
 }
 
 fn earliest(deadlines: &[OpenDeadline]) -> Option<Timestamp> {
-    deadlines.iter().map(|deadline| deadline.due_at).min()
+    deadlines
+        .iter()
+        .filter_map(|deadline| deadline.due_at)
+        .min()
 }
 
 /// Invariants of every instance with deadlines.
@@ -103,6 +110,13 @@ fn holds(instance: &Instance) {
         for task in &state_instance.tasks {
             let watched = task.status.is_open() || task.deadlines.is_empty();
             assert!(watched, "a task's deadlines end with it");
+            for deadline in &task.deadlines {
+                let counts = deadline.due_at.is_some();
+                let from_claim = deadline.since_claim.is_some();
+                assert!(counts || from_claim, "{deadline:?}");
+                let is_owned = task.owner().is_some();
+                assert!(!counts || !from_claim || is_owned, "nobody owns {task:?}");
+            }
         }
     }
     for state_instance in &instance.active {
@@ -139,14 +153,15 @@ struct Log {
 impl Log {
     fn see(&mut self, instance: &Instance) {
         for (_, _, deadline) in open(instance) {
-            self.seen.insert((deadline.id, deadline.due_at));
+            self.seen
+                .extend(deadline.due_at.map(|due_at| (deadline.id, due_at)));
         }
     }
 
     /// A deadline command acts exactly if the deadline was open and due at that moment.
     fn note(&mut self, before: &Instance, outcome: &Outcome, id: DeadlineId, due_at: Timestamp) {
         let was = open(before).into_iter().find(|(.., open)| open.id == id);
-        let was = was.filter(|(.., open)| open.due_at == due_at);
+        let was = was.filter(|(.., open)| open.due_at == Some(due_at));
         let Some((state, task, was)) = was.filter(|_| before.status == Status::Running) else {
             assert_eq!((&outcome.events[..], &outcome.instance), (&[][..], before));
             return;
@@ -180,7 +195,7 @@ impl Log {
 /// The next deadline in time, if there is one.
 fn next(instance: &Instance) -> Option<(DeadlineId, Timestamp)> {
     let all = open(instance).into_iter();
-    let all = all.map(|(.., deadline)| (deadline.due_at, deadline.id));
+    let all = all.filter_map(|(.., deadline)| Some((deadline.due_at?, deadline.id)));
     all.min().map(|(due_at, id)| (id, due_at))
 }
 

@@ -210,7 +210,7 @@ impl Rows<'_> {
     }
 }
 
-/// The open deadlines. None while the instance is suspended.
+/// The open deadlines that count. None while the instance is suspended.
 fn deadlines(instance: &Instance) -> BTreeMap<DeadlineId, Timestamp> {
     if instance.status != Status::Running {
         return BTreeMap::new();
@@ -222,7 +222,7 @@ fn deadlines(instance: &Instance) -> BTreeMap<DeadlineId, Timestamp> {
             .filter(|task| task.status.is_open());
         let of_tasks = open.flat_map(|task| &task.deadlines);
         let all = state_instance.deadlines.iter().chain(of_tasks);
-        all.map(|deadline| (deadline.id, deadline.due_at))
+        all.filter_map(|deadline| Some((deadline.id, deadline.due_at?)))
             .collect::<Vec<_>>()
     };
     instance.active.iter().flat_map(of_state_instance).collect()

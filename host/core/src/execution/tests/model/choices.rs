@@ -3,7 +3,7 @@
 use super::world::{GROUPS, PEOPLE};
 use crate::answer::{
     Assignment, Child, Deadline, Due, Next, Offer, OverdueAction, Plan, Principal, PublishedEvent,
-    Reason, Refusal, Target, Waiting,
+    Reason, Refusal, Since, Target, Waiting,
 };
 use crate::graph::{FiredBy, Graph};
 use crate::instance::Instance;
@@ -148,10 +148,11 @@ impl Choices {
             let mut ways = graph.leaving(state).filter(move |way| way.by.contains(&by));
             ways.next().map(|way| way.trigger.clone())
         };
-        let mut deadlines = self.deadlines(&graph, state);
+        let mut deadlines = self.deadlines(&graph, state, false);
         if let Some(trigger) = by(FiredBy::Deadline).filter(|_| self.below(4) != 3) {
             deadlines.push(Deadline {
                 when: Due::After(60),
+                since: Since::Created,
                 repeat: None,
                 action: OverdueAction::Fire(trigger),
             });
@@ -192,7 +193,7 @@ impl Choices {
                     .map(|_| choices.candidate())
                     .collect(),
                 owner: (owner && !is_meek).then(|| choices.person()),
-                deadlines: choices.deadlines(graph, state),
+                deadlines: choices.deadlines(graph, state, true),
             }
         };
         let offers: Vec<_> = (0..count).map(|_| offer(self)).collect();
@@ -204,11 +205,11 @@ impl Choices {
             exclude: (0..excluded).map(|_| self.person()).collect(),
             fallback: (self.below(3) == 2).then(|| self.group()),
             priority: 0,
-            deadlines: self.deadlines(graph, state),
+            deadlines: self.deadlines(graph, state, false),
         }
     }
 
-    fn deadlines(&mut self, graph: &Graph, state: &str) -> Vec<Deadline> {
+    fn deadlines(&mut self, graph: &Graph, state: &str, of_task: bool) -> Vec<Deadline> {
         if self.below(3) != 2 {
             return Vec::new();
         }
@@ -224,6 +225,10 @@ impl Choices {
         };
         vec![Deadline {
             when: Due::After(60),
+            since: match of_task && self.below(2) == 1 {
+                true => Since::Claimed,
+                false => Since::Created,
+            },
             repeat: (self.below(3) == 2).then_some(60),
             action,
         }]

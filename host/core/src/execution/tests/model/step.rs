@@ -326,18 +326,21 @@ impl Step {
                 .chain(open)
                 .collect::<Vec<_>>()
         };
-        let open: Vec<_> = instance.active.iter().flat_map(of_tasks).collect();
+        let open = instance.active.iter().flat_map(of_tasks);
+        let open: Vec<_> = open
+            .filter_map(|deadline| Some((deadline.id, deadline.due_at?)))
+            .collect();
         let Some(place) = self.task.checked_rem(open.len()) else {
             return Command::Reassessment {
                 instance: instance.id,
             };
         };
-        let deadline = &open[place];
+        let (deadline, due_at) = open[place];
         let stale = jiff::SignedDuration::from_secs(i64::from(self.outcome == 11));
         Command::Deadline {
             instance: instance.id,
-            deadline: deadline.id,
-            due_at: deadline.due_at.checked_sub(stale).expect("a time"),
+            deadline,
+            due_at: due_at.checked_sub(stale).expect("a time"),
         }
     }
 }

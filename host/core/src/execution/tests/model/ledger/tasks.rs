@@ -8,7 +8,7 @@ use crate::command::Command;
 use crate::event::Event;
 use crate::execution::{LOST_ELIGIBILITY, NOBODY_ABLE};
 use crate::ids::{StateId, TaskId};
-use crate::instance::{Candidate, Task, TaskStatus};
+use crate::instance::{Candidate, OpenDeadline, Task, TaskStatus};
 
 impl Ledger {
     pub(super) fn create(&mut self, state: StateId, task: &Task, now: &Moment<'_>) -> Checked {
@@ -285,6 +285,11 @@ impl Ledger {
             && work.decided == task.decision().is_some()
             && owner == task.owner()
             && work.offered == task.candidates;
-        ensure(is_same, || format!("{task:?} is not {work:?}"))
+        ensure(is_same, || format!("{task:?} is not {work:?}"))?;
+        let mut deadlines = task.deadlines.iter();
+        let counts = |one: &OpenDeadline| one.since_claim.is_some() && one.due_at.is_some();
+        ensure(owner.is_some() || !deadlines.any(counts), || {
+            format!("nobody owns {task:?}, and its deadline counts")
+        })
     }
 }
