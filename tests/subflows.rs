@@ -18,6 +18,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use wrkflw_core::ids::InstanceId;
+use wrkflw_runtime::clock::Clock;
 
 use crate::audit;
 use crate::support::app::{ADMIN, Answer, Host, TestApp, Timers, USER};
@@ -28,7 +29,12 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A host with the flow of sub-flows.
 async fn fixture() -> TestApp {
-    let app = TestApp::empty().await;
+    fixture_at(Clock::System).await
+}
+
+/// The same, at this time.
+async fn fixture_at(clock: Clock) -> TestApp {
+    let app = TestApp::empty_at(clock).await;
     let published = app.publish("subflows", subflows(), &json!({})).await;
     published.expect(201);
     let path = "/v1/definitions/subflows/versions/1/activate";

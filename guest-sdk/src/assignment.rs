@@ -222,6 +222,11 @@ impl Due {
         self.acts(OverdueAction::Fire(trigger.name().into()))
     }
 
+    /// Cancels the instance for this reason, with all its branches and children. Flow logic is not asked.
+    pub fn cancel(self, reason: &str) -> Deadline {
+        self.acts(OverdueAction::Cancel(reason.into()))
+    }
+
     fn acts(self, action: OverdueAction) -> Deadline {
         Deadline {
             when: self,

@@ -7,7 +7,7 @@ use wrkflw_guest::testing::{
 };
 use wrkflw_guest::{
     Assignment, Child, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Offer, Plan, Quorum,
-    Refusal, Verdict, Waiting, allow, hours, json,
+    Refusal, Verdict, Waiting, allow, days, hours, json,
 };
 
 wrkflw_guest::states! { enum State { Draft, Review, Parts, Vote, Done, Dropped } }
@@ -83,7 +83,9 @@ impl Flow for Papers {
             (Vote, _) => Assignment::any_of(["amy", "ben", "cat"], 2)
                 .each(|offer| offer.deadline(late.clone()))
                 .deadline(Due::After(hours(100)).fire(Late)),
-            _ => Assignment::to_user(facts.initiator()).deadline(late),
+            _ => Assignment::to_user(facts.initiator())
+                .deadline(late)
+                .deadline(Due::After(days(30)).cancel("nobody submitted it")),
         })
     }
 
@@ -134,6 +136,15 @@ fn own_work_is_nobody_elses_however_late() {
     let mut flow = drafted(json!({}));
     flow.when(later(hours(8))).offers_to_user("ann");
     flow.when(decide("ann", Submit)).enters(Parts);
+}
+
+#[test]
+fn what_nobody_submits_is_cancelled() {
+    let mut flow = drafted(json!({}));
+    flow.follow([later(days(29))]);
+    flow.when(later(days(1)))
+        .is_cancelled("nobody submitted it");
+    flow.when(decide("ann", Submit)).denied("task_taken");
 }
 
 #[test]

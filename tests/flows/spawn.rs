@@ -102,6 +102,44 @@ async fn a_deadline_begins_a_reminder_beside_the_work() {
     prove_all(&app).await;
 }
 
+/// The deadline of one branch cancels the others, too.
+#[tokio::test]
+async fn a_deadline_of_one_branch_cancels_all_of_them() {
+    let time = Time::begin();
+    let app = TestApp::empty_at(time.clock()).await;
+    let instance = branch(&app, json!({ "cancel": 3600, "late": 2400 })).await;
+    let timers = app.timers();
+    claim(&app, "reviewer", task_in(&instance, "C")).await;
+    time.work(&app, &[&app.engine], 2400).await;
+    assert_eq!(here(&shown(&app, &instance).await).len(), 9);
+    time.work(&app, &[&app.engine], 1200).await;
+    timers.stop().await;
+
+    let ended = shown(&app, &instance).await;
+    assert_eq!(ended["status"], "CANCELLED");
+    assert_eq!(ended["cancelled"]["reason"], "B took too long");
+    assert_eq!(ended["cancelled"]["by"], "wrkflw:host");
+    assert_eq!(here(&ended), [""; 0]);
+    let passed = audited(&app, &instance, "DEADLINE_PASSED").await;
+    let cancelled = audited(&app, &instance, "FLOW_CANCELLED").await;
+    let last = passed.last().expect("a deadline");
+    for name in ["deadline", "state"] {
+        assert_eq!(cancelled[0][name], last[name]);
+    }
+    let tasks = audited(&app, &instance, "TASK_CANCELLED").await;
+    assert_eq!(tasks.len(), 9);
+    let path = format!("/v1/instances/{}/history", id(&instance));
+    let history = app.get("admin", &path).await.expect(200);
+    assert!(history.to_string().contains("\"CANCEL\""), "{history}");
+    let jobs = sqlx::query_scalar::<_, i64>("select count(*) from job");
+    let jobs = jobs.fetch_one(app.database.admin_pool()).await;
+    assert_eq!(jobs.expect("a count"), 0);
+    let path = format!("/v1/tasks/{}/decide", id(task_in(&instance, "C")));
+    let late = app.post("reviewer", &path, json!({ "outcome": "GO" }));
+    assert_eq!(late.await.status, 409);
+    prove_all(&app).await;
+}
+
 fn keys(instance: &Value) -> Vec<&str> {
     let states = instance["states"].as_array().expect("states").iter();
     states.filter_map(|state| state["key"].as_str()).collect()

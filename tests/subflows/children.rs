@@ -1,6 +1,10 @@
 //! Child instances: each child starts once, its end is reported once, and the end of a parent reaches its grandchildren.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
 use serde_json::{Value, json};
+use wrkflw_runtime::clock::Clock;
 
 use super::*;
 use crate::support::app::task_of;
@@ -121,6 +125,34 @@ async fn cancelling_reaches_grandchildren() {
         let gone = until_status(&app, instance, "CANCELLED").await;
         let cancelled = json!({ "reason": "parent left the state", "by": "wrkflw:host" });
         assert_eq!(gone["cancelled"], cancelled);
+    }
+    settled(&app).await;
+    timers.stop().await;
+    for instance in [&subflow, &middle, &last] {
+        proven(&app, instance).await;
+    }
+}
+
+/// The reason is that of the flow's deadline; the children end as with any cancellation.
+#[tokio::test]
+async fn a_deadline_that_cancels_reaches_grandchildren() {
+    let now = Arc::new(AtomicI64::new(Clock::System.now().as_millisecond()));
+    let app = fixture_at(Clock::Manual(now.clone())).await;
+    let timers = app.timers();
+    let inner = parent(&[child("grandchild", json!({}))]);
+    let mut data = parent(&[child("child", inner)]);
+    data["wait"]["late"] = json!(60);
+    data["wait"]["cancel"] = json!("the money did not come");
+    let subflow = begin(&app, "1", data).await;
+    let middle = children(&app, &subflow, 1).await.remove(0);
+    let last = children(&app, &middle, 1).await.remove(0);
+    now.fetch_add(60_000, Ordering::SeqCst);
+    app.engine.wake_workers();
+    let gone = until_status(&app, &subflow, "CANCELLED").await;
+    let cancelled = json!({ "reason": "the money did not come", "by": "wrkflw:host" });
+    assert_eq!(gone["cancelled"], cancelled);
+    for instance in [&middle, &last] {
+        until_status(&app, instance, "CANCELLED").await;
     }
     settled(&app).await;
     timers.stop().await;

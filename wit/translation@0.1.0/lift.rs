@@ -175,6 +175,9 @@ fn deadline(deadline: types::Deadline) -> Lifted<Deadline> {
             types::OverdueAction::Escalate => OverdueAction::Escalate,
             types::OverdueAction::Release => OverdueAction::Release,
             types::OverdueAction::Fire(trigger) => OverdueAction::Fire(text("a trigger", trigger)?),
+            types::OverdueAction::Cancel(reason) => {
+                OverdueAction::Cancel(text("the reason of a cancellation", reason)?)
+            }
         },
     })
 }

@@ -184,10 +184,11 @@ fn deadline(u: &mut Unstructured<'_>) -> Result<types::Deadline> {
             types::Since::Created
         },
         repeat: maybe(u, |u| u.int_in_range(0..=u32::MAX))?,
-        action: match u.int_in_range(0..=3)? {
+        action: match u.int_in_range(0..=4)? {
             0 => types::OverdueAction::Remind,
             1 => types::OverdueAction::Escalate,
             2 => types::OverdueAction::Release,
+            3 => types::OverdueAction::Cancel(text(u)?),
             _ => types::OverdueAction::Fire(text(u)?),
         },
     })

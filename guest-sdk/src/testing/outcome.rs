@@ -20,6 +20,8 @@ pub struct Outcome {
     pub(super) offered: Vec<Principal>,
     pub(super) plans: Vec<Plan>,
     pub(super) ended: Option<String>,
+    /// The reason for which the instance was cancelled.
+    pub(super) cancelled: Option<String>,
     pub(super) reminded: Vec<String>,
     /// States that are unassignable.
     pub(super) unassignable: Vec<String>,
@@ -107,6 +109,7 @@ impl Outcome {
             offered: vec![],
             plans: vec![],
             ended: None,
+            cancelled: None,
             reminded: vec![],
             unassignable: vec![],
             labels: Labels::default(),
@@ -202,6 +205,13 @@ impl Outcome {
     #[track_caller]
     pub fn ends(&self, outcome: &str) -> &Self {
         self.expect(self.ended.as_deref() == Some(outcome), "the end", outcome)
+    }
+
+    /// A deadline cancelled the instance for this reason.
+    #[track_caller]
+    pub fn is_cancelled(&self, reason: &str) -> &Self {
+        let is_so = self.cancelled.as_deref() == Some(reason);
+        self.expect(is_so, "a cancellation for", reason)
     }
 
     /// This state is unassignable.

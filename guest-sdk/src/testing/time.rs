@@ -130,6 +130,7 @@ impl Outcome {
         self.entered.extend(next.entered);
         self.offered.extend(next.offered);
         self.plans.extend(next.plans);
+        self.cancelled = self.cancelled.take().or(next.cancelled);
         self.reminded.extend(next.reminded);
         self.unassignable.extend(next.unassignable);
     }

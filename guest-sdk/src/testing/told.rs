@@ -29,6 +29,7 @@ pub(super) fn outcome(ran: &Ran, graph: &Graph, command: &Command) -> Outcome {
                 let of = reminded(&ran.instance, *state, *task);
                 outcome.reminded.push(of);
             }
+            Event::FlowCancelled { reason, .. } => outcome.cancelled = Some(reason.clone()),
             Event::StateUnassignable { name, .. } => {
                 somebody_named(&outcome, name);
                 outcome.unassignable.push(name.clone());

@@ -296,6 +296,15 @@ pub enum OverdueAction {
     /// Take the task back from its owner.
     Release,
     Fire(String),
+    /// Cancel the instance for this reason.
+    Cancel(String),
+}
+
+impl OverdueAction {
+    /// Whether it ends the work or may move the state on.
+    pub fn moves(&self) -> bool {
+        matches!(self, OverdueAction::Fire(_) | OverdueAction::Cancel(_))
+    }
 }
 
 /// What a wait state waits for.

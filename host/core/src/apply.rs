@@ -164,7 +164,7 @@ fn change_flow(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Resu
                 at: stamp.at,
             };
         }
-        Event::FlowCancelled { reason } => {
+        Event::FlowCancelled { reason, .. } => {
             leave_all(instance, CANCELLED, stamp)?;
             instance.status = Status::Cancelled {
                 reason: reason.clone(),

@@ -372,6 +372,12 @@ events! {
         public FlowCancelled = "FLOW_CANCELLED" {
             /// The reason for the cancellation.
             reason: String,
+            /// The deadline that cancelled it; absent if it was cancelled otherwise.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            deadline: Option<DeadlineId>,
+            /// The state instance of that deadline.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            state: Option<StateId>,
         }
         /// An instance was suspended.
         public FlowSuspended = "FLOW_SUSPENDED" {

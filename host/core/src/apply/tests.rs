@@ -111,6 +111,8 @@ fn what_cannot_have_happened_is_refused() {
     };
     let cancelled = Event::FlowCancelled {
         reason: "late".into(),
+        deadline: None,
+        state: None,
     };
     let (nine, two) = (task(9), state(2));
     for (events, message) in [
@@ -159,6 +161,8 @@ fn no_event_follows_the_end() {
         },
         Event::FlowCancelled {
             reason: "late".into(),
+            deadline: None,
+            state: None,
         },
     ] {
         let ended = fold(&[start(), entered(2), end.clone()]).expect("an end");
@@ -185,6 +189,8 @@ fn a_cancelled_flow_says_who_cancelled_it() {
     };
     let late = Event::FlowCancelled {
         reason: "late".into(),
+        deadline: None,
+        state: None,
     };
     let by = |stamp| match apply(Some(running.clone()), &late, stamp)
         .expect("an end")

@@ -150,6 +150,8 @@ fn of_flows() -> Vec<Event> {
         },
         Event::FlowCancelled {
             reason: "late".into(),
+            deadline: Some(DeadlineId(Uuid::from_u128(9))),
+            state: Some(StateId(Uuid::from_u128(1))),
         },
         Event::Custom {
             name: "paid".into(),

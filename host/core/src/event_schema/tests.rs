@@ -188,6 +188,8 @@ fn next(event: Option<&Event>) -> Option<Event> {
         },
         Event::FlowCompleted { .. } => Event::FlowCancelled {
             reason: "withdrawn".into(),
+            deadline: Some(DEADLINE),
+            state: Some(state),
         },
         Event::FlowCancelled { .. } => Event::FlowSuspended {
             reason: "a strike".into(),

@@ -28,6 +28,8 @@ pub(super) const DEADLINES_MAX: usize = 16;
 pub(super) const WORKING_MAX: usize = 400;
 /// The shortest pause between two repetitions, in seconds.
 const REPEAT_MIN: u32 = 60;
+/// The longest reason of a deadline that cancels.
+const REASON_CHARS_MAX: usize = 2_000;
 /// The reason of a cancelled task whose work went to others.
 pub(super) const ESCALATED: &str = "escalated";
 /// The reason of a release at a deadline.
@@ -87,7 +89,16 @@ pub(super) fn check(
                     "a deadline of {state} fires {trigger:?}, which is declared for no deadline there"
                 ));
             }
+            OverdueAction::Cancel(reason) if reason.trim().is_empty() => {
+                return refuse(format!("a deadline of {state} cancels for no reason"));
+            }
+            OverdueAction::Cancel(reason) if reason.chars().count() > REASON_CHARS_MAX => {
+                return refuse(format!(
+                    "the reason for which a deadline of {state} cancels has more than {REASON_CHARS_MAX} characters"
+                ));
+            }
             OverdueAction::Fire(_)
+            | OverdueAction::Cancel(_)
             | OverdueAction::Remind
             | OverdueAction::Escalate
             | OverdueAction::Release => {}
@@ -215,6 +226,7 @@ impl Execution<'_> {
             OverdueAction::Remind => self.remind(state, task, due_at, count),
             OverdueAction::Release => self.take_back(state, task),
             OverdueAction::Escalate => self.escalate(state, task, due_at, count),
+            OverdueAction::Cancel(reason) => self.cancel_all(&reason, Some((state, id))),
             OverdueAction::Fire(trigger) if self.may_fire(state, &trigger) => {
                 let source = Source::Deadline {
                     task,

@@ -10,7 +10,7 @@ use super::fault::{Fault, bounded};
 use super::fork::FORKS_MAX;
 use super::plan::TRANSITION;
 use super::{Execution, Moving, Pending};
-use crate::answer::{Next, OverdueAction, Target};
+use crate::answer::{Next, Target};
 use crate::graph::{FiredBy, Join, StateKind, Transition};
 use crate::ids::{StateId, TaskId, check_id};
 use crate::instance::StateInstance;
@@ -162,7 +162,6 @@ impl Execution<'_> {
     /// Whether anything may still move the state instance, once this task is decided.
     fn may_be_moved(&self, state_instance: &StateInstance, decided: Option<TaskId>) -> bool {
         let by_signal = |way: &Transition| way.by.contains(&FiredBy::Signal);
-        let fires = |action: &OverdueAction| matches!(action, OverdueAction::Fire(_));
         let graph = &self.context.version.graph;
         state_instance
             .tasks
@@ -171,7 +170,7 @@ impl Execution<'_> {
             || state_instance
                 .deadlines
                 .iter()
-                .any(|open| fires(&open.action))
+                .any(|open| open.action.moves())
             || state_instance
                 .children
                 .iter()

@@ -3,7 +3,7 @@
 use super::{Execution, ExecutionError};
 use crate::command::Command;
 use crate::event::Event;
-use crate::ids::StateId;
+use crate::ids::{DeadlineId, StateId};
 use crate::instance::{Instance, Status};
 use crate::rejection::Rejection;
 
@@ -38,14 +38,22 @@ pub(super) fn not_ended(instance: &Instance) -> Result<(), Rejection> {
 }
 
 impl Execution<'_> {
-    /// Ends the instance with all its state instances, including waiting joins.
     pub(super) fn cancel(&mut self, reason: &str) -> Result<(), ExecutionError> {
         not_ended(&self.instance)?;
+        self.cancel_all(reason, None);
+        Ok(())
+    }
+
+    /// Ends the instance with all its state instances, including waiting joins: for an operator, or for a deadline of a state
+    /// instance.
+    pub(super) fn cancel_all(&mut self, reason: &str, overdue: Option<(StateId, DeadlineId)>) {
         self.cancel_open_tasks(None);
+        let (state, deadline) = overdue.unzip();
         self.emit(Event::FlowCancelled {
             reason: reason.to_owned(),
+            deadline,
+            state,
         });
-        Ok(())
     }
 
     pub(super) fn suspend(&mut self, reason: &str) -> Result<(), ExecutionError> {

@@ -9,7 +9,7 @@ use super::Execution;
 use super::deadline;
 use super::enter::ENTER;
 use super::fault::{self, ExecutionError, Fault};
-use crate::answer::{Child, Deadline, OverdueAction, Waiting};
+use crate::answer::{Child, Waiting};
 use crate::check::names::is_name;
 use crate::command::Command;
 use crate::event::Event;
@@ -92,15 +92,17 @@ impl Execution<'_> {
             }
         }
         let by_signal = |way: &Transition| way.by.contains(&FiredBy::Signal);
-        let fires = |deadline: &Deadline| matches!(deadline.action, OverdueAction::Fire(_));
         let is_movable = graph.leaving(state).any(by_signal)
-            || waiting.deadlines.iter().any(fires)
+            || waiting
+                .deadlines
+                .iter()
+                .any(|deadline| deadline.action.moves())
             || waiting.children.iter().any(|child| child.on_end.is_some());
         if is_movable {
             return Ok(());
         }
         let message = format!(
-            "{state} waits for nothing that could move it: no signal is declared, no deadline fires, no child has on-end"
+            "{state} waits for nothing that could move it: no signal is declared, no deadline fires or cancels, no child has on-end"
         );
         Err(Fault::new(ENTER, message))
     }

@@ -143,7 +143,7 @@ fn works() -> Vec<Work> {
                 days: 7,
                 calendar: "office".into(),
             },
-            OverdueAction::Remind,
+            OverdueAction::Cancel("no receipts".into()),
         ),
     ];
     let assignment = Assignment {

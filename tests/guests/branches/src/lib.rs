@@ -4,6 +4,8 @@
 //! With `"late": 60` in the data, a reminder begins beside branch `A` each time it is so many seconds late, and meets the others,
 //! too.
 //!
+//! With `"cancel": 60`, everything is cancelled if branch `B` takes longer.
+//!
 //! With `"items": [{"id": "a", "group": "reviewers"}]` there is one branch per item instead, offered to the item's group; the
 //! signal MORE begins branches for the `items` of its payload.
 
@@ -93,10 +95,16 @@ impl Flow for Branches {
             ));
         }
         let work = Assignment::to_group("reviewers");
-        let late = facts.data["late"].as_u64();
-        Ok(match late.and_then(|late| u32::try_from(late).ok()) {
-            Some(late) if state == A => {
+        let seconds = |name: &str| {
+            let seconds = facts.data[name].as_u64();
+            seconds.and_then(|seconds| u32::try_from(seconds).ok())
+        };
+        Ok(match (seconds("late"), seconds("cancel")) {
+            (Some(late), _) if state == A => {
                 work.deadline(Due::After(late).fire(Trigger::Late).every(late))
+            }
+            (_, Some(longest)) if state == B => {
+                work.deadline(Due::After(longest).cancel("B took too long"))
             }
             _ => work,
         })

@@ -3,7 +3,7 @@
 //! `assign` in the data is the assignment of `Vote`: `{"offers": [{"users": [], "groups": [], "managersOf": [],
 //! "from": "a member of the data that names a user", "owner": "", "label": "", "form": {}, "deadlines": []}], "needed": 1,
 //! "exclude": [], "fallback": "", "priority": 0, "deadlines": [{"after": 60, "days": 7,
-//! "working": "a calendar", "every": 60, "since": "claim", "do": "remind, release, escalate or a trigger"}]}`, with `days` instead of `after` for working
+//! "working": "a calendar", "every": 60, "since": "claim", "do": "remind, release, escalate, cancel or a trigger"}]}`, with `days` instead of `after` for working
 //! days. On escalation it is `overdue` instead, on MORE `reoffer`. The vote ends
 //! with `Approved` once `needed` have decided YES. It ends with `Rejected` once too few votes are left, or when a deadline fires
 //! LATE, unless the data has `patient`. `complaints` is a number of violations with which every vote is refused.
@@ -269,6 +269,7 @@ fn deadlines(list: &Value) -> Vec<Deadline> {
                 "remind" => OverdueAction::Remind,
                 "release" => OverdueAction::Release,
                 "escalate" => OverdueAction::Escalate,
+                "cancel" => OverdueAction::Cancel("the time is over".into()),
                 trigger => OverdueAction::Fire(trigger.into()),
             },
         }

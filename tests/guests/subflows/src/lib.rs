@@ -1,8 +1,8 @@
 //! Sub-flows that wait: for signals, for a deadline, for other sub-flows, as the instance's data says.
 //!
 //! Data: `{"first": "Work", "wait": {"correlation": "", "bufferSignals": true, "children": [{"key": "", "entity": "", "data": {},
-//! "onEnd": "ENDED"}], "late": 60}, "payments": 2, "refuse": true}`. `Plan` leads to `Wait`, or to `first`. `Wait` ends with
-//! so many PAID, with LATE, or once every child with a trigger has ENDED; LEAVE leads to `Work`, where GO leads to `Wait`
+//! "onEnd": "ENDED"}], "late": 60, "cancel": "a reason"}, "payments": 2, "refuse": true}`. `Plan` leads to `Wait`, or to `first`. `Wait` ends with
+//! so many PAID, with LATE (or is cancelled then, for the reason in `cancel`), or once every child with a trigger has ENDED; LEAVE leads to `Work`, where GO leads to `Wait`
 //! and WITHDRAW to the end. A start with `refuse` is denied, and a signal whose input has it. With `"swarm": 20` in place of
 //! `children`, each starts so many like itself.
 
@@ -202,7 +202,10 @@ fn waiting(facts: &Snapshot) -> Waiting {
                 when: Due::After(late),
                 since: Since::Created,
                 repeat: None,
-                action: OverdueAction::Fire("LATE".into()),
+                action: match wait["cancel"].as_str() {
+                    Some(reason) => OverdueAction::Cancel(reason.into()),
+                    None => OverdueAction::Fire("LATE".into()),
+                },
             })
             .into_iter()
             .collect(),

@@ -301,6 +301,41 @@ fn a_trigger_that_the_version_no_longer_declares_is_refused() {
 }
 
 #[test]
+fn a_deadline_cancels_the_instance_with_all_its_work() {
+    let cancel = |reason: &str| after(60, OverdueAction::Cancel(reason.into()));
+    let of_task = [cancel("no receipts")];
+    let mut script = watched(&[], &of_task, 2).started();
+    script.claim(script.task(1));
+    let (state, task, deadline) = open(script.instance())[0].clone();
+    let events = pass(&mut script, 0, 61);
+    let expected = [
+        "DEADLINE_PASSED",
+        "TASK_CANCELLED",
+        "TASK_CANCELLED",
+        "FLOW_CANCELLED",
+    ];
+    assert_eq!(kinds(&events), expected);
+    assert_eq!(events[0].task(), task);
+    let told = Event::FlowCancelled {
+        reason: "no receipts".into(),
+        deadline: Some(deadline.id),
+        state: Some(state),
+    };
+    assert_eq!(events[3], told);
+    let Status::Cancelled { reason, by, .. } = &script.instance().status else {
+        panic!("{:?}", script.instance().status)
+    };
+    assert_eq!((&**reason, &**by), ("no receipts", crate::actor::HOST));
+    for (reason, message) in [
+        (" ".to_owned(), "cancels for no reason"),
+        ("x".repeat(2_001), "has more than 2000 characters"),
+    ] {
+        let refused = fault(watched(&[cancel(&reason)], &[], 1).run("ann", &start()));
+        assert!(refused.ends_with(message), "{refused}");
+    }
+}
+
+#[test]
 fn deadlines_end_with_what_they_watch_over() {
     let remind = || [after(60, OverdueAction::Remind)];
     let plan = |_: &str, instance: &Instance| {

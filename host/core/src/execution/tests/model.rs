@@ -40,7 +40,7 @@ const CASES: u32 = 700;
 const STEPS_MAX: usize = 60;
 
 /// What must have happened for the walks to show anything.
-const LEAST: [(&str, usize); 24] = [
+const LEAST: [(&str, usize); 25] = [
     ("DECISION_RECORDED", 300),
     (FOR_ANOTHER, 50),
     ("TASK_DELEGATED", 200),
@@ -52,6 +52,7 @@ const LEAST: [(&str, usize); 24] = [
     ("STATE_ASSIGNABLE", 50),
     ("BRANCH_ARRIVED", 30),
     ("FLOW_COMPLETED", 50),
+    (CANCELLED_LATE, 5),
     ("FLOW_RESTARTED", 100),
     ("SIGNAL_RECEIVED", 400),
     ("SIGNAL_TAKEN", 50),
@@ -66,6 +67,8 @@ const LEAST: [(&str, usize); 24] = [
     ("no decide", 500),
     ("no claim", 500),
 ];
+/// An instance that a deadline cancelled.
+const CANCELLED_LATE: &str = "cancelled late";
 /// A decision in somebody else's name.
 const FOR_ANOTHER: &str = "for another";
 /// A child that was started, and one whose end came back.
@@ -310,6 +313,12 @@ impl Walk {
             let folded = apply(self.folded.take(), event, stamp);
             self.folded = Some(folded.map_err(|error| error.to_string())?);
             self.count(event.kind());
+            if let Event::FlowCancelled {
+                deadline: Some(_), ..
+            } = event
+            {
+                self.count(CANCELLED_LATE);
+            }
             if let Event::DecisionRecorded {
                 on_behalf_of: Some(_),
                 ..

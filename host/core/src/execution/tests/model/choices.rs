@@ -221,6 +221,7 @@ impl Choices {
             (2 | 3, _) | (4, None) => OverdueAction::Escalate,
             (4, Some(way)) => OverdueAction::Fire(way.trigger.clone()),
             _ if self.below(8) == 7 => OverdueAction::Fire("GO".into()),
+            _ if self.below(6) == 5 => OverdueAction::Cancel("too late".into()),
             _ => OverdueAction::Remind,
         };
         vec![Deadline {

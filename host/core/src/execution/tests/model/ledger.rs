@@ -222,7 +222,16 @@ impl Ledger {
                     "who asked is no requester".into()
                 })
             }
-            Event::FlowCompleted { .. } | Event::FlowCancelled { .. } => self.end(),
+            Event::FlowCancelled { deadline, .. } => {
+                let by_deadline = matches!(now.command, Command::Deadline { deadline: due, .. } if Some(due) == deadline.as_ref());
+                let by_command =
+                    matches!(now.command, Command::Cancel { .. }) && deadline.is_none();
+                ensure(by_deadline || by_command, || {
+                    format!("{} cancels", now.command.action())
+                })?;
+                self.end()
+            }
+            Event::FlowCompleted { .. } => self.end(),
             Event::FlowSuspended { .. } => {
                 self.life = Life::Suspended;
                 Ok(())

@@ -94,9 +94,13 @@ impl Ledger {
                 .tasks
                 .iter()
                 .any(|task| task.status.is_open())
-            || state_instance.deadlines.iter().any(
-                |open| matches!(&open.action, OverdueAction::Fire(to) if by(to, FiredBy::Deadline)),
-            )
+            || state_instance
+                .deadlines
+                .iter()
+                .any(|open| match &open.action {
+                    OverdueAction::Fire(to) => by(to, FiredBy::Deadline),
+                    other => other.moves(),
+                })
             || children.any(|child| {
                 let on_end = child.on_end.iter();
                 let mut fires = on_end.filter(|trigger| by(trigger, FiredBy::Child));
