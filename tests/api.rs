@@ -41,6 +41,7 @@ mod spelling;
 mod streams;
 mod subscriptions;
 mod substitutes;
+mod versions;
 mod webhooks;
 
 use std::collections::BTreeMap;

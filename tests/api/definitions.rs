@@ -1,10 +1,10 @@
-//! Publishing, activating and retiring versions, and what instances take of it.
+//! Publishing versions, and what instances take of them. `versions` changes their status.
 
 use wrkflw::sample::DOCUMENT_APPROVAL;
 
 use super::*;
 
-const VERSIONS: &str = "/v1/definitions/document-approval/versions";
+pub(super) const VERSIONS: &str = "/v1/definitions/document-approval/versions";
 
 /// Code and pointer of every field error; each has something to say to people, too.
 fn errors(problem: &Value) -> Vec<(&str, &str)> {
@@ -17,13 +17,13 @@ fn errors(problem: &Value) -> Vec<(&str, &str)> {
     found
 }
 
-async fn standing(app: &TestApp, what: &str, version: u32) -> Answer {
+pub(super) async fn standing(app: &TestApp, what: &str, version: u32) -> Answer {
     app.post("admin", &format!("{VERSIONS}/{version}/{what}"), json!({}))
         .await
 }
 
 /// Publishes document approval with another config, as its next version.
-async fn publish_next(app: &TestApp, reviewers: &str) -> Value {
+pub(super) async fn publish_next(app: &TestApp, reviewers: &str) -> Value {
     let config = json!({ "reviewers": reviewers });
     let published = app.publish("document-approval", DOCUMENT_APPROVAL, &config);
     published.await.expect(201)
@@ -286,123 +286,6 @@ async fn new_instances_take_the_active_version_and_running_ones_keep_theirs() {
         again["states"][0]["tasks"][0]["candidates"][0]["id"],
         "reviewers"
     );
-}
-
-#[tokio::test]
-async fn a_retired_version_takes_no_instance() {
-    let app = TestApp::start().await;
-    let running = app.started("doc-1").await;
-    let retired = standing(&app, "retire", 1).await.expect(200);
-    assert_eq!(
-        (&retired["active"], &retired["changed"]),
-        (&json!(false), &json!(true))
-    );
-    assert_eq!(
-        standing(&app, "retire", 1).await.expect(200)["changed"],
-        false
-    );
-    standing(&app, "activate", 1)
-        .await
-        .problem(409, "version_retired");
-    let start = app
-        .post("author", "/v1/instances", approval_start("doc-2"))
-        .await;
-    let problem = start.problem(409, "no_active_version");
-    assert!(
-        problem["detail"]
-            .as_str()
-            .expect("text")
-            .contains("document-approval")
-    );
-    let shown = app
-        .get("author", &format!("{VERSIONS}/1"))
-        .await
-        .expect(200);
-    assert_eq!(
-        (&shown["active"], shown["retiredAt"].is_string()),
-        (&json!(false), true)
-    );
-    // What runs goes on.
-    app.decided("reviewer", &running, json!({ "outcome": "APPROVE" }))
-        .await;
-
-    // Retiring another version leaves the active one as it is.
-    publish_next(&app, "approvers").await;
-    publish_next(&app, "authors").await;
-    standing(&app, "activate", 3).await.expect(200);
-    standing(&app, "retire", 2).await.expect(200);
-    let body = approval_start("doc-3");
-    let started = app.post("author", "/v1/instances", body).await.expect(201);
-    assert_eq!(started["definitionVersion"], 3);
-}
-
-#[tokio::test]
-async fn a_version_that_was_never_activated_takes_no_instance() {
-    let app = TestApp::empty().await;
-    publish_next(&app, "reviewers").await;
-    let start = app
-        .post("author", "/v1/instances", approval_start("doc-1"))
-        .await;
-    start.problem(409, "no_active_version");
-    sql(
-        &app,
-        "delete from definition_version; delete from definition",
-    )
-    .await;
-    let start = app
-        .post("author", "/v1/instances", approval_start("doc-1"))
-        .await;
-    start.problem(404, "not_found");
-}
-
-#[tokio::test]
-async fn own_work_needs_a_permission_of_its_own() {
-    let app = TestApp::empty().await;
-    publish_next(&app, "reviewers").await;
-    grant(&app, "activator", &["definition:activate"]).await;
-    let host = app.host();
-    let (name, token) = bearer(&host, "ann", "default", &["activator"]);
-    let path = format!("{VERSIONS}/1/activate");
-    let headers = [(name, token.as_str())];
-    let activate = || host.send("", "POST", &path, &headers, Some(json!({})));
-    let problem = activate().await.problem(403, "permission_missing");
-    assert_eq!(problem["reason"], "definition:activate-own-work");
-
-    // A flow without own work asks for no more than the plain permission.
-    app.publish("hostile", guests::hostile(), &json!({}))
-        .await
-        .expect(201);
-    let other = "/v1/definitions/hostile/versions/1/activate";
-    host.send("", "POST", other, &headers, Some(json!({})))
-        .await
-        .expect(200);
-    grant(&app, "activator", &["definition:activate-own-work"]).await;
-    activate().await.expect(200);
-}
-
-#[tokio::test]
-async fn changes_of_standing_are_audited_once_each() {
-    let app = TestApp::start().await;
-    publish_next(&app, "approvers").await;
-    for (what, version) in [
-        ("activate", 2),
-        ("activate", 2),
-        ("retire", 1),
-        ("retire", 1),
-    ] {
-        standing(&app, what, version).await.expect(200);
-    }
-    let entries =
-        "select type, actor from audit_entry where stream_kind = 'definition' order by seq";
-    let entries: Vec<(String, String)> = sqlx::query_as(entries)
-        .fetch_all(app.database.admin_pool())
-        .await
-        .expect("entries");
-    let kinds: Vec<&str> = entries.iter().map(|(kind, _)| kind.as_str()).collect();
-    let published = ["VERSION_PUBLISHED", "VERSION_ACTIVATED"];
-    let changed = ["VERSION_PUBLISHED", "VERSION_ACTIVATED", "VERSION_RETIRED"];
-    assert_eq!(kinds, [&published[..], &changed[..]].concat());
-    assert!(entries.iter().all(|(_, actor)| actor == "admin"));
 }
 
 #[tokio::test]

@@ -14,6 +14,7 @@ const ROUTES: &[&str] = &[
     "get /v1/definitions/{key}/versions/{version}",
     "post /v1/definitions/{key}/versions/{version}/activate",
     "post /v1/definitions/{key}/versions/{version}/retire",
+    "post /v1/definitions/{key}/versions/{version}/reinstate",
     "post /v1/definitions/{key}/versions/{version}/stop",
     "post /v1/definitions/{key}/versions/{version}/resume",
     "post /v1/cancellations",

@@ -145,6 +145,9 @@ async fn an_activation_has_effect_on_the_next_start() {
     let body = json!({ "definitionKey": "document-approval", "entityType": "document", "entityId": "doc-5", "data": { "title": "A plan" } });
     let refused = app.post("author", "/v1/instances", body).await;
     refused.problem(409, "no_active_version");
+    change(format!("{versions}/2/reinstate")).await;
+    change(format!("{versions}/2/activate")).await;
+    assert_eq!(app.started("doc-5").await["definitionVersion"], 2);
     prove_all(&app).await;
 }
 

@@ -142,6 +142,11 @@ async fn what_does_not_fit_is_refused_and_named() {
         shown(&app, &instance).await["revision"],
         instance["revision"]
     );
+    let reinstate = "/v1/definitions/committee/versions/5/reinstate";
+    app.post("admin", reinstate, json!({})).await.expect(200);
+    migrate(&app, &instance, json!({ "version": 5 }))
+        .await
+        .expect(200);
 }
 
 #[tokio::test(flavor = "multi_thread")]

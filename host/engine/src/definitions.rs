@@ -1,4 +1,4 @@
-//! Publishes, activates, retires and stops versions. Other use cases also check permissions here ([`Engine::permit`]).
+//! Publishes, activates, retires, reinstates and stops versions. Other use cases also check permissions here ([`Engine::permit`]).
 
 use jiff::Timestamp;
 
@@ -32,12 +32,21 @@ pub struct Published {
     pub reads: Vec<String>,
 }
 
-/// The result of activating or retiring a version: whether new instances use it.
+/// The result of activating a version: whether new instances use it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Activation {
     pub key: String,
     pub version: u32,
     pub active: bool,
+    pub changed: bool,
+}
+
+/// The result of retiring or reinstating a version.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retirement {
+    pub key: String,
+    pub version: u32,
+    pub retired: bool,
     pub changed: bool,
 }
 
@@ -151,7 +160,7 @@ impl Engine {
             .store
             .activate(who.tenant, reference, &self.note(&who.subject))
             .await?;
-        let activation = activation(reference, status, true)?;
+        let changed = changed(reference, status)?;
         let pinned = wrkflw_sandbox::Pinned {
             reference: reference.clone(),
             digest: version.component,
@@ -164,22 +173,36 @@ impl Engine {
         {
             tracing::warn!(%error, "an activated version could not be loaded before its first call");
         }
-        Ok(activation)
+        Ok(Activation {
+            key: reference.key.clone(),
+            version: reference.version,
+            active: true,
+            changed,
+        })
     }
 
-    /// Retires a version: new instances no longer use it.
+    /// Retires a version: new instances no longer use it, and none is migrated to it.
     pub async fn retire(
         &self,
         who: &Identity,
         reference: &VersionRef,
-    ) -> Result<Activation, Error> {
+    ) -> Result<Retirement, Error> {
         self.permit(who, "definition:retire").await?;
-        let status = self
-            .0
-            .store
-            .retire(who.tenant, reference, &self.note(&who.subject))
-            .await?;
-        activation(reference, status, false)
+        let note = self.note(&who.subject);
+        let status = self.0.store.retire(who.tenant, reference, &note).await?;
+        retirement(reference, status, true)
+    }
+
+    /// Reinstates a retired version. New instances use it once it is activated.
+    pub async fn reinstate(
+        &self,
+        who: &Identity,
+        reference: &VersionRef,
+    ) -> Result<Retirement, Error> {
+        self.permit(who, "definition:retire").await?;
+        let note = self.note(&who.subject);
+        let status = self.0.store.reinstate(who.tenant, reference, &note).await?;
+        retirement(reference, status, false)
     }
 
     /// Stops a version until it is resumed: its jobs do not run, and its instances accept only cancellations and migrations to
@@ -276,25 +299,29 @@ fn stopping(
     status: StatusChange,
     stopped: bool,
 ) -> Result<Stopping, Error> {
-    let Activation {
-        key,
-        version,
-        changed,
-        ..
-    } = activation(reference, status, false)?;
     Ok(Stopping {
-        key,
-        version,
+        key: reference.key.clone(),
+        version: reference.version,
         stopped,
-        changed,
+        changed: changed(reference, status)?,
     })
 }
 
-fn activation(
+fn retirement(
     reference: &VersionRef,
     status: StatusChange,
-    active: bool,
-) -> Result<Activation, Error> {
+    retired: bool,
+) -> Result<Retirement, Error> {
+    Ok(Retirement {
+        key: reference.key.clone(),
+        version: reference.version,
+        retired,
+        changed: changed(reference, status)?,
+    })
+}
+
+/// Whether the version's status changed.
+fn changed(reference: &VersionRef, status: StatusChange) -> Result<bool, Error> {
     let VersionRef { key, version } = reference.clone();
     match status {
         StatusChange::Missing => Err(Error::NotFound {
@@ -308,11 +335,7 @@ fn activation(
             );
             Err(Rejection::not_now("limit_reached", message).into())
         }
-        StatusChange::Changed | StatusChange::Unchanged => Ok(Activation {
-            key,
-            version,
-            active,
-            changed: status == StatusChange::Changed,
-        }),
+        StatusChange::Changed => Ok(true),
+        StatusChange::Unchanged => Ok(false),
     }
 }

@@ -5,8 +5,8 @@
 //! `wrkflw-audit` for seals, signatures and evidence, and `wrkflw-runtime` for the time. It knows neither HTTP nor Kafka nor
 //! connections.
 //!
-//! Start reading at [`Engine::execute`]. `actions` lists the possible actions, `definitions` publishes, activates, retires and
-//! stops versions, and [`jobs`] runs due jobs. `directory`, `calendars`, `subscriptions`, `notifications`, `dead_letters` and
+//! Start reading at [`Engine::execute`]. `actions` lists the possible actions, `definitions` publishes versions and changes
+//! their status, and [`jobs`] runs due jobs. `directory`, `calendars`, `subscriptions`, `notifications`, `dead_letters` and
 //! [`bulk`] write everything but instances: each checks the permission, validates the request with [`validation`], and writes.
 //! The verification of the audit is in `wrkflw-audit`.
 
@@ -63,7 +63,7 @@ use wrkflw_store::{Reader, Store, StoreError};
 
 pub use actions::{Action, Refusal};
 pub use custody::{ChainLink, CustodyRecord, SealStatus, Signature};
-pub use definitions::{Activation, Published, Stopping, check_component};
+pub use definitions::{Activation, Published, Retirement, Stopping, check_component};
 pub use directory::Changed;
 pub use eligibility::{
     AblePerson, EligibilityAt, ExcludedPerson, Orphan, Preview, TaskEligibility,

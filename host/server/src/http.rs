@@ -265,6 +265,7 @@ fn of_versions() -> OpenApiRouter<App> {
         .routes(routes!(definitions::show))
         .routes(routes!(definitions::activate))
         .routes(routes!(definitions::retire))
+        .routes(routes!(definitions::reinstate))
         .routes(routes!(definitions::stop))
         .routes(routes!(definitions::resume))
         .routes(routes!(definitions::diagram))

@@ -242,12 +242,32 @@ impl Store {
         reference: &VersionRef,
         note: &Note<'_>,
     ) -> Result<StatusChange, StoreError> {
+        self.set_retired(tenant, reference, true, note).await
+    }
+
+    /// Reinstates a retired version: it can be activated again, and instances can be migrated to it.
+    pub async fn reinstate(
+        &self,
+        tenant: TenantId,
+        reference: &VersionRef,
+        note: &Note<'_>,
+    ) -> Result<StatusChange, StoreError> {
+        self.set_retired(tenant, reference, false, note).await
+    }
+
+    async fn set_retired(
+        &self,
+        tenant: TenantId,
+        reference: &VersionRef,
+        retired: bool,
+        note: &Note<'_>,
+    ) -> Result<StatusChange, StoreError> {
         transacted(Box::pin(async move {
         let mut transaction = self.writer.begin().await?;
         let Some(found) = status(&mut transaction, tenant, reference).await? else {
             return Ok(StatusChange::Missing);
         };
-        if found.retired {
+        if found.retired == retired {
             return Ok(StatusChange::Unchanged);
         }
         sqlx::query!(
@@ -255,15 +275,21 @@ impl Store {
             tenant.0,
             reference.key,
             reference.version.cast_signed(),
-            Time(note.at) as _,
-            note.actor
+            retired.then_some(Time(note.at)) as _,
+            retired.then_some(note.actor)
         )
         .execute(&mut *transaction)
         .await?;
         let left = found.active.filter(|active| *active != reference.version);
         set_active(&mut transaction, tenant, reference, left).await?;
-        let payload = serde_json::json!({ "key": reference.key, "version": reference.version, "wasActive": left != found.active });
-        let draft = note.draft("VERSION_RETIRED", found.revision + 1, &payload);
+        let mut payload = serde_json::json!({ "key": reference.key, "version": reference.version });
+        let kind = if retired {
+            payload["wasActive"] = (left != found.active).into();
+            "VERSION_RETIRED"
+        } else {
+            "VERSION_REINSTATED"
+        };
+        let draft = note.draft(kind, found.revision + 1, &payload);
         append(&mut transaction, stream(tenant, found.id), draft).await?;
         transaction.commit().await?;
         Ok(StatusChange::Changed)

@@ -113,11 +113,11 @@ impl Definition {
             "VERSION_RETIRED" => {
                 self.active = self.active.filter(|active| *active != version);
                 self.revision += 1;
-                if let Some(given) = self.versions.get_mut(&version) {
-                    given.retain(|(column, _)| !column.starts_with("retired_"));
-                    given.push(("retired_at", time(draft.at)));
-                    given.push(("retired_by", json!(draft.actor)));
-                }
+                self.set_retired(version, [time(draft.at), json!(draft.actor)]);
+            }
+            "VERSION_REINSTATED" => {
+                self.revision += 1;
+                self.set_retired(version, [Value::Null, Value::Null]);
             }
             "VERSION_STOPPED" => self.stop(entry, version)?,
             "VERSION_RESUMED" => {
@@ -136,6 +136,13 @@ impl Definition {
         self.revision += 1;
         self.set_stopped(version, [time(draft.at), json!(draft.actor), json!(reason)]);
         Ok(())
+    }
+
+    fn set_retired(&mut self, version: u32, [at, by]: [Value; 2]) {
+        if let Some(given) = self.versions.get_mut(&version) {
+            given.retain(|(column, _)| !column.starts_with("retired_"));
+            given.extend([("retired_at", at), ("retired_by", by)]);
+        }
     }
 
     fn set_stopped(&mut self, version: u32, [at, by, reason]: [Value; 3]) {

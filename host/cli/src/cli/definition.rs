@@ -1,4 +1,4 @@
-//! `wrkflw definition`: publish, list, show, activate, retire, stop, resume, diagram.
+//! `wrkflw definition`: publish, list, show, activate, retire, reinstate, stop, resume, diagram.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -37,6 +37,8 @@ pub(super) enum DefinitionCommand {
     Activate(VersionArgs),
     /// Do not use this version for new instances
     Retire(VersionArgs),
+    /// Allow a retired version to be activated again
+    Reinstate(VersionArgs),
     /// Stop every instance of this version until it is resumed
     Stop {
         #[command(flatten)]
@@ -138,6 +140,12 @@ const PUBLISHED: &[Column] = &[
     ("reads", "/reads"),
     ("active", "/active"),
 ];
+const RETIREMENT: &[Column] = &[
+    ("key", "/key"),
+    ("version", "/version"),
+    ("retired", "/retired"),
+    ("changed", "/changed"),
+];
 const STOPPING: &[Column] = &[
     ("key", "/key"),
     ("version", "/version"),
@@ -188,7 +196,10 @@ pub(super) fn run(
             args.tell("activate", &json!({}), ACTIVATION, output, environment)
         }
         DefinitionCommand::Retire(args) => {
-            args.tell("retire", &json!({}), ACTIVATION, output, environment)
+            args.tell("retire", &json!({}), RETIREMENT, output, environment)
+        }
+        DefinitionCommand::Reinstate(args) => {
+            args.tell("reinstate", &json!({}), RETIREMENT, output, environment)
         }
         DefinitionCommand::Stop { version, reason } => {
             let body = json!({ "reason": reason });

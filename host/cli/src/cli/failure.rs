@@ -141,7 +141,7 @@ fn next_step(code: &str) -> Option<&'static str> {
             "`wrkflw definition resume KEY VERSION` lets it run again, once its error is fixed"
         }
         "too_many_operations" => "`wrkflw operation stop ID` ends one",
-        "version_retired" => "publish it again, or activate another of `wrkflw definition list`",
+        "version_retired" => "`wrkflw definition reinstate KEY VERSION` makes it usable again",
         "stale_revision" => {
             "look at it again with `wrkflw instance show ID`, then repeat with the new revision"
         }

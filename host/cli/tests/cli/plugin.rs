@@ -60,8 +60,19 @@ fn a_new_flow_is_tested_built_checked_and_published() {
         "{drawing}"
     );
     assert_eq!(place.data("definition show my-flow")["active"], true);
-    assert_eq!(place.data("definition retire my-flow 1")["active"], false);
-    assert_eq!(place.run("definition activate my-flow 1").code, 5);
+    assert_eq!(place.data("definition retire my-flow 1")["retired"], true);
+    let refused = place.run("definition activate my-flow 1");
+    assert!(
+        refused.code == 5 && refused.stderr.contains("definition reinstate"),
+        "{}",
+        refused.stderr
+    );
+    let reinstated = place.data("definition reinstate my-flow 1");
+    assert_eq!(
+        (&reinstated["retired"], &reinstated["changed"]),
+        (&false.into(), &true.into())
+    );
+    assert_eq!(place.data("definition activate my-flow 1")["active"], true);
 
     let config = place.folder.join(FLOW).join("config.json");
     fs::write(config, r#"{ "reviewer": "reviewers" }"#).expect("our own folder");

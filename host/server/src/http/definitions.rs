@@ -1,4 +1,4 @@
-//! Definitions: publish, list, activate, retire, draw.
+//! Definitions: publish, list, activate, retire, reinstate, stop, draw.
 
 use std::str::FromStr;
 
@@ -20,7 +20,7 @@ use super::problem::Problem;
 use super::svg;
 use super::task_commands::ReasonBody;
 use super::tasks::Empty;
-use super::versions::{Activation, Published, Stopping, VersionSummary};
+use super::versions::{Activation, Published, Retirement, Stopping, VersionSummary};
 use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::VersionRef;
 use wrkflw_core::json::Json;
@@ -277,18 +277,31 @@ pub(super) async fn activate(
 
 /// Stops using this version for new instances. Running instances continue.
 #[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/retire", tag = "definitions",
-    params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, body = Activation)))]
+    params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, body = Retirement)))]
 pub(super) async fn retire(
     State(app): State<App>,
     Caller(who): Caller,
     Path((key, version)): Path<(String, u32)>,
     _: Body<Empty>,
-) -> Result<axum::Json<Activation>, Problem> {
+) -> Result<axum::Json<Retirement>, Problem> {
+    let reference = VersionRef { key, version };
     Ok(axum::Json(
-        app.engine
-            .retire(&who, &VersionRef { key, version })
-            .await?
-            .into(),
+        app.engine.retire(&who, &reference).await?.into(),
+    ))
+}
+
+/// Reinstates a retired version. New instances use it once it is activated again.
+#[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/reinstate", tag = "definitions",
+    params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, body = Retirement)))]
+pub(super) async fn reinstate(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path((key, version)): Path<(String, u32)>,
+    _: Body<Empty>,
+) -> Result<axum::Json<Retirement>, Problem> {
+    let reference = VersionRef { key, version };
+    Ok(axum::Json(
+        app.engine.reinstate(&who, &reference).await?.into(),
     ))
 }
 

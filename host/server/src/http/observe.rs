@@ -17,7 +17,7 @@ use wrkflw_runtime::telemetry::COMMAND_TARGET;
 
 /// The actions on versions of a definition. These and the names of commands become labels if they are the last part of the
 /// path of a POST. Other requests are labelled by their method, because clients must not choose labels.
-const OF_VERSIONS: [&str; 3] = ["activate", "retire", "stop"];
+const OF_VERSIONS: [&str; 4] = ["activate", "retire", "reinstate", "stop"];
 /// The outcome of a request without a response.
 const GIVEN_UP: &str = "system_error";
 

@@ -24,11 +24,23 @@ view! {
 
 view! {
     of wrkflw_engine::Activation;
-    /// A version that new instances take from now on, or no longer.
+    /// A version that new instances take from now on.
     pub(super) struct Activation {
         pub key: String,
         pub version: u32,
         pub active: bool,
+        /// False when it was so already.
+        pub changed: bool,
+    }
+}
+
+view! {
+    of wrkflw_engine::Retirement;
+    /// A version that no instance can start under or be migrated to, or that is reinstated.
+    pub(super) struct Retirement {
+        pub key: String,
+        pub version: u32,
+        pub retired: bool,
         /// False when it was so already.
         pub changed: bool,
     }

@@ -1,0 +1,183 @@
+//! Activating, retiring and reinstating versions.
+
+use super::definitions::{VERSIONS, publish_next, standing};
+use super::*;
+
+#[tokio::test]
+async fn a_retired_version_takes_no_instance() {
+    let app = TestApp::start().await;
+    let running = app.started("doc-1").await;
+    let retired = standing(&app, "retire", 1).await.expect(200);
+    assert_eq!(
+        (&retired["retired"], &retired["changed"]),
+        (&json!(true), &json!(true))
+    );
+    assert_eq!(
+        standing(&app, "retire", 1).await.expect(200)["changed"],
+        false
+    );
+    standing(&app, "activate", 1)
+        .await
+        .problem(409, "version_retired");
+    let start = app
+        .post("author", "/v1/instances", approval_start("doc-2"))
+        .await;
+    let problem = start.problem(409, "no_active_version");
+    assert!(
+        problem["detail"]
+            .as_str()
+            .expect("text")
+            .contains("document-approval")
+    );
+    let shown = app
+        .get("author", &format!("{VERSIONS}/1"))
+        .await
+        .expect(200);
+    assert_eq!(
+        (&shown["active"], shown["retiredAt"].is_string()),
+        (&json!(false), true)
+    );
+    // What runs goes on.
+    app.decided("reviewer", &running, json!({ "outcome": "APPROVE" }))
+        .await;
+
+    // Retiring another version leaves the active one as it is.
+    publish_next(&app, "approvers").await;
+    publish_next(&app, "authors").await;
+    standing(&app, "activate", 3).await.expect(200);
+    standing(&app, "retire", 2).await.expect(200);
+    let body = approval_start("doc-3");
+    let started = app.post("author", "/v1/instances", body).await.expect(201);
+    assert_eq!(started["definitionVersion"], 3);
+}
+
+#[tokio::test]
+async fn a_version_that_was_never_activated_takes_no_instance() {
+    let app = TestApp::empty().await;
+    publish_next(&app, "reviewers").await;
+    let start = app
+        .post("author", "/v1/instances", approval_start("doc-1"))
+        .await;
+    start.problem(409, "no_active_version");
+    sql(
+        &app,
+        "delete from definition_version; delete from definition",
+    )
+    .await;
+    let start = app
+        .post("author", "/v1/instances", approval_start("doc-1"))
+        .await;
+    start.problem(404, "not_found");
+}
+
+#[tokio::test]
+async fn own_work_needs_a_permission_of_its_own() {
+    let app = TestApp::empty().await;
+    publish_next(&app, "reviewers").await;
+    grant(&app, "activator", &["definition:activate"]).await;
+    let host = app.host();
+    let (name, token) = bearer(&host, "ann", "default", &["activator"]);
+    let path = format!("{VERSIONS}/1/activate");
+    let headers = [(name, token.as_str())];
+    let activate = || host.send("", "POST", &path, &headers, Some(json!({})));
+    let problem = activate().await.problem(403, "permission_missing");
+    assert_eq!(problem["reason"], "definition:activate-own-work");
+
+    // A flow without own work asks for no more than the plain permission.
+    app.publish("hostile", guests::hostile(), &json!({}))
+        .await
+        .expect(201);
+    let other = "/v1/definitions/hostile/versions/1/activate";
+    host.send("", "POST", other, &headers, Some(json!({})))
+        .await
+        .expect(200);
+    grant(&app, "activator", &["definition:activate-own-work"]).await;
+    activate().await.expect(200);
+}
+
+#[tokio::test]
+async fn changes_of_standing_are_audited_once_each() {
+    let app = TestApp::start().await;
+    publish_next(&app, "approvers").await;
+    for (what, version) in [
+        ("activate", 2),
+        ("activate", 2),
+        ("retire", 1),
+        ("retire", 1),
+        ("reinstate", 1),
+        ("reinstate", 1),
+        ("retire", 1),
+        ("retire", 2),
+        ("reinstate", 2),
+    ] {
+        standing(&app, what, version).await.expect(200);
+    }
+    let entries =
+        "select type, actor from audit_entry where stream_kind = 'definition' order by seq";
+    let entries: Vec<(String, String)> = sqlx::query_as(entries)
+        .fetch_all(app.database.admin_pool())
+        .await
+        .expect("entries");
+    let kinds: Vec<&str> = entries.iter().map(|(kind, _)| kind.as_str()).collect();
+    let published = ["VERSION_PUBLISHED", "VERSION_ACTIVATED"];
+    let changed = [
+        "VERSION_PUBLISHED",
+        "VERSION_ACTIVATED",
+        "VERSION_RETIRED",
+        "VERSION_REINSTATED",
+        "VERSION_RETIRED",
+        "VERSION_RETIRED",
+        "VERSION_REINSTATED",
+    ];
+    assert_eq!(kinds, [&published[..], &changed[..]].concat());
+    assert!(entries.iter().all(|(_, actor)| actor == "admin"));
+    // The rows of both versions are what the entries say.
+    let (_, findings) = crate::audit::everything(&app).await;
+    assert_eq!(findings, []);
+}
+
+#[tokio::test]
+async fn a_reinstated_version_is_activated_again() {
+    let app = TestApp::start().await;
+    let untouched = standing(&app, "reinstate", 1).await.expect(200);
+    assert_eq!(
+        (&untouched["retired"], &untouched["changed"]),
+        (&json!(false), &json!(false))
+    );
+    let active = async || {
+        let path = format!("{VERSIONS}/1");
+        app.get("author", &path).await.expect(200)["active"].clone()
+    };
+    assert_eq!(
+        active().await,
+        true,
+        "reinstating an active version leaves it active"
+    );
+
+    standing(&app, "retire", 1).await.expect(200);
+    let reinstated = standing(&app, "reinstate", 1).await.expect(200);
+    assert_eq!(
+        (&reinstated["retired"], &reinstated["changed"]),
+        (&json!(false), &json!(true))
+    );
+    let path = format!("{VERSIONS}/1");
+    let shown = app.get("author", &path).await.expect(200);
+    assert_eq!(
+        (&shown["active"], &shown["retiredAt"]),
+        (&json!(false), &Value::Null)
+    );
+    // It is not activated by itself.
+    app.post("author", "/v1/instances", approval_start("doc-1"))
+        .await
+        .problem(409, "no_active_version");
+    standing(&app, "activate", 1).await.expect(200);
+    app.started("doc-1").await;
+
+    let path = format!("{VERSIONS}/1/reinstate");
+    app.post("author", &path, json!({}))
+        .await
+        .problem(403, "permission_missing");
+    standing(&app, "reinstate", 9)
+        .await
+        .problem(404, "not_found");
+}
