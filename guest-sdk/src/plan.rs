@@ -216,9 +216,23 @@ impl<S: States> Plan<S> {
         self
     }
 
-    /// Add a reason, for the audit and for people.
-    pub fn note(mut self, note: impl Into<String>) -> Self {
-        self.rest.notes.push(note.into());
+    /// Say why, for the audit and for people: a code of the flow's own and a sentence. The published event has it, too.
+    pub fn note(mut self, code: &str, message: impl Into<String>) -> Self {
+        self.rest.notes.push(wire::Note {
+            code: code.into(),
+            message: message.into(),
+            detail: None,
+        });
+        self
+    }
+
+    /// The same with a detail for programs, at most 4 KiB, such as the row of a decision table that applied.
+    pub fn note_with(mut self, code: &str, message: impl Into<String>, detail: &Value) -> Self {
+        self.rest.notes.push(wire::Note {
+            code: code.into(),
+            message: message.into(),
+            detail: Some(detail.to_string()),
+        });
         self
     }
 

@@ -99,9 +99,12 @@ impl Flow for Orders {
                 plan.change(facts, |order| order.rating = Some(answer.rating))
                     .publish("rated", &event.input)
             }
-            (State::Sort, _) if facts.data.amount < facts.config.limit => {
-                Plan::to(State::Delivery).note("below the limit")
-            }
+            (State::Sort, _) if facts.data.amount < facts.config.limit => Plan::to(State::Delivery)
+                .note_with(
+                    "within_limit",
+                    "The amount is within the limit.",
+                    &json!({ "row": 1 }),
+                ),
             (State::Sort, _) => Plan::to(State::Board),
             (State::Board, Trigger::Approve) if event.quorum(Trigger::Approve) == Quorum::Open => {
                 Plan::stay()
@@ -245,7 +248,7 @@ fn rating_by_hand_takes_a_permission() {
     flow = flow.permitted("meg", "orders:rate");
     flow.when(decide("meg", Trigger::Approve))
         .enters(State::Delivery)
-        .notes("limit");
+        .notes("within_limit");
 }
 
 #[test]

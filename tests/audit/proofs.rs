@@ -103,7 +103,10 @@ fn other_facts() -> [(&'static str, Value); 15] {
         ("/made/0", json!(Uuid::nil())),
         ("/evaluations/0/asked", json!("00")),
         ("/evaluations/0/fuel", json!(1)),
-        ("/evaluations/1/answer/answer/Ok/notes", json!(["else"])),
+        (
+            "/evaluations/1/answer/answer/Ok/notes",
+            json!([{ "code": "else", "message": "Otherwise." }]),
+        ),
         ("/evaluations/2/question/argument", json!("FinalReview")),
     ]
 }

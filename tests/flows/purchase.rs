@@ -233,6 +233,22 @@ async fn the_cfo_decides_above_the_limit_only() {
     assert_eq!(state(&at_cfo), "Cfo");
     let ended = follow(&app, &large, &[("cora", approve())]).await;
     assert_eq!(ended["outcome"], "APPROVED");
+    let above = json!({
+        "code": "above_limit", "message": "The CFO approves what is above the limit.",
+        "detail": { "cfoAbove": 50000 },
+    });
+    let within = json!({ "code": "within_limit", "message": "Finance suffices for this amount." });
+    for (instance, note) in [(&small, within), (&large, above)] {
+        let moves = audited(&app, instance, "STATE_TRANSITIONED").await;
+        let notes: Vec<_> = moves
+            .iter()
+            .filter_map(|one| one["notes"].as_array())
+            .collect();
+        assert_eq!(notes, [&vec![note.clone()]]);
+        let path = format!("/v1/instances/{}/history?limit=100", id(instance));
+        let history = app.get("admin", &path).await;
+        assert!(history.text.contains(&note.to_string()), "{}", history.text);
+    }
     let found = app
         .get("ann", "/v1/instances?attribute.amount=gt:50000")
         .await

@@ -6,9 +6,9 @@ use jiff::Timestamp;
 use super::lower;
 use super::types;
 use wrkflw_core::answer::{
-    Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Offer, OverdueAction, Plan,
-    Principal, PublishedEvent, Reason, Refusal, Since, Target, Violation, Waiting, Work,
+    Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Note, Offer, OverdueAction, Plan, Principal, PublishedEvent, Reason, Refusal, Since, Target, Violation, Waiting, Work,
 };
+use wrkflw_core::json::Json;
 use wrkflw_core::moment;
 
 /// Digits of a decimal, its sign and point included.
@@ -73,7 +73,17 @@ pub(crate) fn plan(plan: types::Plan) -> Lifted<Plan> {
                 data: text("an event's data", event.data)?,
             })
         })?,
-        notes: texts("a note", plan.notes)?,
+        notes: each(plan.notes, note)?,
+    })
+}
+
+fn note(note: types::Note) -> Lifted<Note> {
+    let detail =
+        |text: String| Json::parse(&text).map_err(|error| format!("a note's detail has {error}"));
+    Ok(Note {
+        code: text("a note's code", note.code)?,
+        message: text("a note's message", note.message)?,
+        detail: note.detail.map(detail).transpose()?,
     })
 }
 
@@ -358,5 +368,21 @@ mod tests {
             refused(with(types::AttributeValue::Text("a\0b".into()))),
             "the attribute `amount` contains the character NUL"
         );
+        let noted = |detail: &str| types::Plan {
+            attributes: vec![],
+            notes: vec![types::Note {
+                code: "row".into(),
+                message: "The second row applies.".into(),
+                detail: Some(detail.into()),
+            }],
+            ..with(types::AttributeValue::Boolean(true))
+        };
+        for malformed in ["", "{", r#"{"a":"\u0000"}"#, r#"{"a":1,"a":2}"#] {
+            let error = refused(noted(malformed));
+            assert!(error.starts_with("a note's detail has "), "{error}");
+        }
+        let lifted = super::plan(noted(r#"{ "row": 2 }"#)).expect("a plan");
+        let detail = lifted.notes[0].detail.as_ref().map(Json::as_str);
+        assert_eq!(detail, Some(r#"{"row":2}"#));
     }
 }

@@ -96,7 +96,13 @@ pub(super) fn plan(u: &mut Unstructured<'_>) -> Result<types::Plan> {
                 data: text(u)?,
             })
         })?,
-        notes: list(u, text)?,
+        notes: list(u, |u| {
+            Ok(types::Note {
+                code: text(u)?,
+                message: text(u)?,
+                detail: maybe(u, text)?,
+            })
+        })?,
         extensions: rarely(u, extension)?,
     })
 }

@@ -264,14 +264,14 @@ impl Outcome {
         self.expect(published, "the event", name)
     }
 
-    /// A note for the audit contains these words.
+    /// A note for the audit has this code.
     #[track_caller]
-    pub fn notes(&self, words: &str) -> &Self {
+    pub fn notes(&self, code: &str) -> &Self {
         let noted = self
             .plans()
             .flat_map(|plan| &plan.notes)
-            .any(|note| note.contains(words));
-        self.expect(noted, "a note with", words)
+            .any(|note| note.code == code);
+        self.expect(noted, "a note with the code", code)
     }
 
     /// Who gets the work of the only task state that was entered.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::declare::record;
 use crate::instance::Candidate;
+use crate::json::Json;
 use crate::lookup::{Findings, Lookup};
 
 /// Why flow logic refuses. `guard`, `transition` and `enter` may refuse.
@@ -48,7 +49,20 @@ pub struct Plan {
     pub data: Option<String>,
     pub attributes: Vec<Attribute>,
     pub publish: Vec<PublishedEvent>,
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
+}
+
+record! {
+    /// Why flow logic chose a plan.
+    pub struct Note {
+        /// A stable code for programs, of the flow's own.
+        pub code: String,
+        /// A sentence for people.
+        pub message: String,
+        /// What programs may need, such as the row of a decision table that applied.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        pub detail: Option<Json>,
+    }
 }
 
 /// What happens next in the state that a plan is about.

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use self::declare::events;
 
 use super::actor::Actor;
-use super::answer::{Attribute, OverdueAction};
+use super::answer::{Attribute, Note, OverdueAction};
 use super::ids::{DeadlineId, InstanceId, StateId, TaskId, VersionRef};
 use super::instance::{Candidate, Entity, OpenDeadline, StateInstance, Task};
 use super::json::{Json, JsonError, Member, members};
@@ -332,7 +332,7 @@ events! {
             attributes: Vec<Attribute>,
             /// The flow's notes on why it chose this plan.
             #[serde(skip_serializing_if = "Vec::is_empty")]
-            notes: Vec<String>,
+            notes: Vec<Note>,
         }
         /// A trigger had effects, and the state stays active.
         internal StateContinued = "STATE_CONTINUED" {
@@ -352,7 +352,7 @@ events! {
             attributes: Vec<Attribute>,
             /// The flow's notes on why it chose this plan.
             #[serde(skip_serializing_if = "Vec::is_empty")]
-            notes: Vec<String>,
+            notes: Vec<Note>,
         }
         /// A flow or a join that waits for a count cancelled a state of another branch.
         public StateCancelled = "STATE_CANCELLED" {

@@ -107,11 +107,20 @@ impl Flow for PurchaseApproval {
             (Manager, Approve) => step(facts, Finance),
             (Finance, Approve | Reject) => match event.quorum(Approve) {
                 Quorum::Reached => Plan::to(Sizing),
-                Quorum::Impossible => Plan::to(Rejected).note("too few are left to approve"),
+                Quorum::Impossible => {
+                    Plan::to(Rejected).note("too_few_left", "Too few are left to approve.")
+                }
                 Quorum::Open => Plan::stay(),
             },
-            (Sizing, _) if data.amount > facts.config.cfo_above => step(facts, Cfo),
-            (Sizing, _) | (Cfo, Approve) => approved(facts),
+            (Sizing, _) if data.amount > facts.config.cfo_above => step(facts, Cfo).note_with(
+                "above_limit",
+                "The CFO approves what is above the limit.",
+                &json!({ "cfoAbove": facts.config.cfo_above }),
+            ),
+            (Sizing, _) => {
+                approved(facts).note("within_limit", "Finance suffices for this amount.")
+            }
+            (Cfo, Approve) => approved(facts),
             _ => Plan::along(facts, event)?,
         })
     }

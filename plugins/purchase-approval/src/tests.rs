@@ -70,7 +70,9 @@ fn a_vote_ends_as_soon_as_two_can_no_longer_approve() {
     let mut flow = at_finance("10");
     flow.follow([reject("fay"), reject("finn"), reject("flora")])
         .stays();
-    flow.when(reject("frank")).ends("REJECTED").notes("too few");
+    flow.when(reject("frank"))
+        .ends("REJECTED")
+        .notes("too_few_left");
     let mut flow = at_finance("10");
     flow.follow([
         approve("fay"),

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::*;
-use crate::answer::AttributeValue;
+use crate::answer::{AttributeValue, Note};
 use crate::ids::ForkId;
 use crate::instance::{ChildInstance, Decision, Delegation, Ownership, TaskStatus};
 
@@ -174,7 +174,11 @@ fn of_states() -> Vec<Event> {
             to,
             data: Some(data()),
             attributes: attributes(),
-            notes: vec!["so".into()],
+            notes: vec![Note {
+                code: "so".into(),
+                message: "so it is".into(),
+                detail: Some(data()),
+            }],
         },
         Event::StateContinued {
             state,

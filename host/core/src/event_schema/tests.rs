@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::*;
 use crate::actor::Actor;
-use crate::answer::{Attribute, AttributeValue, OverdueAction};
+use crate::answer::{Attribute, AttributeValue, Note, OverdueAction};
 use crate::cloudevent::{CloudEvent, Naming, PublicEntry};
 use crate::event::Event;
 use crate::ids::{DeadlineId, ForkId, InstanceId, StateId, TaskId, VersionRef};
@@ -306,8 +306,12 @@ fn attributes() -> Vec<Attribute> {
     ]
 }
 
-fn notes() -> Vec<String> {
-    vec!["small sums need one approval".into()]
+fn notes() -> Vec<Note> {
+    vec![Note {
+        code: "small".into(),
+        message: "Small sums need one approval.".into(),
+        detail: Some(Json::empty()),
+    }]
 }
 
 fn data(event: &Event) -> (String, Value) {

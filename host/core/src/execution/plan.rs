@@ -2,7 +2,7 @@
 
 use super::fault::{self, ExecutionError, Fault, MESSAGE_BYTES_MAX, bounded};
 use super::{Execution, Moving};
-use crate::answer::{Attribute, AttributeValue, Next, Plan, PublishedEvent};
+use crate::answer::{Attribute, AttributeValue, Next, Note, Plan, PublishedEvent};
 use crate::event::Event;
 use crate::graph::AttributeType;
 use crate::ids::StateId;
@@ -17,6 +17,8 @@ pub(super) const TRANSITION: &str = "transition";
 const PUBLISHED_BYTES_MAX: usize = 64 * 1024;
 const PUBLISHED_MAX: usize = 32;
 const NOTES_MAX: usize = 32;
+/// The largest detail of a note. All notes are in one event.
+const DETAIL_BYTES_MAX: usize = 4 * 1024;
 const ATTRIBUTES_MAX: usize = 64;
 
 /// The checked effects of a plan besides the states that it enters and cancels.
@@ -24,7 +26,7 @@ struct Effects {
     /// JSON Merge Patch for the instance's data.
     data: Option<Json>,
     attributes: Vec<Attribute>,
-    notes: Vec<String>,
+    notes: Vec<Note>,
 }
 
 impl Execution<'_> {
@@ -177,7 +179,7 @@ impl Execution<'_> {
             self.check_attribute(attribute)?;
         }
         for note in &plan.notes {
-            fault::text(TRANSITION, "a note", note, MESSAGE_BYTES_MAX)?;
+            check_note(note)?;
         }
         Ok(Effects {
             data,
@@ -258,6 +260,24 @@ impl Execution<'_> {
             ))
         }
     }
+}
+
+fn check_note(note: &Note) -> Result<(), Fault> {
+    fault::name(TRANSITION, "the code of a note", &note.code)?;
+    let message = "the message of a note";
+    fault::text(TRANSITION, message, &note.message, MESSAGE_BYTES_MAX)?;
+    let detail = note
+        .detail
+        .as_ref()
+        .map_or(0, |detail| detail.as_str().len());
+    if detail > DETAIL_BYTES_MAX {
+        let message = format!(
+            "the detail of the note {:?} is longer than {DETAIL_BYTES_MAX} bytes",
+            note.code
+        );
+        return Err(Fault::new(TRANSITION, bounded(message)));
+    }
+    Ok(())
 }
 
 fn check_published(event: PublishedEvent) -> Result<Event, Fault> {

@@ -4,8 +4,7 @@ use serde::Serialize;
 
 use super::*;
 use crate::answer::{
-    Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Offer, OverdueAction,
-    Principal, PublishedEvent, Reason, Since, Target, Violation, Waiting,
+    Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Note, Offer, OverdueAction, Principal, PublishedEvent, Reason, Since, Target, Violation, Waiting,
 };
 use crate::ids::InstanceId;
 
@@ -116,7 +115,18 @@ fn plan(next: Next) -> Plan {
             name: "bought".into(),
             data: "{}".into(),
         }],
-        notes: vec!["small".into()],
+        notes: vec![
+            Note {
+                code: "small".into(),
+                message: "It is small.".into(),
+                detail: Some(Json::parse(r#"{"row":2}"#).expect("JSON")),
+            },
+            Note {
+                code: "plain".into(),
+                message: "It is plain.".into(),
+                detail: None,
+            },
+        ],
     }
 }
 

@@ -14,10 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    Assignment, Attribute, AttributeDeclaration, AttributeType, AttributeValue, CommentRule,
-    Definition, Entry, Event, Extension, FiredBy, Join, Next, Offer, Plan, Principal,
-    PublishedEvent, Reads, Reason, Refusal, ServiceCall, Snapshot, State, StateKind, Target,
-    Transition, Violation, Waiting, Work,
+    Assignment, Attribute, AttributeDeclaration, AttributeType, AttributeValue, CommentRule, Definition, Entry, Event, Extension, FiredBy, Join, Next, Note, Offer, Plan, Principal, PublishedEvent, Reads, Reason, Refusal, ServiceCall, Snapshot, State, StateKind, Target, Transition, Violation, Waiting, Work,
 };
 use serde_json::Value;
 
@@ -225,6 +222,14 @@ fn target(name: &str) -> Target {
     }
 }
 
+fn note(message: &str) -> Note {
+    Note {
+        code: "test".into(),
+        message: message.into(),
+        detail: None,
+    }
+}
+
 fn plan(behaviour: &str) -> Result<Plan, Refusal> {
     let attribute = |name: &str, value| {
         vec![Attribute {
@@ -251,17 +256,17 @@ fn plan(behaviour: &str) -> Result<Plan, Refusal> {
             }]));
         }
         "give_up" => return Err(Refusal::Fault(reason())),
-        "huge" => plan.notes.push("x".repeat(40 << 20)),
-        "million_notes" => plan.notes = vec!["x".into(); 1_000_000],
-        "many_notes" => plan.notes = vec!["x".into(); 33],
+        "huge" => plan.notes.push(note(&"x".repeat(40 << 20))),
+        "million_notes" => plan.notes = vec![note("x"); 1_000_000],
+        "many_notes" => plan.notes = vec![note("x"); 33],
         "flood" => plan.publish = vec![event("thing"); 20_000],
         "many_events" => plan.publish = vec![event("thing"); 33],
         "foreign_topic" => plan.publish = vec![event("../flow.completed")],
         "cancel_unknown" => plan.cancel = vec!["00000000-0000-0000-0000-000000000000".into()],
         "escaped_target" => plan.next = Next::Enter(vec![target(ESCAPES)]),
         "endless_target" => plan.next = Next::Enter(vec![target(&"N".repeat(200 << 10))]),
-        "nan" => plan.notes = burn::nan_bits(),
-        "large" => plan.notes.push("x".repeat(300 << 10)),
+        "nan" => plan.notes = burn::nan_bits().iter().map(|bits| note(bits)).collect(),
+        "large" => plan.notes.push(note(&"x".repeat(300 << 10))),
         "undeclared_target" => plan.next = Next::Enter(vec![target("Nowhere")]),
         "unknown_attribute" => {
             plan.attributes = attribute("undeclared", AttributeValue::Text("x".into()));
@@ -276,10 +281,10 @@ fn plan(behaviour: &str) -> Result<Plan, Refusal> {
         "bad_timestamp" => {
             plan.attributes = attribute("amount", AttributeValue::Timestamp("soon".into()));
         }
-        "nul" => plan.notes.push("a\0b".into()),
+        "nul" => plan.notes.push(note("a\0b")),
         "remember" => {
             let calls = CALLS.fetch_add(1, Ordering::Relaxed) + 1;
-            plan.notes.push(format!("call {calls}"));
+            plan.notes.push(note(&format!("call {calls}")));
         }
         _ => {}
     }

@@ -2,9 +2,9 @@
 
 use super::script::{Script, end_branch, enter, fault, offers};
 use crate::answer::{
-    Assignment, Attribute, AttributeValue, Deadline, Due, Offer, OverdueAction, Plan, Principal,
-    PublishedEvent, Reason, Refusal, Since, Violation,
+    Assignment, Attribute, AttributeValue, Deadline, Due, Note, Offer, OverdueAction, Plan, Principal, PublishedEvent, Reason, Refusal, Since, Violation,
 };
+use crate::json::Json;
 
 /// The fault of a plan that answers the decision in `Review`.
 #[track_caller]
@@ -28,6 +28,24 @@ fn with(change: impl FnOnce(&mut Plan)) -> Plan {
     let mut plan = enter(&["Done"]);
     change(&mut plan);
     plan
+}
+
+fn note(code: &str, message: &str) -> Note {
+    Note {
+        code: code.into(),
+        message: message.into(),
+        detail: None,
+    }
+}
+
+/// A note with a detail of so many bytes.
+fn detailed(bytes: usize) -> Note {
+    let detail = Json::of(&"x".repeat(bytes - 2));
+    assert_eq!(detail.as_str().len(), bytes);
+    Note {
+        detail: Some(detail),
+        ..note("row", "It applies.")
+    }
 }
 
 fn offering(change: impl FnOnce(&mut Assignment, &mut Offer)) -> Assignment {
@@ -141,12 +159,24 @@ fn effects_are_of_the_declared_kinds() {
             "the data grows beyond 65536 bytes",
         ),
         (
-            with(|plan| plan.notes = vec![String::new(); 33]),
+            with(|plan| plan.notes = vec![note("row", "It applies."); 33]),
             "a plan carries at most 64 attributes and 32 notes",
         ),
         (
-            with(|plan| plan.notes.push("x".repeat(2_001))),
-            "a note is longer than 2000 bytes",
+            with(|plan| plan.notes.push(note("row", &"x".repeat(2_001)))),
+            "the message of a note is longer than 2000 bytes",
+        ),
+        (
+            with(|plan| plan.notes.push(note("", "It applies."))),
+            "the code of a note is empty",
+        ),
+        (
+            with(|plan| plan.notes.push(note(&"x".repeat(201), "It applies."))),
+            "the code of a note is longer than 200 bytes",
+        ),
+        (
+            with(|plan| plan.notes.push(detailed(4_097))),
+            "the detail of the note \"row\" is longer than 4096 bytes",
         ),
         (published("Paid", "{}"), "an event's name is 1 to 64 of a-z"),
         (
@@ -170,7 +200,8 @@ fn effects_are_of_the_declared_kinds() {
 fn no_text_holds_a_nul() {
     let nul = || "a\0b".to_owned();
     for plan in [
-        with(|plan| plan.notes.push(nul())),
+        with(|plan| plan.notes.push(note(&nul(), "It applies."))),
+        with(|plan| plan.notes.push(note("row", &nul()))),
         with(|plan| plan.data = Some(r#"{"title":"a\u0000b"}"#.into())),
         attribute("title", AttributeValue::Text(nul())),
         published("paid", r#"{"a":"\u0000"}"#),
