@@ -39,10 +39,40 @@ create table instance (
     -- What people are shown of it, by the templates of its definition.
     title text,
     summary text,
+    -- Whether no other instance may run about its entity.
+    sole boolean not null default false,
     primary key (tenant_id, id)
 ) with (fillfactor = 80, autovacuum_vacuum_scale_factor = 0.02, autovacuum_vacuum_cost_delay = 0);
 create unique index instance_running_key on instance (tenant_id, definition_key, entity_type, entity_id)
     where status in ('RUNNING', 'SUSPENDED');
+create unique index instance_sole_key on instance (tenant_id, entity_type, entity_id)
+    where sole and status in ('RUNNING', 'SUSPENDED');
+-- Whether an instance may begin to run about an entity, as a sole one or beside others that are not. No index can tell: those that
+-- are not sole do not exclude each other. The lock, which lasts until the transaction ends, makes it wait for those under way that
+-- it may exclude. Each query of a volatile function sees what was committed before it, also after the beginning of the statement
+-- that calls the function. So it sees those that it has waited for.
+create function entity_is_free(in_tenant int, kind text, entity text, as_sole boolean, besides uuid) returns boolean
+    language plpgsql volatile as $$
+declare
+    place bigint := hashtextextended(entity, hashtextextended(kind, in_tenant));
+begin
+    if as_sole then
+        perform pg_advisory_xact_lock(place);
+        return not exists (
+            select from instance i
+            where i.tenant_id = in_tenant and i.entity_type = kind and i.entity_id = entity and i.id <> besides
+              and i.status in ('RUNNING', 'SUSPENDED')
+        );
+    end if;
+    perform pg_advisory_xact_lock_shared(place);
+    return not exists (
+        select from instance i
+        where i.tenant_id = in_tenant and i.entity_type = kind and i.entity_id = entity and i.id <> besides
+          and i.sole and i.status in ('RUNNING', 'SUSPENDED')
+    );
+end $$;
+revoke execute on function entity_is_free from public;
+grant execute on function entity_is_free to wrkflw_writer;
 -- The planner must not use these indexes for a look-up by key. Without statistics, an index that begins with the tenant looks
 -- as good as the primary key, and would be read completely. Each index has a condition that only queries on its column imply.
 create index instance_by_definition on instance (tenant_id, definition_key, id) where definition_key is not null;

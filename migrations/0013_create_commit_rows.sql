@@ -9,7 +9,7 @@ create type commit_member as (
     status text, outcome text, end_reason text, ended_by text, ended_at timestamptz, data text, updated_at timestamptz,
     audit_seq bigint, audit_head bytea, event_seq bigint, state_instances int, suspended_at timestamptz, suspended_by text,
     suspend_reason text, buffered_signals text, definition_version int, access_mark uuid, head_from bytea, vacates boolean,
-    title text, summary text
+    title text, summary text, sole boolean
 );
 
 create type commit_reply as (

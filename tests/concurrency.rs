@@ -3,7 +3,7 @@
 //!
 //! `crowds` sends the same command fifty times. `competing` sends a decision together with every other command, `deadlines`
 //! together with a due deadline. `queued` lets commands queue for one instance. `cache` outdates the caches of hosts, `setbacks`
-//! sets the database back. `linear` sends random commands and finds an order in which every answer was right.
+//! sets the database back. `sole` starts instances that are the only ones about their entity. `linear` sends random commands and finds an order in which every answer was right.
 
 mod cache;
 mod competing;
@@ -12,6 +12,7 @@ mod deadlines;
 mod linear;
 mod queued;
 mod setbacks;
+mod sole;
 
 use std::sync::Arc;
 

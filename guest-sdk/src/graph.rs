@@ -97,6 +97,7 @@ impl<S: States, T: Triggers> Graph<S, T, drawing::Nothing> {
             priorities: vec![],
             separate: vec![],
             reads: Reads::empty(),
+            sole_per_entity: false,
             requires: vec![],
             extensions: vec![],
         };
@@ -178,6 +179,13 @@ impl<S: States, T: Triggers, Last> Graph<S, T, Last> {
     /// excludes whoever decided in one of them from the others. Each further call adds a list.
     pub fn separate<const N: usize>(mut self, states: [S; N]) -> Self {
         self.definition.separate.push(states.names());
+        self
+    }
+
+    /// While an instance of this flow runs, no other instance about the same entity may start, of whichever definition, and it
+    /// does not start while another one runs. Without this, there is one running instance per definition and entity.
+    pub fn sole_per_entity(mut self) -> Self {
+        self.definition.sole_per_entity = true;
         self
     }
 

@@ -399,7 +399,7 @@ fn graph() -> Graph {
         title: name.into(),
         description: String::new(),
         kind,
-        join: false,
+        join: Join::None,
         own_work: false,
     };
     let way = |source: &str, trigger: &str, by, targets: &[&str]| Transition {

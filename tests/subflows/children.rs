@@ -230,3 +230,25 @@ async fn the_end_of_a_cancelled_child_comes_back() {
     timers.stop().await;
     proven(&app, &subflow).await;
 }
+
+/// A child about an entity of which a sole instance runs cannot start: its parent learns why.
+#[tokio::test]
+async fn a_child_about_a_taken_entity_is_not_started() {
+    let app = fixture().await;
+    let sole = json!({ "sole": true });
+    app.publish("sole", subflows(), &sole).await.expect(201);
+    let path = "/v1/definitions/sole/versions/1/activate";
+    app.post("admin", path, json!({})).await.expect(200);
+    let body = json!({
+        "definitionKey": "sole", "entityType": "errand", "entityId": "taken", "data": { "first": "Work" },
+    });
+    let running = id(&app.post("author", "/v1/instances", body).await.expect(201));
+    let timers = app.timers();
+    let subflow = begin(&app, "1", parent(&[child("taken", json!({}))])).await;
+    until_status(&app, &subflow, "COMPLETED").await;
+    let ended = &audited(&app, &subflow, "CHILD_ENDED").await[0];
+    assert!(ended.to_string().contains("NOT_STARTED"), "{ended}");
+    assert!(ended.to_string().contains(&running), "{ended}");
+    timers.stop().await;
+    proven(&app, &subflow).await;
+}

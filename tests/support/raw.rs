@@ -141,6 +141,7 @@ impl Data {
         ];
         let ways = self.words(&way);
         let (nobody, no_schema, no_attributes) = ([0, 0], [0, 0, 0], [0, 0]);
+        // The word of `reads` has `sole-per-entity`, too.
         let (none_separate, reads_nothing, no_extensions) = ([0, 0], [0], [0, 0, 0, 0]);
         let (no_title, no_description) = ([0, 0], [0, 0]);
         // Neither templates nor names of priorities.

@@ -45,6 +45,7 @@ pub(crate) fn graph(definition: types::Definition) -> Lifted<Graph> {
             texts("a state of a list of separate states", list)
         })?,
         reads: reads(definition.reads),
+        sole_per_entity: definition.sole_per_entity,
     })
 }
 

@@ -254,6 +254,7 @@ pub(super) fn definition(u: &mut Unstructured<'_>) -> Result<types::Definition> 
         } else {
             types::Reads::empty()
         },
+        sole_per_entity: u.arbitrary()?,
         extensions: rarely(u, extension)?,
     })
 }

@@ -87,6 +87,7 @@ fn started(event: &Event, stamp: Stamp<'_>) -> Instance {
         data,
         title,
         summary,
+        sole,
     } = event
     else {
         unreachable!("called only for a start")
@@ -108,6 +109,7 @@ fn started(event: &Event, stamp: Stamp<'_>) -> Instance {
             title: title.clone(),
             summary: summary.clone(),
         },
+        sole: *sole,
         attributes: std::collections::BTreeMap::new(),
         active: Vec::new(),
         waiting: Vec::new(),
@@ -184,9 +186,13 @@ fn change_flow(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Resu
         }
         Event::FlowResumed {} => resume(instance, stamp)?,
         Event::FlowMigrated {
-            definition, states, ..
+            definition,
+            states,
+            sole,
+            ..
         } => {
             instance.definition = definition.clone();
+            instance.sole = *sole;
             for state_instance in instance.active.iter_mut().chain(&mut instance.waiting) {
                 if let Some(name) = states.get(&state_instance.name) {
                     state_instance.name.clone_from(name);

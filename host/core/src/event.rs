@@ -45,6 +45,9 @@ events! {
             /// Its summary, by the template of its definition.
             #[serde(skip_serializing_if = "Option::is_none")]
             summary: Option<String>,
+            /// Whether no other instance may run about the entity.
+            #[serde(skip_serializing_if = "std::ops::Not::not")]
+            sole: bool,
         }
         /// An instance entered a state.
         public StateEntered = "STATE_ENTERED" {
@@ -400,6 +403,9 @@ events! {
             definition: VersionRef,
             /// The new name of each renamed state, by its old name.
             states: BTreeMap<String, String>,
+            /// Whether no other instance may run about the entity from now on.
+            #[serde(skip_serializing_if = "std::ops::Not::not")]
+            sole: bool,
         }
         /// The title or the summary of an instance changed, with its data or its version.
         public FlowRetitled = "FLOW_RETITLED" {

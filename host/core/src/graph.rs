@@ -30,6 +30,8 @@ pub struct Graph {
     pub separate: Vec<Vec<String>>,
     /// The facts about people that flow logic is shown besides their ids, each at most once, in the order of [`Read`].
     pub reads: Vec<Read>,
+    /// While an instance runs, no other instance about the same entity may run, of whichever definition.
+    pub sole_per_entity: bool,
 }
 
 /// Facts about people that flow logic is shown only on request.

@@ -36,6 +36,9 @@ pub struct Instance {
     /// By the templates of the definition.
     #[serde(default)]
     pub labels: Labels,
+    /// Whether no other instance may run about its entity, as its version declares.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub sole: bool,
     pub attributes: BTreeMap<String, AttributeValue>,
     /// Active state instances, oldest first.
     pub active: Vec<StateInstance>,

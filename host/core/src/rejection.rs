@@ -50,8 +50,9 @@ pub enum Rejection {
     /// `If-Match` named another revision.
     #[error("the revision is {current}, not {given}")]
     Stale { given: u32, current: u32 },
-    /// Another running instance of the definition is about the same entity.
-    #[error("instance {running} of this definition already runs about this entity{}", started_by(.started.as_ref()))]
+    /// Another running instance is about the same entity: one of the same definition, or one of another, of which either is
+    /// the only one about its entity.
+    #[error("instance {running} already runs about this entity{}", started_by(.started.as_ref()))]
     AlreadyRunning {
         running: InstanceId,
         /// Only for callers who may read instances.

@@ -18,12 +18,13 @@ use wrkflw_core::command::Command;
 use wrkflw_core::execution::Context;
 use wrkflw_core::graph::{CommentRule, FiredBy, Graph};
 use wrkflw_core::ids::{InstanceId, TaskId, VersionRef};
-use wrkflw_core::instance::{Entity, Instance, StateInstance};
+use wrkflw_core::instance::{Instance, StateInstance};
 use wrkflw_core::json::Json;
 use wrkflw_core::rejection::Rejection;
 use wrkflw_core::shown::{Omitted, Shown};
 use wrkflw_core::version::Version;
 use wrkflw_store::load::Asked;
+use wrkflw_store::starts::Claim;
 
 /// Limit of the commands on tasks and of the signals that one answer tries. The answer has the number of those not tried.
 const ACTIONS_MAX: usize = 800;
@@ -249,11 +250,11 @@ impl Engine {
             now: context.now,
         };
         self.execute_once(directory, context, None, command).await?;
-        let Entity { kind, id } = &instance.entity;
-        match self.0.store.running(tenant, key, kind, id).await? {
-            Some(running) => Err(self.already_running(who, running).await?),
-            None => Ok(()),
-        }
+        let claim = Claim {
+            sole: version.graph.sole_per_entity,
+            ..Claim::of(instance)
+        };
+        self.check_entity_is_free(who, &claim).await
     }
 
     async fn explain(

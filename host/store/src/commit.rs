@@ -143,6 +143,7 @@ pub enum CommitResult {
     Applied,
     /// The instance or the access mark has changed since it was loaded.
     Stale,
-    /// The idempotency key belongs to another command; or, for a start, an instance about the entity runs already.
+    /// The idempotency key belongs to another command; or another instance about the entity runs already, for a start or a
+    /// migration to a version that is sole about its entity.
     Taken,
 }

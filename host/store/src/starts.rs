@@ -5,6 +5,7 @@ use jiff::Timestamp;
 use super::time::Time;
 use super::{Reader, Store, StoreError};
 use wrkflw_core::ids::{CommandId, InstanceId, TaskId, TenantId};
+use wrkflw_core::instance::{Entity, Instance};
 
 /// An instance that has not ended, with who started it and when.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -12,6 +13,28 @@ pub struct Running {
     pub id: InstanceId,
     pub initiator: String,
     pub started_at: Timestamp,
+}
+
+/// An instance that is to run about its entity.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Claim {
+    pub instance: InstanceId,
+    pub definition: String,
+    pub entity: Entity,
+    /// Whether no other instance may run about the entity.
+    pub sole: bool,
+}
+
+impl Claim {
+    /// The claim that this instance makes by running.
+    pub fn of(instance: &Instance) -> Claim {
+        Claim {
+            instance: instance.id,
+            definition: instance.definition.key.clone(),
+            entity: instance.entity.clone(),
+            sole: instance.sole,
+        }
+    }
 }
 
 impl Reader {
@@ -33,21 +56,23 @@ impl Reader {
 }
 
 impl Store {
-    /// The running instance of this definition about this entity.
-    pub async fn running(
+    /// The running instance that is in the way of this one: of the same definition, or of any if either is sole about the entity.
+    pub async fn in_the_way(
         &self,
         tenant: TenantId,
-        definition: &str,
-        entity_type: &str,
-        entity_id: &str,
+        of: &Claim,
     ) -> Result<Option<Running>, StoreError> {
         let found = sqlx::query!(
-            r#"select id, initiator, started_at as "started_at: Time" from instance where tenant_id = $1 and definition_key = $2 and entity_type = $3 and entity_id = $4
-             and status in ('RUNNING', 'SUSPENDED')"#,
+            r#"select id, initiator, started_at as "started_at: Time" from instance
+            where tenant_id = $1 and entity_type = $2 and entity_id = $3 and status in ('RUNNING', 'SUSPENDED') and id <> $4
+              and (definition_key = $5 or sole or $6)
+            order by (definition_key = $5) desc, id limit 1"#,
             tenant.0,
-            definition,
-            entity_type,
-            entity_id
+            of.entity.kind,
+            of.entity.id,
+            of.instance.0,
+            of.definition,
+            of.sole
         )
         .fetch_optional(&self.writer)
         .await?;

@@ -151,6 +151,7 @@ pub(super) const PROVEN: &[&str] = &[
     "instance.predecessor",
     "instance.requesters",
     "instance.revision",
+    "instance.sole",
     "instance.started_at",
     "instance.state_instances",
     "instance.status",

@@ -128,6 +128,7 @@ fn of_instance(instance: &Instance) -> Given {
         ("buffered_signals", filled(&instance.buffered)),
         ("title", json!(instance.labels.title)),
         ("summary", json!(instance.labels.summary)),
+        ("sole", json!(instance.sole)),
     ]
 }
 

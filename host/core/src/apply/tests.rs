@@ -36,6 +36,7 @@ fn start() -> Event {
         data: Json::empty(),
         title: None,
         summary: None,
+        sole: false,
     }
 }
 

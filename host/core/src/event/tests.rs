@@ -144,6 +144,7 @@ fn of_flows() -> Vec<Event> {
         Event::FlowRetitled {
             title: None,
             summary: Some("To the bank".into()),
+            sole: true,
         },
         Event::FlowCompleted {
             outcome: "DONE".into(),

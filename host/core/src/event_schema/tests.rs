@@ -257,6 +257,7 @@ fn started() -> Event {
         data: Json::empty(),
         title: Some("Invoice".into()),
         summary: Some("No sum yet".into()),
+        sole: true,
     }
 }
 

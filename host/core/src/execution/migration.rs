@@ -43,6 +43,7 @@ impl Execution<'_> {
             previous: self.instance.definition.clone(),
             definition: target.reference.clone(),
             states: renamed.collect(),
+            sole: target.graph.sole_per_entity,
         });
         self.retitle();
         let state_instances = self.instance.active.iter();

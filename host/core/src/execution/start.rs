@@ -46,6 +46,7 @@ impl<'a> Execution<'a> {
             data: data.clone(),
             title: labels.title,
             summary: labels.summary,
+            sole: context.version.graph.sole_per_entity,
         };
         let chosen = lineage.and_then(|lineage| lineage.id);
         let stamp = Stamp {

@@ -229,6 +229,7 @@ pub(super) fn instance() -> Instance {
         parent: Some(InstanceId(Uuid::nil())),
         data: Json::empty(),
         labels: Labels::default(),
+        sole: false,
         attributes: BTreeMap::new(),
         active: vec![],
         waiting: vec![],

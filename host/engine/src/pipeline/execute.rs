@@ -82,7 +82,8 @@ impl Engine {
         let recorded = self.0.offload.in_place(tenant, effort, record);
         let (entries, rendered, seals) = recorded.await?;
         if request.dry_run {
-            self.check_start_conflict(request).await?;
+            self.check_start_conflict(request, &executed.outcome.instance)
+                .await?;
         }
         if request.dry_run || executed.outcome.events.is_empty() {
             let change = None;

@@ -21,6 +21,7 @@ use wrkflw_core::ids::{CommandId, InstanceId};
 use wrkflw_store::StoreError;
 use wrkflw_store::commit::{Change, CommitResult};
 use wrkflw_store::load::Stored;
+use wrkflw_store::starts::Claim;
 
 /// Commands in one commit.
 const COMMANDS_MAX: usize = 32;
@@ -127,6 +128,8 @@ impl Engine {
         rendered: Rendered,
     ) -> Committed {
         let (instance, command) = (change.after.id, change.command);
+        let may_conflict = change.before.is_none() || change.after.sole;
+        let claim = may_conflict.then(|| Claim::of(&change.after));
         wrkflw_fault::point("command.judged");
         let joins = |slot: &mut Slot<'_>| {
             mode == CommitMode::Joined && (slot.is_pending() || slot.is_awaited())
@@ -157,7 +160,7 @@ impl Engine {
         });
         let end = match outcome {
             Ok(CommitResult::Applied) => Ok(Attempt::Answered(Reply::fresh(rendered))),
-            Ok(CommitResult::Taken) if !joined => self.start_conflict(run.request).await,
+            Ok(CommitResult::Taken) if !joined => self.start_conflict(run.request, claim).await,
             Ok(CommitResult::Stale | CommitResult::Taken) => Ok(Attempt::Again),
             Err(_) if joined => Ok(Attempt::Again),
             Err(error) => Err(error.into()),

@@ -1,5 +1,5 @@
-//! Start conflicts: an instance about the same entity runs already. A unique index of the database lets one of several starts
-//! through. This module tells the others which instance runs.
+//! Start conflicts: an instance about the same entity runs already. The database lets one of several starts through. This module
+//! tells the others which instance runs. A migration to a version that is sole about its entity may conflict as well.
 
 use super::Attempt;
 use crate::Engine;
@@ -7,36 +7,45 @@ use crate::error::Error;
 use crate::pipeline::load::NO_INSTANCE;
 use crate::request::{Identity, Request};
 use wrkflw_core::command::Command;
+use wrkflw_core::instance::Instance;
 use wrkflw_core::rejection::{Rejection, Started};
 use wrkflw_store::load::Asked;
-use wrkflw_store::starts::Running;
+use wrkflw_store::starts::{Claim, Running};
 
 impl Engine {
-    /// Checks a start that is not committed, such as a dry run: the database's index does not check it.
-    pub(super) async fn check_start_conflict(&self, request: &Request<'_>) -> Result<(), Error> {
-        let Command::Start {
-            definition, entity, ..
-        } = &request.command
-        else {
-            return Ok(());
+    /// Checks a command that is not committed, such as a dry run, by its result: the database does not check it.
+    pub(super) async fn check_start_conflict(
+        &self,
+        request: &Request<'_>,
+        after: &Instance,
+    ) -> Result<(), Error> {
+        let conflicts = match &request.command {
+            Command::Start { .. } => true,
+            Command::Migrate { .. } => after.sole,
+            _ => false,
         };
-        let store = &self.0.store;
-        let tenant = request.who.tenant;
-        match store
-            .running(tenant, definition, &entity.kind, &entity.id)
-            .await?
-        {
-            Some(running) => Err(self.already_running(request.who, running).await?),
+        if conflicts {
+            self.check_entity_is_free(request.who, &Claim::of(after))
+                .await
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Refuses if another instance is in the way.
+    pub(crate) async fn check_entity_is_free(
+        &self,
+        who: &Identity,
+        claim: &Claim,
+    ) -> Result<(), Error> {
+        match self.0.store.in_the_way(who.tenant, claim).await? {
+            Some(running) => Err(self.already_running(who, running).await?),
             None => Ok(()),
         }
     }
 
     /// The error that another instance runs. Only callers who may read instances see who started it and when.
-    pub(crate) async fn already_running(
-        &self,
-        who: &Identity,
-        found: Running,
-    ) -> Result<Error, Error> {
+    async fn already_running(&self, who: &Identity, found: Running) -> Result<Error, Error> {
         let started = match self.permit(who, "instance:read").await {
             Ok(()) => Some(Started {
                 by: found.initiator,
@@ -49,17 +58,19 @@ impl Engine {
         Ok(Rejection::AlreadyRunning { running, started }.into())
     }
 
-    /// Handles a commit result `Taken`. The start is refused if another instance runs about the entity or has the id that the
-    /// start chose. If the idempotency key belongs to another command, the next attempt finds its reply.
-    pub(super) async fn start_conflict(&self, request: &Request<'_>) -> Result<Attempt, Error> {
+    /// Handles a commit result `Taken`. The command is refused if another instance runs about the entity or has the id that a
+    /// start chose. If the idempotency key belongs to another command, the next attempt finds its reply. `claim` is of starts, and
+    /// of changes of instances that are sole about their entity.
+    pub(super) async fn start_conflict(
+        &self,
+        request: &Request<'_>,
+        claim: Option<Claim>,
+    ) -> Result<Attempt, Error> {
         let tenant = request.who.tenant;
-        if let Command::Start {
-            definition,
-            entity,
-            lineage,
-            ..
-        } = &request.command
-        {
+        if let (Command::Migrate { .. }, Some(claim)) = (&request.command, &claim) {
+            self.check_entity_is_free(request.who, claim).await?;
+        }
+        if let (Command::Start { lineage, .. }, Some(claim)) = (&request.command, &claim) {
             let chosen = lineage.as_ref().and_then(|lineage| lineage.id);
             if let Some(running) = chosen
                 && self.0.store.knows_instance(tenant, running.0).await?
@@ -74,14 +85,8 @@ impl Engine {
             };
             let who = request.who.principalship();
             let loaded = self.loaded(&who, NO_INSTANCE, asked).await?;
-            let replied = loaded.reply.is_some();
-            let running = self
-                .0
-                .store
-                .running(tenant, definition, &entity.kind, &entity.id)
-                .await?;
-            if let (false, Some(running)) = (replied, running) {
-                return Err(self.already_running(request.who, running).await?);
+            if loaded.reply.is_none() {
+                self.check_entity_is_free(request.who, claim).await?;
             }
         }
         Ok(Attempt::Again)

@@ -18,6 +18,14 @@ starting as materialized (
     select * from unnest($3::commit_start[])
 ),
 -- }rare
+-- {rare
+-- Migrations to a version that is sole about its entity, while another instance runs about it.
+occupied as materialized (
+    select m.member from member m join instance i on i.tenant_id = m.tenant_id and i.id = m.instance_id
+    where m.sole and m.revision_from > 0 and not i.sole
+      and not entity_is_free(i.tenant_id, i.entity_type, i.entity_id, true, i.id)
+),
+-- }rare
 -- Every host locks instances in this order, so no two batches wait for each other.
 locked as materialized (
     select m.* from instance i join member m on m.tenant_id = i.tenant_id and m.instance_id = i.id
@@ -25,6 +33,9 @@ locked as materialized (
       -- A cached instance is current if its last entry is the same. The revision is not enough: after a lost commit another
       -- change may have it.
       and m.is_current and (m.access_mark is null or i.audit_head = m.head_from)
+      -- {rare
+      and m.member not in (select o.member from occupied o)
+      -- }rare
     order by i.tenant_id, i.id
     for update of i
 ),
@@ -44,7 +55,7 @@ updated as (
         ended_at = m.ended_at, data = m.data, updated_at = m.updated_at, audit_seq = m.audit_seq, audit_head = m.audit_head,
         event_seq = m.event_seq, state_instances = m.state_instances, suspended_at = m.suspended_at, suspended_by = m.suspended_by,
         suspend_reason = m.suspend_reason, buffered_signals = m.buffered_signals, definition_version = m.definition_version,
-        title = m.title, summary = m.summary
+        title = m.title, summary = m.summary, sole = m.sole
     from locked m
     where i.tenant_id = m.tenant_id and i.id = m.instance_id
       -- How many of its keys were taken: none, or all. A part cannot be undone in here, so the statement fails.
@@ -57,19 +68,36 @@ updated as (
     returning m.member
 ),
 -- {rare
+-- Whether the entity of a start is free for it, by a look that waits for starts under way about it. Locks are taken in this order by
+-- every host, before anything is inserted. Of several starts in this batch about an entity, only the first may pass if one is sole.
+free as materialized (
+    select o.member, entity_is_free(o.tenant_id, o.entity_type, o.entity_id, o.sole, o.instance_id) as is_free
+    from (
+        select m.member, m.tenant_id, m.instance_id, m.sole, s.entity_type, s.entity_id
+        from member m join starting s on s.member = m.member
+        where not exists (
+            select from member n join starting p on p.member = n.member
+            where n.member < m.member and n.tenant_id = m.tenant_id and p.entity_type = s.entity_type
+              and p.entity_id = s.entity_id and (m.sole or n.sole)
+        )
+        order by m.tenant_id, s.entity_type, s.entity_id
+        offset 0
+    ) o
+),
 -- A start has no row to lock: this insert settles the race for the entity, and that of `start_replies` the one for the key.
 started as (
     insert into instance (
         tenant_id, id, definition_key, definition_version, revision, status, outcome, end_reason, ended_by, ended_at,
         entity_type, entity_id, initiator, requesters, predecessor, parent, data, started_at, updated_at,
-        audit_seq, audit_head, event_seq, state_instances, title, summary
+        audit_seq, audit_head, event_seq, state_instances, title, summary, sole
     )
     select
         m.tenant_id, m.instance_id, s.definition_key, s.definition_version, m.revision_to, m.status, m.outcome, m.end_reason,
         m.ended_by, m.ended_at, s.entity_type, s.entity_id, s.initiator, s.requesters, s.predecessor, s.parent, m.data,
-        s.started_at, m.updated_at, m.audit_seq, m.audit_head, m.event_seq, m.state_instances, m.title, m.summary
+        s.started_at, m.updated_at, m.audit_seq, m.audit_head, m.event_seq, m.state_instances, m.title, m.summary, m.sole
     from member m
     join starting s on s.member = m.member
+    join free f on f.member = m.member and f.is_free
     left join keyed k on k.member = m.member
     -- The key may be that of a command, here or earlier, or of a start before this one in the batch.
     -- No `exists`: planned on an empty table, it would read all keys there are.
@@ -269,7 +297,11 @@ announced as (
     where a.event_seq is not null
 )
 select
-    (m.revision_from = 0 and m.is_current or m.member in (select member from locked)) as "revision_ok!",
+    (m.revision_from = 0 and m.is_current or m.member in (select member from locked)
+        -- {rare
+        or m.member in (select o.member from occupied o)
+        -- }rare
+    ) as "revision_ok!",
     (select passed from gate)[m.member] as "applied!"
 from member m
 order by m.member

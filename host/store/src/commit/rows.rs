@@ -85,7 +85,7 @@ rows! {
         ended_at: Option<Time>, data: &'a str, updated_at: Time, audit_seq: i64, audit_head: [u8; 32], event_seq: i64,
         state_instances: i32, suspended_at: Option<Time>, suspended_by: Option<&'a str>, suspend_reason: Option<&'a str>,
         buffered_signals: Option<String>, definition_version: i32, access_mark: Option<Uuid>, head_from: Option<&'a [u8]>,
-        vacates: bool, title: Option<&'a str>, summary: Option<&'a str>,
+        vacates: bool, title: Option<&'a str>, summary: Option<&'a str>, sole: bool,
     }
     Reply<'a> as "commit_reply" {
         member: i32, tenant_id: i32, command_id: Uuid, principal: &'a str, key: &'a str, fingerprint: &'a [u8], status: i16,
@@ -166,6 +166,8 @@ pub(super) struct Rows<'a> {
     pub(super) finished: Vec<FinishedJob>,
     pub(super) jobs: Vec<Job>,
     pub(super) signals: Vec<Signal<'a>>,
+    /// Whether an instance is migrated to a version that is sole about its entity.
+    pub(super) becomes_sole: bool,
 }
 
 /// The columns that all rows of a member share.
@@ -187,6 +189,7 @@ impl<'a> Rows<'a> {
             finished,
             jobs,
             signals,
+            becomes_sole,
             replies: _,
             entered: _,
             departed: _,
@@ -203,6 +206,7 @@ impl<'a> Rows<'a> {
             && finished.is_empty()
             && jobs.is_empty()
             && signals.is_empty())
+            || *becomes_sole
             || members.iter().any(|member| member.vacates)
     }
 
@@ -264,6 +268,7 @@ impl<'a> Rows<'a> {
         let replies = change.replies.iter();
         self.replies
             .extend(replies.map(|keyed| Reply::of(of, change, keyed)));
+        self.becomes_sole |= change.after.sole && before.is_some_and(|before| !before.sole);
         if before.is_none() {
             self.starts.push(Start::of(of, &change.after));
         }
@@ -319,6 +324,7 @@ impl<'a> Member<'a> {
             vacates,
             title: after.labels.title.as_deref(),
             summary: after.labels.summary.as_deref(),
+            sole: after.sole,
         }
     }
 }

@@ -140,6 +140,7 @@ mod tests {
             "into signal",
             "attribute",
             "descendant_place",
+            "entity_is_free",
         ] {
             assert!(!COMMON.contains(table), "{table}");
         }

@@ -51,6 +51,7 @@ pub(super) struct InstanceRow {
     buffered_signals: Option<String>,
     title: Option<String>,
     summary: Option<String>,
+    sole: bool,
 }
 
 /// A row of `attribute`. Decimals are text, so that they lose no digit.
@@ -114,6 +115,7 @@ impl InstanceRow {
             started_at: self.started_at,
             updated_at: self.updated_at,
             predecessor: self.predecessor,
+            sole: self.sole,
             parent: self.parent,
             data: Json::from_canonical(self.data),
             labels: Labels {

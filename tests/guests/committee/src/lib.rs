@@ -95,6 +95,7 @@ impl Guest for Committee {
             requires: vec![],
             extensions: vec![],
             reads: Reads::empty(),
+            sole_per_entity: false,
             data_schema: Some(json!({ "type": "object", "required": required }).to_string()),
             attributes: vec![],
         })

@@ -453,6 +453,7 @@ fn definition() -> Definition {
         requires: vec![],
         extensions: vec![],
         reads: Reads::all(),
+        sole_per_entity: false,
         data_schema: Some(
             r#"{"type": "object", "properties": {"behaviour": {"type": "string"}, "function": {"type": "string"}}}"#
                 .into(),

@@ -4,7 +4,7 @@
 //! "onEnd": "ENDED"}], "late": 60, "cancel": "a reason"}, "payments": 2, "refuse": true}`. `Plan` leads to `Wait`, or to `first`. `Wait` ends with
 //! so many PAID, with LATE (or is cancelled then, for the reason in `cancel`), or once every child with a trigger has ENDED; LEAVE leads to `Work`, where GO leads to `Wait`
 //! and WITHDRAW to the end. A start with `refuse` is denied, and a signal whose input has it. With `"swarm": 20` in place of
-//! `children`, each starts so many like itself.
+//! `children`, each starts so many like itself. With `{"sole": true}` in the config the flow is sole per entity.
 
 mod bindings;
 
@@ -25,7 +25,7 @@ const _: () = is_guest::<Subflows>();
 const fn is_guest<T: Guest>() {}
 
 impl Guest for Subflows {
-    fn describe(_config: String) -> Result<Definition, Vec<Violation>> {
+    fn describe(config: String) -> Result<Definition, Vec<Violation>> {
         let state = |name: &str, kind| State {
             name: name.into(),
             title: name.into(),
@@ -76,6 +76,7 @@ impl Guest for Subflows {
             requires: vec![],
             extensions: vec![],
             reads: Reads::GROUPS,
+            sole_per_entity: parsed(&config)["sole"] == true,
             data_schema: Some(
                 r#"{"type": "object", "properties": {"first": {"type": "string"}}}"#.into(),
             ),
