@@ -3,9 +3,8 @@
 use super::lift::{Lifted, each, no_extensions, optional, quoted, text, texts};
 use super::types;
 use wrkflw_core::graph::{
-    AttributeDeclaration, AttributeType, CommentRule, FiredBy, Graph, Join, PriorityName, Read, State,
-    StateKind,
-    Transition,
+    AttributeDeclaration, AttributeType, CommentRule, FiredBy, Graph, Join, PriorityName, Read,
+    State, StateKind, Transition,
 };
 use wrkflw_core::json::Json;
 

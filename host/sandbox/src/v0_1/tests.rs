@@ -157,7 +157,6 @@ fn task(number: u128, label: &str, candidate: Candidate, status: TaskStatus) -> 
         id: TaskId(id(number)),
         label: label.into(),
         candidates: vec![candidate],
-        form: None,
         created_at: at(1),
         due_at: (number == 12).then(|| at(50)),
         deadlines: vec![],

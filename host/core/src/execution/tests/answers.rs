@@ -2,7 +2,8 @@
 
 use super::script::{Script, end_branch, enter, fault, offers};
 use crate::answer::{
-    Assignment, Attribute, AttributeValue, Deadline, Due, Note, Offer, OverdueAction, Plan, Principal, PublishedEvent, Reason, Refusal, Since, Violation,
+    Assignment, Attribute, AttributeValue, Deadline, Due, Note, Offer, OverdueAction, Plan,
+    Principal, PublishedEvent, Reason, Refusal, Since, Violation,
 };
 use crate::json::Json;
 
