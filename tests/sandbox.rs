@@ -84,6 +84,7 @@ fn instance(data: &str) -> Instance {
         active: vec![],
         waiting: vec![],
         past: vec![],
+        sole: false,
         buffered: vec![],
     }
 }

@@ -231,6 +231,7 @@ fn instance(definition: VersionRef) -> anyhow::Result<Instance> {
         }],
         waiting: vec![],
         past: vec![],
+        sole: false,
         buffered: vec![],
     })
 }

@@ -242,6 +242,7 @@ fn recorded() -> Instance {
             left_by: "APPROVE".into(),
             actor: Some("ann".into()),
         }],
+        sole: false,
         buffered: vec![],
     }
 }

@@ -41,6 +41,7 @@ fn instance(number: u128) -> Stored {
         active: vec![state],
         waiting: vec![],
         past: vec![],
+        sole: false,
         buffered: vec![],
     };
     let head = Head {
