@@ -465,3 +465,24 @@ fn what_has_ended_stays_as_it_is() {
     let refused = rejection(migrate(&mut script, &[]));
     assert!(matches!(refused, Rejection::Ended { .. }));
 }
+
+#[test]
+fn the_version_says_whether_an_instance_is_sole_about_its_entity() {
+    let mut script = Script::new()
+        .followed_by(|graph| graph.sole_per_entity = true)
+        .started();
+    assert!(!script.instance().sole);
+    let outcome = migrate(&mut script, &[]).expect("a migration");
+    assert!(outcome.instance.sole);
+
+    let mut graph = script.graph().clone();
+    graph.sole_per_entity = true;
+    let script = Script::new().drawn(graph);
+    assert!(
+        script
+            .followed_by(|graph| graph.sole_per_entity = false)
+            .started()
+            .instance()
+            .sole
+    );
+}
