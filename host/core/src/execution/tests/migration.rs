@@ -467,22 +467,13 @@ fn what_has_ended_stays_as_it_is() {
 }
 
 #[test]
-fn the_version_says_whether_an_instance_is_sole_about_its_entity() {
-    let mut script = Script::new()
-        .followed_by(|graph| graph.sole_per_entity = true)
-        .started();
+fn the_version_says_whether_an_instance_is_sole() {
+    let sole = |graph: &mut Graph| graph.sole_per_entity = true;
+    let mut script = Script::new().followed_by(sole).started();
     assert!(!script.instance().sole);
     let outcome = migrate(&mut script, &[]).expect("a migration");
     assert!(outcome.instance.sole);
-
-    let mut graph = script.graph().clone();
-    graph.sole_per_entity = true;
-    let script = Script::new().drawn(graph);
-    assert!(
-        script
-            .followed_by(|graph| graph.sole_per_entity = false)
-            .started()
-            .instance()
-            .sole
-    );
+    let mut graph = Script::new().graph().clone();
+    sole(&mut graph);
+    assert!(Script::new().drawn(graph).started().instance().sole);
 }
