@@ -168,7 +168,8 @@ CREATE TYPE public.commit_state AS (
 	unassignable_since timestamp with time zone,
 	key text,
 	data text,
-	priority_name text
+	priority_name text,
+	share text
 );
 CREATE TYPE public.commit_task AS (
 	member integer,
@@ -798,7 +799,8 @@ CREATE TABLE public.state_instance (
     unassignable_since timestamp with time zone,
     key text,
     data text,
-    priority_name text
+    priority_name text,
+    share text
 )
 WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
 

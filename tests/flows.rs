@@ -9,6 +9,7 @@ mod joins;
 mod jumps;
 mod labels;
 mod late;
+mod members;
 mod notices;
 mod order;
 mod padding;

@@ -4,8 +4,7 @@
 //! candidates if nobody else is eligible.
 
 use crate::{
-    Assignment, Deadline, Due, Flow, Graph, Moment, Offer, OverdueAction, Principal, Since,
-    Triggers, WorkingDays, WorkingTime,
+    Assignment, Deadline, Due, Flow, Graph, Moment, Needed, Offer, OverdueAction, Principal, Since, Triggers, WorkingDays, WorkingTime,
 };
 
 impl Assignment {
@@ -14,7 +13,7 @@ impl Assignment {
         let offers = offers.into_iter().collect();
         Self {
             offers,
-            needed: 1,
+            needed: Needed::Count(1),
             exclude: vec![],
             fallback: None,
             priority: 0,
@@ -59,6 +58,15 @@ impl Assignment {
         Self::new(offers).needed(needed)
     }
 
+    /// A task for each member of this group, who alone may do it: `needed` of them, 1 unless another builder says more.
+    /// People who must not decide get none.
+    ///
+    /// The members are those of the moment when the state is entered. Who joins later gets no task until a plan offers the
+    /// work anew; the task of a member who leaves the group is withdrawn, unless too few would be left.
+    pub fn to_each_member(group: &str) -> Self {
+        Self::new([Offer::new("").to_each_member(group)])
+    }
+
     /// No task for these people: their own offers are left out, so that nothing is counted that nobody
     /// can decide.
     pub fn without<U: AsRef<str>>(mut self, users: impl IntoIterator<Item = U>) -> Self {
@@ -83,7 +91,20 @@ impl Assignment {
     /// How many decisions with the same outcome are needed. This is shown to people; `transition`
     /// decides when they suffice.
     pub fn needed(mut self, decisions: u32) -> Self {
-        self.needed = decisions;
+        self.needed = Needed::Count(decisions);
+        self
+    }
+
+    /// At least this part of the tasks must be decided with the same outcome: `at_least(2, 3)` are four of five. Tasks that are
+    /// withdrawn do not count.
+    pub fn at_least(mut self, numerator: u32, denominator: u32) -> Self {
+        self.needed = Needed::at_least(numerator, denominator);
+        self
+    }
+
+    /// More than this part of the tasks must be decided with the same outcome: `more_than(1, 2)` are three of four.
+    pub fn more_than(mut self, numerator: u32, denominator: u32) -> Self {
+        self.needed = Needed::more_than(numerator, denominator);
         self
     }
 
@@ -136,6 +157,7 @@ impl Offer {
             label: label.into(),
             candidates: vec![],
             owner: None,
+            each_member: None,
             deadlines: vec![],
             extensions: vec![],
         }
@@ -154,6 +176,12 @@ impl Offer {
     /// Whoever manages this person may claim it.
     pub fn to_manager_of(self, user: &str) -> Self {
         self.to(Principal::ManagerOf(user.into()))
+    }
+
+    /// One such task for each member of this group, offered to that member alone.
+    pub fn to_each_member(mut self, group: &str) -> Self {
+        self.each_member = Some(group.into());
+        self
     }
 
     /// This person owns it from the start, without a claim.

@@ -3,7 +3,7 @@
 //! Form, deadlines and exclusions stay as in the assignment. So a task that nobody decides goes from
 //! manager to manager.
 
-use crate::{Assignment, Facts, Flow, Names, Offer, Overdue, Principal, Refusal, Task};
+use crate::{Assignment, Facts, Flow, Member, Names, Offer, Overdue, Principal, Refusal, Task};
 
 impl Assignment {
     /// The default of [`Flow::escalate`]: offers the overdue work to the manager of its owner. Without
@@ -38,6 +38,7 @@ impl Assignment {
                     Some(candidates) if !own_work => Offer {
                         candidates,
                         owner: None,
+                        each_member: None,
                         ..offer
                     },
                     _ => offer,
@@ -60,13 +61,15 @@ fn superiors(task: &Task) -> Option<Vec<Principal>> {
     if let Some(owner) = &task.owner {
         return Some(vec![Principal::ManagerOf(owner.clone())]);
     }
-    let people = task.candidates.iter().filter_map(|candidate| {
-        if let Principal::User(user) = candidate {
-            Some(Principal::ManagerOf(user.clone()))
-        } else {
-            None
-        }
-    });
+    let people = task
+        .candidates
+        .iter()
+        .filter_map(|candidate| match candidate {
+            Principal::User(user) | Principal::Member(Member { person: user, .. }) => {
+                Some(Principal::ManagerOf(user.clone()))
+            }
+            Principal::Group(_) | Principal::ManagerOf(_) => None,
+        });
     let managers: Vec<_> = people.collect();
     (!managers.is_empty()).then_some(managers)
 }

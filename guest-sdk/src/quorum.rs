@@ -2,9 +2,9 @@
 //!
 //! Each person decides at most once in a state instance. The vote being cast is in the event, not among the
 //! decisions of the facts. The functions here count it, so that a flow needs one `match`. Only the assignment
-//! says how many votes are needed.
+//! says how many votes are needed. One vote against does not end what can still succeed.
 
-use crate::{Event, EventSource, Flow};
+use crate::{Event, EventSource, Flow, Fraction, Needed, TaskStatus};
 
 /// The state of a vote, including the one being cast.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,6 +30,44 @@ impl Quorum {
     }
 }
 
+impl Needed {
+    /// At least this part of the tasks.
+    pub fn at_least(numerator: u32, denominator: u32) -> Self {
+        Self::AtLeast(Fraction {
+            numerator,
+            denominator,
+        })
+    }
+
+    /// More than this part of the tasks.
+    pub fn more_than(numerator: u32, denominator: u32) -> Self {
+        Self::MoreThan(Fraction {
+            numerator,
+            denominator,
+        })
+    }
+
+    /// How many of so many tasks they are, at least one.
+    pub fn of(&self, tasks: usize) -> usize {
+        let part = |of: &Fraction| {
+            let denominator = u64::from(of.denominator.max(1));
+            (tasks as u64 * u64::from(of.numerator), denominator)
+        };
+        let count = match self {
+            Self::Count(count) => u64::from(*count),
+            Self::AtLeast(of) => {
+                let (part, denominator) = part(of);
+                part.div_ceil(denominator)
+            }
+            Self::MoreThan(of) => {
+                let (part, denominator) = part(of);
+                part / denominator + 1
+            }
+        };
+        usize::try_from(count).unwrap_or(usize::MAX).max(1)
+    }
+}
+
 impl<F: Flow> Event<F> {
     /// Whether enough people decide for this trigger.
     ///
@@ -38,6 +76,18 @@ impl<F: Flow> Event<F> {
         Quorum::of(
             self.votes(trigger),
             self.state_instance.needed as usize,
+            self.undecided(),
+        )
+    }
+
+    /// The same with another number than the assignment asks for, as for a veto by a third:
+    /// `event.quorum_of(Reject, &Needed::at_least(1, 3))`.
+    pub fn quorum_of(&self, trigger: F::Trigger, needed: &Needed) -> Quorum {
+        let tasks = self.state_instance.tasks.iter();
+        let tasks = tasks.filter(|task| task.status != TaskStatus::Cancelled);
+        Quorum::of(
+            self.votes(trigger),
+            needed.of(tasks.count()),
             self.undecided(),
         )
     }
@@ -86,6 +136,19 @@ mod tests {
             (1, 2, 0, Quorum::Impossible),
         ] {
             assert_eq!(Quorum::of(votes, needed, undecided), quorum);
+        }
+    }
+
+    #[test]
+    fn a_part_of_the_tasks_is_counted_exactly() {
+        for (needed, counts) in [
+            (Needed::at_least(2, 3), [1, 2, 2, 3, 4, 4, 67]),
+            (Needed::more_than(1, 2), [1, 2, 2, 3, 3, 4, 51]),
+            (Needed::at_least(1, 1), [1, 2, 3, 4, 5, 6, 100]),
+            (Needed::Count(2), [2; 7]),
+        ] {
+            let of = [1, 2, 3, 4, 5, 6, 100].map(|tasks| needed.of(tasks));
+            assert_eq!(of, counts, "{needed:?}");
         }
     }
 }

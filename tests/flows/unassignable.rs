@@ -4,7 +4,11 @@ use super::*;
 use crate::support::app::task_of;
 
 /// The instance once it is as `is_so` says. Commits of this host tell when to look again.
-async fn becoming(app: &TestApp, instance: &Value, is_so: impl Fn(&Value) -> bool) -> Value {
+pub(super) async fn becoming(
+    app: &TestApp,
+    instance: &Value,
+    is_so: impl Fn(&Value) -> bool,
+) -> Value {
     let mut commits = app.engine.commits();
     loop {
         let now = shown(app, instance).await;

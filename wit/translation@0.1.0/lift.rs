@@ -6,8 +6,7 @@ use jiff::Timestamp;
 use super::lower;
 use super::types;
 use wrkflw_core::answer::{
-    Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Note, Offer, OverdueAction,
-    Plan, Principal, PublishedEvent, Reason, Refusal, Since, Target, Violation, Waiting, Work,
+    Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Note, Offer, OverdueAction, Plan, Principal, PublishedEvent, Reason, Refusal, Share, Since, Target, Violation, Waiting, Work,
 };
 use wrkflw_core::json::Json;
 use wrkflw_core::moment;
@@ -115,9 +114,20 @@ pub(crate) fn work(work: types::Work) -> Lifted<Work> {
 
 fn assignment(assignment: types::Assignment) -> Lifted<Assignment> {
     no_extensions("an assignment", &assignment.extensions)?;
+    let share = |part: types::Fraction, exceeded| Share {
+        numerator: part.numerator,
+        denominator: part.denominator,
+        exceeded,
+    };
+    let (needed, share) = match assignment.needed {
+        types::Needed::Count(count) => (count, None),
+        types::Needed::AtLeast(part) => (0, Some(share(part, false))),
+        types::Needed::MoreThan(part) => (0, Some(share(part, true))),
+    };
     Ok(Assignment {
         offers: each(assignment.offers, offer)?,
-        needed: assignment.needed,
+        needed,
+        share,
         exclude: texts("an excluded person", assignment.exclude)?,
         fallback: optional("the fallback group", assignment.fallback)?,
         priority: assignment.priority,
@@ -150,6 +160,7 @@ fn offer(offer: types::Offer) -> Lifted<Offer> {
         label: text("an offer's label", offer.label)?,
         candidates: each(offer.candidates, principal)?,
         owner: optional("an offer's owner", offer.owner)?,
+        each_member: optional("an offer's group", offer.each_member)?,
         deadlines: each(offer.deadlines, deadline)?,
     })
 }
@@ -159,6 +170,10 @@ fn principal(principal: types::Principal) -> Lifted<Principal> {
         types::Principal::User(id) => Principal::User(text("a user", id)?),
         types::Principal::Group(id) => Principal::Group(text("a group", id)?),
         types::Principal::ManagerOf(id) => Principal::ManagerOf(text("a user", id)?),
+        types::Principal::Member(member) => Principal::Member {
+            person: text("a user", member.person)?,
+            group: text("a group", member.group)?,
+        },
     })
 }
 

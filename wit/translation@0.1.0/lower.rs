@@ -214,6 +214,10 @@ pub(crate) fn principal(candidate: &Candidate) -> types::Principal {
     match candidate {
         Candidate::User(id) => types::Principal::User(id.clone()),
         Candidate::Group(id) => types::Principal::Group(id.clone()),
+        Candidate::Member { person, group } => types::Principal::Member(types::Member {
+            person: person.clone(),
+            group: group.clone(),
+        }),
     }
 }
 

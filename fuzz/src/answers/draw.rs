@@ -143,7 +143,7 @@ pub(super) fn work(u: &mut Unstructured<'_>) -> Result<types::Work> {
 fn assignment(u: &mut Unstructured<'_>) -> Result<types::Assignment> {
     Ok(types::Assignment {
         offers: list(u, offer)?,
-        needed: u.arbitrary()?,
+        needed: needed(u)?,
         exclude: list(u, text)?,
         fallback: maybe(u, text)?,
         priority: u.arbitrary()?,
@@ -152,20 +152,39 @@ fn assignment(u: &mut Unstructured<'_>) -> Result<types::Assignment> {
     })
 }
 
+fn needed(u: &mut Unstructured<'_>) -> Result<types::Needed> {
+    let part = |u: &mut Unstructured<'_>| -> Result<types::Fraction> {
+        Ok(types::Fraction {
+            numerator: u.arbitrary()?,
+            denominator: u.arbitrary()?,
+        })
+    };
+    Ok(match u.int_in_range(0..=2)? {
+        0 => types::Needed::Count(u.arbitrary()?),
+        1 => types::Needed::AtLeast(part(u)?),
+        _ => types::Needed::MoreThan(part(u)?),
+    })
+}
+
 fn offer(u: &mut Unstructured<'_>) -> Result<types::Offer> {
     Ok(types::Offer {
         label: text(u)?,
         candidates: list(u, principal)?,
         owner: maybe(u, text)?,
+        each_member: rarely(u, text)?.pop(),
         deadlines: list(u, deadline)?,
         extensions: rarely(u, extension)?,
     })
 }
 
 fn principal(u: &mut Unstructured<'_>) -> Result<types::Principal> {
-    Ok(match u.int_in_range(0..=2)? {
+    Ok(match u.int_in_range(0..=3)? {
         0 => types::Principal::User(text(u)?),
         1 => types::Principal::Group(text(u)?),
+        2 => types::Principal::Member(types::Member {
+            person: text(u)?,
+            group: text(u)?,
+        }),
         _ => types::Principal::ManagerOf(text(u)?),
     })
 }

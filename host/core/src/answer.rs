@@ -198,12 +198,56 @@ pub struct Assignment {
     pub offers: Vec<Offer>,
     /// How many decisions with the same outcome the state needs.
     pub needed: u32,
+    /// The part of its tasks that it needs, in place of a number.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub share: Option<Share>,
     /// People who must not decide.
     pub exclude: Vec<String>,
     /// The group that becomes a candidate when nobody else is eligible.
     pub fallback: Option<String>,
     pub priority: u8,
     pub deadlines: Vec<Deadline>,
+}
+
+impl Assignment {
+    /// How many decisions a state instance with this many tasks needs.
+    pub fn needed_of(&self, tasks: usize) -> u32 {
+        let share = self.share;
+        share.map_or(self.needed, |share| share.of(tasks)).max(1)
+    }
+}
+
+record! {
+    /// A part of the tasks of a state instance, as an exact fraction.
+    #[derive(Eq, Copy)]
+    pub struct Share {
+        /// Above the line.
+        pub numerator: u32,
+        /// Below the line.
+        pub denominator: u32,
+        /// Whether it takes more than this part, and not just as much.
+        pub exceeded: bool,
+    }
+}
+
+impl Share {
+    /// The number of tasks that are this part of `tasks`, rounded up, and at least one.
+    pub fn of(self, tasks: usize) -> u32 {
+        let (tasks, denominator) = (tasks as u64, u64::from(self.denominator.max(1)));
+        let part = tasks.saturating_mul(u64::from(self.numerator));
+        let count = if self.exceeded {
+            part / denominator + 1
+        } else {
+            part.div_ceil(denominator)
+        };
+        u32::try_from(count).unwrap_or(u32::MAX).max(1)
+    }
+
+    /// Whether some tasks are enough for it: it lies between 0 and 1, and 1 itself can be reached but not exceeded.
+    pub fn is_possible(self) -> bool {
+        let reaches = self.numerator < self.denominator || !self.exceeded;
+        self.numerator > 0 && self.numerator <= self.denominator && reaches
+    }
 }
 
 /// One task to create.
@@ -214,6 +258,9 @@ pub struct Offer {
     pub candidates: Vec<Principal>,
     /// The owner from the start.
     pub owner: Option<String>,
+    /// A task for each member of this group instead, offered to that member alone.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub each_member: Option<String>,
     pub deadlines: Vec<Deadline>,
 }
 
@@ -225,6 +272,11 @@ pub enum Principal {
     User(String),
     Group(String),
     ManagerOf(String),
+    /// This person, as long as they are a member of the group.
+    Member {
+        person: String,
+        group: String,
+    },
 }
 
 impl Principal {
@@ -232,13 +284,22 @@ impl Principal {
     pub fn id(&self) -> &str {
         match self {
             Principal::User(id) | Principal::Group(id) | Principal::ManagerOf(id) => id,
+            Principal::Member { person, .. } => person,
+        }
+    }
+
+    /// The group of which the person must be a member.
+    pub fn member_of(&self) -> Option<&str> {
+        match self {
+            Principal::Member { group, .. } => Some(group),
+            Principal::User(_) | Principal::Group(_) | Principal::ManagerOf(_) => None,
         }
     }
 
     /// Adds to `lookup` the names that are needed to resolve it.
     pub fn ask(&self, lookup: &mut Lookup) {
         match self {
-            Principal::User(_) | Principal::Group(_) => {}
+            Principal::User(_) | Principal::Group(_) | Principal::Member { .. } => {}
             Principal::ManagerOf(id) => drop(lookup.managers_of.insert(id.clone())),
         }
     }
@@ -249,6 +310,7 @@ impl Principal {
             Principal::User(id) => Some(Candidate::User(id)),
             Principal::Group(id) => Some(Candidate::Group(id)),
             Principal::ManagerOf(id) => findings.managers.get(&id).cloned().map(Candidate::User),
+            Principal::Member { person, group } => Some(Candidate::Member { person, group }),
         }
     }
 }

@@ -344,6 +344,7 @@ fn pass_deadline(instance: &mut Instance, event: &Event) -> Result<(), String> {
 fn reassign(state_instance: &mut StateInstance, event: &Event) {
     let Event::StateReassigned {
         needed,
+        share,
         exclude,
         fallback,
         priority,
@@ -355,6 +356,7 @@ fn reassign(state_instance: &mut StateInstance, event: &Event) {
         unreachable!("called only for a new assignment")
     };
     state_instance.needed = *needed;
+    state_instance.share = *share;
     state_instance.exclude.clone_from(exclude);
     state_instance.fallback.clone_from(fallback);
     state_instance.priority = *priority;

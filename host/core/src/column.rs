@@ -8,6 +8,7 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde_json::value::RawValue;
 use uuid::Uuid;
 
+use crate::answer::Share;
 use crate::ids::{ForkId, StateId, TaskId};
 use crate::instance::{Candidate, ChildInstance, OpenDeadline, Ownership};
 use crate::json::Json;
@@ -142,6 +143,9 @@ texts! {
     Json as String: json => Column::Text(Some(json.as_str())), text => Ok(Json::from_canonical(text));
     Option<Json> as Option<String>:
         json => Column::Text(json.as_ref().map(Json::as_str)), text => Ok(text.map(Json::from_canonical));
+    Option<Share> as Option<String>:
+        share => Column::Json(share.map(|share| Json::of(&share).to_string())),
+        text => text.map(|text| serde_json::from_str(&text)).transpose();
     // Never null, unlike other lists: an empty one is written as such.
     Vec<Candidate> as String:
         candidates => Column::Json(Some(Json::of(candidates).to_string())), text => serde_json::from_str(&text);

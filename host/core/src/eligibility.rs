@@ -173,6 +173,17 @@ impl Directory {
                 let members = self.members.get(group).into_iter().flatten();
                 members.map(|person| (person.as_str(), way())).collect()
             }
+            Candidate::Member { person, group } => {
+                let members = self.members.get(group);
+                let is_member = members.is_some_and(|members| members.contains(person));
+                let way = || Way::Group {
+                    group: group.clone(),
+                };
+                is_member
+                    .then(|| (person.as_str(), way()))
+                    .into_iter()
+                    .collect()
+            }
         }
     }
 
@@ -311,9 +322,12 @@ fn judged(work: &Work, directory: &Directory, budget: &mut usize) -> Eligibility
         claims.extend(directory.with_substitutes(&work.definition, Claim { line, way }, budget));
     }
     let mut eligibility = Eligibility {
-        cut: work.candidates.iter().any(
-            |candidate| matches!(candidate, Candidate::Group(group) if directory.cut.contains(group)),
-        ),
+        cut: work.candidates.iter().any(|candidate| match candidate {
+            Candidate::User(_) => false,
+            Candidate::Group(group) | Candidate::Member { group, .. } => {
+                directory.cut.contains(group)
+            }
+        }),
         ..Eligibility::default()
     };
     let rules = Rules::of(work);

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use self::declare::events;
 
 use super::actor::Actor;
-use super::answer::{Attribute, Note, OverdueAction};
+use super::answer::{Attribute, Note, OverdueAction, Share};
 use super::ids::{DeadlineId, InstanceId, StateId, TaskId, VersionRef};
 use super::instance::{Candidate, Entity, OpenDeadline, StateInstance, Task};
 use super::json::{Json, JsonError, Member, members};
@@ -148,8 +148,8 @@ events! {
             task: TaskId,
             /// The state instance.
             state: StateId,
-            /// Why: `manager` or `fallback` was added because too few people were eligible, or the work was `migrated` or
-            /// `reoffered`.
+            /// Why: `manager` or `fallback` was added because too few people were eligible, the work was `migrated` or
+            /// `reoffered`, or a candidate `left_group`.
             step: String,
             /// The new candidates.
             candidates: Vec<Candidate>,
@@ -234,6 +234,9 @@ events! {
             state: StateId,
             /// How many decisions with the same outcome the state needs.
             needed: u32,
+            /// The part of its tasks that this number is.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            share: Option<Share>,
             /// People who must not decide.
             exclude: Vec<String>,
             /// The group that gets the work when nobody else is left.

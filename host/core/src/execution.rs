@@ -17,6 +17,7 @@ mod fault;
 mod fork;
 mod labels;
 mod matching;
+mod members;
 mod migration;
 mod next;
 mod operation;
@@ -60,6 +61,7 @@ use savepoint::Savepoint;
 
 pub use fallback::NOBODY_ABLE;
 pub use fault::{ExecutionError, Fault};
+pub use members::LEFT_GROUP;
 pub use ownership::DELEGATIONS_MAX;
 pub use reassessment::LOST_ELIGIBILITY;
 pub use signal::{BUFFERED_MAX, BUFFERED_OF_SENDER_MAX, NOBODY_WAITS, check_signal_id};

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::task::{Candidate, Decision, Delegation, Ownership, Task, TaskStatus};
 use super::actor::Actor;
-use super::answer::{AttributeValue, Due, OverdueAction};
+use super::answer::{AttributeValue, Due, OverdueAction, Share};
 use super::declare::record;
 use super::ids::{DeadlineId, ForkId, InstanceId, StateId, TaskId, VersionRef};
 use super::json::Json;
@@ -185,6 +185,10 @@ record! {
             /// The name of its priority, if its definition has one.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             pub priority_name: Option<String>,
+            // `needed` follows it, whatever tasks are made or withdrawn.
+            /// The part of its tasks that it needs decisions of.
+            #[serde(skip_serializing_if = "Option::is_none", default)]
+            pub share: Option<Share>,
         }
         besides {
             /// Empty: each task has a separate event.
@@ -228,7 +232,18 @@ impl StateInstance {
             key: None,
             data: None,
             priority_name: None,
+            share: None,
         }
+    }
+
+    /// Counts what is needed again, if that is a part of the tasks. Those that were withdrawn do not count.
+    pub fn recount(&mut self) {
+        let Some(share) = self.share else {
+            return;
+        };
+        let tasks = self.tasks.iter();
+        let counted = tasks.filter(|task| !matches!(task.status, TaskStatus::Cancelled { .. }));
+        self.needed = share.of(counted.count());
     }
 }
 

@@ -99,7 +99,7 @@ impl Recipient {
             return None;
         }
         match value["type"].as_str().unwrap_or("user") {
-            "user" => Some(Recipient::User(id)),
+            "user" | "member" => Some(Recipient::User(id)),
             "group" => Some(Recipient::Group(id)),
             _ => None,
         }

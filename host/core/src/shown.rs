@@ -346,7 +346,10 @@ fn of_tasks(state_instance: &StateInstance, is_active: bool) -> usize {
 
 fn of_task(task: &Task, is_active: bool) -> usize {
     let candidates = task.candidates.iter().filter(|_| is_active);
-    let candidates = candidates.map(|candidate| CANDIDATE_BYTES + candidate.id().len());
+    let candidates = candidates.map(|candidate| {
+        let group = candidate.member_of().map_or(0, str::len);
+        CANDIDATE_BYTES + candidate.id().len() + group
+    });
     let owner = task.owner().map_or(0, str::len);
     let decision = match &task.status {
         TaskStatus::Completed { decision, .. } => DECISION_BYTES + names(decision),

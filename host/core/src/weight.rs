@@ -71,9 +71,9 @@ fn task(task: &Task) -> usize {
         }
         TaskStatus::Pending | TaskStatus::Cancelled { .. } => 0,
     };
-    let candidates = task
-        .candidates
-        .iter()
-        .map(|candidate| ITEM_BYTES + candidate.id().len());
+    let candidates = task.candidates.iter().map(|candidate| {
+        let group = candidate.member_of().map_or(0, str::len);
+        ITEM_BYTES + candidate.id().len() + group
+    });
     TASK_BYTES + task.deadlines.len() * ITEM_BYTES + candidates.sum::<usize>() + written
 }

@@ -361,6 +361,10 @@ fn asked<'a>(works: impl Iterator<Item = &'a Work>, people: BTreeSet<String>) ->
             match candidate {
                 Candidate::User(id) => asked.people.insert(id.clone()),
                 Candidate::Group(id) => asked.groups.insert(id.clone()),
+                Candidate::Member { person, group } => {
+                    asked.people.insert(person.clone());
+                    asked.groups.insert(group.clone())
+                }
             };
         }
     }

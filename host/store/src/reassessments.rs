@@ -241,13 +241,13 @@ impl Store {
         limit: i64,
     ) -> Result<Concerned, StoreError> {
         let found = match (mark.stage, candidate) {
-            (Stage::Offered, Candidate::User(id)) => {
+            (Stage::Offered, Candidate::User(id) | Candidate::Member { person: id, .. }) => {
                 self.offered(tenant, "user", id, mark.after, limit).await?
             }
             (Stage::Offered, Candidate::Group(id)) => {
                 self.offered(tenant, "group", id, mark.after, limit).await?
             }
-            (Stage::Owned, Candidate::User(id)) => {
+            (Stage::Owned, Candidate::User(id) | Candidate::Member { person: id, .. }) => {
                 self.owned(tenant, id, mark.after, limit).await?
             }
             (Stage::Unassignable, _) => self.unassignable(tenant, mark.after, limit).await?,

@@ -217,6 +217,7 @@ pub(super) const PROVEN: &[&str] = &[
     "state_instance.predecessors",
     "state_instance.priority",
     "state_instance.priority_name",
+    "state_instance.share",
     "state_instance.tenant_id",
     "state_instance.unassignable_since",
     "state_instance.waiting",

@@ -10,9 +10,7 @@ use super::rows::{Expected, Given, Table, given, time, time_or_null};
 use crate::record::rows::{Columns, PartRows};
 use wrkflw_core::answer::AttributeValue;
 use wrkflw_core::ids::{InstanceId, TenantId, hex};
-use wrkflw_core::instance::{
-    Candidate, Instance, PastState, StateInstance, Status, Task, TaskStatus,
-};
+use wrkflw_core::instance::{Instance, PastState, StateInstance, Status, Task, TaskStatus};
 use wrkflw_core::json::Json;
 
 static INSTANCE: Table = Table {
@@ -168,14 +166,10 @@ fn of_candidates(task: &Task, expected: &mut Expected) {
         return;
     }
     for candidate in &task.candidates {
-        let (kind, principal) = match candidate {
-            Candidate::User(id) => ("user", id),
-            Candidate::Group(id) => ("group", id),
-        };
         expected.give(vec![
             ("task_id", json!(task.id)),
-            ("kind", json!(kind)),
-            ("principal", json!(principal)),
+            ("kind", json!(candidate.principal())),
+            ("principal", json!(candidate.id())),
         ]);
     }
 }

@@ -12,7 +12,9 @@ pub(super) fn change(
 ) -> Result<(), String> {
     match event {
         Event::TaskCreated { state, task, .. } => {
-            active(instance, *state)?.tasks.push(task.clone());
+            let state_instance = active(instance, *state)?;
+            state_instance.tasks.push(task.clone());
+            state_instance.recount();
         }
         Event::TaskClaimed {
             task,
@@ -75,6 +77,10 @@ pub(super) fn change(
                 reason: reason.clone(),
             };
             task.deadlines.clear();
+            // Without a reason, its state ends with what was needed.
+            if reason.is_some() {
+                active(instance, *state)?.recount();
+            }
         }
         _ => unreachable!("called only for changes of tasks"),
     }

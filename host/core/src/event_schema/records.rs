@@ -81,8 +81,14 @@ pub(super) const CONTEXT: &[Member] = &[
     ),
 ];
 const CANDIDATE: &[Option<Member>] = &[
-    Some(member("type", Text, Always, "`user` or `group`.")),
+    Some(member("type", Text, Always, "`user`, `group` or `member`.")),
     Some(member("id", Text, Always, "The person or group.")),
+    Some(member(
+        "group",
+        Text,
+        Sometimes,
+        "For a `member`, the group of which the person must be a member.",
+    )),
 ];
 const TASK_STATUS: &[Member] = &[
     member(

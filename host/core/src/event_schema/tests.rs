@@ -119,6 +119,7 @@ fn next(event: Option<&Event>) -> Option<Event> {
         Event::TaskEscalated { .. } => Event::StateReassigned {
             state,
             needed: 2,
+            share: state_instance().share,
             exclude: vec!["bob".into()],
             fallback: None,
             priority: 9,
@@ -219,6 +220,10 @@ fn people() -> Vec<Candidate> {
     vec![
         Candidate::User("bob".into()),
         Candidate::Group("crew".into()),
+        Candidate::Member {
+            person: "cid".into(),
+            group: "crew".into(),
+        },
     ]
 }
 

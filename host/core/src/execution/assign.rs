@@ -5,7 +5,7 @@ use super::fallback::{Cause, StaffingCheck};
 use super::fault::{self, ExecutionError, Fault};
 use super::ownership::OwnerChange;
 use super::reoffer::Why;
-use super::{Execution, Phase, deadline};
+use super::{Execution, Phase, deadline, members};
 use crate::answer::{Assignment, Offer, Principal, Work};
 use crate::event::Event;
 use crate::ids::{StateId, TaskId};
@@ -16,7 +16,7 @@ use crate::question::EntryCause;
 /// How many tasks one state instance may have.
 pub(super) const OFFERS_MAX: usize = 200;
 /// How many tasks one state instance may have had in all, escalations included.
-const TASKS_MAX: usize = 1_000;
+pub(super) const TASKS_MAX: usize = 1_000;
 const CANDIDATES_MAX: usize = 200;
 const EXCLUDED_MAX: usize = 200;
 
@@ -84,11 +84,14 @@ impl Execution<'_> {
     /// Creates the tasks of a checked assignment.
     pub(super) fn assigned(
         &mut self,
-        mut state_instance: StateInstance,
-        cause: EntryCause,
+        asked: Asked,
         assignment: Assignment,
         findings: &Findings,
     ) -> Result<(), ExecutionError> {
+        let Asked {
+            mut state_instance,
+            cause,
+        } = asked;
         let (state, state_name) = (state_instance.id, state_instance.name.clone());
         if let EntryCause::Overdue { task, .. } = cause {
             self.withdraw_overdue(&state_instance, task, &assignment);
@@ -106,7 +109,8 @@ impl Execution<'_> {
         state_instance.deadlines =
             self.open_deadlines(ENTER, &assignment.deadlines, false, findings)?;
         state_instance.due_at = deadline::earliest(&state_instance.deadlines);
-        state_instance.needed = assignment.needed.max(1);
+        state_instance.needed = assignment.needed_of(assignment.offers.len());
+        state_instance.share = assignment.share;
         state_instance.exclude = self.all_excluded(&state_name, assignment.exclude);
         state_instance.fallback = assignment.fallback;
         state_instance.priority = assignment.priority;
@@ -214,11 +218,28 @@ impl Execution<'_> {
             ));
         }
         let kept = kept(state_instance, cause);
-        if assignment.needed as usize > (assignment.offers.len() + kept).max(1) {
+        let tasks_max = if members::are_asked(assignment) {
+            OFFERS_MAX
+        } else {
+            (assignment.offers.len() + kept).max(1)
+        };
+        if assignment.needed as usize > tasks_max {
             return refuse(format!(
                 "{state} needs {} decisions and offers {} tasks besides {kept} existing ones",
                 assignment.needed,
                 assignment.offers.len()
+            ));
+        }
+        if let Some(share) = assignment.share.filter(|share| !share.is_possible()) {
+            return refuse(format!(
+                "{state} needs {} {}/{} of its tasks, which no decisions can be",
+                if share.exceeded {
+                    "more than"
+                } else {
+                    "at least"
+                },
+                share.numerator,
+                share.denominator
             ));
         }
         if state_instance.tasks.len() + assignment.offers.len() > TASKS_MAX {
@@ -253,7 +274,18 @@ impl Execution<'_> {
             ));
         }
         for candidate in &offer.candidates {
-            fault::principal(ENTER, "a candidate", candidate.id())?;
+            for id in std::iter::once(candidate.id()).chain(candidate.member_of()) {
+                fault::principal(ENTER, "a candidate", id)?;
+            }
+        }
+        if let Some(group) = &offer.each_member {
+            fault::principal(ENTER, "a group", group)?;
+            if own_work || offer.owner.is_some() || !offer.candidates.is_empty() {
+                return refuse(format!(
+                    "{state} has a task for each member of {group}, which has no other candidates, no owner, and is not the \
+                     initiator's own work"
+                ));
+            }
         }
         if let Some(owner) = &offer.owner {
             fault::principal(ENTER, "an owner", owner)?;
@@ -280,7 +312,7 @@ impl Execution<'_> {
 }
 
 /// How many tasks of the state instance a new assignment leaves unchanged.
-fn kept(state_instance: &StateInstance, cause: &EntryCause) -> usize {
+pub(super) fn kept(state_instance: &StateInstance, cause: &EntryCause) -> usize {
     let goes = |task: &Task| match cause {
         EntryCause::Entered => true,
         EntryCause::Overdue { task: overdue, .. } => {

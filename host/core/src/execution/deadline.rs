@@ -9,7 +9,7 @@ use std::sync::Arc;
 use jiff::{SignedDuration, Timestamp};
 
 use super::fault::Fault;
-use super::{Execution, Moving, Phase, effort};
+use super::{Execution, Moving, Phase, assign, effort};
 use crate::answer::{Assignment, Deadline, Due, OverdueAction, Reason, Since};
 use crate::apply::next_due;
 use crate::calendar::Calendar;
@@ -333,9 +333,11 @@ impl Execution<'_> {
         task: Option<TaskId>,
         assignment: &Assignment,
     ) {
+        let kept = assign::kept(state_instance, &EntryCause::Overdue { task, count: 0 });
         self.emit(Event::StateReassigned {
             state: state_instance.id,
-            needed: assignment.needed.max(1),
+            needed: assignment.needed_of(assignment.offers.len() + kept),
+            share: assignment.share,
             exclude: self.all_excluded(&state_instance.name, assignment.exclude.clone()),
             fallback: assignment.fallback.clone(),
             priority: assignment.priority,

@@ -163,9 +163,11 @@ impl Execution<'_> {
         let creating = match &self.phase {
             Phase::Lookup(_, LookupPurpose::Work(_, work)) => {
                 let counted = match work {
-                    Work::Task(assignment) => deadline::of(assignment)
-                        .flat_map(deadline::calendars)
-                        .count(),
+                    Work::Task(assignment) => {
+                        let of_one = deadline::of(assignment).flat_map(deadline::calendars);
+                        let members = findings.members.values().map(Vec::len).sum::<usize>();
+                        of_one.count() * members.max(1)
+                    }
                     Work::Wait(waiting) => deadline::calendars(&waiting.deadlines).count(),
                 };
                 working(counted, findings)

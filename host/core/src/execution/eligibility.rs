@@ -175,6 +175,7 @@ fn not_a_candidate(task: &Task, person: &str) -> Rejection {
     let name = |candidate: &Candidate| match candidate {
         Candidate::User(id) => format!("user {id}"),
         Candidate::Group(id) => format!("group {id}"),
+        Candidate::Member { person, group } => format!("user {person}, as a member of {group}"),
     };
     let names: Vec<_> = task.candidates.iter().map(name).collect();
     let message = format!(

@@ -12,6 +12,7 @@ use crate::ids::StateId;
 use crate::instance::StateInstance;
 use crate::lookup::{Findings, Lookup};
 use crate::question::{Entry, EntryCause};
+use crate::rejection::Rejection;
 
 pub(super) const ENTER: &str = "enter";
 
@@ -116,17 +117,28 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Takes a refusal of `enter`. For overdue work it is a fault: no caller would see it, and the work would stay overdue.
+    /// Takes a refusal of `enter`.
     pub(super) fn work_refused(
         &mut self,
         asked: &[Asked],
         refusal: Refusal,
     ) -> Result<(), ExecutionError> {
+        let rejection = fault::rejection(ENTER, refusal)?;
+        self.work_rejected(asked, rejection)
+    }
+
+    /// Ends the command with this rejection. For overdue work it is a fault: no caller would see it, and the work would stay
+    /// overdue.
+    fn work_rejected(
+        &mut self,
+        asked: &[Asked],
+        rejection: Rejection,
+    ) -> Result<(), ExecutionError> {
         let is_overdue = |asked: &&Asked| matches!(asked.cause, EntryCause::Overdue { .. });
         let Some(overdue) = asked.iter().find(is_overdue) else {
-            return self.refused(ENTER, refusal);
+            return self.reject(rejection);
         };
-        let Reason { code, message } = fault::rejection(ENTER, refusal)?.into_reason();
+        let Reason { code, message } = rejection.into_reason();
         let state = &overdue.state_instance.name;
         let message =
             format!("the escalation of overdue work in {state} is refused: {message} ({code})");
@@ -136,7 +148,11 @@ impl Execution<'_> {
     /// Asks the directory for the managers and calendars that the work names, if any, and begins it.
     pub(super) fn begin_work(&mut self, asked: Asked, work: Work) -> Result<(), ExecutionError> {
         let lookup = match &work {
-            Work::Task(assignment) => super::assign::lookup(assignment),
+            Work::Task(assignment) => {
+                let mut lookup = super::assign::lookup(assignment);
+                self.ask_for_members(&asked, assignment, &mut lookup);
+                lookup
+            }
             Work::Wait(waiting) => Lookup {
                 calendars: deadline::calendars(&waiting.deadlines).cloned().collect(),
                 ..Lookup::default()
@@ -156,13 +172,12 @@ impl Execution<'_> {
         work: Work,
         findings: &Findings,
     ) -> Result<(), ExecutionError> {
-        let Asked {
-            state_instance,
-            cause,
-        } = asked;
         match work {
-            Work::Task(assignment) => self.assigned(state_instance, cause, assignment, findings),
-            Work::Wait(waiting) => self.enter_wait(state_instance, waiting, findings),
+            Work::Task(assignment) => match self.for_members(&asked, assignment, findings) {
+                Ok(assignment) => self.assigned(asked, assignment, findings),
+                Err(rejection) => self.work_rejected(&[asked], rejection),
+            },
+            Work::Wait(waiting) => self.enter_wait(asked.state_instance, waiting, findings),
         }
     }
 }

@@ -7,6 +7,7 @@
 //! can complete is marked.
 
 use super::assign::LookupPurpose;
+use super::members::ask_for_memberships;
 use super::reassessment::ask_for_owners;
 use super::staffing::{OpenState, Staffing};
 use super::{Execution, Phase};
@@ -108,6 +109,7 @@ impl Execution<'_> {
         let mut lookup = open_state.lookup();
         if staffing_check.cause == Cause::Reassessed {
             ask_for_owners(open_state, &mut lookup);
+            ask_for_memberships(open_state, &mut lookup);
         } else {
             let staffing = Staffing::of(open_state, &Findings::default());
             let is_settled = staffing_check.cause == Cause::Changed || staffing.nobody.is_empty();
@@ -126,6 +128,7 @@ impl Execution<'_> {
     pub(super) fn reviewed(&mut self, staffing_check: StaffingCheck, findings: Findings) {
         if staffing_check.cause == Cause::Reassessed {
             self.release_lost(staffing_check.state, &findings);
+            self.take_from_former_members(staffing_check.state, &findings);
         }
         let Some(open_state) = self.open_state(staffing_check.state) else {
             return;

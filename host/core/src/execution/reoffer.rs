@@ -5,7 +5,7 @@
 use super::enter::ENTER;
 use super::fallback::Cause;
 use super::staffing::OpenState;
-use super::{Execution, ExecutionError};
+use super::{Execution, ExecutionError, members};
 use crate::answer::{Assignment, Offer};
 use crate::event::Event;
 use crate::ids::StateId;
@@ -43,9 +43,11 @@ impl Execution<'_> {
             }
             Why::Reoffered => None,
         };
+        let decided = state_instance.tasks.iter().filter_map(Task::decision);
         self.emit(Event::StateReassigned {
             state: state_instance.id,
-            needed: assignment.needed.max(1),
+            needed: assignment.needed_of(assignment.offers.len() + decided.count()),
+            share: assignment.share,
             exclude: self.all_excluded(&state_instance.name, assignment.exclude),
             fallback: assignment.fallback,
             priority: assignment.priority,
@@ -94,6 +96,9 @@ impl Execution<'_> {
     /// Whether the task is offered again and its owner is not excluded. The staffing check then asks the directory whether the
     /// owner is still a candidate.
     fn is_kept(&self, state: StateId, why: Why, task: &Task, offer: &Offer) -> bool {
+        if !members::offered(offer).eq(members::among(&task.candidates)) {
+            return false;
+        }
         let TaskStatus::Claimed {
             owner, ownership, ..
         } = &task.status

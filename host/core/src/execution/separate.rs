@@ -92,6 +92,7 @@ impl Execution<'_> {
         let mut changes = vec![Event::StateReassigned {
             state: from.id,
             needed: from.needed,
+            share: from.share,
             exclude,
             fallback: from.fallback.clone(),
             priority: from.priority,

@@ -13,7 +13,7 @@ use crate::instance::{Candidate, Instance, StateInstance, Task, TaskStatus};
 use crate::lookup::{Findings, Lookup};
 
 /// How many members of a group are read. Only hundreds of tasks, requesters and excluded people together reach this limit.
-const MEMBERS_MAX: usize = 1_024;
+pub(super) const MEMBERS_MAX: usize = 1_024;
 
 /// The staffing of one state instance.
 pub(super) struct Staffing {
@@ -109,7 +109,7 @@ impl<'a> OpenState<'a> {
         let candidates = self.open().flat_map(|task| &task.candidates);
         let groups = candidates.filter_map(|candidate| match candidate {
             Candidate::Group(id) => Some(id.clone()),
-            Candidate::User(_) => None,
+            Candidate::User(_) | Candidate::Member { .. } => None,
         });
         Lookup {
             groups: groups.collect(),
@@ -151,12 +151,13 @@ fn eligible<'a>(
 ) -> BTreeSet<&'a str> {
     let candidates = task.candidates.iter();
     let users = candidates.clone().filter_map(|candidate| match candidate {
-        Candidate::User(id) => Some(id.as_str()),
+        // A reassessment takes a former member from the candidates.
+        Candidate::User(id) | Candidate::Member { person: id, .. } => Some(id.as_str()),
         Candidate::Group(_) => None,
     });
     let members = candidates.flat_map(|candidate| match candidate {
         Candidate::Group(id) => findings.members.get(id).map_or(&[][..], Vec::as_slice),
-        Candidate::User(_) => &[],
+        Candidate::User(_) | Candidate::Member { .. } => &[],
     });
     let from_excluded = represented(task).any(|person| excluded_people.contains(person));
     let owner = task.owner().filter(|_| !from_excluded);

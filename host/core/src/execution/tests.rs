@@ -17,6 +17,7 @@ mod inputs;
 mod items;
 mod labels;
 mod limits;
+mod members;
 mod migration;
 mod model;
 mod operation;

@@ -6,7 +6,7 @@ mod stored;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use self::stored::StoredTask;
+use self::stored::{StoredCandidate, StoredTask};
 use super::OpenDeadline;
 use crate::declare::record;
 use crate::ids::TaskId;
@@ -72,17 +72,22 @@ pub enum TaskStatus {
 
 /// Who may claim a task.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", tag = "type", content = "id")]
+#[serde(try_from = "StoredCandidate", into = "StoredCandidate")]
 pub enum Candidate {
     User(String),
     Group(String),
+    /// This person, as long as they are a member of the group.
+    Member {
+        person: String,
+        group: String,
+    },
 }
 
 impl Candidate {
     /// The id of the person or group.
     pub fn id(&self) -> &str {
         match self {
-            Candidate::User(id) | Candidate::Group(id) => id,
+            Candidate::User(id) | Candidate::Group(id) | Candidate::Member { person: id, .. } => id,
         }
     }
 
@@ -91,6 +96,32 @@ impl Candidate {
         match self {
             Candidate::User(id) => id == person,
             Candidate::Group(id) => groups.contains(id),
+            Candidate::Member { person: id, group } => id == person && groups.contains(group),
+        }
+    }
+
+    /// What kind of candidate it is, as shown.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Candidate::User(_) => "user",
+            Candidate::Group(_) => "group",
+            Candidate::Member { .. } => "member",
+        }
+    }
+
+    /// The kind of its principal, as its row says: a person or a group.
+    pub fn principal(&self) -> &'static str {
+        match self {
+            Candidate::User(_) | Candidate::Member { .. } => "user",
+            Candidate::Group(_) => "group",
+        }
+    }
+
+    /// The group of which the person must be a member.
+    pub fn member_of(&self) -> Option<&str> {
+        match self {
+            Candidate::Member { group, .. } => Some(group),
+            Candidate::User(_) | Candidate::Group(_) => None,
         }
     }
 }

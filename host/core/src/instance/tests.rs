@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::*;
-use crate::answer::Due;
+use crate::answer::{Due, Share};
 use crate::column::{Column, Row};
 
 /// A state instance with a value in every member but its tasks.
@@ -51,6 +51,11 @@ fn full() -> StateInstance {
         unassignable_since: Some(at),
         key: Some("line 1".into()),
         data: Some(Json::parse(r#"{"amount":1.50}"#).expect("JSON")),
+        share: Some(Share {
+            numerator: 2,
+            denominator: 3,
+            exceeded: true,
+        }),
         tasks: vec![],
     }
 }

@@ -4,8 +4,7 @@ use serde::Serialize;
 
 use super::*;
 use crate::answer::{
-    Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Note, Offer, OverdueAction,
-    Principal, PublishedEvent, Reason, Since, Target, Violation, Waiting,
+    Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Note, Offer, OverdueAction, Principal, PublishedEvent, Reason, Share, Since, Target, Violation, Waiting,
 };
 use crate::ids::InstanceId;
 
@@ -164,11 +163,21 @@ fn works() -> Vec<Work> {
                 Principal::User("ann".into()),
                 Principal::Group("legal".into()),
                 Principal::ManagerOf("bob".into()),
+                Principal::Member {
+                    person: "cid".into(),
+                    group: "legal".into(),
+                },
             ],
             owner: Some("ann".into()),
+            each_member: Some("board".into()),
             deadlines: vec![],
         }],
         needed: 2,
+        share: Some(Share {
+            numerator: 1,
+            denominator: 2,
+            exceeded: true,
+        }),
         exclude: vec!["kim".into()],
         fallback: Some("office".into()),
         priority: 3,

@@ -72,14 +72,21 @@ impl Random {
     }
 
     pub(super) fn task(&mut self) -> Task {
-        let candidates = (0..self.below(6)).map(|kind| match kind % 2 {
+        let candidates = (0..self.below(6)).map(|kind| match kind % 3 {
             0 => Candidate::User(String::new()),
-            _ => Candidate::Group(String::new()),
+            1 => Candidate::Group(String::new()),
+            _ => Candidate::Member {
+                person: String::new(),
+                group: String::new(),
+            },
         });
         let mut candidates: Vec<_> = candidates.collect();
         for candidate in &mut candidates {
-            let (Candidate::User(id) | Candidate::Group(id)) = candidate;
-            *id = self.name(200);
+            let name = self.name(200);
+            match candidate {
+                Candidate::User(id) | Candidate::Group(id) => *id = name,
+                Candidate::Member { person, group } => (*person, *group) = (name.clone(), name),
+            }
         }
         Task {
             id: TaskId(self.id()),

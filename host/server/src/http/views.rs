@@ -258,10 +258,13 @@ pub struct DelegationView {
 /// A person or group to whom a task is offered.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct CandidateView {
-    /// `user` or `group`.
+    /// `user`, `group`, or `member`: a person as long as they are a member of the group.
     #[serde(rename = "type")]
     pub kind: &'static str,
     pub id: String,
+    /// The group of a `member`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub group: Option<String>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -434,13 +437,10 @@ impl OwnershipView {
 
 impl CandidateView {
     pub fn of(candidate: &Candidate) -> CandidateView {
-        let (kind, id) = match candidate {
-            Candidate::User(id) => ("user", id),
-            Candidate::Group(id) => ("group", id),
-        };
         CandidateView {
-            kind,
-            id: id.clone(),
+            kind: candidate.kind(),
+            id: candidate.id().to_owned(),
+            group: candidate.member_of().map(str::to_owned),
         }
     }
 }

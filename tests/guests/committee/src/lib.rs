@@ -1,9 +1,10 @@
 //! A vote among the people that the instance's data names.
 //!
 //! `assign` in the data is the assignment of `Vote`: `{"offers": [{"users": [], "groups": [], "managersOf": [],
-//! "from": "a member of the data that names a user", "owner": "", "label": "", "form": {}, "deadlines": []}], "needed": 1,
-//! "exclude": [], "fallback": "", "priority": 0, "deadlines": [{"after": 60, "days": 7,
-//! "working": "a calendar", "every": 60, "since": "claim", "do": "remind, release, escalate, cancel or a trigger"}]}`, with `days` instead of `after` for working
+//! "from": "a member of the data that names a user", "owner": "", "eachMember": "a group", "label": "", "deadlines": []}],
+//! "needed": 1, or a part such as {"atLeast": [2, 3]} or {"moreThan": [1, 2]}, "exclude": [], "fallback": "", "priority": 0,
+//! "deadlines": [{"after": 60, "days": 7, "working": "a calendar", "every": 60, "since": "claim",
+//! "do": "remind, release, escalate, cancel or a trigger"}]}`, with `days` instead of `after` for working
 //! days. On escalation it is `overdue` instead, on MORE `reoffer`. The vote ends
 //! with `Approved` once `needed` have decided YES. It ends with `Rejected` once too few votes are left, or when a deadline fires
 //! LATE, unless the data has `patient`. `complaints` is a number of violations with which every vote is refused.
@@ -16,10 +17,7 @@ mod bindings;
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    Assignment, CommentRule, Deadline, Definition, Due, Entry, EntryCause, Event, EventSource,
-    FiredBy, Join, Next, Offer, OverdueAction, Plan, Principal, PriorityName, Reads, Reason,
-    Refusal, Since, Snapshot, State, StateKind, Target, TaskStatus, Transition, Violation, Work,
-    WorkingDays, WorkingTime,
+    Assignment, CommentRule, Deadline, Definition, Due, Entry, EntryCause, Event, EventSource, FiredBy, Fraction, Join, Needed, Next, Offer, OverdueAction, Plan, Principal, PriorityName, Reads, Reason, Refusal, Since, Snapshot, State, StateKind, Target, TaskStatus, Transition, Violation, Work, WorkingDays, WorkingTime,
 };
 use serde_json::{Value, json};
 
@@ -187,7 +185,7 @@ fn assignment(facts: &Snapshot, cause: &EntryCause) -> Assignment {
                 None => offer(one, &data),
             })
             .collect(),
-        needed: u32::try_from(number("needed")).expect("a small number"),
+        needed: needed(&assign["needed"]),
         exclude: texts(&assign["exclude"]),
         fallback: assign["fallback"].as_str().map(str::to_owned),
         priority: u8::try_from(number("priority")).expect("a small number"),
@@ -206,6 +204,22 @@ fn priorities(list: &Value) -> Vec<PriorityName> {
     };
     let list = list.as_array().into_iter().flatten();
     list.map(priority).collect()
+}
+
+fn needed(needed: &Value) -> Needed {
+    let number =
+        |value: &Value| u32::try_from(value.as_u64().unwrap_or(0)).expect("a small number");
+    let fraction = |part: &Value| Fraction {
+        numerator: number(&part[0]),
+        denominator: number(&part[1]),
+    };
+    if let Some(part) = needed.get("atLeast") {
+        Needed::AtLeast(fraction(part))
+    } else if let Some(part) = needed.get("moreThan") {
+        Needed::MoreThan(fraction(part))
+    } else {
+        Needed::Count(number(needed))
+    }
 }
 
 fn settings(config: &str) -> Value {
@@ -298,6 +312,7 @@ fn offer(offer: &Value, data: &Value) -> Offer {
             .chain(managers.map(Principal::ManagerOf))
             .collect(),
         owner: offer["owner"].as_str().map(str::to_owned),
+        each_member: offer["eachMember"].as_str().map(str::to_owned),
         deadlines: deadlines(&offer["deadlines"]),
         extensions: vec![],
     }

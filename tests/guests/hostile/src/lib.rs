@@ -14,10 +14,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    Assignment, Attribute, AttributeDeclaration, AttributeType, AttributeValue, CommentRule,
-    Definition, Entry, Event, Extension, FiredBy, Join, Next, Note, Offer, Plan, Principal,
-    PublishedEvent, Reads, Reason, Refusal, ServiceCall, Snapshot, State, StateKind, Target,
-    Transition, Violation, Waiting, Work,
+    Assignment, Attribute, AttributeDeclaration, AttributeType, AttributeValue, CommentRule, Definition, Entry, Event, Extension, FiredBy, Join, Needed, Next, Note, Offer, Plan, Principal, PublishedEvent, Reads, Reason, Refusal, ServiceCall, Snapshot, State, StateKind, Target, Transition, Violation, Waiting, Work,
 };
 use serde_json::Value;
 
@@ -158,12 +155,13 @@ fn assignment(facts: &Snapshot, behaviour: &str) -> Assignment {
         label: "work".into(),
         candidates: vec![candidate],
         owner,
+        each_member: None,
         deadlines: vec![],
         extensions: extended(behaviour == "extended_offer"),
     };
     Assignment {
         offers: vec![offer; if behaviour == "many_offers" { 201 } else { 1 }],
-        needed: 1,
+        needed: Needed::Count(1),
         exclude: vec![],
         fallback: None,
         priority: 0,

@@ -10,9 +10,7 @@ mod bindings;
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    Assignment, Child, CommentRule, Deadline, Definition, Due, Entry, Event, EventSource, FiredBy,
-    Join, Next, Offer, OverdueAction, Plan, Principal, Reads, Reason, Refusal, Since, Snapshot,
-    State, StateKind, Target, Transition, Violation, Waiting, Work,
+    Assignment, Child, CommentRule, Deadline, Definition, Due, Entry, Event, EventSource, FiredBy, Join, Needed, Next, Offer, OverdueAction, Plan, Principal, Reads, Reason, Refusal, Since, Snapshot, State, StateKind, Target, Transition, Violation, Waiting, Work,
 };
 use serde_json::{Value, json};
 
@@ -173,10 +171,11 @@ fn assignment() -> Assignment {
             label: "work".into(),
             candidates: vec![Principal::Group("reviewers".into())],
             owner: None,
+            each_member: None,
             deadlines: vec![],
             extensions: vec![],
         }],
-        needed: 1,
+        needed: Needed::Count(1),
         exclude: vec![],
         fallback: None,
         priority: 0,

@@ -105,7 +105,7 @@ fn possible(
             let offered = |person: &str| {
                 task.owner() == Some(person)
                     || task.candidates.iter().any(|candidate| match candidate {
-                        Candidate::User(id) => id == person,
+                        Candidate::User(id) | Candidate::Member { person: id, .. } => id == person,
                         Candidate::Group(id) => {
                             let members = directory.groups.get(id);
                             members.is_some_and(|members| members.contains(person))

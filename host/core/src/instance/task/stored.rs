@@ -2,7 +2,7 @@
 //! [`crate::stored`] explains why serde cannot read it.
 
 use jiff::Timestamp;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Decision, OpenDeadline, Ownership, Task, TaskStatus};
 use crate::ids::TaskId;
@@ -70,6 +70,51 @@ impl TryFrom<StoredTask> for Task {
             due_at,
             deadlines,
             status,
+        })
+    }
+}
+
+/// A candidate in the audit: `{"type": "member", "id": "anna", "group": "finance"}`.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct StoredCandidate {
+    r#type: CandidateType,
+    id: String,
+    /// Of a member only.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    group: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+enum CandidateType {
+    User,
+    Group,
+    Member,
+}
+
+impl From<Candidate> for StoredCandidate {
+    fn from(candidate: Candidate) -> StoredCandidate {
+        let (r#type, id, group) = match candidate {
+            Candidate::User(id) => (CandidateType::User, id, None),
+            Candidate::Group(id) => (CandidateType::Group, id, None),
+            Candidate::Member { person, group } => (CandidateType::Member, person, Some(group)),
+        };
+        StoredCandidate { r#type, id, group }
+    }
+}
+
+impl TryFrom<StoredCandidate> for Candidate {
+    type Error = String;
+
+    fn try_from(stored: StoredCandidate) -> Result<Candidate, String> {
+        let StoredCandidate { r#type, id, group } = stored;
+        Ok(match r#type {
+            CandidateType::User => Candidate::User(id),
+            CandidateType::Group => Candidate::Group(id),
+            CandidateType::Member => Candidate::Member {
+                person: id,
+                group: need("group", group)?,
+            },
         })
     }
 }

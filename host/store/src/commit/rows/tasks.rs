@@ -110,14 +110,12 @@ fn listed<'a>(
     candidates: &'a [Candidate],
     others: &'a [Candidate],
 ) -> impl Iterator<Item = (&'static str, &'a str)> {
-    let mut listed: Vec<_> = candidates
-        .iter()
-        .filter(|candidate| !others.contains(candidate))
-        .map(|candidate| match candidate {
-            Candidate::User(id) => ("user", id.as_str()),
-            Candidate::Group(id) => ("group", id.as_str()),
-        })
-        .collect();
+    fn row(candidate: &Candidate) -> (&'static str, &str) {
+        (candidate.principal(), candidate.id())
+    }
+    let others: Vec<_> = others.iter().map(row).collect();
+    let rows = candidates.iter().map(row);
+    let mut listed: Vec<_> = rows.filter(|row| !others.contains(row)).collect();
     listed.sort_unstable();
     listed.dedup();
     listed.into_iter()

@@ -194,6 +194,7 @@ impl Choices {
                     .collect(),
                 owner: (owner && !is_meek).then(|| choices.person()),
                 deadlines: choices.deadlines(graph, state, true),
+                each_member: None,
             }
         };
         let offers: Vec<_> = (0..count).map(|_| offer(self)).collect();
@@ -201,6 +202,7 @@ impl Choices {
         let excluded = [0, 0, 0, 1, 2][self.below(5)];
         Assignment {
             needed: u32::try_from(needed).expect("few"),
+            share: None,
             offers,
             exclude: (0..excluded).map(|_| self.person()).collect(),
             fallback: (self.below(3) == 2).then(|| self.group()),

@@ -133,6 +133,7 @@ impl World {
         to.iter().any(|principal| match principal {
             Candidate::User(id) => id == person,
             Candidate::Group(group) => self.is_in(person, group),
+            Candidate::Member { person: id, group } => id == person && self.is_in(person, group),
         })
     }
 

@@ -189,6 +189,10 @@ impl Ledger {
                         Principal::ManagerOf(of) => {
                             world.manager(of).map(|id| Candidate::User(id.into()))
                         }
+                        Principal::Member { person, group } => Some(Candidate::Member {
+                            person: person.clone(),
+                            group: group.clone(),
+                        }),
                     }),
             );
             to.extend(offer.owner.clone().map(Candidate::User));

@@ -1,0 +1,82 @@
+//! A vote of all members of a board: two thirds approve, or more than a third objects.
+
+use wrkflw_guest::testing::{Scenario, decide, given, start};
+use wrkflw_guest::{
+    Assignment, Event, Facts, Flow, Graph, Needed, NoConfig, Plan, Quorum, Refusal, json,
+};
+
+wrkflw_guest::states! { enum State { Vote, Passed, Failed } }
+wrkflw_guest::triggers! { enum Trigger { Approve, Object, Abstain } }
+use State::{Failed, Passed, Vote};
+use Trigger::{Abstain, Approve, Object};
+
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Motion {}
+
+struct Board;
+
+impl Flow for Board {
+    type Config = NoConfig;
+    type Data = Motion;
+    type State = State;
+    type Trigger = Trigger;
+
+    fn graph(_: &NoConfig) -> Graph<State, Trigger> {
+        Graph::start(Vote)
+            .task(Vote, "Vote of the board")
+            .on(Approve, [Passed, Failed])
+            .on(Object, Failed)
+            .on(Abstain, Failed)
+            .terminal(Passed, "PASSED")
+            .terminal(Failed, "FAILED")
+    }
+
+    fn transition(_: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Refusal> {
+        let vetoed = event.quorum_of(Object, &Needed::more_than(1, 3)) == Quorum::Reached;
+        Ok(match event.quorum(Approve) {
+            Quorum::Reached => Plan::to(Passed),
+            Quorum::Impossible => Plan::to(Failed),
+            Quorum::Open if vetoed => Plan::to(Failed),
+            Quorum::Open => Plan::stay(),
+        })
+    }
+
+    fn assign(_: &Facts<Self>, _: State) -> Result<Assignment, Refusal> {
+        Ok(Assignment::to_each_member("board").at_least(2, 3))
+    }
+}
+
+/// A vote of five.
+fn moved() -> Scenario<Board> {
+    let mut flow = ["bob", "cid", "dan", "eve", "fay"]
+        .iter()
+        .fold(given(), |flow, person| flow.member(person, "board"));
+    flow.follow([start("ann", json!({}))]);
+    flow
+}
+
+#[test]
+fn one_objection_does_not_end_what_can_still_succeed() {
+    let mut flow = moved();
+    assert_eq!(flow.state_instances()[0].needed, 4);
+    flow.when(decide("bob", Object)).stays();
+    for person in ["cid", "dan", "eve"] {
+        flow.when(decide(person, Approve)).stays();
+    }
+    flow.when(decide("fay", Approve)).ends("PASSED");
+}
+
+#[test]
+fn it_ends_as_soon_as_it_cannot_succeed() {
+    let mut flow = moved();
+    flow.when(decide("bob", Abstain)).stays();
+    flow.when(decide("cid", Object)).ends("FAILED");
+}
+
+#[test]
+fn each_member_decides_on_their_own_task() {
+    let mut flow = moved();
+    flow.when(decide("gus", Approve)).denied("not_a_candidate");
+    flow.when(decide("bob", Approve)).stays();
+    flow.when(decide("bob", Approve)).denied("already_decided");
+}
