@@ -169,7 +169,8 @@ CREATE TYPE public.commit_state AS (
 	key text,
 	data text,
 	priority_name text,
-	share text
+	share text,
+	blind boolean
 );
 CREATE TYPE public.commit_task AS (
 	member integer,
@@ -800,7 +801,8 @@ CREATE TABLE public.state_instance (
     key text,
     data text,
     priority_name text,
-    share text
+    share text,
+    blind boolean DEFAULT false NOT NULL
 )
 WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
 

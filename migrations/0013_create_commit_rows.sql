@@ -27,7 +27,7 @@ create type commit_state as (
     left_actor text, id uuid, name text, entered_at timestamptz, due_at timestamptz, predecessors uuid[], entered_by text,
     caller text, needed int, exclude text[], fallback text, priority smallint, forks uuid[], choices int, deadlines text,
     correlation text, buffer_signals boolean, children text, unassignable_since timestamptz,
-    key text, data text, priority_name text, share text
+    key text, data text, priority_name text, share text, blind boolean
 );
 
 create type commit_departure as (

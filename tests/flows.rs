@@ -2,6 +2,7 @@
 //! the data of each instance.
 
 mod assignment;
+mod blind;
 mod bulk;
 mod deadlines;
 mod inputs;

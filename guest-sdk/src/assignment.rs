@@ -18,6 +18,7 @@ impl Assignment {
             fallback: None,
             priority: 0,
             deadlines: vec![],
+            blind: false,
             extensions: vec![],
         }
     }
@@ -123,6 +124,12 @@ impl Assignment {
     /// The higher, the more urgent.
     pub fn priority(mut self, priority: u8) -> Self {
         self.priority = priority;
+        self
+    }
+
+    /// Other people are not told the decisions until the state has ended. The flow is told.
+    pub fn blind(mut self) -> Self {
+        self.blind = true;
         self
     }
 

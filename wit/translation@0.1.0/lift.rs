@@ -132,6 +132,7 @@ fn assignment(assignment: types::Assignment) -> Lifted<Assignment> {
         fallback: optional("the fallback group", assignment.fallback)?,
         priority: assignment.priority,
         deadlines: each(assignment.deadlines, deadline)?,
+        blind: assignment.blind,
     })
 }
 

@@ -147,6 +147,7 @@ fn assignment(u: &mut Unstructured<'_>) -> Result<types::Assignment> {
         exclude: list(u, text)?,
         fallback: maybe(u, text)?,
         priority: u.arbitrary()?,
+        blind: u.arbitrary()?,
         deadlines: list(u, deadline)?,
         extensions: rarely(u, extension)?,
     })

@@ -207,6 +207,9 @@ pub struct Assignment {
     pub fallback: Option<String>,
     pub priority: u8,
     pub deadlines: Vec<Deadline>,
+    /// Whether decisions are hidden from other people until the state ends.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub blind: bool,
 }
 
 impl Assignment {

@@ -125,6 +125,7 @@ fn change(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Result<()
         | Event::TaskReminded { .. }
         | Event::TaskEscalated { .. }
         | Event::TriggerRefused { .. }
+        | Event::StateDisclosed { .. }
         | Event::Custom { .. } => Ok(()),
         Event::FlowCompleted { .. }
         | Event::FlowCancelled { .. }

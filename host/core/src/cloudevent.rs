@@ -12,7 +12,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::checkpoint::{self, Checkpoint};
-use super::event::{CUSTOM, public_view, type_suffix};
+use super::event::{CUSTOM, is_blind, public_view, type_suffix};
 use super::ids::{InstanceId, VersionRef};
 use super::instance::Entity;
 use super::json::{Json, JsonError, Member, Node, members};
@@ -279,6 +279,9 @@ fn attributes(
 /// The attributes of the actor and the request.
 fn origin(entry: &PublicEntry) -> Vec<(&'static str, String)> {
     let mut attributes = match &entry.actor {
+        Some(_) if is_blind(&entry.kind, &entry.payload) => {
+            vec![("authtype", "unknown".to_owned())]
+        }
         Some(actor) => vec![("authtype", "user".to_owned()), ("authid", actor.clone())],
         None => vec![("authtype", "system".to_owned())],
     };
@@ -318,7 +321,8 @@ fn context(entry: &PublicEntry) -> Vec<(&'static str, String)> {
     let key = Json::string(&definition.key);
     let (kind, id) = (Json::string(&entity.kind), Json::string(&entity.id));
     let mut context = Vec::with_capacity(5);
-    if let Some(actor) = &entry.actor {
+    let is_hidden = is_blind(&entry.kind, &entry.payload);
+    if let Some(actor) = entry.actor.as_ref().filter(|_| !is_hidden) {
         context.push(("actor", Json::string(actor)));
     }
     context.extend([

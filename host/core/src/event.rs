@@ -1,8 +1,8 @@
 //! The events of an instance. [`apply`](super::apply) folds them into the instance.
 
 mod declare;
+mod public;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
@@ -10,12 +10,14 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::value::RawValue;
 
 use self::declare::events;
+pub use self::public::{is_blind, public_view};
 
 use super::actor::Actor;
 use super::answer::{Attribute, Note, OverdueAction, Share};
+use super::declare::record;
 use super::ids::{DeadlineId, InstanceId, StateId, TaskId, VersionRef};
 use super::instance::{Candidate, Entity, OpenDeadline, StateInstance, Task};
-use super::json::{Json, JsonError, Member, members};
+use super::json::Json;
 
 events! {
     /// One fact. Its JSON is the payload of an audit entry.
@@ -162,7 +164,8 @@ events! {
             state: StateId,
             /// The state's name.
             state_name: String,
-            /// The chosen outcome.
+            /// The chosen outcome; absent if it is blind.
+            #[serde(skip_serializing_if = "String::is_empty")]
             outcome: String,
             /// The person on whose behalf the decision was made.
             on_behalf_of: Option<String>,
@@ -171,6 +174,18 @@ events! {
             /// The decider's input.
             #[hidden("it may be large or confidential")]
             input: Json,
+            /// Whether the decision is hidden until its state ends: who made it, the outcome and the comment.
+            #[serde(skip_serializing_if = "std::ops::Not::not")]
+            blind: bool,
+        }
+        /// The decisions of a state in which they were hidden. It ends with the same command.
+        public StateDisclosed = "STATE_DISCLOSED" {
+            /// The state instance.
+            state: StateId,
+            /// The state's name.
+            name: String,
+            /// Its decisions, in the order of the tasks.
+            decisions: Vec<Disclosed>,
         }
         /// A task was cancelled.
         public TaskCancelled = "TASK_CANCELLED" {
@@ -429,6 +444,25 @@ events! {
     }
 }
 
+record! {
+    /// A decision that was hidden.
+    #[derive(Eq)]
+    pub struct Disclosed {
+        /// The task.
+        pub task: TaskId,
+        /// The chosen outcome.
+        pub outcome: String,
+        /// Who decided.
+        pub actor: String,
+        /// The person on whose behalf the decision was made.
+        pub on_behalf_of: Option<String>,
+        /// The comment on the decision.
+        pub comment: Option<String>,
+        /// When it was made.
+        pub decided_at: Timestamp,
+    }
+}
+
 impl Event {
     /// The task that it is about.
     pub fn task(&self) -> Option<TaskId> {
@@ -456,41 +490,6 @@ impl<'de> Deserialize<'de> for Event {
         let text = Box::<RawValue>::deserialize(deserializer)?;
         Event::stored(text.get()).map_err(D::Error::custom)
     }
-}
-
-/// The payload of an entry without data, input, sender and children, which may be large or confidential. Callers with the
-/// permission can read them over HTTP. An event that a flow publishes keeps its data. The function works on the stored text, so
-/// that numbers keep their text and an older host can publish entries of a newer one.
-pub fn public_view<'a>(kind: &str, payload: &'a str) -> Result<Vec<Member<'a>>, JsonError> {
-    let mut members = members(payload)?;
-    members.retain(|(name, _)| match &**name {
-        "type" => false,
-        "data" | "input" | "sender" => kind == CUSTOM,
-        _ => true,
-    });
-    for (name, value) in &mut members {
-        match &**name {
-            // The data of items and children is not public.
-            "state" => {
-                leave_out(value, "children")?;
-                leave_out(value, "data")?;
-            }
-            _ => {}
-        }
-    }
-    Ok(members)
-}
-
-/// Removes the member of this name from an object.
-fn leave_out(object: &mut Cow<'_, str>, name: &str) -> Result<(), JsonError> {
-    if !object.starts_with('{') || !object.contains(name) {
-        return Ok(());
-    }
-    let all = members(object)?;
-    let others = all.iter().filter(|(held, _)| held != name);
-    let rest = Json::of_members(others.map(|(name, value)| (&**name, &**value)));
-    *object = Cow::Owned(rest.to_string());
-    Ok(())
 }
 
 /// The audit type of events that flows publish themselves.

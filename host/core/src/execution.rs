@@ -8,6 +8,7 @@
 //! `transition`; `enter`, `assign` and `wait` check those of `enter`. `savepoint` undoes a refused trigger without a caller.
 
 mod assign;
+mod blind;
 mod deadline;
 pub mod effort;
 mod eligibility;
@@ -462,7 +463,7 @@ impl<'a> Execution<'a> {
         }
     }
 
-    fn emit(&mut self, event: Event) {
+    fn record(&mut self, event: Event) {
         let stamp = Stamp {
             instance: self.instance.id,
             revision: self.revision,

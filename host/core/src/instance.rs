@@ -189,6 +189,10 @@ record! {
             /// The part of its tasks that it needs decisions of.
             #[serde(skip_serializing_if = "Option::is_none", default)]
             pub share: Option<Share>,
+            // Set when it is entered, and never changed.
+            /// Whether its decisions are hidden from other people until it ends.
+            #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+            pub blind: bool,
         }
         besides {
             /// Empty: each task has a separate event.
@@ -233,6 +237,7 @@ impl StateInstance {
             data: None,
             priority_name: None,
             share: None,
+            blind: false,
         }
     }
 

@@ -192,6 +192,7 @@ pub(super) const PROVEN: &[&str] = &[
     "role_permission.permission",
     "role_permission.role",
     "role_permission.tenant_id",
+    "state_instance.blind",
     "state_instance.buffer_signals",
     "state_instance.caller",
     "state_instance.children",

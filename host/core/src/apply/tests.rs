@@ -102,6 +102,7 @@ fn what_cannot_have_happened_is_refused() {
         on_behalf_of: None,
         comment: None,
         input: Json::empty(),
+        blind: false,
     };
     let claimed = Event::TaskClaimed {
         task: task(9),

@@ -214,3 +214,16 @@ proptest! {
         prop_assert_eq!(Json::stored(structured.as_str()), Ok(structured.clone()));
     }
 }
+
+#[test]
+fn a_blind_decision_says_neither_who_made_it_nor_how() {
+    let payload = r#"{"blind":true,"comment":"between us","input":{},"onBehalfOf":"eve","outcome":"NO","state":"s","stateName":"Vote","task":"t","type":"DECISION_RECORDED"}"#;
+    let event = event(&entry("DECISION_RECORDED", payload));
+    let data = event.data.value();
+    for member in ["actor", "outcome", "comment", "onBehalfOf"] {
+        assert!(data[member].is_null(), "{member}: {data}");
+    }
+    assert_eq!((&data["blind"], &data["task"]), (&json!(true), &json!("t")));
+    assert_eq!(event.attribute("authtype"), Some("unknown"));
+    assert_eq!(event.attribute("authid"), None);
+}

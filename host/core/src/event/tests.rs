@@ -222,6 +222,7 @@ fn of_tasks() -> Vec<Event> {
             on_behalf_of: Some("bob".into()),
             comment: Some("well".into()),
             input: data(),
+            blind: false,
         },
         Event::TaskCancelled {
             task,

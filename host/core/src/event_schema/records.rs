@@ -77,7 +77,7 @@ pub(super) const CONTEXT: &[Member] = &[
         "actor",
         Text,
         Sometimes,
-        "Who acted; absent when the host acted by itself.",
+        "Who acted; absent when the host acted by itself, and for a blind decision.",
     ),
 ];
 const CANDIDATE: &[Option<Member>] = &[

@@ -5,9 +5,9 @@ use uuid::Uuid;
 
 use super::*;
 use crate::actor::Actor;
-use crate::answer::{Attribute, AttributeValue, Note, OverdueAction};
+use crate::answer::{Attribute, AttributeValue, Note, OverdueAction, Share};
 use crate::cloudevent::{CloudEvent, Naming, PublicEntry};
-use crate::event::Event;
+use crate::event::{Disclosed, Event};
 use crate::ids::{DeadlineId, ForkId, InstanceId, StateId, TaskId, VersionRef};
 use crate::instance::{Candidate, Entity, OpenDeadline, StateInstance, Task, TaskStatus};
 use crate::json::Json;
@@ -86,8 +86,21 @@ fn next(event: Option<&Event>) -> Option<Event> {
             on_behalf_of: None,
             comment: Some("fine".into()),
             input: Json::empty(),
+            blind: false,
         },
-        Event::DecisionRecorded { .. } => Event::TaskCancelled {
+        Event::DecisionRecorded { .. } => Event::StateDisclosed {
+            state,
+            name: "Review".into(),
+            decisions: vec![Disclosed {
+                task,
+                outcome: "APPROVE".into(),
+                actor: "ada".into(),
+                on_behalf_of: Some("eve".into()),
+                comment: None,
+                decided_at: Timestamp::UNIX_EPOCH,
+            }],
+        },
+        Event::StateDisclosed { .. } => Event::TaskCancelled {
             task,
             state,
             reason: Some("nobody_able".into()),
@@ -280,6 +293,12 @@ fn state_instance() -> StateInstance {
         key: Some("line-1".into()),
         data: Some(Json::empty()),
         priority_name: Some("high".into()),
+        share: Some(Share {
+            numerator: 2,
+            denominator: 3,
+            exceeded: false,
+        }),
+        blind: true,
         ..StateInstance::new(STATE, "Review", Timestamp::UNIX_EPOCH)
     }
 }

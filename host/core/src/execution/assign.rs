@@ -111,6 +111,7 @@ impl Execution<'_> {
         state_instance.due_at = deadline::earliest(&state_instance.deadlines);
         state_instance.needed = assignment.needed_of(assignment.offers.len());
         state_instance.share = assignment.share;
+        state_instance.blind = assignment.blind;
         state_instance.exclude = self.all_excluded(&state_name, assignment.exclude);
         state_instance.fallback = assignment.fallback;
         state_instance.priority = assignment.priority;

@@ -104,6 +104,7 @@ impl Execution<'_> {
                 on_behalf_of: deciding.on_behalf_of,
                 comment: deciding.comment,
                 input: deciding.input,
+                blind: self.state_instance_of(moving.state).blind,
             });
             self.exclude_elsewhere(deciding.task, &from);
         }

@@ -110,6 +110,9 @@ pub(super) fn open(instance: &Instance, id: TaskId) -> Result<(&StateInstance, &
         }))
     };
     match instance.task(id).map(|task| &task.status) {
+        Some(TaskStatus::Completed { decision, .. }) if is_hidden(instance, id) => {
+            winner("decided", None, decision.decided_at, None)
+        }
         Some(TaskStatus::Completed { decision, .. }) => winner(
             "decided",
             Some(decision.actor.clone()),
@@ -128,6 +131,12 @@ pub(super) fn open(instance: &Instance, id: TaskId) -> Result<(&StateInstance, &
             Err(Rejection::ended(instance, at))
         }
     }
+}
+
+/// Whether the decision on the task is hidden, because its blind state is active.
+fn is_hidden(instance: &Instance, id: TaskId) -> bool {
+    let found = instance.open_task(id);
+    found.is_some_and(|(state_instance, _)| state_instance.blind)
 }
 
 /// The transition that a decision fires.

@@ -56,6 +56,7 @@ fn full() -> StateInstance {
             denominator: 3,
             exceeded: true,
         }),
+        blind: true,
         tasks: vec![],
     }
 }

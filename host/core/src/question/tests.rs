@@ -182,6 +182,7 @@ fn works() -> Vec<Work> {
         fallback: Some("office".into()),
         priority: 3,
         deadlines: deadlines.clone(),
+        blind: true,
     };
     let waiting = Waiting {
         deadlines,

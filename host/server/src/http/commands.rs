@@ -153,15 +153,16 @@ pub(super) fn render(
         }))),
         (Preference::Representation, true) => {
             text(&StartAnswer::Representation(Box::new(Started {
-                instance: InstanceView::of(done.instance, &done.version.graph),
+                instance: InstanceView::of(done.instance, &done.version.graph, &who.subject),
                 events: events(app, who, done.instance, done.entries),
                 dry_run: done.dry_run,
             })))
         }
         (Preference::Representation, false) => {
             text(&CommandAnswer::Representation(Box::new(Changed {
-                task: task(done).map(TaskView::of),
-                instance: InstanceView::of(done.instance, &done.version.graph),
+                task: task(done)
+                    .map(|task| TaskView::in_instance(done.instance, task, &who.subject)),
+                instance: InstanceView::of(done.instance, &done.version.graph, &who.subject),
                 events: events(app, who, done.instance, done.entries),
                 dry_run: done.dry_run,
             })))

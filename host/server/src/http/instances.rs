@@ -241,8 +241,8 @@ pub(super) async fn show(
     let Stored { instance, .. } = read(&app, &who, id).await?;
     let version = app.engine.version(who.tenant, &instance.definition).await?;
     let etag = [(header::ETAG, format!("\"{}\"", instance.revision))];
-    let bytes = instance.weight();
-    let view = move || InstanceView::of(&instance, &version.graph);
+    let (bytes, viewer) = (instance.weight(), who.subject.clone());
+    let view = move || InstanceView::of(&instance, &version.graph, &viewer);
     let answer = rendered(&app, who.tenant, bytes, view).await?;
     Ok((etag, answer).into_response())
 }
@@ -262,7 +262,7 @@ pub(super) async fn history(
 ) -> Result<Response, Problem> {
     let Stored { instance, .. } = read(&app, &who, id).await?;
     let version = app.engine.version(who.tenant, &instance.definition).await?;
-    let bytes = instance.weight();
+    let (bytes, viewer) = (instance.weight(), who.subject.clone());
     let history = move || {
         let graph = &version.graph;
         let past = instance
@@ -272,7 +272,7 @@ pub(super) async fn history(
         let active = instance
             .active
             .iter()
-            .map(|state| StateView::of(state, graph));
+            .map(|state| StateView::of(state, graph, &viewer));
         let data = past.chain(active).collect();
         History { data }
     };

@@ -125,8 +125,8 @@ pub(super) async fn migrate(
     let shown = move || {
         let events = events(&host, &caller, &after.instance, &entries);
         Migrated::Dry(Box::new(MigrationPreview {
-            before: side(&old.graph, before),
-            after: side(&new.graph, after),
+            before: side(&old.graph, before, &caller.subject),
+            after: side(&new.graph, after, &caller.subject),
             events,
             dry_run: true,
         }))
@@ -134,9 +134,9 @@ pub(super) async fn migrate(
     rendered(&app, tenant, bytes, shown).await
 }
 
-fn side(graph: &Graph, side: Side) -> SideView {
+fn side(graph: &Graph, side: Side, viewer: &str) -> SideView {
     SideView {
-        instance: InstanceView::of(&side.instance, graph),
+        instance: InstanceView::of(&side.instance, graph, viewer),
         deadlines: deadlines(&side.instance),
         actions: each(side.actions),
     }

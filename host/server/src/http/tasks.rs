@@ -254,12 +254,14 @@ pub(super) async fn show(
         let mut tasks = state_instance.tasks.iter();
         let task = tasks.find(|task| task.id == TaskId(id))?;
         let state = TaskState::of(state_instance, &version.graph);
-        Some((TaskView::of(task), state))
+        let task = TaskView::in_instance(&stored.instance, task, &who.subject);
+        Some((task, state))
     });
     let (task, state) = found.ok_or_else(missing)?;
     drop(state_instances);
     let etag = [(header::ETAG, format!("\"{}\"", stored.instance.revision))];
     let bytes = stored.instance.weight() + version.graph.bytes();
+    let viewer = who.subject.clone();
     let detail = move || {
         let (instance, graph) = (&stored.instance, &version.graph);
         let open = instance.open_task(TaskId(id));
@@ -271,7 +273,7 @@ pub(super) async fn show(
             task,
             outcomes,
             state,
-            instance: InstanceView::of(instance, graph),
+            instance: InstanceView::of(instance, graph, &viewer),
         }
     };
     let answer = rendered(&app, who.tenant, bytes, detail).await?;

@@ -118,6 +118,9 @@ pub struct StateView {
     /// As the definition names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priority_name: Option<String>,
+    /// Whether decisions of other people are hidden until it ends: `decision` and `owner` of their tasks are null.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub blind: bool,
     /// The owners of its tasks, or the last owners of ended ones. Each person once, in the order of the tasks.
     pub owners: Vec<String>,
     pub tasks: Vec<TaskView>,
@@ -281,7 +284,8 @@ pub struct DecisionView {
 }
 
 impl InstanceView {
-    pub fn of(instance: &Instance, graph: &Graph) -> InstanceView {
+    /// As this person may see it.
+    pub fn of(instance: &Instance, graph: &Graph, viewer: &str) -> InstanceView {
         let (outcome, cancelled) = match &instance.status {
             Status::Running | Status::Suspended { .. } => (None, None),
             Status::Completed { outcome, .. } => (Some(outcome.clone()), None),
@@ -302,7 +306,7 @@ impl InstanceView {
             Status::Running | Status::Completed { .. } | Status::Cancelled { .. } => None,
         };
         let states = |state_instances: &[StateInstance]| {
-            let view = |state| StateView::of(state, graph);
+            let view = |state| StateView::of(state, graph, viewer);
             state_instances.iter().map(view).collect()
         };
         InstanceView {
@@ -334,8 +338,20 @@ impl InstanceView {
 }
 
 impl StateView {
-    pub fn of(state: &StateInstance, graph: &Graph) -> StateView {
+    /// An active state instance, as this person may see it.
+    pub fn of(state: &StateInstance, graph: &Graph, viewer: &str) -> StateView {
+        StateView::hiding(state, graph, |task| hides(state, task, viewer))
+    }
+
+    fn hiding(state: &StateInstance, graph: &Graph, hides: impl Fn(&Task) -> bool) -> StateView {
         let declared = graph.state(&state.name);
+        let view = |task| {
+            if hides(task) {
+                TaskView::hidden(task)
+            } else {
+                TaskView::of(task)
+            }
+        };
         StateView {
             id: state.id.0,
             name: state.name.clone(),
@@ -355,8 +371,9 @@ impl StateView {
             needed: state.needed,
             priority: state.priority,
             priority_name: state.priority_name.clone(),
-            owners: owners(state),
-            tasks: state.tasks.iter().map(TaskView::of).collect(),
+            blind: state.blind,
+            owners: owners(state.tasks.iter().filter(|task| !hides(task))),
+            tasks: state.tasks.iter().map(view).collect(),
             left: None,
         }
     }
@@ -369,7 +386,7 @@ impl StateView {
         };
         StateView {
             left: Some(left),
-            ..StateView::of(&past.state, graph)
+            ..StateView::hiding(&past.state, graph, |_| false)
         }
     }
 }
@@ -384,9 +401,17 @@ impl ChildView {
     }
 }
 
-fn owners(state: &StateInstance) -> Vec<String> {
+/// Whether the decision on the task is hidden from this person: others made it, and the state instance is active and blind.
+fn hides(state: &StateInstance, task: &Task, viewer: &str) -> bool {
+    let is_theirs = |decision: &Decision| {
+        decision.actor == viewer || decision.on_behalf_of.as_deref() == Some(viewer)
+    };
+    state.blind && task.decision().is_some_and(|decision| !is_theirs(decision))
+}
+
+fn owners<'a>(tasks: impl Iterator<Item = &'a Task>) -> Vec<String> {
     let mut owners: Vec<String> = Vec::new();
-    for owner in state.tasks.iter().filter_map(Task::owner) {
+    for owner in tasks.filter_map(Task::owner) {
         if !owners.iter().any(|known| known == owner) {
             owners.push(owner.to_owned());
         }
@@ -395,7 +420,25 @@ fn owners(state: &StateInstance) -> Vec<String> {
 }
 
 impl TaskView {
-    pub fn of(task: &Task) -> TaskView {
+    /// A task of an instance, as this person may see it.
+    pub fn in_instance(instance: &Instance, task: &Task, viewer: &str) -> TaskView {
+        let found = instance.open_task(task.id);
+        match found {
+            Some((state, _)) if hides(state, task, viewer) => TaskView::hidden(task),
+            _ => TaskView::of(task),
+        }
+    }
+
+    /// Without its decision.
+    fn hidden(task: &Task) -> TaskView {
+        TaskView {
+            owner: None,
+            decision: None,
+            ..TaskView::of(task)
+        }
+    }
+
+    fn of(task: &Task) -> TaskView {
         let (mut ownership, mut cancel_reason) = (None, None);
         match &task.status {
             TaskStatus::Claimed {

@@ -144,12 +144,12 @@ entered as (
     insert into state_instance (
         tenant_id, instance_id, id, ordinal, name, entered_at, due_at, predecessors, entered_by, caller,
         needed, exclude, fallback, priority, forks, choices, waiting, deadlines, correlation, buffer_signals,
-        children, unassignable_since, key, data, priority_name, share, left_at, left_by, left_actor
+        children, unassignable_since, key, data, priority_name, share, blind, left_at, left_by, left_actor
     )
     select
         r.tenant_id, r.instance_id, r.id, r.ordinal, r.name, r.entered_at, r.due_at, r.predecessors, r.entered_by, r.caller,
         r.needed, r.exclude, r.fallback, r.priority, r.forks, r.choices, r.waiting, r.deadlines, r.correlation, r.buffer_signals,
-        r.children, r.unassignable_since, r.key, r.data, r.priority_name, r.share, r.left_at, r.left_by, r.left_actor
+        r.children, r.unassignable_since, r.key, r.data, r.priority_name, r.share, r.blind, r.left_at, r.left_by, r.left_actor
     from unnest($4::commit_state[]) as r
     where (select passed from gate)[r.member]
 ),
@@ -169,7 +169,8 @@ changed_states as (
         caller = r.caller, needed = r.needed, exclude = r.exclude, fallback = r.fallback, priority = r.priority, forks = r.forks,
         choices = r.choices, waiting = r.waiting, deadlines = r.deadlines, correlation = r.correlation,
         buffer_signals = r.buffer_signals, children = r.children, unassignable_since = r.unassignable_since,
-        priority_name = r.priority_name, share = r.share, left_at = r.left_at, left_by = r.left_by, left_actor = r.left_actor
+        priority_name = r.priority_name, share = r.share, blind = r.blind, left_at = r.left_at, left_by = r.left_by,
+        left_actor = r.left_actor
     from unnest($6::commit_state[]) as r
     where (select passed from gate)[r.member]
       and s.tenant_id = r.tenant_id and s.instance_id = r.instance_id and s.id = r.id

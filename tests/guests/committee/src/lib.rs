@@ -3,7 +3,7 @@
 //! `assign` in the data is the assignment of `Vote`: `{"offers": [{"users": [], "groups": [], "managersOf": [],
 //! "from": "a member of the data that names a user", "owner": "", "eachMember": "a group", "label": "", "deadlines": []}],
 //! "needed": 1, or a part such as {"atLeast": [2, 3]} or {"moreThan": [1, 2]}, "exclude": [], "fallback": "", "priority": 0,
-//! "deadlines": [{"after": 60, "days": 7, "working": "a calendar", "every": 60, "since": "claim",
+//! "blind": false, "deadlines": [{"after": 60, "days": 7, "working": "a calendar", "every": 60, "since": "claim",
 //! "do": "remind, release, escalate, cancel or a trigger"}]}`, with `days` instead of `after` for working
 //! days. On escalation it is `overdue` instead, on MORE `reoffer`. The vote ends
 //! with `Approved` once `needed` have decided YES. It ends with `Rejected` once too few votes are left, or when a deadline fires
@@ -190,6 +190,7 @@ fn assignment(facts: &Snapshot, cause: &EntryCause) -> Assignment {
         fallback: assign["fallback"].as_str().map(str::to_owned),
         priority: u8::try_from(number("priority")).expect("a small number"),
         deadlines: deadlines(&assign["deadlines"]),
+        blind: assign["blind"] == true,
         extensions: vec![],
     }
 }

@@ -166,6 +166,7 @@ fn assignment(facts: &Snapshot, behaviour: &str) -> Assignment {
         fallback: None,
         priority: 0,
         deadlines: vec![],
+        blind: false,
         extensions: extended(behaviour == "extended"),
     }
 }

@@ -180,6 +180,7 @@ fn assignment() -> Assignment {
         fallback: None,
         priority: 0,
         deadlines: vec![],
+        blind: false,
         extensions: vec![],
     }
 }

@@ -289,6 +289,55 @@ fn the_escalation_of_one_task_leaves_the_others_alone() {
 }
 
 #[test]
+fn blind_decisions_are_told_by_the_command_that_ends_the_state() {
+    let town = town(&["bob", "cid"]);
+    let assignment = Assignment {
+        blind: true,
+        ..board(2)
+    };
+    let votes = Rc::new(RefCell::new(0));
+    let mut script = Script::new()
+        .living_in(&town)
+        .planning(move |_, _| {
+            *votes.borrow_mut() += 1;
+            Ok(match *votes.borrow() {
+                1 => Plan::default(),
+                _ => enter(&["Done"]),
+            })
+        })
+        .assigning(move |_| assignment.clone())
+        .started();
+    let (of_bob, of_cid) = (script.task(0), script.task(1));
+    let first = script.run("bob", &decide(of_bob, "GO")).expect("a vote");
+    assert!(
+        first
+            .events
+            .iter()
+            .any(|event| matches!(event, Event::DecisionRecorded { blind: true, .. }))
+    );
+    assert!(
+        !first
+            .events
+            .iter()
+            .any(|event| matches!(event, Event::StateDisclosed { .. }))
+    );
+    let Rejection::Taken(winner) = rejection(script.run("cid", &decide(of_bob, "GO"))) else {
+        panic!("another refusal");
+    };
+    assert_eq!((winner.by, winner.outcome), (None, None));
+    let last = script.run("cid", &decide(of_cid, "GO")).expect("a vote");
+    let disclosed = last.events.iter().filter_map(|event| match event {
+        Event::StateDisclosed { decisions, .. } => Some(decisions),
+        _ => None,
+    });
+    let told: Vec<_> = disclosed
+        .flatten()
+        .map(|decision| (decision.actor.as_str(), decision.outcome.as_str()))
+        .collect();
+    assert_eq!(told, [("bob", "GO"), ("cid", "GO")]);
+}
+
+#[test]
 fn what_makes_no_sense_is_a_fault() {
     let town = town(&["bob"]);
     let with = |change: fn(&mut Assignment)| {

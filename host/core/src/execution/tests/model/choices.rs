@@ -208,6 +208,7 @@ impl Choices {
             fallback: (self.below(3) == 2).then(|| self.group()),
             priority: 0,
             deadlines: self.deadlines(graph, state, false),
+            blind: false,
         }
     }
 

@@ -256,6 +256,7 @@ impl Ledger {
             Event::FlowRetitled { .. } => Ok(()),
             Event::TaskCreated { state, task, .. } => self.create(*state, task, now),
             Event::DecisionRecorded { .. } => self.decide(event, now),
+            Event::StateDisclosed { .. } => Err("nothing is blind here".into()),
             _ => self.write_task(event, now),
         }
     }

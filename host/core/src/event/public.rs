@@ -1,0 +1,50 @@
+//! What consumers see of an event's payload.
+
+use std::borrow::Cow;
+
+use super::CUSTOM;
+use crate::json::{Json, JsonError, Member, members};
+
+/// The payload of an entry without data, input, sender and children, which may be large or confidential. Callers with the
+/// permission can read them over HTTP. An event that a flow publishes keeps its data. The function works on the stored text, so
+/// that numbers keep their text and an older host can publish entries of a newer one.
+pub fn public_view<'a>(kind: &str, payload: &'a str) -> Result<Vec<Member<'a>>, JsonError> {
+    let mut members = members(payload)?;
+    let is_blind = is_blind(kind, payload);
+    members.retain(|(name, _)| match &**name {
+        "type" => false,
+        "outcome" => !is_blind,
+        "data" | "input" | "sender" => kind == CUSTOM,
+        _ => true,
+    });
+    for (name, value) in &mut members {
+        match &**name {
+            "comment" | "onBehalfOf" if is_blind => *value = Cow::Borrowed("null"),
+            // The data of items and children is not public.
+            "state" => {
+                leave_out(value, "children")?;
+                leave_out(value, "data")?;
+            }
+            _ => {}
+        }
+    }
+    Ok(members)
+}
+
+/// Whether the entry is a decision that is hidden until its state ends.
+pub fn is_blind(kind: &str, payload: &str) -> bool {
+    // The first member of the canonical text, since names are sorted.
+    kind == "DECISION_RECORDED" && payload.starts_with(r#"{"blind":true,"#)
+}
+
+/// Removes the member of this name from an object.
+fn leave_out(object: &mut Cow<'_, str>, name: &str) -> Result<(), JsonError> {
+    if !object.starts_with('{') || !object.contains(name) {
+        return Ok(());
+    }
+    let all = members(object)?;
+    let others = all.iter().filter(|(held, _)| held != name);
+    let rest = Json::of_members(others.map(|(name, value)| (&**name, &**value)));
+    *object = Cow::Owned(rest.to_string());
+    Ok(())
+}

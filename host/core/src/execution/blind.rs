@@ -1,0 +1,53 @@
+//! Blind states: their decisions are hidden from other people until the state ends. Then one event tells them.
+//!
+//! Flow logic and the audit know them all the time. That somebody has decided is not hidden: claims and owners tell it.
+
+use super::Execution;
+use crate::event::{Disclosed, Event};
+use crate::ids::StateId;
+use crate::instance::{Instance, StateInstance, Task};
+
+impl Execution<'_> {
+    /// Emits an event, after the decisions that it discloses.
+    pub(super) fn emit(&mut self, event: Event) {
+        for disclosed in disclosed_by(&self.instance, &event) {
+            self.record(disclosed);
+        }
+        self.record(event);
+    }
+}
+
+/// The decisions that are no longer hidden after the event, which ends their states.
+fn disclosed_by(instance: &Instance, event: &Event) -> Vec<Event> {
+    let ends = |state: StateId| match event {
+        Event::StateTransitioned { state: ended, .. }
+        | Event::StateCancelled { state: ended, .. } => *ended == state,
+        Event::FlowCompleted { .. } | Event::FlowCancelled { .. } => true,
+        _ => false,
+    };
+    let active = instance.active.iter();
+    active
+        .filter(|state_instance| state_instance.blind && ends(state_instance.id))
+        .filter_map(disclosed)
+        .collect()
+}
+
+fn disclosed(state_instance: &StateInstance) -> Option<Event> {
+    let decision = |task: &Task| {
+        let decision = task.decision()?;
+        Some(Disclosed {
+            task: task.id,
+            outcome: decision.outcome.clone(),
+            actor: decision.actor.clone(),
+            on_behalf_of: decision.on_behalf_of.clone(),
+            comment: decision.comment.clone(),
+            decided_at: decision.decided_at,
+        })
+    };
+    let decisions: Vec<_> = state_instance.tasks.iter().filter_map(decision).collect();
+    (!decisions.is_empty()).then(|| Event::StateDisclosed {
+        state: state_instance.id,
+        name: state_instance.name.clone(),
+        decisions,
+    })
+}
