@@ -195,7 +195,6 @@ fn instance(definition: VersionRef) -> anyhow::Result<Instance> {
         id: TaskId(uuid::Uuid::from_u128(3)),
         label: "review".into(),
         candidates: vec![],
-        form: None,
         created_at: at,
         due_at: None,
         deadlines: vec![],

@@ -4,7 +4,8 @@
 //! candidates if nobody else is eligible.
 
 use crate::{
-    Assignment, Deadline, Due, Flow, Graph, Moment, Needed, Offer, OverdueAction, Principal, Since, Triggers, WorkingDays, WorkingTime,
+    Assignment, Deadline, Due, Flow, Graph, Moment, Needed, Offer, OverdueAction, Principal, Since,
+    Triggers, WorkingDays, WorkingTime,
 };
 
 impl Assignment {

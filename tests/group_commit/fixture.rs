@@ -15,7 +15,7 @@ use wrkflw_core::command::Command;
 use wrkflw_core::event::Event;
 use wrkflw_core::execution::{Ask, Context, Execution, Outcome};
 use wrkflw_core::graph::{
-    AttributeDeclaration, AttributeType, FiredBy, Graph, State, StateKind, Transition,
+    AttributeDeclaration, AttributeType, FiredBy, Graph, Join, State, StateKind, Transition,
 };
 use wrkflw_core::ids::{CommandId, Digest, InstanceId, TaskId, TenantId, VersionRef};
 use wrkflw_core::instance::{Entity, Instance};
@@ -407,7 +407,7 @@ fn graph() -> Graph {
         trigger: trigger.into(),
         targets: targets.iter().map(|target| (*target).to_owned()).collect(),
         by: vec![by],
-        permission: None,
+        ..Transition::default()
     };
     Graph {
         initial: "Work".into(),

@@ -143,7 +143,6 @@ impl Random {
             id: TaskId(self.id()),
             label: self.text(),
             candidates: self.some(2, |random| Candidate::Group(random.text())),
-            form: None,
             created_at: self.moment(),
             due_at: None,
             deadlines: vec![],

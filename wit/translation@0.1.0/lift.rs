@@ -6,7 +6,9 @@ use jiff::Timestamp;
 use super::lower;
 use super::types;
 use wrkflw_core::answer::{
-    Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Note, Offer, OverdueAction, Plan, Principal, PublishedEvent, Reason, Refusal, Share, Since, Target, Violation, Waiting, Work,
+    Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Note, Offer, OverdueAction,
+    Plan, Principal, PublishedEvent, Reason, Refusal, Share, Since, Target, Violation, Waiting,
+    Work,
 };
 use wrkflw_core::json::Json;
 use wrkflw_core::moment;

@@ -3,8 +3,7 @@
 use proptest::prelude::*;
 
 use crate::graph::{
-    AttributeDeclaration, AttributeType, CommentRule, FiredBy, Graph, Join, State, StateKind,
-    Transition,
+    AttributeDeclaration, AttributeType, FiredBy, Graph, Join, State, StateKind, Transition,
 };
 
 /// Submitted, then final review, with a rework loop: the sample flow of this repository.
@@ -69,12 +68,7 @@ pub fn way_by(source: &str, trigger: &str, by: FiredBy, targets: &[&str]) -> Tra
         trigger: trigger.into(),
         targets: targets.iter().map(|target| (*target).to_owned()).collect(),
         by: vec![by],
-        permission: None,
-        title: String::new(),
-        description: String::new(),
-        condition: String::new(),
-        input: None,
-        comment: CommentRule::Optional,
+        ..Transition::default()
     }
 }
 

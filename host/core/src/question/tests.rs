@@ -4,7 +4,8 @@ use serde::Serialize;
 
 use super::*;
 use crate::answer::{
-    Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Note, Offer, OverdueAction, Principal, PublishedEvent, Reason, Share, Since, Target, Violation, Waiting,
+    Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Note, Offer, OverdueAction,
+    Principal, PublishedEvent, Reason, Share, Since, Target, Violation, Waiting,
 };
 use crate::ids::InstanceId;
 

@@ -17,7 +17,10 @@ mod bindings;
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    Assignment, CommentRule, Deadline, Definition, Due, Entry, EntryCause, Event, EventSource, FiredBy, Fraction, Join, Needed, Next, Offer, OverdueAction, Plan, Principal, PriorityName, Reads, Reason, Refusal, Since, Snapshot, State, StateKind, Target, TaskStatus, Transition, Violation, Work, WorkingDays, WorkingTime,
+    Assignment, CommentRule, Deadline, Definition, Due, Entry, EntryCause, Event, EventSource,
+    FiredBy, Fraction, Join, Needed, Next, Offer, OverdueAction, Plan, Principal, PriorityName,
+    Reads, Reason, Refusal, Since, Snapshot, State, StateKind, Target, TaskStatus, Transition,
+    Violation, Work, WorkingDays, WorkingTime,
 };
 use serde_json::{Value, json};
 

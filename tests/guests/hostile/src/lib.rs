@@ -14,7 +14,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    Assignment, Attribute, AttributeDeclaration, AttributeType, AttributeValue, CommentRule, Definition, Entry, Event, Extension, FiredBy, Join, Needed, Next, Note, Offer, Plan, Principal, PublishedEvent, Reads, Reason, Refusal, ServiceCall, Snapshot, State, StateKind, Target, Transition, Violation, Waiting, Work,
+    Assignment, Attribute, AttributeDeclaration, AttributeType, AttributeValue, CommentRule,
+    Definition, Entry, Event, Extension, FiredBy, Join, Needed, Next, Note, Offer, Plan, Principal,
+    PublishedEvent, Reads, Reason, Refusal, ServiceCall, Snapshot, State, StateKind, Target,
+    Transition, Violation, Waiting, Work,
 };
 use serde_json::Value;
 

@@ -10,7 +10,9 @@ mod bindings;
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    Assignment, Child, CommentRule, Deadline, Definition, Due, Entry, Event, EventSource, FiredBy, Join, Needed, Next, Offer, OverdueAction, Plan, Principal, Reads, Reason, Refusal, Since, Snapshot, State, StateKind, Target, Transition, Violation, Waiting, Work,
+    Assignment, Child, CommentRule, Deadline, Definition, Due, Entry, Event, EventSource, FiredBy,
+    Join, Needed, Next, Offer, OverdueAction, Plan, Principal, Reads, Reason, Refusal, Since,
+    Snapshot, State, StateKind, Target, Transition, Violation, Waiting, Work,
 };
 use serde_json::{Value, json};
 

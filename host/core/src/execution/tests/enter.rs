@@ -131,7 +131,7 @@ fn overdue() -> Graph {
         trigger: "ON".into(),
         targets: vec!["Other".into()],
         by: vec![FiredBy::Entry],
-        ..samples::way("", "", &[])
+        ..Transition::default()
     });
     for way in &mut graph.transitions {
         way.targets.push("Hop".into());

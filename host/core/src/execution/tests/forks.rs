@@ -84,7 +84,7 @@ impl Wiring {
             trigger: trigger.into(),
             targets: targets.to_vec(),
             by: vec![by],
-            ..samples::way("", "", &[])
+            ..Transition::default()
         });
     }
 

@@ -385,7 +385,7 @@ fn a_kept_signal_may_end_what_a_migration_has_still_to_assign() {
             trigger: trigger.into(),
             targets: vec![target.into()],
             by: vec![by],
-            ..samples::way("", "", &[])
+            ..Transition::default()
         };
         drawn
             .transitions

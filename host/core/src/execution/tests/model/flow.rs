@@ -199,7 +199,7 @@ impl Flow {
             targets: targets(&way.targets),
             by,
             permission: way.permission.then(|| PRESS.to_owned()),
-            ..samples::way("", "", &[])
+            ..Transition::default()
         };
         let mut all = Vec::new();
         for (number, work) in self.works.iter().enumerate() {
@@ -234,7 +234,7 @@ impl Flow {
                     trigger: "ON".to_owned(),
                     targets: targets(wanted),
                     by: vec![FiredBy::Entry],
-                    ..samples::way("", "", &[])
+                    ..Transition::default()
                 }),
         );
         all
