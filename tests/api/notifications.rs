@@ -96,7 +96,8 @@ async fn candidates_are_told_of_work_and_requesters_of_decisions() {
     let expected = json!({
         "id": of_group[0]["id"], "eventId": of_group[0]["eventId"], "createdAt": of_group[0]["createdAt"],
         "kind": "assigned", "recipientType": "group", "recipient": "reviewers", "instanceId": started["id"],
-        "stateId": started["states"][0]["id"], "taskId": task, "dueAt": null, "sentAt": null, "readAt": null,
+        "instanceTitle": "A plan", "stateId": started["states"][0]["id"], "taskId": task, "dueAt": null, "sentAt": null,
+        "readAt": null,
     });
     assert_eq!(of_group[0], expected);
     app.decided("reviewer", &started, json!({ "outcome": "APPROVE" }))

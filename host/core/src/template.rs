@@ -156,17 +156,15 @@ fn placeholder(chars: &[char], at: usize) -> Result<(Part, usize), TemplateError
         return failed(at, "the placeholder has no end; write `{{` for a brace");
     };
     let name: String = rest[..length].iter().collect();
-    match part(&name).filter(|_| rest[length] == '}') {
-        Some(part) => Ok((part, at + length + 2)),
-        None => {
-            let name = shown(&name);
-            let detail = format!(
-                "`{{{name}}}` is no placeholder: write `{{/name}}` for a value of the data by its JSON Pointer, `{{entityType}}` \
-                 or `{{entityId}}`, and `{{{{` for a brace"
-            );
-            failed(at, detail)
-        }
+    if let Some(part) = part(&name).filter(|_| rest[length] == '}') {
+        return Ok((part, at + length + 2));
     }
+    let name = shown(&name);
+    let detail = format!(
+        "`{{{name}}}` is no placeholder: write `{{/name}}` for a value of the data by its JSON Pointer, `{{entityType}}` \
+         or `{{entityId}}`, and `{{{{` for a brace"
+    );
+    failed(at, detail)
 }
 
 fn part(name: &str) -> Option<Part> {

@@ -8,7 +8,6 @@ use proptest::prelude::*;
 
 use super::script::{Script, decide, end_branch, enter, offers};
 use super::spawn::spawn;
-use crate::check::samples;
 use crate::command::Command;
 use crate::graph::{FiredBy, Graph, Join, State, StateKind, Transition};
 use crate::instance::{Instance, Status};

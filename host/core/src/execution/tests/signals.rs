@@ -4,7 +4,6 @@ use super::script::{Script, enter, forbidden, json, person, rejection};
 use super::waits::{graph, is_done, kinds, script, signals};
 use crate::actor::Actor;
 use crate::answer::{Reason, Refusal, Violation, Waiting};
-use crate::check::samples;
 use crate::command::Command;
 use crate::event::Event;
 use crate::execution::{

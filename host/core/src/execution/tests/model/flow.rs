@@ -10,7 +10,6 @@ use proptest::prelude::*;
 use super::super::script::Script;
 use super::choices::Choices;
 use super::world::{PRESS, World};
-use crate::check::samples;
 use crate::graph::{FiredBy, Graph, Join, State, StateKind, Transition};
 use crate::instance::Instance;
 use crate::question::Occurrence;
