@@ -62,9 +62,11 @@ fn the_title_and_the_summary_follow_the_data() {
     flow.when(decide("bob", Count))
         .is_titled("Letter: A b")
         .is_summarised("read 1 times");
+    flow = flow.data(&json!({ "subject": "B", "count": 7 }));
     flow.when(decide("cid", Approve))
         .ends("DONE")
-        .is_summarised("read 1 times");
+        .is_titled("Letter: B")
+        .is_summarised("read 7 times");
 }
 
 #[test]

@@ -82,6 +82,10 @@ impl<F: Flow> Scenario<F> {
     pub(super) fn take_given(&mut self) {
         let given = self.snapshot.instance.clone();
         let lineage = self.lineage(None);
+        if self.instance.is_none() {
+            return;
+        }
+        let version = self.version();
         let Some(instance) = &mut self.instance else {
             return;
         };
@@ -101,5 +105,7 @@ impl<F: Flow> Scenario<F> {
         instance.parent = lineage.parent;
         instance.data = canonical("the data", &given.data);
         instance.attributes = attributes.flatten().collect();
+        let templates = &version.templates;
+        instance.labels = templates.labels(&instance.entity, &instance.data);
     }
 }
