@@ -184,6 +184,7 @@ CREATE TYPE public.commit_task AS (
 	created_at timestamp with time zone,
 	due_at timestamp with time zone,
 	deadlines text,
+	suspended text,
 	status text,
 	owner text,
 	claimed_at timestamp with time zone,
@@ -838,6 +839,7 @@ CREATE TABLE public.task (
     ownership text,
     due_at timestamp with time zone,
     deadlines text,
+    suspended text,
     cancel_reason text,
     CONSTRAINT task_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'CLAIMED'::text, 'COMPLETED'::text, 'CANCELLED'::text])))
 )

@@ -21,6 +21,8 @@ create table task (
     due_at timestamptz,
     -- Canonical JSON of its open deadlines; null for none. Each has a job.
     deadlines text,
+    -- Canonical JSON of its suspension; null for none.
+    suspended text,
     -- Why the host cancelled it, if the host did so itself.
     cancel_reason text,
     primary key (tenant_id, id)

@@ -36,7 +36,7 @@ create type commit_departure as (
 
 create type commit_task as (
     member int, tenant_id int, instance_id uuid, state_id uuid, ordinal int, id uuid, label text, candidates text,
-    created_at timestamptz, due_at timestamptz, deadlines text, status text, owner text, claimed_at timestamptz,
+    created_at timestamptz, due_at timestamptz, deadlines text, suspended text, status text, owner text, claimed_at timestamptz,
     ended_at timestamptz, ownership text, cancel_reason text
 );
 

@@ -19,6 +19,7 @@ mod questions;
 mod reads;
 mod reoffer;
 mod spawn;
+mod suspended;
 mod unassignable;
 mod votes;
 
@@ -32,7 +33,7 @@ use wrkflw_engine::Engine;
 use wrkflw_runtime::clock::Clock;
 
 use crate::audit::commands::prove_all;
-use crate::support::app::TestApp;
+use crate::support::app::{Answer, TestApp};
 use crate::support::guests::committee;
 
 /// A host on which committees vote.

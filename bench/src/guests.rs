@@ -198,6 +198,7 @@ fn instance(definition: VersionRef) -> anyhow::Result<Instance> {
         created_at: at,
         due_at: None,
         deadlines: vec![],
+        suspended: None,
         status: TaskStatus::Claimed {
             owner: "reviewer".into(),
             claimed_at: at,

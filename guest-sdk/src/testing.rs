@@ -62,7 +62,8 @@ mod when;
 mod work;
 
 pub use event::{
-    When, child, claim, deadline, decide, escalate, later, migrate, release, signal, start,
+    When, child, claim, deadline, decide, escalate, later, migrate, release, resume, signal, start,
+    suspend,
 };
 pub use outcome::{Entered, Outcome};
 pub use scenario::{Scenario, given};

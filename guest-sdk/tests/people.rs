@@ -3,11 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 use wrkflw_guest::testing::{
-    Scenario, child, claim, decide, given, later, migrate, release, signal, start,
+    Scenario, child, claim, decide, given, later, migrate, release, resume, signal, start, suspend,
 };
 use wrkflw_guest::{
     Assignment, Child, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Offer, Plan, Quorum,
-    Refusal, Verdict, Waiting, allow, days, hours, json,
+    Refusal, Verdict, Waiting, allow, days, hours, json, minutes,
 };
 
 wrkflw_guest::states! { enum State { Draft, Review, Parts, Vote, Done, Dropped } }
@@ -166,6 +166,26 @@ fn a_task_comes_back_from_who_sits_on_it_or_gives_it_back() {
     flow.when(claim("rita")).denied("task_taken");
     flow.follow([later(hours(1)), claim("rita")]);
     flow.follow([later(hours(2)), claim("rob")]);
+}
+
+#[test]
+fn a_suspended_task_waits_for_its_owner() {
+    let mut flow = drafted(json!({ "group": "reviewers" }));
+    flow.follow([
+        decide("ann", Submit),
+        claim("rob"),
+        later(hours(1)),
+        suspend("rob"),
+    ]);
+    flow.when(decide("rob", Agree)).denied("task_suspended");
+    let facts = flow.facts();
+    let task = &facts.state_instance(Review).expect("a review").tasks[0];
+    let suspended = task.suspended.as_ref().expect("a suspension");
+    assert_eq!((&*suspended.by, &suspended.until), ("rob", &None));
+    // Its two hours do not pass meanwhile.
+    flow.follow([later(hours(5)), resume("rob"), later(minutes(59))]);
+    flow.when(claim("rob")).denied("task_taken");
+    flow.when(decide("rob", Agree)).enters(Vote);
 }
 
 #[test]

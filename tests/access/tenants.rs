@@ -383,6 +383,8 @@ async fn worked(world: &World) -> Vec<String> {
         ("admin", on_task("reassign"), to("reviewer2")),
         ("admin", on_task("reset"), reason()),
         ("reviewer", on_task("claim"), json!({})),
+        ("reviewer", on_task("suspend"), reason()),
+        ("reviewer", on_task("resume"), json!({})),
         ("reviewer", on_task("release"), json!({})),
         ("admin", on_instance("suspend"), reason()),
         ("admin", on_instance("resume"), json!({})),

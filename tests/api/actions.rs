@@ -37,6 +37,9 @@ fn bodies(action: &Value, inputs: &[Value]) -> Vec<Value> {
             });
             least.into_iter().chain(said).collect()
         }
+        Some("suspend") if action["task"].is_string() => {
+            vec![json!({}), json!({ "reason": "withdrawn" })]
+        }
         Some("cancel" | "suspend" | "reset") => {
             vec![json!({ "reason": "" }), json!({ "reason": "withdrawn" })]
         }

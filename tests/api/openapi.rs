@@ -55,6 +55,8 @@ const ROUTES: &[&str] = &[
     "post /v1/tasks/{id}/decide",
     "post /v1/tasks/{id}/delegate",
     "post /v1/tasks/{id}/resolve",
+    "post /v1/tasks/{id}/suspend",
+    "post /v1/tasks/{id}/resume",
     "post /v1/tasks/{id}/reassign",
     "post /v1/tasks/{id}/reset",
     "post /v1/tasks/bulk",

@@ -269,6 +269,9 @@ async fn of_operation(app: &TestApp) -> Vec<Asked> {
         ("eli", on_task("delegate"), to("approver")),
         ("author", on_instance("restart"), json!({})),
         ("admin", on_instance("resume"), json!({})),
+        ("eli", on_task("suspend"), json!({})),
+        ("eli", on_task("resolve"), json!({})),
+        ("eli", on_task("resume"), json!({})),
         ("admin", on_instance("suspend"), reason()),
         ("eli", on_task("resolve"), json!({})),
     ] {

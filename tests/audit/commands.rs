@@ -52,6 +52,10 @@ enum Action {
         to: usize,
     },
     Reset,
+    SuspendTask {
+        until: bool,
+    },
+    ResumeTask,
     Suspend,
     Resume,
     Cancel,
@@ -71,6 +75,8 @@ fn step() -> impl Strategy<Value = Step> {
         1 => Just(Action::Resolve),
         1 => (0..USERS.len()).prop_map(|to| Action::Reassign { to }),
         1 => Just(Action::Reset),
+        1 => any::<bool>().prop_map(|until| Action::SuspendTask { until }),
+        2 => Just(Action::ResumeTask),
     ];
     let rest = prop_oneof![1 => Just(Action::Suspend), 3 => Just(Action::Resume), 1 => Just(Action::Cancel)];
     let action = prop_oneof![30 => action, 3 => rest];
@@ -117,7 +123,12 @@ fn fitting(instance: &Value, action: Action) -> Option<&'static str> {
     match (action, task["owner"].as_str()) {
         (Action::Claim, None) => Some(worker),
         (
-            Action::Release | Action::Decide { .. } | Action::Delegate { .. } | Action::Resolve,
+            Action::Release
+            | Action::Decide { .. }
+            | Action::Delegate { .. }
+            | Action::Resolve
+            | Action::SuspendTask { .. }
+            | Action::ResumeTask,
             Some(owner),
         ) => USERS.into_iter().find(|user| *user == owner),
         (
@@ -125,6 +136,8 @@ fn fitting(instance: &Value, action: Action) -> Option<&'static str> {
             | Action::Suspend
             | Action::Resume
             | Action::Reassign { .. }
+            | Action::SuspendTask { .. }
+            | Action::ResumeTask
             | Action::Reset,
             _,
         ) => Some("admin"),
@@ -173,6 +186,12 @@ async fn attempt(app: &TestApp, step: &Step, instance: &mut Value, task: &mut St
         Action::Resolve => (format!("/v1/tasks/{task}/resolve"), "{}".to_owned()),
         Action::Reassign { to } => (format!("/v1/tasks/{task}/reassign"), hand(to)),
         Action::Reset => (format!("/v1/tasks/{task}/reset"), reason.clone()),
+        Action::SuspendTask { until } => {
+            let until = until.then_some("2100-01-01T00:00:00Z");
+            let body = json!({ "reason": "a question", "until": until });
+            (format!("/v1/tasks/{task}/suspend"), body.to_string())
+        }
+        Action::ResumeTask => (format!("/v1/tasks/{task}/resume"), "{}".to_owned()),
         Action::Suspend => (format!("/v1/instances/{id}/suspend"), reason.clone()),
         Action::Resume => (format!("/v1/instances/{id}/resume"), "{}".to_owned()),
         Action::Cancel => (format!("/v1/instances/{id}/cancel"), reason.clone()),

@@ -239,6 +239,7 @@ async fn tasks_are_told_with_their_owner_and_decision() {
         created_at: at,
         due_at: None,
         deadlines: vec![],
+        suspended: None,
         status: TaskStatus::Completed {
             owner: "reviewer".into(),
             claimed_at: at,
@@ -283,6 +284,7 @@ fn crowded() -> Instance {
             created_at: at,
             due_at: None,
             deadlines: vec![],
+            suspended: None,
             status: TaskStatus::Completed {
                 owner,
                 claimed_at: at,

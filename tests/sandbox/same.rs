@@ -146,6 +146,7 @@ impl Random {
             created_at: self.moment(),
             due_at: None,
             deadlines: vec![],
+            suspended: None,
             status,
         }
     }

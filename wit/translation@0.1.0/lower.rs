@@ -7,7 +7,8 @@ use wrkflw_core::actor::Actor;
 use wrkflw_core::answer::AttributeValue;
 use wrkflw_core::graph::Read;
 use wrkflw_core::instance::{
-    Candidate, ChildInstance, Decision, Instance, PastState, StateInstance, Task, TaskStatus,
+    Candidate, ChildInstance, Decision, Instance, PastState, StateInstance, Suspension, Task,
+    TaskStatus,
 };
 use wrkflw_core::question::{Entry, EntryCause, Facts, Occurrence, Source};
 use wrkflw_core::shown::{Decider, Omitted, Shown, deciders};
@@ -206,7 +207,17 @@ fn unsent(task: &Task) -> types::Task {
         created_at: timestamp(task.created_at),
         claimed_at: claimed_at.map(timestamp),
         due_at: task.due_at.map(timestamp),
+        suspended: task.suspended.as_ref().map(suspension),
         decision: None,
+    }
+}
+
+/// Its reason is for people.
+fn suspension(suspension: &Suspension) -> types::Suspension {
+    types::Suspension {
+        by: suspension.by.clone(),
+        at: timestamp(suspension.at),
+        until: suspension.until.map(timestamp),
     }
 }
 

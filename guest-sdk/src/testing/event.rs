@@ -35,6 +35,12 @@ pub(super) enum What<T> {
     Release {
         actor: String,
     },
+    Suspend {
+        actor: String,
+    },
+    Resume {
+        actor: String,
+    },
     Signal {
         actor: String,
         trigger: T,
@@ -81,6 +87,20 @@ pub fn claim<T: Triggers>(actor: &str) -> When<T> {
 /// Somebody gives back the task that they have claimed.
 pub fn release<T: Triggers>(actor: &str) -> When<T> {
     When::new(What::Release {
+        actor: actor.into(),
+    })
+}
+
+/// The owner suspends their task: nobody decides it, and its deadlines do not count.
+pub fn suspend<T: Triggers>(actor: &str) -> When<T> {
+    When::new(What::Suspend {
+        actor: actor.into(),
+    })
+}
+
+/// The owner resumes their task.
+pub fn resume<T: Triggers>(actor: &str) -> When<T> {
+    When::new(What::Resume {
         actor: actor.into(),
     })
 }

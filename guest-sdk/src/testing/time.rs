@@ -150,7 +150,7 @@ fn due(instance: &Instance) -> impl Iterator<Item = Due<'_>> {
         let of_state = state.deadlines.iter().map(|deadline| (None, deadline));
         let open = state.tasks.iter().filter(|task| task.status.is_open());
         let of_tasks = open.flat_map(|task| {
-            let deadlines = task.deadlines.iter();
+            let deadlines = task.counting().iter();
             deadlines.map(move |deadline| (Some(task), deadline))
         });
         of_state

@@ -37,9 +37,11 @@ impl<F: Flow> Scenario<F> {
     pub(super) fn happens(&mut self, when: &When<F::Trigger>) -> Outcome {
         match &when.what {
             What::Start { actor, data } => self.start(actor, data),
-            What::Decide { actor, .. } | What::Claim { actor } | What::Release { actor } => {
-                self.works(when, actor)
-            }
+            What::Decide { actor, .. }
+            | What::Claim { actor }
+            | What::Release { actor }
+            | What::Suspend { actor }
+            | What::Resume { actor } => self.works(when, actor),
             What::Signal { actor, trigger } => {
                 let sent = self.ids.next().to_string();
                 let (trigger, input) = (trigger.name().to_owned(), &when.input);

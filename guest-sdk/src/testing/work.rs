@@ -85,6 +85,12 @@ fn on<T: Triggers>(task: TaskId, when: &When<T>) -> Command {
     match &when.what {
         What::Claim { .. } => Command::Claim { task },
         What::Release { .. } => Command::Release { task },
+        What::Suspend { .. } => Command::SuspendTask {
+            task,
+            reason: None,
+            until: None,
+        },
+        What::Resume { .. } => Command::ResumeTask { task },
         What::Decide { trigger, .. } => Command::Decide {
             task,
             outcome: trigger.name().to_owned(),

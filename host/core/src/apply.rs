@@ -2,7 +2,7 @@
 
 mod tasks;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use super::answer::Attribute;
 use super::event::Event;
@@ -152,6 +152,8 @@ fn change(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Result<()
         | Event::TaskResolved { .. }
         | Event::TaskReassigned { .. }
         | Event::TaskReset { .. }
+        | Event::TaskSuspended { .. }
+        | Event::TaskResumed { .. }
         | Event::TaskRerouted { .. }
         | Event::DecisionRecorded { .. }
         | Event::TaskCancelled { .. } => tasks::change(instance, event, stamp),
@@ -222,24 +224,30 @@ fn resume(instance: &mut Instance, stamp: Stamp<'_>) -> Result<(), String> {
     };
     let pause = stamp.at.duration_since(at);
     for state_instance in instance.active.iter_mut().chain(&mut instance.waiting) {
+        // The suspension of a task began earlier and includes this one.
         let of_tasks = state_instance
             .tasks
             .iter_mut()
-            .filter(|task| task.status.is_open())
+            .filter(|task| task.status.is_open() && task.suspended.is_none())
             .map(|task| (&mut task.deadlines, &mut task.due_at));
         let all = std::iter::once((&mut state_instance.deadlines, &mut state_instance.due_at))
             .chain(of_tasks);
         for (deadlines, due_at) in all {
-            for deadline in deadlines.iter_mut() {
-                deadline.due_at = deadline
-                    .due_at
-                    .map(|due_at| due_at.saturating_add(pause).unwrap_or(due_at));
-            }
-            next_due(deadlines, due_at);
+            postpone(deadlines, due_at, pause);
         }
     }
     instance.status = Status::Running;
     Ok(())
+}
+
+/// Moves deadlines by the length of a suspension.
+fn postpone(deadlines: &mut [OpenDeadline], due_at: &mut Option<Timestamp>, pause: SignedDuration) {
+    for deadline in deadlines.iter_mut() {
+        deadline.due_at = deadline
+            .due_at
+            .map(|due_at| due_at.saturating_add(pause).unwrap_or(due_at));
+    }
+    next_due(deadlines, due_at);
 }
 
 fn change_state(instance: &mut Instance, event: &Event, stamp: Stamp<'_>) -> Result<(), String> {

@@ -60,6 +60,17 @@ commands! {
             task: TaskId,
             reason: String,
         }
+        /// The owner or an operator suspends an open task.
+        SuspendTask(task) = "suspend_task" needs "task:act" {
+            task: TaskId,
+            reason: Option<String>,
+            /// When the host resumes it; none until somebody does.
+            until: Option<Timestamp>,
+        }
+        /// The owner or an operator resumes a suspended task.
+        ResumeTask(task) = "resume_task" needs "task:act" {
+            task: TaskId,
+        }
         Cancel(instance) = "cancel" needs "instance:cancel" {
             instance: InstanceId,
             reason: String,

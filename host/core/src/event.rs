@@ -143,6 +143,26 @@ events! {
             /// The reason for the reset.
             reason: String,
         }
+        /// A task was suspended: nobody may decide it, and its own deadlines do not count.
+        public TaskSuspended = "TASK_SUSPENDED" {
+            /// The task.
+            task: TaskId,
+            /// The state instance.
+            state: StateId,
+            /// The reason for the suspension.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            reason: Option<String>,
+            /// When the host resumes it.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            until: Option<Timestamp>,
+        }
+        /// A suspended task was resumed, by somebody or by the host at the time that was set.
+        public TaskResumed = "TASK_RESUMED" {
+            /// The task.
+            task: TaskId,
+            /// The state instance.
+            state: StateId,
+        }
         /// The candidates of a task changed: because too few people were eligible, after a migration, or because a plan offered
         /// the work anew.
         public TaskRerouted = "TASK_REROUTED" {
@@ -474,6 +494,8 @@ impl Event {
             | Event::TaskResolved { task, .. }
             | Event::TaskReassigned { task, .. }
             | Event::TaskReset { task, .. }
+            | Event::TaskSuspended { task, .. }
+            | Event::TaskResumed { task, .. }
             | Event::TaskRerouted { task, .. }
             | Event::DecisionRecorded { task, .. }
             | Event::TaskCancelled { task, .. } => Some(*task),

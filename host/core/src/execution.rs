@@ -32,6 +32,7 @@ mod separate;
 mod signal;
 mod staffing;
 mod start;
+mod suspension;
 mod wait;
 
 use std::borrow::Cow;
@@ -260,6 +261,12 @@ impl<'a> Execution<'a> {
                 execution.claim_if_pending(*task)?;
                 execution.phase = rules::may_decide(context, &execution.instance, deciding)?;
             }
+            Command::SuspendTask {
+                task,
+                reason,
+                until,
+            } => execution.suspend_task(*task, reason.as_deref(), *until)?,
+            Command::ResumeTask { task } => execution.resume_task(*task)?,
             Command::Cancel { reason, .. } => execution.cancel(reason)?,
             Command::Suspend { reason, .. } => execution.suspend(reason)?,
             Command::Resume { .. } => execution.end_suspension()?,
@@ -484,6 +491,7 @@ fn may_enlarge(command: &Command) -> bool {
         Command::Release { .. }
             | Command::Resolve { .. }
             | Command::Reset { .. }
+            | Command::ResumeTask { .. }
             | Command::Cancel { .. }
             | Command::Suspend { .. }
             | Command::Resume { .. }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-pub use self::task::{Candidate, Decision, Delegation, Ownership, Task, TaskStatus};
+pub use self::task::{Candidate, Decision, Delegation, Ownership, Suspension, Task, TaskStatus};
 use super::actor::Actor;
 use super::answer::{AttributeValue, Due, OverdueAction, Share};
 use super::declare::record;

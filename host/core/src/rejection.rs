@@ -6,7 +6,7 @@ use uuid::Uuid;
 
 use super::answer::{Reason, Violation};
 use super::ids::{InstanceId, TaskId};
-use super::instance::{Instance, Status};
+use super::instance::{Instance, Status, Suspension};
 
 /// Why a command was rejected.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -42,6 +42,13 @@ pub enum Rejection {
         reason: String,
         by: String,
         at: Timestamp,
+        revision: u32,
+    },
+    /// The task is suspended until somebody resumes it, or until a set time.
+    #[error("task {task} was suspended by {} at {}{}", .suspension.by, .suspension.at, why(.suspension))]
+    TaskSuspended {
+        task: TaskId,
+        suspension: Suspension,
         revision: u32,
     },
     /// The current state does not allow it; a later attempt may succeed.
@@ -143,6 +150,15 @@ impl std::fmt::Display for Winner {
     }
 }
 
+fn why(suspension: &Suspension) -> String {
+    let reason = suspension.reason.iter().map(|reason| format!(": {reason}"));
+    let until = suspension
+        .until
+        .iter()
+        .map(|until| format!(", until {until}"));
+    until.chain(reason).collect()
+}
+
 fn list(violations: &[Violation]) -> String {
     violations
         .iter()
@@ -228,6 +244,7 @@ impl Rejection {
             Rejection::Taken(_) => "task_taken",
             Rejection::Ended { .. } => "instance_ended",
             Rejection::Suspended { .. } => "instance_suspended",
+            Rejection::TaskSuspended { .. } => "task_suspended",
             Rejection::NotNow { code, .. } => code,
             Rejection::Stale { .. } => "stale_revision",
             Rejection::AlreadyRunning { .. } => "already_running",

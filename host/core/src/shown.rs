@@ -356,7 +356,10 @@ fn of_task(task: &Task, is_active: bool) -> usize {
         TaskStatus::Pending | TaskStatus::Claimed { .. } => DECISION_BYTES + RESERVED_BYTES,
         TaskStatus::Cancelled { .. } => 0,
     };
-    TASK_BYTES + task.label.len() + owner + decision + candidates.sum::<usize>()
+    let suspended = task.suspended.as_ref();
+    let suspended = suspended.map_or(0, |suspended| ID_BYTES * 2 + suspended.by.len());
+    let candidates = candidates.sum::<usize>();
+    TASK_BYTES + task.label.len() + owner + decision + suspended + candidates
 }
 
 fn names(decision: &Decision) -> usize {

@@ -75,5 +75,11 @@ fn task(task: &Task) -> usize {
         let group = candidate.member_of().map_or(0, str::len);
         ITEM_BYTES + candidate.id().len() + group
     });
-    TASK_BYTES + task.deadlines.len() * ITEM_BYTES + candidates.sum::<usize>() + written
+    let suspended = task.suspended.as_ref();
+    let suspended = suspended.and_then(|suspended| suspended.reason.as_ref());
+    TASK_BYTES
+        + suspended.map_or(0, String::len)
+        + task.deadlines.len() * ITEM_BYTES
+        + candidates.sum::<usize>()
+        + written
 }

@@ -300,7 +300,7 @@ fn explained(
         _ => None,
     };
     Ok(Action {
-        action: command.action(),
+        action: verb(command),
         task: command.task(),
         state,
         outcome,
@@ -338,6 +338,12 @@ fn of_tasks(version: &Version, instance: &Instance) -> Vec<(Command, Option<Stri
                 reason: reason.clone(),
             });
             add(Command::Reset { task, reason });
+            add(Command::SuspendTask {
+                task,
+                reason: None,
+                until: None,
+            });
+            add(Command::ResumeTask { task });
             for way in version
                 .graph
                 .leaving(&state.name)
@@ -385,6 +391,15 @@ fn of_the_whole(instance: &Instance) -> impl Iterator<Item = Command> {
     };
     let suspend = Command::Suspend { instance, reason };
     [cancel, suspend, Command::Resume { instance }].into_iter()
+}
+
+/// The last segment of the path of its route.
+fn verb(command: &Command) -> &'static str {
+    match command {
+        Command::SuspendTask { .. } => "suspend",
+        Command::ResumeTask { .. } => "resume",
+        other => other.action(),
+    }
 }
 
 /// The required fields that a dry run does not check.

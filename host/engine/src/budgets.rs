@@ -88,7 +88,9 @@ fn open(instance: &Instance) -> usize {
             .iter()
             .filter(|child| child.outcome.is_none());
         state_instance.deadlines.len()
-            + tasks.map(|task| task.deadlines.len()).sum::<usize>()
+            + tasks
+                .map(|task| task.deadlines.len() + usize::from(task.resumption().is_some()))
+                .sum::<usize>()
             + children.count()
             + usize::from(state_instance.correlation.is_some())
     };

@@ -127,6 +127,7 @@ impl Error {
                 Rejection::Taken(_)
                 | Rejection::Ended { .. }
                 | Rejection::Suspended { .. }
+                | Rejection::TaskSuspended { .. }
                 | Rejection::NotNow { .. }
                 | Rejection::RefusedNow(_)
                 | Rejection::Stale { .. }

@@ -322,6 +322,8 @@ pub fn routes() -> OpenApiRouter<App> {
         .routes(routes!(task_commands::resolve))
         .routes(routes!(task_commands::reassign))
         .routes(routes!(task_commands::reset))
+        .routes(routes!(task_commands::suspend))
+        .routes(routes!(task_commands::resume))
         .routes(routes!(eligibility::eligibility))
         .routes(routes!(directory::put_member, directory::delete_member))
         .routes(routes!(

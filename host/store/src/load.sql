@@ -73,7 +73,7 @@ select
         select json_agg(json_build_object(
             'id', t.id, 'state_id', t.state_id, 'label', t.label, 'status', t.status, 'owner', t.owner,
             'candidates', t.candidates, 'created_at', t.created_at, 'claimed_at', t.claimed_at,
-            'ended_at', t.ended_at, 'due_at', t.due_at, 'deadlines', t.deadlines, 'ownership', t.ownership,
+            'ended_at', t.ended_at, 'due_at', t.due_at, 'deadlines', t.deadlines, 'suspended', t.suspended, 'ownership', t.ownership,
             'cancel_reason', t.cancel_reason,
             -- Not a join: planned on an empty table, it would go through all decisions of the tenant.
             'decision', (select to_json(d) from decision d where d.tenant_id = t.tenant_id and d.task_id = t.id)

@@ -11,7 +11,7 @@ use super::{Reader, StoreError};
 use wrkflw_core::actor::Actor;
 
 use wrkflw_core::ids::TenantId;
-use wrkflw_core::instance::{Candidate, Ownership};
+use wrkflw_core::instance::{Candidate, Ownership, Suspension};
 
 /// Whose tasks a list has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +52,8 @@ pub struct TaskSummary {
     pub candidates: Vec<Candidate>,
     pub created_at: Timestamp,
     pub claimed_at: Option<Timestamp>,
+    /// Who suspended it.
+    pub suspended: Option<Suspension>,
     pub state: String,
     pub priority: i16,
     pub priority_name: Option<String>,
@@ -308,6 +310,7 @@ struct TaskRow {
     created_at: Time,
     claimed_at: Option<Time>,
     ownership: Option<String>,
+    suspended: Option<String>,
     state: String,
     priority: i16,
     priority_name: Option<String>,
@@ -330,6 +333,8 @@ impl TaskRow {
         let candidates: Vec<Candidate> = serde_json::from_str(&self.candidates).map_err(damaged)?;
         let ownership = self.ownership.as_deref().map(serde_json::from_str);
         let ownership: Option<Ownership> = ownership.transpose().map_err(damaged)?;
+        let suspended = self.suspended.as_deref().map(serde_json::from_str);
+        let suspended = suspended.transpose().map_err(damaged)?;
         let (actor, owner) = (&filter.actor, self.owner.as_deref());
         let principal = ownership.as_ref().and_then(Ownership::principal).or(owner);
         let on_behalf_of = match filter.view {
@@ -351,6 +356,7 @@ impl TaskRow {
             candidates,
             created_at: self.created_at.0,
             claimed_at: self.claimed_at.map(|time| time.0),
+            suspended,
             state: self.state,
             priority: self.priority,
             priority_name: self.priority_name,

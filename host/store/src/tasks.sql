@@ -1,7 +1,7 @@
 -- $1 tenant, $2 view, $3 subject, $4 definition, $5 state, $6 open tasks, $7 limit, $8 absent people and $9 for which definitions,
 -- $10 owner, $11 label, $12 lowest priority, $13 due before
 select t.id, t.label, t.status, t.owner, t.candidates, t.created_at as "created_at: Time",
-    t.claimed_at as "claimed_at: Time", t.ownership, s.name as state, s.priority, s.priority_name, coalesce(t.due_at, s.due_at) as "due_at: Time",
+    t.claimed_at as "claimed_at: Time", t.ownership, t.suspended, s.name as state, s.priority, s.priority_name, coalesce(t.due_at, s.due_at) as "due_at: Time",
     t.instance_id, i.definition_key, i.definition_version, i.entity_type, i.entity_id, i.initiator,
     i.title as instance_title, i.summary as instance_summary,
     i.requesters || s.exclude as "excluded_people!"

@@ -244,6 +244,7 @@ pub(super) const PROVEN: &[&str] = &[
     "task.ownership",
     "task.state_id",
     "task.status",
+    "task.suspended",
     "task.tenant_id",
     "task_candidate.kind",
     "task_candidate.principal",

@@ -29,7 +29,7 @@ static TASK: Table = Table {
     name: "task",
     code: "task",
     key: &["id"],
-    hidden: &["deadlines", "ownership"],
+    hidden: &["deadlines", "suspended", "ownership"],
 };
 static CANDIDATE: Table = Table {
     name: "task_candidate",

@@ -128,6 +128,7 @@ fn next_step(code: &str) -> Option<&'static str> {
         "instance_suspended" => {
             "`wrkflw instance show ID` shows by whom and why; `wrkflw instance resume ID` lets it go on"
         }
+        "task_suspended" => "`wrkflw task resume ID` lets it go on",
         "instance_running" => "cancel it first, or wait for its end",
         "not_claimed" => "`wrkflw task claim ID` takes it",
         "not_delegated" => "`wrkflw task release ID` gives it back to its candidates",

@@ -51,6 +51,19 @@ pub(super) enum TaskCommand {
         #[arg(long)]
         reason: String,
     },
+    /// Suspend a task that you own: nobody may decide it, and its deadlines do not count
+    Suspend {
+        #[command(flatten)]
+        one: OneArgs,
+        /// Why
+        #[arg(long)]
+        reason: Option<String>,
+        /// When the host resumes it, such as 2026-12-01T09:00:00Z
+        #[arg(long, value_name = "TIME")]
+        until: Option<String>,
+    },
+    /// Resume a suspended task
+    Resume(OneArgs),
 }
 
 /// Whose tasks.
@@ -107,6 +120,7 @@ const TASKS: &[Column] = &[
     ("TASK", "/label"),
     ("STATUS", "/status"),
     ("OWNER", "/owner"),
+    ("SUSPENDED BY", "/suspended/by"),
     ("FOR", "/onBehalfOf"),
     ("CANDIDATES", "/candidates"),
     ("STATE", "/state"),
@@ -126,6 +140,8 @@ const TASK: &[Column] = &[
     ("status", "/task/status"),
     ("owner", "/task/owner"),
     ("for", "/task/ownership/onBehalfOf"),
+    ("suspended by", "/task/suspended/by"),
+    ("suspended until", "/task/suspended/until"),
     ("delegations", "/task/ownership/delegations"),
     ("candidates", "/task/candidates"),
     ("decision", "/task/decision/outcome"),
@@ -173,6 +189,13 @@ pub(super) fn run(command: TaskCommand, output: Output, environment: &Environmen
         TaskCommand::Reset { one, reason } => {
             let body = json!({ "reason": reason });
             output.record(&one.tell("reset", &body, environment)?, TASK)
+        }
+        TaskCommand::Suspend { one, reason, until } => {
+            let body = json!({ "reason": reason, "until": until });
+            output.record(&one.tell("suspend", &body, environment)?, TASK)
+        }
+        TaskCommand::Resume(one) => {
+            output.record(&one.tell("resume", &json!({}), environment)?, TASK)
         }
     }
 }

@@ -94,6 +94,17 @@ fn work_changes_hands_from_the_command_line() {
         owner(format!("task resolve {task} --as approver")),
         "reviewer"
     );
+    let suspend = format!("task suspend {task} --reason question --as reviewer");
+    let suspended = place.data(&suspend);
+    assert_eq!(text(&suspended, "/task/suspended/by"), "reviewer");
+    let decide = place.run(&format!("task decide {task} APPROVE --as reviewer"));
+    assert!(
+        decide.stderr.contains("[task_suspended]"),
+        "{}",
+        decide.stderr
+    );
+    let resume = format!("task resume {task} --as reviewer");
+    assert_eq!(owner(resume), "reviewer");
     let reassign = format!("task reassign {task} --to reviewer2 --reason late --as admin");
     assert_eq!(owner(reassign), "reviewer2");
     let reset = place.data(&format!("task reset {task} --reason ill --as admin"));

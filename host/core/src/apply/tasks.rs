@@ -1,9 +1,11 @@
 //! The fold of task events.
 
-use super::{Stamp, active, next_due};
+use super::{Stamp, active, by_whom, next_due, postpone};
 use crate::event::Event;
 use crate::ids::{StateId, TaskId};
-use crate::instance::{Decision, Delegation, Instance, OpenDeadline, Ownership, Task, TaskStatus};
+use crate::instance::{
+    Decision, Delegation, Instance, OpenDeadline, Ownership, Suspension, Task, TaskStatus,
+};
 
 pub(super) fn change(
     instance: &mut Instance,
@@ -43,6 +45,7 @@ pub(super) fn change(
                 ..Ownership::default()
             };
             let task = open(instance, *state, *task)?;
+            resume(task, stamp);
             give(task, to, ownership, stamp);
             count_from_now(task, deadlines);
         }
@@ -51,8 +54,33 @@ pub(super) fn change(
         }
         Event::TaskReleased { task, state, .. } | Event::TaskReset { task, state, .. } => {
             let task = open(instance, *state, *task)?;
+            resume(task, stamp);
             task.status = TaskStatus::Pending;
             count_from_now(task, &[]);
+        }
+        Event::TaskSuspended {
+            task,
+            state,
+            reason,
+            until,
+        } => {
+            let task = open(instance, *state, *task)?;
+            if task.suspended.is_some() {
+                return Err(format!("task {} is suspended", task.id));
+            }
+            task.due_at = None;
+            task.suspended = Some(Suspension {
+                by: by_whom(stamp),
+                at: stamp.at,
+                reason: reason.clone(),
+                until: *until,
+            });
+        }
+        Event::TaskResumed { task, state } => {
+            let task = open(instance, *state, *task)?;
+            if !resume(task, stamp) {
+                return Err(format!("task {} is not suspended", task.id));
+            }
         }
         Event::TaskRerouted {
             task,
@@ -76,6 +104,7 @@ pub(super) fn change(
                 cancelled_at: stamp.at,
                 reason: reason.clone(),
             };
+            task.suspended = None;
             task.deadlines.clear();
             // Without a reason, its state ends with what was needed.
             if reason.is_some() {
@@ -97,6 +126,16 @@ pub(super) fn open(
         .iter_mut()
         .find(|task| task.id == id && task.status.is_open())
         .ok_or_else(|| format!("task {id} is not open"))
+}
+
+/// Ends the suspension of a task, if it is suspended. Its deadlines are postponed by the length of the suspension.
+fn resume(task: &mut Task, stamp: Stamp<'_>) -> bool {
+    let Some(suspended) = task.suspended.take() else {
+        return false;
+    };
+    let pause = stamp.at.duration_since(suspended.at);
+    postpone(&mut task.deadlines, &mut task.due_at, pause);
+    true
 }
 
 /// Replaces the deadlines that count from a claim: by these, or by none that counts.

@@ -62,6 +62,7 @@ fn created(number: u128, of: u128) -> Event {
         created_at: Timestamp::UNIX_EPOCH,
         due_at: None,
         deadlines: vec![],
+        suspended: None,
         status: TaskStatus::Pending,
     };
     Event::TaskCreated {

@@ -5,7 +5,7 @@ use uuid::Uuid;
 use super::*;
 use crate::answer::{AttributeValue, Note};
 use crate::ids::ForkId;
-use crate::instance::{ChildInstance, Decision, Delegation, Ownership, TaskStatus};
+use crate::instance::{ChildInstance, Decision, Delegation, Ownership, Suspension, TaskStatus};
 
 fn json(text: &str) -> Json {
     Json::parse(text).expect("JSON")
@@ -98,6 +98,12 @@ fn tasks() -> Vec<Task> {
         created_at: at,
         due_at: Some(at),
         deadlines: deadlines(),
+        suspended: Some(Suspension {
+            by: "ann".into(),
+            at,
+            reason: None,
+            until: Some(at),
+        }),
         status,
     };
     statuses.map(task).into()
@@ -208,6 +214,19 @@ fn of_tasks() -> Vec<Event> {
             on_behalf_of: None,
             deadlines: deadlines(),
         },
+        Event::TaskSuspended {
+            task,
+            state,
+            reason: Some("a holiday".into()),
+            until: Some(Timestamp::UNIX_EPOCH),
+        },
+        Event::TaskSuspended {
+            task,
+            state,
+            reason: None,
+            until: None,
+        },
+        Event::TaskResumed { task, state },
         Event::TaskReleased {
             task,
             state,

@@ -9,7 +9,9 @@ use crate::answer::{Attribute, AttributeValue, Note, OverdueAction, Share};
 use crate::cloudevent::{CloudEvent, Naming, PublicEntry};
 use crate::event::{Disclosed, Event};
 use crate::ids::{DeadlineId, ForkId, InstanceId, StateId, TaskId, VersionRef};
-use crate::instance::{Candidate, Entity, OpenDeadline, StateInstance, Task, TaskStatus};
+use crate::instance::{
+    Candidate, Entity, OpenDeadline, StateInstance, Suspension, Task, TaskStatus,
+};
 use crate::json::Json;
 
 const STATE: StateId = StateId(Uuid::from_u128(3));
@@ -72,7 +74,14 @@ fn next(event: Option<&Event>) -> Option<Event> {
             owner: "bob".into(),
             reason: "stuck".into(),
         },
-        Event::TaskReset { .. } => Event::TaskRerouted {
+        Event::TaskReset { .. } => Event::TaskSuspended {
+            task,
+            state,
+            reason: Some("a holiday".into()),
+            until: Some(Timestamp::UNIX_EPOCH),
+        },
+        Event::TaskSuspended { .. } => Event::TaskResumed { task, state },
+        Event::TaskResumed { .. } => Event::TaskRerouted {
             task,
             state,
             step: "manager".into(),
@@ -314,6 +323,12 @@ fn open_task() -> Task {
         created_at: Timestamp::UNIX_EPOCH,
         due_at: Some(Timestamp::UNIX_EPOCH),
         deadlines: deadlines(),
+        suspended: Some(Suspension {
+            by: "ann".into(),
+            at: Timestamp::UNIX_EPOCH,
+            reason: Some("a holiday".into()),
+            until: Some(Timestamp::UNIX_EPOCH),
+        }),
         status: TaskStatus::Pending,
     }
 }

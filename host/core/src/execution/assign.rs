@@ -201,6 +201,7 @@ impl Execution<'_> {
             created_at: self.context.now,
             due_at: deadline::earliest(&deadlines),
             deadlines,
+            suspended: None,
             status,
         })
     }

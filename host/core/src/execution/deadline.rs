@@ -203,6 +203,9 @@ impl Execution<'_> {
         if self.instance.status != Status::Running {
             return;
         }
+        if self.resumes(id, due_at) {
+            return;
+        }
         let Some(passed) = self
             .open_deadline(id)
             .filter(|found| found.deadline.due_at == Some(due_at))
@@ -263,7 +266,7 @@ impl Execution<'_> {
                 .iter()
                 .filter(|task| task.status.is_open());
             let mut of_tasks =
-                open.filter_map(|task| Some((Some(task.id), found(&task.deadlines)?)));
+                open.filter_map(|task| Some((Some(task.id), found(task.counting())?)));
             let (task, deadline) = of_state_instance.or_else(|| of_tasks.next())?;
             Some(Passed {
                 state,

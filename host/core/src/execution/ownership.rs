@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use super::assign::LookupPurpose;
 use super::eligibility::Place;
+use super::suspension::not_suspended;
 use super::{Execution, ExecutionError, Phase, rules};
 use crate::answer::Violation;
 use crate::event::Event;
@@ -16,7 +17,7 @@ use crate::rejection::{Rejection, Winner};
 /// How often a task may be delegated.
 pub const DELEGATIONS_MAX: usize = 3;
 /// The permission to take a task from its owner.
-const ASSIGN: &str = "task:assign";
+pub(super) const ASSIGN: &str = "task:assign";
 
 /// A change of owner that is pending until the directory confirms that the new owner exists, and gives the calendars of the
 /// deadlines that count from the change.
@@ -51,6 +52,7 @@ impl Execution<'_> {
             };
             return Err(Rejection::Taken(winner));
         }
+        not_suspended(&self.instance, task)?;
         Ok(Event::TaskClaimed {
             task: id,
             state,
@@ -84,6 +86,7 @@ impl Execution<'_> {
             (Err(_), Some(owner)) if actor.may(ASSIGN) => (owner, Some("by an operator")),
             (Err(refusal), _) => return Err(refusal.into()),
         };
+        not_suspended(&self.instance, task)?;
         let event = Event::TaskReleased {
             task: id,
             state,
@@ -103,6 +106,7 @@ impl Execution<'_> {
         let (place, task) = self.place(id)?;
         place.acting_for(task, "delegate")?;
         let (owner, ownership) = place.owned(task, "delegate")?;
+        not_suspended(&self.instance, task)?;
         if place.is_own_work() {
             return Err(own_work(place).into());
         }
@@ -127,6 +131,7 @@ impl Execution<'_> {
     pub(super) fn resolve(&mut self, id: TaskId) -> Result<(), ExecutionError> {
         let (place, task) = self.place(id)?;
         let (owner, ownership) = place.owned(task, "resolve")?;
+        not_suspended(&self.instance, task)?;
         let Some(link) = ownership.delegations.last() else {
             let message = format!("nobody delegated this task to {owner}");
             return Err(Rejection::not_now("not_delegated", message).into());
@@ -237,7 +242,7 @@ impl Execution<'_> {
         }
     }
 
-    fn place(&self, id: TaskId) -> Result<(Place<'_>, &Task), Rejection> {
+    pub(super) fn place(&self, id: TaskId) -> Result<(Place<'_>, &Task), Rejection> {
         let (state_instance, task) = rules::open(&self.instance, id)?;
         let place = Place {
             context: self.context,

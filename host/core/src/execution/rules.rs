@@ -4,6 +4,7 @@
 //! releases and delegations.
 
 use super::eligibility::Place;
+use super::suspension::not_suspended;
 use super::{After, Context, Deciding, Moving, Phase, effort};
 use crate::actor::Actor;
 use crate::answer::Violation;
@@ -61,6 +62,7 @@ pub(super) fn may_decide(
         state_instance,
     };
     deciding.on_behalf_of = place.acting_for(task, "decide")?;
+    not_suspended(instance, task)?;
     let transition = may_trigger(context, state_instance, &deciding.outcome)?;
     let comment = deciding.comment.as_deref();
     shown::check_decision(instance, comment, deciding.input.as_str())?;

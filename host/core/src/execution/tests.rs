@@ -32,5 +32,6 @@ mod sources;
 mod spawn;
 mod staffing;
 mod substitutes;
+mod suspended_tasks;
 mod waits;
 mod watches;

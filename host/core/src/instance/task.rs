@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use self::stored::{StoredCandidate, StoredTask};
 use super::OpenDeadline;
 use crate::declare::record;
-use crate::ids::TaskId;
+use crate::ids::{DeadlineId, TaskId};
 use crate::json::Json;
 
 record! {
@@ -32,12 +32,32 @@ record! {
             /// Its open deadlines.
             #[serde(skip_serializing_if = "Vec::is_empty")]
             pub deadlines: Vec<OpenDeadline>,
+            /// Who suspended it, and until when.
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub suspended: Option<Suspension>,
         }
         besides {
             /// Its status with the members of that status.
             #[serde(flatten)]
             pub status: TaskStatus,
         }
+    }
+}
+
+record! {
+    /// The suspension of an open task: nobody may decide it, and its own deadlines do not count.
+    #[derive(Eq)]
+    pub struct Suspension {
+        /// Who suspended it.
+        pub by: String,
+        /// When it was suspended.
+        pub at: Timestamp,
+        /// Why.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub reason: Option<String>,
+        /// When the host resumes it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub until: Option<Timestamp>,
     }
 }
 
@@ -204,6 +224,20 @@ record! {
 }
 
 impl Task {
+    /// The deadlines that count: none while it is suspended.
+    pub fn counting(&self) -> &[OpenDeadline] {
+        match &self.suspended {
+            Some(_) => &[],
+            None => &self.deadlines,
+        }
+    }
+
+    /// The id of the deadline at which the host resumes it, and when that is.
+    pub fn resumption(&self) -> Option<(DeadlineId, Timestamp)> {
+        let until = self.suspended.as_ref()?.until?;
+        Some((DeadlineId(self.id.0), until))
+    }
+
     /// Who owns or owned the task.
     pub fn owner(&self) -> Option<&str> {
         match &self.status {

@@ -189,6 +189,12 @@ fn tasks() -> Vec<Task> {
             created_at: at,
             due_at: has_all.then_some(at),
             deadlines: if has_all { full().deadlines } else { vec![] },
+            suspended: has_all.then(|| Suspension {
+                by: "ann".into(),
+                at,
+                reason: Some("a holiday".into()),
+                until: Some(at),
+            }),
             status,
         }
     });

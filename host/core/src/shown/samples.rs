@@ -95,6 +95,7 @@ impl Random {
             created_at: Timestamp::UNIX_EPOCH,
             due_at: Some(Timestamp::UNIX_EPOCH),
             deadlines: vec![],
+            suspended: None,
             status: self.status(),
         }
     }

@@ -160,6 +160,7 @@ fn task(number: u128, label: &str, candidate: Candidate, status: TaskStatus) -> 
         created_at: at(1),
         due_at: (number == 12).then(|| at(50)),
         deadlines: vec![],
+        suspended: None,
         status,
     }
 }
@@ -298,10 +299,10 @@ fn what_was_asked_has_the_same_digest_in_every_release() {
     assert_eq!(
         digests,
         [
-            "a9fd96230d2a7e10856132bbd41b857aae8b9cdcd63f38305d3ace8593e17c40",
-            "3e2f267faab4ae987149cdb64d2aec1710a30f14bc720abf7388e28ebd263743",
-            "446f4d0c3b4305e1fb11eb556f83bdecb990da9a2783e34047e5d544b8d5ce27",
-            "6fd93ca6db1abea0ea47405da7d3869158e4a84899b6396035bf7159f80daf52",
+            "3a78d3ed302e9f7b390ca4223ba2503480e29af2e6e9211577aecaad9f989d4f",
+            "8745f157837485218e9a835818538a2cebf71e418a9634c8212a69b35f204c17",
+            "bdf30a95ca051aded0ac405fa1b609646b4ed5b7da816f481020d11a9b4a7717",
+            "ceabd872182678909bdf246b38b9f9093cb75f8a47547e1be8183584bdca9910",
         ]
     );
 }

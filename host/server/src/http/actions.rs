@@ -8,8 +8,8 @@ view! {
     of wrkflw_engine::Action;
     /// One thing that might be done.
     pub(super) struct Action {
-        /// Of a task `claim`, `release`, `decide`, `delegate`, `resolve`, `reassign` or `reset`; of the instance `cancel`,
-        /// `suspend`, `resume`, `restart` or `signal`.
+        /// Of a task `claim`, `release`, `decide`, `delegate`, `resolve`, `reassign`, `reset`, `suspend` or `resume`; of the
+        /// instance `cancel`, `suspend`, `resume`, `restart` or `signal`.
         pub action: &'static str,
         #[serde(skip_serializing_if = "Option::is_none")]
         #[schema(value_type = Option<uuid::Uuid>)]

@@ -99,8 +99,9 @@ pub const CODES: &[(&str, u16, &str)] = &[
     ("refused_now", 409, "The flow does not allow it now"),
     ("instance_ended", 409, "The instance has ended"),
     ("instance_suspended", 409, "The instance is suspended"),
+    ("task_suspended", 409, "The task is suspended"),
     ("instance_running", 409, "The instance has not ended"),
-    ("not_suspended", 409, "The instance is not suspended"),
+    ("not_suspended", 409, "It is not suspended"),
     ("not_claimed", 409, "Nobody owns the task"),
     ("not_delegated", 409, "The task was not delegated"),
     (
@@ -352,6 +353,16 @@ fn rejected(rejection: Rejection, detail: String) -> Problem {
         } => {
             problem.conflict = Some(serde_json::json!({
                 "reason": reason, "by": by, "at": at, "revision": revision,
+            }));
+        }
+        Rejection::TaskSuspended {
+            suspension,
+            revision,
+            ..
+        } => {
+            problem.conflict = Some(serde_json::json!({
+                "reason": suspension.reason, "by": suspension.by, "at": suspension.at, "until": suspension.until,
+                "revision": revision,
             }));
         }
         Rejection::NotNow { .. } => {}

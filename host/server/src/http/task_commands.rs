@@ -1,7 +1,8 @@
-//! Commands on tasks besides claim, release and decide: delegate, resolve, reassign, reset.
+//! Commands on tasks besides claim, release and decide: delegate, resolve, reassign, reset, suspend, resume.
 
 use axum::extract::State;
 use axum::response::Response;
+use jiff::Timestamp;
 use serde::Deserialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -13,6 +14,7 @@ use super::problem::Problem;
 use super::tasks::Empty;
 use wrkflw_core::command::Command;
 use wrkflw_core::ids::TaskId;
+use wrkflw_core::moment;
 use wrkflw_engine::validation::{check_id, check_reason};
 
 /// The new owner of a task, and the reason.
@@ -31,6 +33,18 @@ pub(super) struct HandBody {
 pub(super) struct ReasonBody {
     #[schema(min_length = 1, max_length = 2000)]
     pub reason: String,
+}
+
+/// Why and until when a task is suspended.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SuspendBody {
+    #[schema(min_length = 1, max_length = 2000)]
+    pub reason: Option<String>,
+    /// When the host resumes it, at most 366 days ahead. Default: when somebody does.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    #[serde(default, deserialize_with = "moment::read_optional")]
+    pub until: Option<Timestamp>,
 }
 
 /// Delegates a task. The delegate decides it on behalf of the first owner, who is recorded.
@@ -94,6 +108,41 @@ pub(super) async fn reset(
         task: TaskId(id),
         reason: value.reason,
     };
+    run(&app, &who, command, options, &canonical).await
+}
+
+/// Suspends an open task. Until it is resumed, nobody may decide it, and its own deadlines do not count; those of its state do.
+#[utoipa::path(post, path = "/v1/tasks/{id}/suspend", tag = "tasks", params(("id" = Uuid, Path), DryRun), request_body = SuspendBody,
+    responses((status = 200, body = CommandAnswer)))]
+pub(super) async fn suspend(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    options: Options,
+    Body { value, canonical }: Body<SuspendBody>,
+) -> Result<Response, Problem> {
+    if let Some(reason) = &value.reason {
+        check_reason(reason)?;
+    }
+    let command = Command::SuspendTask {
+        task: TaskId(id),
+        reason: value.reason,
+        until: value.until,
+    };
+    run(&app, &who, command, options, &canonical).await
+}
+
+/// Resumes a suspended task. Each of its deadlines is moved by the duration of the suspension.
+#[utoipa::path(post, path = "/v1/tasks/{id}/resume", tag = "tasks", params(("id" = Uuid, Path), DryRun),
+    responses((status = 200, body = CommandAnswer)))]
+pub(super) async fn resume(
+    State(app): State<App>,
+    Caller(who): Caller,
+    Path(id): Path<Uuid>,
+    options: Options,
+    Body { canonical, .. }: Body<Empty>,
+) -> Result<Response, Problem> {
+    let command = Command::ResumeTask { task: TaskId(id) };
     run(&app, &who, command, options, &canonical).await
 }
 

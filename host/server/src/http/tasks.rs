@@ -21,7 +21,7 @@ use super::views::{InstanceView, OutcomeDetail, OutcomeView, TaskView};
 use wrkflw_core::command::Command;
 use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::{TaskId, VersionRef};
-use wrkflw_core::instance::{Candidate, StateInstance};
+use wrkflw_core::instance::{Candidate, StateInstance, Suspension};
 use wrkflw_core::json::Json;
 use wrkflw_core::moment;
 use wrkflw_core::shown::COMMENT_BYTES_MAX;
@@ -56,6 +56,9 @@ view! {
         pub created_at: Timestamp,
         #[schema(value_type = Option<String>, format = DateTime)]
         pub claimed_at: Option<Timestamp>,
+        /// Who suspended it, when, and until when. None if it is not suspended.
+        #[schema(value_type = Option<Object>)]
+        pub suspended: Option<Suspension>,
         pub state: String,
         pub priority: i16,
         /// As the definition names it.

@@ -11,7 +11,7 @@ use wrkflw_core::answer::AttributeValue;
 use wrkflw_core::graph::{FiredBy, Graph, Transition};
 use wrkflw_core::instance::{
     Candidate, ChildInstance, Decision, Delegation, Instance, Ownership, PastState, StateInstance,
-    Status, Task, TaskStatus,
+    Status, Suspension, Task, TaskStatus,
 };
 use wrkflw_core::json::Json;
 
@@ -162,6 +162,8 @@ pub struct TaskView {
     pub created_at: Timestamp,
     #[schema(value_type = Option<String>, format = DateTime)]
     pub due_at: Option<Timestamp>,
+    /// Who suspended it. None if it is not suspended.
+    pub suspended: Option<SuspensionView>,
     /// How its owner got it. None without an owner, and for an ended task.
     pub ownership: Option<OwnershipView>,
     pub decision: Option<DecisionView>,
@@ -235,6 +237,18 @@ impl OutcomeDetail {
 
 fn by_decision(way: &Transition) -> bool {
     way.by.contains(&FiredBy::Decision)
+}
+
+/// The suspension of a task: nobody may decide it, and its own deadlines do not count.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct SuspensionView {
+    pub by: String,
+    #[schema(value_type = String, format = DateTime)]
+    pub at: Timestamp,
+    pub reason: Option<String>,
+    /// When the host resumes it. None until somebody does.
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub until: Option<Timestamp>,
 }
 
 /// How an owner got a task.
@@ -455,9 +469,27 @@ impl TaskView {
             candidates: task.candidates.iter().map(CandidateView::of).collect(),
             created_at: task.created_at,
             due_at: task.due_at,
+            suspended: task.suspended.clone().map(SuspensionView::of),
             ownership,
             decision: task.decision().map(DecisionView::of),
             cancel_reason,
+        }
+    }
+}
+
+impl SuspensionView {
+    pub fn of(suspension: Suspension) -> SuspensionView {
+        let Suspension {
+            by,
+            at,
+            reason,
+            until,
+        } = suspension;
+        SuspensionView {
+            by,
+            at,
+            reason,
+            until,
         }
     }
 }

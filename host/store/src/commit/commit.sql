@@ -179,18 +179,19 @@ changed_states as (
 created as (
     insert into task (
         tenant_id, id, instance_id, state_id, ordinal, label, status, owner, candidates, created_at,
-        claimed_at, ended_at, due_at, deadlines, ownership, cancel_reason
+        claimed_at, ended_at, due_at, deadlines, suspended, ownership, cancel_reason
     )
     select
         r.tenant_id, r.id, r.instance_id, r.state_id, r.ordinal, r.label, r.status, r.owner, r.candidates, r.created_at,
-        r.claimed_at, r.ended_at, r.due_at, r.deadlines, r.ownership, r.cancel_reason
+        r.claimed_at, r.ended_at, r.due_at, r.deadlines, r.suspended, r.ownership, r.cancel_reason
     from unnest($7::commit_task[]) as r
     where (select passed from gate)[r.member]
 ),
 changed as (
     update task t
     set status = r.status, owner = r.owner, candidates = r.candidates, claimed_at = r.claimed_at, ended_at = r.ended_at,
-        due_at = r.due_at, deadlines = r.deadlines, ownership = r.ownership, cancel_reason = r.cancel_reason
+        due_at = r.due_at, deadlines = r.deadlines, suspended = r.suspended, ownership = r.ownership,
+        cancel_reason = r.cancel_reason
     from unnest($8::commit_task[]) as r
     where (select passed from gate)[r.member]
       and t.tenant_id = r.tenant_id and t.instance_id = r.instance_id and t.id = r.id

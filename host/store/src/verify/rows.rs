@@ -49,7 +49,7 @@ impl Tables for Snapshot {
         );
         let tasks = rows!(
             "select id, instance_id, ordinal, label, candidates, created_at, claimed_at, ended_at, ownership, due_at,
-                deadlines, cancel_reason
+                deadlines, suspended, cancel_reason
             from task where tenant_id = $1 and instance_id = any($2) order by instance_id, id",
             tenant,
             instances

@@ -40,13 +40,15 @@ const CASES: u32 = 700;
 const STEPS_MAX: usize = 60;
 
 /// What must have happened for the walks to show anything.
-const LEAST: [(&str, usize); 25] = [
+const LEAST: [(&str, usize); 27] = [
     ("DECISION_RECORDED", 300),
     (FOR_ANOTHER, 50),
     ("TASK_DELEGATED", 200),
     ("TASK_RESOLVED", 50),
     ("TASK_REASSIGNED", 200),
     ("TASK_ESCALATED", 20),
+    ("TASK_SUSPENDED", 50),
+    ("TASK_RESUMED", 20),
     ("TASK_REROUTED", 50),
     ("STATE_UNASSIGNABLE", 100),
     ("STATE_ASSIGNABLE", 50),

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use jiff::Timestamp;
 use proptest::prelude::*;
 
-use super::deadlines::{after, claimed, due, every, graph, late, open};
+use super::deadlines::{after, claimed, due, every, graph, kinds, late, open, second};
 use super::script::{Script, decide, enter, offers};
 use crate::answer::{OverdueAction, Plan};
 use crate::apply::{Stamp, apply};
 use crate::command::Command;
 use crate::event::Event;
 use crate::execution::Outcome;
-use crate::ids::DeadlineId;
+use crate::ids::{DeadlineId, StateId, TaskId};
 use crate::instance::{Instance, OpenDeadline, Status};
 
 const PEOPLE: [&str; 3] = ["bob", "cid", "dan"];
@@ -26,6 +26,8 @@ enum Step {
     Claim(usize, prop::sample::Index),
     Decide(prop::sample::Index),
     Release(prop::sample::Index),
+    SuspendTask(prop::sample::Index, Option<i64>),
+    ResumeTask(prop::sample::Index),
     Suspend,
     Resume,
 }
@@ -38,6 +40,9 @@ fn step() -> impl Strategy<Value = (i64, Step)> {
         3 => (0..PEOPLE.len(), any()).prop_map(|(person, task)| Step::Claim(person, task)),
         1 => any().prop_map(Step::Decide),
         1 => any().prop_map(Step::Release),
+        1 => (any(), prop::option::of(1..300_i64))
+            .prop_map(|(task, until)| Step::SuspendTask(task, until)),
+        2 => any().prop_map(Step::ResumeTask),
         1 => Just(Step::Suspend),
         2 => Just(Step::Resume),
     ];
@@ -97,6 +102,17 @@ fn earliest(deadlines: &[OpenDeadline]) -> Option<Timestamp> {
         .min()
 }
 
+/// Those open deadlines that are not of a suspended task.
+fn counting(instance: &Instance) -> Vec<(StateId, Option<TaskId>, OpenDeadline)> {
+    let mut all = open(instance);
+    let rests = |id: &TaskId| {
+        let task = instance.task(*id);
+        task.is_some_and(|task| task.suspended.is_some())
+    };
+    all.retain(|(_, task, _)| !task.as_ref().is_some_and(rests));
+    all
+}
+
 /// Invariants of every instance with deadlines.
 fn holds(instance: &Instance) {
     for past in &instance.past {
@@ -123,8 +139,11 @@ fn holds(instance: &Instance) {
         let next = earliest(&state_instance.deadlines);
         assert!(next.is_none() || state_instance.due_at == next);
         for task in &state_instance.tasks {
-            let next = earliest(&task.deadlines);
+            let next = earliest(task.counting());
             assert!(next.is_none() || task.due_at == next);
+            if task.suspended.is_some() {
+                assert!(task.due_at.is_none() && task.status.is_open(), "{task:?}");
+            }
         }
     }
 }
@@ -152,6 +171,8 @@ struct Log {
 
 impl Log {
     fn see(&mut self, instance: &Instance) {
+        let tasks = instance.active.iter().flat_map(|state| &state.tasks);
+        self.seen.extend(tasks.filter_map(|task| task.resumption()));
         for (_, _, deadline) in open(instance) {
             self.seen
                 .extend(deadline.due_at.map(|due_at| (deadline.id, due_at)));
@@ -160,7 +181,15 @@ impl Log {
 
     /// A deadline command acts exactly if the deadline was open and due at that moment.
     fn note(&mut self, before: &Instance, outcome: &Outcome, id: DeadlineId, due_at: Timestamp) {
-        let was = open(before).into_iter().find(|(.., open)| open.id == id);
+        let mut tasks = before.active.iter().flat_map(|state| &state.tasks);
+        let resumed = tasks.find(|task| task.resumption() == Some((id, due_at)));
+        if resumed.is_some() && before.status == Status::Running {
+            assert_eq!(kinds(&outcome.events), ["TASK_RESUMED"]);
+            return;
+        }
+        let was = counting(before)
+            .into_iter()
+            .find(|(.., open)| open.id == id);
         let was = was.filter(|(.., open)| open.due_at == Some(due_at));
         let Some((state, task, was)) = was.filter(|_| before.status == Status::Running) else {
             assert_eq!((&outcome.events[..], &outcome.instance), (&[][..], before));
@@ -194,8 +223,11 @@ impl Log {
 
 /// The next deadline in time, if there is one.
 fn next(instance: &Instance) -> Option<(DeadlineId, Timestamp)> {
-    let all = open(instance).into_iter();
+    let all = counting(instance).into_iter();
     let all = all.filter_map(|(.., deadline)| Some((deadline.due_at?, deadline.id)));
+    let tasks = instance.active.iter().flat_map(|state| &state.tasks);
+    let resumptions = tasks.filter_map(|task| task.resumption());
+    let all = all.chain(resumptions.map(|(id, due_at)| (due_at, id)));
     all.min().map(|(due_at, id)| (id, due_at))
 }
 
@@ -223,6 +255,21 @@ fn command(script: &Script, step: &Step) -> Option<(String, Command)> {
         Step::Release(index) => {
             let (task, owner) = task(index)?;
             (owner, Command::Release { task })
+        }
+        Step::SuspendTask(index, until) => {
+            let (task, owner) = task(index)?;
+            let until = until.map(|seconds| second(script.now() + 150 + seconds));
+            let reason = None;
+            let command = Command::SuspendTask {
+                task,
+                reason,
+                until,
+            };
+            (owner, command)
+        }
+        Step::ResumeTask(index) => {
+            let (task, owner) = task(index)?;
+            (owner, Command::ResumeTask { task })
         }
         Step::Suspend => {
             let reason = "pause".into();

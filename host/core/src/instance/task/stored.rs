@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::{Decision, OpenDeadline, Ownership, Task, TaskStatus};
+use super::{Decision, OpenDeadline, Ownership, Suspension, Task, TaskStatus};
 use crate::ids::TaskId;
 use crate::instance::Candidate;
 
@@ -26,6 +26,8 @@ pub(crate) struct StoredTask {
     #[serde(default)]
     deadlines: Vec<OpenDeadline>,
     #[serde(default)]
+    suspended: Option<Suspension>,
+    #[serde(default)]
     ownership: Ownership,
 }
 
@@ -41,6 +43,7 @@ impl TryFrom<StoredTask> for Task {
             owner,
             due_at,
             deadlines,
+            suspended,
             ..
         } = stored;
         let status = match stored.status.as_str() {
@@ -69,6 +72,7 @@ impl TryFrom<StoredTask> for Task {
             created_at,
             due_at,
             deadlines,
+            suspended,
             status,
         })
     }

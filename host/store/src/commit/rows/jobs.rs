@@ -210,7 +210,7 @@ impl Rows<'_> {
     }
 }
 
-/// The open deadlines that count. None while the instance is suspended.
+/// The open deadlines that count, and those at which suspended tasks are resumed. None while the instance is suspended.
 fn deadlines(instance: &Instance) -> BTreeMap<DeadlineId, Timestamp> {
     if instance.status != Status::Running {
         return BTreeMap::new();
@@ -220,9 +220,12 @@ fn deadlines(instance: &Instance) -> BTreeMap<DeadlineId, Timestamp> {
             .tasks
             .iter()
             .filter(|task| task.status.is_open());
-        let of_tasks = open.flat_map(|task| &task.deadlines);
+        let open: Vec<_> = open.collect();
+        let of_tasks = open.iter().flat_map(|task| task.counting());
         let all = state_instance.deadlines.iter().chain(of_tasks);
+        let resumptions = open.iter().filter_map(|task| task.resumption());
         all.filter_map(|deadline| Some((deadline.id, deadline.due_at?)))
+            .chain(resumptions)
             .collect::<Vec<_>>()
     };
     instance.active.iter().flat_map(of_state_instance).collect()

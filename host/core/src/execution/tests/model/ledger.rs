@@ -60,6 +60,7 @@ pub(super) struct Work {
     pub(super) hand: Option<Hand>,
     pub(super) open: bool,
     pub(super) decided: bool,
+    pub(super) suspended: bool,
 }
 
 /// The owner of a task, and from whom they have it.

@@ -52,6 +52,10 @@ pub(super) fn judge(permitted: Checked, result: &Result<Outcome, ExecutionError>
     }
 }
 
+fn at_work(work: &Work) -> Checked {
+    ensure(!work.suspended, || "it is suspended".into())
+}
+
 impl Attempt<'_> {
     /// Whether the rules let it happen.
     pub(super) fn permitted(&self, command: &Command) -> Checked {
@@ -79,16 +83,30 @@ impl Attempt<'_> {
             Command::Release { task } => {
                 let (work, hand) = self.held(*task)?;
                 let may = self.is_theirs(work, hand) || self.world.may_assign(self.actor);
-                ensure(may, || "another's".into())
+                ensure(may, || "another's".into())?;
+                at_work(work)
             }
             Command::Decide { task, outcome, .. } => self.decide(*task, outcome),
             Command::Delegate { task, to, reason } => self.delegate(*task, to, reason),
             Command::Resolve { task } => {
                 let (work, hand) = self.held(*task)?;
                 ensure(self.is_theirs(work, hand), || "another's".into())?;
+                at_work(work)?;
                 ensure(!hand.chain.is_empty(), || "from nobody".into())
             }
             Command::Reassign { task, to, reason } => self.reassign(*task, to, reason),
+            Command::SuspendTask { task, until, .. } => {
+                self.may_pause(*task)?;
+                ensure(!self.open(*task)?.suspended, || "suspended".into())?;
+                ensure(
+                    until.is_none_or(|until| until > self.instance.updated_at),
+                    || "until before".into(),
+                )
+            }
+            Command::ResumeTask { task } => {
+                self.may_pause(*task)?;
+                ensure(self.open(*task)?.suspended, || "at work".into())
+            }
             Command::Reset { task, reason } => {
                 self.held(*task)?;
                 ensure(!reason.trim().is_empty(), || "for no reason".into())
@@ -100,6 +118,16 @@ impl Attempt<'_> {
     fn open(&self, task: TaskId) -> Result<&Work, String> {
         let found = self.ledger.tasks.get(&task).filter(|work| work.open);
         found.ok_or_else(|| "no open task".to_owned())
+    }
+
+    /// The owner and operators suspend and resume.
+    fn may_pause(&self, task: TaskId) -> Checked {
+        let work = self.open(task)?;
+        let is_theirs = work.hand.as_ref();
+        let is_theirs = is_theirs.is_some_and(|hand| self.is_theirs(work, hand));
+        ensure(is_theirs || self.world.may_assign(self.actor), || {
+            "another's".into()
+        })
     }
 
     fn held(&self, task: TaskId) -> Result<(&Work, &Hand), String> {
@@ -127,6 +155,7 @@ impl Attempt<'_> {
 
     fn claim(&self, work: &Work) -> Checked {
         ensure(work.hand.is_none(), || "somebody has it".into())?;
+        at_work(work)?;
         self.not_excluded(work, self.actor)?;
         let right = PEOPLE.iter().any(|person| {
             let excluded_people = self.ledger.excluded_people(work.state_instance, person);
@@ -141,6 +170,7 @@ impl Attempt<'_> {
     fn works(&self, task: TaskId) -> Result<(&Work, &Hand), String> {
         let (work, hand) = self.held(task)?;
         ensure(self.is_theirs(work, hand), || "another's".into())?;
+        at_work(work)?;
         let mut people = vec![self.actor, &hand.owner];
         people.extend(hand.chain.iter().map(String::as_str));
         let absent = hand.absent.as_deref();

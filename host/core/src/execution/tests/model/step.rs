@@ -45,6 +45,8 @@ enum Verb {
     Resolve,
     Reassign,
     Reset,
+    SuspendTask,
+    ResumeTask,
     Cancel,
     Suspend,
     Resume,
@@ -59,10 +61,12 @@ enum Verb {
 
 use Verb::{
     Cancel, ChildEnds, ChildStarts, Claim, Deadline, Decide, Delegate, Migrate, Reassessment,
-    Reassign, Release, Reset, Resolve, Restart, Resume, Signal, Suspend,
+    Reassign, Release, Reset, Resolve, Restart, Resume, ResumeTask, Signal, Suspend, SuspendTask,
 };
 
-const ANYTHING: [Verb; 24] = [
+const ANYTHING: [Verb; 26] = [
+    SuspendTask,
+    ResumeTask,
     Claim,
     Claim,
     Release,
@@ -102,10 +106,22 @@ const TO_WAITS: [Verb; 8] = [
 const TO_CANDIDATES: [Verb; 8] = [
     Claim, Claim, Claim, Claim, Decide, Decide, Reassign, Deadline,
 ];
-const TO_OWNERS: [Verb; 12] = [
-    Decide, Decide, Decide, Decide, Decide, Decide, Delegate, Delegate, Delegate, Deadline,
-    Release, Reassign,
+const TO_OWNERS: [Verb; 13] = [
+    SuspendTask,
+    Decide,
+    Decide,
+    Decide,
+    Decide,
+    Decide,
+    Decide,
+    Delegate,
+    Delegate,
+    Delegate,
+    Deadline,
+    Release,
+    Reassign,
 ];
+const TO_SUSPENDED: [Verb; 6] = [ResumeTask, ResumeTask, ResumeTask, Deadline, Decide, Reset];
 const TO_DELEGATES: [Verb; 8] = [
     Decide, Decide, Decide, Delegate, Delegate, Delegate, Resolve, Resolve,
 ];
@@ -186,6 +202,12 @@ impl Step {
                 reason,
             },
             Reset => Command::Reset { task: id, reason },
+            SuspendTask => Command::SuspendTask {
+                task: id,
+                reason: (self.outcome != 10).then_some(reason),
+                until: self.until(instance),
+            },
+            ResumeTask => Command::ResumeTask { task: id },
             Cancel if self.to < 20 => Command::Cancel {
                 instance: instance_id,
                 reason,
@@ -222,6 +244,7 @@ impl Step {
             (Status::Suspended { .. }, _) => &[Resume],
             (Status::Completed { .. } | Status::Cancelled { .. }, _) => &[Restart],
             _ if self.verb.is_multiple_of(5) => &TO_WAITS,
+            _ if task.is_some_and(|task| task.suspended.is_some()) => &TO_SUSPENDED,
             (_, Some(TaskStatus::Pending)) => &TO_CANDIDATES,
             (_, Some(TaskStatus::Claimed { ownership, .. }))
                 if ownership.delegations.is_empty() =>
@@ -312,24 +335,24 @@ impl Step {
         if self.outcome == 11 { " " } else { "so" }.to_owned()
     }
 
+    /// When the host resumes a task: soon, never by itself, or in the past.
+    fn until(&self, instance: &Instance) -> Option<jiff::Timestamp> {
+        let seconds = [None, Some(100_000), Some(-1)][self.to % 3]?;
+        let until = instance.updated_at + jiff::SignedDuration::from_secs(seconds);
+        Some(until)
+    }
+
     /// An open deadline, sometimes with a time from before it was postponed.
     fn deadline(&self, instance: &Instance) -> Command {
         let of_tasks = |state_instance: &StateInstance| {
-            let open = state_instance
-                .tasks
-                .iter()
-                .flat_map(|task| task.deadlines.clone());
-            state_instance
-                .deadlines
-                .iter()
-                .cloned()
-                .chain(open)
+            let tasks = || state_instance.tasks.iter();
+            let open = tasks().flat_map(|task| task.deadlines.clone());
+            let open = state_instance.deadlines.iter().cloned().chain(open);
+            open.filter_map(|deadline| Some((deadline.id, deadline.due_at?)))
+                .chain(tasks().filter_map(Task::resumption))
                 .collect::<Vec<_>>()
         };
-        let open = instance.active.iter().flat_map(of_tasks);
-        let open: Vec<_> = open
-            .filter_map(|deadline| Some((deadline.id, deadline.due_at?)))
-            .collect();
+        let open: Vec<_> = instance.active.iter().flat_map(of_tasks).collect();
         let Some(place) = self.task.checked_rem(open.len()) else {
             return Command::Reassessment {
                 instance: instance.id,

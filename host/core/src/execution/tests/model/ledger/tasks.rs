@@ -51,6 +51,7 @@ impl Ledger {
             hand,
             open: true,
             decided: false,
+            suspended: false,
         };
         let before = self.tasks.insert(task.id, work);
         ensure(before.is_none(), || format!("{} is made twice", task.id))
@@ -112,6 +113,9 @@ impl Ledger {
             })?;
         }
         let work = self.open(*task)?;
+        ensure(!work.suspended, || {
+            format!("{task} is suspended and decided")
+        })?;
         (work.open, work.decided) = (false, true);
         ensure(work.state_instance == *state, || "decided elsewhere".into())?;
         let state_instance = self.active(*state)?;
@@ -144,7 +148,18 @@ impl Ledger {
                 });
                 Ok(())
             }
+            Event::TaskSuspended { task, .. } => {
+                let work = self.open(*task)?;
+                let before = std::mem::replace(&mut work.suspended, true);
+                ensure(!before, || format!("{task} is suspended twice"))
+            }
+            Event::TaskResumed { task, .. } => {
+                let work = self.open(*task)?;
+                let before = std::mem::replace(&mut work.suspended, false);
+                ensure(before, || format!("{task} was not suspended"))
+            }
             Event::TaskReassigned { task, to, .. } => {
+                self.open(*task)?.suspended = false;
                 self.open(*task)?.hand = Some(Hand {
                     owner: to.clone(),
                     given: true,
@@ -154,6 +169,7 @@ impl Ledger {
             }
             Event::TaskReleased { task, reason, .. } => self.release(*task, reason.as_deref(), now),
             Event::TaskReset { task, .. } => {
+                self.open(*task)?.suspended = false;
                 let hand = self.open(*task)?.hand.take();
                 ensure(hand.is_some(), || "nobody's task is reset".into())
             }
@@ -179,7 +195,8 @@ impl Ledger {
                 ensure(migrates || reason.as_deref() != Some("migrated"), || {
                     format!("{task} was migrated")
                 })?;
-                self.open(*task)?.open = false;
+                let work = self.open(*task)?;
+                (work.open, work.suspended) = (false, false);
                 Ok(())
             }
             _ => Ok(()),
@@ -187,6 +204,7 @@ impl Ledger {
     }
 
     fn release(&mut self, task: TaskId, reason: Option<&str>, now: &Moment<'_>) -> Checked {
+        self.open(task)?.suspended = false;
         let hand = self.open(task)?.hand.take();
         let hand = hand.ok_or("nobody's task is released")?;
         let lost = reason == Some(LOST_ELIGIBILITY);
@@ -284,6 +302,7 @@ impl Ledger {
         let is_same = work.open == task.status.is_open()
             && work.decided == task.decision().is_some()
             && owner == task.owner()
+            && work.suspended == task.suspended.is_some()
             && work.offered == task.candidates;
         ensure(is_same, || format!("{task:?} is not {work:?}"))?;
         let mut deadlines = task.deadlines.iter();

@@ -1,0 +1,91 @@
+//! Suspends and resumes tasks. While a task is suspended, nobody may decide it or hand it on, and its own deadlines do not
+//! count. Those of its state go on.
+
+use jiff::{SignedDuration, Timestamp};
+
+use super::ownership::ASSIGN;
+use super::{Execution, ExecutionError};
+use crate::event::Event;
+use crate::ids::{DeadlineId, StateId, TaskId};
+use crate::instance::{Instance, Task};
+use crate::rejection::Rejection;
+
+/// How long a task may be suspended until the host resumes it.
+const UNTIL_MAX: SignedDuration = SignedDuration::from_hours(24 * 366);
+
+/// Refuses work on a suspended task.
+pub(super) fn not_suspended(instance: &Instance, task: &Task) -> Result<(), Rejection> {
+    match &task.suspended {
+        None => Ok(()),
+        Some(suspension) => Err(Rejection::TaskSuspended {
+            task: task.id,
+            suspension: suspension.clone(),
+            revision: instance.revision,
+        }),
+    }
+}
+
+impl Execution<'_> {
+    /// The owner, a substitute of the owner or an operator suspends the task.
+    pub(super) fn suspend_task(
+        &mut self,
+        id: TaskId,
+        reason: Option<&str>,
+        until: Option<Timestamp>,
+    ) -> Result<(), ExecutionError> {
+        let (state, task) = self.task_of(id, "suspend")?;
+        not_suspended(&self.instance, task)?;
+        let now = self.context.now;
+        let refuse = |code, message: &str| Err(Rejection::invalid("/until", code, message).into());
+        match until.map(|until| until.duration_since(now)) {
+            Some(pause) if pause <= SignedDuration::ZERO => {
+                return refuse("not_in_future", "a time after now");
+            }
+            Some(pause) if pause > UNTIL_MAX => {
+                return refuse("too_late", "at most 366 days ahead");
+            }
+            _ => {}
+        }
+        self.emit(Event::TaskSuspended {
+            task: id,
+            state,
+            reason: reason.map(str::to_owned),
+            until,
+        });
+        Ok(())
+    }
+
+    /// The owner, a substitute of the owner or an operator resumes the task.
+    pub(super) fn resume_task(&mut self, id: TaskId) -> Result<(), ExecutionError> {
+        let (state, task) = self.task_of(id, "resume")?;
+        if task.suspended.is_none() {
+            let message = "the task is not suspended";
+            return Err(Rejection::not_now("not_suspended", message).into());
+        }
+        self.emit(Event::TaskResumed { task: id, state });
+        Ok(())
+    }
+
+    /// The open task, if the actor may suspend and resume it. A task that nobody owns is suspended by operators only.
+    fn task_of(&self, id: TaskId, what: &str) -> Result<(StateId, &Task), Rejection> {
+        let (place, task) = self.place(id)?;
+        match place.owned(task, what) {
+            Err(refusal) if !self.context.actor.may(ASSIGN) => Err(refusal),
+            _ => Ok((place.state_instance.id, task)),
+        }
+    }
+
+    /// Resumes the task for which this deadline was set. False if it is none of a suspended task, or was set for another time.
+    pub(super) fn resumes(&mut self, id: DeadlineId, due_at: Timestamp) -> bool {
+        let found = self.instance.active.iter().find_map(|state_instance| {
+            let mut tasks = state_instance.tasks.iter();
+            let task = tasks.find(|task| task.resumption() == Some((id, due_at)))?;
+            Some((state_instance.id, task.id))
+        });
+        let Some((state, task)) = found else {
+            return false;
+        };
+        self.emit(Event::TaskResumed { task, state });
+        true
+    }
+}
