@@ -172,7 +172,7 @@ async fn definitions_with_wrong_rules_are_refused() {
             "description_malformed",
         ),
         (
-            json!({ "YES": { "condition": "x".repeat(2_001) } }),
+            json!({ "YES": { "condition": "x".repeat(1_001) } }),
             "condition_malformed",
         ),
         (

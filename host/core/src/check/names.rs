@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::Problem;
-use crate::graph::{Graph, StateKind, Transition};
+use crate::graph::{Graph, StateKind};
 use crate::ids::{NOT_NORMAL, check_id};
 
 /// Characters of a name.
@@ -16,8 +16,6 @@ pub const NAME_RULE: &str =
     "letters, digits, `_`, `.` and `-`, a letter or `_` first, at most 255 characters";
 /// Characters of a title.
 pub const TITLE_CHARS_MAX: usize = 200;
-/// Characters of a description or a condition.
-pub const DESCRIPTION_CHARS_MAX: usize = 2_000;
 /// Characters of a group's id.
 pub const GROUP_CHARS_MAX: usize = 128;
 /// Characters of a permission.
@@ -162,7 +160,6 @@ fn transitions(graph: &Graph, problems: &mut Vec<Problem>) {
                  transition, or rename one",
             ));
         }
-        transition_texts(transition, &at, problems);
         if let Some(permission) = &transition.permission
             && !is_permission(permission)
         {
@@ -175,33 +172,6 @@ fn transitions(graph: &Graph, problems: &mut Vec<Problem>) {
                     shown(permission)
                 ),
             ));
-        }
-    }
-}
-
-fn transition_texts(transition: &Transition, at: &str, problems: &mut Vec<Problem>) {
-    let title = &transition.title;
-    if title.chars().count() > TITLE_CHARS_MAX || !title.chars().all(is_plain) {
-        let message = format!(
-            "give the transition a title of at most {TITLE_CHARS_MAX} characters on one line, without control characters"
-        );
-        problems.push(Problem::new("title_malformed", at, message));
-    }
-    for (code, what, text) in [
-        (
-            "description_malformed",
-            "description",
-            &transition.description,
-        ),
-        ("condition_malformed", "condition", &transition.condition),
-    ] {
-        let is_allowed = |character| is_plain(character) || character == '\n';
-        if text.chars().count() > DESCRIPTION_CHARS_MAX || !text.chars().all(is_allowed) {
-            let message = format!(
-                "give the transition a {what} of at most {DESCRIPTION_CHARS_MAX} characters, without control characters but \
-                 line feeds"
-            );
-            problems.push(Problem::new(code, at, message));
         }
     }
 }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::samples::{document_approval, sound, state, way};
 use super::*;
 use crate::graph::FiredBy;
-use crate::graph::{AttributeDeclaration, AttributeType, Join, Transition};
+use crate::graph::{AttributeDeclaration, AttributeType, CommentRule, Join, Transition};
 use crate::json::Json;
 
 /// A kind of state, for [`with`].

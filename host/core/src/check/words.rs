@@ -1,11 +1,12 @@
-//! Checks of the texts for people: the title of the flow, descriptions, templates, and the names of priorities.
+//! Checks of the texts for people: titles of the flow and of transitions, descriptions, conditions, templates, and the names
+//! of priorities.
 
 use super::Problem;
-use super::names::{NAME_RULE, TITLE_CHARS_MAX, is_name, is_plain, is_title, shown};
+use super::names::{NAME_RULE, TITLE_CHARS_MAX, is_name, is_plain, is_title, place, shown};
 use crate::graph::Graph;
 use crate::template::Template;
 
-/// Characters of a description.
+/// Characters of a description or condition.
 pub(super) const DESCRIPTION_CHARS_MAX: usize = 1_000;
 
 pub(super) fn check(graph: &Graph, problems: &mut Vec<Problem>) {
@@ -23,6 +24,18 @@ pub(super) fn check(graph: &Graph, problems: &mut Vec<Problem>) {
     for state in &graph.states {
         description(&shown(&state.name), &state.description, problems);
     }
+    for transition in &graph.transitions {
+        let at = place(&transition.source, &transition.trigger);
+        if !transition.title.is_empty() && !is_title(&transition.title) {
+            let message = format!(
+                "give the transition a title of at most {TITLE_CHARS_MAX} characters on one line, without control \
+                 characters, or none: then its trigger is shown"
+            );
+            problems.push(Problem::new("title_malformed", &at, message));
+        }
+        description(&at, &transition.description, problems);
+        words(&at, "condition_malformed", &transition.condition, problems);
+    }
     let templates = [
         ("/instanceTitle", &graph.instance_title),
         ("/instanceSummary", &graph.instance_summary),
@@ -35,12 +48,16 @@ pub(super) fn check(graph: &Graph, problems: &mut Vec<Problem>) {
     priorities(graph, problems);
 }
 
-/// Descriptions may have several lines.
 fn description(at: &str, text: &str, problems: &mut Vec<Problem>) {
+    words(at, "description_malformed", text, problems);
+}
+
+/// Descriptions and conditions may have several lines.
+fn words(at: &str, code: &'static str, text: &str, problems: &mut Vec<Problem>) {
     let fits = |c| c == '\n' || is_plain(c);
     if text.chars().count() > DESCRIPTION_CHARS_MAX || !text.chars().all(fits) {
         problems.push(Problem::new(
-            "description_malformed",
+            code,
             at,
             format!(
                 "describe it in at most {DESCRIPTION_CHARS_MAX} characters, without control characters but line ends"

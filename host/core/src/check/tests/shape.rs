@@ -95,6 +95,59 @@ fn a_join_is_reached_by_branches_of_any_origin() {
 }
 
 #[test]
+fn a_join_waits_for_a_possible_count() {
+    for (count, is_possible) in [(0, false), (1, true), (200, true), (201, false)] {
+        let mut graph = forked("Meet");
+        graph.states.last_mut().expect("Meet").join = Join::Count(count);
+        if is_possible {
+            assert_eq!(check(&graph), []);
+        } else {
+            only(&graph, "join_count", "Meet");
+        }
+    }
+}
+
+#[test]
+fn a_rule_for_comments_needs_a_decision_and_a_schema_a_sender() {
+    let drawn = |by| with(StateKind::Wait, by);
+    let mut graph = drawn(&[FiredBy::Signal]);
+    let way = graph.transitions.last_mut().expect("a transition");
+    way.input = Some(Json::empty());
+    assert_eq!(check(&graph), []);
+    let way = graph.transitions.last_mut().expect("a transition");
+    way.comment = CommentRule::Required;
+    let place = format!("{}/{}", way.source, way.trigger);
+    only(&graph, "comment_without_decision", &place);
+    let mut graph = drawn(&[FiredBy::Deadline]);
+    graph.transitions.last_mut().expect("a transition").input = Some(Json::empty());
+    only(&graph, "input_without_sender", &place);
+}
+
+#[test]
+fn input_schemas_are_valid_and_bounded() {
+    let text = |length| format!(r#"{{"title":"{}"}}"#, "x".repeat(length));
+    let schema = |text: &str| Some(Json::parse(text).expect("JSON"));
+    only(
+        &changed(|g| g.transitions[0].input = schema(r#"{"type":"thing"}"#)),
+        "input_schema_invalid",
+        "Submitted/APPROVE",
+    );
+    only(
+        &changed(|g| g.transitions[0].input = schema(&text(INPUT_BYTES_MAX))),
+        "too_large",
+        "Submitted/APPROVE",
+    );
+    let many = changed(|g| {
+        for number in 0..20 {
+            let mut more = way("Submitted", &format!("MORE_{number}"), &["Approved"]);
+            more.input = schema(&text(14_000));
+            g.transitions.push(more);
+        }
+    });
+    only(&many, "too_large", "/transitions");
+}
+
+#[test]
 fn a_terminal_state_joins_nothing() {
     only(
         &changed(|g| {

@@ -24,6 +24,11 @@ fn titles_and_descriptions_are_bounded_and_plain() {
             "title_malformed",
             "/title",
         );
+        only(
+            &changed(|g| g.transitions[0].title = title.into()),
+            "title_malformed",
+            "Submitted/APPROVE",
+        );
     }
     for text in ["a\tb", "a\u{2066}", &"x".repeat(DESCRIPTION_CHARS_MAX + 1)] {
         only(
@@ -35,6 +40,16 @@ fn titles_and_descriptions_are_bounded_and_plain() {
             &changed(|g| g.states[1].description = text.into()),
             "description_malformed",
             "FinalReview",
+        );
+        only(
+            &changed(|g| g.transitions[0].description = text.into()),
+            "description_malformed",
+            "Submitted/APPROVE",
+        );
+        only(
+            &changed(|g| g.transitions[0].condition = text.into()),
+            "condition_malformed",
+            "Submitted/APPROVE",
         );
     }
 }
