@@ -85,6 +85,7 @@ const TEXTS: &[(&str, &str, Text)] = &[
     ("post /v1/tasks/{id}/reassign", "/reason", Prose),
     ("post /v1/tasks/{id}/reassign", "/to", Id),
     ("post /v1/tasks/{id}/reset", "/reason", Prose),
+    ("post /v1/tasks/{id}/suspend", "/reason", Prose),
     ("put /v1/calendars/{name}", "/exceptions/*/*/from", Form),
     ("put /v1/calendars/{name}", "/exceptions/*/*/to", Form),
     ("put /v1/calendars/{name}", "/holidays/*", Form),

@@ -90,8 +90,8 @@ async fn padded_votes_stop_no_vote() {
 #[tokio::test]
 async fn an_answer_that_leaves_actions_out_says_how_many() {
     const TASKS: usize = 110;
-    // To claim, release, delegate, resolve, reassign and reset, and the flow's own YES, NO and MORE.
-    const ACTIONS: usize = 9 * TASKS;
+    // To claim, release, delegate, resolve, reassign, reset, suspend and resume, and the flow's own YES, NO and MORE.
+    const ACTIONS: usize = 11 * TASKS;
     let app = chambers().await;
     let assign = json!({ "offers": vec![json!({ "users": ["ann"] }); TASKS], "needed": TASKS });
     let instance = vote(&app, "large", json!({ "assign": assign })).await;

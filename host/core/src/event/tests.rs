@@ -146,11 +146,11 @@ fn of_flows() -> Vec<Event> {
             data: data(),
             title: Some("Errand 1".into()),
             summary: None,
+            sole: true,
         },
         Event::FlowRetitled {
             title: None,
             summary: Some("To the bank".into()),
-            sole: true,
         },
         Event::FlowCompleted {
             outcome: "DONE".into(),

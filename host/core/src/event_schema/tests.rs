@@ -225,6 +225,7 @@ fn next(event: Option<&Event>) -> Option<Event> {
             previous: reference(2),
             definition: reference(3),
             states: [("Review".to_owned(), "Check".to_owned())].into(),
+            sole: true,
         },
         Event::FlowMigrated { .. } => Event::FlowRetitled {
             title: Some("Invoice i-1".into()),

@@ -278,7 +278,7 @@ fn the_escalation_of_one_task_leaves_the_others_alone() {
     let command = Command::Deadline {
         instance: script.instance().id,
         deadline: deadline.id,
-        due_at: deadline.due_at,
+        due_at: deadline.due_at.expect("it is counting"),
     };
     script.at(70);
     script

@@ -81,6 +81,7 @@ impl Ledger {
                 previous,
                 definition,
                 states,
+                ..
             },
             Command::Migrate {
                 version,
