@@ -18,36 +18,8 @@ pub(super) fn change(
             state_instance.tasks.push(task.clone());
             state_instance.recount();
         }
-        Event::TaskClaimed {
-            task,
-            state,
-            owner,
-            on_behalf_of,
-            deadlines,
-        } => {
-            let ownership = Ownership {
-                on_behalf_of: on_behalf_of.clone(),
-                ..Ownership::default()
-            };
-            let task = open(instance, *state, *task)?;
-            give(task, owner, ownership, stamp);
-            count_from_now(task, deadlines);
-        }
-        Event::TaskReassigned {
-            task,
-            state,
-            to,
-            deadlines,
-            ..
-        } => {
-            let ownership = Ownership {
-                assigned: true,
-                ..Ownership::default()
-            };
-            let task = open(instance, *state, *task)?;
-            resume(task, stamp);
-            give(task, to, ownership, stamp);
-            count_from_now(task, deadlines);
+        Event::TaskClaimed { task, state, .. } | Event::TaskReassigned { task, state, .. } => {
+            take_over(open(instance, *state, *task)?, event, stamp);
         }
         Event::TaskDelegated { task, state, .. } | Event::TaskResolved { task, state, .. } => {
             hand_over(open(instance, *state, *task)?, event, stamp)?;
@@ -58,29 +30,8 @@ pub(super) fn change(
             task.status = TaskStatus::Pending;
             count_from_now(task, &[]);
         }
-        Event::TaskSuspended {
-            task,
-            state,
-            reason,
-            until,
-        } => {
-            let task = open(instance, *state, *task)?;
-            if task.suspended.is_some() {
-                return Err(format!("task {} is suspended", task.id));
-            }
-            task.due_at = None;
-            task.suspended = Some(Suspension {
-                by: by_whom(stamp),
-                at: stamp.at,
-                reason: reason.clone(),
-                until: *until,
-            });
-        }
-        Event::TaskResumed { task, state } => {
-            let task = open(instance, *state, *task)?;
-            if !resume(task, stamp) {
-                return Err(format!("task {} is not suspended", task.id));
-            }
+        Event::TaskSuspended { task, state, .. } | Event::TaskResumed { task, state } => {
+            rest(open(instance, *state, *task)?, event, stamp)?;
         }
         Event::TaskRerouted {
             task,
@@ -128,6 +79,60 @@ pub(super) fn open(
         .ok_or_else(|| format!("task {id} is not open"))
 }
 
+/// Gives a task to a new owner, by a claim or an operator.
+fn take_over(task: &mut Task, event: &Event, stamp: Stamp<'_>) {
+    let (owner, ownership, deadlines) = match event {
+        Event::TaskClaimed {
+            owner,
+            on_behalf_of,
+            deadlines,
+            ..
+        } => {
+            let ownership = Ownership {
+                on_behalf_of: on_behalf_of.clone(),
+                ..Ownership::default()
+            };
+            (owner, ownership, deadlines)
+        }
+        Event::TaskReassigned { to, deadlines, .. } => {
+            let ownership = Ownership {
+                assigned: true,
+                ..Ownership::default()
+            };
+            (to, ownership, deadlines)
+        }
+        _ => unreachable!("called only for a new owner"),
+    };
+    resume(task, stamp);
+    task.status = TaskStatus::Claimed {
+        owner: owner.clone(),
+        claimed_at: stamp.at,
+        ownership,
+    };
+    count_from_now(task, deadlines);
+}
+
+/// Suspends or resumes a task.
+fn rest(task: &mut Task, event: &Event, stamp: Stamp<'_>) -> Result<(), String> {
+    match event {
+        Event::TaskSuspended { .. } if task.suspended.is_some() => {
+            Err(format!("task {} is suspended", task.id))
+        }
+        Event::TaskSuspended { reason, until, .. } => {
+            task.due_at = None;
+            task.suspended = Some(Suspension {
+                by: by_whom(stamp),
+                at: stamp.at,
+                reason: reason.clone(),
+                until: *until,
+            });
+            Ok(())
+        }
+        _ if resume(task, stamp) => Ok(()),
+        _ => Err(format!("task {} is not suspended", task.id)),
+    }
+}
+
 /// Ends the suspension of a task, if it is suspended. Its deadlines are postponed by the length of the suspension.
 fn resume(task: &mut Task, stamp: Stamp<'_>) -> bool {
     let Some(suspended) = task.suspended.take() else {
@@ -153,14 +158,6 @@ fn count_from_now(task: &mut Task, counting: &[OpenDeadline]) {
     }
     task.due_at = None;
     next_due(&task.deadlines, &mut task.due_at);
-}
-
-fn give(task: &mut Task, owner: &str, ownership: Ownership, stamp: Stamp<'_>) {
-    task.status = TaskStatus::Claimed {
-        owner: owner.to_owned(),
-        claimed_at: stamp.at,
-        ownership,
-    };
 }
 
 /// Changes the owner by a delegation or its resolution.

@@ -13,7 +13,7 @@ use crate::command::Command;
 use crate::event::Event;
 use crate::execution::Outcome;
 use crate::ids::{DeadlineId, StateId, TaskId};
-use crate::instance::{Instance, OpenDeadline, Status};
+use crate::instance::{Instance, OpenDeadline, Status, Task};
 
 const PEOPLE: [&str; 3] = ["bob", "cid", "dan"];
 
@@ -172,7 +172,7 @@ struct Log {
 impl Log {
     fn see(&mut self, instance: &Instance) {
         let tasks = instance.active.iter().flat_map(|state| &state.tasks);
-        self.seen.extend(tasks.filter_map(|task| task.resumption()));
+        self.seen.extend(tasks.filter_map(Task::resumption));
         for (_, _, deadline) in open(instance) {
             self.seen
                 .extend(deadline.due_at.map(|due_at| (deadline.id, due_at)));
@@ -226,7 +226,7 @@ fn next(instance: &Instance) -> Option<(DeadlineId, Timestamp)> {
     let all = counting(instance).into_iter();
     let all = all.filter_map(|(.., deadline)| Some((deadline.due_at?, deadline.id)));
     let tasks = instance.active.iter().flat_map(|state| &state.tasks);
-    let resumptions = tasks.filter_map(|task| task.resumption());
+    let resumptions = tasks.filter_map(Task::resumption);
     let all = all.chain(resumptions.map(|(id, due_at)| (due_at, id)));
     all.min().map(|(due_at, id)| (id, due_at))
 }

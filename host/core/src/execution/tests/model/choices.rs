@@ -229,9 +229,10 @@ impl Choices {
         };
         vec![Deadline {
             when: Due::After(60),
-            since: match of_task && self.below(2) == 1 {
-                true => Since::Claimed,
-                false => Since::Created,
+            since: if of_task && self.below(2) == 1 {
+                Since::Claimed
+            } else {
+                Since::Created
             },
             repeat: (self.below(3) == 2).then_some(60),
             action,

@@ -148,16 +148,8 @@ impl Ledger {
                 });
                 Ok(())
             }
-            Event::TaskSuspended { task, .. } => {
-                let work = self.open(*task)?;
-                let before = std::mem::replace(&mut work.suspended, true);
-                ensure(!before, || format!("{task} is suspended twice"))
-            }
-            Event::TaskResumed { task, .. } => {
-                let work = self.open(*task)?;
-                let before = std::mem::replace(&mut work.suspended, false);
-                ensure(before, || format!("{task} was not suspended"))
-            }
+            Event::TaskSuspended { task, .. } => self.rest(*task, true),
+            Event::TaskResumed { task, .. } => self.rest(*task, false),
             Event::TaskReassigned { task, to, .. } => {
                 self.open(*task)?.suspended = false;
                 self.open(*task)?.hand = Some(Hand {
@@ -201,6 +193,14 @@ impl Ledger {
             }
             _ => Ok(()),
         }
+    }
+
+    fn rest(&mut self, task: TaskId, suspended: bool) -> Checked {
+        let work = self.open(task)?;
+        let before = std::mem::replace(&mut work.suspended, suspended);
+        ensure(before != suspended, || {
+            format!("{task} is suspended or resumed twice")
+        })
     }
 
     fn release(&mut self, task: TaskId, reason: Option<&str>, now: &Moment<'_>) -> Checked {
