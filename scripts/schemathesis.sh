@@ -73,7 +73,7 @@ publish() {
     export WRKFLW_SERVER=$TARGET_URL WRKFLW_TOKEN=$admin
     "$program" --quiet plugin build
     "$program" --quiet definition publish --key "$1"
-    "$program" --quiet definition activate "$1" 1
+    "$program" --quiet definition activate "$1" 1 --force
   ) >>"$work/published" 2>&1 || { cat "$work/published" >&2; fail "$1 cannot be published"; }
 }
 

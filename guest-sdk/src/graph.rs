@@ -7,7 +7,7 @@ use std::fmt::Display;
 use std::marker::PhantomData;
 
 use crate::bindings::wrkflw::flow::types::{
-    AttributeDeclaration, Definition, Join, PriorityName, State, StateKind, Transition,
+    AttributeDeclaration, Definition, Join, NameUse, PriorityName, State, StateKind, Transition,
 };
 use crate::{AttributeType, CommentRule, FiredBy, Reads, Refusal, States, Triggers, fault};
 
@@ -98,6 +98,7 @@ impl<S: States, T: Triggers> Graph<S, T, drawing::Nothing> {
             separate: vec![],
             reads: Reads::empty(),
             sole_per_entity: false,
+            uses: vec![],
             requires: vec![],
             extensions: vec![],
         };
@@ -186,6 +187,32 @@ impl<S: States, T: Triggers, Last> Graph<S, T, Last> {
     /// does not start while another one runs. Without this, there is one running instance per definition and entity.
     pub fn sole_per_entity(mut self) -> Self {
         self.definition.sole_per_entity = true;
+        self
+    }
+
+    /// Groups that the config names. The host looks them up when the version is published and activated, like those of
+    /// [`started_by`](Self::started_by), which need not be named here.
+    pub fn uses_groups(self, groups: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.uses(groups, NameUse::Group)
+    }
+
+    /// People whom the config names; see [`uses_groups`](Self::uses_groups).
+    pub fn uses_people(self, people: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.uses(people, NameUse::Person)
+    }
+
+    /// Calendars that the config names; see [`uses_groups`](Self::uses_groups).
+    pub fn uses_calendars(self, names: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.uses(names, NameUse::Calendar)
+    }
+
+    fn uses(
+        mut self,
+        names: impl IntoIterator<Item = impl Into<String>>,
+        kind: impl Fn(String) -> NameUse,
+    ) -> Self {
+        let used = names.into_iter().map(|name| kind(name.into()));
+        self.definition.uses.extend(used);
         self
     }
 

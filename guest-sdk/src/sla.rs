@@ -95,6 +95,11 @@ impl Sla {
         self
     }
 
+    /// The calendar by which working time is counted, for [`Graph::uses_calendars`](crate::Graph::uses_calendars).
+    pub fn calendar(&self) -> Option<&str> {
+        self.calendar.as_deref()
+    }
+
     /// The reminder and the escalation.
     pub fn deadlines(&self) -> [Deadline; 2] {
         let due = |count| match (&self.calendar, self.unit) {

@@ -339,6 +339,11 @@ async fn of_logic(app: &TestApp) -> Vec<Asked> {
     }
     let body = Some(hostile_start("t-2", json!({})));
     asked.push(ask(app, "author", "POST", "/v1/instances", &[], body).await);
+    let config = json!({ "initiators": "nobodies" });
+    let published = app.publish("document-approval", DOCUMENT_APPROVAL, &config);
+    let version = &published.await.expect(201)["version"];
+    let path = format!("/v1/definitions/document-approval/versions/{version}/activate");
+    asked.push(ask(app, "admin", "POST", &path, &[], empty()).await);
     asked
 }
 

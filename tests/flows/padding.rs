@@ -36,14 +36,15 @@ async fn padding_buys_no_second_vote() {
     let app = TestApp::empty().await;
     let finance = ["fay", "finn", "flora", "fred", "meg"];
     let config = json!({ "finance": finance });
-    offer(&app, "purchase-approval", purchase_approval(), config).await;
     group(&app, "finance-office").await;
+    group(&app, "cfo").await;
     for person in ["ann", "meg"].into_iter().chain(finance) {
         let path = format!("/v1/people/{person}");
         let put = app.put("admin", &path, json!({ "name": person }));
         put.await.expect(200);
     }
     manager(&app, "ann", "meg").await;
+    offer(&app, "purchase-approval", purchase_approval(), config).await;
     for (entity, padding) in [("plain", 0), ("padded", PADDING)] {
         let instance = approved_by_manager(&app, entity, padding).await;
         let offered = tasks(&instance).iter();

@@ -11,7 +11,6 @@ async fn company() -> (TestApp, Time) {
     let time = Time::begin();
     let app = TestApp::empty_at(time.clock()).await;
     let config = json!({ "finance": FINANCE, "cfoAbove": 50000 });
-    offer(&app, "purchase-approval", purchase_approval(), config).await;
     group(&app, "cfo").await;
     group(&app, "finance-office").await;
     for person in FINANCE {
@@ -23,6 +22,7 @@ async fn company() -> (TestApp, Time) {
         put.await.expect(200);
     }
     member(&app, "cfo", "cora").await;
+    offer(&app, "purchase-approval", purchase_approval(), config).await;
     for (of, by) in [("ann", "meg"), ("meg", "max"), ("fay", "fiona")] {
         manager(&app, of, by).await;
     }
@@ -348,5 +348,69 @@ async fn only_a_requester_withdraws_and_at_every_step() {
             .problem(409, "task_taken");
     }
     assert_eq!(published(&app, "purchase.approved").await, [] as [Value; 0]);
+    prove_all(&app).await;
+}
+
+/// What the config names is looked up: told when the version is published, and needed to activate it.
+#[tokio::test]
+async fn what_the_config_names_has_to_exist() {
+    let app = TestApp::empty().await;
+    let sla = json!({ "remindHours": 4, "escalateHours": 16, "calendar": "office" });
+    let config = json!({ "finance": FINANCE, "managerSla": sla });
+    let published = app.publish("purchase-approval", purchase_approval(), &config);
+    let published = published.await.expect(201);
+    let named = |list: &Value, kind: &str, name: &str| -> Vec<String> {
+        let list = list.as_array().expect("a list").iter();
+        let line = |one: &Value| format!("{} {}", one[kind], one[name]).replace('"', "");
+        list.map(line).collect()
+    };
+    let mut unknown = vec!["group cfo".to_owned(), "group finance-office".to_owned()];
+    let mut finance = FINANCE;
+    finance.sort_unstable();
+    unknown.extend(finance.map(|person| format!("person {person}")));
+    unknown.push("calendar office".to_owned());
+    assert_eq!(named(&published["warnings"], "kind", "name"), unknown);
+
+    let path = "/v1/definitions/purchase-approval/versions/1/activate";
+    let refused = app.post("admin", path, json!({})).await;
+    let problem = refused.problem(409, "unknown_names");
+    let told = unknown.iter().map(|one| {
+        let kind = one.split(' ').next().unwrap_or_default();
+        format!("unknown_{kind} there is no {one}")
+    });
+    let told: Vec<_> = told.collect();
+    assert_eq!(named(&problem["errors"], "code", "detail"), told);
+    app.post("admin", path, json!({ "forced": true }))
+        .await
+        .problem(422, "invalid_request");
+
+    group(&app, "cfo").await;
+    group(&app, "finance-office").await;
+    for person in FINANCE {
+        member(&app, "finance-office", person).await;
+    }
+    let refused = app.post("admin", path, json!({ "force": false })).await;
+    let problem = refused.problem(409, "unknown_names");
+    assert_eq!(
+        named(&problem["errors"], "code", "detail"),
+        ["unknown_calendar there is no calendar office"]
+    );
+    // By force, which the audit keeps.
+    let forced = app
+        .post("admin", path, json!({ "force": true }))
+        .await
+        .expect(200);
+    assert_eq!(forced["active"], true);
+    let payload: String = sqlx::query_scalar(
+        "select payload from audit_entry where type = 'VERSION_ACTIVATED' and payload like '%purchase%'",
+    )
+    .fetch_one(app.database.admin_pool())
+    .await
+    .expect("an entry");
+    let payload: Value = serde_json::from_str(&payload).expect("JSON");
+    assert_eq!(
+        payload["unknown"],
+        json!([{ "kind": "calendar", "name": "office" }])
+    );
     prove_all(&app).await;
 }

@@ -187,3 +187,22 @@ async fn a_reassessment_that_finds_nothing_new_leaves_no_trace() {
         .await
         .expect("nothing to look at");
 }
+
+#[tokio::test]
+async fn the_short_answer_to_a_start_says_so() {
+    let app = chambers().await;
+    for (entity, users, is_told) in [
+        ("short", json!([]), true),
+        ("short-fine", json!(["approver"]), false),
+    ] {
+        let data = json!({ "assign": { "offers": [{ "users": users }] } });
+        let body = json!({
+            "definitionKey": "committee", "entityType": "motion", "entityId": entity, "data": data,
+        });
+        let short = [("prefer", "return=minimal")];
+        let host = app.host();
+        let started = host.send("author", "POST", "/v1/instances", &short, Some(body));
+        let started = started.await.expect(201);
+        assert_eq!(since(&started).is_string(), is_told, "{started}");
+    }
+}

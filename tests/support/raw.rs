@@ -116,33 +116,22 @@ impl Data {
         let state = |name: [u32; 2], kind: [u32; 3]| {
             let [at, length] = name;
             let [case, a, b] = kind;
-            // No description, no flags, no extensions.
-            [at, length, at, length, 0, 0, case, a, b, 0, 0, 0]
+            // No description, no join, not own work, no extensions.
+            [at, length, at, length, 0, 0, case, a, b, 0, 0, 0, 0, 0]
         };
         let task = state(work, [0, 0, 0]);
         let end = state(done, [4, outcome[0], outcome[1]]);
         let states = self.words(&[task, end].concat());
         let targets = self.words(&done);
         let by_decision = 1;
-        let way = [
-            work[0],
-            work[1],
-            go[0],
-            go[1],
-            targets,
-            1,
-            by_decision,
-            // No permission, no extensions.
-            0,
-            0,
-            0,
-            0,
-            0,
-        ];
+        // No permission, no words for people, no schema, any comment, no extensions.
+        let mut way = [&work[..], &go, &[targets, 1, by_decision]].concat();
+        way.resize(22, 0);
         let ways = self.words(&way);
         let (nobody, no_schema, no_attributes) = ([0, 0], [0, 0, 0], [0, 0]);
         // The word of `reads` has `sole-per-entity`, too.
-        let (none_separate, reads_nothing, no_extensions) = ([0, 0], [0], [0, 0, 0, 0]);
+        let (none_separate, reads_nothing, uses_nothing) = ([0, 0], [0], [0, 0]);
+        let no_extensions = [0, 0, 0, 0];
         let (no_title, no_description) = ([0, 0], [0, 0]);
         // Neither templates nor names of priorities.
         let no_words = [0; 8];
@@ -160,6 +149,7 @@ impl Data {
                 &no_words,
                 &none_separate,
                 &reads_nothing,
+                &uses_nothing,
                 &no_extensions,
             ]
             .concat(),
@@ -186,9 +176,9 @@ impl Data {
         let mut offer = vec![label[0], label[1], candidates, 1];
         offer.resize(14, 0);
         let offers = self.words(&offer);
-        let (task, needed) = (0, 1);
-        let mut words = vec![task, offers, 1, needed];
-        words.resize(14, 0);
+        let (task, count, needed) = (0, 0, 1);
+        let mut words = vec![task, offers, 1, count, needed];
+        words.resize(17, 0);
         let list = self.words(&words);
         let ok = 0;
         self.words(&[ok, list, 1, 0, 0, 0])

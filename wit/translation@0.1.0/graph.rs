@@ -3,8 +3,8 @@
 use super::lift::{Lifted, each, no_extensions, optional, quoted, text, texts};
 use super::types;
 use wrkflw_core::graph::{
-    AttributeDeclaration, AttributeType, CommentRule, FiredBy, Graph, Join, PriorityName, Read,
-    State, StateKind, Transition,
+    AttributeDeclaration, AttributeType, CommentRule, FiredBy, Graph, Join, NameUse, PriorityName,
+    Read, State, StateKind, Transition,
 };
 use wrkflw_core::json::Json;
 
@@ -45,6 +45,7 @@ pub(crate) fn graph(definition: types::Definition) -> Lifted<Graph> {
         })?,
         reads: reads(definition.reads),
         sole_per_entity: definition.sole_per_entity,
+        uses: each(definition.uses, name_use)?,
     })
 }
 
@@ -119,6 +120,14 @@ fn fired_by(flags: types::FiredBy) -> Vec<FiredBy> {
     .filter(|(flag, _)| flags.contains(*flag))
     .map(|(_, fired_by)| fired_by)
     .collect()
+}
+
+fn name_use(used: types::NameUse) -> Lifted<NameUse> {
+    Ok(match used {
+        types::NameUse::Group(id) => NameUse::Group(text("a group that is used", id)?),
+        types::NameUse::Person(id) => NameUse::Person(text("a person who is used", id)?),
+        types::NameUse::Calendar(name) => NameUse::Calendar(text("a calendar that is used", name)?),
+    })
 }
 
 fn reads(flags: types::Reads) -> Vec<Read> {

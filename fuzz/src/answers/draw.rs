@@ -275,6 +275,13 @@ pub(super) fn definition(u: &mut Unstructured<'_>) -> Result<types::Definition> 
             types::Reads::empty()
         },
         sole_per_entity: u.arbitrary()?,
+        uses: list(u, |u| {
+            Ok(match u.int_in_range(0..=2)? {
+                0 => types::NameUse::Group(text(u)?),
+                1 => types::NameUse::Person(text(u)?),
+                _ => types::NameUse::Calendar(text(u)?),
+            })
+        })?,
         extensions: rarely(u, extension)?,
     })
 }

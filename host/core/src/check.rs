@@ -38,6 +38,8 @@ pub const INITIATORS_MAX: usize = 100;
 pub const SEPARATE_MAX: usize = 50;
 /// Names of priorities.
 pub const PRIORITIES_MAX: usize = 20;
+/// Names of the directory that one definition uses.
+pub const USES_MAX: usize = 1_000;
 /// Problems reported at once; the rest is only counted.
 pub const PROBLEMS_MAX: usize = 200;
 
@@ -131,6 +133,7 @@ fn sizes(graph: &Graph) -> Vec<Problem> {
             PRIORITIES_MAX,
             "names of priorities",
         ),
+        ("/uses", graph.uses.len(), USES_MAX, "names that are used"),
     ] {
         if count > max {
             problems.push(Problem::new(

@@ -32,6 +32,34 @@ pub struct Graph {
     pub reads: Vec<Read>,
     /// While an instance runs, no other instance about the same entity may run, of whichever definition.
     pub sole_per_entity: bool,
+    /// What the config names of the tenant's directory, besides `initiators`.
+    pub uses: Vec<NameUse>,
+}
+
+/// A name of the tenant's directory.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", tag = "kind", content = "name")]
+pub enum NameUse {
+    Group(String),
+    Person(String),
+    Calendar(String),
+}
+
+impl NameUse {
+    /// The kind in the API: `group`, `person` or `calendar`.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            NameUse::Group(_) => "group",
+            NameUse::Person(_) => "person",
+            NameUse::Calendar(_) => "calendar",
+        }
+    }
+
+    pub fn name(&self) -> &str {
+        match self {
+            NameUse::Group(name) | NameUse::Person(name) | NameUse::Calendar(name) => name,
+        }
+    }
 }
 
 /// Facts about people that flow logic is shown only on request.
@@ -241,7 +269,15 @@ impl Graph {
             .as_ref()
             .map_or(0, |schema| schema.as_str().len());
         let separate = self.separate.iter().flatten().map(|name| 3 + name.len());
-        states.chain(transitions).chain(separate).sum::<usize>() + schema + self.description.len()
+        let uses = self.uses.iter().map(|used| PART_BYTES + used.name().len());
+        let parts = states.chain(transitions).chain(separate).chain(uses);
+        parts.sum::<usize>() + schema + self.description.len()
+    }
+
+    /// The names of the directory that it uses, initiators included, each once.
+    pub fn names_used(&self) -> BTreeSet<NameUse> {
+        let initiators = self.initiators.iter().cloned().map(NameUse::Group);
+        initiators.chain(self.uses.iter().cloned()).collect()
     }
 
     /// The states that are separate from this one. Reads all lists, so call it once for all state instances.

@@ -9,7 +9,7 @@ use super::request::Identity;
 use super::validation::check_reason;
 use wrkflw_core::audit::sha256;
 use wrkflw_core::check::{self, Problem, names};
-use wrkflw_core::graph::Graph;
+use wrkflw_core::graph::{Graph, NameUse};
 use wrkflw_core::ids::{CommandId, TenantId, VersionRef};
 use wrkflw_core::json::Json;
 use wrkflw_core::rejection::Rejection;
@@ -30,6 +30,8 @@ pub struct Published {
     pub own_work: Vec<String>,
     pub separate: Vec<Vec<String>>,
     pub reads: Vec<String>,
+    /// Names that it uses and the tenant does not have.
+    pub warnings: Vec<NameUse>,
 }
 
 /// The result of activating a version: whether new instances use it.
@@ -140,25 +142,32 @@ impl Engine {
             created: numbered.created,
             own_work: own_work(&admission.graph),
             reads: reads(&admission.graph),
+            warnings: self.unknown_names(who.tenant, &admission.graph).await?,
             separate: admission.graph.separate,
         })
     }
 
-    /// Activates a version: new instances use it. A version with states of own work needs an additional permission.
+    /// Activates a version: new instances use it. A version with states of own work needs an additional permission. It is refused
+    /// if the version uses names that the tenant does not have, unless it is forced.
     pub async fn activate(
         &self,
         who: &Identity,
         reference: &VersionRef,
+        force: bool,
     ) -> Result<Activation, Error> {
         self.permit(who, "definition:activate").await?;
         let version = self.version(who.tenant, reference).await?;
         if !own_work(&version.graph).is_empty() {
             self.permit(who, "definition:activate-own-work").await?;
         }
-        let status = self
-            .0
-            .store
-            .activate(who.tenant, reference, &self.note(&who.subject))
+        let unknown = self.unknown_names(who.tenant, &version.graph).await?;
+        if !unknown.is_empty() && !force {
+            return Err(Error::UnknownNames(unknown));
+        }
+        let note = self.note(&who.subject);
+        let store = &self.0.store;
+        let status = store
+            .activate(who.tenant, reference, &unknown, &note)
             .await?;
         let changed = changed(reference, status)?;
         let pinned = wrkflw_sandbox::Pinned {

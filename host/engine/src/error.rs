@@ -37,6 +37,9 @@ pub enum Error {
     Busy,
     #[error("the version has {} problems", .0.len())]
     Unpublishable(Vec<wrkflw_core::check::Problem>),
+    /// The version uses names that the tenant does not have.
+    #[error("{} names that the version uses do not exist; add them, or activate it by force", .0.len())]
+    UnknownNames(Vec<wrkflw_core::graph::NameUse>),
     #[error("version {version} of {key} is retired")]
     Retired { key: String, version: u32 },
     /// An operator has stopped the version: nothing of it runs until it is resumed.
@@ -136,6 +139,7 @@ impl Error {
             )
             | Error::NoActiveVersion(_)
             | Error::Retired { .. }
+            | Error::UnknownNames(_)
             | Error::Stopped { .. }
             | Error::Busy => "conflict",
             Error::Logic(_) => "logic_error",

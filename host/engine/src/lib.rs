@@ -25,6 +25,7 @@ pub mod error;
 pub mod job_handlers;
 pub mod jobs;
 pub mod migration;
+mod names;
 mod notifications;
 mod observe;
 pub mod offload;

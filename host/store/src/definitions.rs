@@ -11,7 +11,7 @@ use super::streams::{Note, append};
 use super::time::Time;
 use super::{Reader, Store, StoreError};
 use wrkflw_core::audit::{Stream, StreamKind};
-use wrkflw_core::graph::Graph;
+use wrkflw_core::graph::{Graph, NameUse};
 use wrkflw_core::ids::{Digest, TenantId, VersionRef, hex};
 use wrkflw_core::json::Json;
 
@@ -208,11 +208,13 @@ impl Store {
         Ok(found.map(|row| (row.content, row.retired)))
     }
 
-    /// Activates a version: new instances run it.
+    /// Activates a version: new instances run it. `unknown` are names that it uses and the tenant does not have; the audit
+    /// keeps them.
     pub async fn activate(
         &self,
         tenant: TenantId,
         reference: &VersionRef,
+        unknown: &[NameUse],
         note: &Note<'_>,
     ) -> Result<StatusChange, StoreError> {
         transacted(Box::pin(async move {
@@ -227,7 +229,10 @@ impl Store {
             return Ok(StatusChange::Unchanged);
         }
         set_active(&mut transaction, tenant, reference, Some(reference.version)).await?;
-        let payload = serde_json::json!({ "key": reference.key, "version": reference.version, "before": found.active });
+        let mut payload = serde_json::json!({ "key": reference.key, "version": reference.version, "before": found.active });
+        if !unknown.is_empty() {
+            payload["unknown"] = serde_json::to_value(unknown).unwrap_or_default();
+        }
         let draft = note.draft("VERSION_ACTIVATED", found.revision + 1, &payload);
         append(&mut transaction, stream(tenant, found.id), draft).await?;
         transaction.commit().await?;

@@ -32,6 +32,7 @@ pub mod instances;
 pub mod jobs;
 pub mod load;
 mod lookups;
+pub mod names;
 pub mod notifications;
 pub mod notifier;
 pub mod outbox;

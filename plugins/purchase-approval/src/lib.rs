@@ -52,11 +52,15 @@ impl Flow for PurchaseApproval {
     }
 
     fn graph(config: &Config) -> Graph<State, Trigger> {
+        let slas = [&config.manager_sla, &config.finance_sla, &config.cfo_sla];
         Graph::start(Intake)
             .titled("Purchase approval")
             .described("The manager approves, then finance, and above a limit the CFO.")
             .instance_title("Purchase from {/supplier}")
             .instance_summary("{/amount} {/currency}")
+            .uses_people(&config.finance)
+            .uses_groups([&config.cfo_group, &config.fallback_group])
+            .uses_calendars(slas.into_iter().filter_map(|sla| sla.calendar()))
             .schema(include_str!("purchase.schema.json"))
             .attribute("amount", AttributeType::Decimal)
             .attribute("supplier", AttributeType::Text)

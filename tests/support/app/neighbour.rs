@@ -37,7 +37,7 @@ impl Neighbour {
             key: key.to_owned(),
             version: 1,
         };
-        let active = app.engine.activate(&who, &version).await;
+        let active = app.engine.activate(&who, &version, true).await;
         active.expect("an active version");
         let host = app.host();
         let admin = format!("Bearer {}", token(&host, "admin"));

@@ -34,7 +34,13 @@ pub(super) enum DefinitionCommand {
         connection: ConnectionArgs,
     },
     /// Use this version for new instances
-    Activate(VersionArgs),
+    Activate {
+        #[command(flatten)]
+        version: VersionArgs,
+        /// Although groups, people or calendars that it uses do not exist
+        #[arg(long)]
+        force: bool,
+    },
     /// Do not use this version for new instances
     Retire(VersionArgs),
     /// Allow a retired version to be activated again
@@ -74,6 +80,9 @@ pub(super) struct PublishArgs {
     /// Use it for new instances at once
     #[arg(long)]
     activate: bool,
+    /// Activate it although groups, people or calendars that it uses do not exist
+    #[arg(long, requires = "activate")]
+    force: bool,
     #[command(flatten)]
     connection: ConnectionArgs,
 }
@@ -192,8 +201,9 @@ pub(super) fn run(
                 VERSION,
             )
         }
-        DefinitionCommand::Activate(args) => {
-            args.tell("activate", &json!({}), ACTIVATION, output, environment)
+        DefinitionCommand::Activate { version, force } => {
+            let body = json!({ "force": force });
+            version.tell("activate", &body, ACTIVATION, output, environment)
         }
         DefinitionCommand::Retire(args) => {
             args.tell("retire", &json!({}), RETIREMENT, output, environment)
@@ -261,10 +271,13 @@ fn publish(args: &PublishArgs, output: Output, environment: &Environment) -> Res
     ));
     let mut published = client.publish(&versions_path(&key), &component, &config)?;
     let version = published["version"].clone();
+    for warning in published["warnings"].as_array().into_iter().flatten() {
+        Output::warn(warning["message"].as_str().unwrap_or_default());
+    }
     if args.activate {
         let activation = client.post(
             &format!("{}/{version}/activate", versions_path(&key)),
-            &json!({}),
+            &json!({ "force": args.force }),
         )?;
         published["active"] = activation["active"].clone();
     }

@@ -56,7 +56,7 @@ pub(super) async fn prepare(engine: &Engine) -> Result<()> {
             version: published.version,
         };
         engine
-            .activate(&who, &reference)
+            .activate(&who, &reference, false)
             .await
             .context("the sample flow cannot be activated")?;
     }

@@ -138,6 +138,7 @@ fn next_step(code: &str) -> Option<&'static str> {
             "find it with `wrkflw instance list --status RUNNING`, or start one for another entity"
         }
         "no_active_version" => "activate a version with `wrkflw definition activate KEY VERSION`",
+        "unknown_names" => "add them, or activate it with --force",
         "version_stopped" => {
             "`wrkflw definition resume KEY VERSION` lets it run again, once its error is fixed"
         }

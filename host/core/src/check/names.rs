@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::Problem;
-use crate::graph::{Graph, StateKind};
+use crate::graph::{Graph, NameUse, StateKind};
 use crate::ids::{NOT_NORMAL, check_id};
 
 /// Characters of a name.
@@ -18,6 +18,8 @@ pub const NAME_RULE: &str =
 pub const TITLE_CHARS_MAX: usize = 200;
 /// Characters of a group's id.
 pub const GROUP_CHARS_MAX: usize = 128;
+/// Characters of a person's id.
+const PERSON_CHARS_MAX: usize = 200;
 /// Characters of a permission.
 pub const PERMISSION_CHARS_MAX: usize = 128;
 /// Characters of a refused name that a problem repeats.
@@ -28,6 +30,7 @@ pub(super) fn check(graph: &Graph, problems: &mut Vec<Problem>) {
     states(graph, problems);
     transitions(graph, problems);
     groups(graph, problems);
+    uses(graph, problems);
     attributes(graph, problems);
 }
 
@@ -195,6 +198,24 @@ fn groups(graph: &Graph, problems: &mut Vec<Problem>) {
                 "group_repeated",
                 &at,
                 format!("`{}` is named already; leave it out here", shown(group)),
+            ));
+        }
+    }
+}
+
+fn uses(graph: &Graph, problems: &mut Vec<Problem>) {
+    for (index, used) in graph.uses.iter().enumerate() {
+        let is_formed = match used {
+            NameUse::Group(id) => is_group_id(id),
+            NameUse::Person(id) => check_id(id, PERSON_CHARS_MAX).is_ok(),
+            NameUse::Calendar(name) => is_name(name),
+        };
+        if !is_formed {
+            let message = format!("`{}` is no name of a {}", shown(used.name()), used.kind());
+            problems.push(Problem::new(
+                "use_malformed",
+                format!("/uses/{index}"),
+                message,
             ));
         }
     }

@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::samples::{document_approval, sound, state, way};
 use super::*;
 use crate::graph::FiredBy;
-use crate::graph::{AttributeDeclaration, AttributeType, CommentRule, Join, Transition};
+use crate::graph::{AttributeDeclaration, AttributeType, CommentRule, Join, NameUse, Transition};
 use crate::json::Json;
 
 /// A kind of state, for [`with`].
@@ -224,6 +224,24 @@ fn names_are_well_formed_and_unique() {
         "group_repeated",
         "/initiators/1",
     );
+    let uses = [
+        NameUse::Group("legal".into()),
+        NameUse::Person("ann smith".into()),
+        NameUse::Calendar("office".into()),
+    ];
+    assert_eq!(check(&changed(|g| g.uses = uses.to_vec())), []);
+    for used in [
+        NameUse::Group("a b".into()),
+        NameUse::Person("cafe\u{301}".into()),
+        NameUse::Person("p".repeat(201)),
+        NameUse::Calendar("5 days".into()),
+    ] {
+        only(
+            &changed(|g| g.uses = vec![used.clone()]),
+            "use_malformed",
+            "/uses/0",
+        );
+    }
     let attribute = |name: &str| AttributeDeclaration {
         name: name.into(),
         kind: AttributeType::Decimal,
@@ -289,6 +307,12 @@ fn sizes_are_bounded() {
         &changed(|g| g.initiators = vec!["authors".into(); INITIATORS_MAX + 1]),
         "too_large",
         "/initiators",
+    );
+    let office = NameUse::Calendar("office".into());
+    only(
+        &changed(|g| g.uses = vec![office.clone(); USES_MAX + 1]),
+        "too_large",
+        "/uses",
     );
     only(
         &changed(|g| g.attributes = vec![g.attributes[0].clone(); ATTRIBUTES_MAX + 1]),

@@ -258,21 +258,28 @@ pub(super) async fn show(
     rendered(&app, who.tenant, bytes, detail).await
 }
 
-/// Uses this version for new instances. Running instances keep theirs.
+/// How a version is activated.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ActivateBody {
+    /// Activate it although names that it uses do not exist; the audit keeps them.
+    #[serde(default)]
+    force: bool,
+}
+
+/// Uses this version for new instances. Running instances keep theirs. Refused if groups, people or calendars that it uses do not
+/// exist, unless it is forced.
 #[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/activate", tag = "definitions",
-    params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, body = Activation)))]
+    params(("key" = String, Path), ("version" = u32, Path)), request_body = ActivateBody, responses((status = 200, body = Activation)))]
 pub(super) async fn activate(
     State(app): State<App>,
     Caller(who): Caller,
     Path((key, version)): Path<(String, u32)>,
-    _: Body<Empty>,
+    Body { value, .. }: Body<ActivateBody>,
 ) -> Result<axum::Json<Activation>, Problem> {
-    Ok(axum::Json(
-        app.engine
-            .activate(&who, &VersionRef { key, version })
-            .await?
-            .into(),
-    ))
+    let reference = VersionRef { key, version };
+    let activation = app.engine.activate(&who, &reference, value.force);
+    Ok(axum::Json(activation.await?.into()))
 }
 
 /// Stops using this version for new instances. Running instances continue.

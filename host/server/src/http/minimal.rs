@@ -4,6 +4,7 @@
 //! the full one, because the response is its only result.
 
 use axum::http::HeaderMap;
+use jiff::Timestamp;
 use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
@@ -83,6 +84,10 @@ pub struct MinimalInstance {
 pub struct MinimalState {
     pub id: Uuid,
     pub name: String,
+    /// Since when too few people are eligible for its work; absent if enough are.
+    #[serde(rename = "unassignableSince", skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<String>, format = DateTime)]
+    pub unassignable_since: Option<Timestamp>,
     /// The open tasks.
     pub tasks: Vec<MinimalTask>,
 }
@@ -126,6 +131,7 @@ impl MinimalState {
         MinimalState {
             id: state.id.0,
             name: state.name.clone(),
+            unassignable_since: state.unassignable_since,
             tasks: open.map(MinimalTask::of).collect(),
         }
     }

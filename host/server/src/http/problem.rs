@@ -7,6 +7,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use wrkflw_core::answer::Violation;
+use wrkflw_core::graph::NameUse;
 use wrkflw_core::rejection::Rejection;
 use wrkflw_engine::Error;
 use wrkflw_engine::error::LogicError;
@@ -123,6 +124,11 @@ pub const CODES: &[(&str, u16, &str)] = &[
     ("no_active_version", 409, "No version is active"),
     ("version_retired", 409, "The version is retired"),
     ("version_stopped", 409, "The version is stopped"),
+    (
+        "unknown_names",
+        409,
+        "The version uses names that do not exist",
+    ),
     ("limit_reached", 409, "A limit is reached"),
     ("not_first", 409, "Another event of the instance is first"),
     (
@@ -261,6 +267,13 @@ impl From<Error> for Problem {
             },
             Error::NotFound { .. } => Problem::new("not_found", detail),
             Error::NoActiveVersion(_) => Problem::new("no_active_version", detail),
+            Error::UnknownNames(unknown) => {
+                let problem = Problem::new("unknown_names", detail);
+                unknown.iter().fold(problem, |problem, used| {
+                    let code = format!("unknown_{}", used.kind());
+                    problem.at("/force", &code, unknown_name(used))
+                })
+            }
             Error::Retired { .. } => Problem::new("version_retired", detail),
             Error::Stopped { .. } => Problem::new("version_stopped", detail),
             Error::Logic(LogicError { code, .. }) => {
@@ -285,6 +298,12 @@ impl From<Error> for Problem {
             Error::Store(error) => stored(&error),
         }
     }
+}
+
+/// The sentence about a name that a version uses and the tenant does not have.
+pub(super) fn unknown_name(used: &NameUse) -> String {
+    let (kind, name) = (used.kind(), used.name());
+    format!("there is no {kind} {name}")
 }
 
 /// The problem for a failure of the database: a temporary outage, or an internal error.

@@ -2,7 +2,31 @@
 
 use jiff::Timestamp;
 
-use super::view::view;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::problem::unknown_name;
+use super::view::{each, view};
+use wrkflw_core::graph::NameUse;
+
+/// A name of the directory that a version uses and that does not exist.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct UnknownName {
+    /// `group`, `person` or `calendar`.
+    pub kind: &'static str,
+    pub name: String,
+    pub message: String,
+}
+
+impl From<NameUse> for UnknownName {
+    fn from(used: NameUse) -> UnknownName {
+        UnknownName {
+            kind: used.kind(),
+            message: unknown_name(&used),
+            name: used.name().to_owned(),
+        }
+    }
+}
 
 view! {
     of wrkflw_engine::Published;
@@ -19,6 +43,8 @@ view! {
         pub separate: Vec<Vec<String>>,
         /// What its logic is told of people besides who they are: `groups`, `permissions`, `comments`, `inputs`.
         pub reads: Vec<String>,
+        /// Names that it uses and that do not exist; they keep it from being activated.
+        pub warnings: Vec<UnknownName> => each,
     }
 }
 

@@ -100,6 +100,7 @@ impl Guest for Committee {
             extensions: vec![],
             reads: Reads::empty(),
             sole_per_entity: false,
+            uses: vec![],
             data_schema: Some(json!({ "type": "object", "required": required }).to_string()),
             attributes: vec![],
         })

@@ -459,6 +459,7 @@ fn definition() -> Definition {
         extensions: vec![],
         reads: Reads::all(),
         sole_per_entity: false,
+        uses: vec![],
         data_schema: Some(
             r#"{"type": "object", "properties": {"behaviour": {"type": "string"}, "function": {"type": "string"}}}"#
                 .into(),

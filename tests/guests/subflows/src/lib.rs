@@ -79,6 +79,7 @@ impl Guest for Subflows {
             extensions: vec![],
             reads: Reads::GROUPS,
             sole_per_entity: parsed(&config)["sole"] == true,
+            uses: vec![],
             data_schema: Some(
                 r#"{"type": "object", "properties": {"first": {"type": "string"}}}"#.into(),
             ),
