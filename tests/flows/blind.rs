@@ -74,6 +74,29 @@ async fn nobody_is_told_how_others_voted_until_the_vote_ends() {
     let answer = app.post("reviewer2", &claimed, json!({})).await;
     assert!(!answer.text.contains("between us"), "{}", answer.text);
 
+    // Nobody tries out how the vote stands.
+    for (person, path, body) in [
+        (
+            "reviewer2",
+            format!("/v1/tasks/{}/decide", id(second)),
+            json!({ "outcome": "YES" }),
+        ),
+        (
+            "reviewer2",
+            format!("/v1/tasks/{}/decide", id(second)),
+            json!({ "outcome": "MORE" }),
+        ),
+        (
+            "admin",
+            format!("{of_instance}/cancel"),
+            json!({ "reason": "curious" }),
+        ),
+    ] {
+        let dry = app.post(person, &format!("{path}?dryRun=true"), body).await;
+        assert!(!dry.text.contains("between us"), "{}", dry.text);
+        dry.problem(403, "forbidden");
+    }
+
     let recorded = &published(&app, &instance, "decision.recorded", 1).await[0];
     let data = &recorded["data"];
     assert_eq!(data["blind"], true, "{recorded}");

@@ -61,6 +61,7 @@ use fallback::StaffingCheck;
 use migration::Migration;
 use savepoint::Savepoint;
 
+pub use blind::check_dry_run;
 pub use fallback::NOBODY_ABLE;
 pub use fault::{ExecutionError, Fault};
 pub use members::LEFT_GROUP;

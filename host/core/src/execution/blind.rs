@@ -3,9 +3,11 @@
 //! Flow logic and the audit know them all the time. That somebody has decided is not hidden: claims and owners tell it.
 
 use super::Execution;
+use crate::command::Command;
 use crate::event::{Disclosed, Event};
 use crate::ids::StateId;
 use crate::instance::{Instance, StateInstance, Task};
+use crate::rejection::Rejection;
 
 impl Execution<'_> {
     /// Emits an event, after the decisions that it discloses.
@@ -15,6 +17,26 @@ impl Execution<'_> {
         }
         self.record(event);
     }
+}
+
+/// Refuses a dry run that tells how others voted: of a decision in a blind state, whose effect depends on the other decisions, or
+/// of a command that ends such a state. `before` is the instance before the command, and `events` are the effects.
+pub fn check_dry_run(
+    before: Option<&Instance>,
+    command: &Command,
+    events: &[Event],
+) -> Result<(), Rejection> {
+    let decided = match command {
+        Command::Decide { task, .. } => before.and_then(|instance| instance.open_task(*task)),
+        _ => None,
+    };
+    let is_blind = decided.is_some_and(|(state_instance, _)| state_instance.blind);
+    let tells = |event: &Event| matches!(event, Event::StateDisclosed { .. });
+    if !is_blind && !events.iter().any(tells) {
+        return Ok(());
+    }
+    let message = "a dry run would tell how others voted, which is hidden until the vote ends";
+    Err(Rejection::forbidden("blind", message))
 }
 
 /// The decisions that are no longer hidden after the event, which ends their states.

@@ -13,7 +13,7 @@ use crate::error::Error;
 use crate::observe::Observation;
 use crate::request::{Rendered, Request};
 use wrkflw_core::audit::Entry;
-use wrkflw_core::execution::{Context, effort};
+use wrkflw_core::execution::{Context, check_dry_run, effort};
 use wrkflw_core::ids::CommandId;
 use wrkflw_core::instance::Instance;
 use wrkflw_core::rejection::{FirstSignal, Rejection};
@@ -70,6 +70,9 @@ impl Engine {
             .await?;
         observation.executed(&executed);
         let after = &executed.outcome.instance;
+        if request.dry_run {
+            check_dry_run(before, &request.command, &executed.outcome.events)?;
+        }
         self.0.budgets.check(before, after)?;
         let tenant_name = &request.who.tenant_name;
         let record = || {
