@@ -18,6 +18,7 @@ mod purchase;
 mod questions;
 mod reads;
 mod reoffer;
+mod retain;
 mod spawn;
 mod suspended;
 mod unassignable;

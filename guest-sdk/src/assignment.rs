@@ -166,6 +166,7 @@ impl Offer {
             candidates: vec![],
             owner: None,
             each_member: None,
+            retain: false,
             deadlines: vec![],
             extensions: vec![],
         }
@@ -195,6 +196,13 @@ impl Offer {
     /// This person owns it from the start, without a claim.
     pub fn owned_by(mut self, user: &str) -> Self {
         self.owner = Some(user.into());
+        self
+    }
+
+    /// A candidate who is familiar with the instance owns it from the start: who decided in it last, or else owns another task of
+    /// it. Without such a candidate, it is open to all.
+    pub fn retain(mut self) -> Self {
+        self.retain = true;
         self
     }
 

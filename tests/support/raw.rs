@@ -174,7 +174,7 @@ impl Data {
         let of_group = 1;
         let candidates = self.words(&[of_group, group[0], group[1]]);
         let mut offer = vec![label[0], label[1], candidates, 1];
-        offer.resize(14, 0);
+        offer.resize(15, 0);
         let offers = self.words(&offer);
         let (task, count, needed) = (0, 0, 1);
         let mut words = vec![task, offers, 1, count, needed];

@@ -164,6 +164,7 @@ fn offer(offer: types::Offer) -> Lifted<Offer> {
         candidates: each(offer.candidates, principal)?,
         owner: optional("an offer's owner", offer.owner)?,
         each_member: optional("an offer's group", offer.each_member)?,
+        retain: offer.retain,
         deadlines: each(offer.deadlines, deadline)?,
     })
 }

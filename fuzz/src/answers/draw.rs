@@ -173,6 +173,7 @@ fn offer(u: &mut Unstructured<'_>) -> Result<types::Offer> {
         candidates: list(u, principal)?,
         owner: maybe(u, text)?,
         each_member: rarely(u, text)?.pop(),
+        retain: u.arbitrary()?,
         deadlines: list(u, deadline)?,
         extensions: rarely(u, extension)?,
     })

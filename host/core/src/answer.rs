@@ -264,6 +264,9 @@ pub struct Offer {
     /// A task for each member of this group instead, offered to that member alone.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub each_member: Option<String>,
+    /// Whether a candidate who is familiar with the instance owns it from the start.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub retain: bool,
     pub deadlines: Vec<Deadline>,
 }
 

@@ -14,6 +14,7 @@ pub mod effort;
 mod eligibility;
 mod enter;
 mod fallback;
+mod familiar;
 mod fault;
 mod fork;
 mod labels;

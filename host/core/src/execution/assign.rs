@@ -158,7 +158,8 @@ impl Execution<'_> {
         findings: &Findings,
     ) -> Result<(), Fault> {
         for offer in self.completed(state_name, offers) {
-            let task = self.task(offer, None, findings)?;
+            let familiar = self.familiar_owner(state, &offer, findings);
+            let task = self.task(offer, familiar.as_ref(), findings)?;
             self.emit(Event::TaskCreated {
                 state,
                 state_name: state_name.to_owned(),

@@ -151,6 +151,7 @@ impl Execution<'_> {
             Work::Task(assignment) => {
                 let mut lookup = super::assign::lookup(assignment);
                 self.ask_for_members(&asked, assignment, &mut lookup);
+                self.ask_for_familiar(assignment, &mut lookup);
                 lookup
             }
             Work::Wait(waiting) => Lookup {

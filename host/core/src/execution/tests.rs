@@ -12,6 +12,7 @@ mod directory;
 mod enter;
 mod escalations;
 mod fallback;
+mod familiar;
 mod forks;
 mod inputs;
 mod items;

@@ -171,6 +171,7 @@ fn works() -> Vec<Work> {
             ],
             owner: Some("ann".into()),
             each_member: Some("board".into()),
+            retain: true,
             deadlines: vec![],
         }],
         needed: 2,

@@ -7,10 +7,11 @@
 //! With `"cancel": 60`, everything is cancelled if branch `B` takes longer.
 //!
 //! With `"items": [{"id": "a", "group": "reviewers"}]` there is one branch per item instead, offered to the item's group; the
-//! signal MORE begins branches for the `items` of its payload.
+//! signal MORE begins branches for the `items` of its payload. With `"retain": true` the work after the join goes to a reviewer who
+//! is familiar with the instance.
 
 use wrkflw_guest::{
-    Assignment, Due, Event, Facts, FiredBy, Flow, Graph, Plan, Refusal, Target, Value,
+    Assignment, Due, Event, Facts, FiredBy, Flow, Graph, Offer, Plan, Refusal, Target, Value,
 };
 
 wrkflw_guest::states! { pub enum State { Begin, A, B, C, D, E, F, G, H, Item, Reminder, Meet, Done } }
@@ -94,7 +95,8 @@ impl Flow for Branches {
                 item["group"].as_str().unwrap_or_default(),
             ));
         }
-        let work = Assignment::to_group("reviewers");
+        let retain = facts.data["retain"] == true;
+        let work = Assignment::to_group("reviewers").each(|offer| Offer { retain, ..offer });
         let seconds = |name: &str| {
             let seconds = facts.data[name].as_u64();
             seconds.and_then(|seconds| u32::try_from(seconds).ok())

@@ -1,11 +1,11 @@
 //! A vote among the people that the instance's data names.
 //!
 //! `assign` in the data is the assignment of `Vote`: `{"offers": [{"users": [], "groups": [], "managersOf": [],
-//! "from": "a member of the data that names a user", "owner": "", "eachMember": "a group", "label": "", "deadlines": []}],
-//! "needed": 1, or a part such as {"atLeast": [2, 3]} or {"moreThan": [1, 2]}, "exclude": [], "fallback": "", "priority": 0,
-//! "blind": false, "deadlines": [{"after": 60, "days": 7, "working": "a calendar", "every": 60, "since": "claim",
-//! "do": "remind, release, escalate, cancel or a trigger"}]}`, with `days` instead of `after` for working
-//! days. On escalation it is `overdue` instead, on MORE `reoffer`. The vote ends
+//! "from": "a member of the data that names a user", "owner": "", "eachMember": "a group", "retain": false, "label": "",
+//! "deadlines": []}], "needed": 1, or a part such as {"atLeast": [2, 3]} or {"moreThan": [1, 2]}, "exclude": [],
+//! "fallback": "", "priority": 0, "blind": false, "deadlines": [{"after": 60, "days": 7, "working": "a calendar",
+//! "every": 60, "since": "claim", "do": "remind, release, escalate, cancel or a trigger"}]}`, with `days` instead of `after`
+//! for working days. On escalation it is `overdue` instead, on MORE `reoffer`. The vote ends
 //! with `Approved` once `needed` have decided YES. It ends with `Rejected` once too few votes are left, or when a deadline fires
 //! LATE, unless the data has `patient`. `complaints` is a number of violations with which every vote is refused.
 //!
@@ -318,6 +318,7 @@ fn offer(offer: &Value, data: &Value) -> Offer {
             .collect(),
         owner: offer["owner"].as_str().map(str::to_owned),
         each_member: offer["eachMember"].as_str().map(str::to_owned),
+        retain: offer["retain"] == true,
         deadlines: deadlines(&offer["deadlines"]),
         extensions: vec![],
     }

@@ -159,6 +159,7 @@ fn assignment(facts: &Snapshot, behaviour: &str) -> Assignment {
         candidates: vec![candidate],
         owner,
         each_member: None,
+        retain: false,
         deadlines: vec![],
         extensions: extended(behaviour == "extended_offer"),
     };

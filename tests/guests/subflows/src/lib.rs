@@ -175,6 +175,7 @@ fn assignment() -> Assignment {
             candidates: vec![Principal::Group("reviewers".into())],
             owner: None,
             each_member: None,
+            retain: false,
             deadlines: vec![],
             extensions: vec![],
         }],

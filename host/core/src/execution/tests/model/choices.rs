@@ -195,6 +195,7 @@ impl Choices {
                 owner: (owner && !is_meek).then(|| choices.person()),
                 deadlines: choices.deadlines(graph, state, true),
                 each_member: None,
+                retain: false,
             }
         };
         let offers: Vec<_> = (0..count).map(|_| offer(self)).collect();

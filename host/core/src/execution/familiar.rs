@@ -1,0 +1,108 @@
+//! Work that goes to somebody who is familiar with the instance: who decided in it before, or has another task of it.
+//!
+//! The choice follows from the instance and from the memberships that the directory answers, so a replay makes the same.
+
+use std::collections::BTreeSet;
+
+use super::Execution;
+use super::staffing::deciders;
+use crate::answer::{Assignment, Offer};
+use crate::ids::StateId;
+use crate::instance::{Candidate, Ownership, StateInstance, Task, TaskStatus};
+use crate::lookup::{Findings, Lookup};
+
+/// How many people are considered, the newest deciders first.
+const FAMILIAR_MAX: usize = 50;
+
+impl Execution<'_> {
+    /// Adds the people who are familiar with the instance to the question to the directory, if an offer wants one of them.
+    pub(super) fn ask_for_familiar(&self, assignment: &Assignment, lookup: &mut Lookup) {
+        if assignment.offers.iter().any(|offer| offer.retain) {
+            let familiar = self.familiar().into_iter().map(str::to_owned);
+            lookup.memberships_of.extend(familiar);
+        }
+    }
+
+    /// The status of a new task whose offer wants somebody who is familiar with the instance: owned by them, as if claimed. None
+    /// if the offer wants nobody, or nobody is there.
+    pub(super) fn familiar_owner(
+        &self,
+        state: StateId,
+        offer: &Offer,
+        findings: &Findings,
+    ) -> Option<TaskStatus> {
+        if !offer.retain || offer.owner.is_some() {
+            return None;
+        }
+        let candidates = offer.candidates.iter().cloned();
+        let candidates: Vec<_> = candidates
+            .filter_map(|candidate| candidate.resolved(findings))
+            .collect();
+        let owner = self.retained(state, &candidates, findings)?;
+        Some(TaskStatus::Claimed {
+            owner,
+            claimed_at: self.context.now,
+            ownership: Ownership::default(),
+        })
+    }
+
+    /// Who gets a new task of the state instance, because they are familiar with the instance and a candidate.
+    fn retained(
+        &self,
+        state: StateId,
+        candidates: &[Candidate],
+        findings: &Findings,
+    ) -> Option<String> {
+        let state_instance = self.state_instance_of(state);
+        let busy = self.busy_in(state_instance);
+        let is_candidate = |person: &str| {
+            let groups = findings.groups.get(person).map_or(&[][..], Vec::as_slice);
+            let mut candidates = candidates.iter();
+            candidates.any(|candidate| candidate.includes(person, groups))
+        };
+        let familiar = self.familiar().into_iter();
+        let mut able = familiar.filter(|person| !busy.contains(person) && is_candidate(person));
+        able.next().map(str::to_owned)
+    }
+
+    /// The people who decided in the instance, the newest first, and then the owners of its open tasks; each once.
+    fn familiar(&self) -> Vec<&str> {
+        let tasks = || {
+            let state_instances = self.instance.state_instances();
+            state_instances.flat_map(|state_instance| &state_instance.tasks)
+        };
+        let mut decisions: Vec<_> = tasks().filter_map(Task::decision).collect();
+        decisions.sort_by_key(|decision| std::cmp::Reverse(decision.decided_at));
+        let decided = decisions
+            .into_iter()
+            .map(|decision| decision.actor.as_str());
+        let owners = tasks().filter(|task| task.status.is_open());
+        let owners = owners.filter_map(Task::owner);
+        let mut familiar: Vec<&str> = Vec::new();
+        for person in decided.chain(owners) {
+            if familiar.len() == FAMILIAR_MAX {
+                break;
+            }
+            if !familiar.contains(&person) {
+                familiar.push(person);
+            }
+        }
+        familiar
+    }
+
+    /// The people who get no further task in the state instance: they must not decide there, have decided, or own one.
+    fn busy_in<'s>(&'s self, state_instance: &'s StateInstance) -> BTreeSet<&'s str> {
+        let requesters = self.instance.requesters.iter();
+        let requesters = requesters.filter(|_| !self.is_own_work(&state_instance.name));
+        let excluded = requesters.chain(&state_instance.exclude);
+        let decided = state_instance.tasks.iter().flat_map(deciders);
+        let open = state_instance.tasks.iter();
+        let owners = open.filter(|task| task.status.is_open());
+        let owners = owners.filter_map(Task::owner);
+        excluded
+            .map(String::as_str)
+            .chain(decided)
+            .chain(owners)
+            .collect()
+    }
+}
