@@ -29,26 +29,21 @@ pub(super) fn are_asked(assignment: &Assignment) -> bool {
 
 /// The people who are candidates as members of groups, each with the group.
 pub(super) fn among(candidates: &[Candidate]) -> impl Iterator<Item = (&str, &str)> {
-    let member = |candidate| match candidate {
-        &Candidate::Member {
-            ref person,
-            ref group,
-        } => Some((person.as_str(), group.as_str())),
+    candidates.iter().filter_map(|candidate| match candidate {
+        Candidate::Member { person, group } => Some((person.as_str(), group.as_str())),
         Candidate::User(_) | Candidate::Group(_) => None,
-    };
-    candidates.iter().filter_map(member)
+    })
 }
 
 /// The same of an offer.
 pub(super) fn offered(offer: &Offer) -> impl Iterator<Item = (&str, &str)> {
-    let member = |principal| match principal {
-        &Principal::Member {
-            ref person,
-            ref group,
-        } => Some((person.as_str(), group.as_str())),
-        Principal::User(_) | Principal::Group(_) | Principal::ManagerOf(_) => None,
-    };
-    offer.candidates.iter().filter_map(member)
+    offer
+        .candidates
+        .iter()
+        .filter_map(|principal| match principal {
+            Principal::Member { person, group } => Some((person.as_str(), group.as_str())),
+            Principal::User(_) | Principal::Group(_) | Principal::ManagerOf(_) => None,
+        })
 }
 
 /// Adds the candidates who must be members to the question to the directory.

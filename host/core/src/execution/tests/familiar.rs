@@ -83,7 +83,7 @@ fn the_last_decider_who_is_a_candidate_owns_it() {
             Some("cid"),
         ),
     ] {
-        let found = owners(&offers(&[to.clone()]));
+        let found = owners(&offers(std::slice::from_ref(&to)));
         assert_eq!(found, [owner.map(str::to_owned)], "{to:?}");
     }
 }
