@@ -106,6 +106,7 @@ CREATE TYPE public.commit_member AS (
 	vacates boolean,
 	title text,
 	summary text
+	sole boolean
 );
 CREATE TYPE public.commit_reply AS (
 	member integer,
@@ -286,6 +287,28 @@ begin
     select max(f.epoch) + 1, nextval('event_pos'), here from feed_epoch f;
     -- Skips ids of tenants that a lost history may have assigned, because hosts may have cached them.
     perform setval(s, nextval(s) + 1000) from (select pg_get_serial_sequence('tenant', 'id')::regclass) as numbers (s);
+end $$;
+
+CREATE FUNCTION public.entity_is_free(in_tenant integer, kind text, entity text, as_sole boolean, besides uuid) RETURNS boolean
+    LANGUAGE plpgsql
+    AS $$
+declare
+    place bigint := hashtextextended(entity, hashtextextended(kind, in_tenant));
+begin
+    if as_sole then
+        perform pg_advisory_xact_lock(place);
+        return not exists (
+            select from instance i
+            where i.tenant_id = in_tenant and i.entity_type = kind and i.entity_id = entity and i.id <> besides
+              and i.status in ('RUNNING', 'SUSPENDED')
+        );
+    end if;
+    perform pg_advisory_xact_lock_shared(place);
+    return not exists (
+        select from instance i
+        where i.tenant_id = in_tenant and i.entity_type = kind and i.entity_id = entity and i.id <> besides
+          and i.sole and i.status in ('RUNNING', 'SUSPENDED')
+    );
 end $$;
 
 CREATE FUNCTION public.kept_replies(after_principal text, after_key text, most bigint) RETURNS TABLE(principal text, key text, command_id uuid, fingerprint bytea, status smallint, body_digest bytea, headers text)
@@ -620,6 +643,7 @@ CREATE TABLE public.instance (
     buffered_signals text,
     title text,
     summary text,
+    sole boolean DEFAULT false NOT NULL,
     CONSTRAINT instance_status_check CHECK ((status = ANY (ARRAY['RUNNING'::text, 'SUSPENDED'::text, 'COMPLETED'::text, 'CANCELLED'::text])))
 )
 WITH (fillfactor='80', autovacuum_vacuum_scale_factor='0.02', autovacuum_vacuum_cost_delay='0');
@@ -999,6 +1023,7 @@ CREATE INDEX instance_by_initiator ON public.instance USING btree (tenant_id, in
 CREATE INDEX instance_by_parent ON public.instance USING btree (tenant_id, parent, id) WHERE (parent IS NOT NULL);
 CREATE INDEX instance_by_predecessor ON public.instance USING btree (tenant_id, predecessor) WHERE (predecessor IS NOT NULL);
 CREATE UNIQUE INDEX instance_running_key ON public.instance USING btree (tenant_id, definition_key, entity_type, entity_id) WHERE (status = ANY (ARRAY['RUNNING'::text, 'SUSPENDED'::text]));
+CREATE UNIQUE INDEX instance_sole_key ON public.instance USING btree (tenant_id, entity_type, entity_id) WHERE (sole AND (status = ANY (ARRAY['RUNNING'::text, 'SUSPENDED'::text])));
 CREATE INDEX job_by_instance ON public.job USING btree (tenant_id, instance_id, due_at, id);
 CREATE INDEX job_failing ON public.job USING btree (tenant_id, id) WHERE (last_error IS NOT NULL);
 CREATE INDEX job_ready ON public.job USING btree (GREATEST(due_at, lease_until));
@@ -1178,6 +1203,8 @@ REVOKE ALL ON FUNCTION public.attribute_holders(wanted text, kind text, operator
 GRANT ALL ON FUNCTION public.attribute_holders(wanted text, kind text, operators text[], bounds text[], before uuid, most integer) TO wrkflw_reader;
 REVOKE ALL ON FUNCTION public.begin_history() FROM PUBLIC;
 GRANT ALL ON FUNCTION public.begin_history() TO wrkflw_writer;
+REVOKE ALL ON FUNCTION public.entity_is_free(in_tenant integer, kind text, entity text, as_sole boolean, besides uuid) FROM PUBLIC;
+GRANT ALL ON FUNCTION public.entity_is_free(in_tenant integer, kind text, entity text, as_sole boolean, besides uuid) TO wrkflw_writer;
 REVOKE ALL ON FUNCTION public.kept_replies(after_principal text, after_key text, most bigint) FROM PUBLIC;
 GRANT ALL ON FUNCTION public.kept_replies(after_principal text, after_key text, most bigint) TO wrkflw_reader;
 REVOKE ALL ON FUNCTION public.keys_taken_in_part() FROM PUBLIC;

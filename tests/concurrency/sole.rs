@@ -75,9 +75,10 @@ async fn a_sole_instance_keeps_others_of_any_definition_away() {
     let plain = start(&app, "plain", "1").await.expect(201);
     lost_to(start(&app, "sole", "1").await, &plain);
     // It restarts only where nothing runs.
-    lost_to(command(&app, &sole, "restart", json!({})).await, &plain);
+    let restart = format!("/v1/instances/{}/restart", id(&sole));
+    lost_to(app.post("author", &restart, json!({})).await, &plain);
     cancel(&app, &plain).await;
-    command(&app, &sole, "restart", json!({})).await.expect(201);
+    app.post("author", &restart, json!({})).await.expect(201);
     prove_all(&app).await;
 }
 

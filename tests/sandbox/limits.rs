@@ -29,7 +29,7 @@ async fn each_way_to_misbehave_ends_in_its_own_error() {
             "not_finite",
             "the attribute `amount` is not a finite number: NaN",
         ),
-        ("nul", "a note contains the character NUL"),
+        ("nul", "a note's message contains the character NUL"),
         (
             "extended",
             "a plan has the extension `telepathy`, which this host does not know",

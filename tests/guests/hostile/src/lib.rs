@@ -228,7 +228,7 @@ fn target(name: &str) -> Target {
     }
 }
 
-fn note(message: &str) -> Note {
+fn note(message: impl Into<String>) -> Note {
     Note {
         code: "test".into(),
         message: message.into(),
@@ -262,7 +262,7 @@ fn plan(behaviour: &str) -> Result<Plan, Refusal> {
             }]));
         }
         "give_up" => return Err(Refusal::Fault(reason())),
-        "huge" => plan.notes.push(note(&"x".repeat(40 << 20))),
+        "huge" => plan.notes.push(note("x".repeat(40 << 20))),
         "million_notes" => plan.notes = vec![note("x"); 1_000_000],
         "many_notes" => plan.notes = vec![note("x"); 33],
         "flood" => plan.publish = vec![event("thing"); 20_000],
@@ -271,8 +271,8 @@ fn plan(behaviour: &str) -> Result<Plan, Refusal> {
         "cancel_unknown" => plan.cancel = vec!["00000000-0000-0000-0000-000000000000".into()],
         "escaped_target" => plan.next = Next::Enter(vec![target(ESCAPES)]),
         "endless_target" => plan.next = Next::Enter(vec![target(&"N".repeat(200 << 10))]),
-        "nan" => plan.notes = burn::nan_bits().iter().map(|bits| note(bits)).collect(),
-        "large" => plan.notes.push(note(&"x".repeat(300 << 10))),
+        "nan" => plan.notes = burn::nan_bits().into_iter().map(note).collect(),
+        "large" => plan.notes.push(note("x".repeat(300 << 10))),
         "undeclared_target" => plan.next = Next::Enter(vec![target("Nowhere")]),
         "unknown_attribute" => {
             plan.attributes = attribute("undeclared", AttributeValue::Text("x".into()));
@@ -290,7 +290,7 @@ fn plan(behaviour: &str) -> Result<Plan, Refusal> {
         "nul" => plan.notes.push(note("a\0b")),
         "remember" => {
             let calls = CALLS.fetch_add(1, Ordering::Relaxed) + 1;
-            plan.notes.push(note(&format!("call {calls}")));
+            plan.notes.push(note(format!("call {calls}")));
         }
         _ => {}
     }
