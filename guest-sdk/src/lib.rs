@@ -52,6 +52,8 @@
 //! [`Plan`], [`Assignment`], [`ServiceCall`] and [`Waiting`] for the answers, `testing` (with the feature of that
 //! name, among a flow's dev-dependencies) for tests that run the host's rules in milliseconds, without wasm.
 //!
+//! `docs/patterns.md` has a flow for each of the known workflow patterns.
+//!
 //! | to | use |
 //! |---|---|
 //! | have so many of several people agree | [`Assignment::any_of`], then [`Event::quorum`] |
@@ -96,6 +98,11 @@ mod sla;
 #[cfg(feature = "testing")]
 pub mod testing;
 mod waiting;
+
+/// The flows of the page of patterns, as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/patterns.md")]
+mod patterns {}
 
 pub use serde_json::{Value, json};
 
