@@ -105,7 +105,7 @@ CREATE TYPE public.commit_member AS (
 	head_from bytea,
 	vacates boolean,
 	title text,
-	summary text
+	summary text,
 	sole boolean
 );
 CREATE TYPE public.commit_reply AS (
