@@ -409,8 +409,13 @@ fn unsaid(command: &Command) -> Vec<Violation> {
             vec![violation("/reason", "required".into(), "say why".into())]
         }
         Command::Decide {
-            comment: Some(_), ..
-        } => vec![violation("/comment", "required".into(), "say why".into())],
+            outcome,
+            comment: Some(_),
+            ..
+        } => {
+            let message = format!("{outcome} needs a comment");
+            vec![violation("/comment", "required".into(), message)]
+        }
         _ => Vec::new(),
     }
 }
