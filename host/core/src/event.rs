@@ -1,6 +1,7 @@
 //! The events of an instance. [`apply`](super::apply) folds them into the instance.
 
 mod declare;
+mod disclosed;
 mod public;
 
 use std::collections::BTreeMap;
@@ -10,11 +11,11 @@ use serde::de::{Deserialize, Deserializer, Error as _};
 use serde_json::value::RawValue;
 
 use self::declare::events;
-pub use self::public::{is_blind, public_view};
+pub use self::disclosed::Disclosed;
+pub use self::public::{CUSTOM, is_blind, public_view, type_suffix};
 
 use super::actor::Actor;
 use super::answer::{Attribute, Note, OverdueAction, Share};
-use super::declare::record;
 use super::ids::{DeadlineId, InstanceId, StateId, TaskId, VersionRef};
 use super::instance::{Candidate, Entity, OpenDeadline, StateInstance, Task};
 use super::json::Json;
@@ -464,25 +465,6 @@ events! {
     }
 }
 
-record! {
-    /// A decision that was hidden.
-    #[derive(Eq)]
-    pub struct Disclosed {
-        /// The task.
-        pub task: TaskId,
-        /// The chosen outcome.
-        pub outcome: String,
-        /// Who decided.
-        pub actor: String,
-        /// The person on whose behalf the decision was made.
-        pub on_behalf_of: Option<String>,
-        /// The comment on the decision.
-        pub comment: Option<String>,
-        /// When it was made.
-        pub decided_at: Timestamp,
-    }
-}
-
 impl Event {
     /// The task that it is about.
     pub fn task(&self) -> Option<TaskId> {
@@ -511,18 +493,6 @@ impl<'de> Deserialize<'de> for Event {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Event, D::Error> {
         let text = Box::<RawValue>::deserialize(deserializer)?;
         Event::stored(text.get()).map_err(D::Error::custom)
-    }
-}
-
-/// The audit type of events that flows publish themselves.
-pub const CUSTOM: &str = "CUSTOM";
-
-/// The CloudEvents type of an audit type without the operator's prefix: `task.claimed` for `TASK_CLAIMED`, and `custom.` with the
-/// event's name for events that flows publish.
-pub fn type_suffix(kind: &str, custom_name: Option<&str>) -> String {
-    match custom_name {
-        Some(name) => format!("custom.{name}"),
-        None => kind.to_ascii_lowercase().replacen('_', ".", 1),
     }
 }
 

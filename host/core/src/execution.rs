@@ -237,7 +237,7 @@ impl<'a> Execution<'a> {
     ) -> Result<Execution<'a>, ExecutionError> {
         let revision = instance.revision + 1;
         let mut execution = Execution::new(context, instance, revision, ids);
-        execution.may_enlarge = may_enlarge(command);
+        execution.may_enlarge = operation::may_enlarge(command);
         operation::not_suspended(&execution.instance, command)?;
         match command {
             Command::Start { .. } => unreachable!("a start has no instance yet"),
@@ -483,22 +483,6 @@ impl<'a> Execution<'a> {
         self.check_staffing_after(&event);
         self.events.push(event);
     }
-}
-
-/// Whether the command may enlarge the facts that flow logic is shown. The commands below add little or nothing, so they are
-/// never refused for the size.
-fn may_enlarge(command: &Command) -> bool {
-    !matches!(
-        command,
-        Command::Release { .. }
-            | Command::Resolve { .. }
-            | Command::Reset { .. }
-            | Command::ResumeTask { .. }
-            | Command::Cancel { .. }
-            | Command::Suspend { .. }
-            | Command::Resume { .. }
-            | Command::Reassessment { .. }
-    )
 }
 
 #[cfg(test)]

@@ -36,6 +36,7 @@ mod notifications;
 mod observe;
 pub mod openapi;
 mod operations;
+mod outcomes;
 pub mod pace;
 pub mod page;
 pub mod problem;

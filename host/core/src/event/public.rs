@@ -2,8 +2,19 @@
 
 use std::borrow::Cow;
 
-use super::CUSTOM;
 use crate::json::{Json, JsonError, Member, members};
+
+/// The audit type of events that flows publish themselves.
+pub const CUSTOM: &str = "CUSTOM";
+
+/// The CloudEvents type of an audit type without the operator's prefix: `task.claimed` for `TASK_CLAIMED`, and `custom.` with the
+/// event's name for events that flows publish.
+pub fn type_suffix(kind: &str, custom_name: Option<&str>) -> String {
+    match custom_name {
+        Some(name) => format!("custom.{name}"),
+        None => kind.to_ascii_lowercase().replacen('_', ".", 1),
+    }
+}
 
 /// The payload of an entry without data, input, sender and children, which may be large or confidential. Callers with the
 /// permission can read them over HTTP. An event that a flow publishes keeps its data. The function works on the stored text, so

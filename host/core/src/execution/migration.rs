@@ -170,8 +170,9 @@ fn fits(
         let message = format!("{new} is a {} state there", after.kind.name());
         return Err(("other_kind", message));
     }
-    if differs(|before, after| (before.join == Join::None) == (after.join == Join::None)) {
-        let is = if after.join != Join::None { "a" } else { "no" };
+    let is_join = |state: &State| state.join != Join::None;
+    if before.is_some_and(|before| is_join(before) != is_join(after)) {
+        let is = if is_join(after) { "a" } else { "no" };
         return Err(("other_join", format!("{new} is {is} join there")));
     }
     if differs(|before, after| before.own_work == after.own_work) {

@@ -7,6 +7,22 @@ use crate::ids::{DeadlineId, StateId};
 use crate::instance::{Instance, Status};
 use crate::rejection::Rejection;
 
+/// Whether the command may enlarge the facts that flow logic is shown. The commands below add little or nothing, so they are
+/// never refused for the size.
+pub(super) fn may_enlarge(command: &Command) -> bool {
+    !matches!(
+        command,
+        Command::Release { .. }
+            | Command::Resolve { .. }
+            | Command::Reset { .. }
+            | Command::ResumeTask { .. }
+            | Command::Cancel { .. }
+            | Command::Suspend { .. }
+            | Command::Resume { .. }
+            | Command::Reassessment { .. }
+    )
+}
+
 /// Refuses commands on a suspended instance, except to cancel, resume or migrate it. A reassessment is allowed, too; it does
 /// nothing while the instance is suspended.
 pub(super) fn not_suspended(instance: &Instance, command: &Command) -> Result<(), Rejection> {

@@ -8,7 +8,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use wrkflw_core::answer::AttributeValue;
-use wrkflw_core::graph::{FiredBy, Graph, Transition};
+use wrkflw_core::graph::Graph;
 use wrkflw_core::instance::{
     Candidate, ChildInstance, Decision, Delegation, Instance, Ownership, PastState, StateInstance,
     Status, Suspension, Task, TaskStatus,
@@ -169,74 +169,6 @@ pub struct TaskView {
     pub decision: Option<DecisionView>,
     /// Why the host cancelled it, if it did so on its own.
     pub cancel_reason: Option<String>,
-}
-
-/// An outcome by which a task may be decided.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct OutcomeView {
-    /// What a decision names.
-    pub outcome: String,
-    /// For people; the outcome itself if the definition has no title.
-    pub title: String,
-    /// `required`, `optional` or `none`.
-    pub comment: &'static str,
-    /// Whether the input must satisfy a schema.
-    pub needs_input: bool,
-}
-
-/// An outcome by which a task may be decided, with all that the definition says of it.
-#[derive(Debug, Serialize, ToSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct OutcomeDetail {
-    #[serde(flatten)]
-    pub outcome: OutcomeView,
-    /// What it means, for people.
-    pub description: Option<String>,
-    /// When it is possible or leads where, for people.
-    pub condition: Option<String>,
-    /// What the decider needs besides being eligible.
-    pub permission: Option<String>,
-    /// JSON Schema of the input.
-    #[schema(value_type = Option<Object>)]
-    pub input: Option<Json>,
-}
-
-impl OutcomeView {
-    /// The outcomes of a state, in their declared order.
-    pub fn of_state(graph: &Graph, state: &str) -> Vec<OutcomeView> {
-        let ways = graph.leaving(state).filter(|way| by_decision(way));
-        ways.map(OutcomeView::of).collect()
-    }
-
-    fn of(way: &Transition) -> OutcomeView {
-        OutcomeView {
-            outcome: way.trigger.clone(),
-            title: way.shown_title().to_owned(),
-            comment: way.comment.name(),
-            needs_input: way.input.is_some(),
-        }
-    }
-}
-
-impl OutcomeDetail {
-    /// The outcomes of a state, in their declared order.
-    pub fn of_state(graph: &Graph, state: &str) -> Vec<OutcomeDetail> {
-        let words = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-        let detail = |way: &Transition| OutcomeDetail {
-            outcome: OutcomeView::of(way),
-            description: words(&way.description),
-            condition: words(&way.condition),
-            permission: way.permission.clone(),
-            input: way.input.clone(),
-        };
-        let ways = graph.leaving(state).filter(|way| by_decision(way));
-        ways.map(detail).collect()
-    }
-}
-
-fn by_decision(way: &Transition) -> bool {
-    way.by.contains(&FiredBy::Decision)
 }
 
 /// The suspension of a task: nobody may decide it, and its own deadlines do not count.
