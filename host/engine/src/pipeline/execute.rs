@@ -59,19 +59,13 @@ impl Engine {
             mark: loaded.access_mark,
             now,
         };
-        let executed = self
-            .execute_new(
-                run.new_instance,
-                directory,
-                context,
-                before,
-                &request.command,
-            )
-            .await?;
+        let (new, command) = (run.new_instance, &request.command);
+        let executing = self.execute_new(new, directory, context, before, command);
+        let executed = executing.await?;
         observation.executed(&executed);
         let after = &executed.outcome.instance;
         if request.dry_run {
-            check_dry_run(before, &request.command, &executed.outcome.events)?;
+            check_dry_run(before, command, &executed.outcome.events)?;
         }
         self.0.budgets.check(before, after)?;
         let tenant_name = &request.who.tenant_name;

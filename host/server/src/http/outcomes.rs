@@ -9,7 +9,7 @@ use wrkflw_core::json::Json;
 /// An outcome by which a task may be decided.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct OutcomeView {
+pub(super) struct OutcomeView {
     /// What a decision names.
     pub outcome: String,
     /// For people; the outcome itself if the definition has no title.
@@ -23,7 +23,7 @@ pub struct OutcomeView {
 /// An outcome by which a task may be decided, with all that the definition says of it.
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct OutcomeDetail {
+pub(super) struct OutcomeDetail {
     #[serde(flatten)]
     pub outcome: OutcomeView,
     /// What it means, for people.
@@ -39,7 +39,7 @@ pub struct OutcomeDetail {
 
 impl OutcomeView {
     /// The outcomes of a state, in their declared order.
-    pub fn of_state(graph: &Graph, state: &str) -> Vec<OutcomeView> {
+    pub(super) fn of_state(graph: &Graph, state: &str) -> Vec<OutcomeView> {
         let ways = graph.leaving(state).filter(|way| by_decision(way));
         ways.map(OutcomeView::of).collect()
     }
@@ -56,7 +56,7 @@ impl OutcomeView {
 
 impl OutcomeDetail {
     /// The outcomes of a state, in their declared order.
-    pub fn of_state(graph: &Graph, state: &str) -> Vec<OutcomeDetail> {
+    pub(super) fn of_state(graph: &Graph, state: &str) -> Vec<OutcomeDetail> {
         let words = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
         let detail = |way: &Transition| OutcomeDetail {
             outcome: OutcomeView::of(way),
