@@ -1,5 +1,7 @@
 //! Definitions of which an instance is the only one about its entity, whichever definition another one is of.
 
+use tokio::task::JoinSet;
+
 use super::*;
 use crate::audit::commands::prove_all;
 use crate::support::guests::subflows;
@@ -114,7 +116,9 @@ async fn of_two_starts_at_once_one_wins() {
         for _ in 0..ENTITIES {
             let pair = answers.drain(..2).collect();
             let (won, lost) = winner(pair, 201);
-            lost.into_iter().for_each(|lost| lost_to(lost, &won));
+            for lost in lost {
+                lost_to(lost, &won);
+            }
         }
     }
     prove_all(&app).await;
@@ -125,9 +129,10 @@ async fn of_two_starts_at_once_one_wins() {
 async fn a_start_waits_for_one_under_way() {
     let app = fixture().await;
     let model = start(&app, "sole", "model").await.expect(201);
-    for (key, as_sole) in [("plain", true), ("sole", false), ("sole", true)] {
+    let cases = [("plain", true, 1), ("sole", false, 2), ("sole", true, 3)];
+    for (key, as_sole, number) in cases {
         let entity = format!("{key} beside {as_sole}");
-        let other = uuid::Uuid::now_v7();
+        let other = uuid::Uuid::from_u128(number);
         let mut under_way = app
             .database
             .admin_pool()
@@ -155,13 +160,16 @@ async fn a_start_waits_for_one_under_way() {
             .await
             .expect("a row");
         let (host, request) = (app.host(), body(key, &entity));
-        let starting = tokio::spawn(async move {
+        let mut starting = JoinSet::new();
+        starting.spawn(async move {
             host.send("author", "POST", "/v1/instances", &[], Some(request))
                 .await
         });
         blocked(&app).await;
         under_way.commit().await.expect("a commit");
-        lost_to(starting.await.expect("an answer"), &json!({ "id": other }));
+        let answers = starting.join_all().await;
+        let answer = answers.into_iter().next().expect("an answer");
+        lost_to(answer, &json!({ "id": other }));
     }
 }
 

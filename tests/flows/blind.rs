@@ -36,6 +36,55 @@ async fn half_done(app: &TestApp) -> Value {
     after
 }
 
+/// Nobody tries out how the vote stands.
+async fn dry_runs_are_refused(app: &TestApp, instance: &Value) {
+    let second = &tasks(instance)[1];
+    let of_instance = format!("/v1/instances/{}", id(instance));
+    for (person, path, body) in [
+        (
+            "reviewer2",
+            format!("/v1/tasks/{}/decide", id(second)),
+            json!({ "outcome": "YES" }),
+        ),
+        (
+            "reviewer2",
+            format!("/v1/tasks/{}/decide", id(second)),
+            json!({ "outcome": "MORE" }),
+        ),
+        (
+            "admin",
+            format!("{of_instance}/cancel"),
+            json!({ "reason": "curious" }),
+        ),
+    ] {
+        let dry = app.post(person, &format!("{path}?dryRun=true"), body).await;
+        assert!(!dry.text.contains("between us"), "{}", dry.text);
+        dry.problem(403, "forbidden");
+    }
+}
+
+async fn both_are_disclosed(app: &TestApp, instance: &Value) {
+    let disclosed = &published(app, instance, "state.disclosed", 1).await[0]["data"];
+    let decisions = disclosed["decisions"].as_array().expect("decisions").iter();
+    let decisions: Vec<_> = decisions
+        .map(|decision| {
+            (
+                &decision["actor"],
+                &decision["outcome"],
+                &decision["comment"],
+            )
+        })
+        .collect();
+    let (yes, comment) = (json!("YES"), json!("between us"));
+    assert_eq!(
+        decisions,
+        [
+            (&json!("reviewer"), &yes, &comment),
+            (&json!("reviewer2"), &yes, &Value::Null)
+        ]
+    );
+}
+
 #[tokio::test]
 async fn nobody_is_told_how_others_voted_until_the_vote_ends() {
     let app = chambers().await;
@@ -74,28 +123,7 @@ async fn nobody_is_told_how_others_voted_until_the_vote_ends() {
     let answer = app.post("reviewer2", &claimed, json!({})).await;
     assert!(!answer.text.contains("between us"), "{}", answer.text);
 
-    // Nobody tries out how the vote stands.
-    for (person, path, body) in [
-        (
-            "reviewer2",
-            format!("/v1/tasks/{}/decide", id(second)),
-            json!({ "outcome": "YES" }),
-        ),
-        (
-            "reviewer2",
-            format!("/v1/tasks/{}/decide", id(second)),
-            json!({ "outcome": "MORE" }),
-        ),
-        (
-            "admin",
-            format!("{of_instance}/cancel"),
-            json!({ "reason": "curious" }),
-        ),
-    ] {
-        let dry = app.post(person, &format!("{path}?dryRun=true"), body).await;
-        assert!(!dry.text.contains("between us"), "{}", dry.text);
-        dry.problem(403, "forbidden");
-    }
+    dry_runs_are_refused(&app, &instance).await;
 
     let recorded = &published(&app, &instance, "decision.recorded", 1).await[0];
     let data = &recorded["data"];
@@ -115,25 +143,7 @@ async fn nobody_is_told_how_others_voted_until_the_vote_ends() {
     assert_eq!(ended["outcome"], "APPROVED");
     let told = app.get("author", &history).await;
     assert!(told.text.contains("between us"), "{}", told.text);
-    let disclosed = &published(&app, &instance, "state.disclosed", 1).await[0]["data"];
-    let decisions = disclosed["decisions"].as_array().expect("decisions").iter();
-    let decisions: Vec<_> = decisions
-        .map(|decision| {
-            (
-                &decision["actor"],
-                &decision["outcome"],
-                &decision["comment"],
-            )
-        })
-        .collect();
-    let (yes, comment) = (json!("YES"), json!("between us"));
-    assert_eq!(
-        decisions,
-        [
-            (&json!("reviewer"), &yes, &comment),
-            (&json!("reviewer2"), &yes, &Value::Null)
-        ]
-    );
+    both_are_disclosed(&app, &instance).await;
     prove_all(&app).await;
 }
 

@@ -34,9 +34,10 @@ impl Flow for DocumentApproval {
 
     fn graph(config: &Config) -> Graph<State, Trigger> {
         let properties = json!({ "title": { "type": "string" }, "link": { "type": "string" } });
-        let rejection = match config.rejection_needs_comment {
-            true => CommentRule::Required,
-            false => CommentRule::Optional,
+        let rejection = if config.rejection_needs_comment {
+            CommentRule::Required
+        } else {
+            CommentRule::Optional
         };
         Graph::start(Submitted)
             .titled("Document approval")
