@@ -112,6 +112,42 @@ fn plans_enter_what_was_declared() {
     }
 }
 
+/// The plan is a fault with this message.
+#[track_caller]
+fn faulty(plan: Plan, message: &str) {
+    let fault = planned(plan);
+    let expected = format!("transition: {message}");
+    assert!(fault.starts_with(&expected), "{fault}");
+}
+
+#[test]
+fn notes_are_bounded() {
+    for (plan, message) in [
+        (
+            with(|plan| plan.notes = vec![note("row", "It applies."); 33]),
+            "a plan carries at most 64 attributes and 32 notes",
+        ),
+        (
+            with(|plan| plan.notes.push(note("row", &"x".repeat(2_001)))),
+            "the message of a note is longer than 2000 bytes",
+        ),
+        (
+            with(|plan| plan.notes.push(note("", "It applies."))),
+            "the code of a note is empty",
+        ),
+        (
+            with(|plan| plan.notes.push(note(&"x".repeat(201), "It applies."))),
+            "the code of a note is longer than 200 bytes",
+        ),
+        (
+            with(|plan| plan.notes.push(detailed(4_097))),
+            "the detail of the note \"row\" is longer than 4096 bytes",
+        ),
+    ] {
+        faulty(plan, message);
+    }
+}
+
 #[test]
 fn effects_are_of_the_declared_kinds() {
     let text = |text: &str| AttributeValue::Text(text.into());
@@ -159,26 +195,6 @@ fn effects_are_of_the_declared_kinds() {
             with(|plan| plan.data = Some(format!("{{\"x\":{:?}}}", "y".repeat(65_536)))),
             "the data grows beyond 65536 bytes",
         ),
-        (
-            with(|plan| plan.notes = vec![note("row", "It applies."); 33]),
-            "a plan carries at most 64 attributes and 32 notes",
-        ),
-        (
-            with(|plan| plan.notes.push(note("row", &"x".repeat(2_001)))),
-            "the message of a note is longer than 2000 bytes",
-        ),
-        (
-            with(|plan| plan.notes.push(note("", "It applies."))),
-            "the code of a note is empty",
-        ),
-        (
-            with(|plan| plan.notes.push(note(&"x".repeat(201), "It applies."))),
-            "the code of a note is longer than 200 bytes",
-        ),
-        (
-            with(|plan| plan.notes.push(detailed(4_097))),
-            "the detail of the note \"row\" is longer than 4096 bytes",
-        ),
         (published("Paid", "{}"), "an event's name is 1 to 64 of a-z"),
         (
             published("paid", "{"),
@@ -189,11 +205,7 @@ fn effects_are_of_the_declared_kinds() {
             "a plan publishes at most 32 events",
         ),
     ] {
-        let fault = planned(plan);
-        assert!(
-            fault.starts_with(&format!("transition: {message}")),
-            "{fault}"
-        );
+        faulty(plan, message);
     }
 }
 
