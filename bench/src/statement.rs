@@ -233,7 +233,7 @@ fn member(place: &Place<'_>) -> Vec<String> {
     let rest = format!(
         ":revision | :revision + 1 | 0 | 'RUNNING' | null | null | null | null | {data} | now() \
          | :audit_seq + {ENTRIES} | {HASH} | :event_seq + {ENTRIES} | :state_instances + 1 | null | null | null | null | 1 \
-         | null | null | false"
+         | null | null | false | null | null | false"
     );
     let mut row = place.of();
     row.extend([place.known(INSTANCE), place.made(COMMAND)]);
@@ -256,6 +256,7 @@ const ENTERED: &[(&str, &str)] = &[
     ("forks", "'{}'"),
     ("choices", "0"),
     ("buffer_signals", "false"),
+    ("blind", "false"),
 ];
 
 fn entered(place: &Place<'_>) -> Vec<String> {
@@ -287,13 +288,13 @@ fn departed(place: &Place<'_>) -> Vec<String> {
 }
 
 fn created(place: &Place<'_>) -> Vec<String> {
-    let rest = "0 | '' | '[{\"id\":\"approvers\",\"type\":\"group\"}]' | null | now() | null | null | 'PENDING' | null | null | null \
+    let rest = "0 | '' | '[{\"id\":\"approvers\",\"type\":\"group\"}]' | now() | null | null | null | 'PENDING' | null | null | null \
                 | null | null";
     task(place, place.made(NEXT_STATE), place.made(NEXT_TASK), rest)
 }
 
 fn changed(place: &Place<'_>) -> Vec<String> {
-    let rest = "0 | '' | '[{\"id\":\"approvers\",\"type\":\"group\"}]' | null | now() | null | null | 'COMPLETED' | 'reviewer' \
+    let rest = "0 | '' | '[{\"id\":\"approvers\",\"type\":\"group\"}]' | now() | null | null | null | 'COMPLETED' | 'reviewer' \
                 | now() | now() | null | null";
     task(place, place.known(STATE), place.known(TASK), rest)
 }

@@ -33,6 +33,7 @@ impl Flow for Ruled {
             .schema(json!({ "type": "object", "additionalProperties": amounts }))
             .task(Begin, "Begin")
             .on(Go, Done)
+            .input(json!({ "properties": { "sum": { "type": "integer" } } }))
             .on(Fork, [Left, Right])
             .on(Circle, Turn)
             .on(Ring, Wait)
