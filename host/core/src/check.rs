@@ -4,17 +4,16 @@
 //! returns every problem, each with a stable code, the place and how to fix it. It reads only the graph: it does not
 //! check whether a group exists or a component answers.
 //!
-//! Start with [`check`]. [`names`] checks each item alone, `words` the texts for people, `shape` each item with its neighbours, `paths` the graph as
+//! Start with [`check`]. [`names`] checks each item alone, `inputs` what transitions ask for, `words` the texts for people, `shape` each item with its neighbours, `paths` the graph as
 //! a whole.
 
+mod inputs;
 pub mod names;
 mod paths;
 #[cfg(any(test, feature = "testing"))]
 pub mod samples;
 mod shape;
 mod words;
-
-use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -27,9 +26,6 @@ pub const STATES_MAX: usize = 200;
 pub const TRANSITIONS_MAX: usize = 1_000;
 /// Targets of one transition.
 pub const TARGETS_MAX: usize = 20;
-/// Bytes of one transition's input schema, and of all of them.
-pub const INPUT_BYTES_MAX: usize = 16 * 1024;
-pub const INPUTS_BYTES_MAX: usize = 256 * 1024;
 /// Attribute declarations of one definition.
 pub const ATTRIBUTES_MAX: usize = 100;
 /// Groups that may start an instance.
@@ -78,7 +74,7 @@ pub fn check(graph: &Graph) -> Vec<Problem> {
         shape::check(graph, &mut problems);
         paths::check(graph, &mut problems);
         data_schema(graph, &mut problems);
-        inputs(graph, &mut problems);
+        inputs::check(graph, &mut problems);
     }
     bounded(problems)
 }
@@ -165,35 +161,8 @@ fn sizes(graph: &Graph) -> Vec<Problem> {
             ));
         }
     }
-    input_sizes(graph, &mut problems);
+    inputs::sizes(graph, &mut problems);
     problems
-}
-
-fn input_sizes(graph: &Graph, problems: &mut Vec<Problem>) {
-    let mut total = 0;
-    for transition in graph.transitions.iter().take(TRANSITIONS_MAX) {
-        let bytes = transition
-            .input
-            .as_ref()
-            .map_or(0, |schema| schema.as_str().len());
-        total += bytes;
-        if bytes > INPUT_BYTES_MAX {
-            problems.push(Problem::new(
-                "too_large",
-                names::place(&transition.source, &transition.trigger),
-                format!(
-                    "the input schema has {bytes} bytes; at most {INPUT_BYTES_MAX} are allowed"
-                ),
-            ));
-        }
-    }
-    if total > INPUTS_BYTES_MAX {
-        problems.push(Problem::new(
-            "too_large",
-            "/transitions",
-            format!("the input schemas have {total} bytes; at most {INPUTS_BYTES_MAX} are allowed"),
-        ));
-    }
 }
 
 fn data_schema(graph: &Graph, problems: &mut Vec<Problem>) {
@@ -206,23 +175,6 @@ fn data_schema(graph: &Graph, problems: &mut Vec<Problem>) {
             format!("/dataSchema{}", error.pointer),
             error.detail,
         ));
-    }
-}
-
-/// The schemas of inputs. Equal ones are checked once.
-fn inputs(graph: &Graph, problems: &mut Vec<Problem>) {
-    let mut seen = BTreeMap::new();
-    for transition in &graph.transitions {
-        let Some(schema) = &transition.input else {
-            continue;
-        };
-        let checked = seen.entry(schema.as_str());
-        let checked = checked.or_insert_with(|| Schema::admit(schema).err());
-        if let Some(error) = checked {
-            let at = names::place(&transition.source, &transition.trigger);
-            let message = format!("the input schema is refused: {error}");
-            problems.push(Problem::new("input_schema_invalid", at, message));
-        }
     }
 }
 

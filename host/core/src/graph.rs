@@ -122,8 +122,9 @@ pub enum Join {
 }
 
 impl Join {
-    pub fn is_none(&self) -> bool {
-        *self == Join::None
+    /// Whether the state waits for branches.
+    pub fn is_join(self) -> bool {
+        self != Join::None
     }
 }
 

@@ -7,8 +7,11 @@ use std::collections::BTreeSet;
 
 use super::Problem;
 use super::names::{place, shown};
-use crate::graph::{CommentRule, FiredBy, Graph, Join, State, StateKind, Transition};
+use crate::graph::{FiredBy, Graph, Join, State, StateKind, Transition};
 use crate::shown::BRANCHES_MAX;
+
+/// Transitions that leave one state. Each task of a list shows those that a decision fires.
+pub(super) const WAYS_MAX: usize = 50;
 
 /// Checks each state and each transition against its neighbours.
 pub(super) fn check(graph: &Graph, problems: &mut Vec<Problem>) {
@@ -20,7 +23,6 @@ pub(super) fn check(graph: &Graph, problems: &mut Vec<Problem>) {
     for transition in &graph.transitions {
         ends(graph, transition, problems);
         sources(graph, transition, problems);
-        input(transition, problems);
     }
     for (place, list) in graph.separate.iter().enumerate() {
         separate(graph, &format!("/separate/{place}"), list, problems);
@@ -114,7 +116,7 @@ fn initial(graph: &Graph, problems: &mut Vec<Problem>) {
             "an instance would end when it starts; name another initial state",
         ));
     }
-    if state.join != Join::None {
+    if state.join.is_join() {
         problems.push(Problem::new(
             "initial_join",
             shown(&state.name),
@@ -126,6 +128,13 @@ fn initial(graph: &Graph, problems: &mut Vec<Problem>) {
 fn ways_out(graph: &Graph, state: &State, problems: &mut Vec<Problem>) {
     let at = shown(&state.name);
     let ways = graph.leaving(&state.name).count();
+    if ways > WAYS_MAX {
+        problems.push(Problem::new(
+            "too_many_ways",
+            &at,
+            format!("{ways} transitions leave this state; at most {WAYS_MAX} are allowed"),
+        ));
+    }
     match state.kind {
         StateKind::Terminal(_) => {
             for transition in graph.leaving(&state.name) {
@@ -188,33 +197,12 @@ fn flags(state: &State, problems: &mut Vec<Problem>) {
             ),
         ));
     }
-    if state.join != Join::None && matches!(state.kind, StateKind::Terminal(_)) {
+    if state.join.is_join() && matches!(state.kind, StateKind::Terminal(_)) {
         problems.push(Problem::new(
             "terminal_join",
             shown(&state.name),
             "a terminal state ends the other branches instead of waiting for them; join in a router \
              before it",
-        ));
-    }
-}
-
-/// A rule for comments needs a decision, and a schema needs somebody who is told what is wrong with the input.
-fn input(transition: &Transition, problems: &mut Vec<Problem>) {
-    let at = place(&transition.source, &transition.trigger);
-    let has_any = |of: &[FiredBy]| of.iter().any(|by| transition.by.contains(by));
-    if transition.comment != CommentRule::Optional && !has_any(&[FiredBy::Decision]) {
-        problems.push(Problem::new(
-            "comment_without_decision",
-            &at,
-            "only decisions have comments; let a decision fire the trigger, or leave the rule out",
-        ));
-    }
-    if transition.input.is_some() && !has_any(&[FiredBy::Decision, FiredBy::Signal, FiredBy::Reply])
-    {
-        problems.push(Problem::new(
-            "input_without_sender",
-            &at,
-            "nobody sends an input: no decision, signal or reply fires the trigger; leave the schema out",
         ));
     }
 }

@@ -157,9 +157,11 @@ impl Execution<'_> {
         offers: Vec<Offer>,
         findings: &Findings,
     ) -> Result<(), Fault> {
-        for offer in self.completed(state_name, offers) {
-            let familiar = self.familiar_owner(state, &offer, findings);
-            let task = self.task(offer, familiar.as_ref(), findings)?;
+        let offers = self.completed(state_name, offers);
+        let familiar = self.familiar_to(&offers);
+        for offer in offers {
+            let owned = self.familiar_owner(state, &offer, &familiar, findings);
+            let task = self.task(offer, owned.as_ref(), findings)?;
             self.emit(Event::TaskCreated {
                 state,
                 state_name: state_name.to_owned(),

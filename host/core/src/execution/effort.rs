@@ -3,6 +3,7 @@
 //!
 //! The constants are times per unit of work.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use super::{Context, Execution, Phase, deadline};
 use crate::answer::Work;
 use crate::calendar::Calendar;
 use crate::command::Command;
-use crate::graph::Graph;
+use crate::graph::{FiredBy, Graph, Transition};
 use crate::instance::{Instance, StateInstance};
 use crate::json::Json;
 use crate::lookup::Findings;
@@ -65,9 +66,16 @@ fn checking_input(schema: Option<&Json>, input: &Json) -> Duration {
 
 /// The time to check a signal's payload. A signal without a taker is checked against all transitions that it may fire.
 fn checking_signal(graph: &Graph, trigger: &str, input: &Json) -> Duration {
-    let ways = graph.signalled(trigger);
-    ways.map(|way| checking_input(way.input.as_ref(), input))
-        .sum()
+    let schemas = graph.signalled(trigger).map(|way| way.input.as_ref());
+    // Many transitions may share a schema.
+    let different: BTreeSet<_> = schemas.flatten().map(Json::as_str).collect();
+    let count = u32::try_from(different.len()).unwrap_or(u32::MAX);
+    let mut ways = graph.signalled(trigger);
+    let first = ways.find_map(|way| way.input.as_ref());
+    match count {
+        0 | 1 => checking_input(first, input),
+        _ => schema::JUDGING_MAX.saturating_mul(count),
+    }
 }
 
 /// The calendar of these settings, if they can be read.
@@ -180,12 +188,17 @@ impl Execution<'_> {
         creating + self.taking() + copying(&self.instance)
     }
 
-    /// The time to check the buffered signals that a state may take.
+    /// The time to check the buffered signals that a state may take. It is not computed for each of them, because there may be
+    /// many, and nearly all were found valid when they came.
     fn taking(&self) -> Duration {
-        let graph = &self.context.version.graph;
-        let buffered = self.instance.buffered.iter();
-        let times = buffered.map(|signal| checking_signal(graph, &signal.trigger, &signal.input));
-        times.sum()
+        let is_checked =
+            |way: &Transition| way.input.is_some() && way.by.contains(&FiredBy::Signal);
+        if self.instance.buffered.is_empty() {
+            return Duration::ZERO;
+        }
+        let mut ways = self.context.version.graph.transitions.iter();
+        ways.find(|way| is_checked(way))
+            .map_or(Duration::ZERO, |_| schema::JUDGING_MAX)
     }
 
     /// The time of a staffing check. Each open task of a state instance has at most as many people as there are open tasks.

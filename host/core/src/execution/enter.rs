@@ -7,7 +7,7 @@ use super::deadline;
 use super::fault::{self, ExecutionError, Fault};
 use super::{Execution, Pending, Phase};
 use crate::answer::{Reason, Refusal, Work};
-use crate::graph::{Join, StateKind};
+use crate::graph::StateKind;
 use crate::ids::StateId;
 use crate::instance::StateInstance;
 use crate::lookup::{Findings, Lookup};
@@ -39,7 +39,7 @@ impl Execution<'_> {
     pub(super) fn enter_pending(&mut self) -> Result<(), ExecutionError> {
         let is_end = |pending: &Pending| {
             let declared = self.declared(&pending.name);
-            declared.join == Join::None && matches!(declared.kind, StateKind::Terminal(_))
+            !declared.join.is_join() && matches!(declared.kind, StateKind::Terminal(_))
         };
         let end = self.entering.iter().position(is_end);
         if let Some(end) = end.and_then(|place| self.entering.remove(place)) {
@@ -49,7 +49,7 @@ impl Execution<'_> {
         let mut others = VecDeque::new();
         for pending in std::mem::take(&mut self.entering) {
             let declared = self.declared(&pending.name);
-            if declared.join == Join::None
+            if !declared.join.is_join()
                 && matches!(declared.kind, StateKind::Task | StateKind::Wait)
             {
                 let state_instance = self.state_instance(&pending);
@@ -83,7 +83,7 @@ impl Execution<'_> {
     /// Enters one state for which no work is asked, or arrives at a join.
     fn enter(&mut self, pending: &Pending) -> Result<(), ExecutionError> {
         let state_instance = self.state_instance(pending);
-        if self.declared(&pending.name).join != Join::None {
+        if self.declared(&pending.name).join.is_join() {
             self.arrive(state_instance);
             return Ok(());
         }

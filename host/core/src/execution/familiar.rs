@@ -17,10 +17,17 @@ const FAMILIAR_MAX: usize = 50;
 impl Execution<'_> {
     /// Adds the people who are familiar with the instance to the question to the directory, if an offer wants one of them.
     pub(super) fn ask_for_familiar(&self, assignment: &Assignment, lookup: &mut Lookup) {
-        if assignment.offers.iter().any(|offer| offer.retain) {
-            let familiar = self.familiar().into_iter().map(str::to_owned);
-            lookup.memberships_of.extend(familiar);
+        lookup
+            .memberships_of
+            .extend(self.familiar_to(&assignment.offers));
+    }
+
+    /// The people who are familiar with the instance, if an offer wants one of them.
+    pub(super) fn familiar_to(&self, offers: &[Offer]) -> Vec<String> {
+        if !offers.iter().any(|offer| offer.retain) {
+            return Vec::new();
         }
+        self.familiar().into_iter().map(str::to_owned).collect()
     }
 
     /// The status of a new task whose offer wants somebody who is familiar with the instance: owned by them, as if claimed. None
@@ -29,6 +36,7 @@ impl Execution<'_> {
         &self,
         state: StateId,
         offer: &Offer,
+        familiar: &[String],
         findings: &Findings,
     ) -> Option<TaskStatus> {
         if !offer.retain || offer.owner.is_some() {
@@ -38,7 +46,7 @@ impl Execution<'_> {
         let candidates: Vec<_> = candidates
             .filter_map(|candidate| candidate.resolved(findings))
             .collect();
-        let owner = self.retained(state, &candidates, findings)?;
+        let owner = self.retained(state, &candidates, familiar, findings)?;
         Some(TaskStatus::Claimed {
             owner,
             claimed_at: self.context.now,
@@ -51,6 +59,7 @@ impl Execution<'_> {
         &self,
         state: StateId,
         candidates: &[Candidate],
+        familiar: &[String],
         findings: &Findings,
     ) -> Option<String> {
         let state_instance = self.state_instance_of(state);
@@ -60,9 +69,8 @@ impl Execution<'_> {
             let mut candidates = candidates.iter();
             candidates.any(|candidate| candidate.includes(person, groups))
         };
-        let familiar = self.familiar().into_iter();
-        let mut able = familiar.filter(|person| !busy.contains(person) && is_candidate(person));
-        able.next().map(str::to_owned)
+        let is_able = |person: &&String| !busy.contains(person.as_str()) && is_candidate(person);
+        familiar.iter().find(is_able).cloned()
     }
 
     /// The people who decided in the instance, the newest first, and then the owners of its open tasks; each once.

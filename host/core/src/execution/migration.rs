@@ -11,7 +11,7 @@ use super::enter::Asked;
 use super::{Execution, Phase, operation, rules};
 use crate::answer::{AttributeValue, OverdueAction, Violation};
 use crate::event::Event;
-use crate::graph::{AttributeType, FiredBy, Graph, Join, State, StateKind};
+use crate::graph::{AttributeType, FiredBy, Graph, State, StateKind};
 use crate::ids::StateId;
 use crate::instance::{Instance, StateInstance};
 use crate::question::EntryCause;
@@ -170,9 +170,8 @@ fn fits(
         let message = format!("{new} is a {} state there", after.kind.name());
         return Err(("other_kind", message));
     }
-    let is_join = |state: &State| state.join != Join::None;
-    if before.is_some_and(|before| is_join(before) != is_join(after)) {
-        let is = if is_join(after) { "a" } else { "no" };
+    if differs(|before, after| before.join.is_join() == after.join.is_join()) {
+        let is = if after.join.is_join() { "a" } else { "no" };
         return Err(("other_join", format!("{new} is {is} join there")));
     }
     if differs(|before, after| before.own_work == after.own_work) {

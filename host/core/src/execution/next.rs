@@ -11,7 +11,7 @@ use super::fork::FORKS_MAX;
 use super::plan::TRANSITION;
 use super::{Execution, Moving, Pending};
 use crate::answer::{Next, Target};
-use crate::graph::{FiredBy, Join, StateKind, Transition};
+use crate::graph::{FiredBy, StateKind, Transition};
 use crate::ids::{StateId, TaskId, check_id};
 use crate::instance::StateInstance;
 use crate::json::{Json, JsonError};
@@ -88,7 +88,7 @@ impl Execution<'_> {
                 );
                 return Err(Fault::new(TRANSITION, bounded(message)));
             }
-            check_item(target, self.declared(name).join != Join::None)?;
+            check_item(target, self.declared(name).join.is_join())?;
             let is_same = |other: &Target| other.name == *name && other.key == target.key;
             if targets[..place].iter().any(is_same) {
                 let message = match &target.key {

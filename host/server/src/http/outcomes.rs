@@ -44,6 +44,14 @@ impl OutcomeView {
         ways.map(OutcomeView::of).collect()
     }
 
+    /// The approximate size of the outcomes of a state, in bytes.
+    pub(super) fn bytes_of_state(graph: &Graph, state: &str) -> usize {
+        const OUTCOME_BYTES: usize = 80;
+        let ways = graph.leaving(state).filter(|way| by_decision(way));
+        let bytes = ways.map(|way| OUTCOME_BYTES + way.trigger.len() + way.shown_title().len());
+        bytes.sum()
+    }
+
     fn of(way: &Transition) -> OutcomeView {
         OutcomeView {
             outcome: way.trigger.clone(),

@@ -216,14 +216,16 @@ pub(super) async fn list(
     };
     let Inbox { found, reached } = app.engine.reader().tasks(who.tenant, &filter).await?;
     let reached = reached.map(|task| task.to_string());
-    let bytes = found.iter().map(tasks::TaskSummary::bytes).sum();
+    let mut bytes = 0;
     let mut listed = Vec::with_capacity(found.len());
     for task in found {
         let version = VersionRef {
             key: task.definition_key.clone(),
             version: task.definition_version,
         };
-        listed.push((task, app.engine.version(who.tenant, &version).await?));
+        let version = app.engine.version(who.tenant, &version).await?;
+        bytes += task.bytes() + OutcomeView::bytes_of_state(&version.graph, &task.state);
+        listed.push((task, version));
     }
     let position = |(task, _): &(tasks::TaskSummary, _)| task.id.to_string();
     let page: Page<TaskSummary> = page_or_reached(listed, limit, reached, position);

@@ -1,6 +1,8 @@
 //! Problems of a state or transition with its neighbours, and of lists of states.
 
 use super::*;
+use crate::check::inputs::{INPUT_BYTES_MAX, SIGNAL_INPUTS_MAX};
+use crate::check::shape::WAYS_MAX;
 
 #[test]
 fn terminal_states_have_an_outcome_and_no_way_out() {
@@ -145,6 +147,49 @@ fn input_schemas_are_valid_and_bounded() {
         }
     });
     only(&many, "too_large", "/transitions");
+}
+
+#[test]
+fn the_schemas_of_one_signal_are_few() {
+    let drawn = |count: usize, kinds: usize| {
+        changed(|graph| {
+            for number in 0..count {
+                let name = format!("S{number}");
+                graph.states.push(state(&name, &name, StateKind::Wait));
+                let mut call = way(&name, "CALL", &["Approved"]);
+                call.by = vec![FiredBy::Signal];
+                call.input = Some(
+                    Json::parse(&format!(r#"{{"maxProperties":{}}}"#, number % kinds))
+                        .expect("JSON"),
+                );
+                graph.transitions.push(call);
+                graph.transitions[0].targets.push(name);
+            }
+        })
+    };
+    assert_eq!(check(&drawn(15, SIGNAL_INPUTS_MAX)), []);
+    only(
+        &drawn(15, SIGNAL_INPUTS_MAX + 1),
+        "too_many_inputs",
+        "/transitions",
+    );
+}
+
+#[test]
+fn few_transitions_leave_one_state() {
+    let drawn = |count: usize| {
+        changed(|graph| {
+            let already = graph.leaving("Submitted").count();
+            for number in already..count {
+                let trigger = format!("MORE_{number}");
+                graph
+                    .transitions
+                    .push(way("Submitted", &trigger, &["Approved"]));
+            }
+        })
+    };
+    assert_eq!(check(&drawn(WAYS_MAX)), []);
+    only(&drawn(WAYS_MAX + 1), "too_many_ways", "Submitted");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use super::world::World;
 use crate::command::Command;
 use crate::event::Event;
-use crate::graph::{FiredBy, Graph, Join, StateKind};
+use crate::graph::{FiredBy, Graph, StateKind};
 use crate::ids::{InstanceId, StateId, TaskId};
 use crate::instance::{Candidate, Instance, StateInstance, Status};
 
@@ -343,7 +343,7 @@ impl Ledger {
             let is_join = self
                 .graph()
                 .state(&state.name)
-                .is_some_and(|declared| declared.join != Join::None);
+                .is_some_and(|declared| declared.join.is_join());
             ensure(!is_join, || format!("{} joins nothing", state.name))?;
             self.come(&state.name)?;
         }

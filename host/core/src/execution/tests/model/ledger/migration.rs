@@ -9,7 +9,7 @@ use super::{Checked, Ledger, Life, Moment, Place, StateVisit, ensure};
 use crate::answer::{Assignment, OverdueAction, Principal};
 use crate::command::Command;
 use crate::event::Event;
-use crate::graph::{FiredBy, Join, State};
+use crate::graph::{FiredBy, State};
 use crate::instance::{Candidate, Instance};
 
 impl Ledger {
@@ -37,7 +37,7 @@ impl Ledger {
                 .state(&state_instance.name)
                 .expect("a declared state");
             let is = after.state(name).ok_or_else(|| format!("no {name}"))?;
-            let is_join = |state: &State| state.join != Join::None;
+            let is_join = |state: &State| state.join.is_join();
             let alike =
                 (&was.kind, is_join(was), was.own_work) == (&is.kind, is_join(is), is.own_work);
             ensure(alike, || format!("{name} is another thing"))?;
