@@ -5,4 +5,5 @@ mod dev;
 mod operators;
 mod plugin;
 mod program;
+mod scenarios;
 mod usage;

@@ -11,6 +11,7 @@ use serde_json::json;
 
 use super::super::failure::{Exit, Failure};
 use super::super::output::Output;
+use super::scenarios::FOLDER;
 use super::{lock, manifest};
 
 static TEMPLATE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../guest-sdk/template");
@@ -147,6 +148,8 @@ fn files(name: &str) -> Result<Vec<(PathBuf, Vec<u8>)>> {
         files
             .extend(sources.map(|(path, content)| (sdk.join(folder).join(path), content.to_vec())));
     }
+    let schema = Path::new(FOLDER).join("scenario.schema.json");
+    files.push((schema, wrkflw_scenario::SCHEMA.as_bytes().to_vec()));
     let lock = lock::lock(packages);
     files.push((PathBuf::from("Cargo.lock"), lock.into_bytes()));
     Ok(files)
