@@ -16,7 +16,6 @@ use super::{lock, manifest};
 
 static TEMPLATE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../guest-sdk/template");
 static SDK_SOURCE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../guest-sdk/src");
-static SDK_WIT: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../wit/flow@0.1.0");
 static TRANSLATION: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../wit/translation@0.1.0");
 static CORE_SOURCE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../core/src");
 static FAULT_SOURCE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../fault/src");
@@ -137,7 +136,6 @@ fn files(name: &str) -> Result<Vec<(PathBuf, Vec<u8>)>> {
     }
     let folders = [
         ("src", &SDK_SOURCE),
-        ("wit", &SDK_WIT),
         ("translation", &TRANSLATION),
         ("core/src", &CORE_SOURCE),
         ("fault/src", &FAULT_SOURCE),
