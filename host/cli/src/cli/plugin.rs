@@ -3,11 +3,13 @@
 
 mod build;
 mod check;
+mod language;
 mod lock;
 mod manifest;
 pub(super) mod project;
 mod scaffold;
 mod toolchain;
+mod tools;
 
 use std::path::PathBuf;
 use std::process::Stdio;
@@ -19,19 +21,23 @@ use serde_json::json;
 use super::Environment;
 use super::failure::{Exit, Failure};
 use super::output::Output;
+use language::Language;
 use project::{Project, cargo};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PluginCommand {
-    /// Create a flow: a crate with its tests, and the SDK beside it
+    /// Create a flow that can be built, and the SDK beside it
     New {
         /// Its name, and the key of its definition
         name: String,
+        /// What it is written in
+        #[arg(long, value_enum, default_value_t, value_name = "LANGUAGE")]
+        language: Language,
         /// Write into this folder instead of a new one
         #[arg(long)]
         init: bool,
     },
-    /// Compile the flow in this folder and make a component of it
+    /// Make a component of the flow in this folder, with the tool of its language
     Build,
     /// Check a component as the server does when it is published
     Check {
@@ -51,7 +57,11 @@ pub(super) enum PluginCommand {
 
 pub(super) fn run(command: PluginCommand, output: Output, environment: &Environment) -> Result<()> {
     match command {
-        PluginCommand::New { name, init } => scaffold::new(&name, init, output),
+        PluginCommand::New {
+            name,
+            language,
+            init,
+        } => scaffold::new(&name, language, init, output),
         PluginCommand::Build => build::run(output, environment),
         PluginCommand::Check { file, config } => check::run(file, config, output, environment),
         PluginCommand::Test { arguments } => test(&arguments, output, environment),
@@ -61,6 +71,16 @@ pub(super) fn run(command: PluginCommand, output: Output, environment: &Environm
 fn test(arguments: &[String], output: Output, environment: &Environment) -> Result<()> {
     let found = Project::find()?;
     let project = Project::require(found.as_ref())?;
+    if project.language != Language::Rust {
+        let message = format!(
+            "{} has no native tests: only a flow in Rust has",
+            project.name
+        );
+        let failure = Failure::new(Exit::Usage, message);
+        return Err(failure
+            .next("wrkflw plugin build, and wrkflw plugin check")
+            .into());
+    }
     let mut command = cargo(None, environment);
     command
         .current_dir(&project.folder)
