@@ -3,7 +3,7 @@
 import type { Actor, Attribute, Decider, EndedChild, EventRecord, EventSource, Instance, Omitted, PassedDeadline } from "./contract.ts";
 import type { PastState, ReceivedSignal, Snapshot, StateInstance, Task, Timestamp } from "./contract.ts";
 import type { Types } from "./flow.ts";
-import { fault } from "./refusal.ts";
+import { denied, fault, invalid } from "./refusal.ts";
 import type { Needed } from "./work.ts";
 
 /** What is known about an instance at one moment. `assign`, `call` and `wait` see all states as entered. */
@@ -126,6 +126,23 @@ export class Event<F extends Types = Types> {
   /** The child instance that ended. */
   get child(): EndedChild | undefined {
     return this.source.tag === "child" ? this.source.val : undefined;
+  }
+
+  /** Refuses a decision without a comment, where that depends on data; otherwise the graph says `comment: "required"`. */
+  requireComment(message: string): void {
+    if (this.comment === "") throw invalid("/comment", "required", message);
+  }
+
+  /** Refuses whoever did not request the instance, as for a withdrawal by a signal. Where no person acts, it is allowed. */
+  onlyRequester(facts: Facts<F>): void {
+    if (this.actor && !facts.isRequester(this.actor.id)) throw denied("not_requester", "Only those whose request it is may do this.");
+  }
+
+  /** Refuses these people and whoever acts for them, such as those who decided elsewhere. */
+  notBy(people: string[]): void {
+    const { actor } = this;
+    if (actor && [actor.id, actor.onBehalfOf].some((one) => one !== null && people.includes(one)))
+      throw denied("four_eyes", "You have decided on this elsewhere.");
   }
 
   /** Decisions for this trigger in the state instance, the one being cast included. */

@@ -3,12 +3,12 @@
 import json
 from datetime import datetime
 from functools import cached_property
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Collection, Generic, Literal, TypeVar
 
 from wit_world.imports import types as wit
 
 from .moment import moment
-from .refusal import fault
+from .refusal import denied, fault, invalid
 from .typed import read
 
 C = TypeVar("C")
@@ -126,6 +126,21 @@ class Event:
     def child(self) -> wit.EndedChild | None:
         """The child instance that ended."""
         return self._of(wit.EventSource_Child)
+
+    def require_comment(self, message: str) -> None:
+        """Refuses a decision without a comment, where that depends on data; otherwise the graph says `comment="required"`."""
+        if not self.comment:
+            raise invalid("/comment", "required", message)
+
+    def only_requester(self, facts: Facts) -> None:
+        """Refuses whoever did not request the instance, as for a withdrawal by a signal. Where no person acts, it is allowed."""
+        if self.actor and not facts.is_requester(self.actor.id):
+            raise denied("not_requester", "Only those whose request it is may do this.")
+
+    def not_by(self, people: Collection[str]) -> None:
+        """Refuses these people and whoever acts for them, such as those who decided elsewhere."""
+        if self.actor and (self.actor.id in people or self.actor.on_behalf_of in people):
+            raise denied("four_eyes", "You have decided on this elsewhere.")
 
     def votes(self, trigger: str) -> int:
         """Decisions for this trigger in the state instance, the one being cast included."""

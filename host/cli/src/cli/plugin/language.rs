@@ -15,17 +15,30 @@ pub(super) const MANIFEST: &str = "flow.toml";
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(in crate::cli) enum Language {
-    /// Rust: the smallest delay of all that have a test harness of their own
+    /// Rust
     #[default]
     Rust,
-    /// TypeScript, by QuickJS
+    /// TypeScript, which QuickJS runs
     Ts,
-    /// JavaScript, by QuickJS
+    /// JavaScript, which QuickJS runs
     Js,
-    /// Python, by CPython
+    /// Python, which CPython runs
     Python,
-    /// C, by clang
+    /// C, which clang compiles
     C,
+}
+
+impl Language {
+    /// The file with the logic of a flow.
+    pub(super) fn main(self) -> &'static str {
+        match self {
+            Language::Rust => "src/lib.rs",
+            Language::Ts => "src/flow.ts",
+            Language::Js => "src/flow.js",
+            Language::Python => "src/flow.py",
+            Language::C => "src/flow.c",
+        }
+    }
 }
 
 /// What `flow.toml` says.

@@ -33,7 +33,7 @@ static FAULT_SOURCE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../fault/s
 /// The suffix of files with placeholders.
 const ENDING: &str = ".tmpl";
 /// What of the template in Rust is for all languages.
-const SHARED: [&str; 1] = ["config.json"];
+const SHARED: [&str; 2] = ["README.md", "config.json"];
 /// The folder of the SDK in the new flow.
 const SDK_FOLDER: &str = "sdk";
 /// The copied crates: their folder within that of the SDK, and their manifests.
@@ -130,7 +130,7 @@ type Files = Vec<(PathBuf, Vec<u8>)>;
 
 /// All files of a new flow in Rust.
 fn crate_files(name: &str) -> Result<Files> {
-    let mut files = filled_in(&TEMPLATE, name)?;
+    let mut files = filled_in(&TEMPLATE, name, Language::Rust)?;
     let mut packages = Vec::new();
     for (path, content) in &files {
         if path == Path::new("Cargo.toml") {
@@ -178,10 +178,10 @@ fn other_files(
     templates: &[&Dir<'static>],
     sdk: &Dir<'static>,
 ) -> Result<Files> {
-    let mut files = filled_in(&TEMPLATE, name)?;
+    let mut files = filled_in(&TEMPLATE, name, language)?;
     files.retain(|(path, _)| SHARED.iter().any(|shared| path.starts_with(shared)));
     for template in templates {
-        files.extend(filled_in(template, name)?);
+        files.extend(filled_in(template, name, language)?);
     }
     for (folder, carried) in [("", sdk), ("wit", &SDK_WIT)] {
         let folder = Path::new(SDK_FOLDER).join(folder);
@@ -198,7 +198,7 @@ fn other_files(
 }
 
 /// The files of a template, their placeholders filled in.
-fn filled_in(template: &Dir<'static>, name: &str) -> Result<Files> {
+fn filled_in(template: &Dir<'static>, name: &str, language: Language) -> Result<Files> {
     let mut files = Vec::new();
     for (path, content) in contents(template) {
         // The template may be a folder of a larger one, whose paths begin with its own.
@@ -215,6 +215,7 @@ fn filled_in(template: &Dir<'static>, name: &str) -> Result<Files> {
             .with_context(|| format!("the template {target} is text"))?;
         let text = text
             .replace("{{name}}", name)
+            .replace("{{main}}", language.main())
             .replace("{{sdk}}", SDK_FOLDER);
         files.push((PathBuf::from(target), text.into_bytes()));
     }

@@ -38,7 +38,7 @@ static void graph(wf_graph_t *graph, wf_text_t config) {
 
 static void start(const wf_facts_t *facts, const wf_actor_t *actor) {
   (void)actor;
-  if (wf_integer(wf_data(facts, "/amount"), 0) <= 0) wf_invalid("/data/amount", "range", "It is above 0.");
+  if (wf_integer(wf_data(facts, "/amount"), 0) <= 0) wf_invalid("/amount", "range", "It is above 0.");
 }
 
 static wf_plan_t transition(const wf_facts_t *facts, const wf_event_t *event) {

@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
-use wit_bindgen_core::wit_parser::Resolve;
 use wit_bindgen_core::Files;
+use wit_bindgen_core::wit_parser::Resolve;
 use wrkflw_sandbox::componentize::componentize;
 
 use super::super::super::failure::{Exit, Failure};
