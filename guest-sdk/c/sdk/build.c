@@ -7,7 +7,7 @@
 /* Adds a zeroed item to a list of the contract, and returns it. */
 #define ADDED(list) ((list).ptr = realloc((list).ptr, ((list).len + 1) * sizeof *(list).ptr), \
                      memset(&(list).ptr[(list).len], 0, sizeof *(list).ptr), &(list).ptr[(list).len++])
-/* An option with a value. */
+/* An option with a value. The option is named twice: it must have no effect. */
 #define SET(option, value) ((option).is_some = true, (option).val = (value))
 
 wf_text_t wf_text(const char *text) { return (wf_text_t){(uint8_t *)text, strlen(text)}; }
@@ -186,7 +186,8 @@ wf_assignment_t wf_to_manager_of(wf_text_t user) { return one_offer(WRKFLW_FLOW_
 
 wf_assignment_t wf_to_each_member(wf_text_t group) {
   wf_assignment_t assignment = wf_to_nobody();
-  SET(wf_offer(&assignment, "")->each_member, group);
+  wf_offer_t *offer = wf_offer(&assignment, "");
+  SET(offer->each_member, group);
   return assignment;
 }
 

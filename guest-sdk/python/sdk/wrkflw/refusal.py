@@ -5,7 +5,6 @@ mistake of the flow (424). Any other exception is a fault, too, with the line of
 """
 
 import os
-import traceback
 from typing import Iterable
 
 from wit_world.imports import types as wit
@@ -66,8 +65,11 @@ def violations_of(raised: Exception) -> list[Violation]:
 def _described(raised: Exception) -> str:
     """The exception with its place: `KeyError: 'x' (flow.py:12)`. The place is the innermost line that is not of this package."""
     text = f"{type(raised).__name__}: {raised}"[:_MESSAGE_CHARS_MAX]
-    frames = traceback.extract_tb(raised.__traceback__)
-    of_author = [frame for frame in frames if os.path.dirname(frame.filename) != _OWN_FOLDER]
-    if not of_author:
-        return text
-    return f"{text} ({os.path.basename(of_author[-1].filename)}:{of_author[-1].lineno})"
+    # Not by `traceback`, which reads the files of the source: there are none in a component.
+    place, frame = "", raised.__traceback__
+    while frame is not None:
+        file = frame.tb_frame.f_code.co_filename
+        if os.path.dirname(file) != _OWN_FOLDER:
+            place = f" ({os.path.basename(file)}:{frame.tb_lineno})"
+        frame = frame.tb_next
+    return text + place

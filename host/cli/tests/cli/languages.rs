@@ -143,7 +143,11 @@ fn answer(place: &Place, line: &str) -> Value {
         "attributes",
     ];
     let whole = whole.map(|member| &instance[member]);
-    json!([whole, states.collect::<Vec<_>>()])
+    json!([
+        whole,
+        states.collect::<Vec<_>>(),
+        events.collect::<Vec<_>>()
+    ])
 }
 
 /// The id of the only open task about this entity.
@@ -258,10 +262,10 @@ fn is_as_in_rust(samples: &[&Sample]) {
             assert_eq!(*ours, other, "{key}");
         }
         let start = format!(
-            r#"instance start {key} --entity document/failing --data {{"title":"x"}} --as author"#
+            r#"instance start {key} --entity document/failing-{key} --data {{"title":"x"}} --as author"#
         );
         place.data(&start);
-        let id = task(&place, "failing", "reviewer");
+        let id = task(&place, &format!("failing-{key}"), "reviewer");
         let failed = place.run(&format!(
             "task decide {id} APPROVE --comment {FAILING} --as reviewer"
         ));

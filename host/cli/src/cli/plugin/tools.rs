@@ -4,7 +4,7 @@
 mod clang;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result};
@@ -15,7 +15,7 @@ use super::super::output::Output;
 use super::project::{Project, forget_outer_build};
 
 /// What a tool needs of the machine: the programs, and how to install them.
-const NODE: &str = "install Node.js 20 or later with npm (Debian: apt-get install nodejs npm)";
+const NODE: &str = "install Node.js 18 or later with npm (Debian: apt-get install nodejs npm)";
 const PYTHON: &str =
     "install Python 3.10 or later with venv (Debian: apt-get install python3-venv)";
 
@@ -72,14 +72,16 @@ impl Tools<'_> {
         tool.args(["--wit-path", "sdk/wit", "--world", "flow"]);
         // Without stubs, the component would import clocks and files.
         tool.args(["componentize", "--stub-wasi"]);
-        tool.args([
-            "--python-path",
-            "src",
-            "--python-path",
-            "sdk",
-            "flow",
-            "--output",
-        ]);
+        // Of packages, only what the flow imports becomes part of the component.
+        let packages = site_packages(&folder.join(".venv/lib"));
+        for path in ["src", "sdk"]
+            .iter()
+            .map(Path::new)
+            .chain(packages.as_deref())
+        {
+            tool.arg("--python-path").arg(path);
+        }
+        tool.args(["flow", "--output"]);
         tool.arg(&made);
         self.run(tool, PYTHON, "the flow cannot be built")?;
         read(&made)
@@ -122,6 +124,13 @@ impl Tools<'_> {
 
 fn read(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("the tool left no {}", path.display()))
+}
+
+/// The packages of a virtual environment. The folder is named after the version of Python.
+fn site_packages(lib: &Path) -> Option<PathBuf> {
+    let folders = fs::read_dir(lib).ok()?.flatten();
+    let mut packages = folders.map(|python| python.path().join("site-packages"));
+    packages.find(|path| path.is_dir())
 }
 
 /// Whether there is `made`, and it is not older than what it is made of.
