@@ -49,7 +49,6 @@
 //! ```
 
 mod contract;
-mod directory;
 mod event;
 mod given;
 mod outcome;

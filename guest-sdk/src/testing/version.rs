@@ -1,9 +1,7 @@
 //! A version of the flow's definition, as publishing makes it of settings and the flow's graph.
 
-use wrkflw_core::check::{check, unsupported};
-use wrkflw_core::ids::{Digest, VersionRef};
-use wrkflw_core::schema::Schema;
-use wrkflw_core::template::Templates;
+use wrkflw_core::ids::VersionRef;
+use wrkflw_core::scenario;
 use wrkflw_core::version::Version;
 
 use super::contract::graph;
@@ -22,26 +20,12 @@ pub(super) fn version<F: Flow>(key: &str, number: u32, config: &str) -> Version 
         Err(violations) => panic!("the flow refuses its config: {violations:#?}"),
     };
     let graph = well_formed("describe", graph::graph(definition));
-    let mut problems = check(&graph);
-    if problems.is_empty() {
-        problems = unsupported(&graph);
-    }
-    assert!(
-        problems.is_empty(),
-        "the host does not publish this graph: {problems:#?}"
-    );
-    let schema = graph.data_schema.as_ref();
-    let schema = schema.map(|schema| Schema::admit(schema).expect("checked with the graph"));
-    let templates = Templates::of(&graph).expect("checked with the graph");
-    Version {
-        reference: VersionRef {
-            key: key.to_owned(),
-            version: number,
-        },
-        component: Digest([0; 32]),
-        config,
-        graph,
-        schema,
-        templates,
+    let reference = VersionRef {
+        key: key.to_owned(),
+        version: number,
+    };
+    match scenario::version(reference, config, graph) {
+        Ok(version) => version,
+        Err(problems) => panic!("the host does not publish this graph: {problems:#?}"),
     }
 }

@@ -1,4 +1,4 @@
-//! The settings of a version over their defaults.
+// The settings of a version over their defaults.
 
 import type { Violation } from "./contract.ts";
 import { Refusal } from "./refusal.ts";

@@ -1,7 +1,7 @@
-//! The records of the contract (`wit/types.wit`) as JavaScript objects: facts that logic is told, and answers that the host reads.
-//!
-//! `null` is an option without a value. A variant is `{ tag, val }`. Authors read the facts as they are here; their answers are
-//! shorter (`work.ts`, `plan.ts`, `graph.ts`) and are filled up to these.
+// The records of the contract (`wit/types.wit`) as JavaScript objects: facts that logic is told, and answers that the host reads.
+//
+// `null` is an option without a value. A variant is `{ tag, val }`. Authors read the facts as they are here; their answers are
+// shorter (`work.ts`, `plan.ts`, `graph.ts`) and are filled up to these.
 
 /** Seconds. */
 export type Duration = number;

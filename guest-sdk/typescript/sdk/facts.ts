@@ -1,4 +1,4 @@
-//! What a flow decides on: the facts of one moment and the event, with the author's own types in them.
+// What a flow decides on: the facts of one moment and the event, with the author's own types in them.
 
 import type { Actor, Attribute, Decider, EndedChild, EventRecord, EventSource, Instance, Omitted, PassedDeadline } from "./contract.ts";
 import type { PastState, ReceivedSignal, Snapshot, StateInstance, Task, Timestamp } from "./contract.ts";

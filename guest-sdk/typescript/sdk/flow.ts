@@ -1,4 +1,4 @@
-//! A flow, and what the host asks of it.
+// A flow, and what the host asks of it.
 
 import type { Actor, Entry, EventRecord, Overdue, Principal, Snapshot, Violation } from "./contract.ts";
 import { readConfig } from "./config.ts";

@@ -1,6 +1,6 @@
-//! The graph of a flow as an author writes it, and the definition that the host gets.
-//!
-//! `States` lists every state of the flow, so a state that is forgotten or misspelt does not compile.
+// The graph of a flow as an author writes it, and the definition that the host gets.
+//
+// `States` lists every state of the flow, so a state that is forgotten or misspelt does not compile.
 
 import type { AttributeType } from "./contract.ts";
 import { fault } from "./refusal.ts";

@@ -1,4 +1,4 @@
-//! Write the logic of a wrkflw flow in TypeScript or JavaScript: `export const logic = flow({ ... })`.
+// Write the logic of a wrkflw flow in TypeScript or JavaScript: `export const logic = flow({ ... })`.
 
 import "./pure.ts";
 

@@ -1,4 +1,4 @@
-//! Plans: what follows from an event. The host checks a plan before anything is written.
+// Plans: what follows from an event. The host checks a plan before anything is written.
 
 import type { AttributeType, StateInstance } from "./contract.ts";
 import { fault } from "./refusal.ts";

@@ -1,7 +1,7 @@
-//! Refusals: why something may not happen, or cannot be answered. All of them are thrown.
-//!
-//! `denied` is about the person (403), `notNow` about the moment (409), `invalid` about the data or the input (422), `fault` is a
-//! mistake of the flow (424). Any other exception is a fault, too, with the line of the author's file.
+// Refusals: why something may not happen, or cannot be answered. All of them are thrown.
+//
+// `denied` is about the person (403), `notNow` about the moment (409), `invalid` about the data or the input (422), `fault` is a
+// mistake of the flow (424). Any other exception is a fault, too, with the line of the author's file.
 
 import type { Violation, WireRefusal } from "./contract.ts";
 

@@ -1,4 +1,4 @@
-//! A misspelt member must not be ignored, also without TypeScript.
+// A misspelt member must not be ignored, also without TypeScript.
 
 import { fault } from "./refusal.ts";
 

@@ -1,4 +1,4 @@
-//! The work in a state: who gets a task and until when, what a service is sent, what a wait state waits for.
+// The work in a state: who gets a task and until when, what a service is sent, what a wait state waits for.
 
 import type { Duration, Fraction, Principal } from "./contract.ts";
 import { fault } from "./refusal.ts";

@@ -1,4 +1,4 @@
-//! Two reviews of a document; a rejected one goes back to its author.
+// Two reviews of a document; a rejected one goes back to its author.
 
 import { flow, ownWork, task, terminal, toGroup, toUser } from "wrkflw";
 

@@ -8,21 +8,20 @@ mod lock;
 mod manifest;
 pub(super) mod project;
 mod scaffold;
+mod scenarios;
+mod test;
 mod toolchain;
 mod tools;
+mod watch;
 
 use std::path::PathBuf;
-use std::process::Stdio;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::Subcommand;
-use serde_json::json;
 
 use super::Environment;
-use super::failure::{Exit, Failure};
 use super::output::Output;
 use language::Language;
-use project::{Project, cargo};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PluginCommand {
@@ -47,12 +46,12 @@ pub(super) enum PluginCommand {
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
     },
-    /// Run the tests of the flow in this folder, natively
-    Test {
-        /// Passed to `cargo test`
-        #[arg(last = true)]
-        arguments: Vec<String>,
-    },
+    /// Run the tests of the flow in this folder: its native tests, if it is a crate, and its scenarios with the component
+    Test(test::TestArgs),
+    /// Build, check, test and publish the flow in this folder whenever a file of it changes
+    Watch(watch::WatchArgs),
+    /// Print the JSON Schema of scenario files
+    Schema,
 }
 
 pub(super) fn run(command: PluginCommand, output: Output, environment: &Environment) -> Result<()> {
@@ -64,40 +63,8 @@ pub(super) fn run(command: PluginCommand, output: Output, environment: &Environm
         } => scaffold::new(&name, language, init, output),
         PluginCommand::Build => build::run(output, environment),
         PluginCommand::Check { file, config } => check::run(file, config, output, environment),
-        PluginCommand::Test { arguments } => test(&arguments, output, environment),
+        PluginCommand::Test(args) => test::run(&args, output, environment),
+        PluginCommand::Watch(args) => watch::run(&args, output, environment),
+        PluginCommand::Schema => output.text("schema", wrkflw_scenario::SCHEMA),
     }
-}
-
-fn test(arguments: &[String], output: Output, environment: &Environment) -> Result<()> {
-    let found = Project::find()?;
-    let project = Project::require(found.as_ref())?;
-    if project.language != Language::Rust {
-        let message = format!(
-            "{} has no native tests: only a flow in Rust has",
-            project.name
-        );
-        let failure = Failure::new(Exit::Usage, message);
-        return Err(failure
-            .next("wrkflw plugin build, and wrkflw plugin check")
-            .into());
-    }
-    let mut command = cargo(None, environment);
-    command
-        .current_dir(&project.folder)
-        .arg("test")
-        .args(arguments);
-    // Cargo's output is progress. Standard output is for data only.
-    let status = command
-        .stdout(Stdio::from(std::io::stderr()))
-        .status()
-        .context("cargo cannot be run")?;
-    if !status.success() {
-        return Err(Failure::new(Exit::Failed, format!("tests of {} fail", project.name)).into());
-    }
-    output.record(
-        &json!({ "name": project.name, "passed": true }),
-        &[("name", "/name"), ("passed", "/passed")],
-    )?;
-    output.hint("next: wrkflw plugin build");
-    Ok(())
 }

@@ -10,6 +10,11 @@ use crate::program::{Place, Ran};
 
 /// The flow in Rust, which `wrkflw dev` publishes.
 const IN_RUST: &str = "document-approval";
+/// The scenarios that the flow in Rust passes.
+const SCENARIOS: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../plugins/document-approval/scenarios"
+);
 /// The comment at which the flows of these tests fail.
 const FAILING: &str = "boom";
 
@@ -85,8 +90,12 @@ impl Sample {
     fn begin(&self, place: &Place) {
         let key = self.key();
         place.data(&format!("plugin new {key} --language {}", self.language));
-        let built = place.run_in(&key, "plugin build --quiet");
-        assert_eq!((built.code, built.stderr.as_str()), (0, ""), "the template");
+        let tested = place.run_in(&key, "plugin test --quiet");
+        assert_eq!(
+            (tested.code, tested.stderr.as_str()),
+            (0, ""),
+            "the template"
+        );
         fs::write(place.folder.join(&key).join("config.json"), "{}").expect("our own folder");
     }
 
@@ -134,6 +143,8 @@ fn answer(place: &Place, line: &str) -> Value {
             tasks.collect::<Vec<_>>()
         ])
     });
+    let events = answer["events"].as_array().into_iter().flatten();
+    let events = events.map(|event| json!([event["type"], event["data"]["notes"]]));
     let whole = [
         "status",
         "outcome",
@@ -258,6 +269,13 @@ fn is_as_in_rust(samples: &[&Sample]) {
         let key = sample.key();
         sample.begin(&place);
         sample.publish(&place, &sample.failing().0, &key);
+        let component = place.folder.join(&key).join("build").join(&key);
+        let component = component.with_extension("wasm");
+        let tested = place.data(&format!(
+            "plugin test --component {} {SCENARIOS}",
+            component.display()
+        ));
+        assert!(tested["scenarios"].as_u64() > Some(2), "{tested}");
         for (ours, other) in in_rust.iter().zip(transcript(&place, &key)) {
             assert_eq!(*ours, other, "{key}");
         }

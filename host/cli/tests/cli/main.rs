@@ -6,4 +6,5 @@ mod languages;
 mod operators;
 mod plugin;
 mod program;
+mod scenarios;
 mod usage;

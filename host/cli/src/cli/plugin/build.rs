@@ -5,7 +5,7 @@ use std::fs;
 use std::process::Stdio;
 
 use anyhow::{Context as _, Result};
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::super::Environment;
@@ -25,6 +25,22 @@ const PROFILE: &str = "guest";
 pub(super) fn run(output: Output, environment: &Environment) -> Result<()> {
     let found = Project::find()?;
     let project = Project::require(found.as_ref())?;
+    let built = build(project, output, environment)?;
+    output.record(
+        &built,
+        &[
+            ("name", "/name"),
+            ("path", "/path"),
+            ("bytes", "/sizeBytes"),
+            ("digest", "/digest"),
+        ],
+    )?;
+    output.hint("next: wrkflw plugin check, or wrkflw definition publish");
+    Ok(())
+}
+
+/// Builds the component and writes it to its path. Returns what is shown of it.
+pub(super) fn build(project: &Project, output: Output, environment: &Environment) -> Result<Value> {
     let path = project.component();
     let folder = path.parent().context("the component has a folder")?;
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
@@ -41,18 +57,9 @@ pub(super) fn run(output: Output, environment: &Environment) -> Result<()> {
     };
     fs::write(&path, &component).with_context(|| format!("cannot write {}", path.display()))?;
     let digest = Digest(Sha256::digest(&component).into()).to_string();
-    let built = json!({ "name": project.name, "path": path, "sizeBytes": component.len(), "digest": digest });
-    output.record(
-        &built,
-        &[
-            ("name", "/name"),
-            ("path", "/path"),
-            ("bytes", "/sizeBytes"),
-            ("digest", "/digest"),
-        ],
-    )?;
-    output.hint("next: wrkflw plugin check, or wrkflw definition publish");
-    Ok(())
+    Ok(
+        json!({ "name": project.name, "path": path, "sizeBytes": component.len(), "digest": digest }),
+    )
 }
 
 /// The component with the name and version of its SDK, which this program carries: a custom section, as the Rust SDK writes it.

@@ -19,7 +19,7 @@ use wrkflw_engine::{Error, check_component};
 use wrkflw_sandbox::{Compiler, Sandbox, Settings};
 
 /// Stands for the tenant: without a server there is none.
-const NOBODY: TenantId = TenantId(0);
+pub(super) const NOBODY: TenantId = TenantId(0);
 const ADMITTED: &[Column] = &[
     ("file", "/path"),
     ("digest", "/digest"),
@@ -78,7 +78,7 @@ pub(super) fn run(
     Ok(())
 }
 
-fn refusal(error: Error) -> anyhow::Error {
+pub(super) fn refusal(error: Error) -> anyhow::Error {
     let Error::Unpublishable(problems) = error else {
         return error.into();
     };

@@ -13,6 +13,7 @@ use serde_json::json;
 use super::super::failure::{Exit, Failure};
 use super::super::output::Output;
 use super::language::{Language, MANIFEST};
+use super::scenarios::FOLDER;
 use super::{lock, manifest};
 
 static TEMPLATE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../../guest-sdk/template");
@@ -33,7 +34,7 @@ static FAULT_SOURCE: Dir<'static> = include_dir!("$CARGO_MANIFEST_DIR/../fault/s
 /// The suffix of files with placeholders.
 const ENDING: &str = ".tmpl";
 /// What of the template in Rust is for all languages.
-const SHARED: [&str; 2] = ["README.md", "config.json"];
+const SHARED: [&str; 3] = ["README.md", "config.json", FOLDER];
 /// The folder of the SDK in the new flow.
 const SDK_FOLDER: &str = "sdk";
 /// The copied crates: their folder within that of the SDK, and their manifests.
@@ -156,6 +157,7 @@ fn crate_files(name: &str) -> Result<Files> {
         files
             .extend(sources.map(|(path, content)| (sdk.join(folder).join(path), content.to_vec())));
     }
+    files.push(scenario_schema());
     let lock = lock::lock(packages);
     files.push((PathBuf::from("Cargo.lock"), lock.into_bytes()));
     Ok(files)
@@ -188,6 +190,7 @@ fn other_files(
         let sources = contents(carried).into_iter();
         files.extend(sources.map(|(path, content)| (folder.join(path), content.to_vec())));
     }
+    files.push(scenario_schema());
     let language = language.to_possible_value().context("it has a name")?;
     let manifest = format!(
         "name = \"{name}\"\nlanguage = \"{}\"\n",
@@ -195,6 +198,12 @@ fn other_files(
     );
     files.push((PathBuf::from(MANIFEST), manifest.into_bytes()));
     Ok(files)
+}
+
+/// The schema of scenarios, for editors.
+fn scenario_schema() -> (PathBuf, Vec<u8>) {
+    let path = Path::new(FOLDER).join("scenario.schema.json");
+    (path, wrkflw_scenario::SCHEMA.as_bytes().to_vec())
 }
 
 /// The files of a template, their placeholders filled in.

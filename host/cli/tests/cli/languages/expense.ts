@@ -1,4 +1,4 @@
-//! An expense: small ones pass, others need two of finance, and then receipts within seven days.
+// An expense: small ones pass, others need two of finance, and then receipts within seven days.
 
 import { type Event, type Facts, type Plan, days, flow, hours, invalid, router, stay, task, terminal, to, toEachMember, wait } from "wrkflw";
 
