@@ -12,6 +12,7 @@ use super::super::failure::{Exit, Failure};
 use super::super::flow_config::FlowConfig;
 use super::super::output::Output;
 use super::build;
+use super::language::Language;
 use super::project::{Project, cargo};
 use super::scenarios::{self, FOLDER, Subject};
 
@@ -36,7 +37,7 @@ pub(super) fn run(args: &TestArgs, output: Output, environment: &Environment) ->
         Some(_) => None,
         None => Some(Project::require(found.as_ref())?),
     };
-    let crate_ = project.filter(|project| project.folder.join("Cargo.toml").is_file());
+    let crate_ = project.filter(|project| project.language == Language::Rust);
     if let Some(project) = crate_.filter(|_| args.files.is_empty()) {
         native(project, &args.arguments, output, environment)?;
     }
@@ -52,7 +53,7 @@ pub(super) fn run(args: &TestArgs, output: Output, environment: &Environment) ->
             (Some(component), _) => component.clone(),
             (None, project) => {
                 let project = Project::require(project)?;
-                build::build(project, environment)?;
+                build::build(project, output, environment)?;
                 project.component()
             }
         };

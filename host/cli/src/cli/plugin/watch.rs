@@ -88,7 +88,7 @@ fn round(
         output,
         began: Instant::now(),
     };
-    let built = build::build(project, environment)?;
+    let built = build::build(project, output, environment)?;
     steps.done(&format!("built {} bytes", built["sizeBytes"]));
     let config = FlowConfig::read(project.config())?.parse()?;
     let component = project.component();
