@@ -17,6 +17,7 @@ mod padding;
 mod purchase;
 mod questions;
 mod reads;
+mod recorded;
 mod reoffer;
 mod retain;
 mod spawn;

@@ -14,6 +14,7 @@ mod idempotency;
 mod jobs;
 mod roles;
 mod sandbox;
+mod scenarios;
 mod schema;
 mod structure;
 mod subflows;

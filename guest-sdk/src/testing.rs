@@ -54,7 +54,6 @@
 //! ```
 
 mod contract;
-mod directory;
 mod event;
 mod given;
 mod outcome;

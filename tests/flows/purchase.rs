@@ -7,7 +7,7 @@ use crate::support::guests::purchase_approval;
 const FINANCE: [&str; 5] = ["fay", "finn", "flora", "frank", "fred"];
 
 /// Purchases are approved here; meg manages ann, max manages meg, fiona manages fay.
-async fn company() -> (TestApp, Time) {
+pub(super) async fn company() -> (TestApp, Time) {
     let time = Time::begin();
     let app = TestApp::empty_at(time.clock()).await;
     let config = json!({ "finance": FINANCE, "cfoAbove": 50000 });
@@ -30,7 +30,7 @@ async fn company() -> (TestApp, Time) {
 }
 
 /// Asked for by ann.
-async fn purchase(app: &TestApp, amount: Value, more: Value) -> Value {
+pub(super) async fn purchase(app: &TestApp, amount: Value, more: Value) -> Value {
     let mut data = json!({ "amount": amount, "currency": "EUR", "supplier": "Desks Ltd" });
     let (into, from) = (data.as_object_mut(), more.as_object());
     into.expect("data").extend(from.expect("data").clone());
@@ -40,11 +40,11 @@ async fn purchase(app: &TestApp, amount: Value, more: Value) -> Value {
     app.post("ann", "/v1/instances", body).await.expect(201)
 }
 
-fn approve() -> Value {
+pub(super) fn approve() -> Value {
     json!({ "outcome": "APPROVE", "input": { "costCentre": "4711" } })
 }
 
-fn reject() -> Value {
+pub(super) fn reject() -> Value {
     json!({ "outcome": "REJECT", "comment": "Too dear." })
 }
 
@@ -66,7 +66,7 @@ fn task_for(instance: &Value, candidate: &str) -> Value {
 }
 
 /// Each decides on the task that is theirs.
-async fn follow(app: &TestApp, instance: &Value, decisions: &[(&str, Value)]) -> Value {
+pub(super) async fn follow(app: &TestApp, instance: &Value, decisions: &[(&str, Value)]) -> Value {
     let mut now = shown(app, instance).await;
     for (user, decision) in decisions {
         let task = task_for(&now, if *user == "cora" { "cfo" } else { user });

@@ -5,13 +5,13 @@ use super::tree::{File, Finding, Tree};
 use super::{assert_tidy, fake, rules};
 
 /// Each crate of the host by its folder, and the crates that it depends on. Dependencies of tests are not listed.
-const EDGES: [(&str, &[&str]); 10] = [
+const EDGES: [(&str, &[&str]); 11] = [
     ("audit", &["core"]),
     // The program, which uses all others.
     (
         "cli",
         &[
-            "audit", "core", "engine", "relay", "runtime", "sandbox", "server", "store",
+            "audit", "core", "engine", "relay", "runtime", "sandbox", "scenario", "server", "store",
         ],
     ),
     ("core", &["fault"]),
@@ -24,16 +24,18 @@ const EDGES: [(&str, &[&str]); 10] = [
     ("relay", &["core", "fault", "runtime", "store"]),
     ("runtime", &[]),
     ("sandbox", &["core", "fault"]),
+    ("scenario", &["core"]),
     ("server", &["core", "engine", "fault", "runtime", "store"]),
     ("store", &["audit", "core", "fault"]),
 ];
 
 /// Dependencies that only one crate may have.
-const CONFINED: [(&str, &str); 6] = [
+const CONFINED: [(&str, &str); 7] = [
     ("sqlx", "store"),
     ("wasmtime", "sandbox"),
     ("rdkafka", "relay"),
     ("axum", "server"),
+    ("saphyr-parser", "scenario"),
     // One HTTP client for all.
     ("hyper-rustls", "runtime"),
     // What the API shows is said where it is shown.

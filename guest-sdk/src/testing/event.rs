@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use serde_json::{Value, json};
-use wrkflw_core::instance::StateInstance;
+use wrkflw_core::scenario::Meant;
 
 use crate::{States, Triggers};
 
@@ -194,9 +194,13 @@ impl<T: Triggers> When<T> {
         self
     }
 
-    /// Whether the test means this state instance.
-    pub(super) fn means(&self, one: &StateInstance) -> bool {
-        self.state.is_none_or(|name| one.name == name)
-            && (self.key.is_none() || one.key == self.key)
+    /// What it says of the task or state that it means.
+    pub(super) fn meant(&self) -> Meant<'_> {
+        Meant {
+            state: self.state,
+            key: self.key.as_deref(),
+            label: self.label.as_deref(),
+            absent: self.on_behalf_of.as_deref(),
+        }
     }
 }

@@ -5,10 +5,11 @@ use wrkflw_core::ids::InstanceId;
 use wrkflw_core::instance::Entity;
 use wrkflw_core::json::Json;
 use wrkflw_core::moment;
+use wrkflw_core::scenario::Acting;
 use wrkflw_core::version::Version;
 
 use super::contract::lift;
-use super::run::{Run, well_formed};
+use super::run::{Native, well_formed};
 use super::scenario::{Scenario, canonical};
 use crate::Flow;
 
@@ -62,13 +63,15 @@ impl<F: Flow> Scenario<F> {
         let given = self.snapshot.instance.clone();
         let lineage = self.lineage(Some(given.initiator.clone()));
         let command = self.start_of(canonical("the data", &given.data), Some(lineage));
-        let actor = self.directory.actor(&given.initiator, None);
-        let placing = Run {
-            placed: Some(&given.attributes),
-            ..self.prepared(&begun, &actor)
+        let actor = self.actor(&given.initiator, None);
+        self.world.instance = None;
+        let acting = Acting {
+            version: &begun,
+            previous: None,
+            actor: &actor,
         };
-        let ran = placing.to_end::<F>(None, &command);
-        self.take(ran, &begun, &command).allowed();
+        let native = Native::new(Some(&given.attributes));
+        self.run_with(native, acting, &command).allowed();
         // What routers on the way have set comes after what was given.
         let told = &mut self.snapshot.instance;
         told.attributes.splice(0..0, given.attributes);
@@ -82,11 +85,11 @@ impl<F: Flow> Scenario<F> {
     pub(super) fn take_given(&mut self) {
         let given = self.snapshot.instance.clone();
         let lineage = self.lineage(None);
-        if self.instance.is_none() {
+        if self.world.instance.is_none() {
             return;
         }
         let version = self.version();
-        let Some(instance) = &mut self.instance else {
+        let Some(instance) = &mut self.world.instance else {
             return;
         };
         let started_at = moment::parse(&given.started_at);

@@ -1,46 +1,24 @@
-//! Runs one command with the core, as the host does. The flow is called natively.
+//! The flow's own code as the logic of a scenario.
 
-use jiff::Timestamp;
-use uuid::Uuid;
-use wrkflw_core::actor::Actor;
-use wrkflw_core::command::Command;
-use wrkflw_core::event::Event;
-use wrkflw_core::execution::{Ask, Context, Execution, ExecutionError};
+use std::marker::PhantomData;
+
 use wrkflw_core::graph::Read;
-use wrkflw_core::instance::Instance;
-use wrkflw_core::question::{Answer, Question, Source};
-use wrkflw_core::rejection::Rejection;
-use wrkflw_core::version::Version;
+use wrkflw_core::question::{Answer, Facts, Question, Source};
+use wrkflw_core::scenario::Logic as Answers;
 
 use super::contract::{lift, lower};
-use super::directory::Directory;
 use super::outcome::Entered;
 use crate::bindings::exports::wrkflw::flow::logic::Guest;
 use crate::bindings::wrkflw::flow::types as wire;
 use crate::export::Logic;
 use crate::{Attribute, Flow};
 
-/// What a command is run with.
-pub(super) struct Run<'a> {
-    pub(super) version: &'a Version,
-    /// The one that a migration leaves.
-    pub(super) previous: Option<&'a Version>,
-    pub(super) tenant: &'a str,
-    pub(super) actor: &'a Actor,
-    pub(super) now: Timestamp,
-    pub(super) directory: &'a Directory,
-    /// The last one that was used.
-    pub(super) ids: Ids,
+/// Calls the flow, and remembers what it said.
+pub(super) struct Native<'a, F> {
     /// Places the instance in a state with these attributes, without calling `guard` for the start.
-    pub(super) placed: Option<&'a [Attribute]>,
-}
-
-/// The result of a command.
-pub(super) struct Ran {
-    pub(super) instance: Instance,
-    pub(super) events: Vec<Event>,
+    placed: Option<&'a [Attribute]>,
     pub(super) said: Said,
-    pub(super) ids: Ids,
+    flow: PhantomData<fn() -> F>,
 }
 
 /// The answers of the flow, in the order of the calls.
@@ -63,138 +41,49 @@ impl Said {
             self.before = (self.entered.len(), self.plans.len());
         }
     }
-
-    /// Undoes the answers of the last trigger, which the flow refused.
-    fn take_back(&mut self) {
-        self.entered.truncate(self.before.0);
-        self.plans.truncate(self.before.1);
-    }
 }
 
-/// The ids that the core needs, one after the other.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Ids(u128);
-
-impl Ids {
-    pub(super) fn next(&mut self) -> Uuid {
-        self.0 += 1;
-        Uuid::from_u128(self.0)
-    }
-}
-
-impl Run<'_> {
-    fn context(&self) -> Context<'_> {
-        Context {
-            version: self.version,
-            previous: self.previous,
-            tenant: self.tenant,
-            actor: self.actor,
-            now: self.now,
-        }
-    }
-
-    /// Checks a command up to the first call of the flow. Returns the person on whose behalf the actor decides.
-    #[track_caller]
-    pub(super) fn judge(
-        &self,
-        instance: &Instance,
-        command: &Command,
-    ) -> Result<Option<String>, Rejection> {
-        let mut ids = self.ids;
-        let mut next = || ids.next();
-        let instance = Some(instance.clone());
-        let begun = Execution::begin(self.context(), instance, command, &mut next);
-        let mut execution = accepted(begun)?;
-        Ok(match accepted(execution.ask())? {
-            Some(Ask::Logic(Question::Guard(occurrence))) => match occurrence.source {
-                Source::Task { actor, .. } => actor.on_behalf_of,
-                _ => None,
-            },
-            _ => None,
-        })
-    }
-
-    /// Runs the command to its end. An answer that the host rejects fails the test.
-    #[track_caller]
-    pub(super) fn to_end<F: Flow>(
-        &self,
-        instance: Option<&Instance>,
-        command: &Command,
-    ) -> Result<Ran, Rejection> {
-        let mut ids = self.ids;
-        let mut next = || ids.next();
-        let instance = instance.cloned();
-        let begun = Execution::begin(self.context(), instance, command, &mut next);
-        let mut execution = accepted(begun)?;
-        let mut said = Said::default();
-        while let Some(ask) = accepted(execution.ask())? {
-            let taken = match ask {
-                Ask::Directory(lookup) => execution.found(&self.directory.found(&lookup)),
-                Ask::Logic(Question::Guard(_)) if self.placed.is_some() => {
-                    execution.answer(Answer::Guard(Ok(())))
-                }
-                Ask::Logic(question) => {
-                    let instance = execution.instance();
-                    let mut snapshot = lower::snapshot(&execution.facts(&instance));
-                    drop(instance);
-                    if let Some(attributes) = self.placed {
-                        snapshot.instance.attributes = attributes.to_vec();
-                    }
-                    said.mark(&question);
-                    let reads = &self.context().version.graph.reads;
-                    let answer = answer::<F>(snapshot, &question, reads, &mut said);
-                    let is_refused = is_refusal(&answer);
-                    let taken = execution.answer(answer);
-                    if is_refused && taken.is_ok() {
-                        said.take_back();
-                    }
-                    taken
-                }
-            };
-            accepted(taken)?;
-        }
-        let outcome = execution.finish();
-        let mut instance = outcome.instance;
-        instance.sort();
-        Ok(Ran {
-            instance,
-            events: outcome.events,
-            said,
-            ids,
-        })
-    }
-}
-
-fn is_refusal(answer: &Answer) -> bool {
-    matches!(
-        answer,
-        Answer::Guard(Err(_)) | Answer::Transition(Err(_)) | Answer::Enter(Err(_))
-    )
-}
-
-#[track_caller]
-fn accepted<T>(result: Result<T, ExecutionError>) -> Result<T, Rejection> {
-    match result {
-        Ok(value) => Ok(value),
-        Err(ExecutionError::Rejected(rejection)) => Err(rejection),
-        Err(ExecutionError::Fault(fault)) => {
-            panic!("the host does not accept what the flow answers: {fault}")
+impl<'a, F> Native<'a, F> {
+    pub(super) fn new(placed: Option<&'a [Attribute]>) -> Self {
+        Self {
+            placed,
+            said: Said::default(),
+            flow: PhantomData,
         }
     }
 }
 
-#[track_caller]
+impl<F: Flow> Answers for Native<'_, F> {
+    fn answer(&mut self, facts: &Facts<'_>, question: &Question) -> Result<Answer, String> {
+        if self.placed.is_some() && matches!(question, Question::Guard(_)) {
+            return Ok(Answer::Guard(Ok(())));
+        }
+        let mut snapshot = lower::snapshot(facts);
+        if let Some(attributes) = self.placed {
+            snapshot.instance.attributes = attributes.to_vec();
+        }
+        self.said.mark(question);
+        let answer = answer::<F>(snapshot, question, facts.reads, &mut self.said);
+        answer.map_err(|what| format!("{}: {what}", question.function()))
+    }
+
+    fn undone(&mut self) {
+        let (entered, plans) = self.said.before;
+        self.said.entered.truncate(entered);
+        self.said.plans.truncate(plans);
+    }
+}
+
 fn answer<F: Flow>(
     snapshot: wire::Snapshot,
     question: &Question,
     reads: &[Read],
     said: &mut Said,
-) -> Answer {
-    let function = question.function();
+) -> lift::Lifted<Answer> {
     match question {
         Question::Guard(occurrence) => {
             let verdict = Logic::<F>::guard(snapshot, lower::event(occurrence, reads));
-            Answer::Guard(well_formed(function, lift::result(verdict, Ok)))
+            lift::result(verdict, Ok).map(Answer::Guard)
         }
         Question::Transition(occurrence) => {
             let router = occurrence.source == Source::Entry;
@@ -205,7 +94,7 @@ fn answer<F: Flow>(
                 (Ok(plan), None) => said.plans.push(plan.clone()),
                 (Err(_), _) => {}
             }
-            Answer::Transition(well_formed(function, lift::result(planned, lift::plan)))
+            lift::result(planned, lift::plan).map(Answer::Transition)
         }
         Question::Enter(entries) => {
             let works = Logic::<F>::enter(snapshot, entries.iter().map(lower::entry).collect());
@@ -218,7 +107,7 @@ fn answer<F: Flow>(
                         wire::Work::Service(_) => return None,
                     })
                 }));
-            Answer::Enter(well_formed(function, lift::result(works, lift::works)))
+            lift::result(works, lift::works).map(Answer::Enter)
         }
     }
 }

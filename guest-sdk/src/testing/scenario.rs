@@ -5,17 +5,14 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use jiff::Timestamp;
 use serde_json::Value;
-use wrkflw_core::instance::Instance as Run;
 use wrkflw_core::json::Json;
 use wrkflw_core::moment;
+use wrkflw_core::scenario::World;
 use wrkflw_core::version::Version;
 
-use super::directory::Directory;
 use super::event::When;
 use super::outcome::Outcome;
-use super::run::Ids;
 use super::version::version;
 use crate::bindings::exports::wrkflw::flow::logic::Guest;
 use crate::bindings::wrkflw::flow::types::Snapshot;
@@ -26,12 +23,10 @@ use crate::{Facts, Flow, Instance, Names, Omitted, StateInstance, Violation, jso
 pub struct Scenario<F: Flow> {
     /// The facts that the flow would get now. Before the start, those that are given.
     pub(super) snapshot: Snapshot,
-    /// The instance as the host keeps it, once it has started.
-    pub(super) instance: Option<Run>,
+    /// The instance as the host keeps it, once it has started, and everything around it.
+    pub(super) world: World,
     /// The version that the config and the flow's graph make.
     pub(super) version: Option<Arc<Version>>,
-    pub(super) directory: Directory,
-    pub(super) ids: Ids,
     pub(super) flow: PhantomData<fn() -> F>,
 }
 
@@ -69,11 +64,9 @@ pub fn given<F: Flow>() -> Scenario<F> {
         extensions: vec![],
     };
     Scenario {
+        world: World::new(&snapshot.instance.tenant, parsed(&snapshot.now)),
         snapshot,
-        instance: None,
         version: None,
-        directory: Directory::default(),
-        ids: Ids::default(),
         flow: PhantomData,
     }
 }
@@ -102,8 +95,10 @@ impl<F: Flow> Scenario<F> {
     }
 
     /// Given this time, as `2026-01-05T09:00:00.000Z`.
+    #[track_caller]
     pub fn now(mut self, now: &str) -> Self {
         self.snapshot.now = now.into();
+        self.world.now = parsed(now);
         self
     }
 
@@ -111,6 +106,7 @@ impl<F: Flow> Scenario<F> {
     #[track_caller]
     pub fn instance(mut self, change: impl FnOnce(&mut Instance)) -> Self {
         change(&mut self.snapshot.instance);
+        self.world.tenant.clone_from(&self.snapshot.instance.tenant);
         self.version = None;
         self.take_given();
         self
@@ -118,26 +114,25 @@ impl<F: Flow> Scenario<F> {
 
     /// Given a member of this group. A group without given members has unknown members.
     pub fn member(mut self, user: &str, group: &str) -> Self {
-        self.directory.person(user).groups.push(group.into());
+        self.world.directory.joins(user, group);
         self
     }
 
     /// Given a group without members.
     pub fn nobody_in(mut self, group: &str) -> Self {
-        self.directory.empty(group);
+        self.world.directory.knows(group);
         self
     }
 
     /// Given what somebody's roles permit.
     pub fn permitted(mut self, user: &str, permission: &str) -> Self {
-        let person = self.directory.person(user);
-        person.permissions.push(permission.into());
+        self.world.directory.permits(user, permission);
         self
     }
 
     /// Given who manages somebody.
     pub fn managed(mut self, user: &str, manager: &str) -> Self {
-        self.directory.person(user).manager = Some(manager.into());
+        self.world.directory.manages(user, Some(manager));
         self
     }
 
@@ -145,7 +140,7 @@ impl<F: Flow> Scenario<F> {
     #[track_caller]
     pub fn calendar(mut self, name: &str, settings: &Value) -> Self {
         let settings = canonical("the calendar", &settings.to_string());
-        self.directory.calendar(name, settings);
+        self.world.directory.calendar(name, settings);
         self
     }
 
@@ -231,11 +226,11 @@ impl<F: Flow> Scenario<F> {
         );
         Arc::clone(self.version.insert(Arc::new(made)))
     }
+}
 
-    #[track_caller]
-    pub(super) fn moment(&self) -> Timestamp {
-        moment::parse(&self.snapshot.now).expect("`now` is given as 2026-01-05T09:00:00.000Z")
-    }
+#[track_caller]
+fn parsed(now: &str) -> jiff::Timestamp {
+    moment::parse(now).expect("`now` is given as 2026-01-05T09:00:00.000Z")
 }
 
 /// A text of the test in the canonical form that the host stores.

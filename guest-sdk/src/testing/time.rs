@@ -1,11 +1,11 @@
-//! Time in a scenario: which deadline passes next. The core determines what it does.
+//! Time in a scenario: which deadlines a test means. The core determines what they do.
 
 use jiff::{SignedDuration, Timestamp};
 use wrkflw_core::actor::Actor;
 use wrkflw_core::answer::OverdueAction;
 use wrkflw_core::command::Command;
 use wrkflw_core::ids::DeadlineId;
-use wrkflw_core::instance::{Instance, OpenDeadline, StateInstance, Status, Task};
+use wrkflw_core::scenario::{Due, PASSING_MAX, due};
 
 use super::contract::lower;
 use super::event::When;
@@ -14,31 +14,19 @@ use super::scenario::Scenario;
 use super::when::denied;
 use crate::{Flow, Triggers};
 
-/// Maximum number of deadlines that pass in one event of a test.
-const PASSING_MAX: usize = 1000;
-
-/// A deadline that has not passed, or that repeats.
-#[derive(Clone, Copy)]
-struct Due<'a> {
-    state: &'a StateInstance,
-    /// Of this task alone.
-    task: Option<&'a Task>,
-    deadline: &'a OpenDeadline,
-    at: Timestamp,
-}
-
 impl<F: Flow> Scenario<F> {
     /// Moves the time. The deadlines that pass act, the earliest first.
     #[track_caller]
     pub(super) fn later(&mut self, seconds: u32) -> Outcome {
-        let until = self.moment() + SignedDuration::from_secs(i64::from(seconds));
+        let until = self.world.now + SignedDuration::from_secs(i64::from(seconds));
+        self.started();
         let mut all = Outcome::nothing();
         for _ in 0..PASSING_MAX {
-            let Some((at, id)) = self.next_due().filter(|(at, _)| *at <= until) else {
+            let Some((_, outcome)) = self.passes(until) else {
                 self.snapshot.now = lower::timestamp(until);
                 return all;
             };
-            all.add(self.passes(at, id));
+            all.add(outcome);
         }
         panic!("more than {PASSING_MAX} deadlines pass within {seconds} seconds");
     }
@@ -48,7 +36,7 @@ impl<F: Flow> Scenario<F> {
     pub(super) fn until_fired(&mut self, when: &When<F::Trigger>, trigger: &str) -> Outcome {
         let fires = |action: &OverdueAction| matches!(action, OverdueAction::Fire(fired) if fired == trigger);
         let next =
-            due(self.started()).filter(|due| due.is_meant(when) && fires(&due.deadline.action));
+            due(self.started()).filter(|due| is_meant(due, when) && fires(&due.deadline.action));
         let next = next.min_by_key(|due| due.at);
         let Some(id) = next.map(|due| due.deadline.id) else {
             return denied(
@@ -64,7 +52,7 @@ impl<F: Flow> Scenario<F> {
     pub(super) fn until_escalated(&mut self, when: &When<F::Trigger>, count: u32) -> Outcome {
         let escalates = |due: &Due<'_>| {
             let of_what = due.task.is_some() == when.label.is_some();
-            of_what && due.is_meant(when) && due.deadline.action == OverdueAction::Escalate
+            of_what && is_meant(due, when) && due.deadline.action == OverdueAction::Escalate
         };
         let next = due(self.started()).filter(escalates);
         let next = next.min_by_key(|due| due.at);
@@ -84,8 +72,7 @@ impl<F: Flow> Scenario<F> {
                 let message = "what was due before has ended what the deadline is for".to_owned();
                 return denied("no_deadline", message);
             }
-            let (at, id) = self.next_due().expect("one is open");
-            let outcome = self.passes(at, id);
+            let (id, outcome) = self.passes(Timestamp::MAX).expect("one is open");
             if id == wanted {
                 times -= 1;
             }
@@ -96,28 +83,19 @@ impl<F: Flow> Scenario<F> {
         panic!("more than {PASSING_MAX} deadlines pass before it");
     }
 
-    fn next_due(&self) -> Option<(Timestamp, DeadlineId)> {
-        let instance = self.started();
-        let running = (instance.status == Status::Running).then_some(instance);
-        let all = running.into_iter().flat_map(due);
-        all.map(|due| (due.at, due.deadline.id)).min()
-    }
-
+    /// Moves the time to the next deadline by `until`, which acts. None if there is no such deadline.
     #[track_caller]
-    fn passes(&mut self, at: Timestamp, deadline: DeadlineId) -> Outcome {
-        self.snapshot.now = lower::timestamp(at.max(self.moment()));
-        let command = Command::Deadline {
-            instance: self.started().id,
-            deadline,
-            due_at: at,
+    fn passes(&mut self, until: Timestamp) -> Option<(DeadlineId, Outcome)> {
+        let command = self.world.next_deadline(until)?;
+        let Command::Deadline { deadline, .. } = command else {
+            unreachable!("the command of a deadline")
         };
         let outcome = self.run(&Actor::host(), &command);
-        let passed = |due: Due<'_>| due.deadline.id == deadline && due.at == at;
         assert!(
-            !due(self.started()).any(passed),
+            !self.world.is_still_due(&command),
             "the host tries this deadline again and again: {outcome:#?}"
         );
-        outcome
+        Some((deadline, outcome))
     }
 }
 
@@ -136,32 +114,8 @@ impl Outcome {
     }
 }
 
-impl Due<'_> {
-    fn is_meant<T: Triggers>(&self, when: &When<T>) -> bool {
-        let label = when.label.as_deref();
-        when.state.is_none_or(|name| self.state.name == name)
-            && label.is_none_or(|label| self.task.is_some_and(|task| task.label == label))
-    }
-}
-
-/// The deadlines of active states and of their open tasks, if they count.
-fn due(instance: &Instance) -> impl Iterator<Item = Due<'_>> {
-    instance.active.iter().flat_map(|state| {
-        let of_state = state.deadlines.iter().map(|deadline| (None, deadline));
-        let open = state.tasks.iter().filter(|task| task.status.is_open());
-        let of_tasks = open.flat_map(|task| {
-            let deadlines = task.counting().iter();
-            deadlines.map(move |deadline| (Some(task), deadline))
-        });
-        of_state
-            .chain(of_tasks)
-            .filter_map(move |(task, deadline)| {
-                Some(Due {
-                    state,
-                    task,
-                    deadline,
-                    at: deadline.due_at?,
-                })
-            })
-    })
+fn is_meant<T: Triggers>(due: &Due<'_>, when: &When<T>) -> bool {
+    let label = when.label.as_deref();
+    when.state.is_none_or(|name| due.state.name == name)
+        && label.is_none_or(|label| due.task.is_some_and(|task| task.label == label))
 }

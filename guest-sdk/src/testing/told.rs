@@ -8,25 +8,29 @@ use wrkflw_core::instance::{Candidate, Instance};
 
 use super::contract::lower;
 use super::outcome::{Answer, Entered, Outcome};
-use super::run::Ran;
+use super::run::Said;
 use crate::{Assignment, Reason};
 
 /// The outcome of a command that was executed. The scenario adds the end of the instance.
 #[track_caller]
-pub(super) fn outcome(ran: &Ran, graph: &Graph, command: &Command) -> Outcome {
+pub(super) fn outcome(
+    (instance, events, said): (&Instance, &[Event], &Said),
+    graph: &Graph,
+    command: &Command,
+) -> Outcome {
     let mut outcome = Outcome {
-        answer: answer(ran, command),
-        entered: entered(ran, graph),
-        plans: ran.said.plans.clone(),
-        labels: ran.instance.labels.clone(),
+        answer: answer(events, said, command),
+        entered: entered(events, said, graph),
+        plans: said.plans.clone(),
+        labels: instance.labels.clone(),
         ..Outcome::nothing()
     };
-    for event in &ran.events {
+    for event in events {
         match event {
             Event::TaskCreated { task, .. } => offered(&mut outcome, &task.candidates),
             Event::TaskRerouted { candidates, .. } => offered(&mut outcome, candidates),
             Event::TaskReminded { state, task, .. } => {
-                let of = reminded(&ran.instance, *state, *task);
+                let of = reminded(instance, *state, *task);
                 outcome.reminded.push(of);
             }
             Event::FlowCancelled { reason, .. } => outcome.cancelled = Some(reason.clone()),
@@ -40,27 +44,27 @@ pub(super) fn outcome(ran: &Ran, graph: &Graph, command: &Command) -> Outcome {
     outcome
 }
 
-fn answer(ran: &Ran, command: &Command) -> Answer {
+fn answer(events: &[Event], said: &Said, command: &Command) -> Answer {
     let by_itself = matches!(
         command,
         Command::Deadline { .. } | Command::ChildEnded { .. }
     );
-    let mut answers = ran.events.iter().filter_map(|event| match event {
+    let mut answers = events.iter().filter_map(|event| match event {
         Event::TriggerRefused { code, message, .. } if by_itself => {
             Some(Answer::Refused(Reason::new(code, message)))
         }
         Event::SignalReceived { state: None, .. } => Some(Answer::Kept),
         _ => None,
     });
-    let planned = ran.said.plans.first().cloned().map(Answer::Planned);
+    let planned = said.plans.first().cloned().map(Answer::Planned);
     answers.next().or(planned).unwrap_or(Answer::Done)
 }
 
 /// The states that were entered or assigned anew, with the flow's answer for each.
-fn entered(ran: &Ran, graph: &Graph) -> Vec<Entered> {
-    let mut said = ran.said.entered.iter().cloned();
+fn entered(events: &[Event], said: &Said, graph: &Graph) -> Vec<Entered> {
+    let mut said = said.entered.iter().cloned();
     let mut entered = Vec::new();
-    for event in &ran.events {
+    for event in events {
         match event {
             Event::StateEntered { state } => {
                 let declared = graph.state(&state.name).map(|declared| &declared.kind);

@@ -4,11 +4,10 @@ use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use wrkflw_core::check::{Problem, for_publication};
-use wrkflw_core::ids::{Digest, VersionRef};
+use wrkflw_core::check::Problem;
+use wrkflw_core::ids::VersionRef;
 use wrkflw_core::json::Json;
-use wrkflw_core::schema::Schema;
-use wrkflw_core::template::Templates;
+use wrkflw_core::scenario;
 use wrkflw_core::version::Version;
 
 use super::contract::graph;
@@ -47,24 +46,11 @@ fn published<F: Flow>(key: &str, number: u32, config: &str) -> Result<Version, V
     }
     let graph = graph::graph(definition)
         .map_err(|detail| vec![Problem::new("describe_malformed", "", detail)])?;
-    let problems = for_publication(&graph);
-    if !problems.is_empty() {
-        return Err(problems);
-    }
-    let schema = graph.data_schema.as_ref();
-    let schema = schema.map(|schema| Schema::admit(schema).expect("checked with the graph"));
-    let templates = Templates::of(&graph).expect("checked with the graph");
-    Ok(Version {
-        reference: VersionRef {
-            key: key.to_owned(),
-            version: number,
-        },
-        component: Digest([0; 32]),
-        config,
-        graph,
-        schema,
-        templates,
-    })
+    let reference = VersionRef {
+        key: key.to_owned(),
+        version: number,
+    };
+    scenario::version(reference, config, graph)
 }
 
 /// The test that `export!` adds to a flow: with the `config.json` of this folder, or without settings, it can be published.

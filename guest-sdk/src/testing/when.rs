@@ -6,13 +6,13 @@ use wrkflw_core::actor::Actor;
 use wrkflw_core::command::Command;
 use wrkflw_core::instance::{Instance, Status};
 use wrkflw_core::question::Facts;
-use wrkflw_core::rejection::Rejection;
+use wrkflw_core::scenario::{Acting, Stopped};
 use wrkflw_core::version::Version;
 
 use super::contract::lower;
 use super::event::{What, When};
 use super::outcome::{Answer, Outcome};
-use super::run::{Ran, Run};
+use super::run::Native;
 use super::scenario::{Scenario, canonical};
 use super::told;
 use crate::{Flow, Names, Reason};
@@ -21,13 +21,13 @@ impl<F: Flow> Scenario<F> {
     /// The instance. Fails a test that has not started one.
     #[track_caller]
     pub(super) fn started(&self) -> &Instance {
-        let instance = self.instance.as_ref();
+        let instance = self.world.instance.as_ref();
         instance.expect("no instance has started: begin with `start` or `at`")
     }
 
     /// How the instance has ended, if it has.
     pub(super) fn outcome(&self) -> Option<String> {
-        match &self.instance.as_ref()?.status {
+        match &self.world.instance.as_ref()?.status {
             Status::Completed { outcome, .. } => Some(outcome.clone()),
             Status::Running | Status::Suspended { .. } | Status::Cancelled { .. } => None,
         }
@@ -43,7 +43,7 @@ impl<F: Flow> Scenario<F> {
             | What::Suspend { actor }
             | What::Resume { actor } => self.works(when, actor),
             What::Signal { actor, trigger } => {
-                let sent = self.ids.next().to_string();
+                let sent = self.world.next_id().to_string();
                 let (trigger, input) = (trigger.name().to_owned(), &when.input);
                 let command = Command::Signal {
                     instance: self.started().id,
@@ -52,7 +52,7 @@ impl<F: Flow> Scenario<F> {
                     input: canonical("the payload", &input.to_string()),
                     correlation: None,
                 };
-                let actor = self.directory.actor(actor, when.on_behalf_of.as_deref());
+                let actor = self.actor(actor, when.on_behalf_of.as_deref());
                 self.run(&actor, &command)
             }
             What::Deadline(trigger) => self.until_fired(when, trigger.name()),
@@ -70,25 +70,22 @@ impl<F: Flow> Scenario<F> {
     #[track_caller]
     fn start(&mut self, actor: &str, data: &str) -> Outcome {
         assert!(
-            self.instance.is_none(),
+            self.world.instance.is_none(),
             "the instance has started: begin another with `given`"
         );
         let given = &self.snapshot.instance;
         let comes_from_another = given.predecessor.is_some() || given.parent.is_some();
         let lineage = comes_from_another.then(|| self.lineage(None));
         let command = self.start_of(canonical("the data", data), lineage);
-        let actor = self.directory.actor(actor, None);
+        let actor = self.actor(actor, None);
         self.run(&actor, &command)
     }
 
     #[track_caller]
     fn child_ends(&mut self, when: &When<F::Trigger>, end: (&str, &str, &str)) -> Outcome {
         let (trigger, key, outcome) = end;
-        let active = self.started().active.iter();
-        let here = active.filter(|one| when.means(one));
-        let mut running = here.flat_map(|one| &one.children);
-        let child = running.find(|child| child.key == key && child.outcome.is_none());
-        let Some(child) = child else {
+        self.started();
+        let Some(child) = self.world.child(when.meant(), key) else {
             return denied("unknown_child", format!("no child {key} runs here"));
         };
         if child.on_end.as_deref() != Some(trigger) {
@@ -117,13 +114,12 @@ impl<F: Flow> Scenario<F> {
             version: version.reference.version,
             states: BTreeMap::new(),
         };
-        let operator = self.directory.actor("operator", None);
-        let migrating = Run {
+        let operator = self.actor("operator", None);
+        let migrating = Acting {
             previous: Some(&previous),
-            ..self.prepared(&version, &operator)
+            ..acting(&version, &operator)
         };
-        let ran = migrating.to_end::<F>(self.instance.as_ref(), &command);
-        let outcome = self.take(ran, &version, &command);
+        let outcome = self.run_with(Native::new(None), migrating, &command);
         if self.started().definition == previous.reference {
             self.snapshot.instance.version = previous.reference.version;
             self.version = Some(previous);
@@ -131,48 +127,33 @@ impl<F: Flow> Scenario<F> {
         outcome
     }
 
+    /// Somebody as they act now.
+    pub(super) fn actor(&self, user: &str, absent: Option<&str>) -> Actor {
+        let world = &self.world;
+        world.directory.actor(user, absent, world.now)
+    }
+
     /// Runs a command under the version of the scenario.
     #[track_caller]
     pub(super) fn run(&mut self, actor: &Actor, command: &Command) -> Outcome {
         let version = self.version();
-        let run = self.prepared(&version, actor);
-        let ran = run.to_end::<F>(self.instance.as_ref(), command);
-        self.take(ran, &version, command)
+        self.run_with(Native::new(None), acting(&version, actor), command)
     }
 
-    /// What a command of this actor is run with.
+    /// Runs a command. An answer that the host rejects fails the test.
     #[track_caller]
-    pub(super) fn prepared<'a>(&'a self, version: &'a Version, actor: &'a Actor) -> Run<'a> {
-        Run {
-            version,
-            previous: None,
-            tenant: &self.snapshot.instance.tenant,
-            actor,
-            now: self.moment(),
-            directory: &self.directory,
-            ids: self.ids,
-            placed: None,
-        }
-    }
-
-    /// Applies the result of a command to the scenario.
-    #[track_caller]
-    pub(super) fn take(
+    pub(super) fn run_with(
         &mut self,
-        ran: Result<Ran, Rejection>,
-        version: &Version,
+        mut native: Native<'_, F>,
+        acting: Acting<'_>,
         command: &Command,
     ) -> Outcome {
-        match ran {
-            Err(rejection) => Outcome {
-                answer: Answer::from(rejection),
-                ..Outcome::nothing()
-            },
-            Ok(ran) => {
-                let outcome = told::outcome(&ran, &version.graph, command);
-                self.ids = ran.ids;
-                self.instance = Some(ran.instance);
-                self.tell(version);
+        match self.world.run(acting, command, &mut native) {
+            Err(reason) => stopped(reason),
+            Ok(events) => {
+                let all = (self.started(), &*events, &native.said);
+                let outcome = told::outcome(all, &acting.version.graph, command);
+                self.tell(acting.version);
                 outcome
             }
         }
@@ -181,16 +162,39 @@ impl<F: Flow> Scenario<F> {
     /// Updates the facts that the flow would get now.
     #[track_caller]
     pub(super) fn tell(&mut self, version: &Version) {
-        let Some(instance) = &self.instance else {
+        let Some(instance) = &self.world.instance else {
             return;
         };
         self.snapshot = lower::snapshot(&Facts {
-            now: self.moment(),
+            now: self.world.now,
             tenant: &self.snapshot.instance.tenant,
             config: &version.config,
             instance,
             reads: &version.graph.reads,
         });
+    }
+}
+
+/// Somebody acts under this version.
+pub(super) fn acting<'a>(version: &'a Version, actor: &'a Actor) -> Acting<'a> {
+    Acting {
+        version,
+        previous: None,
+        actor,
+    }
+}
+
+/// The outcome of a command without an effect. An answer that the host rejects fails the test.
+#[track_caller]
+pub(super) fn stopped(reason: Stopped) -> Outcome {
+    match reason {
+        Stopped::Rejected(rejection) => Outcome {
+            answer: Answer::from(rejection),
+            ..Outcome::nothing()
+        },
+        Stopped::Fault(fault) => {
+            panic!("the host does not accept what the flow answers: {fault}")
+        }
     }
 }
 

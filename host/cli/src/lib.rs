@@ -16,6 +16,7 @@
 //! | [`wrkflw_core`] | the pure core: instances, graphs, executions, events, audit chain | fault |
 //! | [`wrkflw_audit`] | the proof of what was recorded: verification, replay, exports, seals, signatures | core |
 //! | [`wrkflw_sandbox`] | the sandbox; only it uses `wasmtime` | core, fault |
+//! | [`wrkflw_scenario`] | scenario files: tests of a flow for components of any language | core |
 //! | [`wrkflw_store`] | PostgreSQL; only it uses `sqlx` | core, audit (its rows), fault |
 //! | [`wrkflw_relay`] | the relay to Kafka; the notifier: notifications and webhooks; only it uses `rdkafka` | core, store, runtime, fault |
 //! | [`wrkflw_engine`] | use cases: the one write path | core, store, sandbox, audit, runtime, fault |

@@ -118,7 +118,7 @@ pub fn check(graph: &Graph) -> Vec<Problem> {
 }
 
 /// The parts of a valid `graph` that this release cannot run.
-pub fn unsupported(graph: &Graph) -> Vec<Problem> {
+fn unsupported(graph: &Graph) -> Vec<Problem> {
     let services = graph
         .states
         .iter()

@@ -37,6 +37,7 @@ pub mod notification;
 pub mod question;
 pub mod refusal;
 pub mod rejection;
+pub mod scenario;
 pub mod schema;
 pub mod search;
 pub mod shown;

@@ -272,18 +272,15 @@ fn publish(args: &PublishArgs, output: Output, environment: &Environment) -> Res
         component.len() / 1024
     ));
     let published = client.publish(&versions_path(&key), &component, &config.text);
-    let mut published = published.map_err(|error| config.named_in(error))?;
-    let version = published["version"].clone();
+    let published = published.map_err(|error| config.named_in(error))?;
     for warning in published["warnings"].as_array().into_iter().flatten() {
         Output::warn(warning["message"].as_str().unwrap_or_default());
     }
-    if args.activate {
-        let activation = client.post(
-            &format!("{}/{version}/activate", versions_path(&key)),
-            &json!({ "force": args.force }),
-        )?;
-        published["active"] = activation["active"].clone();
-    }
+    let published = match args.activate {
+        true => activated(&client, &key, published, args.force)?,
+        false => published,
+    };
+    let version = published["version"].clone();
     output.record(&published, PUBLISHED)?;
     if args.activate {
         output.hint(&format!(
@@ -293,6 +290,25 @@ fn publish(args: &PublishArgs, output: Output, environment: &Environment) -> Res
         output.hint(&format!("next: wrkflw definition activate {key} {version}"));
     }
     Ok(())
+}
+
+/// Publishes the component and uses it for new instances at once, whatever it names exists or not.
+pub(super) fn publish_and_activate(
+    client: &Client,
+    key: &str,
+    component: &[u8],
+    config: &str,
+) -> Result<Value> {
+    let published = client.publish(&versions_path(key), component, config)?;
+    activated(client, key, published, true)
+}
+
+/// Activates a version that was published, and adds that to what is shown of it.
+fn activated(client: &Client, key: &str, mut published: Value, force: bool) -> Result<Value> {
+    let path = format!("{}/{}/activate", versions_path(key), published["version"]);
+    let activation = client.post(&path, &json!({ "force": force }))?;
+    published["active"] = activation["active"].clone();
+    Ok(published)
 }
 
 /// The files of the component and its config, and the key to publish them under.

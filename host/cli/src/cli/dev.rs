@@ -9,7 +9,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::demo::{self, PEOPLE};
-use super::home::{Home, JWT, Note};
+use super::home::{ARTIFACT, Home, JWT, Note};
 use super::host::{self, Host};
 use super::output::{Format, Output};
 use super::postgres::{self, Managed};
@@ -111,7 +111,7 @@ fn configure(
     settings.seal.seal_keys = vec![format!("dev:{}", home.secret("seal.secret")?).into()];
     settings.checkpoint.checkpoint_keys =
         vec![format!("dev:{}", home.secret("checkpoint.secret")?).into()];
-    settings.sandbox.artifact_key = Some(home.secret("artifact.secret")?.into());
+    settings.sandbox.artifact_key = Some(home.secret(ARTIFACT)?.into());
     settings.sandbox.artifact_dir = Some(home.folder().join("artifacts"));
     settings.roles = vec![Role::Api, Role::Timers, Role::Notifier];
     // A developer's webhook receiver usually runs on this machine.

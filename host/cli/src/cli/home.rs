@@ -21,6 +21,8 @@ const EPHEMERAL: &str = "wrkflw-dev-";
 const LOCK: &str = "lock";
 /// The name of the secret that signs tokens.
 pub(super) const JWT: &str = "jwt.secret";
+/// The name of the secret that authenticates stored machine code.
+pub(super) const ARTIFACT: &str = "artifact.secret";
 
 /// The address of a running `wrkflw dev`, for other commands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

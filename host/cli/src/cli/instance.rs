@@ -1,5 +1,7 @@
 //! `wrkflw instance`: starts, shows and changes instances.
 
+mod export;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -24,6 +26,8 @@ pub(super) enum InstanceCommand {
     Show(OneArgs),
     /// Show the history of an instance
     History(OneArgs),
+    /// Make a scenario of an instance: a test for the next version of its flow
+    Export(export::ExportArgs),
     /// Show what the caller may do now, and why not the rest
     Actions(OneArgs),
     /// Draw the path of an instance as SVG
@@ -205,6 +209,7 @@ pub(super) fn run(
         InstanceCommand::History(one) => {
             output.list(&one.get("/history", environment)?, STATE_INSTANCES)
         }
+        InstanceCommand::Export(args) => export::run(&args, output, environment),
         InstanceCommand::Actions(one) => {
             let answer = one.get("/actions", environment)?;
             match output.format {

@@ -3,35 +3,40 @@
 
 mod build;
 mod check;
+mod language;
 mod lock;
 mod manifest;
 pub(super) mod project;
 mod scaffold;
+mod scenarios;
+mod test;
 mod toolchain;
+mod tools;
+mod watch;
 
 use std::path::PathBuf;
-use std::process::Stdio;
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use clap::Subcommand;
-use serde_json::json;
 
 use super::Environment;
-use super::failure::{Exit, Failure};
 use super::output::Output;
-use project::{Project, cargo};
+use language::Language;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PluginCommand {
-    /// Create a flow: a crate with its tests, and the SDK beside it
+    /// Create a flow that can be built, and the SDK beside it
     New {
         /// Its name, and the key of its definition
         name: String,
+        /// What it is written in
+        #[arg(long, value_enum, default_value_t, value_name = "LANGUAGE")]
+        language: Language,
         /// Write into this folder instead of a new one
         #[arg(long)]
         init: bool,
     },
-    /// Compile the flow in this folder and make a component of it
+    /// Make a component of the flow in this folder, with the tool of its language
     Build,
     /// Check a component as the server does when it is published
     Check {
@@ -41,43 +46,25 @@ pub(super) enum PluginCommand {
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
     },
-    /// Run the tests of the flow in this folder, natively
-    Test {
-        /// Passed to `cargo test`
-        #[arg(last = true)]
-        arguments: Vec<String>,
-    },
+    /// Run the tests of the flow in this folder: its native tests, if it is a crate, and its scenarios with the component
+    Test(test::TestArgs),
+    /// Build, check, test and publish the flow in this folder whenever a file of it changes
+    Watch(watch::WatchArgs),
+    /// Print the JSON Schema of scenario files
+    Schema,
 }
 
 pub(super) fn run(command: PluginCommand, output: Output, environment: &Environment) -> Result<()> {
     match command {
-        PluginCommand::New { name, init } => scaffold::new(&name, init, output),
+        PluginCommand::New {
+            name,
+            language,
+            init,
+        } => scaffold::new(&name, language, init, output),
         PluginCommand::Build => build::run(output, environment),
         PluginCommand::Check { file, config } => check::run(file, config, output, environment),
-        PluginCommand::Test { arguments } => test(&arguments, output, environment),
+        PluginCommand::Test(args) => test::run(&args, output, environment),
+        PluginCommand::Watch(args) => watch::run(&args, output, environment),
+        PluginCommand::Schema => output.text("schema", wrkflw_scenario::SCHEMA),
     }
-}
-
-fn test(arguments: &[String], output: Output, environment: &Environment) -> Result<()> {
-    let found = Project::find()?;
-    let project = Project::require(found.as_ref())?;
-    let mut command = cargo(None, environment);
-    command
-        .current_dir(&project.folder)
-        .arg("test")
-        .args(arguments);
-    // Cargo's output is progress. Standard output is for data only.
-    let status = command
-        .stdout(Stdio::from(std::io::stderr()))
-        .status()
-        .context("cargo cannot be run")?;
-    if !status.success() {
-        return Err(Failure::new(Exit::Failed, format!("tests of {} fail", project.name)).into());
-    }
-    output.record(
-        &json!({ "name": project.name, "passed": true }),
-        &[("name", "/name"), ("passed", "/passed")],
-    )?;
-    output.hint("next: wrkflw plugin build");
-    Ok(())
 }

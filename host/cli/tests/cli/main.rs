@@ -2,7 +2,9 @@
 
 mod audit;
 mod dev;
+mod languages;
 mod operators;
 mod plugin;
 mod program;
+mod scenarios;
 mod usage;

@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::program::Place;
+use crate::scenarios;
 
 const FLOW: &str = "my-flow";
 
@@ -20,7 +21,11 @@ fn built() -> Place {
         4,
         "nothing is built yet"
     );
-    assert_eq!(place.data_in(FLOW, "plugin test")["passed"], true);
+    let tested = place.data_in(FLOW, "plugin test");
+    assert_eq!(
+        (&tested["passed"], &tested["scenarios"]),
+        (&true.into(), &1.into())
+    );
     let built = place.data_in(FLOW, "plugin build");
     assert!(
         built["sizeBytes"]
@@ -52,6 +57,8 @@ fn a_new_flow_is_tested_built_checked_and_published() {
     let started = place
         .data(r#"instance start my-flow --entity desk/1 --data {"subject":"Desk"} --as author"#);
     assert_eq!(started["states"][0]["name"], "Review");
+    scenarios::of_a_changed_flow(&place, FLOW);
+    scenarios::watched(&place, FLOW);
 
     place.data("definition diagram my-flow 1 -o flow.svg");
     let drawing = fs::read_to_string(place.folder.join("flow.svg")).expect("the drawing");

@@ -123,10 +123,19 @@ impl Running {
 
     /// Asks it to stop, and returns its exit code.
     pub(crate) fn stop(&mut self) -> Option<i32> {
-        let pid = Pid::from_raw(self.child.id().cast_signed()).expect("a pid");
-        kill_process(pid, Signal::TERM).expect("our own child");
-        self.child.wait().expect("our own child").code()
+        signal(&mut self.child, Signal::TERM)
     }
+
+    /// Ctrl-C in the terminal of another command.
+    pub(crate) fn interrupt(child: &mut Child) {
+        signal(child, Signal::INT);
+    }
+}
+
+fn signal(child: &mut Child, signal: Signal) -> Option<i32> {
+    let pid = Pid::from_raw(child.id().cast_signed()).expect("a pid");
+    kill_process(pid, signal).expect("our own child");
+    child.wait().expect("our own child").code()
 }
 
 impl Drop for Running {

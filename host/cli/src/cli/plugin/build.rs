@@ -1,17 +1,20 @@
-//! `wrkflw plugin build`: cargo builds a core module, and this program makes a component of it.
+//! `wrkflw plugin build`: the tool of the flow's language makes a component. Of a flow in Rust, cargo builds a core module, and
+//! this program makes a component of it.
 
 use std::fs;
 use std::process::Stdio;
 
 use anyhow::{Context as _, Result};
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use super::super::Environment;
 use super::super::failure::{Exit, Failure};
 use super::super::output::Output;
+use super::language::Language;
 use super::project::{Project, cargo, no_cargo};
 use super::toolchain;
+use super::tools::Tools;
 use wrkflw_core::ids::Digest;
 use wrkflw_sandbox::componentize::componentize;
 
@@ -22,6 +25,58 @@ const PROFILE: &str = "guest";
 pub(super) fn run(output: Output, environment: &Environment) -> Result<()> {
     let found = Project::find()?;
     let project = Project::require(found.as_ref())?;
+    let built = build(project, output, environment)?;
+    output.record(
+        &built,
+        &[
+            ("name", "/name"),
+            ("path", "/path"),
+            ("bytes", "/sizeBytes"),
+            ("digest", "/digest"),
+        ],
+    )?;
+    output.hint("next: wrkflw plugin check, or wrkflw definition publish");
+    Ok(())
+}
+
+/// Builds the component and writes it to its path. Returns what is shown of it.
+pub(super) fn build(project: &Project, output: Output, environment: &Environment) -> Result<Value> {
+    let path = project.component();
+    let folder = path.parent().context("the component has a folder")?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let tools = Tools {
+        project,
+        output,
+        environment,
+    };
+    let component = match project.language {
+        Language::Rust => of_crate(project, output, environment)?,
+        Language::Ts | Language::Js => signed(tools.node()?, "typescript"),
+        Language::Python => signed(tools.python()?, "python"),
+        Language::C => signed(tools.clang()?, "c"),
+    };
+    fs::write(&path, &component).with_context(|| format!("cannot write {}", path.display()))?;
+    let digest = Digest(Sha256::digest(&component).into()).to_string();
+    Ok(
+        json!({ "name": project.name, "path": path, "sizeBytes": component.len(), "digest": digest }),
+    )
+}
+
+/// The component with the name and version of its SDK, which this program carries: a custom section, as the Rust SDK writes it.
+fn signed(mut component: Vec<u8>, language: &str) -> Vec<u8> {
+    const NAME: &str = "wrkflw:sdk";
+    let (sdk, version) = (format!("wrkflw-{language}"), env!("CARGO_PKG_VERSION"));
+    let text = json!({ "sdk": sdk, "version": version, "wit": "wrkflw:flow@0.1.0" }).to_string();
+    // Both lengths are below 128, and so take one byte of LEB 128.
+    let [length, name_length] = [1 + NAME.len() + text.len(), NAME.len()]
+        .map(|length| u8::try_from(length).expect("a short text"));
+    component.extend([0, length, name_length]);
+    component.extend(NAME.bytes().chain(text.bytes()));
+    component
+}
+
+/// The component of a crate.
+fn of_crate(project: &Project, output: Output, environment: &Environment) -> Result<Vec<u8>> {
     let toolchain = toolchain::find()?;
     let mut command = cargo(Some(&toolchain), environment);
     command.current_dir(&project.folder).args([
@@ -35,6 +90,9 @@ pub(super) fn run(output: Output, environment: &Environment) -> Result<()> {
         &project.name,
     ]);
     command.arg("--target-dir").arg(&project.target);
+    if output.quiet {
+        command.arg("--quiet");
+    }
     let status = command
         .stdout(Stdio::from(std::io::stderr()))
         .status()
@@ -60,24 +118,8 @@ pub(super) fn run(output: Output, environment: &Environment) -> Result<()> {
             module.display()
         )
     })?;
-    let component = componentize(&core).map_err(|error| {
-        Failure::new(Exit::Invalid, error).next("export the flow with `wrkflw_guest::export!`, and use no crate that needs an operating system")
-    })?;
-    let path = project.component();
-    let folder = path.parent().context("the component has a folder")?;
-    fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
-    fs::write(&path, &component).with_context(|| format!("cannot write {}", path.display()))?;
-    let digest = Digest(Sha256::digest(&component).into()).to_string();
-    let built = json!({ "name": project.name, "path": path, "sizeBytes": component.len(), "digest": digest });
-    output.record(
-        &built,
-        &[
-            ("name", "/name"),
-            ("path", "/path"),
-            ("bytes", "/sizeBytes"),
-            ("digest", "/digest"),
-        ],
-    )?;
-    output.hint("next: wrkflw plugin check, or wrkflw definition publish");
-    Ok(())
+    componentize(&core).map_err(|error| {
+        let failure = Failure::new(Exit::Invalid, error).next("export the flow with `wrkflw_guest::export!`, and use no crate that needs an operating system");
+        failure.into()
+    })
 }

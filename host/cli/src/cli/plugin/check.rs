@@ -17,7 +17,7 @@ use wrkflw_engine::{Error, check_component};
 use wrkflw_sandbox::{Compiler, Sandbox, Settings};
 
 /// Stands for the tenant: without a server there is none.
-const NOBODY: TenantId = TenantId(0);
+pub(super) const NOBODY: TenantId = TenantId(0);
 const ADMITTED: &[Column] = &[
     ("file", "/path"),
     ("digest", "/digest"),
@@ -49,7 +49,7 @@ pub(super) fn run(
             .map_err(|error| anyhow!(error))?;
         check_component(&sandbox, (&Offload::default(), NOBODY), &bytes, &config)
             .await
-            .map_err(|error| refusal(error, &file))
+            .map_err(|error| refusal(error, &file.name))
     })?;
     let states = &admission.graph.states;
     let names = |own_work: bool| {
@@ -74,13 +74,14 @@ pub(super) fn run(
     Ok(())
 }
 
-fn refusal(error: Error, config: &FlowConfig) -> anyhow::Error {
+/// `config` is what messages call the config.
+pub(super) fn refusal(error: Error, config: &str) -> anyhow::Error {
     let Error::Unpublishable(problems) = error else {
         return error.into();
     };
     let problems = problems.iter();
     Failure::new(Exit::Invalid, "the component cannot be published")
-        .details(problems.map(|problem| problem.with_file(&config.name)))
+        .details(problems.map(|problem| problem.with_file(config)))
         .next("fix these, then run `wrkflw plugin build` and `wrkflw plugin check` again")
         .into()
 }

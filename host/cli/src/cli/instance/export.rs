@@ -1,0 +1,124 @@
+//! `wrkflw instance export --scenario`: makes a scenario of a recorded instance, to test the next version of its flow with.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, Result, anyhow};
+use clap::Args;
+use serde::Deserialize;
+use serde_json::json;
+use uuid::Uuid;
+
+use super::super::Environment;
+use super::super::client::{Client, segment};
+use super::super::failure::{Exit, Failure};
+use super::super::output::Output;
+use super::{OneArgs, path};
+use wrkflw_core::ids::InstanceId;
+use wrkflw_core::json::Json;
+use wrkflw_scenario::record::{Entry, Rules, record};
+
+/// Limit of the entries of an instance that are read.
+const ENTRIES_MAX: usize = 20_000;
+/// The entries of one page.
+const PAGE: usize = 100;
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct ExportArgs {
+    #[command(flatten)]
+    one: OneArgs,
+    /// As a scenario, for `wrkflw plugin test`
+    #[arg(long, required = true)]
+    scenario: bool,
+    /// A YAML file of rules: what is kept of people and texts, and which numbers are not
+    #[arg(long, value_name = "FILE")]
+    redact: Option<PathBuf>,
+    /// Write to this file
+    #[arg(long, short = 'o', value_name = "FILE")]
+    out: Option<PathBuf>,
+}
+
+/// A page of the audit. Its texts are not parsed further, so that numbers keep their digits.
+#[derive(Deserialize)]
+struct Page {
+    data: Vec<Entry>,
+    page: Next,
+}
+
+#[derive(Deserialize)]
+struct Next {
+    next: Option<String>,
+}
+
+/// The version of the instance, as the API shows it.
+#[derive(Deserialize)]
+struct Version {
+    config: Json,
+}
+
+pub(in crate::cli) fn run(
+    args: &ExportArgs,
+    output: Output,
+    environment: &Environment,
+) -> Result<()> {
+    let rules = match &args.redact {
+        None => Rules::default(),
+        Some(file) => {
+            let text = fs::read_to_string(file);
+            let text = text.with_context(|| format!("cannot read {}", file.display()))?;
+            Rules::read(&text).map_err(|problem| {
+                Failure::new(Exit::Invalid, format!("{}:{problem}", file.display()))
+            })?
+        }
+    };
+    let client = args.one.connection.open(environment)?;
+    let instance = client.get(&path(&args.one.id), &[])?;
+    let id: Uuid = instance["id"].as_str().unwrap_or_default().parse()?;
+    let key = instance["definitionKey"].as_str().unwrap_or_default();
+    let version = format!(
+        "/v1/definitions/{}/versions/{}",
+        segment(key),
+        instance["definitionVersion"]
+    );
+    let version: Version = serde_json::from_str(&client.get_text(&version)?)?;
+    let entries = entries(&client, &args.one.id)?;
+    let made = record(InstanceId(id), entries, &version.config, &rules);
+    let made = made.map_err(|why| Failure::new(Exit::Conflict, format!("no scenario: {why}")))?;
+    for kept in &made.kept {
+        output.hint(&format!("kept: {kept}"));
+    }
+    let Some(out) = &args.out else {
+        return output.text("scenario", &made.yaml);
+    };
+    fs::write(out, &made.yaml).with_context(|| format!("cannot write {}", out.display()))?;
+    output.record(
+        &json!({ "path": out, "steps": made.steps }),
+        &[("path", "/path"), ("steps", "/steps")],
+    )?;
+    output.hint(&format!(
+        "next: read it, then wrkflw plugin test {}",
+        out.display()
+    ));
+    Ok(())
+}
+
+/// The whole audit of the instance.
+fn entries(client: &Client, id: &str) -> Result<Vec<Entry>> {
+    let mut entries = Vec::new();
+    let mut after = String::new();
+    loop {
+        let query = format!("{}/audit?limit={PAGE}{after}", path(id));
+        let text = client.get_text(&query)?;
+        let page: Page = serde_json::from_str(&text).context("the audit cannot be read")?;
+        entries.extend(page.data);
+        if entries.len() > ENTRIES_MAX {
+            return Err(anyhow!(
+                "the instance has more than {ENTRIES_MAX} audit entries"
+            ));
+        }
+        match page.page.next {
+            Some(next) => after = format!("&after={}", segment(&next)),
+            None => return Ok(entries),
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Runs scenario files with a component: the core of the host and the sandbox, without a server.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, anyhow};
+use tokio::runtime::Runtime;
+
+use super::super::Environment;
+use super::super::failure::{Exit, Failure};
+use super::super::home::{ARTIFACT, Home};
+use super::super::output::Output;
+use super::check::{NOBODY, refusal};
+use wrkflw_core::ids::{VersionRef, unhex};
+use wrkflw_core::json::{Json, Node};
+use wrkflw_core::question::{Answer, Facts, Question};
+use wrkflw_core::scenario::{self, Logic};
+use wrkflw_core::version::Version;
+use wrkflw_engine::check_component;
+use wrkflw_engine::offload::Offload;
+use wrkflw_sandbox::{Compiler, Pinned, Sandbox, Settings};
+use wrkflw_scenario::{Failure as Failed, Problem, Scenario, play};
+
+/// The folder of a plugin's scenarios.
+pub(super) const FOLDER: &str = "scenarios";
+/// Limit of the scenarios of one run.
+const FILES_MAX: usize = 10_000;
+/// Limit of the machine code that is stored for the next run.
+const ARTIFACT_BYTES_MAX: u64 = 512 << 20;
+
+/// The files of scenarios: those that are named, those in a named folder.
+pub(super) fn files(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for path in named {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let entries = fs::read_dir(path);
+        let entries = entries.with_context(|| format!("cannot read {}", path.display()))?;
+        let mut found = entries
+            .map(|entry| entry.map(|entry| entry.path()))
+            .collect::<Result<Vec<_>, _>>()?;
+        found.retain(|path| {
+            let extension = path.extension().and_then(|extension| extension.to_str());
+            matches!(extension, Some("yaml" | "yml"))
+        });
+        found.sort();
+        files.extend(found);
+    }
+    if files.len() > FILES_MAX {
+        let message = format!("these are more than {FILES_MAX} scenarios");
+        return Err(Failure::new(Exit::Usage, message).into());
+    }
+    Ok(files)
+}
+
+/// How many scenarios passed, and why the others did not.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    pub(super) passed: usize,
+    pub(super) failures: Vec<String>,
+}
+
+impl Tally {
+    /// Fails if a scenario did.
+    pub(super) fn check(self) -> Result<usize> {
+        if self.failures.is_empty() {
+            return Ok(self.passed);
+        }
+        let (failed, passed) = (self.failures.len(), self.passed);
+        let message = format!("scenarios: {failed} failed, {passed} passed");
+        Err(Failure::new(Exit::Failed, message)
+            .details(self.failures)
+            .into())
+    }
+}
+
+/// A component with a sandbox, and the versions that its configs make.
+pub(super) struct Subject {
+    runtime: Runtime,
+    sandbox: Sandbox,
+    bytes: Arc<[u8]>,
+    /// The key of the definition, unless a scenario names another one.
+    key: String,
+    /// The config of scenarios without their own.
+    config: Json,
+    versions: BTreeMap<(String, Json), Version>,
+}
+
+/// Why a scenario does not pass.
+enum NotPassed {
+    /// The file is no scenario.
+    Unreadable(Vec<Problem>),
+    /// The component refuses the config.
+    Config(String),
+    Failed(Failed),
+}
+
+impl Subject {
+    /// Machine code is stored in the user's state folder, so that the next run needs no compiler.
+    pub(super) fn new(environment: &Environment) -> Result<Subject> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .context("cannot start the runtime")?;
+        let mut settings = Settings {
+            artifact_bytes_max: ARTIFACT_BYTES_MAX,
+            ..Settings::new(Compiler::Child(environment.program.clone()))
+        };
+        if let Some(state) = &environment.state {
+            let home = Home::kept(state)?;
+            let secret = unhex(&home.secret(ARTIFACT)?);
+            let secret = secret.and_then(|bytes| bytes.try_into().ok());
+            let secret = secret.context("the secret of the machine code is damaged")?;
+            settings = settings.keeping_artifacts(home.folder().join("artifacts"), secret);
+        }
+        let sandbox = {
+            let _in = runtime.enter();
+            Sandbox::new(settings).map_err(|error| anyhow!(error))?
+        };
+        Ok(Subject {
+            runtime,
+            sandbox,
+            bytes: [].into(),
+            key: String::new(),
+            config: Json::empty(),
+            versions: BTreeMap::new(),
+        })
+    }
+
+    /// Takes this component, and checks it with its config as publishing does.
+    pub(super) fn take(&mut self, component: &Path, key: &str, config: Json) -> Result<()> {
+        let bytes = fs::read(component);
+        let bytes = bytes.with_context(|| format!("cannot read {}", component.display()))?;
+        self.bytes = bytes.into();
+        key.clone_into(&mut self.key);
+        self.config = config;
+        self.versions.clear();
+        Ok(())
+    }
+
+    /// Whether the component can be published with the config of the project.
+    pub(super) fn check(&mut self) -> Result<()> {
+        let (key, config) = (self.key.clone(), self.config.clone());
+        self.version(&key, config).map(drop)
+    }
+
+    /// Runs the scenarios, with one line for each.
+    pub(super) fn run(&mut self, files: &[PathBuf], output: Output) -> Result<Tally> {
+        let mut tally = Tally::default();
+        for path in files {
+            let began = Instant::now();
+            let text = fs::read_to_string(path);
+            let text = text.with_context(|| format!("cannot read {}", path.display()))?;
+            let (name, result) = self.one(path, &text)?;
+            let (shown, millis) = (path.display(), began.elapsed().as_millis());
+            match result {
+                Ok(()) => {
+                    tally.passed += 1;
+                    output.hint(&format!("passed  {shown}  {name} ({millis} ms)"));
+                }
+                Err(why) => {
+                    output.hint(&format!("FAILED  {shown}  {name} ({millis} ms)"));
+                    tally.failures.push(words(path, &why));
+                }
+            }
+        }
+        Ok(tally)
+    }
+
+    /// Runs one scenario. Returns its name, too.
+    fn one(&mut self, path: &Path, text: &str) -> Result<(String, Result<(), NotPassed>)> {
+        let scenario = match Scenario::read(text) {
+            Ok(scenario) => scenario,
+            Err(problems) => return Ok((String::new(), Err(NotPassed::Unreadable(problems)))),
+        };
+        let name = scenario.name().unwrap_or_default().to_owned();
+        let config = match scenario.config() {
+            None => self.config.clone(),
+            Some(config) => config_of(path, config)?,
+        };
+        let key = scenario.definition().unwrap_or(&self.key).to_owned();
+        let version = match self.version(&key, config) {
+            Ok(version) => version,
+            Err(error) => return Ok((name, Err(NotPassed::Config(format!("{error:#}"))))),
+        };
+        let mut component = Component {
+            subject: self,
+            pinned: Pinned {
+                reference: self.versions[&version].reference.clone(),
+                digest: self.versions[&version].component,
+            },
+        };
+        let played = play(&scenario, &self.versions[&version], &mut component);
+        Ok((name, played.map_err(NotPassed::Failed)))
+    }
+
+    /// The version of this config, by its key in the map.
+    fn version(&mut self, key: &str, config: Json) -> Result<(String, Json)> {
+        let place = (key.to_owned(), config);
+        if !self.versions.contains_key(&place) {
+            let offload = Offload::default();
+            let checked = check_component(&self.sandbox, (&offload, NOBODY), &self.bytes, &place.1);
+            let admission = self.runtime.block_on(checked);
+            let admission = admission.map_err(|error| refusal(error, "the config"))?;
+            let reference = VersionRef {
+                key: key.to_owned(),
+                version: 1,
+            };
+            let version = scenario::version(reference, place.1.clone(), admission.graph);
+            let mut version = version.map_err(|problems| anyhow!("{problems:?}"))?;
+            version.component = admission.digest;
+            self.versions.insert(place.clone(), version);
+        }
+        Ok(place)
+    }
+}
+
+/// The component as the logic of a scenario.
+struct Component<'a> {
+    subject: &'a Subject,
+    pinned: Pinned,
+}
+
+impl Logic for Component<'_> {
+    fn answer(&mut self, facts: &Facts<'_>, question: &Question) -> Result<Answer, String> {
+        let Subject {
+            runtime,
+            sandbox,
+            bytes,
+            ..
+        } = self.subject;
+        let fetch = || async { Ok::<_, Infallible>(bytes.to_vec()) };
+        let asked = sandbox.ask(&self.pinned, *facts, question, fetch);
+        let evaluation = runtime.block_on(asked);
+        evaluation
+            .map(|evaluation| evaluation.answer)
+            .map_err(|error| error.to_string())
+    }
+}
+
+/// The config of a scenario: its own, or that in a file beside it.
+fn config_of(path: &Path, config: &Json) -> Result<Json> {
+    let Node::String(name) = config.node() else {
+        return Ok(config.clone());
+    };
+    let file = path.with_file_name(name);
+    let text = fs::read_to_string(&file);
+    let text = text.with_context(|| format!("cannot read {}", file.display()))?;
+    Json::parse(&text).map_err(|error| {
+        Failure::new(Exit::Invalid, format!("{} has {error}", file.display())).into()
+    })
+}
+
+/// Why a scenario does not pass, for people.
+fn words(path: &Path, why: &NotPassed) -> String {
+    let path = path.display();
+    match why {
+        NotPassed::Unreadable(problems) => {
+            let lines = problems.iter().map(|problem| format!("{path}:{problem}"));
+            lines.collect::<Vec<_>>().join("\n")
+        }
+        NotPassed::Config(error) => format!("{path}: the flow refuses the config: {error}"),
+        NotPassed::Failed(failed) => format!("{path}:{}: {failed}", failed.line),
+    }
+}

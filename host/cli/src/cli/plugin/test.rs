@@ -1,0 +1,117 @@
+//! `wrkflw plugin test`: the native tests of a flow, and its scenarios with the component.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use serde_json::json;
+
+use super::super::Environment;
+use super::super::failure::{Exit, Failure};
+use super::super::flow_config::FlowConfig;
+use super::super::output::Output;
+use super::build;
+use super::language::Language;
+use super::project::{Project, cargo};
+use super::scenarios::{self, FOLDER, Subject};
+
+#[derive(Debug, Args)]
+pub(in crate::cli) struct TestArgs {
+    /// Scenarios: files, or folders of them. Default: the native tests, and all in the plugin's folder `scenarios`
+    files: Vec<PathBuf>,
+    /// The component. Default: what `wrkflw plugin build` makes of this folder
+    #[arg(long, value_name = "FILE")]
+    component: Option<PathBuf>,
+    /// Settings of the flow, a JSON file. Default: config.json of the plugin's folder
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Passed to `cargo test`
+    #[arg(last = true)]
+    arguments: Vec<String>,
+}
+
+pub(super) fn run(args: &TestArgs, output: Output, environment: &Environment) -> Result<()> {
+    let found = Project::find_unless(args.component.is_some())?;
+    let project = match args.component {
+        Some(_) => None,
+        None => Some(Project::require(found.as_ref())?),
+    };
+    let crate_ = project.filter(|project| project.language == Language::Rust);
+    if let Some(project) = crate_.filter(|_| args.files.is_empty()) {
+        native(project, &args.arguments, output, environment)?;
+    }
+    let named = match project {
+        Some(project) if args.files.is_empty() => of(project),
+        _ => args.files.clone(),
+    };
+    let files = scenarios::files(&named)?;
+    let passed = if files.is_empty() {
+        0
+    } else {
+        let component = match (&args.component, project) {
+            (Some(component), _) => component.clone(),
+            (None, project) => {
+                let project = Project::require(project)?;
+                build::build(project, output, environment)?;
+                project.component()
+            }
+        };
+        let config = args.config.clone().or_else(|| project?.config());
+        let name = project.map_or("flow", |project| &project.name);
+        let mut subject = Subject::new(environment)?;
+        subject.take(&component, name, FlowConfig::read(config)?.parse()?)?;
+        subject.run(&files, output)?.check()?
+    };
+    let name = project.map(|project| project.name.as_str());
+    output.record(
+        &json!({ "name": name, "passed": true, "scenarios": passed }),
+        &[
+            ("name", "/name"),
+            ("passed", "/passed"),
+            ("scenarios", "/scenarios"),
+        ],
+    )?;
+    if files.is_empty() {
+        output.hint(&format!(
+            "there are no scenarios: write one, {FOLDER}/NAME.yaml"
+        ));
+    }
+    Ok(())
+}
+
+/// The folder of the project's scenarios, if it has one.
+pub(super) fn of(project: &Project) -> Vec<PathBuf> {
+    let folder = project.folder.join(FOLDER);
+    let here = std::env::current_dir().ok();
+    // Shown as short as a person in this folder writes it.
+    let short = here.and_then(|here| folder.strip_prefix(here).map(Path::to_owned).ok());
+    let folder = Some(short.unwrap_or(folder)).filter(|folder| folder.is_dir());
+    folder.into_iter().collect()
+}
+
+/// Runs `cargo test` for the crate.
+fn native(
+    project: &Project,
+    arguments: &[String],
+    output: Output,
+    environment: &Environment,
+) -> Result<()> {
+    let mut command = cargo(None, environment);
+    command
+        .current_dir(&project.folder)
+        .arg("test")
+        .args(arguments);
+    if output.quiet {
+        command.arg("--quiet");
+    }
+    // Cargo's output is progress. Standard output is for data only.
+    let status = command
+        .stdout(Stdio::from(std::io::stderr()))
+        .status()
+        .context("cargo cannot be run")?;
+    if status.success() {
+        return Ok(());
+    }
+    Err(Failure::new(Exit::Failed, format!("tests of {} fail", project.name)).into())
+}

@@ -1,0 +1,252 @@
+//! Scenarios from the command line: run with a component, made of a recorded instance, and run again on every change.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::program::{Place, Running};
+
+/// How long a change may take to be built and published, on a busy machine.
+const ROUND_MAX: Duration = Duration::from_mins(4);
+
+/// A place with the component of the sample flow.
+fn with_sample() -> Place {
+    let place = Place::new();
+    let file = place.folder.join("sample.wasm");
+    fs::write(file, wrkflw::sample::DOCUMENT_APPROVAL).expect("our own folder");
+    place
+}
+
+fn repository() -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2);
+    folder.expect("the workspace").to_owned()
+}
+
+fn text(value: &Value, pointer: &str) -> String {
+    let found = value.pointer(pointer).and_then(Value::as_str);
+    found
+        .unwrap_or_else(|| panic!("{pointer}: {value}"))
+        .to_owned()
+}
+
+#[test]
+fn scenarios_run_with_a_component_alone() {
+    let place = with_sample();
+    let all = repository().join("plugins/document-approval/scenarios");
+    let ran = place.run(&format!(
+        "plugin test --component sample.wasm {}",
+        all.display()
+    ));
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(ran.stderr.matches("passed  ").count(), 3, "{}", ran.stderr);
+    let quiet = place.run(&format!(
+        "plugin test -q --component sample.wasm {}",
+        all.display()
+    ));
+    assert_eq!((quiet.code, quiet.stderr.as_str()), (0, ""));
+    let wrong = "groups: { authors: [ann] }\nsteps:\n  - start: { title: A }\n    by: ann\n    expect: { states: Approved }\n";
+    fs::write(place.folder.join("wrong.yaml"), wrong).expect("our own folder");
+    fs::write(place.folder.join("bad.yaml"), "steps:\n  - stat: {}\n").expect("our own folder");
+    fs::write(
+        place.folder.join("config.yaml"),
+        "config: { reviewer: x }\nsteps:\n  - wait: 1h\n",
+    )
+    .expect("our own folder");
+    let ran = place.run("plugin test -q --component sample.wasm wrong.yaml bad.yaml config.yaml");
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    for words in [
+        "3 failed, 0 passed",
+        "wrong.yaml:3: step 1, start by ann",
+        r#"states: expected "Approved", got ["Submitted"]"#,
+        "bad.yaml:2: /steps/0/stat: this is not expected here",
+        "config.yaml: the flow refuses the config",
+        "/reviewer",
+    ] {
+        assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
+    }
+    let schema = place.run("plugin schema").stdout;
+    serde_json::from_str::<Value>(&schema).expect("a JSON Schema");
+}
+
+#[test]
+fn a_recorded_instance_is_a_scenario_that_passes() {
+    let place = with_sample();
+    let _dev = place.start("dev --ephemeral --port 0");
+    let started = place.data(
+        r#"instance start document-approval --entity document/secret --data {"title":"Redundancies"} --as author"#,
+    );
+    let (id, task) = (
+        text(&started, "/id"),
+        text(&started, "/states/0/tasks/0/id"),
+    );
+    place.data(&format!("task claim {task} --as reviewer"));
+    place.data(&format!(
+        "task delegate {task} --to reviewer2 --reason Please --as reviewer"
+    ));
+    place.data(&format!("task resolve {task} --as reviewer2"));
+    place.data(&format!(
+        "task suspend {task} --reason question --as reviewer"
+    ));
+    place.data(&format!("task resume {task} --as reviewer"));
+    place.data(&format!(
+        "task reassign {task} --to reviewer2 --reason late --as admin"
+    ));
+    place.data(&format!("task reset {task} --reason ill --as admin"));
+    place.data(&format!("instance suspend {id} --reason audit --as admin"));
+    place.data(&format!("instance resume {id} --as admin"));
+    place.data(&format!(
+        "task decide {task} REJECT --comment Confidential --as reviewer"
+    ));
+    let shown = place.data(&format!("instance show {id}"));
+    let rework = text(&shown, "/states/0/tasks/0/id");
+    place.data(&format!("task decide {rework} ABANDON --as author"));
+
+    let refused = place.run(&format!("instance export {id} --scenario --as outsider"));
+    assert_eq!(refused.code, 3, "{}", refused.stderr);
+    let made = place.run(&format!("instance export {id} --scenario -o made.yaml"));
+    assert!(
+        made.code == 0 && made.stderr.contains("kept: times"),
+        "{}",
+        made.stderr
+    );
+    let yaml = fs::read_to_string(place.folder.join("made.yaml")).expect("the scenario");
+    for secret in [
+        "Redundancies",
+        "secret",
+        "Confidential",
+        "author ",
+        "reviewer2",
+        "outsider",
+    ] {
+        assert!(!yaml.contains(secret), "{secret}: {yaml}");
+    }
+    let ran = place.run("plugin test --component sample.wasm made.yaml");
+    assert_eq!(ran.code, 0, "{}{yaml}", ran.stderr);
+
+    fs::write(
+        place.folder.join("rules.yaml"),
+        "keep: [/title, people, comments]\n",
+    )
+    .expect("our own folder");
+    let kept = place.run(&format!(
+        "instance export {id} --scenario --redact rules.yaml"
+    ));
+    let has = |words: &str| kept.stdout.contains(words);
+    assert!(
+        has("Redundancies") && has("by: reviewer\n") && has("Confidential"),
+        "{}",
+        kept.stdout
+    );
+    assert!(!has("document/secret"), "{}", kept.stdout);
+}
+
+/// In the folder of a new flow that `dev` runs: an instance becomes a scenario, which the next version of the flow fails.
+pub(crate) fn of_a_changed_flow(place: &Place, flow: &str) {
+    let started = place.data(&format!(
+        r#"instance start {flow} --entity desk/7 --data {{"subject":"Chair"}} --as author"#
+    ));
+    let (id, task) = (
+        text(&started, "/id"),
+        text(&started, "/states/0/tasks/0/id"),
+    );
+    place.data(&format!("task claim {task} --as reviewer"));
+    place.data(&format!(
+        "task decide {task} RETURN --comment Which? --as reviewer"
+    ));
+    place.data(&format!(
+        "instance export {id} --scenario -o {flow}/scenarios/recorded.yaml"
+    ));
+    let passes = place.run_in(flow, "plugin test scenarios");
+    assert_eq!(passes.code, 0, "{}", passes.stderr);
+    change(
+        place,
+        flow,
+        ".on(Trigger::Return, State::Rework)",
+        ".on(Trigger::Return, State::Declined)",
+    );
+    let fails = place.run_in(flow, "plugin test scenarios/recorded.yaml");
+    assert_eq!(fails.code, 1, "{}", fails.stderr);
+    for words in [
+        "step 3, decide RETURN",
+        r#"states: expected ["Rework"], got []"#,
+    ] {
+        assert!(fails.stderr.contains(words), "{words}: {}", fails.stderr);
+    }
+    change(
+        place,
+        flow,
+        ".on(Trigger::Return, State::Declined)",
+        ".on(Trigger::Return, State::Rework)",
+    );
+}
+
+/// In the same folder: what is saved is published, unless a step fails.
+pub(crate) fn watched(place: &Place, flow: &str) {
+    let log = place.folder.join("watch.log");
+    let mut command = place.command("plugin watch");
+    let file = fs::File::create(&log).expect("our own folder");
+    let spawned = command
+        .current_dir(place.folder.join(flow))
+        .stdout(Stdio::null())
+        .stderr(file)
+        .spawn();
+    let watch = Watch {
+        child: spawned.expect("the program starts"),
+        log,
+    };
+    let mut at = watch.until("waiting for changes", 0);
+    change(place, flow, "\"Review\")", "\"Second look\")");
+    at = watch.until("FAILED  scenarios", at);
+    at = watch.until("waiting for changes", at);
+    change(place, flow, "\"Second look\")", "\"Review\")");
+    at = watch.until("active already:", at);
+    at = watch.until("waiting for changes", at);
+    change(
+        place,
+        flow,
+        ".terminal(State::Withdrawn, \"WITHDRAWN\")",
+        ".terminal(State::Withdrawn, \"TAKEN_BACK\")",
+    );
+    at = watch.until("published and activated", at);
+    watch.until("waiting for changes", at);
+    let shown = place.data(&format!("definition show {flow}"));
+    assert!(shown.to_string().contains("TAKEN_BACK"), "{shown}");
+}
+
+/// Replaces a text in the source of the flow.
+fn change(place: &Place, flow: &str, from: &str, to: &str) {
+    let path = place.folder.join(flow).join("src/lib.rs");
+    let source = fs::read_to_string(&path).expect("the source");
+    assert!(source.contains(from), "{from}");
+    fs::write(path, source.replacen(from, to, 1)).expect("our own folder");
+}
+
+/// A `plugin watch` in the background.
+struct Watch {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Watch {
+    /// Waits for these words after a place in what it said. Returns the place behind them.
+    fn until(&self, words: &str, after: usize) -> usize {
+        let began = Instant::now();
+        loop {
+            let said = fs::read_to_string(&self.log).expect("its log");
+            if let Some(at) = said[after..].find(words) {
+                return after + at + words.len();
+            }
+            assert!(began.elapsed() < ROUND_MAX, "{words} never comes: {said}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        Running::interrupt(&mut self.child);
+    }
+}

@@ -1,0 +1,202 @@
+//! One instance in memory, with a directory, a time and ids of its own: what tests of flows are run with.
+//!
+//! A [`World`] runs commands as a host does, without its database. The tests of the SDK and scenario files both use it, with
+//! another [`Logic`] each: the flow's own code, or its component. It has no rules of its own: it selects the task or deadline
+//! that a test means, is the execution's directory, and moves the time.
+
+mod directory;
+mod time;
+mod work;
+
+use std::fmt;
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+pub use self::directory::Directory;
+pub use self::time::{Due, PASSING_MAX, due};
+pub use self::work::{Meant, Unworked};
+use super::actor::Actor;
+use super::check::{Problem, for_publication};
+use super::command::Command;
+use super::event::Event;
+use super::execution::{Ask, Context, Execution, ExecutionError};
+use super::graph::Graph;
+use super::ids::{Digest, VersionRef};
+use super::instance::Instance;
+use super::json::Json;
+use super::question::{Answer, Facts, Question, Source};
+use super::rejection::Rejection;
+use super::schema::Schema;
+use super::template::Templates;
+use super::version::Version;
+
+/// Answers the questions of an execution.
+pub trait Logic {
+    /// The answer of the flow. The error says what a host does not accept of it.
+    fn answer(&mut self, facts: &Facts<'_>, question: &Question) -> Result<Answer, String>;
+
+    /// The flow refused the last trigger, which had no caller: its effects are undone.
+    fn undone(&mut self) {}
+}
+
+/// Why a command has no effect.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stopped {
+    /// The host or the flow refuses it.
+    Rejected(Rejection),
+    /// The flow cannot answer, or a host does not accept its answer.
+    Fault(String),
+}
+
+impl From<ExecutionError> for Stopped {
+    fn from(error: ExecutionError) -> Self {
+        match error {
+            ExecutionError::Rejected(rejection) => Stopped::Rejected(rejection),
+            ExecutionError::Fault(fault) => Stopped::Fault(fault.to_string()),
+        }
+    }
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Stopped::Rejected(rejection) => rejection.fmt(f),
+            Stopped::Fault(fault) => f.write_str(fault),
+        }
+    }
+}
+
+/// An instance and everything around it.
+#[derive(Debug, Clone)]
+pub struct World {
+    pub directory: Directory,
+    /// The tenant's public name.
+    pub tenant: String,
+    pub now: Timestamp,
+    /// Once it has started.
+    pub instance: Option<Instance>,
+    ids: u128,
+}
+
+/// Who acts, and under which version.
+#[derive(Debug, Clone, Copy)]
+pub struct Acting<'a> {
+    pub version: &'a Version,
+    /// For a migration, the version that the instance runs before it.
+    pub previous: Option<&'a Version>,
+    pub actor: &'a Actor,
+}
+
+impl World {
+    /// A world without people, in which nothing has started.
+    pub fn new(tenant: &str, now: Timestamp) -> World {
+        World {
+            directory: Directory::default(),
+            tenant: tenant.to_owned(),
+            now,
+            instance: None,
+            ids: 0,
+        }
+    }
+
+    /// The next id: they count from one.
+    pub fn next_id(&mut self) -> Uuid {
+        self.ids += 1;
+        Uuid::from_u128(self.ids)
+    }
+
+    /// Runs the command to its end. An error leaves the instance as it was.
+    pub fn run(
+        &mut self,
+        acting: Acting<'_>,
+        command: &Command,
+        logic: &mut impl Logic,
+    ) -> Result<Vec<Event>, Stopped> {
+        let mut last = self.ids;
+        let mut ids = || {
+            last += 1;
+            Uuid::from_u128(last)
+        };
+        let context = self.context(acting);
+        let mut execution = Execution::begin(context, self.instance.clone(), command, &mut ids)?;
+        while let Some(ask) = execution.ask()? {
+            match ask {
+                Ask::Directory(lookup) => {
+                    execution.found(&self.directory.found(&lookup, self.now))?;
+                }
+                Ask::Logic(question) => {
+                    let instance = execution.instance();
+                    let answer = logic.answer(&execution.facts(&instance), &question);
+                    drop(instance);
+                    let answer = answer.map_err(Stopped::Fault)?;
+                    let is_refused = is_refusal(&answer);
+                    execution.answer(answer)?;
+                    if is_refused {
+                        logic.undone();
+                    }
+                }
+            }
+        }
+        let outcome = execution.finish();
+        let mut instance = outcome.instance;
+        instance.sort();
+        self.instance = Some(instance);
+        self.ids = last;
+        Ok(outcome.events)
+    }
+
+    /// Checks a command up to the first question to the flow. Returns the person on whose behalf the actor decides.
+    pub fn judge(&self, acting: Acting<'_>, command: &Command) -> Result<Option<String>, Stopped> {
+        let mut last = self.ids;
+        let mut ids = || {
+            last += 1;
+            Uuid::from_u128(last)
+        };
+        let context = self.context(acting);
+        let mut execution = Execution::begin(context, self.instance.clone(), command, &mut ids)?;
+        Ok(match execution.ask()? {
+            Some(Ask::Logic(Question::Guard(occurrence))) => match occurrence.source {
+                Source::Task { actor, .. } => actor.on_behalf_of,
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
+    fn context<'a>(&'a self, acting: Acting<'a>) -> Context<'a> {
+        Context {
+            version: acting.version,
+            previous: acting.previous,
+            tenant: &self.tenant,
+            actor: acting.actor,
+            now: self.now,
+        }
+    }
+}
+
+/// The version that publishing makes of a graph and its config. The error is what a host does not publish.
+pub fn version(reference: VersionRef, config: Json, graph: Graph) -> Result<Version, Vec<Problem>> {
+    let problems = for_publication(&graph);
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let schema = graph.data_schema.as_ref();
+    let schema = schema.map(|schema| Schema::admit(schema).expect("checked with the graph"));
+    let templates = Templates::of(&graph).expect("checked with the graph");
+    Ok(Version {
+        reference,
+        component: Digest([0; 32]),
+        config,
+        graph,
+        schema,
+        templates,
+    })
+}
+
+fn is_refusal(answer: &Answer) -> bool {
+    matches!(
+        answer,
+        Answer::Guard(Err(_)) | Answer::Transition(Err(_)) | Answer::Enter(Err(_))
+    )
+}

@@ -1,0 +1,188 @@
+//! The directory of a scenario: people, groups, absences and calendars.
+//!
+//! It has what the test sets. A group without given members has unknown members. In a calendar that is not set, all time is
+//! working time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+
+use crate::absence::{Absence, LINKS_MAX};
+use crate::actor::{Actor, StandIn};
+use crate::json::Json;
+use crate::lookup::{Findings, Lookup};
+
+/// Every minute of the week.
+const ALWAYS: &str = r#"{"timeZone":"Etc/UTC","hours":{
+    "monday":[{"from":"00:00","to":"24:00"}],"tuesday":[{"from":"00:00","to":"24:00"}],
+    "wednesday":[{"from":"00:00","to":"24:00"}],"thursday":[{"from":"00:00","to":"24:00"}],
+    "friday":[{"from":"00:00","to":"24:00"}],"saturday":[{"from":"00:00","to":"24:00"}],
+    "sunday":[{"from":"00:00","to":"24:00"}]}}"#;
+
+/// People, groups, absences and calendars.
+#[derive(Clone, Debug, Default)]
+pub struct Directory {
+    people: BTreeMap<String, Person>,
+    /// Groups whose members are known, even if there are none.
+    known: BTreeSet<String>,
+    calendars: BTreeMap<String, Json>,
+    /// Who is absent when, with their substitutes.
+    pub absences: Vec<Absence>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Person {
+    groups: BTreeSet<String>,
+    permissions: Vec<String>,
+    manager: Option<String>,
+}
+
+impl Directory {
+    /// The members of the group are known. Without one, it is empty.
+    pub fn knows(&mut self, group: &str) {
+        self.known.insert(group.to_owned());
+    }
+
+    /// Somebody is a member of the group.
+    pub fn joins(&mut self, user: &str, group: &str) {
+        self.knows(group);
+        self.person(user).groups.insert(group.to_owned());
+    }
+
+    /// Somebody is not a member of the group.
+    pub fn leaves(&mut self, user: &str, group: &str) {
+        self.person(user).groups.remove(group);
+    }
+
+    /// Somebody's roles permit this.
+    pub fn permits(&mut self, user: &str, permission: &str) {
+        let person = self.person(user);
+        person.permissions.push(permission.to_owned());
+    }
+
+    /// Somebody has this manager, or none.
+    pub fn manages(&mut self, user: &str, manager: Option<&str>) {
+        self.person(user).manager = manager.map(str::to_owned);
+    }
+
+    /// The settings of a working calendar.
+    pub fn calendar(&mut self, name: &str, settings: Json) {
+        self.calendars.insert(name.to_owned(), settings);
+    }
+
+    /// Somebody as they act now: in place of `absent`, if that is named, and of those whom they substitute.
+    pub fn actor(&self, user: &str, absent: Option<&str>, now: Timestamp) -> Actor {
+        let person = self.people.get(user).cloned().unwrap_or_default();
+        let named = absent.map(|absent| self.stand_in(absent, None, &[]));
+        let mut stands_in_for: Vec<_> = named.into_iter().collect();
+        stands_in_for.extend(self.stand_ins(user, now));
+        Actor {
+            id: user.to_owned(),
+            groups: person.groups.into_iter().collect(),
+            permissions: person.permissions,
+            on_behalf_of: None,
+            stands_in_for,
+        }
+    }
+
+    /// What a host would find.
+    pub fn found(&self, lookup: &Lookup, now: Timestamp) -> Findings {
+        let manager = |user: &String| {
+            let manager = self.people.get(user)?.manager.clone()?;
+            Some((user.clone(), manager))
+        };
+        let members = |group: &String| {
+            let members = self.members(group, lookup.members_max);
+            (!members.is_empty()).then(|| (group.clone(), members))
+        };
+        let groups = |user: &String| {
+            let groups = self.groups(user);
+            (!groups.is_empty()).then(|| (user.clone(), groups))
+        };
+        let stand_ins = |user: &String| {
+            let stand_ins = self.stand_ins(user, now);
+            (!stand_ins.is_empty()).then(|| (user.clone(), stand_ins))
+        };
+        Findings {
+            managers: lookup.managers_of.iter().filter_map(manager).collect(),
+            members: lookup.groups.iter().filter_map(members).collect(),
+            calendars: lookup
+                .calendars
+                .iter()
+                .map(|name| self.settings(name))
+                .collect(),
+            people: lookup.people.clone(),
+            groups: lookup.memberships_of.iter().filter_map(groups).collect(),
+            stand_ins: lookup.stand_ins_of.iter().filter_map(stand_ins).collect(),
+        }
+    }
+
+    fn person(&mut self, user: &str) -> &mut Person {
+        self.people.entry(user.to_owned()).or_default()
+    }
+
+    fn groups(&self, user: &str) -> Vec<String> {
+        let person = self.people.get(user);
+        person.map_or_else(Vec::new, |person| person.groups.iter().cloned().collect())
+    }
+
+    fn members(&self, group: &str, members_max: u32) -> Vec<String> {
+        if !self.known.contains(group) {
+            let unknown = (1..=members_max).map(|number| format!("member {number} of {group}"));
+            return unknown.collect();
+        }
+        let people = self.people.iter();
+        let members = people.filter(|(_, person)| person.groups.contains(group));
+        let members = members.map(|(user, _)| user.clone());
+        members.take(members_max as usize).collect()
+    }
+
+    fn settings(&self, calendar: &str) -> (String, Json) {
+        let given = self.calendars.get(calendar).cloned();
+        let settings = given.unwrap_or_else(|| Json::parse(ALWAYS).expect("a constant"));
+        (calendar.to_owned(), settings)
+    }
+
+    /// The absent people for whom somebody may act now, also through chains of substitutes, the nearest first.
+    fn stand_ins(&self, user: &str, now: Timestamp) -> Vec<StandIn> {
+        let (mut all, mut nearest) = (Vec::new(), vec![(user, None::<&str>, Vec::new())]);
+        for _ in 0..LINKS_MAX {
+            let mut next = Vec::new();
+            for (substitute, only, via) in &nearest {
+                for absence in self.absences_for(substitute, now) {
+                    let definition = absence.definition.as_deref();
+                    if only.is_some() && definition.is_some() && *only != definition {
+                        continue;
+                    }
+                    let only = only.or(definition);
+                    all.push(self.stand_in(&absence.person, only, via));
+                    let mut via = via.clone();
+                    via.push(absence.person.clone());
+                    next.push((absence.person.as_str(), only, via));
+                }
+            }
+            nearest = next;
+        }
+        all
+    }
+
+    fn absences_for<'a>(
+        &'a self,
+        substitute: &'a str,
+        now: Timestamp,
+    ) -> impl Iterator<Item = &'a Absence> {
+        let absences = self.absences.iter();
+        absences.filter(move |absence| {
+            absence.substitute == substitute && absence.from <= now && now < absence.until
+        })
+    }
+
+    fn stand_in(&self, absent: &str, definition: Option<&str>, via: &[String]) -> StandIn {
+        StandIn {
+            person: absent.to_owned(),
+            groups: self.groups(absent),
+            definition: definition.map(str::to_owned),
+            via: via.to_vec(),
+        }
+    }
+}

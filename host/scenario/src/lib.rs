@@ -1,0 +1,20 @@
+//! Scenario files: what people do with an instance of a flow, and what is expected to follow. They are the same for components
+//! of every language.
+//!
+//! [`Scenario::read`] reads a file, [`play()`] runs it with the core, and [`record`] makes one from the audit of an instance.
+//! Nothing here does input or output: the caller reads files and answers for the flow.
+
+mod expect;
+mod file;
+pub mod play;
+pub mod record;
+mod seen;
+mod step;
+mod write;
+mod yaml;
+
+pub use file::{Problem, SCENARIO_BYTES_MAX, SCHEMA, STEPS_MAX, Scenario};
+pub use play::{Failure, play};
+
+#[cfg(test)]
+mod tests;

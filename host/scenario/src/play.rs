@@ -1,0 +1,379 @@
+//! Runs a scenario: each step is a command, and what follows is compared with what is expected.
+
+use std::fmt;
+
+use wrkflw_core::actor::Actor;
+use wrkflw_core::command::{Command, Lineage};
+use wrkflw_core::event::Event;
+use wrkflw_core::ids::TaskId;
+use wrkflw_core::instance::{Entity, Instance, Status};
+use wrkflw_core::json::{Json, Node};
+use wrkflw_core::moment;
+use wrkflw_core::scenario::{Acting, Logic, Meant, PASSING_MAX, Stopped, World};
+use wrkflw_core::version::Version;
+
+pub use crate::expect::Difference;
+use crate::expect::differences;
+use crate::file::Scenario;
+use crate::seen::{self, Refused, seen};
+use crate::step::{Step, Which};
+
+/// The tenant's public name in scenarios.
+const TENANT: &str = "scenario";
+/// The entity of an instance that names none.
+const ENTITY: (&str, &str) = ("entity", "1");
+
+/// Why a scenario fails: the first step that is not as expected.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// From one.
+    pub step: usize,
+    /// Of the step in the file.
+    pub line: usize,
+    /// The step in words.
+    pub what: String,
+    pub differences: Vec<Difference>,
+    /// What may help.
+    pub hint: Option<String>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "step {}, {}", self.step, self.what)?;
+        for difference in &self.differences {
+            write!(f, "\n  {difference}")?;
+        }
+        let hint = self.hint.iter();
+        hint.map(|hint| write!(f, "\n  hint: {hint}")).collect()
+    }
+}
+
+/// Runs all steps. The version is of the config that the scenario is about.
+pub fn play(scenario: &Scenario, version: &Version, logic: &mut impl Logic) -> Result<(), Failure> {
+    let mut play = Play {
+        world: world(scenario),
+        version,
+        logic,
+    };
+    for (index, step) in scenario.text.steps.iter().enumerate() {
+        let (events, refused) = match play.step(step) {
+            Ok(events) => (events, Vec::new()),
+            Err(refused) => (Vec::new(), refused),
+        };
+        let instance = play.world.instance.as_ref();
+        let differences = differences(step.expect.as_ref(), &seen(instance, &events, &refused));
+        if !differences.is_empty() {
+            return Err(Failure {
+                step: index + 1,
+                line: scenario.line(index),
+                what: step.words(),
+                hint: hint(instance, &refused),
+                differences,
+            });
+        }
+    }
+    Ok(())
+}
+
+/// The world as the scenario begins.
+fn world(scenario: &Scenario) -> World {
+    let text = &scenario.text;
+    let mut world = World::new(TENANT, scenario.begins());
+    let directory = &mut world.directory;
+    for (group, members) in &text.groups {
+        directory.knows(group);
+        members
+            .iter()
+            .for_each(|member| directory.joins(member, group));
+    }
+    for (person, manager) in &text.managers {
+        directory.manages(person, Some(manager));
+    }
+    for (person, permissions) in &text.permissions {
+        permissions
+            .iter()
+            .for_each(|one| directory.permits(person, one));
+    }
+    for (name, settings) in &text.calendars {
+        directory.calendar(name, settings.clone());
+    }
+    let begins = scenario.begins();
+    let absences = text.absences.iter();
+    directory.absences = absences.filter_map(|away| away.absence(begins)).collect();
+    world
+}
+
+/// What may help when a step is not as expected.
+fn hint(instance: Option<&Instance>, refused: &[Refused]) -> Option<String> {
+    let refused = refused.first()?;
+    if matches!(
+        refused.code.as_str(),
+        "no_task" | "not_a_candidate" | "not_owner"
+    ) {
+        let open = instance.map(seen::tasks).unwrap_or_default();
+        let open: Vec<_> = open.iter().map(Node::to_string).collect();
+        return Some(if open.is_empty() {
+            "no task is open".to_owned()
+        } else {
+            format!("these tasks are open: {}", open.join(", "))
+        });
+    }
+    None
+}
+
+struct Play<'a, L> {
+    world: World,
+    version: &'a Version,
+    logic: &'a mut L,
+}
+
+type Happened = Result<Vec<Event>, Vec<Refused>>;
+
+impl<L: Logic> Play<'_, L> {
+    fn step(&mut self, step: &Step) -> Happened {
+        let until = step.at.as_deref().and_then(moment::parse);
+        let mut events = match until {
+            Some(until) => self.passes(until)?,
+            None => Vec::new(),
+        };
+        events.extend(self.happens(step)?);
+        Ok(events)
+    }
+
+    fn happens(&mut self, step: &Step) -> Happened {
+        let by = step.by.as_deref().unwrap_or_default();
+        if let Some(data) = &step.start {
+            return self.start(step, by, data);
+        }
+        if self.changes_directory(step) {
+            let running = self.world.instance.as_ref();
+            let running = running.filter(|instance| instance.status == Status::Running);
+            let Some(instance) = running.map(|instance| instance.id) else {
+                return Ok(Vec::new());
+            };
+            return self.run(&Actor::host(), &Command::Reassessment { instance });
+        }
+        if let Some(until) = step.waits(self.world.now) {
+            return self.passes(until);
+        }
+        if step.action().is_none() {
+            return Ok(Vec::new());
+        }
+        let Some(instance) = self.world.instance.as_ref().map(|instance| instance.id) else {
+            let message = "nothing has started: begin with the step `start`";
+            return Err(vec![Refused::new("not_started", message)]);
+        };
+        if let Some(which) = step.which() {
+            return self.work(step, which, by);
+        }
+        let reason = |reason: &Option<String>| reason.clone();
+        let command = if let Some(trigger) = &step.signal {
+            let id = step.id.clone();
+            Command::Signal {
+                instance,
+                trigger: trigger.clone(),
+                id: id.unwrap_or_else(|| self.world.next_id().to_string()),
+                input: step.input.clone().unwrap_or_else(Json::empty),
+                correlation: step.correlation.clone(),
+            }
+        } else if let Some(key) = &step.child {
+            return self.child_ends(step, key, instance);
+        } else if let Some(reason) = reason(&step.cancel) {
+            Command::Cancel { instance, reason }
+        } else if let Some(reason) = reason(&step.suspend) {
+            Command::Suspend { instance, reason }
+        } else {
+            Command::Resume { instance }
+        };
+        let actor = self.actor(by, None);
+        self.run(&actor, &command)
+    }
+
+    fn start(&mut self, step: &Step, by: &str, data: &Json) -> Happened {
+        if self.world.instance.is_some() {
+            let message = "the instance has started: begin another file";
+            return Err(vec![Refused::new("started", message)]);
+        }
+        let entity = step
+            .entity
+            .as_deref()
+            .and_then(|entity| entity.split_once('/'));
+        let (kind, id) = entity.unwrap_or(ENTITY);
+        let lineage = step.requesters.clone().map(|requesters| {
+            Box::new(Lineage {
+                id: None,
+                initiator: None,
+                predecessor: None,
+                parent: None,
+                requesters,
+            })
+        });
+        let command = Command::Start {
+            definition: self.version.reference.key.clone(),
+            entity: Entity {
+                kind: kind.to_owned(),
+                id: id.to_owned(),
+            },
+            data: data.clone(),
+            lineage,
+        };
+        let actor = self.actor(by, None);
+        self.run(&actor, &command)
+    }
+
+    /// Moves the time. The deadlines that pass act, the earliest first.
+    fn passes(&mut self, until: jiff::Timestamp) -> Happened {
+        let mut events = Vec::new();
+        for _ in 0..PASSING_MAX {
+            let Some(command) = self.world.next_deadline(until) else {
+                return Ok(events);
+            };
+            events.extend(self.run(&Actor::host(), &command)?);
+            if self.world.is_still_due(&command) {
+                let message = "the host tries a deadline again and again";
+                return Err(vec![Refused::new(seen::FAULT, message)]);
+            }
+        }
+        let message = format!("more than {PASSING_MAX} deadlines pass in one step");
+        Err(vec![Refused::new(seen::FAULT, message)])
+    }
+
+    fn changes_directory(&mut self, step: &Step) -> bool {
+        let (directory, now) = (&mut self.world.directory, self.world.now);
+        for (group, people) in step.join.iter().flatten() {
+            people.iter().for_each(|one| directory.joins(one, group));
+        }
+        for (group, people) in step.leave.iter().flatten() {
+            people.iter().for_each(|one| directory.leaves(one, group));
+        }
+        for (person, manager) in step.manager.iter().flatten() {
+            directory.manages(person, manager.as_deref());
+        }
+        let away = step.absence.as_ref().and_then(|away| away.absence(now));
+        directory.absences.extend(away);
+        let changes = ["join", "leave", "manager", "absence"];
+        step.action()
+            .is_some_and(|action| changes.contains(&action))
+    }
+
+    fn work(&mut self, step: &Step, which: Option<&Which>, by: &str) -> Happened {
+        let actor = self.actor(by, None);
+        let label = step.task.as_deref().or_else(|| which?.label());
+        let meant = Meant {
+            state: step.state.as_deref(),
+            key: step.item.as_deref(),
+            label,
+            absent: step.absent.as_deref(),
+        };
+        let acting = acting(self.version, &actor);
+        let chosen = self.world.work(acting, meant, |task| step.on(task));
+        let command = chosen.map_err(|unworked| Refused::of_work(unworked, by))?;
+        self.run(&actor, &command)
+    }
+
+    fn child_ends(
+        &mut self,
+        step: &Step,
+        key: &str,
+        instance: wrkflw_core::ids::InstanceId,
+    ) -> Happened {
+        let meant = Meant {
+            state: step.state.as_deref(),
+            key: step.item.as_deref(),
+            ..Meant::default()
+        };
+        let Some(child) = self.world.child(meant, key) else {
+            let message = format!("no child {key} runs here");
+            return Err(vec![Refused::new("unknown_child", message)]);
+        };
+        let command = Command::ChildEnded {
+            instance,
+            child: child.id,
+            version: step.reason.is_none().then_some(1),
+            outcome: step.outcome.clone().unwrap_or_default(),
+            data: step.input.clone().unwrap_or_else(Json::empty),
+            reason: step.reason.clone(),
+        };
+        self.run(&Actor::host(), &command)
+    }
+
+    fn actor(&self, user: &str, absent: Option<&str>) -> Actor {
+        let world = &self.world;
+        world.directory.actor(user, absent, world.now)
+    }
+
+    fn run(&mut self, actor: &Actor, command: &Command) -> Happened {
+        let ran = self
+            .world
+            .run(acting(self.version, actor), command, self.logic);
+        ran.map_err(|stopped: Stopped| Refused::of(stopped))
+    }
+}
+
+fn acting<'a>(version: &'a Version, actor: &'a Actor) -> Acting<'a> {
+    Acting {
+        version,
+        previous: None,
+        actor,
+    }
+}
+
+impl Step {
+    /// For a step about a task: the one that it is about, if it says so.
+    fn which(&self) -> Option<Option<&Which>> {
+        if self.decide.is_some() {
+            return Some(None);
+        }
+        let named = [
+            &self.claim,
+            &self.release,
+            &self.delegate,
+            &self.resolve,
+            &self.reassign,
+            &self.reset,
+            &self.suspend_task,
+            &self.resume_task,
+        ];
+        named.into_iter().find_map(Option::as_ref).map(Some)
+    }
+
+    /// The command on this task.
+    fn on(&self, task: TaskId) -> Command {
+        let (to, reason) = (self.to.clone(), self.reason.clone());
+        let because = reason.clone().unwrap_or_else(|| "-".to_owned());
+        let to = to.unwrap_or_default();
+        if let Some(outcome) = &self.decide {
+            return Command::Decide {
+                task,
+                outcome: outcome.clone(),
+                comment: self.comment.clone(),
+                input: self.input.clone().unwrap_or_else(Json::empty),
+            };
+        }
+        match self.action() {
+            Some("claim") => Command::Claim { task },
+            Some("release") => Command::Release { task },
+            Some("delegate") => Command::Delegate {
+                task,
+                to,
+                reason: because,
+            },
+            Some("resolve") => Command::Resolve { task },
+            Some("reassign") => Command::Reassign {
+                task,
+                to,
+                reason: because,
+            },
+            Some("reset") => Command::Reset {
+                task,
+                reason: because,
+            },
+            Some("suspendTask") => Command::SuspendTask {
+                task,
+                reason,
+                until: self.until.as_deref().and_then(moment::parse),
+            },
+            _ => Command::ResumeTask { task },
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! What the directory told over time: from the first time, how a scenario begins; from later ones, the changes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use wrkflw_core::event::Event;
+use wrkflw_core::instance::Candidate;
+use wrkflw_core::json::{Json, Node};
+
+use super::Recorded;
+use super::redact::Redactor;
+use crate::seen::{object, text};
+
+/// A change of the directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Change {
+    Joins {
+        group: String,
+        person: String,
+    },
+    Leaves {
+        group: String,
+        person: String,
+    },
+    Manager {
+        person: String,
+        manager: Option<String>,
+    },
+}
+
+/// Members, managers and absences as commands were told them.
+#[derive(Debug, Default)]
+pub(super) struct Timeline {
+    /// At the beginning, by group and person.
+    members: BTreeMap<(String, String), bool>,
+    groups: BTreeSet<String>,
+    managers: BTreeMap<String, Option<String>>,
+    calendars: BTreeMap<String, Json>,
+    /// The substitute, the absent person, and the definition that it is limited to.
+    absences: BTreeSet<(String, String, Option<String>)>,
+    permissions: BTreeMap<String, BTreeSet<String>>,
+    /// Before each command.
+    changes: Vec<Vec<Change>>,
+}
+
+impl Timeline {
+    pub(super) fn of(commands: &[Recorded]) -> Timeline {
+        let mut timeline = Timeline::default();
+        let known = memberships(commands);
+        let mut members = BTreeMap::new();
+        let mut managers = BTreeMap::new();
+        for recorded in commands {
+            let mut changes = Vec::new();
+            for pair in &known {
+                let Some(is_in) = told(recorded, pair) else {
+                    continue;
+                };
+                timeline.members.entry(pair.clone()).or_insert(is_in);
+                if members.insert(pair.clone(), is_in) == Some(!is_in) {
+                    let (group, person) = pair.clone();
+                    changes.push(if is_in {
+                        Change::Joins { group, person }
+                    } else {
+                        Change::Leaves { group, person }
+                    });
+                }
+            }
+            for looked in &recorded.evidence.lookups {
+                timeline.groups.extend(looked.asked.groups.iter().cloned());
+                for (name, settings) in &looked.found.calendars {
+                    let calendars = timeline.calendars.entry(name.clone());
+                    calendars.or_insert_with(|| settings.clone());
+                }
+                for person in &looked.asked.managers_of {
+                    let manager = looked.found.managers.get(person).cloned();
+                    let first = timeline.managers.entry(person.clone());
+                    first.or_insert_with(|| manager.clone());
+                    let before = managers.insert(person.clone(), manager.clone());
+                    if before.is_some_and(|before| before != manager) {
+                        let person = person.clone();
+                        changes.push(Change::Manager { person, manager });
+                    }
+                }
+            }
+            timeline.take_actor(recorded);
+            timeline.changes.push(changes);
+        }
+        timeline
+    }
+
+    fn take_actor(&mut self, recorded: &Recorded) {
+        let actor = &recorded.evidence.actor;
+        if actor.is_host() {
+            return;
+        }
+        for absent in &actor.stands_in_for {
+            let (substitute, person) = (actor.id.clone(), absent.person.clone());
+            self.absences
+                .insert((substitute, person, absent.definition.clone()));
+        }
+        let permissions = self.permissions.entry(actor.id.clone()).or_default();
+        permissions.extend(actor.permissions.iter().cloned());
+    }
+
+    pub(super) fn changes_before(&mut self, command: usize) -> Vec<Change> {
+        std::mem::take(&mut self.changes[command])
+    }
+
+    /// The members of the file.
+    pub(super) fn initial(&self, redactor: &mut Redactor<'_>) -> Vec<(&'static str, Node)> {
+        let mut groups: BTreeMap<String, Vec<Node>> = BTreeMap::new();
+        for group in &self.groups {
+            groups.entry(group.clone()).or_default();
+        }
+        for ((group, person), is_in) in &self.members {
+            let members = groups.entry(group.clone()).or_default();
+            members.extend(is_in.then(|| text(&redactor.person(person))));
+        }
+        let groups = groups.into_iter();
+        let groups: BTreeMap<_, _> = groups
+            .map(|(group, members)| (group, Node::Array(members)))
+            .collect();
+        let managers = self.managers.iter().filter_map(|(person, manager)| {
+            let manager = text(&redactor.person(manager.as_ref()?));
+            Some((redactor.person(person), manager))
+        });
+        let managers: BTreeMap<_, _> = managers.collect();
+        let permissions = self.permissions.iter().map(|(person, held)| {
+            let held = held.iter().map(|one| text(one)).collect();
+            (redactor.person(person), Node::Array(held))
+        });
+        let permissions: BTreeMap<_, _> = permissions.collect();
+        let absences = self.absences.iter().map(|(substitute, person, only)| {
+            object([
+                ("person", text(&redactor.person(person))),
+                ("substitute", text(&redactor.person(substitute))),
+                ("definition", only.as_deref().map_or(Node::Null, text)),
+            ])
+        });
+        let absences: Vec<_> = absences.collect();
+        let calendars = self.calendars.iter();
+        let calendars: BTreeMap<_, _> = calendars
+            .map(|(name, settings)| (name.clone(), settings.node()))
+            .collect();
+        let maps = [
+            ("groups", groups),
+            ("managers", managers),
+            ("permissions", permissions),
+            ("calendars", calendars),
+        ];
+        let maps = maps.into_iter().filter(|(_, map)| !map.is_empty());
+        let mut members: Vec<_> = maps.map(|(name, map)| (name, Node::Object(map))).collect();
+        if !absences.is_empty() {
+            members.push(("absences", Node::Array(absences)));
+        }
+        members
+    }
+}
+
+/// Every membership that is told at least once, by group and person.
+fn memberships(commands: &[Recorded]) -> BTreeSet<(String, String)> {
+    let mut all = BTreeSet::new();
+    for Recorded { evidence, .. } in commands {
+        let actor = &evidence.actor;
+        let of_actor = actor.groups.iter();
+        all.extend(of_actor.map(|group| (group.clone(), actor.id.clone())));
+        for absent in &actor.stands_in_for {
+            let groups = absent.groups.iter();
+            all.extend(groups.map(|group| (group.clone(), absent.person.clone())));
+        }
+        for looked in &evidence.lookups {
+            for (group, members) in &looked.found.members {
+                let members = members.iter();
+                all.extend(members.map(|person| (group.clone(), person.clone())));
+            }
+            for (person, groups) in &looked.found.groups {
+                let groups = groups.iter();
+                all.extend(groups.map(|group| (group.clone(), person.clone())));
+            }
+        }
+    }
+    all
+}
+
+/// Whether the person was in the group, if the command was told.
+fn told(recorded: &Recorded, (group, person): &(String, String)) -> Option<bool> {
+    let evidence = &recorded.evidence;
+    let actor = &evidence.actor;
+    if actor.id == *person {
+        return Some(actor.is_in(group));
+    }
+    let mut stand_ins = actor.stands_in_for.iter();
+    if let Some(absent) = stand_ins.find(|absent| absent.person == *person) {
+        return Some(absent.groups.contains(group));
+    }
+    evidence.lookups.iter().find_map(|looked| {
+        let (asked, found) = (&looked.asked, &looked.found);
+        if asked.memberships_of.contains(person) {
+            let groups = found.groups.get(person);
+            return Some(groups.is_some_and(|groups| groups.contains(group)));
+        }
+        if !asked.groups.contains(group) {
+            return None;
+        }
+        let members = found.members.get(group).map_or(&[] as &[String], |all| all);
+        let is_whole = members.len() < asked.members_max as usize;
+        let is_in = members.contains(person);
+        (is_in || is_whole).then_some(is_in)
+    })
+}
+
+/// Everybody who is named, in the order in which they are.
+pub(super) fn all(commands: &[Recorded]) -> Vec<String> {
+    let mut all = Vec::new();
+    for recorded in commands {
+        let actor = &recorded.evidence.actor;
+        if !actor.is_host() {
+            all.push(actor.id.clone());
+        }
+        all.extend(
+            actor
+                .stands_in_for
+                .iter()
+                .map(|absent| absent.person.clone()),
+        );
+        all.extend(recorded.after.requesters.iter().cloned());
+        for event in &recorded.events {
+            of_event(event, &mut all);
+        }
+        for looked in &recorded.evidence.lookups {
+            all.extend(looked.asked.managers_of.iter().cloned());
+            all.extend(looked.asked.people.iter().cloned());
+            all.extend(looked.found.managers.values().cloned());
+            all.extend(looked.found.members.values().flatten().cloned());
+            all.extend(looked.found.groups.keys().cloned());
+        }
+    }
+    all
+}
+
+fn of_event(event: &Event, all: &mut Vec<String>) {
+    match event {
+        Event::TaskCreated { task, .. } => {
+            all.extend(task.owner().map(str::to_owned));
+            all.extend(task.candidates.iter().filter_map(person));
+        }
+        Event::TaskRerouted { candidates, .. } => all.extend(candidates.iter().filter_map(person)),
+        Event::StateEntered { state } => all.extend(state.exclude.iter().cloned()),
+        Event::TaskDelegated { to, .. }
+        | Event::TaskReassigned { to, .. }
+        | Event::TaskResolved { to, .. } => all.push(to.clone()),
+        _ => {}
+    }
+}
+
+fn person(candidate: &Candidate) -> Option<String> {
+    match candidate {
+        Candidate::User(person) | Candidate::Member { person, .. } => Some(person.clone()),
+        Candidate::Group(_) => None,
+    }
+}

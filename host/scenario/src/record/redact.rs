@@ -1,0 +1,269 @@
+//! What a scenario that is made of an instance tells of people and their texts: nothing, unless a rule keeps it.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use wrkflw_core::json::{Json, Node};
+use wrkflw_core::moment;
+
+use crate::file::Problem;
+use crate::yaml::Document;
+
+/// What stands for a comment.
+const COMMENT: &str = "(comment)";
+/// What rules may keep besides fields of the data.
+const WHOLES: [&str; 3] = ["people", "comments", "entity"];
+/// Limit of the rules.
+const RULES_MAX: usize = 1000;
+
+/// Which texts are kept, and which numbers are not.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Rules {
+    /// `people`, `comments`, `entity`, or JSON Pointers into data and inputs.
+    keep: Vec<String>,
+    /// JSON Pointers into data and inputs whose numbers and booleans are not kept either.
+    mask: Vec<String>,
+}
+
+impl Rules {
+    /// Reads a file of rules.
+    pub fn read(text: &str) -> Result<Rules, Problem> {
+        let problem = |line, message: String| Problem {
+            line,
+            field: String::new(),
+            message,
+        };
+        let document = Document::read(text).map_err(|error| problem(error.line, error.detail))?;
+        let rules: Rules = serde_json::from_str(&document.node.to_string())
+            .map_err(|error| problem(1, error.to_string()))?;
+        let is_known = |rule: &String| WHOLES.contains(&rule.as_str()) || rule.starts_with('/');
+        for (list, index, rule) in rules.all() {
+            let is_right = is_known(rule) && (list == "keep" || rule.starts_with('/'));
+            if !is_right {
+                let whole = if list == "keep" {
+                    WHOLES.join(", ") + " or "
+                } else {
+                    String::new()
+                };
+                let message = format!("`{rule}`: write {whole}a JSON Pointer such as /amount");
+                return Err(problem(document.line(&format!("/{list}/{index}")), message));
+            }
+        }
+        if rules.all().count() > RULES_MAX {
+            return Err(problem(1, format!("these are more than {RULES_MAX} rules")));
+        }
+        Ok(rules)
+    }
+
+    fn all(&self) -> impl Iterator<Item = (&'static str, usize, &String)> {
+        let of = |list: &'static str| move |(index, rule)| (list, index, rule);
+        let keep = self.keep.iter().enumerate().map(of("keep"));
+        keep.chain(self.mask.iter().enumerate().map(of("mask")))
+    }
+
+    fn keeps(&self, what: &str) -> bool {
+        self.keep.iter().any(|rule| rule == what)
+    }
+}
+
+/// Applies the rules: one person or text always gets the same other one.
+pub(super) struct Redactor<'a> {
+    rules: &'a Rules,
+    people: BTreeMap<String, String>,
+    texts: BTreeMap<String, String>,
+}
+
+impl<'a> Redactor<'a> {
+    pub(super) fn new(rules: &'a Rules, people: Vec<String>) -> Redactor<'a> {
+        let mut redactor = Redactor {
+            rules,
+            people: BTreeMap::new(),
+            texts: BTreeMap::new(),
+        };
+        for person in people {
+            let next = redactor.people.len() + 1;
+            let other = if rules.keeps("people") {
+                person.clone()
+            } else {
+                format!("person-{next}")
+            };
+            redactor.people.entry(person).or_insert(other);
+        }
+        redactor
+    }
+
+    /// The other name of a person.
+    pub(super) fn person(&mut self, id: &str) -> String {
+        let known = self.people.get(id).cloned();
+        known.unwrap_or_else(|| self.text(id))
+    }
+
+    /// A name that may be that of a person, such as the label of their task.
+    pub(super) fn name(&mut self, name: &str) -> String {
+        let known = self.people.get(name).cloned();
+        known.unwrap_or_else(|| name.to_owned())
+    }
+
+    /// Every name of a person in it.
+    pub(super) fn names(&mut self, node: &Node) -> Node {
+        match node {
+            Node::String(text) => Node::String(self.name(text)),
+            Node::Array(items) => Node::Array(items.iter().map(|item| self.names(item)).collect()),
+            Node::Object(members) => {
+                let members = members.iter();
+                let named = members.map(|(name, value)| (name.clone(), self.names(value)));
+                Node::Object(named.collect())
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// The config: only people have other names in it.
+    pub(super) fn config(&mut self, config: &Json) -> Node {
+        self.names(&config.node())
+    }
+
+    pub(super) fn comment(&self, comment: &str) -> String {
+        if self.rules.keeps("comments") {
+            comment.to_owned()
+        } else {
+            COMMENT.to_owned()
+        }
+    }
+
+    /// The id of an entity, or what is made of it, such as a correlation key.
+    pub(super) fn entity(&mut self, id: &str) -> String {
+        if self.rules.keeps("entity") {
+            id.to_owned()
+        } else {
+            self.text(id)
+        }
+    }
+
+    /// Data, or an input.
+    pub(super) fn data(&mut self, data: &Json) -> Node {
+        self.field(&data.node(), "")
+    }
+
+    fn field(&mut self, node: &Node, at: &str) -> Node {
+        let is_below = |rule: &String| {
+            at.strip_prefix(rule.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        if self.rules.keep.iter().any(is_below) {
+            return node.clone();
+        }
+        let is_masked = self.rules.mask.iter().any(is_below);
+        match node {
+            Node::String(text) => Node::String(self.value(text)),
+            Node::Number(_) if is_masked => Node::Number("0".to_owned()),
+            Node::Bool(_) if is_masked => Node::Bool(false),
+            Node::Array(items) => {
+                let items = items.iter().enumerate();
+                let items = items.map(|(index, item)| self.field(item, &format!("{at}/{index}")));
+                Node::Array(items.collect())
+            }
+            Node::Object(members) => {
+                let members = members.iter().map(|(name, value)| {
+                    let at = format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
+                    (name.clone(), self.field(value, &at))
+                });
+                Node::Object(members.collect())
+            }
+            other => other.clone(),
+        }
+    }
+
+    /// A text of the data: times stay, because flows count by them.
+    fn value(&mut self, text: &str) -> String {
+        if text.is_empty() || moment::parse(text).is_some() {
+            return text.to_owned();
+        }
+        let known = self.people.get(text).cloned();
+        known.unwrap_or_else(|| self.text(text))
+    }
+
+    /// What stands for a text.
+    pub(super) fn text(&mut self, text: &str) -> String {
+        let next = self.texts.len() + 1;
+        let other = self.texts.entry(text.to_owned());
+        other.or_insert_with(|| format!("text-{next}")).clone()
+    }
+
+    /// What was kept.
+    pub(super) fn kept(&self) -> Vec<String> {
+        let mut kept: Vec<String> = [
+            "the names of states, outcomes, groups and permissions",
+            "labels of tasks",
+            "the config, with other names for people",
+            "times",
+            "numbers, booleans and names of fields in data and inputs, unless a rule masks them",
+        ]
+        .map(str::to_owned)
+        .into();
+        kept.extend(
+            self.rules
+                .keep
+                .iter()
+                .map(|rule| format!("{rule}, by a rule")),
+        );
+        kept
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn redacted(rules: &str, data: &str) -> String {
+        let rules = Rules::read(rules).expect("rules");
+        let people = vec!["ann".to_owned(), "bob".to_owned()];
+        let mut redactor = Redactor::new(&rules, people);
+        redactor.data(&Json::parse(data).expect("JSON")).to_string()
+    }
+
+    #[test]
+    fn texts_and_people_have_other_names_and_the_rest_stays() {
+        for (rules, data, expected) in [
+            (
+                "{}",
+                r#"{"a":"Desk","b":["Desk","Lamp"],"by":"bob","n":1.50,"t":"2026-01-05T09:00:00Z","x":true}"#,
+                r#"{"a":"text-1","b":["text-1","text-2"],"by":"person-2","n":1.50,"t":"2026-01-05T09:00:00Z","x":true}"#,
+            ),
+            (
+                "keep: [/a]",
+                r#"{"a":"Desk","ab":"Desk"}"#,
+                r#"{"a":"Desk","ab":"text-1"}"#,
+            ),
+            (
+                "keep: [/a]",
+                r#"{"a":{"b":["Desk"]}}"#,
+                r#"{"a":{"b":["Desk"]}}"#,
+            ),
+            (
+                "mask: [/a]",
+                r#"{"a":{"b":7,"c":true},"d":7}"#,
+                r#"{"a":{"b":0,"c":false},"d":7}"#,
+            ),
+            (
+                "keep: [people]",
+                r#"{"a":"ann","b":"Desk"}"#,
+                r#"{"a":"ann","b":"text-1"}"#,
+            ),
+        ] {
+            assert_eq!(redacted(rules, data), expected, "{rules}");
+        }
+    }
+
+    #[test]
+    fn a_rule_that_means_nothing_is_refused_with_its_line() {
+        for (rules, line) in [
+            ("keep:\n  - /a\n  - persons", 3),
+            ("mask: [people]", 1),
+            ("kept: []", 1),
+        ] {
+            assert_eq!(Rules::read(rules).expect_err(rules).line, line, "{rules}");
+        }
+    }
+}

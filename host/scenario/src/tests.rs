@@ -1,0 +1,330 @@
+//! Scenarios of a small flow in this process: what passes, where it fails, and what is no scenario.
+
+use wrkflw_core::answer::{
+    Assignment, Deadline, Due, Next, Offer, OverdueAction, Plan, Principal, Since, Target, Work,
+};
+use wrkflw_core::check::samples::document_approval;
+use wrkflw_core::graph::Graph;
+use wrkflw_core::ids::VersionRef;
+use wrkflw_core::json::Json;
+use wrkflw_core::question::{Answer, Facts, Question};
+use wrkflw_core::scenario::{Logic, version};
+use wrkflw_core::version::Version;
+
+use super::{SCHEMA, Scenario, play};
+use crate::step::Step;
+
+/// Goes where the graph leads. Reviews are due in a day.
+struct Reviews(Graph);
+
+impl Logic for Reviews {
+    fn answer(&mut self, facts: &Facts<'_>, question: &Question) -> Result<Answer, String> {
+        Ok(match question {
+            Question::Guard(_) => Answer::Guard(Ok(())),
+            Question::Transition(occurrence) => {
+                let mut active = facts.instance.active.iter();
+                let state =
+                    active.find(|state| Some(state.id.to_string()) == occurrence.state_instance);
+                let state = state.ok_or("no state")?;
+                let mut ways = self.0.leaving(&state.name);
+                let way = ways.find(|way| way.trigger == occurrence.trigger);
+                let target = &way.ok_or("no way")?.targets[0];
+                Answer::Transition(Ok(Plan {
+                    next: Next::Enter(vec![Target::new(target)]),
+                    ..Plan::default()
+                }))
+            }
+            Question::Enter(entries) => {
+                let works = entries
+                    .iter()
+                    .map(|entry| Work::Task(assignment(&entry.state, facts)));
+                Answer::Enter(Ok(works.collect()))
+            }
+        })
+    }
+}
+
+fn assignment(state: &str, facts: &Facts<'_>) -> Assignment {
+    let (label, whom) = match state {
+        "Submitted" => ("First review", Principal::Group("reviewers".into())),
+        "FinalReview" => ("Final review", Principal::Group("approvers".into())),
+        _ => ("Rework", Principal::User(facts.instance.initiator.clone())),
+    };
+    let remind = Deadline {
+        when: Due::After(24 * 60 * 60),
+        since: Since::Created,
+        repeat: None,
+        action: OverdueAction::Remind,
+    };
+    Assignment {
+        offers: vec![Offer {
+            label: label.into(),
+            candidates: vec![whom],
+            ..Offer::default()
+        }],
+        needed: 1,
+        deadlines: vec![remind],
+        ..Assignment::default()
+    }
+}
+
+fn reviews() -> Version {
+    let reference = VersionRef {
+        key: "reviews".into(),
+        version: 1,
+    };
+    version(reference, Json::empty(), document_approval()).expect("a sound graph")
+}
+
+/// The failure of a scenario with these steps.
+fn failure(steps: &str) -> Option<String> {
+    let text = format!(
+        "groups: {{ authors: [ann], reviewers: [rob, rita], approvers: [amy] }}\nsteps:\n{steps}"
+    );
+    let scenario = match Scenario::read(&text) {
+        Ok(scenario) => scenario,
+        Err(problems) => panic!("{problems:?}: {text}"),
+    };
+    let played = play(&scenario, &reviews(), &mut Reviews(document_approval()));
+    played.err().map(|failure| failure.to_string())
+}
+
+#[test]
+fn a_scenario_passes_if_each_step_is_as_expected() {
+    let steps = r#"
+  - start: {}
+    by: amy
+    expect: { refused: not_an_initiator }
+  - decide: APPROVE
+    by: rob
+    expect: { refused: not_started }
+  - start: { title: Budget }
+    by: ann
+    entity: document/7
+    expect: { status: RUNNING, outcome: null, states: Submitted, data: { title: Budget } }
+  - claim: true
+    by: rob
+    expect: { tasks: [{ label: First review, owner: rob, for: { group: reviewers } }] }
+  - release: First review
+    by: rob
+    expect: { tasks: [{ owner: null }] }
+  - claim: true
+    by: rob
+  - delegate: true
+    by: rob
+    to: rita
+    expect: { tasks: [{ owner: rita }] }
+  - resolve: true
+    by: rita
+  - wait: 23h
+    expect: { events: [] }
+  - wait: 1 hour
+    expect: { events: [TASK_REMINDED] }
+  - suspend: Not now.
+    by: op
+    expect: { status: SUSPENDED, reason: Not now. }
+  - resume: true
+    by: op
+  - absence: { person: rob, substitute: sue }
+  - leave: { reviewers: [rob] }
+    expect: { tasks: [{ owner: null }] }
+  - join: { reviewers: [sue] }
+  - decide: APPROVE
+    by: sue
+    at: "2026-01-06T12:00:00Z"
+    expect:
+      states: [FinalReview]
+      tasks: [{ label: Final review, due: "2026-01-07T12:00:00Z" }]
+  - expect: { states: FinalReview }
+  - cancel: Too late.
+    by: op
+    expect: { status: CANCELLED, reason: Too late., states: [], tasks: [], events: [FLOW_CANCELLED] }
+"#;
+    assert_eq!(failure(steps), None);
+}
+
+#[test]
+fn a_substitute_decides_for_whom_the_step_names() {
+    let steps = |for_whom: &str| {
+        format!(
+            "  - {{ start: {{}}, by: ann }}\n  - absence: {{ person: rob, substitute: sue, until: \"2026-01-06T00:00:00Z\" }}\n  \
+             - {{ decide: APPROVE, by: sue, {for_whom} expect: {{ states: FinalReview }} }}\n"
+        )
+    };
+    assert_eq!(failure(&steps("for: rob,")), None);
+    assert_eq!(failure(&steps("")), None);
+    let other = failure(&steps("for: rita,")).expect("nobody stands in for rita");
+    assert!(other.contains("own_task"), "{other}");
+    let late = failure(&steps("at: \"2026-01-07T00:00:00Z\",")).expect("rob is back");
+    assert!(late.contains("not_a_candidate"), "{late}");
+}
+
+#[test]
+fn it_fails_at_the_first_step_that_is_not_as_expected() {
+    let start = "  - { start: {}, by: ann }\n";
+    for (step, words) in [
+        (
+            "{ decide: APPROVE, by: rob, expect: { states: Approved } }",
+            r#"step 2, decide APPROVE by rob
+  states: expected "Approved", got ["FinalReview"]"#,
+        ),
+        (
+            "{ decide: APPROVE, by: amy }",
+            "step 2, decide APPROVE by amy\n  refused: expected nothing, got [{\"code\":\"not_a_candidate\"",
+        ),
+        (
+            "{ decide: APPROVE, by: amy }",
+            "hint: these tasks are open: {\"due\":\"2026-01-06T09:00:00Z\",\"for\":[{\"group\":\"reviewers\"}]",
+        ),
+        (
+            "{ decide: APPROVE, by: rob, expect: { refused: own_request } }",
+            r#"refused: expected "own_request", got no refusal"#,
+        ),
+        (
+            "{ decide: NONSENSE, by: rob, expect: { refused: own_request } }",
+            r#"[{"code":"unknown_outcome","field":"/outcome""#,
+        ),
+        ("{ decide: APPROVE, by: rob, in: FinalReview }", "no_task"),
+        (
+            "{ wait: 1 day, expect: { events: [TASK_ESCALATED] } }",
+            "events: expected",
+        ),
+        ("{ child: other, outcome: DONE }", "unknown_child"),
+    ] {
+        let said = failure(&format!("{start}  - {step}\n")).expect(step);
+        assert!(said.contains(words), "{step}: {said}");
+    }
+}
+
+#[test]
+fn what_is_no_scenario_is_refused_with_line_and_field() {
+    for (text, line, field, words) in [
+        ("steps: []", 1, "/steps", "less than 1"),
+        ("name: x", 1, "/steps", "required"),
+        (
+            "steps:\n  - start: {}\n    by: ann\n    comand: x",
+            4,
+            "/steps/0/comand",
+            "not expected",
+        ),
+        (
+            "steps:\n  - start: {}",
+            2,
+            "/steps/0/by",
+            "`start` needs `by`",
+        ),
+        (
+            "steps:\n  - by: ann",
+            2,
+            "/steps/0",
+            "say what happens: one of start, decide",
+        ),
+        (
+            "steps:\n  - start: {}\n    decide: X\n    by: ann",
+            2,
+            "/steps/0",
+            "start and decide are two steps",
+        ),
+        (
+            "steps:\n  - wait: 1 day\n    by: ann",
+            3,
+            "/steps/0/by",
+            "`by` says nothing of `wait`",
+        ),
+        ("steps:\n  - wait: soon", 2, "/steps/0/wait", "3 days"),
+        ("steps:\n  - wait: 20 years", 2, "/steps/0/wait", "3 days"),
+        ("steps:\n  - wait: -1 day", 2, "/steps/0/wait", "3 days"),
+        (
+            "steps:\n  - at: noon",
+            2,
+            "/steps/0/at",
+            "2026-01-31T12:00:00Z",
+        ),
+        (
+            "now: monday\nsteps:\n  - wait: 1 day",
+            1,
+            "/now",
+            "2026-01-31T12:00:00Z",
+        ),
+        (
+            "steps:\n  - expect:\n      state: A",
+            3,
+            "/steps/0/expect/state",
+            "not expected",
+        ),
+        (
+            "steps:\n  - expect:\n      tasks: [{ candidates: a }]",
+            3,
+            "/steps/0/expect/tasks/0/candidates",
+            "not expected",
+        ),
+        (
+            "steps:\n  - start: {}\n    by: ann\n    entity: x",
+            4,
+            "/steps/0/entity",
+            "match",
+        ),
+        (
+            "groups: { a: b }\nsteps:\n  - wait: 1 day",
+            1,
+            "/groups/a",
+            "array",
+        ),
+        (
+            "steps:\n  - claim: false\n    by: a",
+            2,
+            "/steps/0/claim",
+            "this",
+        ),
+    ] {
+        let problems = Scenario::read(text).expect_err(text);
+        let found = problems.iter().any(|problem| {
+            problem.line == line && problem.field == field && problem.message.contains(words)
+        });
+        assert!(found, "{text}: {problems:?}");
+    }
+}
+
+#[test]
+fn the_schema_names_the_members_that_are_read() {
+    let schema: serde_json::Value = serde_json::from_str(SCHEMA).expect("JSON");
+    let members = |at: &str| {
+        let members = schema.pointer(at).and_then(serde_json::Value::as_object);
+        members.expect(at).keys().cloned().collect::<Vec<_>>()
+    };
+    for name in members("/$defs/step/properties") {
+        // One of these is of its type. A member that nobody reads would be lost.
+        let values = [
+            r#""2026-01-05T09:00:00Z""#,
+            "{}",
+            "true",
+            r#"["a"]"#,
+            r#"{"person":"a","substitute":"b"}"#,
+        ];
+        let read = values.iter().any(|value| {
+            let step = serde_json::from_str::<Step>(&format!("{{\"{name}\":{value}}}"));
+            let again = step
+                .ok()
+                .map(|step| serde_json::to_value(step).expect("JSON"));
+            again.is_some_and(|again| again.get(&name).is_some())
+        });
+        assert!(read, "{name}");
+    }
+    let seen = crate::seen::seen(None, &[], &[]);
+    assert!(seen.to_string().contains("publishes"));
+    for name in [
+        "status",
+        "outcome",
+        "states",
+        "tasks",
+        "data",
+        "attributes",
+        "title",
+        "notes",
+    ] {
+        assert!(
+            members("/$defs/expect/properties").contains(&name.to_owned()),
+            "{name}"
+        );
+    }
+}
