@@ -208,7 +208,9 @@ impl<S: States, T: Triggers> Graph<S, T> {
         title: &str,
         block: impl FnOnce(&StateBuilder<S, T>) -> R,
     ) -> Self {
-        self.state(state, title, StateKind::Task, FiredBy::DECISION, block)
+        let drawn = StateBuilder::new(state, FiredBy::DECISION);
+        block(&drawn);
+        self.with(drawn, title, StateKind::Task)
     }
 
     /// The initiator works here, on their own request. Left by decisions.
@@ -233,7 +235,9 @@ impl<S: States, T: Triggers> Graph<S, T> {
         title: &str,
         block: impl FnOnce(&StateBuilder<S, T>) -> R,
     ) -> Self {
-        self.state(state, title, StateKind::Service, FiredBy::REPLY, block)
+        let drawn = StateBuilder::new(state, FiredBy::REPLY);
+        block(&drawn);
+        self.with(drawn, title, StateKind::Service)
     }
 
     /// Nobody works here: [`Flow::transition`](crate::Flow::transition) is called at once. The state
@@ -244,7 +248,9 @@ impl<S: States, T: Triggers> Graph<S, T> {
         title: &str,
         block: impl FnOnce(&StateBuilder<S, T>) -> R,
     ) -> Self {
-        self.state(state, title, StateKind::Router, FiredBy::ENTRY, block)
+        let drawn = StateBuilder::new(state, FiredBy::ENTRY);
+        block(&drawn);
+        self.with(drawn, title, StateKind::Router)
     }
 
     /// Something has to happen elsewhere: [`Flow::wait`](crate::Flow::wait) says what. Left by
@@ -255,29 +261,27 @@ impl<S: States, T: Triggers> Graph<S, T> {
         title: &str,
         block: impl FnOnce(&StateBuilder<S, T>) -> R,
     ) -> Self {
-        self.state(state, title, StateKind::Wait, FiredBy::SIGNAL, block)
+        let drawn = StateBuilder::new(state, FiredBy::SIGNAL);
+        block(&drawn);
+        self.with(drawn, title, StateKind::Wait)
     }
 
     /// The instance ends here, with this outcome. Its description is the doc comment of the state's name.
     pub fn terminal(self, state: S, outcome: &str) -> Self {
-        let kind = StateKind::Terminal(outcome.into());
-        self.state(state, outcome, kind, FiredBy::empty(), |_| ())
+        let drawn = StateBuilder::new(state, FiredBy::empty());
+        self.with(drawn, outcome, StateKind::Terminal(outcome.into()))
     }
 
-    fn state<R>(
-        mut self,
-        state: S,
-        title: &str,
-        kind: StateKind,
-        fired_by: FiredBy,
-        block: impl FnOnce(&StateBuilder<S, T>) -> R,
-    ) -> Self {
+    /// Not generic over the closure, so that a component has it once.
+    #[inline(never)]
+    fn with(mut self, drawn: StateBuilder<S, T>, title: &str, kind: StateKind) -> Self {
         let Declared {
+            state,
             description,
             join,
             mut ways,
             quorum,
-        } = StateBuilder::declared(state, fired_by, block);
+        } = drawn.declared();
         if let Some(quorum) = quorum {
             follow::widen(&mut ways, quorum);
             self.quorums.push((state, quorum));

@@ -57,6 +57,7 @@
 //!
 //! | to | use |
 //! |---|---|
+//! | describe a state or trigger for people, or call it by another name outside | [`states!`], [`triggers!`] |
 //! | have so many of several people agree | [`Assignment::any_of`] with [`StateBuilder::until_quorum`], or [`Event::quorum`] for rules of one's own |
 //! | ask somebody whom the data names | [`Assignment::to_user_or_manager_of`] |
 //! | remind and escalate | [`Sla`], [`Due`]; who gets it then: [`Flow::escalate`] |

@@ -379,6 +379,6 @@ fn a_wrong_config_is_named_with_its_field() {
     let template = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/purchase-approval");
     let said = complaint(|| can_be_published::<Filed>(template));
     let expected =
-        "the flow cannot be published:\n  config.json: /finance: unknown field `finance`";
+        "the flow cannot be published:\n  config.json: /cfoAbove: unknown field `cfoAbove`";
     assert!(said.starts_with(expected), "{said}");
 }

@@ -52,6 +52,7 @@ struct Block<S, T> {
 
 /// What a block has declared.
 pub(super) struct Declared<S, T> {
+    pub(super) state: S,
     pub(super) description: String,
     pub(super) join: Join,
     pub(super) ways: Vec<Way<S, T>>,
@@ -101,13 +102,9 @@ impl<S: States, T: Triggers> Way<S, T> {
 }
 
 impl<S: States, T: Triggers> StateBuilder<S, T> {
-    /// What this block declares, whose transitions are fired by this unless they say otherwise.
-    pub(super) fn declared<R>(
-        state: S,
-        fired_by: FiredBy,
-        block: impl FnOnce(&Self) -> R,
-    ) -> Declared<S, T> {
-        let builder = Self {
+    /// An empty block, whose transitions are fired by this unless they say otherwise.
+    pub(super) fn new(state: S, fired_by: FiredBy) -> Self {
+        Self {
             state,
             fired_by,
             block: Rc::new(Block {
@@ -116,14 +113,17 @@ impl<S: States, T: Triggers> StateBuilder<S, T> {
                 ways: Cell::default(),
                 quorum: Cell::new(None),
             }),
-        };
-        drop(block(&builder));
-        let block = builder.block;
+        }
+    }
+
+    /// What the block declares.
+    pub(super) fn declared(self) -> Declared<S, T> {
         Declared {
-            description: block.description.take(),
-            join: block.join.get(),
-            ways: block.ways.take(),
-            quorum: block.quorum.get(),
+            state: self.state,
+            description: self.block.description.take(),
+            join: self.block.join.get(),
+            ways: self.block.ways.take(),
+            quorum: self.block.quorum.get(),
         }
     }
 
@@ -145,7 +145,7 @@ impl<S: States, T: Triggers> StateBuilder<S, T> {
     /// A transition: the target to which this trigger leads, or those of which [`Flow::transition`](crate::Flow::transition)
     /// chooses.
     pub fn on(&self, trigger: T, targets: impl Targets<S>) -> TransitionBuilder<S, T> {
-        self.way(trigger, targets, Leads::ToOne)
+        self.way(trigger, targets.states(), Leads::ToOne)
     }
 
     /// A transition by a signal in a state of any kind, such as a withdrawal. [`Flow::guard`](crate::Flow::guard)
@@ -156,12 +156,12 @@ impl<S: States, T: Triggers> StateBuilder<S, T> {
 
     /// A transition to all of these states at once, one branch each.
     pub fn fork(&self, trigger: T, targets: impl Targets<S>) -> TransitionBuilder<S, T> {
-        self.way(trigger, targets, Leads::ToAll)
+        self.way(trigger, targets.states(), Leads::ToAll)
     }
 
     /// A transition after which the state goes on, and each of these states begins a branch beside it, such as a reminder.
     pub fn spawn(&self, trigger: T, targets: impl Targets<S>) -> TransitionBuilder<S, T> {
-        self.way(trigger, targets, Leads::Beside)
+        self.way(trigger, targets.states(), Leads::Beside)
     }
 
     /// Decisions by these two triggers are votes, and so many as the assignment needs must agree. The state goes on until enough
@@ -192,7 +192,7 @@ impl<S: States, T: Triggers> StateBuilder<S, T> {
         ways.push(Way {
             source: self.state,
             trigger,
-            targets: targets.states(),
+            targets,
             leads,
             as_last_vote: vec![],
             rest,
