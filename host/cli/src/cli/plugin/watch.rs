@@ -15,11 +15,12 @@ use super::super::Environment;
 use super::super::connection::ConnectionArgs;
 use super::super::definition::publish_and_activate;
 use super::super::failure::{Exit, Failure};
+use super::super::flow_config::FlowConfig;
 use super::super::output::Output;
 use super::build;
 use super::project::Project;
 use super::scenarios::{self, Subject};
-use super::test::{config_text, of};
+use super::test::of;
 
 /// How often the files are looked at.
 const LOOKS_EVERY: Duration = Duration::from_millis(150);
@@ -89,7 +90,7 @@ fn round(
     };
     let built = build::build(project, output, environment)?;
     steps.done(&format!("built {} bytes", built["sizeBytes"]));
-    let config = config_text(project.config().as_deref())?;
+    let config = FlowConfig::read(project.config())?.parse()?;
     let component = project.component();
     subject.take(&component, &project.name, config.clone())?;
     subject.check()?;
