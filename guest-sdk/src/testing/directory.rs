@@ -1,13 +1,14 @@
 //! The directory of a scenario: people, groups and calendars.
 //!
 //! It has what the test sets. A group without given members has unknown members. In a calendar that is not set, all time is
-//! working time.
+//! working time. It remembers to whom the host gave tasks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::{SignedDuration, Timestamp};
 use wrkflw_core::actor::{Actor, StandIn};
 use wrkflw_core::json::Json;
-use wrkflw_core::lookup::{Findings, Lookup};
+use wrkflw_core::lookup::{Findings, Lookup, Workload, WorkloadsOf};
 
 /// Every minute of the week.
 const ALWAYS: &str = r#"{"timeZone":"Etc/UTC","hours":{
@@ -21,6 +22,8 @@ pub(super) struct Directory {
     people: BTreeMap<String, Person>,
     empty: BTreeSet<String>,
     calendars: BTreeMap<String, Json>,
+    /// How many tasks the host gave to people.
+    gave: i64,
 }
 
 #[derive(Clone, Debug, Default)]
@@ -28,6 +31,11 @@ pub(super) struct Person {
     pub(super) groups: Vec<String>,
     pub(super) permissions: Vec<String>,
     pub(super) manager: Option<String>,
+    /// How many open tasks of other instances they own.
+    pub(super) open: u32,
+    /// When they were last given a task, by its state; by an empty text for those that the test names.
+    pub(super) given: BTreeMap<String, Timestamp>,
+    pub(super) absent: bool,
 }
 
 impl Directory {
@@ -37,6 +45,13 @@ impl Directory {
 
     pub(super) fn empty(&mut self, group: &str) {
         self.empty.insert(group.to_owned());
+    }
+
+    /// Remembers a task that the host gave to somebody. Tasks of the same moment stay in their order.
+    pub(super) fn gave(&mut self, user: &str, state: &str, now: Timestamp) {
+        self.gave += 1;
+        let at = now + SignedDuration::from_nanos(self.gave);
+        self.person(user).given.insert(state.to_owned(), at);
     }
 
     pub(super) fn calendar(&mut self, name: &str, settings: Json) {
@@ -86,7 +101,24 @@ impl Directory {
             people: lookup.people.clone(),
             groups: lookup.memberships_of.iter().filter_map(groups).collect(),
             stand_ins: BTreeMap::new(),
+            workloads: lookup
+                .workloads
+                .as_ref()
+                .map_or_else(BTreeMap::new, |of| self.workloads(of)),
         }
+    }
+
+    fn workloads(&self, of: &WorkloadsOf) -> BTreeMap<String, Workload> {
+        let work = |user: &String| {
+            let person = self.people.get(user).cloned().unwrap_or_default();
+            let given = person.given.get(&of.state).or(person.given.get(""));
+            let workload = Workload {
+                open: person.open.min(of.open_max),
+                given_at: given.copied(),
+            };
+            (!person.absent).then(|| (user.clone(), workload))
+        };
+        of.people.iter().filter_map(work).collect()
     }
 
     fn groups(&self, user: &str) -> &[String] {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use wrkflw_core::actor::Actor;
 use wrkflw_core::command::Command;
+use wrkflw_core::event::Event;
 use wrkflw_core::instance::{Instance, Status};
 use wrkflw_core::question::Facts;
 use wrkflw_core::rejection::Rejection;
@@ -170,6 +171,10 @@ impl<F: Flow> Scenario<F> {
             },
             Ok(ran) => {
                 let outcome = told::outcome(&ran, &version.graph, command);
+                let now = self.moment();
+                for (state, user) in ran.events.iter().filter_map(Event::allocation) {
+                    self.directory.gave(user, state, now);
+                }
                 self.ids = ran.ids;
                 self.instance = Some(ran.instance);
                 self.tell(version);
