@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use wrkflw_guest::testing::{Scenario, deadline, decide, given, later, migrate, signal, start};
 use wrkflw_guest::{
     Assignment, Attribute, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Offer, Plan, Quorum,
-    Refusal, ServiceCall, Waiting, config, days, hours, json,
+    Refusal, ServiceCall, SignalSubscription, Waiting, config, days, hours, json,
 };
 
 wrkflw_guest::states! { enum State { Begin, Turn, Left, Right, Wait, Meet, Done } }
@@ -89,7 +89,7 @@ impl Flow for Ruled {
     }
 
     fn wait(_: &Facts<Self>, _: State) -> Result<Waiting, Refusal> {
-        let waiting = Waiting::for_signals().buffer_signals();
+        let waiting = Waiting::for_signals().subscribe(SignalSubscription::to(Ring).buffered());
         Ok(waiting.deadline(Due::After(hours(4)).fire(Late)))
     }
 }

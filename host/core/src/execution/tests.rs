@@ -32,6 +32,7 @@ mod signals;
 mod sources;
 mod spawn;
 mod staffing;
+mod subscriptions;
 mod substitutes;
 mod suspended_tasks;
 mod waits;

@@ -53,6 +53,8 @@ impl Store {
             &rows.finished as _,
             &rows.jobs as _,
             &rows.signals as _,
+            &rows.subscribed as _,
+            &rows.unsubscribed as _,
         )
         .fetch_all(&self.writer)
         .await
@@ -138,6 +140,7 @@ mod tests {
             "into job",
             "from job",
             "into signal",
+            "signal_subscription",
             "attribute",
             "descendant_place",
             "entity_is_free",
