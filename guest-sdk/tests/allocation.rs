@@ -21,11 +21,11 @@ impl Flow for Desk {
 
     fn graph(_: &NoConfig) -> Graph<State, Trigger> {
         Graph::start(Call)
-            .task(Call, "Call the customer")
-            .on(Again, Call)
-            .on(Check_, Check)
-            .task(Check, "Check the call")
-            .on(End, Done)
+            .task(Call, "Call the customer", |s| {
+                s.on(Again, Call);
+                s.on(Check_, Check);
+            })
+            .task(Check, "Check the call", |s| s.on(End, Done))
             .terminal(Done, "DONE")
     }
 
