@@ -8,8 +8,7 @@ use wrkflw_guest::testing::{
     Scenario, can_be_published, deadline, decide, given, later, migrate, signal, start,
 };
 use wrkflw_guest::{
-    Assignment, Attribute, AttributeType, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Offer,
-    Plan, Quorum, Refusal, ServiceCall, Waiting, config, days, hours, json,
+    Assignment, Attribute, AttributeType, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Offer, Plan, Quorum, Refusal, ServiceCall, SignalSubscription, Waiting, config, days, hours, json,
 };
 
 wrkflw_guest::states! { enum State { Begin, Turn, Left, Right, Wait, Meet, Done } }
@@ -94,7 +93,7 @@ impl Flow for Ruled {
     }
 
     fn wait(_: &Facts<Self>, _: State) -> Result<Waiting, Refusal> {
-        let waiting = Waiting::for_signals().buffer_signals();
+        let waiting = Waiting::for_signals().subscribe(SignalSubscription::to(Ring).buffered());
         Ok(waiting.deadline(Due::After(hours(4)).fire(Late)))
     }
 }

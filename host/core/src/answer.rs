@@ -207,6 +207,8 @@ pub struct Assignment {
     pub fallback: Option<String>,
     pub priority: u8,
     pub deadlines: Vec<Deadline>,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub subscriptions: Vec<SignalSubscription>,
     /// Whether decisions are hidden from other people until the state ends.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub blind: bool,
@@ -267,7 +269,29 @@ pub struct Offer {
     /// Whether a candidate who is familiar with the instance owns it from the start.
     #[serde(skip_serializing_if = "std::ops::Not::not", default)]
     pub retain: bool,
+    #[serde(skip_serializing_if = "Allocation::is_offered", default)]
+    pub allocation: Allocation,
     pub deadlines: Vec<Deadline>,
+}
+
+/// Whether the host gives a new task to one of its candidates, and to whom.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Allocation {
+    /// To nobody: a candidate claims it.
+    #[default]
+    Offered,
+    /// To whoever was given such a task longest ago.
+    RoundRobin,
+    /// To whoever owns the fewest open tasks.
+    LeastLoaded,
+}
+
+impl Allocation {
+    /// Whether it is given to nobody.
+    pub fn is_offered(&self) -> bool {
+        *self == Allocation::Offered
+    }
 }
 
 /// A person, a group or somebody's manager, to whom work is offered. The host resolves it to a
@@ -394,9 +418,23 @@ impl OverdueAction {
 #[serde(rename_all = "camelCase")]
 pub struct Waiting {
     pub deadlines: Vec<Deadline>,
-    pub correlation: Option<String>,
-    pub buffer_signals: bool,
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub subscriptions: Vec<SignalSubscription>,
     pub children: Vec<Child>,
+}
+
+record! {
+    /// How a signal reaches a state instance besides being sent to its instance.
+    #[derive(Eq, Hash, PartialOrd, Ord)]
+    pub struct SignalSubscription {
+        /// The trigger that the signal fires.
+        pub trigger: String,
+        /// The correlation key by which signals find the state instance.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub correlation: Option<String>,
+        /// Whether signals count that came before it was entered.
+        pub buffered: bool,
+    }
 }
 
 /// An instance to start as a child.
@@ -409,4 +447,7 @@ pub struct Child {
     /// Not canonical yet.
     pub data: String,
     pub on_end: Option<String>,
+    /// Whether it goes on when its state instance ends before it.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub detached: bool,
 }

@@ -192,12 +192,16 @@ pub(super) const PROVEN: &[&str] = &[
     "role_permission.permission",
     "role_permission.role",
     "role_permission.tenant_id",
+    "signal_subscription.correlation",
+    "signal_subscription.entered_at",
+    "signal_subscription.instance_id",
+    "signal_subscription.state_id",
+    "signal_subscription.tenant_id",
+    "signal_subscription.trigger",
     "state_instance.blind",
-    "state_instance.buffer_signals",
     "state_instance.caller",
     "state_instance.children",
     "state_instance.choices",
-    "state_instance.correlation",
     "state_instance.data",
     "state_instance.deadlines",
     "state_instance.due_at",
@@ -219,6 +223,7 @@ pub(super) const PROVEN: &[&str] = &[
     "state_instance.priority",
     "state_instance.priority_name",
     "state_instance.share",
+    "state_instance.subscriptions",
     "state_instance.tenant_id",
     "state_instance.unassignable_since",
     "state_instance.waiting",
@@ -255,6 +260,8 @@ pub(super) const PROVEN: &[&str] = &[
     "tenant.name",
 ];
 
+const ALLOCATED: &str =
+    "when somebody was last given a task; it was recorded with each choice that rests on it";
 const CURSOR: &str = "the position of signing; skipped entries are found as entries without a leaf";
 const DELIVERED: &str =
     "deliveries that a receiver has not accepted yet; the events themselves are proven";
@@ -274,6 +281,11 @@ const WORK: &str = "pending work; the entries that it leads to are proven";
 
 /// Not promised, and why.
 pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
+    ("allocation.definition_key", ALLOCATED),
+    ("allocation.given_at", ALLOCATED),
+    ("allocation.person_id", ALLOCATED),
+    ("allocation.state", ALLOCATED),
+    ("allocation.tenant_id", ALLOCATED),
     (
         "attribute.text_head",
         "a generated column, which PostgreSQL computes from text_value",
@@ -383,6 +395,8 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("signal.received_at", SIGNALS),
     ("signal.signal_id", SIGNALS),
     ("signal.tenant_id", SIGNALS),
+    ("signal_inbox.after_at", SIGNALS),
+    ("signal_inbox.after_state", SIGNALS),
     ("signal_inbox.correlation", SIGNALS),
     ("signal_inbox.definition_key", SIGNALS),
     ("signal_inbox.delivered_at", SIGNALS),
@@ -392,11 +406,18 @@ pub(super) const NOT_PROMISED: &[(&str, &str)] = &[
     ("signal_inbox.instance_id", SIGNALS),
     ("signal_inbox.received_at", SIGNALS),
     ("signal_inbox.refusal", SIGNALS),
+    ("signal_inbox.refused", SIGNALS),
     ("signal_inbox.sender", SIGNALS),
     ("signal_inbox.sender_id", SIGNALS),
     ("signal_inbox.signal_id", SIGNALS),
+    ("signal_inbox.taken", SIGNALS),
     ("signal_inbox.tenant_id", SIGNALS),
+    ("signal_inbox.to_all", SIGNALS),
     ("signal_inbox.trigger", SIGNALS),
+    (
+        "signal_subscription.subscribed_at",
+        "when a state instance subscribed, by the database's clock; the subscription is proven",
+    ),
     ("subscription.active", ENDURED),
     ("subscription.disabled_reason", ENDURED),
     ("subscription.failures", ENDURED),

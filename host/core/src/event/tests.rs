@@ -41,6 +41,7 @@ fn state_instance() -> StateInstance {
             },
             data: json(r#"{"amount":1.50}"#),
             on_end: Some("CHECKED".into()),
+            detached: false,
             outcome: None,
             version: None,
         }],
@@ -71,6 +72,7 @@ fn tasks() -> Vec<Task> {
             claimed_at: at,
             ownership: Ownership {
                 assigned: true,
+                allocated: true,
                 on_behalf_of: Some("eve".into()),
                 delegations: vec![Delegation {
                     from: "bob".into(),

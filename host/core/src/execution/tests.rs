@@ -2,6 +2,7 @@
 //!
 //! `script` has the flow and drives the executions.
 
+mod allocation;
 mod answers;
 mod branches;
 mod callers;
@@ -32,6 +33,7 @@ mod signals;
 mod sources;
 mod spawn;
 mod staffing;
+mod subscriptions;
 mod substitutes;
 mod suspended_tasks;
 mod waits;

@@ -6,6 +6,7 @@
 mod attributes;
 pub(super) mod jobs;
 mod state_instances;
+mod subscriptions;
 mod tasks;
 
 use sqlx::encode::IsNull;
@@ -108,6 +109,9 @@ rows! {
     CandidateRow<'a> as "commit_candidate" {
         member: i32, tenant_id: i32, task_id: Uuid, kind: Option<&'static str>, principal: Option<&'a str>,
     }
+    AllocationRow<'a> as "commit_allocation" {
+        member: i32, tenant_id: i32, definition_key: &'a str, state: &'a str, person_id: &'a str, given_at: Time,
+    }
     Decided<'a> as "commit_decision" {
         member: i32, tenant_id: i32, instance_id: Uuid, task_id: Uuid, key_id: &'a str, mac_version: i16, mac: &'a [u8];
         Decision: Vec<Column<'a>>
@@ -126,6 +130,9 @@ rows! {
         member: i32, tenant_id: i32, id: Uuid, kind: &'static str, instance_id: Uuid, due_at: Time, payload: String,
     }
     FinishedJob as "commit_finished_job" { member: i32, tenant_id: i32, id: Uuid, cancels: Option<Uuid> }
+    SubscriptionRow<'a> as "commit_subscription" {
+        member: i32, tenant_id: i32, correlation: &'a str, trigger: &'a str, entered_at: Time, state_id: Uuid, instance_id: Uuid,
+    }
     Signal<'a> as "commit_signal" {
         member: i32, tenant_id: i32, instance_id: Uuid, signal_id: &'a str, identity: [u8; 32], content: &'a [u8],
         entry_id: Option<Uuid>,
@@ -166,6 +173,9 @@ pub(super) struct Rows<'a> {
     pub(super) finished: Vec<FinishedJob>,
     pub(super) jobs: Vec<Job>,
     pub(super) signals: Vec<Signal<'a>>,
+    pub(super) allocations: Vec<AllocationRow<'a>>,
+    pub(super) subscribed: Vec<SubscriptionRow<'a>>,
+    pub(super) unsubscribed: Vec<SubscriptionRow<'a>>,
     /// Whether an instance is migrated to a version that is sole about its entity.
     pub(super) becomes_sole: bool,
 }
@@ -189,6 +199,9 @@ impl<'a> Rows<'a> {
             finished,
             jobs,
             signals,
+            allocations,
+            subscribed,
+            unsubscribed,
             becomes_sole,
             replies: _,
             entered: _,
@@ -205,7 +218,10 @@ impl<'a> Rows<'a> {
             && attributes.is_empty()
             && finished.is_empty()
             && jobs.is_empty()
-            && signals.is_empty())
+            && signals.is_empty()
+            && allocations.is_empty()
+            && subscribed.is_empty()
+            && unsubscribed.is_empty())
             || *becomes_sole
             || members.iter().any(|member| member.vacates)
     }
@@ -250,6 +266,7 @@ impl<'a> Rows<'a> {
                 }
             }
         }
+        self.subscriptions(of, change);
         let vacates = self.jobs(of, change);
         self.signals
             .extend(change.signals.iter().map(|signal| Signal {
@@ -260,6 +277,16 @@ impl<'a> Rows<'a> {
                 identity: signal.key.identity(&signal.sender),
                 content: &signal.content,
                 entry_id: signal.entry,
+            }));
+        let allocations = change.allocations.iter();
+        self.allocations
+            .extend(allocations.map(|given| AllocationRow {
+                member: of.member,
+                tenant_id: of.tenant,
+                definition_key: &given.definition,
+                state: &given.state,
+                person_id: &given.person,
+                given_at: Time(given.at),
             }));
         self.attributes(of, before, &change.after);
         let entries = change.entries.iter();

@@ -53,6 +53,9 @@ impl Store {
             &rows.finished as _,
             &rows.jobs as _,
             &rows.signals as _,
+            &rows.allocations as _,
+            &rows.subscribed as _,
+            &rows.unsubscribed as _,
         )
         .fetch_all(&self.writer)
         .await
@@ -138,8 +141,10 @@ mod tests {
             "into job",
             "from job",
             "into signal",
+            "signal_subscription",
             "attribute",
             "descendant_place",
+            "into allocation",
             "entity_is_free",
         ] {
             assert!(!COMMON.contains(table), "{table}");

@@ -14,10 +14,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    Assignment, Attribute, AttributeDeclaration, AttributeType, AttributeValue, CommentRule,
-    Definition, Entry, Event, Extension, FiredBy, Join, Needed, Next, Note, Offer, Plan, Principal,
-    PublishedEvent, Reads, Reason, Refusal, ServiceCall, Snapshot, State, StateKind, Target,
-    Transition, Violation, Waiting, Work,
+    Allocation, Assignment, Attribute, AttributeDeclaration, AttributeType, AttributeValue,
+    CommentRule, Definition, Entry, Event, Extension, FiredBy, Join, Needed, Next, Note, Offer,
+    Plan, Principal, PublishedEvent, Reads, Reason, Refusal, ServiceCall, Snapshot, State,
+    StateKind, Target, Transition, Violation, Waiting, Work,
 };
 use serde_json::Value;
 
@@ -126,8 +126,7 @@ impl Guest for Hostile {
             "more_work" => vec![work(), work()],
             "other_work" => vec![Work::Wait(Waiting {
                 deadlines: vec![],
-                correlation: None,
-                buffer_signals: false,
+                subscriptions: vec![],
                 children: vec![],
             })],
             "service_work" => vec![Work::Service(ServiceCall {
@@ -138,6 +137,7 @@ impl Guest for Hostile {
                 on_reply: "GO".into(),
                 on_failure: "GO".into(),
                 deadlines: vec![],
+                subscriptions: vec![],
             })],
             _ => entries.iter().map(|_| work()).collect(),
         })
@@ -160,6 +160,7 @@ fn assignment(facts: &Snapshot, behaviour: &str) -> Assignment {
         owner,
         each_member: None,
         retain: false,
+        allocation: Allocation::Offered,
         deadlines: vec![],
         extensions: extended(behaviour == "extended_offer"),
     };
@@ -170,6 +171,7 @@ fn assignment(facts: &Snapshot, behaviour: &str) -> Assignment {
         fallback: None,
         priority: 0,
         deadlines: vec![],
+        subscriptions: vec![],
         blind: false,
         extensions: extended(behaviour == "extended"),
     }

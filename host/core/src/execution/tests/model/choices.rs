@@ -2,12 +2,14 @@
 
 use super::world::{GROUPS, PEOPLE};
 use crate::answer::{
-    Assignment, Child, Deadline, Due, Next, Offer, OverdueAction, Plan, Principal, PublishedEvent,
-    Reason, Refusal, Since, Target, Waiting,
+    Allocation, Assignment, Child, Deadline, Due, Next, Offer, OverdueAction, Plan, Principal, PublishedEvent, Reason, Refusal, SignalSubscription, Since, Target, Waiting,
 };
-use crate::graph::{FiredBy, Graph};
+use crate::graph::{FiredBy, Graph, Transition};
 use crate::instance::Instance;
 use crate::question::{EntryCause, Occurrence};
+
+/// The label of tasks that the host gives to one of their candidates.
+pub(super) const ALLOCATED: &str = "allocated";
 
 /// Where the answers of one command come from: numbers, and zeros when they are used up.
 #[derive(Debug, Default)]
@@ -170,13 +172,13 @@ impl Choices {
                 entity_id: format!("child {}", if twice { 0 } else { number }),
                 data: r#"{"title":"A part"}"#.into(),
                 on_end,
+                detached: self.below(3) == 0,
             }
         });
         Waiting {
             children: children.collect(),
             deadlines,
-            correlation: (self.below(2) == 1).then(|| "order 7".to_owned()),
-            buffer_signals: self.below(2) == 0,
+            subscriptions: self.subscriptions(&graph, state),
         }
     }
 
@@ -187,8 +189,18 @@ impl Choices {
         let offer = |choices: &mut Choices| {
             let count = [1, 1, 2, 3, 0][choices.below(5)];
             let owner = choices.below(6) == 5;
+            let allocation = [
+                Allocation::Offered,
+                Allocation::Offered,
+                Allocation::RoundRobin,
+                Allocation::LeastLoaded,
+            ][choices.below(4)];
             Offer {
-                label: "work".into(),
+                label: if allocation.is_offered() {
+                    "work".into()
+                } else {
+                    ALLOCATED.into()
+                },
                 candidates: (0..if is_meek { 0 } else { count })
                     .map(|_| choices.candidate())
                     .collect(),
@@ -196,6 +208,7 @@ impl Choices {
                 deadlines: choices.deadlines(graph, state, true),
                 each_member: None,
                 retain: false,
+                allocation,
             }
         };
         let offers: Vec<_> = (0..count).map(|_| offer(self)).collect();
@@ -209,8 +222,35 @@ impl Choices {
             fallback: (self.below(3) == 2).then(|| self.group()),
             priority: 0,
             deadlines: self.deadlines(graph, state, false),
+            subscriptions: self.subscriptions(graph, state),
             blind: false,
         }
+    }
+
+    /// Sometimes to what the state does not take, or without an effect, which is not allowed.
+    fn subscriptions(&mut self, graph: &Graph, state: &str) -> Vec<SignalSubscription> {
+        let is_signal = |way: &&Transition| way.by.contains(&FiredBy::Signal);
+        let ways = graph.leaving(state).filter(is_signal);
+        let mut triggers: Vec<_> = ways.map(|way| way.trigger.as_str()).collect();
+        if self.below(40) == 39 {
+            triggers.push("GO");
+        }
+        let mut subscriptions = Vec::new();
+        for trigger in triggers {
+            let (by_key, buffered) = match self.below(32) {
+                0..=9 => continue,
+                10..=16 => (true, false),
+                17..=23 => (false, true),
+                24..=30 => (true, true),
+                _ => (false, false),
+            };
+            subscriptions.push(SignalSubscription {
+                trigger: trigger.to_owned(),
+                correlation: by_key.then(|| "order 7".to_owned()),
+                buffered,
+            });
+        }
+        subscriptions
     }
 
     fn deadlines(&mut self, graph: &Graph, state: &str, of_task: bool) -> Vec<Deadline> {
@@ -225,7 +265,7 @@ impl Choices {
             (2 | 3, _) | (4, None) => OverdueAction::Escalate,
             (4, Some(way)) => OverdueAction::Fire(way.trigger.clone()),
             _ if self.below(8) == 7 => OverdueAction::Fire("GO".into()),
-            _ if self.below(6) == 5 => OverdueAction::Cancel("too late".into()),
+            _ if self.below(3) == 2 => OverdueAction::Cancel("too late".into()),
             _ => OverdueAction::Remind,
         };
         vec![Deadline {

@@ -1,6 +1,7 @@
 //! The model's state, built only from the events: who was offered, owned and decided what. Each event is checked against the
 //! rules when it is added.
 
+mod labels;
 mod migration;
 mod tasks;
 mod waits;
@@ -10,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 
 use super::world::World;
+use crate::answer::SignalSubscription;
 use crate::command::Command;
 use crate::event::Event;
 use crate::graph::{FiredBy, Graph, StateKind};
@@ -49,8 +51,8 @@ pub(super) struct StateVisit {
     pub(super) spent: BTreeSet<String>,
     pub(super) marked: bool,
     pub(super) since: Timestamp,
-    /// It takes buffered signals.
-    pub(super) buffer_signals: bool,
+    /// The triggers of which it takes buffered signals.
+    pub(super) buffered: BTreeSet<String>,
 }
 
 #[derive(Debug, Clone)]
@@ -58,6 +60,8 @@ pub(super) struct Work {
     pub(super) state_instance: StateId,
     pub(super) offered: Vec<Candidate>,
     pub(super) hand: Option<Hand>,
+    /// The people to whom the host could have given it when it was created.
+    pub(super) able: Vec<&'static str>,
     pub(super) open: bool,
     pub(super) decided: bool,
     pub(super) suspended: bool,
@@ -105,6 +109,8 @@ pub(super) struct Ledger {
     pub(super) version: usize,
     pub(super) initiator: String,
     pub(super) requesters: Vec<String>,
+    /// The title and the summary.
+    labels: labels::Labels,
     pub(super) life: Life,
     pub(super) state_instances: BTreeMap<StateId, StateVisit>,
     pub(super) tasks: BTreeMap<TaskId, Work>,
@@ -132,6 +138,7 @@ impl Ledger {
             version: 0,
             initiator: String::new(),
             requesters: Vec::new(),
+            labels: (None, None),
             life: Life::Running,
             state_instances: BTreeMap::new(),
             tasks: BTreeMap::new(),
@@ -212,17 +219,7 @@ impl Ledger {
     /// Adds an event after checking that the rules allow it.
     pub(super) fn write(&mut self, event: &Event, now: &Moment<'_>) -> Checked {
         match event {
-            Event::FlowStarted {
-                initiator,
-                requesters,
-                ..
-            } => {
-                self.initiator.clone_from(initiator);
-                self.requesters.clone_from(requesters);
-                ensure(requesters.contains(initiator), || {
-                    "who asked is no requester".into()
-                })
-            }
+            Event::FlowStarted { .. } | Event::FlowRetitled { .. } => self.write_labels(event),
             Event::FlowCancelled { deadline, .. } => {
                 let by_deadline = matches!(now.command, Command::Deadline { deadline: due, .. } if Some(due) == deadline.as_ref());
                 let by_command =
@@ -254,7 +251,6 @@ impl Ledger {
             | Event::ChildEnded { .. }
             | Event::TriggerRefused { .. } => self.write_wait(event, now),
             Event::FlowMigrated { .. } => self.go_over(event, now),
-            Event::FlowRetitled { .. } => Ok(()),
             Event::TaskCreated { state, task, .. } => self.create(*state, task, now),
             Event::DecisionRecorded { .. } => self.decide(event, now),
             Event::StateDisclosed { .. } => Err("nothing is blind here".into()),
@@ -296,15 +292,22 @@ impl Ledger {
                 needed,
                 exclude,
                 fallback,
+                subscriptions,
                 ..
             } => {
                 ensure(self.life == Life::Running || migrates(now), || {
                     "reassigned at rest".into()
                 })?;
+                ensure(subscriptions.is_none() || migrates(now), || {
+                    "subscribed otherwise".into()
+                })?;
                 let state_instance = self.active(*state)?;
                 state_instance.needed = *needed as usize;
                 state_instance.exclude.clone_from(exclude);
                 state_instance.fallback.clone_from(fallback);
+                if let Some(subscriptions) = subscriptions {
+                    state_instance.buffered = buffered(subscriptions);
+                }
                 Ok(())
             }
             Event::StateUnassignable { state, .. } => {
@@ -455,6 +458,7 @@ impl Ledger {
         ensure((life == Life::Ended) == instance.active.is_empty(), || {
             "idle, not ended".into()
         })?;
+        self.labels_agree(instance)?;
         self.waits_agree(instance)?;
         for state_instance in instance.state_instances() {
             let known = &self.state_instances[&state_instance.id];
@@ -482,8 +486,13 @@ fn begun(state: &StateInstance, place: Place) -> StateVisit {
         spent: BTreeSet::new(),
         marked: false,
         since: state.entered_at,
-        buffer_signals: state.buffer_signals,
+        buffered: buffered(&state.subscriptions),
     }
+}
+
+fn buffered(subscriptions: &[SignalSubscription]) -> BTreeSet<String> {
+    let buffered = subscriptions.iter().filter(|one| one.buffered);
+    buffered.map(|one| one.trigger.clone()).collect()
 }
 
 fn migrates(now: &Moment<'_>) -> bool {

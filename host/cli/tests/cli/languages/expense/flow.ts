@@ -1,6 +1,6 @@
-// An expense: small ones pass, others need two of finance, and then receipts within seven days.
+// An expense: small ones pass, others need the manager and two of finance, and then receipts within seven days.
 
-import { type Event, type Facts, type Plan, days, flow, hours, invalid, router, stay, task, terminal, to, toEachMember, wait } from "wrkflw";
+import { type Event, type Facts, type Plan, days, flow, hours, invalid, router, stay, task, terminal, to, toEachMember, toManagerOf, wait } from "wrkflw";
 
 interface Config {
   finance: string;
@@ -12,7 +12,7 @@ interface Expense {
   number: string;
 }
 
-type State = "Sort" | "Vote" | "Receipts" | "Paid" | "Declined" | "Lapsed";
+type State = "Sort" | "Manager" | "Vote" | "Receipts" | "Paid" | "Declined" | "Lapsed";
 type Trigger = "SORTED" | "APPROVE" | "DECLINE" | "RECEIVED" | "LATE";
 interface Types {
   config: Config;
@@ -43,7 +43,8 @@ export const logic = flow<Types>({
     reads: ["groups", "comments"],
     uses: { groups: [finance] },
     states: {
-      Sort: router("Sort", { SORTED: { to: ["Vote", "Paid"], condition: "Up to the limit it is paid at once" } }),
+      Sort: router("Sort", { SORTED: { to: ["Manager", "Paid"], condition: "Up to the limit it is paid at once" } }),
+      Manager: task("Manager", { APPROVE: "Vote", DECLINE: { to: "Declined", comment: "required" } }),
       Vote: task(
         "Vote",
         { APPROVE: { to: "Receipts", title: "Pay it" }, DECLINE: { to: "Declined", comment: "required", description: "Say why." } },
@@ -63,12 +64,15 @@ export const logic = flow<Types>({
   transition(facts, event) {
     if (event.state === "Sort") {
       const paid = facts.data.amount <= facts.config.limit;
-      return to<State>(paid ? "Paid" : "Vote").attribute("number", facts.data.number).attribute("amount", facts.data.amount);
+      return to<State>(paid ? "Paid" : "Manager").attribute("number", facts.data.number).attribute("amount", facts.data.amount);
     }
     return event.state === "Vote" ? voted(event) : undefined;
   },
 
-  assign: ({ config }) => toEachMember(config.finance, { needed: 2, priority: 50, deadlines: [{ after: hours(24), then: "remind", every: hours(24) }] }),
+  assign: ({ config, initiator }, state) =>
+    state === "Vote"
+      ? toEachMember(config.finance, { needed: 2, priority: 50, deadlines: [{ after: hours(24), then: "remind", every: hours(24) }] })
+      : toManagerOf(initiator, { deadlines: [{ after: hours(48), then: "escalate" }] }),
 
   wait: ({ data }) => ({ correlation: data.number, deadlines: [{ after: days(7), then: { fire: "LATE" } }] }),
 });

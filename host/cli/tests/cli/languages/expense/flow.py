@@ -1,9 +1,9 @@
-"""An expense: small ones pass, others need two of finance, and then receipts within seven days."""
+"""An expense: small ones pass, others need the manager and two of finance, and then receipts within seven days."""
 
 from dataclasses import dataclass
 
-from wrkflw import Actor, Assignment, Event, Facts, Flow, Graph, Plan, Waiting, after, days, export, fire, hours, invalid, remind
-from wrkflw import router, stay, task, terminal, to, to_each_member, wait, way
+from wrkflw import Actor, Assignment, Event, Facts, Flow, Graph, Plan, Waiting, after, days, escalate, export, fire, hours, invalid, remind
+from wrkflw import router, stay, task, terminal, to, to_each_member, to_manager_of, wait, way
 
 
 @dataclass
@@ -41,7 +41,8 @@ class Expenses(Flow[Config, Expense]):
             reads=["groups", "comments"],
             uses_groups=[config.finance],
             states={
-                "Sort": router("Sort", {"SORTED": way("Vote", "Paid", condition="Up to the limit it is paid at once")}),
+                "Sort": router("Sort", {"SORTED": way("Manager", "Paid", condition="Up to the limit it is paid at once")}),
+                "Manager": task("Manager", {"APPROVE": "Vote", "DECLINE": way("Declined", comment="required")}),
                 "Vote": task("Vote", {"APPROVE": way("Receipts", title="Pay it"), "DECLINE": decline}, description="Two of finance decide."),
                 "Receipts": wait("Receipts", {"RECEIVED": way("Paid", input=RECEIPTS), "LATE": way("Lapsed", by=["deadline"])}),
                 "Paid": terminal("PAID"),
@@ -57,7 +58,7 @@ class Expenses(Flow[Config, Expense]):
     def transition(self, facts: Facts[Config, Expense], event: Event) -> Plan:
         if event.state == "Sort":
             paid = facts.data.amount <= facts.config.limit
-            return to("Paid" if paid else "Vote").attribute("number", facts.data.number).attribute("amount", facts.data.amount)
+            return to("Paid" if paid else "Manager").attribute("number", facts.data.number).attribute("amount", facts.data.amount)
         if event.state != "Vote":
             return self.along(facts, event)
         votes = event.votes("APPROVE")
@@ -72,6 +73,8 @@ class Expenses(Flow[Config, Expense]):
                 return stay()
 
     def assign(self, facts: Facts[Config, Expense], state: str) -> Assignment:
+        if state == "Manager":
+            return to_manager_of(facts.initiator, deadlines=[escalate(after(hours(48)))])
         return to_each_member(facts.config.finance, needed=2, priority=50, deadlines=[remind(after(hours(24)), every=hours(24))])
 
     def wait(self, facts: Facts[Config, Expense], state: str) -> Waiting:

@@ -1,4 +1,4 @@
-/* An expense: small ones pass, others need two of finance, and then receipts within seven days. */
+/* An expense: small ones pass, others need the manager and two of finance, and then receipts within seven days. */
 #include "wrkflw.h"
 
 static const char SCHEMA[] =
@@ -21,8 +21,11 @@ static void graph(wf_graph_t *graph, wf_text_t config) {
   wf_priority(graph, "high", 50);
   wf_uses_group(graph, wf_of_config(config, "/finance"));
   wf_router(graph, "Sort", "Sort");
-  wf_on(graph, "SORTED", "Vote")->condition = wf_text("Up to the limit it is paid at once");
+  wf_on(graph, "SORTED", "Manager")->condition = wf_text("Up to the limit it is paid at once");
   wf_or(graph, "Paid");
+  wf_task(graph, "Manager", "Manager");
+  wf_on(graph, "APPROVE", "Vote");
+  wf_on(graph, "DECLINE", "Declined")->comment = WF_COMMENT_REQUIRED;
   wf_task(graph, "Vote", "Vote")->description = wf_text("Two of finance decide.");
   wf_on(graph, "APPROVE", "Receipts")->title = wf_text("Pay it");
   wf_transition_t *decline = wf_on(graph, "DECLINE", "Declined");
@@ -45,7 +48,7 @@ static wf_plan_t transition(const wf_facts_t *facts, const wf_event_t *event) {
   if (wf_is(event->here->name, "Sort")) {
     int64_t amount = wf_integer(wf_data(facts, "/amount"), -1), limit = wf_integer(wf_setting(facts, "/limit"), -1);
     WF_REQUIRE(amount >= 0 && limit >= 0, wf_stay());
-    wf_plan_t plan = wf_to(amount <= limit ? "Paid" : "Vote");
+    wf_plan_t plan = wf_to(amount <= limit ? "Paid" : "Manager");
     wf_set_attribute(&plan, "number", WRKFLW_FLOW_TYPES_ATTRIBUTE_VALUE_TEXT, wf_string(wf_data(facts, "/number")));
     wf_set_attribute(&plan, "amount", WRKFLW_FLOW_TYPES_ATTRIBUTE_VALUE_DECIMAL, wf_data(facts, "/amount"));
     return plan;
@@ -66,7 +69,11 @@ static wf_plan_t transition(const wf_facts_t *facts, const wf_event_t *event) {
 }
 
 static wf_assignment_t assign(const wf_facts_t *facts, const wf_state_instance_t *entering) {
-  (void)entering;
+  if (wf_is(entering->name, "Manager")) {
+    wf_assignment_t manager = wf_to_manager_of(facts->instance.initiator);
+    wf_deadline(&manager, wf_escalate(wf_after(WF_HOURS(48))));
+    return manager;
+  }
   wf_assignment_t assignment = wf_to_each_member(wf_setting(facts, "/finance"));
   assignment.priority = 50;
   wf_needed(&assignment, 2);
