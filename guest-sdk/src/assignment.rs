@@ -4,7 +4,8 @@
 //! candidates if nobody else is eligible.
 
 use crate::{
-    Allocation, Assignment, Deadline, Due, Flow, Graph, Moment, Needed, Offer, OverdueAction, Principal, SignalSubscription, Since, Triggers, WorkingDays, WorkingTime,
+    Allocation, Assignment, Deadline, Due, Flow, Graph, Moment, Needed, Offer, OverdueAction,
+    Principal, SignalSubscription, Since, Triggers, WorkingDays, WorkingTime,
 };
 
 impl Assignment {

@@ -8,7 +8,8 @@ use wrkflw_guest::testing::{
     Scenario, can_be_published, deadline, decide, given, later, migrate, signal, start,
 };
 use wrkflw_guest::{
-    Assignment, Attribute, AttributeType, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Offer, Plan, Quorum, Refusal, ServiceCall, SignalSubscription, Waiting, config, days, hours, json,
+    Assignment, Attribute, AttributeType, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Offer,
+    Plan, Quorum, Refusal, ServiceCall, SignalSubscription, Waiting, config, days, hours, json,
 };
 
 wrkflw_guest::states! { enum State { Begin, Turn, Left, Right, Wait, Meet, Done } }

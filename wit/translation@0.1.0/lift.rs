@@ -6,8 +6,9 @@ use jiff::Timestamp;
 use super::lower;
 use super::types;
 use wrkflw_core::answer::{
-    Allocation, Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Note, Offer, OverdueAction, Plan, Principal, PublishedEvent, Reason, Refusal, Share, SignalSubscription, Since, Target,
-    Violation, Waiting, Work,
+    Allocation, Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Note, Offer,
+    OverdueAction, Plan, Principal, PublishedEvent, Reason, Refusal, Share, SignalSubscription,
+    Since, Target, Violation, Waiting, Work,
 };
 use wrkflw_core::json::Json;
 use wrkflw_core::moment;

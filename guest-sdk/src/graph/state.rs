@@ -173,6 +173,8 @@ impl<S: States, T: Triggers> StateBuilder<S, T> {
         self.block.quorum.set(Some((of, otherwise)));
     }
 
+    /// Not generic, so that a component has it once.
+    #[inline(never)]
     fn way(&self, trigger: T, targets: Vec<S>, leads: Leads) -> TransitionBuilder<S, T> {
         let rest = Transition {
             source: String::new(),

@@ -4,7 +4,9 @@ use serde::Serialize;
 
 use super::*;
 use crate::answer::{
-    Allocation, Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Note, Offer, OverdueAction, Principal, PublishedEvent, Reason, Share, SignalSubscription, Since, Target, Violation, Waiting,
+    Allocation, Assignment, Attribute, AttributeValue, Child, Deadline, Due, Next, Note, Offer,
+    OverdueAction, Principal, PublishedEvent, Reason, Share, SignalSubscription, Since, Target,
+    Violation, Waiting,
 };
 use crate::ids::InstanceId;
 

@@ -12,7 +12,10 @@ mod bindings;
 
 use bindings::exports::wrkflw::flow::logic::Guest;
 use bindings::wrkflw::flow::types::{
-    Allocation, Assignment, Child, CommentRule, Deadline, Definition, Due, Entry, Event, EventSource, FiredBy, Join, Needed, Next, Offer, OverdueAction, Plan, Principal, Reads, Reason, Refusal, SignalSubscription, Since, Snapshot, State, StateKind, Target, Transition, Violation, Waiting, Work,
+    Allocation, Assignment, Child, CommentRule, Deadline, Definition, Due, Entry, Event,
+    EventSource, FiredBy, Join, Needed, Next, Offer, OverdueAction, Plan, Principal, Reads, Reason,
+    Refusal, SignalSubscription, Since, Snapshot, State, StateKind, Target, Transition, Violation,
+    Waiting, Work,
 };
 use serde_json::{Value, json};
 

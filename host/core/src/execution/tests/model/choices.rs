@@ -2,7 +2,8 @@
 
 use super::world::{GROUPS, PEOPLE};
 use crate::answer::{
-    Allocation, Assignment, Child, Deadline, Due, Next, Offer, OverdueAction, Plan, Principal, PublishedEvent, Reason, Refusal, SignalSubscription, Since, Target, Waiting,
+    Allocation, Assignment, Child, Deadline, Due, Next, Offer, OverdueAction, Plan, Principal,
+    PublishedEvent, Reason, Refusal, SignalSubscription, Since, Target, Waiting,
 };
 use crate::graph::{FiredBy, Graph, Transition};
 use crate::instance::Instance;
