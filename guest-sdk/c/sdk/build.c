@@ -226,11 +226,19 @@ wf_call_t wf_call(const char *service, wf_text_t request, const char *on_reply, 
 }
 
 wf_waiting_t wf_for_signals(void) { return (wf_waiting_t){0}; }
-void wf_correlate(wf_waiting_t *waiting, wf_text_t name) { SET(waiting->correlation, name); }
+
+wrkflw_flow_types_signal_subscription_t *wf_correlate(wf_waiting_t *waiting, const char *trigger, wf_text_t name) {
+  wrkflw_flow_types_signal_subscription_t *subscription = ADDED(waiting->subscriptions);
+  subscription->trigger = wf_text(trigger);
+  SET(subscription->correlation, name);
+  return subscription;
+}
+
 void wf_wait_deadline(wf_waiting_t *waiting, wf_deadline_t deadline) { *ADDED(waiting->deadlines) = deadline; }
 
-void wf_child(wf_waiting_t *waiting, const char *key, wf_text_t entity_type, wf_text_t entity_id, wf_text_t data, const char *on_end) {
+wf_child_t *wf_child(wf_waiting_t *waiting, const char *key, wf_text_t entity_type, wf_text_t entity_id, wf_text_t data, const char *on_end) {
   wf_child_t *child = ADDED(waiting->children);
   child->key = wf_text(key), child->entity_type = entity_type, child->entity_id = entity_id, child->data = data;
   if (on_end != NULL) SET(child->on_end, wf_text(on_end));
+  return child;
 }

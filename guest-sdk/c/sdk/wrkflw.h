@@ -187,10 +187,10 @@ wf_deadline_t wf_fire(wf_due_t due, const char *trigger);
 wf_deadline_t wf_every(wf_deadline_t deadline, uint32_t seconds);
 /* A service call with 30 seconds for each attempt and three further attempts. */
 wf_call_t wf_call(const char *service, wf_text_t request, const char *on_reply, const char *on_failure);
-/* Waits for the signals that the graph declares; `wf_correlate` names by which they find the state. */
+/* Waits for the signals that the graph declares; `wf_correlate` names by which one of them finds the state. */
 wf_waiting_t wf_for_signals(void);
-void wf_correlate(wf_waiting_t *waiting, wf_text_t name);
+wrkflw_flow_types_signal_subscription_t *wf_correlate(wf_waiting_t *waiting, const char *trigger, wf_text_t name);
 void wf_wait_deadline(wf_waiting_t *waiting, wf_deadline_t deadline);
 /* Starts an instance; `on_end` is fired when it ends, or NULL. */
-void wf_child(wf_waiting_t *waiting, const char *key, wf_text_t entity_type, wf_text_t entity_id, wf_text_t data, const char *on_end);
+wf_child_t *wf_child(wf_waiting_t *waiting, const char *key, wf_text_t entity_type, wf_text_t entity_id, wf_text_t data, const char *on_end);
 #endif

@@ -10,4 +10,4 @@ export type { CommentRule, FiredBy, Graph, Reads, State, StateOptions, Transitio
 export { endBranch, fork, type Patch, Plan, reoffer, spawn, stay, type Target, to } from "./plan.ts";
 export { allInvalid, denied, fault, invalid, notNow, Refusal } from "./refusal.ts";
 export { days, group, hours, managerOf, member, minutes, toEach, toEachMember, toGroup, toManagerOf, toNobody, toUser, user } from "./work.ts";
-export type { Assignment, Child, Deadline, Needed, Offer, ServiceCall, Waiting } from "./work.ts";
+export type { Assignment, Child, Deadline, Needed, Offer, ServiceCall, Subscription, Waiting } from "./work.ts";

@@ -46,6 +46,8 @@ export interface Offer {
   eachMember?: string;
   /** Owned from the start by a candidate who is familiar with the instance. */
   retain?: boolean;
+  /** Whether the host gives it to one of its candidates; `offered` unless it says otherwise. */
+  allocation?: "offered" | "round-robin" | "least-loaded";
   deadlines?: Deadline[];
   extensions?: Extensions;
 }
@@ -66,6 +68,8 @@ export interface Assignment {
   priority?: number;
   /** Of the state as a whole. */
   deadlines?: Deadline[];
+  /** By what else signals reach the state. */
+  subscriptions?: Subscription[];
   /** Other people are not told the decisions until the state has ended. */
   blind?: boolean;
   extensions?: Extensions;
@@ -85,6 +89,16 @@ export const toEach = (people: string[], rest: Rest = {}): Assignment => ({ offe
 /** No task: the host tries the fallbacks. */
 export const toNobody = (rest: Rest = {}): Assignment => ({ offers: [], ...rest });
 
+/** How a signal reaches a state besides being sent to its instance. */
+export interface Subscription<T extends string = string> {
+  /** A trigger that a signal fires in the state. */
+  trigger: T;
+  /** A name of the flow's own by which signals find the state. */
+  correlation?: string;
+  /** Signals that came before the state was entered count. */
+  buffered?: boolean;
+}
+
 /** What a service state asks. */
 export interface ServiceCall<T extends string = string> {
   /** A service that the operator has configured by this name. */
@@ -97,14 +111,13 @@ export interface ServiceCall<T extends string = string> {
   /** Pauses before further attempts; three unless it says otherwise. */
   retries?: Duration[];
   deadlines?: Deadline<T>[];
+  subscriptions?: Subscription<T>[];
 }
 
 /** What a wait state waits for. */
 export interface Waiting<T extends string = string> {
-  /** A name of the flow's own by which signals find this state. */
-  correlation?: string;
-  /** Signals that came before the state was entered count. */
-  bufferSignals?: boolean;
+  /** By what signals find this state; without them, they are sent to the instance. */
+  subscriptions?: Subscription<T>[];
   /** Instances to start, whose ends come back as triggers. */
   children?: Child<T>[];
   deadlines?: Deadline<T>[];
@@ -118,12 +131,15 @@ export interface Child<T extends string = string> {
   data?: unknown;
   /** Fired when it ends. */
   onEnd?: T;
+  /** It goes on when the state ends before it; otherwise it is cancelled then. */
+  detached?: boolean;
 }
 
 // ── As the contract has them: all that may be left out is filled up here ──
 
 export function wireAssignment(assignment: Assignment, title: string) {
-  const { offers, needed = 1, exclude = [], fallback, priority = 0, deadlines = [], blind = false, extensions, ...rest } = assignment;
+  const { offers, needed = 1, exclude = [], fallback, priority = 0, deadlines = [], ...more } = assignment;
+  const { subscriptions = [], blind = false, extensions, ...rest } = more;
   noMore("The assignment", rest);
   return {
     offers: offers.map((offer) => wireOffer(offer, title)),
@@ -132,13 +148,14 @@ export function wireAssignment(assignment: Assignment, title: string) {
     fallback: orNull(fallback),
     priority,
     deadlines: deadlines.map(wireDeadline),
+    subscriptions: subscriptions.map(wireSubscription),
     blind,
     extensions: extensionList(extensions),
   };
 }
 
 function wireOffer(offer: Offer, title: string) {
-  const { label = title, to = [], owner, eachMember, retain = false, deadlines = [], extensions, ...rest } = offer;
+  const { label = title, to = [], owner, eachMember, retain = false, allocation = "offered", deadlines = [], extensions, ...rest } = offer;
   noMore("The offer", rest);
   return {
     label,
@@ -146,6 +163,7 @@ function wireOffer(offer: Offer, title: string) {
     owner: orNull(owner),
     eachMember: orNull(eachMember),
     retain,
+    allocation,
     deadlines: deadlines.map(wireDeadline),
     extensions: extensionList(extensions),
   };
@@ -175,20 +193,28 @@ function wireAction(then: Deadline["then"]) {
   return "fire" in then ? { tag: "fire", val: then.fire } : { tag: "cancel", val: then.cancel };
 }
 
+function wireSubscription(subscription: Subscription) {
+  const { trigger, correlation, buffered = false, ...rest } = subscription;
+  noMore("The subscription", rest);
+  return { trigger, correlation: orNull(correlation), buffered };
+}
+
 export function wireCall(call: ServiceCall) {
-  const { service, request, onReply, onFailure, timeout = 30, retries = [10, minutes(1), minutes(5)], deadlines = [], ...rest } = call;
+  const { service, request, onReply, onFailure, timeout = 30, retries = [10, minutes(1), minutes(5)], ...more } = call;
+  const { deadlines = [], subscriptions = [], ...rest } = more;
   noMore("The service call", rest);
-  return { service, request: JSON.stringify(request), timeout, retries, onReply, onFailure, deadlines: deadlines.map(wireDeadline) };
+  const late = deadlines.map(wireDeadline);
+  return { service, request: JSON.stringify(request), timeout, retries, onReply, onFailure, deadlines: late, subscriptions: subscriptions.map(wireSubscription) };
 }
 
 export function wireWaiting(waiting: Waiting) {
-  const { correlation, bufferSignals = false, children = [], deadlines = [], ...rest } = waiting;
+  const { subscriptions = [], children = [], deadlines = [], ...rest } = waiting;
   noMore("The wait", rest);
-  return { deadlines: deadlines.map(wireDeadline), correlation: orNull(correlation), bufferSignals, children: children.map(wireChild) };
+  return { deadlines: deadlines.map(wireDeadline), subscriptions: subscriptions.map(wireSubscription), children: children.map(wireChild) };
 }
 
 function wireChild(child: Child) {
-  const { key, entityType, entityId, data = {}, onEnd, ...rest } = child;
+  const { key, entityType, entityId, data = {}, onEnd, detached = false, ...rest } = child;
   noMore("The child", rest);
-  return { key, entityType, entityId, data: JSON.stringify(data), onEnd: orNull(onEnd) };
+  return { key, entityType, entityId, data: JSON.stringify(data), onEnd: orNull(onEnd), detached };
 }

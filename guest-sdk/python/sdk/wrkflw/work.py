@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Iterable, Literal, Mapping, Sequence
 
 from wit_world.imports import types as wit
 
@@ -104,6 +104,8 @@ class Offer:
     each_member: str | None = None
     #: Owned from the start by a candidate who is familiar with the instance.
     retain: bool = False
+    #: Whether the host gives it to one of its candidates.
+    allocation: Literal["offered", "round-robin", "least-loaded"] = "offered"
     deadlines: Sequence[wit.Deadline] = ()
     extensions: Extensions = field(default_factory=dict)
 
@@ -114,6 +116,7 @@ class Offer:
             owner=self.owner,
             each_member=self.each_member,
             retain=self.retain,
+            allocation=wit.Allocation[self.allocation.upper().replace("-", "_")],
             deadlines=list(self.deadlines),
             extensions=extension_list(self.extensions),
         )
@@ -148,6 +151,8 @@ class Assignment:
     priority: int = 0
     #: Of the state as a whole.
     deadlines: Sequence[wit.Deadline] = ()
+    #: By what else signals reach the state, as by `subscribe`.
+    subscriptions: Sequence[wit.SignalSubscription] = ()
     #: Other people are not told the decisions until the state has ended.
     blind: bool = False
     extensions: Extensions = field(default_factory=dict)
@@ -160,6 +165,7 @@ class Assignment:
             fallback=self.fallback,
             priority=self.priority,
             deadlines=list(self.deadlines),
+            subscriptions=list(self.subscriptions),
             blind=self.blind,
             extensions=extension_list(self.extensions),
         )
@@ -195,6 +201,11 @@ def to_nobody(**rest: Any) -> Assignment:
     return Assignment(offers=[], **rest)
 
 
+def subscribe(trigger: str, correlation: str | None = None, buffered: bool = False) -> wit.SignalSubscription:
+    """How a signal reaches a state: by a name of the flow's own, or although it came before the state was entered, or both."""
+    return wit.SignalSubscription(trigger=trigger, correlation=correlation, buffered=buffered)
+
+
 @dataclass(kw_only=True)
 class ServiceCall:
     """What a service state asks."""
@@ -209,6 +220,7 @@ class ServiceCall:
     #: Pauses before further attempts.
     retries: Sequence[int] = (10, minutes(1), minutes(5))
     deadlines: Sequence[wit.Deadline] = ()
+    subscriptions: Sequence[wit.SignalSubscription] = ()
 
     def wire(self) -> wit.ServiceCall:
         return wit.ServiceCall(
@@ -219,22 +231,24 @@ class ServiceCall:
             on_reply=self.on_reply,
             on_failure=self.on_failure,
             deadlines=list(self.deadlines),
+            subscriptions=list(self.subscriptions),
         )
 
 
-def child(key: str, entity_type: str, entity_id: str, data: Mapping[str, Any] | None = None, on_end: str | None = None) -> wit.Child:
-    """An instance to start; `on_end` is fired when it ends."""
-    return wit.Child(key=key, entity_type=entity_type, entity_id=entity_id, data=json.dumps(data or {}), on_end=on_end)
+def child(
+    key: str, entity_type: str, entity_id: str, data: Mapping[str, Any] | None = None, on_end: str | None = None, detached: bool = False
+) -> wit.Child:
+    """An instance to start; `on_end` is fired when it ends. It is cancelled when the state ends before it, unless it is `detached`."""
+    text = json.dumps(data or {})
+    return wit.Child(key=key, entity_type=entity_type, entity_id=entity_id, data=text, on_end=on_end, detached=detached)
 
 
 @dataclass(kw_only=True)
 class Waiting:
     """What a wait state waits for."""
 
-    #: A name of the flow's own by which signals find this state.
-    correlation: str | None = None
-    #: Signals that came before the state was entered count.
-    buffer_signals: bool = False
+    #: By what signals find this state, as by `subscribe`; without them, they are sent to the instance.
+    subscriptions: Sequence[wit.SignalSubscription] = ()
     #: Instances to start, whose ends come back as triggers.
     children: Sequence[wit.Child] = ()
     deadlines: Sequence[wit.Deadline] = ()
@@ -242,7 +256,6 @@ class Waiting:
     def wire(self) -> wit.Waiting:
         return wit.Waiting(
             deadlines=list(self.deadlines),
-            correlation=self.correlation,
-            buffer_signals=self.buffer_signals,
+            subscriptions=list(self.subscriptions),
             children=list(self.children),
         )

@@ -84,7 +84,7 @@ static wf_assignment_t assign(const wf_facts_t *facts, const wf_state_instance_t
 static wf_waiting_t wait(const wf_facts_t *facts, const wf_state_instance_t *entering) {
   (void)entering;
   wf_waiting_t waiting = wf_for_signals();
-  wf_correlate(&waiting, wf_string(wf_data(facts, "/number")));
+  wf_correlate(&waiting, "RECEIVED", wf_string(wf_data(facts, "/number")));
   wf_wait_deadline(&waiting, wf_fire(wf_after(WF_DAYS(7)), "LATE"));
   return waiting;
 }

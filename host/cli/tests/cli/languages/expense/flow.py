@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from wrkflw import Actor, Assignment, Event, Facts, Flow, Graph, Plan, Waiting, after, days, escalate, export, fire, hours, invalid, remind
-from wrkflw import router, stay, task, terminal, to, to_each_member, to_manager_of, wait, way
+from wrkflw import router, stay, subscribe, task, terminal, to, to_each_member, to_manager_of, wait, way
 
 
 @dataclass
@@ -78,7 +78,7 @@ class Expenses(Flow[Config, Expense]):
         return to_each_member(facts.config.finance, needed=2, priority=50, deadlines=[remind(after(hours(24)), every=hours(24))])
 
     def wait(self, facts: Facts[Config, Expense], state: str) -> Waiting:
-        return Waiting(correlation=facts.data.number, deadlines=[fire("LATE", after(days(7)))])
+        return Waiting(subscriptions=[subscribe("RECEIVED", facts.data.number)], deadlines=[fire("LATE", after(days(7)))])
 
 
 Logic = export(Expenses)

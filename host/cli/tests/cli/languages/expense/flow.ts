@@ -74,7 +74,7 @@ export const logic = flow<Types>({
       ? toEachMember(config.finance, { needed: 2, priority: 50, deadlines: [{ after: hours(24), then: "remind", every: hours(24) }] })
       : toManagerOf(initiator, { deadlines: [{ after: hours(48), then: "escalate" }] }),
 
-  wait: ({ data }) => ({ correlation: data.number, deadlines: [{ after: days(7), then: { fire: "LATE" } }] }),
+  wait: ({ data }) => ({ subscriptions: [{ trigger: "RECEIVED", correlation: data.number }], deadlines: [{ after: days(7), then: { fire: "LATE" } }] }),
 });
 
 function voted(event: Event<Types>): Plan<State> | undefined {
