@@ -11,7 +11,7 @@ use super::super::Environment;
 use super::super::definition::read_config;
 use super::super::failure::{Exit, Failure};
 use super::super::output::Output;
-use super::build;
+use super::build::{self, For};
 use super::project::{Project, cargo};
 use super::scenarios::{self, FOLDER, Subject};
 use wrkflw_core::json::Json;
@@ -53,7 +53,7 @@ pub(super) fn run(args: &TestArgs, output: Output, environment: &Environment) ->
             (Some(component), _) => component.clone(),
             (None, project) => {
                 let project = Project::require(project)?;
-                build::build(project, environment)?;
+                build::build(project, For::Publishing, environment)?;
                 project.component()
             }
         };
