@@ -1,7 +1,7 @@
 # The commands of everyday work. Each installs what it lacks; scripts/ has the how.
 
 .DEFAULT_GOAL := help
-.PHONY: help dev build test soak bench check fuzz contract fmt lint deny doc sqlx kafka setup
+.PHONY: help dev build test soak bench check fuzz contract clients fmt lint deny doc sqlx kafka setup
 
 # Queries compile by the committed metadata; only `make sqlx` and `make lint` ask a database.
 export SQLX_OFFLINE = true
@@ -39,6 +39,10 @@ fuzz: ## Feed the fuzz targets, each for SECONDS (60); a broken promise is kept 
 contract: ## Hold a running host against /openapi.json for SECONDS (120), with schemathesis
 	@scripts/setup.sh test
 	@scripts/schemathesis.sh $(or $(SECONDS),120)
+
+clients: ## Generate the clients in TypeScript and Python, and run them against a host
+	@scripts/setup.sh test
+	@scripts/clients.sh
 
 fmt: ## Format the code
 	@cargo fmt --all

@@ -13,58 +13,12 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 seconds=${1:-120}
 seed=${SEED:-$((RANDOM * 32768 + RANDOM))}
-start_seconds_max=120
 # With more workers, its own caches conflict.
 workers=1
 here=$PWD/scripts/schemathesis
-# Settings that the developer, or a step of the tests, made for other hosts do not apply to this one.
-unset "${!WRKFLW_@}"
 venv=$PWD/target/schemathesis
-work=
-
-say() { echo "schemathesis: $*"; }
-fail() { say "$*" >&2; exit 1; }
-
-install() {
-  if cmp -s "$here/requirements.txt" "$venv/installed"; then return; fi
-  say "installing"
-  rm -rf "$venv"
-  python3 -m venv "$venv" || fail "python3 cannot make a virtual environment: run scripts/setup.sh test, or install python3-venv"
-  "$venv/bin/pip" install --quiet --disable-pip-version-check --requirement "$here/requirements.txt"
-  cp "$here/requirements.txt" "$venv/installed"
-}
-
-# The binary that the tests use, too: it is not built again after the tests.
-build() {
-  program=${PROGRAM:-}
-  [ -z "$program" ] || return 0
-  cargo test --quiet --workspace --no-run
-  program=$PWD/target/debug/wrkflw
-}
-
-start() {
-  work=$(mktemp -d "${TMPDIR:-/tmp}/wrkflw-schemathesis.XXXXXX")
-  # PostgreSQL's account must be able to pass through this folder.
-  chmod 711 "$work"
-  (cd "$work" && exec "$program" --output json dev --port 0 --log warn >"$work/facts" 2>"$work/log") &
-  host=$!
-  local deadline=$((SECONDS + start_seconds_max))
-  until [ -s "$work/facts" ]; do
-    kill -0 "$host" 2>/dev/null || { cat "$work/log" >&2; fail "the host ended"; }
-    [ $SECONDS -lt $deadline ] || { cat "$work/log" >&2; fail "the host did not start within $start_seconds_max s"; }
-    sleep 0.2
-  done
-  TARGET_URL=$(sed -n 's/.*"url": *"\([^"]*\)".*/\1/p' "$work/facts")
-  export TARGET_URL
-}
-
-stop() {
-  [ -n "$work" ] || return 0
-  kill "$host" 2>/dev/null && wait "$host" 2>/dev/null || true
-  rm -rf "$work"
-}
-
-token() { (cd "$work" && "$program" token "$@"); }
+name=schemathesis
+. scripts/host.sh
 
 # A sample flow besides the one of `dev`.
 publish() {
@@ -77,13 +31,10 @@ publish() {
   ) >>"$work/published" 2>&1 || { cat "$work/published" >&2; fail "$1 cannot be published"; }
 }
 
-trap stop EXIT
-trap 'exit 130' INT
-trap 'exit 143' TERM
-
-install
-build
-start
+install_python "$venv" "$here/requirements.txt"
+build_host
+start_host
+export TARGET_URL=$url
 admin=$(token admin --role admin)
 publish purchase-approval
 publish order-handling

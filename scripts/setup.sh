@@ -4,7 +4,8 @@
 #   setup.sh [dev]   to build and to run `wrkflw dev`: a C and C++ compiler, make,
 #                    PostgreSQL, the pinned Rust toolchain, the plugins' target
 #   setup.sh test    that, and what the tests use: Java and Maven, Kafka's jars, Python,
-#                    clippy and rustfmt, cargo-deny (in .tools/)
+#                    Node.js and clang for flows in other languages, clippy and rustfmt,
+#                    cargo-deny (in .tools/)
 #
 # System packages come from the distribution (apt), as root or through sudo. On
 # other systems it names what to install, all at once, and stops.
@@ -29,6 +30,10 @@ missing_packages() {
   has_java || echo openjdk-17-jdk-headless
   has mvn || echo maven
   python3 -c 'import ensurepip, venv' 2>/dev/null || echo python3-venv
+  has node || echo nodejs
+  has npm || echo npm
+  has clang || echo clang
+  has wasm-ld || echo lld
 }
 
 install_packages() {

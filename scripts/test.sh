@@ -2,7 +2,7 @@
 # Everything that must hold before a change is merged.
 #
 #   test.sh             all steps
-#   test.sh STEP...     some of: setup fmt lint deny doc test contract fuzz
+#   test.sh STEP...     some of: setup fmt lint deny doc test contract clients fuzz
 #
 # Every step runs even if an earlier one failed; the summary names each with its
 # time, and one failure fails the whole. For the tests, it starts a private
@@ -91,6 +91,9 @@ end_of() { grep -v '^ *$' "$logs/$1.log" | tail -"$log_lines_max" | sed 's/^/   
 # Checks a new host against the document that it serves.
 step_contract() { scripts/schemathesis.sh "$contract_seconds"; }
 
+# Generates the clients, and runs them against a new host.
+step_clients() { scripts/clients.sh; }
+
 # The tests run the stored inputs. This step makes new ones.
 step_fuzz() { FUZZ_SEED=$fuzz_seed fuzz/run.sh "$fuzz_seconds"; }
 
@@ -133,7 +136,7 @@ trap 'exit 130' INT
 trap 'exit 143' TERM
 
 steps=("$@")
-[ $# -gt 0 ] || steps=(setup fmt lint deny doc test contract fuzz)
+[ $# -gt 0 ] || steps=(setup fmt lint deny doc test contract clients fuzz)
 for step in "${steps[@]}"; do
   declare -F "step_$step" >/dev/null || { sed -n '2,/^set /{/^#/s/^# \{0,1\}//p}' "$0" >&2; exit 2; }
 done

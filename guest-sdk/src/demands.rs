@@ -8,7 +8,7 @@ use crate::{Event, Facts, Flow, Verdict, allow, deny, invalid};
 
 impl<F: Flow> Event<F> {
     /// It takes a comment; the message says what about. This is for a rule that depends on data; otherwise use
-    /// [`Graph::comment`](crate::Graph::comment).
+    /// [`comment`](crate::TransitionBuilder::comment) in the graph.
     pub fn require_comment(&self, message: &str) -> Verdict {
         if self.comment().is_empty() {
             return invalid("/comment", "required", message);
@@ -17,7 +17,7 @@ impl<F: Flow> Event<F> {
     }
 
     /// It takes this field of the input, named by a JSON Pointer. This is for a rule that depends on data; otherwise use
-    /// [`Graph::input`](crate::Graph::input).
+    /// [`input`](crate::TransitionBuilder::input) in the graph.
     pub fn require_field(&self, field: &str) -> Verdict {
         let given = self.input.pointer(field);
         if given.is_none_or(Value::is_null) {

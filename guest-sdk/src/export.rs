@@ -90,12 +90,14 @@ fn work<F: Flow>(
 
 /// Makes a component of a flow: `wrkflw_guest::export!(MyFlow);`, once per crate.
 ///
-/// Natively, as for tests, it only makes sure that the type is a flow: the names of a component's
-/// exports are none that a native linker accepts.
+/// Natively it only makes sure that the type is a flow: the names of a component's exports are none that a native linker accepts.
+/// The crate's tests get one more, `the_flow_can_be_published`: a host accepts the flow's graph, with the `config.json` beside the
+/// crate's `Cargo.toml`, or with the config `{}` if there is none.
 #[macro_export]
 macro_rules! export {
     ($flow:ty) => {
         const _: () = $crate::plumbing::is_flow::<$flow>();
+        $crate::publication_test!($flow);
 
         #[cfg(target_arch = "wasm32")]
         const _: () = {
@@ -107,6 +109,27 @@ macro_rules! export {
             static SDK: [u8; $crate::plumbing::SDK.len()] = *$crate::plumbing::SDK;
         };
     };
+}
+
+/// The test of `export!`. Only the harness can run it.
+#[cfg(feature = "testing")]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! publication_test {
+    ($flow:ty) => {
+        #[cfg(test)]
+        #[test]
+        fn the_flow_can_be_published() {
+            $crate::testing::can_be_published::<$flow>(env!("CARGO_MANIFEST_DIR"));
+        }
+    };
+}
+
+#[cfg(not(feature = "testing"))]
+#[doc(hidden)]
+#[macro_export]
+macro_rules! publication_test {
+    ($flow:ty) => {};
 }
 
 /// Compiles for flows only.

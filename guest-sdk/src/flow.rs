@@ -47,7 +47,8 @@ pub trait Flow: Sized + 'static {
         allow()
     }
 
-    /// What follows? By default: the only state that the trigger leads to.
+    /// What follows? By default, what the graph says: the only target, all targets of a fork, branches beside the state, or the
+    /// end of a vote.
     fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<Self::State>, Refusal> {
         Plan::along(facts, event)
     }
@@ -76,7 +77,7 @@ pub trait Flow: Sized + 'static {
     /// service with the name of the state, with the instance's data.
     fn call(facts: &Facts<Self>, state: Self::State) -> Result<ServiceCall, Refusal> {
         let graph = Self::graph(&facts.config);
-        let fired = |by| graph.fired(state, by).unwrap_or_default();
+        let fired = |by| graph.fired(state, by).map_or("", Names::name);
         Ok(ServiceCall::between(
             state.name(),
             facts.instance.data.clone(),

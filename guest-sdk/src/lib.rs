@@ -25,9 +25,10 @@
 //!
 //!     fn graph(_: &NoConfig) -> Graph<State, Trigger> {
 //!         Graph::start(State::Review)
-//!             .task(State::Review, "Review")
-//!             .on(Trigger::Accept, State::Accepted)
-//!             .on(Trigger::Decline, State::Declined)
+//!             .task(State::Review, "Review", |s| {
+//!                 s.on(Trigger::Accept, State::Accepted);
+//!                 s.on(Trigger::Decline, State::Declined);
+//!             })
 //!             .terminal(State::Accepted, "ACCEPTED")
 //!             .terminal(State::Declined, "DECLINED")
 //!     }
@@ -48,7 +49,7 @@
 //! flow.when(decide("rob", Trigger::Accept)).ends("ACCEPTED");
 //! ```
 //!
-//! Where to look: [`Graph`] for drawing, [`Facts`] and [`Event`] for what is known, [`Refusal`],
+//! Where to look: [`Graph`], [`StateBuilder`] and [`TransitionBuilder`] for drawing, [`Facts`] and [`Event`] for what is known, [`Refusal`],
 //! [`Plan`], [`Assignment`], [`ServiceCall`] and [`Waiting`] for the answers, `testing` (with the feature of that
 //! name, among a flow's dev-dependencies) for tests that run the host's rules in milliseconds, without wasm.
 //!
@@ -56,18 +57,20 @@
 //!
 //! | to | use |
 //! |---|---|
-//! | have so many of several people agree | [`Assignment::any_of`], then [`Event::quorum`] |
+//! | describe a state or trigger for people, or call it by another name outside | [`states!`], [`triggers!`] |
+//! | have so many of several people agree | [`Assignment::any_of`] with [`StateBuilder::until_quorum`], or [`Event::quorum`] for rules of one's own |
 //! | ask somebody whom the data names | [`Assignment::to_user_or_manager_of`] |
 //! | remind and escalate | [`Sla`], [`Due`]; who gets it then: [`Flow::escalate`] |
 //! | keep people apart | [`Graph::separate`]; for other rules [`Facts::deciders`] with [`Assignment::exclude`] or [`Event::not_by`] |
 //! | know the groups of who acts, or earlier comments | [`Graph::reads`] |
-//! | ask for a comment or a form | [`Graph::comment`], [`Graph::input`]; where it depends on data [`Event::require_comment`], [`Event::require_field`] |
+//! | ask for a comment or a form | [`TransitionBuilder::comment`], [`TransitionBuilder::input`]; where it depends on data [`Event::require_comment`], [`Event::require_field`] |
 //! | let only the requester do something | [`Event::only_requester`] |
-//! | go on when some branches have arrived | [`Graph::join_count`] |
+//! | go on when some branches have arrived | [`StateBuilder::join_count`] |
 //! | compare money | [`Decimal`] |
 //! | count time | [`Moment`] |
 //! | lead back to where an instance has been | [`Event::way_back`], [`Facts::came_through`], [`Facts::last_past_state`] |
-//! | begin a branch beside a state that goes on | [`Plan::spawn`] |
+//! | begin several branches at once | [`StateBuilder::fork`], or [`Plan::fork`] for some of them |
+//! | begin a branch beside a state that goes on | [`StateBuilder::spawn`], [`Plan::spawn`] |
 //! | begin one branch per item | [`Target::key`] with [`Plan::fork`] or [`Plan::spawn`]; [`Facts::entering`] |
 //! | give up the other branches | [`Plan::cancel_others`] |
 //! | wait for signals, also early ones, or children | [`Waiting`], [`Event::children_running`] |
@@ -111,7 +114,7 @@ pub use config::NoConfig;
 pub use decimal::Decimal;
 pub use facts::{Event, Facts};
 pub use flow::Flow;
-pub use graph::{Graph, Targets, drawing};
+pub use graph::{Graph, StateBuilder, Targets, TransitionBuilder};
 pub use moment::Moment;
 pub use names::{Names, States, Triggers};
 pub use plan::{Plan, Target};
@@ -137,7 +140,7 @@ pub mod plumbing {
     pub use crate::bindings::{export_logic, exports, wrkflw};
     pub use crate::config::Setting;
     pub use crate::export::{Logic, is_flow};
-    pub use crate::names::{ascii, capitals, capitals_len, named};
+    pub use crate::names::{all_differ, ascii, capitals, capitals_len, is_name, named};
 
     /// Stands in the component's custom section `wrkflw:sdk`.
     pub const SDK: &[u8; SDK_TEXT.len()] = SDK_TEXT

@@ -48,7 +48,8 @@ impl<F: Flow> Event<F> {
         let Some(name) = self.input.pointer(field).and_then(Value::as_str) else {
             return invalid(field, "required", "Name the state to go back to.");
         };
-        let drawn = F::graph(&facts.config).targets(self.state, self.trigger);
+        let graph = F::graph(&facts.config);
+        let drawn = graph.targets(self.state, self.trigger);
         if !drawn.iter().any(|state| state.name() == name) {
             let message = format!("This leads back to {drawn:?}, not to {name:?}.");
             return invalid(field, "no_way", message);

@@ -1,8 +1,8 @@
 //! The names of a flow - its states and its triggers - as enums of the author's own.
 //!
 //! On the wire a state is called what its variant is called (`FinalReview`), a trigger the same in
-//! capitals (`NeedsWork` is `NEEDS_WORK`). Both are worked out while compiling, so a name is
-//! written once and a misspelt one does not compile.
+//! capitals (`NeedsWork` is `NEEDS_WORK`), and either may have another name there: `FinalReview = "final-review"`. All of this is
+//! worked out while compiling, so a name is written once, and a misspelt, malformed or repeated one does not compile.
 
 use std::fmt::Debug;
 
@@ -16,6 +16,9 @@ pub trait Names: Copy + Eq + Debug + 'static {
 
     /// What the host calls it.
     fn name(self) -> &'static str;
+
+    /// Its doc comment, as one text: what people are told of the state, or of the transitions by the trigger. Empty without one.
+    fn description(self) -> &'static str;
 
     /// The variant of this name.
     fn parse(name: &str) -> Option<Self> {
@@ -40,26 +43,71 @@ pub trait States: Names {}
 pub trait Triggers: Names {}
 
 /// Declares the states of a flow: `states! { pub enum State { Draft, Done } }`.
+///
+/// The host calls a state what the variant is called, or what is written behind it. The doc comment of a variant is the description
+/// of the state for people.
+///
+/// ```
+/// wrkflw_guest::states! {
+///     pub enum State {
+///         /// Somebody of the department looks at it.
+///         Review = "PENDING_REVIEW",
+///         Done,
+///     }
+/// }
+/// ```
 #[macro_export]
 macro_rules! states {
-    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$note:meta])* $variant:ident),+ $(,)? }) => {
-        $crate::names_enum! { $(#[$meta])* $vis enum $name { $($(#[$note])* $variant = stringify!($variant)),+ } }
+    ($(#[$meta:meta])* $vis:vis enum $name:ident {
+        $($(#[$($note:tt)*])* $variant:ident $(= $text:literal)?),+ $(,)?
+    }) => {
+        $crate::names_enum! { $(#[$meta])* $vis enum $name {
+            $($(#[$($note)*])* $variant = $crate::first!($($text,)? stringify!($variant))),+
+        } }
         impl $crate::States for $name {}
     };
 }
 
 /// Declares the triggers of a flow: `triggers! { pub enum Trigger { Approve, NeedsWork } }`.
-/// The host calls them `APPROVE` and `NEEDS_WORK`.
+///
+/// The host calls them `APPROVE` and `NEEDS_WORK`, or what is written behind them: `NeedsWork = "send-back"`. The doc comment of a
+/// variant is the description of the transitions by this trigger, for people.
 #[macro_export]
 macro_rules! triggers {
-    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$note:meta])* $variant:ident),+ $(,)? }) => {
-        $crate::names_enum! { $(#[$meta])* $vis enum $name { $($(#[$note])* $variant = {
-            const CAPITALS: [u8; $crate::plumbing::capitals_len(stringify!($variant))] =
-                $crate::plumbing::capitals(stringify!($variant));
-            const NAME: &str = $crate::plumbing::ascii(&CAPITALS);
-            NAME
-        }),+ } }
+    ($(#[$meta:meta])* $vis:vis enum $name:ident {
+        $($(#[$($note:tt)*])* $variant:ident $(= $text:literal)?),+ $(,)?
+    }) => {
+        $crate::names_enum! { $(#[$meta])* $vis enum $name {
+            $($(#[$($note)*])* $variant = $crate::first!($($text,)? {
+                const CAPITALS: [u8; $crate::plumbing::capitals_len(stringify!($variant))] =
+                    $crate::plumbing::capitals(stringify!($variant));
+                const NAME: &str = $crate::plumbing::ascii(&CAPITALS);
+                NAME
+            })),+
+        } }
         impl $crate::Triggers for $name {}
+    };
+}
+
+/// The first of these.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! first {
+    ($first:expr $(, $other:expr)*) => {
+        $first
+    };
+}
+
+/// The lines of the doc comment among these attributes.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! doc_comment {
+    ([$($line:literal)*]) => { concat!($($line),*) };
+    ([$($line:literal)*] #[doc = $next:literal] $($rest:tt)*) => {
+        $crate::doc_comment!([$($line)* $next] $($rest)*)
+    };
+    ([$($line:literal)*] #[$($other:tt)*] $($rest:tt)*) => {
+        $crate::doc_comment!([$($line)*] $($rest)*)
     };
 }
 
@@ -67,16 +115,37 @@ macro_rules! triggers {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! names_enum {
-    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$note:meta])* $variant:ident = $text:expr),+ }) => {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident {
+        $($(#[$($note:tt)*])* $variant:ident = $text:expr),+
+    }) => {
         $(#[$meta])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-        $vis enum $name { $($(#[$note])* $variant),+ }
+        $vis enum $name { $($(#[$($note)*])* $variant),+ }
+
+        const _: () = {
+            $(assert!(
+                $crate::plumbing::is_name($text),
+                concat!(
+                    "`", stringify!($variant), "` is no name: letters, digits, `_`, `.` and `-`, a letter or `_` first, at most \
+                     255 characters; give it one, such as `", stringify!($variant), " = \"PENDING_REVIEW\"`"
+                )
+            );)+
+            assert!(
+                $crate::plumbing::all_differ(&[$($text),+]),
+                concat!("two variants of `", stringify!($name), "` have the same name")
+            );
+        };
 
         impl $crate::Names for $name {
             const ALL: &'static [Self] = &[$(Self::$variant),+];
 
             fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text),+ }
+            }
+
+            fn description(self) -> &'static str {
+                let text = match self { $(Self::$variant => $crate::doc_comment!([] $(#[$($note)*])*)),+ };
+                text.trim()
             }
         }
 
@@ -136,6 +205,46 @@ pub const fn capitals<const LEN: usize>(identifier: &str) -> [u8; LEN] {
     capitals
 }
 
+/// Whether the contract takes it as the name of a state or trigger.
+#[must_use]
+pub const fn is_name(name: &str) -> bool {
+    let (bytes, mut at) = (name.as_bytes(), 0);
+    while at < bytes.len() {
+        let begins = bytes[at].is_ascii_alphabetic() || bytes[at] == b'_';
+        let follows = bytes[at].is_ascii_digit() || matches!(bytes[at], b'.' | b'-');
+        if !(begins || at > 0 && follows) {
+            return false;
+        }
+        at += 1;
+    }
+    at > 0 && at <= 255
+}
+
+/// Whether no name is there twice.
+#[must_use]
+pub const fn all_differ(names: &[&str]) -> bool {
+    let mut one = 0;
+    while one < names.len() {
+        let mut other = 0;
+        while other < one {
+            if is_same(names[one].as_bytes(), names[other].as_bytes()) {
+                return false;
+            }
+            other += 1;
+        }
+        one += 1;
+    }
+    true
+}
+
+const fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let mut at = 0;
+    while at < one.len() && at < other.len() && one[at] == other[at] {
+        at += 1;
+    }
+    at == one.len() && at == other.len()
+}
+
 /// The bytes as the text they are.
 #[must_use]
 pub const fn ascii(bytes: &'static [u8]) -> &'static str {
@@ -149,19 +258,48 @@ pub const fn ascii(bytes: &'static [u8]) -> &'static str {
 mod tests {
     use super::*;
 
-    crate::states! { enum State { Draft, FinalReview } }
-    crate::triggers! { enum Trigger { Approve, NeedsWork, Retry2 } }
+    crate::states! {
+        enum State {
+            /// Its author writes it.
+            ///
+            /// As long as it takes.
+            Draft,
+            #[cfg(test)]
+            FinalReview,
+            Signed = "com.example-SIGNED",
+        }
+    }
+    crate::triggers! { enum Trigger { Approve, NeedsWork, Retry2, /** Again. */ Again = "again" } }
 
     #[test]
     fn states_are_called_as_written_and_triggers_in_capitals() {
+        let states: Vec<_> = State::ALL.iter().map(|one| one.name()).collect();
         let triggers: Vec<_> = Trigger::ALL.iter().map(|one| one.name()).collect();
-        assert_eq!(State::FinalReview.name(), "FinalReview");
-        assert_eq!(triggers, ["APPROVE", "NEEDS_WORK", "RETRY2"]);
+        assert_eq!(states, ["Draft", "FinalReview", "com.example-SIGNED"]);
+        assert_eq!(triggers, ["APPROVE", "NEEDS_WORK", "RETRY2", "again"]);
+    }
+
+    #[test]
+    fn doc_comments_are_descriptions() {
+        let states: Vec<_> = State::ALL.iter().map(|one| one.description()).collect();
+        assert_eq!(
+            states,
+            ["Its author writes it. As long as it takes.", "", ""]
+        );
+        assert_eq!(Trigger::Again.description(), "Again.");
+        assert_eq!(Trigger::Approve.description(), "");
+    }
+
+    #[test]
+    fn repeated_names_are_found() {
+        assert!(all_differ(&["a", "ab", "b"]) && !all_differ(&["a", "b", "a"]));
     }
 
     #[test]
     fn names_are_found_again_and_compare_with_the_wire() {
         assert_eq!(State::parse("Draft"), Some(State::Draft));
+        assert_eq!(State::parse("com.example-SIGNED"), Some(State::Signed));
+        assert_eq!(State::parse("Signed"), None);
         assert_eq!(State::parse("draft"), None);
         assert!("NEEDS_WORK".to_owned() == Trigger::NeedsWork);
         let read: Vec<State> = serde_json::from_str(r#"["FinalReview"]"#).expect("a state");

@@ -60,7 +60,7 @@ impl<S: States> Target<S> {
     }
 
     /// For the same item as this state, with the same data: the next step of its branch.
-    pub fn of(mut self, state_instance: &StateInstance) -> Self {
+    pub fn same_item_as(mut self, state_instance: &StateInstance) -> Self {
         self.key.clone_from(&state_instance.key);
         self.data.clone_from(&state_instance.data);
         self
@@ -102,11 +102,22 @@ impl<S: States> Plan<S> {
         Self::doing(Next::Enter(targets.into_iter().map(Into::into).collect()))
     }
 
-    /// Go to the only target of the trigger. A fault if it has several.
+    /// What the graph says: to the only target of the trigger ([`on`](crate::StateBuilder::on)), to all of its targets
+    /// ([`fork`](crate::StateBuilder::fork)), branches beside the state ([`spawn`](crate::StateBuilder::spawn)), or where a vote
+    /// leads ([`until_quorum`](crate::StateBuilder::until_quorum)). A fault if the graph leaves a choice.
     pub fn along<F: Flow<State = S>>(facts: &Facts<F>, event: &Event<F>) -> Result<Self, Refusal> {
-        F::graph(&facts.config)
-            .only_target(event.state, event.trigger)
-            .map(Self::to)
+        F::graph(&facts.config).follow(event)
+    }
+
+    /// The state that the plan enters. None if it enters several, or none.
+    pub fn next_state(&self) -> Option<S> {
+        match &self.next {
+            Next::Enter(targets) => match &targets[..] {
+                [target] => Some(target.state),
+                _ => None,
+            },
+            Next::Stay | Next::Reoffer | Next::Spawn(_) | Next::EndBranch => None,
+        }
     }
 
     /// Stay in the state: the decision is recorded, and more are needed.

@@ -6,8 +6,10 @@
 //! A scenario runs the core of the host itself. Eligibility, limits, deadlines, joins and buffered signals are as on a host, and
 //! refusals have the same codes. The harness has no rules of its own: it selects the task or deadline that a test means, is the
 //! core's directory, and moves the time. If there is no such task, deadline or child, the outcome is denied with `no_task`,
-//! `no_deadline` or `unknown_child`. What the host rejects - an invalid graph, an answer that violates the contract - fails the
-//! test with the host's message. So does work that the flow offers to nobody, which a host reports to operators.
+//! `no_deadline` or `unknown_child`. What the host rejects - a config or graph that it does not publish, an answer that violates the
+//! contract - fails the test with the host's message, in the words of `wrkflw plugin check`. So does work that the flow offers to
+//! nobody, which a host reports to operators. [`export!`](crate::export!) adds a test that the flow can be published with its
+//! `config.json`.
 //!
 //! With the SDK's feature `schemas`, data is checked against the flow's schema and inputs against the forms of tasks; without it
 //! the tests compile faster. A test has no limits of the sandbox - memory, time and fuel of a call - and no checks of the API,
@@ -24,9 +26,12 @@
 //! #     type State = State;
 //! #     type Trigger = Trigger;
 //! #     fn graph(_: &NoConfig) -> Graph<State, Trigger> {
-//! #         Graph::start(State::Review).task(State::Review, "Review")
-//! #             .on(Trigger::Approve, State::Done).on(Trigger::Reject, State::Rework)
-//! #             .own_work(State::Rework, "Rework").on(Trigger::Submit, State::Review)
+//! #         Graph::start(State::Review)
+//! #             .task(State::Review, "Review", |s| {
+//! #                 s.on(Trigger::Approve, State::Done);
+//! #                 s.on(Trigger::Reject, State::Rework);
+//! #             })
+//! #             .own_work(State::Rework, "Rework", |s| s.on(Trigger::Submit, State::Review))
 //! #             .terminal(State::Done, "DONE")
 //! #     }
 //! #     fn guard(_: &Facts<Self>, event: &Event<Self>) -> Verdict {
@@ -66,3 +71,4 @@ pub use event::{
 };
 pub use outcome::{Entered, Outcome};
 pub use scenario::{Scenario, given};
+pub use version::can_be_published;

@@ -21,39 +21,44 @@ impl Flow for Branches {
 
     fn graph(_: &NoConfig) -> Graph<State, Trigger> {
         Graph::start(Begin)
-            .task(Begin, "Begin")
-            .on(Both, [Left, Right])
-            .on(One, [Left, Right])
-            .task(Left, "Left")
-            .on(Split, [Inner, Other])
-            .on(Skip, [Inner, Meet])
-            .on(Go, All)
-            .task(Right, "Right")
-            .on(Go, All)
-            .on(End, All)
-            .on(Stop, Right)
-            .task(Inner, "Inner")
-            .on(Go, Meet)
-            .on(End, Meet)
-            .task(Other, "Other")
-            .on(Go, Meet)
-            .on(End, Meet)
-            .task(Meet, "Inner branches")
-            .join()
-            .on(Go, All)
-            .task(All, "All branches")
-            .join()
-            .on(Go, Done)
-            .on(Again, Begin)
+            .task(Begin, "Begin", |s| {
+                s.fork(Both, [Left, Right]);
+                s.on(One, [Left, Right]);
+            })
+            .task(Left, "Left", |s| {
+                s.fork(Split, [Inner, Other]);
+                s.on(Skip, [Inner, Meet]);
+                s.on(Go, All);
+            })
+            .task(Right, "Right", |s| {
+                s.on(Go, All);
+                s.on(End, All);
+                s.on(Stop, Right);
+            })
+            .task(Inner, "Inner", |s| {
+                s.on(Go, Meet);
+                s.on(End, Meet);
+            })
+            .task(Other, "Other", |s| {
+                s.on(Go, Meet);
+                s.on(End, Meet);
+            })
+            .task(Meet, "Inner branches", |s| {
+                s.join();
+                s.on(Go, All);
+            })
+            .task(All, "All branches", |s| {
+                s.join();
+                s.on(Go, Done);
+                s.on(Again, Begin);
+            })
             .terminal(Done, "DONE")
     }
 
     fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Refusal> {
         Ok(match event.trigger {
-            Both => Plan::fork([Left, Right]),
             One => Plan::to(Right),
             Skip => Plan::to(Meet),
-            Split => Plan::fork([Inner, Other]),
             End => Plan::end_branch(),
             Stop => Plan::to(Right).cancel_others(facts, event),
             _ => Plan::along(facts, event)?,
@@ -146,32 +151,28 @@ impl Flow for Aside {
 
     fn graph(_: &NoConfig) -> Graph<State, Trigger> {
         Graph::start(Begin)
-            .task(Begin, "Begin")
-            .on(Both, [Left, Right])
-            .task(Left, "Left")
-            .on(Split, [Inner, Other])
-            .task(Inner, "Inner")
-            .on(Skip, [Side, Meet])
-            .task(Other, "Other")
-            .on(Go, Meet)
-            .task(Meet, "Inner branches")
-            .join()
-            .on(Go, Side)
-            .task(Side, "One side")
-            .join()
-            .on(Go, All)
-            .task(Right, "Right")
-            .on(Go, All)
-            .task(All, "All branches")
-            .join()
-            .on(Go, Done)
+            .task(Begin, "Begin", |s| s.fork(Both, [Left, Right]))
+            .task(Left, "Left", |s| s.fork(Split, [Inner, Other]))
+            .task(Inner, "Inner", |s| s.on(Skip, [Side, Meet]))
+            .task(Other, "Other", |s| s.on(Go, Meet))
+            .task(Meet, "Inner branches", |s| {
+                s.join();
+                s.on(Go, Side);
+            })
+            .task(Side, "One side", |s| {
+                s.join();
+                s.on(Go, All);
+            })
+            .task(Right, "Right", |s| s.on(Go, All))
+            .task(All, "All branches", |s| {
+                s.join();
+                s.on(Go, Done);
+            })
             .terminal(Done, "DONE")
     }
 
     fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Refusal> {
         Ok(match event.trigger {
-            Both => Plan::fork([Left, Right]),
-            Split => Plan::fork([Inner, Other]),
             Skip => Plan::to(Meet),
             _ => Plan::along(facts, event)?,
         })

@@ -4,10 +4,12 @@
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use wrkflw_guest::testing::{Scenario, deadline, decide, given, later, migrate, signal, start};
+use wrkflw_guest::testing::{
+    Scenario, can_be_published, deadline, decide, given, later, migrate, signal, start,
+};
 use wrkflw_guest::{
-    Assignment, Attribute, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Offer, Plan, Quorum,
-    Refusal, ServiceCall, Waiting, config, days, hours, json,
+    Assignment, Attribute, AttributeType, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Offer,
+    Plan, Quorum, Refusal, ServiceCall, Waiting, config, days, hours, json,
 };
 
 wrkflw_guest::states! { enum State { Begin, Turn, Left, Right, Wait, Meet, Done } }
@@ -30,28 +32,31 @@ impl Flow for Ruled {
     fn graph(_: &Settings) -> Graph<State, Trigger> {
         let amounts = json!({ "type": "integer", "maximum": 99 });
         Graph::start(Begin)
-            .schema(json!({ "type": "object", "additionalProperties": amounts }))
-            .task(Begin, "Begin")
-            .on(Go, Done)
-            .input(json!({ "properties": { "sum": { "type": "integer" } } }))
-            .on(Fork, [Left, Right])
-            .on(Circle, Turn)
-            .on(Ring, Wait)
-            .router(Turn, "Turn")
-            .on(Circle, [Turn, Done])
-            .task(Left, "Left")
-            .on(Fork, [Left, Right])
-            .on(Join, Meet)
-            .task(Right, "Right")
-            .on(Join, Meet)
-            .on(End, Meet)
-            .router(Meet, "Meet")
-            .join()
-            .on(Go, Done)
-            .wait(Wait, "Wait")
-            .on(Ring, Done)
-            .on(Late, Done)
-            .by(FiredBy::DEADLINE)
+            .data_schema(json!({ "type": "object", "additionalProperties": amounts }))
+            .task(Begin, "Begin", |s| {
+                s.on(Go, Done)
+                    .input(json!({ "properties": { "sum": { "type": "integer" } } }));
+                s.on(Fork, [Left, Right]);
+                s.on(Circle, Turn);
+                s.on(Ring, Wait);
+            })
+            .router(Turn, "Turn", |s| s.on(Circle, [Turn, Done]))
+            .task(Left, "Left", |s| {
+                s.on(Fork, [Left, Right]);
+                s.on(Join, Meet);
+            })
+            .task(Right, "Right", |s| {
+                s.on(Join, Meet);
+                s.on(End, Meet);
+            })
+            .router(Meet, "Meet", |s| {
+                s.join();
+                s.on(Go, Done);
+            })
+            .wait(Wait, "Wait", |s| {
+                s.on(Ring, Done);
+                s.on(Late, Done).fired_by(FiredBy::DEADLINE);
+            })
             .terminal(Done, "DONE")
     }
 
@@ -281,10 +286,10 @@ impl Flow for Served {
 
     fn graph(_: &NoConfig) -> Graph<State, Trigger> {
         Graph::start(Begin)
-            .service(Begin, "Begin")
-            .on(Ring, Done)
-            .on(Late, Done)
-            .by(FiredBy::FAILURE)
+            .service(Begin, "Begin", |s| {
+                s.on(Ring, Done);
+                s.on(Late, Done).fired_by(FiredBy::FAILURE);
+            })
             .terminal(Done, "DONE")
     }
 }
@@ -306,4 +311,74 @@ fn what_is_not_published_is_not_tested_either() {
     } = Served::call(&facts, Begin).expect("a call");
     assert_eq!((&*service, &*request), ("Begin", r#"{"amount":1}"#));
     assert_eq!((&*on_reply, &*on_failure), ("RING", "LATE"));
+}
+
+struct Misnamed;
+
+impl Flow for Misnamed {
+    type Config = NoConfig;
+    type Data = BTreeMap<String, u32>;
+    type State = State;
+    type Trigger = Trigger;
+
+    fn graph(_: &NoConfig) -> Graph<State, Trigger> {
+        Graph::start(Begin)
+            .attribute("cost centre", AttributeType::Text)
+            .own_work(Begin, "Begin", |s| s.on(Go, Done))
+            .own_work(Turn, "Turn", |s| s.on(Go, Done))
+            .terminal(Done, "DONE")
+    }
+}
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+#[expect(dead_code, reason = "only read from JSON")]
+struct File {
+    file: String,
+}
+
+struct Filed;
+
+impl Flow for Filed {
+    type Config = File;
+    type Data = BTreeMap<String, u32>;
+    type State = State;
+    type Trigger = Trigger;
+
+    fn graph(_: &File) -> Graph<State, Trigger> {
+        Graph::start(Begin)
+            .own_work(Begin, "Begin", |s| s.on(Go, Done))
+            .terminal(Done, "DONE")
+    }
+}
+
+/// The lines are those of `wrkflw plugin check`.
+#[test]
+fn a_flow_that_a_host_does_not_publish_fails_its_first_test() {
+    let expected = "the flow cannot be published:\n  /attributes/0: name the attribute `cost centre` like `costCentre`: letters, \
+                    digits, `_`, `.` and `-`, a letter or `_` first, at most 255 characters [attribute_name_malformed]\n  \
+                    Turn: ";
+    for attempt in [
+        || drop(given::<Misnamed>().when(start("ann", json!({})))),
+        || can_be_published::<Misnamed>("/there/is/no/such/folder"),
+    ] {
+        let said = complaint(attempt);
+        assert!(said.starts_with(expected), "{said}");
+        assert!(said.contains("[unreachable]"), "{said}");
+    }
+}
+
+#[test]
+fn a_wrong_config_is_named_with_its_field() {
+    let said = complaint(|| drop(begun(&json!({ "turn": 1 }))));
+    let expected = "the flow cannot be published:\n  the config: /turn: unknown field `turn`";
+    assert!(said.starts_with(expected), "{said}");
+    let said = complaint(|| can_be_published::<Filed>(env!("CARGO_MANIFEST_DIR")));
+    let expected = "the flow cannot be published:\n  the empty config (there is no config.json): /file: missing field `file`";
+    assert!(said.starts_with(expected), "{said}");
+    let template = concat!(env!("CARGO_MANIFEST_DIR"), "/../plugins/purchase-approval");
+    let said = complaint(|| can_be_published::<Filed>(template));
+    let expected =
+        "the flow cannot be published:\n  config.json: /cfoAbove: unknown field `cfoAbove`";
+    assert!(said.starts_with(expected), "{said}");
 }

@@ -4,7 +4,14 @@ use serde::{Deserialize, Serialize};
 use wrkflw_guest::testing::{decide, given, start};
 use wrkflw_guest::{Assignment, Event, Facts, Flow, Graph, NoConfig, Plan, Refusal, json};
 
-wrkflw_guest::states! { enum State { Review, Done } }
+wrkflw_guest::states! {
+    enum State {
+        /// A letter is read.
+        Review = "READING",
+        /// It was read.
+        Done,
+    }
+}
 wrkflw_guest::triggers! { enum Trigger { Count, Approve } }
 use State::{Done, Review};
 use Trigger::{Approve, Count};
@@ -29,14 +36,13 @@ impl Flow for Letters {
             .described("Somebody reads each letter.")
             .instance_title("Letter: {/subject}")
             .instance_summary("read {/count} times")
-            .priority("normal", 0)
-            .priority("urgent", 100)
-            .task(Review, "Review")
-            .described("Read it.")
-            .on(Count, Review)
-            .on(Approve, Done)
+            .priority_name("normal", 0)
+            .priority_name("urgent", 100)
+            .task(Review, "Review", |s| {
+                s.on(Count, Review);
+                s.on(Approve, Done);
+            })
             .terminal(Done, "DONE")
-            .described("It was read.")
     }
 
     fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Refusal> {

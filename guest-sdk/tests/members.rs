@@ -23,21 +23,21 @@ impl Flow for Board {
 
     fn graph(_: &NoConfig) -> Graph<State, Trigger> {
         Graph::start(Vote)
-            .task(Vote, "Vote of the board")
-            .on(Approve, [Passed, Failed])
-            .on(Object, Failed)
-            .on(Abstain, Failed)
+            .task(Vote, "Vote of the board", |s| {
+                s.until_quorum(Approve, Object);
+                s.on(Approve, Passed);
+                s.on(Object, Failed);
+                s.on(Abstain, []);
+            })
             .terminal(Passed, "PASSED")
             .terminal(Failed, "FAILED")
     }
 
-    fn transition(_: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Refusal> {
+    fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Refusal> {
         let vetoed = event.quorum_of(Object, &Needed::more_than(1, 3)) == Quorum::Reached;
         Ok(match event.quorum(Approve) {
-            Quorum::Reached => Plan::to(Passed),
-            Quorum::Impossible => Plan::to(Failed),
             Quorum::Open if vetoed => Plan::to(Failed),
-            Quorum::Open => Plan::stay(),
+            _ => Plan::along(facts, event)?,
         })
     }
 

@@ -48,33 +48,39 @@ impl Flow for Orders {
         Graph::start(State::Check)
             .attribute("amount", AttributeType::Decimal)
             .reads(Reads::GROUPS)
-            .wait(State::Check, "Credit check")
-            .on(Trigger::Rated, State::Sort)
-            .on(Trigger::Unreachable, State::Unrated)
-            .by(FiredBy::DEADLINE)
-            .task(State::Unrated, "Rate by hand")
-            .on(Trigger::Approve, State::Sort)
-            .needs("orders:rate")
-            .router(State::Sort, "Small or large")
-            .on(Trigger::Sorted, [State::Delivery, State::Board])
-            .task(State::Board, "Vote of the board")
-            .on(Trigger::Approve, [State::Legal, State::Technical])
-            .on(Trigger::Reject, State::Refused)
-            .by(FiredBy::DECISION | FiredBy::DEADLINE)
-            .task(State::Legal, "Terms")
-            .on(Trigger::Agree, State::Agreed)
-            .on(Trigger::Reject, State::Refused)
-            .task(State::Technical, "Specification")
-            .on(Trigger::Agree, State::Agreed)
-            .router(State::Agreed, "All agreed")
-            .join()
-            .on(Trigger::Sorted, State::Delivery)
-            .wait(State::Delivery, "Delivery")
-            .on(Trigger::Arrived, State::Done)
-            .on(Trigger::Late, State::Refused)
-            .by(FiredBy::DEADLINE)
-            .on(Trigger::Settled, State::Done)
-            .by(FiredBy::CHILD)
+            .wait(State::Check, "Credit check", |s| {
+                s.on(Trigger::Rated, State::Sort);
+                s.on(Trigger::Unreachable, State::Unrated)
+                    .fired_by(FiredBy::DEADLINE);
+            })
+            .task(State::Unrated, "Rate by hand", |s| {
+                s.on(Trigger::Approve, State::Sort).needs("orders:rate")
+            })
+            .router(State::Sort, "Small or large", |s| {
+                s.on(Trigger::Sorted, [State::Delivery, State::Board])
+            })
+            .task(State::Board, "Vote of the board", |s| {
+                s.fork(Trigger::Approve, [State::Legal, State::Technical]);
+                s.on(Trigger::Reject, State::Refused)
+                    .fired_by(FiredBy::DECISION | FiredBy::DEADLINE);
+            })
+            .task(State::Legal, "Terms", |s| {
+                s.on(Trigger::Agree, State::Agreed);
+                s.on(Trigger::Reject, State::Refused);
+            })
+            .task(State::Technical, "Specification", |s| {
+                s.on(Trigger::Agree, State::Agreed)
+            })
+            .router(State::Agreed, "All agreed", |s| {
+                s.join();
+                s.on(Trigger::Sorted, State::Delivery);
+            })
+            .wait(State::Delivery, "Delivery", |s| {
+                s.on(Trigger::Arrived, State::Done);
+                s.on(Trigger::Late, State::Refused)
+                    .fired_by(FiredBy::DEADLINE);
+                s.on(Trigger::Settled, State::Done).fired_by(FiredBy::CHILD);
+            })
             .terminal(State::Done, "DONE")
             .terminal(State::Refused, "REFUSED")
     }
@@ -109,7 +115,6 @@ impl Flow for Orders {
             (State::Board, Trigger::Approve) if event.quorum(Trigger::Approve) == Quorum::Open => {
                 Plan::stay()
             }
-            (State::Board, Trigger::Approve) => Plan::fork([State::Legal, State::Technical]),
             (State::Delivery, Trigger::Late)
                 if event.deadline().is_some_and(|late| late.count == 1) =>
             {

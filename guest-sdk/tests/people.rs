@@ -6,8 +6,8 @@ use wrkflw_guest::testing::{
     Scenario, child, claim, decide, given, later, migrate, release, resume, signal, start, suspend,
 };
 use wrkflw_guest::{
-    Assignment, Child, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Offer, Plan, Quorum,
-    Refusal, Verdict, Waiting, allow, days, hours, json, minutes,
+    Assignment, Child, Due, Event, Facts, FiredBy, Flow, Graph, NoConfig, Offer, Plan, Refusal,
+    Verdict, Waiting, allow, days, hours, json, minutes,
 };
 
 wrkflw_guest::states! { enum State { Draft, Review, Parts, Vote, Done, Dropped } }
@@ -30,23 +30,24 @@ impl Flow for Papers {
 
     fn graph(_: &NoConfig) -> Graph<State, Trigger> {
         Graph::start(Draft)
-            .own_work(Draft, "Draft")
-            .on(Submit, [Review, Parts])
-            .task(Review, "Review")
-            .on(Agree, Vote)
-            .on(Back, [Draft, Parts])
-            .wait(Parts, "Parts")
-            .on(Ended, Vote)
-            .by(FiredBy::CHILD)
-            .on(Called, Vote)
-            .task(Vote, "Vote")
-            .on(Agree, Done)
-            .on(Reject, Dropped)
-            .by(FiredBy::DECISION | FiredBy::DEADLINE)
-            .on(Back, [Draft, Review, Parts])
-            .on_signal(Trigger::Drop, Dropped)
-            .on(Late, Dropped)
-            .by(FiredBy::DEADLINE)
+            .own_work(Draft, "Draft", |s| s.on(Submit, [Review, Parts]))
+            .task(Review, "Review", |s| {
+                s.on(Agree, Vote);
+                s.on(Back, [Draft, Parts]);
+            })
+            .wait(Parts, "Parts", |s| {
+                s.on(Ended, Vote).fired_by(FiredBy::CHILD);
+                s.on(Called, Vote);
+            })
+            .task(Vote, "Vote", |s| {
+                s.until_quorum(Agree, Reject);
+                s.on(Agree, Done);
+                s.on(Reject, Dropped)
+                    .fired_by(FiredBy::DECISION | FiredBy::DEADLINE);
+                s.on(Back, [Draft, Review, Parts]);
+                s.on_signal(Trigger::Drop, Dropped);
+                s.on(Late, Dropped).fired_by(FiredBy::DEADLINE);
+            })
             .terminal(Done, "DONE")
             .terminal(Dropped, "DROPPED")
     }
@@ -64,11 +65,6 @@ impl Flow for Papers {
             (Draft, _) => Plan::to(Review),
             (_, Back) => Plan::to(event.way_back(facts, "/to")?),
             (Parts, Ended) if event.children_running() > 0 => Plan::stay(),
-            (Vote, Agree | Reject) => match event.quorum(Agree) {
-                Quorum::Reached => Plan::to(Done),
-                Quorum::Impossible => Plan::to(Dropped),
-                Quorum::Open => Plan::stay(),
-            },
             _ => Plan::along(facts, event)?,
         })
     }

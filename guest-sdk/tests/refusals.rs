@@ -30,14 +30,14 @@ impl Flow for Mistaken {
     fn graph(_: &NoConfig) -> Graph<State, Trigger> {
         Graph::start(Own)
             .attribute("amount", AttributeType::Decimal)
-            .own_work(Own, "Own")
-            .on(Go, Work)
-            .task(Work, "Work")
-            .on(Go, [Done, Pause])
-            .on(Wait, Pause)
-            .wait(Pause, "Pause")
-            .on(Ended, Done)
-            .by(FiredBy::CHILD)
+            .own_work(Own, "Own", |s| s.on(Go, Work))
+            .task(Work, "Work", |s| {
+                s.on(Go, [Done, Pause]);
+                s.on(Wait, Pause);
+            })
+            .wait(Pause, "Pause", |s| {
+                s.on(Ended, Done).fired_by(FiredBy::CHILD)
+            })
             .terminal(Done, "DONE")
     }
 

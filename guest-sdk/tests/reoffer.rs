@@ -31,9 +31,10 @@ impl Flow for Papers {
 
     fn graph(_: &NoConfig) -> Graph<State, Trigger> {
         Graph::start(Review)
-            .task(Review, "Review")
-            .on(Approve, Done)
-            .on(Invite, Done)
+            .task(Review, "Review", |s| {
+                s.on(Approve, Done);
+                s.on(Invite, Done);
+            })
             .terminal(Done, "DONE")
     }
 

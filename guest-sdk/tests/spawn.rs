@@ -22,28 +22,23 @@ impl Flow for Papers {
 
     fn graph(_: &NoConfig) -> Graph<State, Trigger> {
         Graph::start(Review)
-            .task(Review, "Review")
-            .on(Approve, Meet)
-            .on(Ask, Advice)
-            .on(Late, Chase)
-            .by(FiredBy::DEADLINE)
-            .task(Advice, "Advice")
-            .on(Reply, Meet)
-            .task(Chase, "Chase the reviewer")
-            .on(Drop, Meet)
-            .task(Meet, "Close")
-            .join()
-            .on(Approve, Done)
+            .task(Review, "Review", |s| {
+                s.on(Approve, Meet);
+                s.spawn(Ask, Advice);
+                s.spawn(Late, Chase).fired_by(FiredBy::DEADLINE);
+            })
+            .task(Advice, "Advice", |s| s.on(Reply, Meet))
+            .task(Chase, "Chase the reviewer", |s| s.on(Drop, Meet))
+            .task(Meet, "Close", |s| {
+                s.join();
+                s.on(Approve, Done);
+            })
             .terminal(Done, "DONE")
     }
 
     fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Refusal> {
         Ok(match event.trigger {
-            Ask => Plan::spawn([Advice]),
-            Late => match facts.state_instance(Chase) {
-                Some(_) => Plan::stay(),
-                None => Plan::spawn([Chase]),
-            },
+            Late if facts.state_instance(Chase).is_some() => Plan::stay(),
             Drop => Plan::end_branch(),
             _ => Plan::along(facts, event)?,
         })
@@ -138,14 +133,15 @@ mod orders {
 
         fn graph(_: &NoConfig) -> Graph<Step, Act> {
             Graph::start(Check)
-                .task(Check, "Check")
-                .on(Accept, Pack)
-                .task(Pack, "Pack")
-                .on(Accept, Pack)
-                .on(Packed, Ship)
-                .task(Ship, "Ship")
-                .join()
-                .on(Send, Sent)
+                .task(Check, "Check", |s| s.on(Accept, Pack))
+                .task(Pack, "Pack", |s| {
+                    s.on(Accept, Pack);
+                    s.on(Packed, Ship);
+                })
+                .task(Ship, "Ship", |s| {
+                    s.join();
+                    s.on(Send, Sent);
+                })
                 .terminal(Sent, "SENT")
         }
 
@@ -153,7 +149,7 @@ mod orders {
             let line = |line: &Line| Target::new(Pack).key(&line.sku).data(json!(line));
             Ok(match (event.state, event.trigger) {
                 (Check, Accept) => Plan::fork(facts.data.lines.iter().map(line)),
-                (Pack, Accept) => Plan::to(Target::new(Pack).of(&event.state_instance)),
+                (Pack, Accept) => Plan::to(Target::new(Pack).same_item_as(&event.state_instance)),
                 _ => Plan::along(facts, event)?,
             })
         }

@@ -10,15 +10,18 @@ mod componentize;
 mod guest;
 
 const SAMPLE: &str = "document-approval";
-/// The sources of the sample, relative to this folder.
-const SOURCES: [&str; 9] = [
+/// The sources of the sample, and what `plugin new` copies, relative to this folder.
+const SOURCES: [&str; 12] = [
     "build/guest.rs",
     "../sandbox/src/componentize.rs",
     "../../Cargo.lock",
     "../../Cargo.toml",
     "../../guest-sdk/Cargo.toml",
+    "../../guest-sdk/c",
+    "../../guest-sdk/python",
     "../../guest-sdk/src",
     "../../guest-sdk/template",
+    "../../guest-sdk/typescript",
     "../../plugins/document-approval",
     "../../wit",
 ];

@@ -31,6 +31,7 @@ use wrkflw_server::http::auth::{AuthSettings, Authenticator, Claims, Secret};
 use wrkflw_server::http::{App, router, token};
 use wrkflw_store::{PoolSizes, Store};
 
+use super::documented;
 use super::postgres::{TestDatabase, database};
 
 pub(crate) const SECRET: &[u8] = b"a secret for tests, long enough for HS256";
@@ -438,11 +439,13 @@ impl Host {
     }
 
     pub(crate) async fn answer(&self, request: Request<Body>) -> Answer {
+        let (method, path) = (request.method().clone(), request.uri().path().to_owned());
         let response = self.open(request).await;
         let (parts, body) = response.into_parts();
         let bytes = body.collect().await.expect("a body").to_bytes();
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let body = serde_json::from_str(&text).unwrap_or(Value::Null);
+        documented::check(method.as_str(), &path, parts.status.as_u16(), &body);
         Answer {
             status: parts.status.as_u16(),
             headers: parts.headers,

@@ -219,7 +219,11 @@ impl<F: Flow> Scenario<F> {
             return Arc::clone(version);
         }
         let instance = &self.snapshot.instance;
-        let made = version::<F>(&instance.key, instance.version, &self.snapshot.config);
+        let made = version::<F>(
+            &instance.key,
+            instance.version,
+            ("the config", &self.snapshot.config),
+        );
         Arc::clone(self.version.insert(Arc::new(made)))
     }
 }

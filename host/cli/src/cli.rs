@@ -12,6 +12,7 @@ mod demo;
 mod dev;
 mod events;
 mod failure;
+mod flow_config;
 mod home;
 mod host;
 mod instance;

@@ -15,6 +15,8 @@ pub mod samples;
 mod shape;
 mod words;
 
+use std::fmt;
+
 use serde::Serialize;
 
 use super::graph::{Graph, StateKind};
@@ -39,7 +41,7 @@ pub const USES_MAX: usize = 1_000;
 /// Problems reported at once; the rest is only counted.
 pub const PROBLEMS_MAX: usize = 200;
 
-/// One reason why a graph is refused.
+/// One reason why a graph, or the config that it is made of, is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
@@ -53,6 +55,9 @@ pub struct Problem {
 }
 
 impl Problem {
+    /// The code of a problem with the config, which its flow found.
+    pub const CONFIG_INVALID: &str = "config_invalid";
+
     /// A problem found by the caller.
     pub fn new(code: &'static str, at: impl Into<String>, message: impl Into<String>) -> Problem {
         Problem {
@@ -61,9 +66,42 @@ impl Problem {
             message: message.into(),
         }
     }
+
+    /// What the flow says against its config.
+    pub fn of_config(field: &str, message: &str, code: &str) -> Problem {
+        Problem::new(
+            Problem::CONFIG_INVALID,
+            field,
+            format!("{message} ({code})"),
+        )
+    }
+
+    /// The problem as authors read it. One with the config has the name of its file.
+    pub fn with_file(&self, config: &str) -> String {
+        match self.code {
+            Problem::CONFIG_INVALID => format!("{config}: {self}"),
+            _ => self.to_string(),
+        }
+    }
 }
 
-/// Every problem that keeps `graph` from being published; empty for a valid graph.
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.at.is_empty() {
+            write!(f, "{}: ", self.at)?;
+        }
+        write!(f, "{} [{}]", self.message, self.code)
+    }
+}
+
+/// Every problem that keeps this release from publishing `graph`, whether the graph is not valid or this release cannot run it.
+pub fn for_publication(graph: &Graph) -> Vec<Problem> {
+    let mut problems = check(graph);
+    problems.extend(unsupported(graph));
+    problems
+}
+
+/// Every problem of `graph` as such; empty for a valid graph.
 ///
 /// A graph beyond the size limits gets no other check, because their time grows with its size.
 pub fn check(graph: &Graph) -> Vec<Problem> {
@@ -80,7 +118,7 @@ pub fn check(graph: &Graph) -> Vec<Problem> {
 }
 
 /// The parts of a valid `graph` that this release cannot run.
-pub fn unsupported(graph: &Graph) -> Vec<Problem> {
+fn unsupported(graph: &Graph) -> Vec<Problem> {
     let services = graph
         .states
         .iter()

@@ -312,9 +312,9 @@ fn rejected(code: &'static str, at: &str, message: &str) -> AdmitError {
 
 fn config_problem(violation: super::v0_1::types::Violation) -> Problem {
     let text = |text: &str| tame(text, MESSAGE_CHARS_MAX);
-    Problem {
-        code: "config_invalid",
-        at: text(&violation.field),
-        message: format!("{} ({})", text(&violation.message), text(&violation.code)),
-    }
+    Problem::of_config(
+        &text(&violation.field),
+        &text(&violation.message),
+        &text(&violation.code),
+    )
 }

@@ -64,10 +64,16 @@ pub(super) fn scan(bytes: &[u8], bytes_max: usize) -> Result<Scanned, Vec<Proble
 }
 
 fn invalid(error: &wasmparser::BinaryReaderError) -> Problem {
+    // Tools for other languages build asynchronous components unless they are told otherwise.
+    let hint = if error.message().contains("async feature") {
+        "; flow logic is synchronous: `wrkflw plugin build` passes `--sync --stub-wasi` to componentize-qjs"
+    } else {
+        ""
+    };
     of_component(
         "component_invalid",
         format!(
-            "the component is not valid: {}",
+            "the component is not valid: {}{hint}",
             tame(&error.to_string(), MESSAGE_CHARS_MAX)
         ),
     )
@@ -124,7 +130,7 @@ fn refuse_import(
         None => "item",
     };
     let hint = if name.starts_with("wasi:") {
-        "; build it without WASI (target wasm32-unknown-unknown, or stubbed WASI)"
+        "; build it without WASI (target wasm32-unknown-unknown, or `--stub-wasi` of componentize-qjs and componentize-py)"
     } else {
         ""
     };

@@ -42,6 +42,7 @@ pub mod page;
 pub mod problem;
 mod search;
 pub mod server;
+mod shapes;
 mod signals;
 mod subscriptions;
 mod task_commands;

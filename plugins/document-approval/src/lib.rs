@@ -3,7 +3,16 @@
 use serde::{Deserialize, Serialize};
 use wrkflw_guest::{Assignment, CommentRule, Facts, Flow, Graph, Refusal, json};
 
-wrkflw_guest::states! { pub enum State { Submitted, FinalReview, ReworkRequested, Approved, Rejected } }
+wrkflw_guest::states! {
+    pub enum State {
+        Submitted,
+        FinalReview,
+        /// The author changes the document as the rejection says, or gives it up.
+        ReworkRequested,
+        Approved,
+        Rejected,
+    }
+}
 wrkflw_guest::triggers! { pub enum Trigger { Approve, Reject, Submit, Abandon } }
 use State::{Approved, FinalReview, Rejected, ReworkRequested, Submitted};
 use Trigger::{Abandon, Approve, Reject, Submit};
@@ -44,19 +53,21 @@ impl Flow for DocumentApproval {
             .described("Two reviews; a rejected document goes back to its author.")
             .instance_title("{/title}")
             .started_by(&config.initiators)
-            .schema(json!({ "type": "object", "properties": properties, "required": ["title"] }))
-            .task(Submitted, "First review")
-            .on(Approve, FinalReview)
-            .on(Reject, ReworkRequested)
-            .comment(rejection)
-            .task(FinalReview, "Final review")
-            .on(Approve, Approved)
-            .on(Reject, ReworkRequested)
-            .comment(rejection)
-            .own_work(ReworkRequested, "Rework")
-            .described("The author changes the document as the rejection says, or gives it up.")
-            .on(Submit, Submitted)
-            .on(Abandon, Rejected)
+            .data_schema(
+                json!({ "type": "object", "properties": properties, "required": ["title"] }),
+            )
+            .task(Submitted, "First review", |s| {
+                s.on(Approve, FinalReview);
+                s.on(Reject, ReworkRequested).comment(rejection);
+            })
+            .task(FinalReview, "Final review", |s| {
+                s.on(Approve, Approved);
+                s.on(Reject, ReworkRequested).comment(rejection);
+            })
+            .own_work(ReworkRequested, "Rework", |s| {
+                s.on(Submit, Submitted);
+                s.on(Abandon, Rejected);
+            })
             .terminal(Approved, "APPROVED")
             .terminal(Rejected, "REJECTED")
     }

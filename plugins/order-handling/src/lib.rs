@@ -52,9 +52,9 @@ impl Flow for OrderHandling {
             .titled("Order handling")
             .described("Credit and stock are checked in parallel, then the order is shipped.")
             .instance_title("Order {entityId} of {/customer}")
-            .priority("normal", 0)
-            .priority("express", 1)
-            .schema(include_str!("order.schema.json"))
+            .priority_name("normal", 0)
+            .priority_name("express", 1)
+            .data_schema(include_str!("order.schema.json"))
             .attribute("customer", AttributeType::Text)
             .attribute("express", AttributeType::Boolean)
             .attribute("total", AttributeType::Decimal)
@@ -62,22 +62,26 @@ impl Flow for OrderHandling {
             .attribute("shipBy", AttributeType::Timestamp)
             .attribute("fingerprint", AttributeType::Bytes)
             .separate([CreditCheck, StockReservation])
-            .router(State::Intake, "Intake")
-            .on(Sort, Received)
-            .task(Received, "Order received")
-            .on(Accept, [CreditCheck, StockReservation, Payment])
-            .task(CreditCheck, "Credit check")
-            .on(Trigger::Grant, Shipping)
-            .on(Refuse, Refused)
-            .task(StockReservation, "Stock reservation")
-            .on(Trigger::Reserve, Shipping)
-            .wait(Payment, "Payment in advance")
-            .on(Trigger::Paid, Shipping)
-            .input(json!({ "properties": { "reference": { "type": "string" } } }))
-            .task(Shipping, "Shipping")
-            .join()
-            .on(Trigger::Ship, Shipped)
-            .on(Rollback, [Received, StockReservation])
+            .router(State::Intake, "Intake", |s| s.on(Sort, Received))
+            .task(Received, "Order received", |s| {
+                s.on(Accept, [CreditCheck, StockReservation, Payment])
+            })
+            .task(CreditCheck, "Credit check", |s| {
+                s.on(Trigger::Grant, Shipping);
+                s.on(Refuse, Refused);
+            })
+            .task(StockReservation, "Stock reservation", |s| {
+                s.on(Trigger::Reserve, Shipping)
+            })
+            .wait(Payment, "Payment in advance", |s| {
+                s.on(Trigger::Paid, Shipping)
+                    .input(json!({ "properties": { "reference": { "type": "string" } } }))
+            })
+            .task(Shipping, "Shipping", |s| {
+                s.join();
+                s.on(Trigger::Ship, Shipped);
+                s.on(Rollback, [Received, StockReservation]);
+            })
             .terminal(Shipped, "SHIPPED")
             .terminal(Refused, "REFUSED")
     }

@@ -5,7 +5,7 @@
 use serde::{Deserialize, Serialize};
 use wrkflw_guest::{
     Assignment, AttributeType, CommentRule::Required, Decimal, Event, Facts, Flow, Graph, Plan,
-    Quorum, Refusal, Sla, Verdict, Violation, allow, json,
+    Refusal, Sla, Value, Verdict, Violation, allow, json,
 };
 
 wrkflw_guest::states! { pub enum State { Intake, Manager, Finance, Sizing, Cfo, Approved, Rejected, Withdrawn } }
@@ -61,35 +61,35 @@ impl Flow for PurchaseApproval {
             .uses_people(&config.finance)
             .uses_groups([&config.cfo_group, &config.fallback_group])
             .uses_calendars(slas.into_iter().filter_map(|sla| sla.calendar()))
-            .schema(include_str!("purchase.schema.json"))
+            .data_schema(include_str!("purchase.schema.json"))
             .attribute("amount", AttributeType::Decimal)
             .attribute("supplier", AttributeType::Text)
             .attribute("stepDue", AttributeType::Timestamp)
             .separate([Manager, Finance, Cfo])
-            .router(Intake, "Intake")
-            .on(Sort, Manager)
-            .task(Manager, "Approval by the manager")
-            .on(Approve, Finance)
-            .on(Reject, Rejected)
-            .comment(Required)
-            .on_signal(Withdraw, Withdrawn)
-            .task(Finance, "Approval by finance")
-            .on(Approve, [Sizing, Rejected])
-            .input(include_str!("finance.schema.json"))
-            .on(Reject, [Sizing, Rejected])
-            .comment(Required)
-            .on_signal(Withdraw, Withdrawn)
-            .router(Sizing, "Small or large")
-            .on(Sort, [Cfo, Approved])
-            .condition(&format!(
-                "The CFO approves amounts above {}.",
-                config.cfo_above
-            ))
-            .task(Cfo, "Approval by the CFO")
-            .on(Approve, Approved)
-            .on(Reject, Rejected)
-            .comment(Required)
-            .on_signal(Withdraw, Withdrawn)
+            .router(Intake, "Intake", |s| s.on(Sort, Manager))
+            .task(Manager, "Approval by the manager", |s| {
+                s.on(Approve, Finance);
+                s.on(Reject, Rejected).comment(Required);
+                s.on_signal(Withdraw, Withdrawn);
+            })
+            .task(Finance, "Approval by finance", |s| {
+                s.until_quorum(Approve, Reject);
+                s.on(Approve, Sizing)
+                    .input(include_str!("finance.schema.json"));
+                s.on(Reject, Rejected).comment(Required);
+                s.on_signal(Withdraw, Withdrawn);
+            })
+            .router(Sizing, "Small or large", |s| {
+                s.on(Sort, [Cfo, Approved]).condition(&format!(
+                    "The CFO approves amounts above {}.",
+                    config.cfo_above
+                ))
+            })
+            .task(Cfo, "Approval by the CFO", |s| {
+                s.on(Approve, Approved);
+                s.on(Reject, Rejected).comment(Required);
+                s.on_signal(Withdraw, Withdrawn);
+            })
             .terminal(Approved, "APPROVED")
             .terminal(Rejected, "REJECTED")
             .terminal(Withdrawn, "WITHDRAWN")
@@ -103,29 +103,29 @@ impl Flow for PurchaseApproval {
     }
 
     fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Refusal> {
-        let data = &facts.data;
-        Ok(match (event.state, event.trigger) {
-            (Intake, _) => step(facts, Manager)
+        let (config, data) = (&facts.config, &facts.data);
+        let plan = match event.state {
+            Intake => Plan::along(facts, event)?
                 .attribute("amount", &data.amount)
                 .attribute("supplier", &data.supplier),
-            (Manager, Approve) => step(facts, Finance),
-            (Finance, Approve | Reject) => match event.quorum(Approve) {
-                Quorum::Reached => Plan::to(Sizing),
-                Quorum::Impossible => {
-                    Plan::to(Rejected).note("too_few_left", "Too few are left to approve.")
-                }
-                Quorum::Open => Plan::stay(),
-            },
-            (Sizing, _) if data.amount > facts.config.cfo_above => step(facts, Cfo).note_with(
+            Sizing if data.amount > config.cfo_above => Plan::to(Cfo).note_with(
                 "above_limit",
                 "The CFO approves what is above the limit.",
-                &json!({ "cfoAbove": facts.config.cfo_above }),
+                &json!({ "cfoAbove": config.cfo_above }),
             ),
-            (Sizing, _) => {
-                approved(facts).note("within_limit", "Finance suffices for this amount.")
-            }
-            (Cfo, Approve) => approved(facts),
+            Sizing => Plan::to(Approved).note("within_limit", "Finance suffices for this amount."),
             _ => Plan::along(facts, event)?,
+        };
+        Ok(match plan.next_state() {
+            // The deadline of the step, to search by.
+            Some(step @ (Manager | Finance | Cfo)) => {
+                plan.attribute_if_any("stepDue", sla(config, step).due(facts.now))
+            }
+            Some(Rejected) if event.state == Finance => {
+                plan.note("too_few_left", "Too few are left to approve.")
+            }
+            Some(Approved) => plan.publish("purchase.approved", &order(facts)),
+            _ => plan,
         })
     }
 
@@ -152,16 +152,10 @@ fn sla(config: &Config, step: State) -> &Sla {
     }
 }
 
-/// On to a step, with its deadline to search by.
-fn step(facts: &Facts<PurchaseApproval>, step: State) -> Plan<State> {
-    Plan::to(step).attribute_if_any("stepDue", sla(&facts.config, step).due(facts.now))
-}
-
-/// The end, told to whoever orders it.
-fn approved(facts: &Facts<PurchaseApproval>) -> Plan<State> {
+/// What whoever orders it is told.
+fn order(facts: &Facts<PurchaseApproval>) -> Value {
     let (entity, amount) = (&facts.instance.entity_id, facts.data.amount.to_string());
-    let order = json!({ "entity": entity, "amount": amount, "currency": facts.data.currency });
-    Plan::to(Approved).publish("purchase.approved", &order)
+    json!({ "entity": entity, "amount": amount, "currency": facts.data.currency })
 }
 
 wrkflw_guest::export!(PurchaseApproval);

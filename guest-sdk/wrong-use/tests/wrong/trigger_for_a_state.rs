@@ -1,12 +1,11 @@
 use wrkflw_guest::Graph;
 
-wrkflw_guest::states! { enum State { Draft, Done } }
-wrkflw_guest::triggers! { enum Trigger { Approve } }
+wrkflw_guest::states! { enum State { Draft, Review, Done } }
+wrkflw_guest::triggers! { enum Trigger { Approve, Reject } }
 
 fn graph() -> Graph<State, Trigger> {
     Graph::start(State::Draft)
-        .task(State::Draft, "Write")
-        .on(Trigger::Approve, Trigger::Approve)
+        .task(State::Draft, "Write", |s| s.on(Trigger::Approve, Trigger::Approve))
         .terminal(State::Done, "DONE")
 }
 

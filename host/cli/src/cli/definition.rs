@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use super::Environment;
 use super::client::{Client, segment};
 use super::connection::ConnectionArgs;
+use super::flow_config::FlowConfig;
 use super::output::{Column, Output};
 use super::plugin::project::Project;
 
@@ -262,14 +263,16 @@ fn publish(args: &PublishArgs, output: Output, environment: &Environment) -> Res
     let project = Project::find_unless(args.file.is_some() && args.key.is_some())?;
     let (file, config, key) = resolve(args, project.as_ref())?;
     let component = fs::read(&file).with_context(|| format!("cannot read {}", file.display()))?;
-    let config = read_config(config.as_deref())?;
+    let config = FlowConfig::read(config)?;
+    config.parse()?;
     let client = args.connection.open(environment)?;
     output.hint(&format!(
         "publishing {} ({} KiB) as {key}",
         file.display(),
         component.len() / 1024
     ));
-    let published = client.publish(&versions_path(&key), &component, &config)?;
+    let published = client.publish(&versions_path(&key), &component, &config.text);
+    let published = published.map_err(|error| config.named_in(error))?;
     for warning in published["warnings"].as_array().into_iter().flatten() {
         Output::warn(warning["message"].as_str().unwrap_or_default());
     }
@@ -339,13 +342,6 @@ fn resolve(
 }
 
 /// The text of a config, or an empty object.
-pub(super) fn read_config(path: Option<&Path>) -> Result<String> {
-    let Some(path) = path else {
-        return Ok("{}".to_owned());
-    };
-    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
-}
-
 fn usual_version(client: &Client, key: &str) -> Result<Value> {
     let (mut newest, mut after) = (None, None);
     loop {

@@ -75,6 +75,18 @@ impl Failure {
         self
     }
 
+    /// Puts the name of a file before the details with this code of the problem document.
+    pub(super) fn with_file(mut self, code: &str, file: &str) -> Failure {
+        let problem = self.problem.as_ref();
+        let errors = problem.and_then(|problem| problem["errors"].as_array());
+        for (error, detail) in errors.into_iter().flatten().zip(&mut self.details) {
+            if error["code"] == code {
+                *detail = format!("{file}: {detail}");
+            }
+        }
+        self
+    }
+
     /// The failure that a problem document of the API describes.
     pub(super) fn of_problem(status: u16, problem: Value) -> Failure {
         let text = |name: &str| problem[name].as_str().unwrap_or_default().to_owned();

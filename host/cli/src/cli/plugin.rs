@@ -3,6 +3,7 @@
 
 mod build;
 mod check;
+mod language;
 mod lock;
 mod manifest;
 pub(super) mod project;
@@ -10,6 +11,7 @@ mod scaffold;
 mod scenarios;
 mod test;
 mod toolchain;
+mod tools;
 mod watch;
 
 use std::path::PathBuf;
@@ -19,18 +21,22 @@ use clap::Subcommand;
 
 use super::Environment;
 use super::output::Output;
+use language::Language;
 
 #[derive(Debug, Subcommand)]
 pub(super) enum PluginCommand {
-    /// Create a flow: a crate with its tests, and the SDK beside it
+    /// Create a flow that can be built, and the SDK beside it
     New {
         /// Its name, and the key of its definition
         name: String,
+        /// What it is written in
+        #[arg(long, value_enum, default_value_t, value_name = "LANGUAGE")]
+        language: Language,
         /// Write into this folder instead of a new one
         #[arg(long)]
         init: bool,
     },
-    /// Compile the flow in this folder and make a component of it
+    /// Make a component of the flow in this folder, with the tool of its language
     Build,
     /// Check a component as the server does when it is published
     Check {
@@ -50,7 +56,11 @@ pub(super) enum PluginCommand {
 
 pub(super) fn run(command: PluginCommand, output: Output, environment: &Environment) -> Result<()> {
     match command {
-        PluginCommand::New { name, init } => scaffold::new(&name, init, output),
+        PluginCommand::New {
+            name,
+            language,
+            init,
+        } => scaffold::new(&name, language, init, output),
         PluginCommand::Build => build::run(output, environment),
         PluginCommand::Check { file, config } => check::run(file, config, output, environment),
         PluginCommand::Test(args) => test::run(&args, output, environment),

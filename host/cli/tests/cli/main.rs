@@ -2,6 +2,7 @@
 
 mod audit;
 mod dev;
+mod languages;
 mod operators;
 mod plugin;
 mod program;

@@ -81,16 +81,55 @@ fn a_new_flow_is_tested_built_checked_and_published() {
     );
     assert_eq!(place.data("definition activate my-flow 1")["active"], true);
 
+    refusals_name_the_file_and_the_field(&place);
+    what_check_refuses_fails_the_tests(&place);
+}
+
+fn refusals_name_the_file_and_the_field(place: &Place) {
     let config = place.folder.join(FLOW).join("config.json");
-    fs::write(config, r#"{ "reviewer": "reviewers" }"#).expect("our own folder");
-    for line in ["plugin check", "definition publish"] {
-        let refused = place.run_in(FLOW, line);
-        assert_eq!(refused.code, 6, "{line}: {}", refused.stderr);
-        assert!(
-            refused.stderr.contains("/reviewer") && refused.stderr.contains("next: "),
-            "{}",
-            refused.stderr
-        );
+    for (text, expected) in [
+        (
+            r#"{ "reviewer": "reviewers" }"#,
+            "config.json: /reviewer: unknown field `reviewer`",
+        ),
+        (r#"{ "reviewers": 1, }"#, "config.json: "),
+    ] {
+        fs::write(&config, text).expect("our own folder");
+        for (line, code) in [
+            ("plugin test", 1),
+            ("plugin check", 6),
+            ("definition publish", 6),
+        ] {
+            let refused = place.run_in(FLOW, line);
+            assert_eq!(refused.code, code, "{line}: {}", refused.stderr);
+            assert!(
+                refused.stderr.contains(expected),
+                "{line}: {}",
+                refused.stderr
+            );
+        }
+    }
+    fs::write(config, r#"{ "reviewers": "reviewers" }"#).expect("our own folder");
+}
+
+fn what_check_refuses_fails_the_tests(place: &Place) {
+    let source = place.folder.join(FLOW).join("src/lib.rs");
+    let text = fs::read_to_string(&source).expect("the flow");
+    let misnamed =
+        "Graph::start(State::Review).attribute(\"cost centre\", wrkflw_guest::AttributeType::Text)";
+    fs::write(
+        &source,
+        text.replace("Graph::start(State::Review)", misnamed),
+    )
+    .expect("our own folder");
+    let tested = place.run_in(FLOW, "plugin test");
+    place.data_in(FLOW, "plugin build");
+    let checked = place.run_in(FLOW, "plugin check");
+    assert_eq!((tested.code, checked.code), (1, 6), "{}", checked.stderr);
+    let problem = "/attributes/0: name the attribute `cost centre` like `costCentre`: letters, digits, `_`, `.` and `-`, a letter \
+                   or `_` first, at most 255 characters [attribute_name_malformed]";
+    for refused in [tested, checked] {
+        assert!(refused.stderr.contains(problem), "{}", refused.stderr);
     }
 }
 
@@ -126,5 +165,5 @@ fn a_name_that_cargo_or_the_api_would_refuse_is_refused_at_once() {
     );
     place.data("plugin new in-place --init");
     assert!(place.folder.join("Cargo.lock").is_file());
-    assert!(place.folder.join("sdk/wit/world.wit").is_file());
+    assert!(place.folder.join("sdk/src/bindings/generated.rs").is_file());
 }

@@ -201,10 +201,10 @@ pub(crate) fn watched(place: &Place, flow: &str) {
         log,
     };
     let mut at = watch.until("waiting for changes", 0);
-    change(place, flow, "\"Review\")", "\"Second look\")");
+    change(place, flow, "\"Review\"", "\"Second look\"");
     at = watch.until("FAILED  scenarios", at);
     at = watch.until("waiting for changes", at);
-    change(place, flow, "\"Second look\")", "\"Review\")");
+    change(place, flow, "\"Second look\"", "\"Review\"");
     // Published anew, or found to be active.
     at = watch.until("activ", at);
     at = watch.until("waiting for changes", at);

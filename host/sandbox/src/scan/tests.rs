@@ -36,7 +36,7 @@ fn imports_are_refused_by_name_all_of_them() {
         .iter()
         .map(|(_, message)| message.as_str())
         .collect();
-    let wasi = "; build it without WASI (target wasm32-unknown-unknown, or stubbed WASI)";
+    let wasi = "; build it without WASI (target wasm32-unknown-unknown, or `--stub-wasi` of componentize-qjs and componentize-py)";
     assert_eq!(
         messages,
         [
@@ -72,6 +72,15 @@ fn another_version_of_the_contract_is_told_apart() {
         message,
         "it was built for wrkflw:flow@0.2.0, this host speaks wrkflw:flow@0.1.0"
     );
+}
+
+#[test]
+fn an_asynchronous_component_is_refused_with_the_flags_that_help() {
+    let (code, message) = problem("(component (core func (canon task.cancel)))");
+    assert_eq!(code, "component_invalid");
+    for words in ["task.cancel", "--sync --stub-wasi"] {
+        assert!(message.contains(words), "{message}");
+    }
 }
 
 #[test]

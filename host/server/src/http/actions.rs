@@ -1,5 +1,6 @@
 //! The actions on an instance, allowed or refused, as the API shows them.
 
+use super::shapes::ViolationShape;
 use super::view::{maybe, view};
 use wrkflw_core::answer::Violation;
 use wrkflw_core::ids::TaskId;
@@ -27,7 +28,7 @@ view! {
         pub allowed: bool,
         /// What the input must still supply.
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        #[schema(value_type = Vec<Object>)]
+        #[schema(value_type = Vec<ViolationShape>)]
         pub required: Vec<Violation>,
         #[serde(skip_serializing_if = "Option::is_none")]
         pub refusal: Option<Refusal> => maybe,

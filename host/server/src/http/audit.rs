@@ -118,7 +118,7 @@ impl AuditQuery {
 /// The audit stream of an instance, from its first entry on.
 ///
 /// A page may have fewer entries than asked for, even none. There may be more as long as `page.next` is present.
-#[utoipa::path(get, path = "/v1/instances/{id}/audit", tag = "instances", params(("id" = Uuid, Path), AuditQuery),
+#[utoipa::path(get, path = "/v1/instances/{id}/audit", tag = "instances", operation_id = "getInstanceAudit", params(("id" = Uuid, Path), AuditQuery),
     responses((status = 200, body = Page<AuditRow>)))]
 pub(super) async fn audit(
     State(app): State<App>,
@@ -148,7 +148,8 @@ pub(super) async fn audit(
 ///
 /// If hosts sign checkpoints, an entry appears here some seconds after it was written. A page may have fewer entries than
 /// asked for, even none. There may be more as long as `page.next` is present.
-#[utoipa::path(get, path = "/v1/audit", tag = "compliance", params(AuditQuery), responses((status = 200, body = Page<PlacedRow>)))]
+#[utoipa::path(get, path = "/v1/audit", tag = "compliance", operation_id = "listAuditEntries", params(AuditQuery),
+    responses((status = 200, body = Page<PlacedRow>)))]
 pub(super) async fn entries(
     State(app): State<App>,
     Caller(who): Caller,

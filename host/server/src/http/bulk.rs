@@ -113,7 +113,7 @@ pub(super) struct BulkResult {
 }
 
 /// Claims, releases, reassigns or decides many tasks. None of them fails because of another.
-#[utoipa::path(post, path = "/v1/tasks/bulk", tag = "tasks", operation_id = "bulk_tasks", params(DryRun), request_body = BulkBody,
+#[utoipa::path(post, path = "/v1/tasks/bulk", tag = "tasks", operation_id = "bulkTasks", params(DryRun), request_body = BulkBody,
     responses((status = 200, body = BulkResults)))]
 pub(super) async fn tasks(
     State(app): State<App>,

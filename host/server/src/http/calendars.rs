@@ -77,7 +77,8 @@ pub(super) struct CalendarView {
 }
 
 /// All calendars, by name. There are at most 100, on one page.
-#[utoipa::path(get, path = "/v1/calendars", tag = "directory", responses((status = 200, body = Page<CalendarSummary>)))]
+#[utoipa::path(get, path = "/v1/calendars", tag = "directory", operation_id = "listCalendars",
+    responses((status = 200, body = Page<CalendarSummary>)))]
 pub(super) async fn list(
     State(app): State<App>,
     Caller(who): Caller,
@@ -88,7 +89,7 @@ pub(super) async fn list(
 }
 
 /// A working calendar.
-#[utoipa::path(get, path = "/v1/calendars/{name}", tag = "directory", params(("name" = String, Path)),
+#[utoipa::path(get, path = "/v1/calendars/{name}", tag = "directory", operation_id = "getCalendar", params(("name" = String, Path)),
     responses((status = 200, body = CalendarView)))]
 pub(super) async fn show(
     State(app): State<App>,
@@ -122,7 +123,7 @@ async fn read(app: &App, who: &Identity, name: &str) -> Result<Response, Problem
 }
 
 /// Adds a working calendar, or replaces it. Deadlines that were computed stay as they are.
-#[utoipa::path(put, path = "/v1/calendars/{name}", tag = "directory", params(("name" = String, Path)),
+#[utoipa::path(put, path = "/v1/calendars/{name}", tag = "directory", operation_id = "putCalendar", params(("name" = String, Path)),
     request_body = CalendarSettings, responses((status = 200, body = CalendarView)))]
 pub(super) async fn put(
     State(app): State<App>,
@@ -135,7 +136,7 @@ pub(super) async fn put(
 }
 
 /// Deletes a working calendar. Deadlines that were computed by it stay as they are.
-#[utoipa::path(delete, path = "/v1/calendars/{name}", tag = "directory", params(("name" = String, Path)),
+#[utoipa::path(delete, path = "/v1/calendars/{name}", tag = "directory", operation_id = "deleteCalendar", params(("name" = String, Path)),
     responses((status = 204, description = "is deleted")))]
 pub(super) async fn delete(
     State(app): State<App>,

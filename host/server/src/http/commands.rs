@@ -10,6 +10,7 @@ use super::App;
 use super::extract::Options;
 use super::minimal::{MinimalChanged, MinimalInstance, MinimalTask, Preference};
 use super::problem::Problem;
+use super::shapes::CloudEventShape;
 use super::views::{InstanceView, TaskView};
 use wrkflw_core::audit::Entry;
 use wrkflw_core::cloudevent::{CloudEvent, PublicEntry};
@@ -41,7 +42,7 @@ pub struct Started {
     #[serde(flatten)]
     pub instance: InstanceView,
     /// The events of the start, as CloudEvents.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<CloudEventShape>)]
     pub events: Vec<Json>,
     /// Nothing was written.
     pub dry_run: bool,
@@ -56,7 +57,7 @@ pub struct Changed {
     pub task: Option<TaskView>,
     pub instance: InstanceView,
     /// The events of the command, as CloudEvents.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<CloudEventShape>)]
     pub events: Vec<Json>,
     /// Nothing was written.
     pub dry_run: bool,

@@ -99,7 +99,7 @@ pub(super) struct SelfApprovalReport {
 }
 
 /// Examines all decisions of a period, and finds those that people made on their own requests, except own work.
-#[utoipa::path(get, path = "/v1/compliance/self-approvals", tag = "compliance", params(PeriodQuery),
+#[utoipa::path(get, path = "/v1/compliance/self-approvals", tag = "compliance", operation_id = "listSelfApprovals", params(PeriodQuery),
     responses((status = 200, body = SelfApprovalReport)))]
 pub(super) async fn self_approvals(
     State(app): State<App>,

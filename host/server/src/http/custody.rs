@@ -173,7 +173,7 @@ pub(super) struct CustodyQuery {
 }
 
 /// Exports every decision about an entity, oldest first, with its audit entry and signature.
-#[utoipa::path(get, path = "/v1/entities/{type}/{id}/custody", tag = "entities",
+#[utoipa::path(get, path = "/v1/entities/{type}/{id}/custody", tag = "entities", operation_id = "getEntityCustody",
     params(("type" = String, Path), ("id" = String, Path), CustodyQuery),
     responses((status = 200, content((Page<CustodyRecord> = "application/json"), (String = "text/csv")))))]
 pub(super) async fn of_entity(
@@ -189,7 +189,8 @@ pub(super) async fn of_entity(
 }
 
 /// Exports every decision of an instance, oldest first, with its audit entry and signature.
-#[utoipa::path(get, path = "/v1/instances/{id}/custody", tag = "instances", params(("id" = Uuid, Path), CustodyQuery),
+#[utoipa::path(get, path = "/v1/instances/{id}/custody", tag = "instances", operation_id = "getInstanceCustody",
+    params(("id" = Uuid, Path), CustodyQuery),
     responses((status = 200, content((Page<CustodyRecord> = "application/json"), (String = "text/csv")))))]
 pub(super) async fn of_instance(
     State(app): State<App>,

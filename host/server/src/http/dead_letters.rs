@@ -87,7 +87,7 @@ pub(super) struct DiscardBody {
 }
 
 /// Lists the instances whose events wait behind a refused one, each with its refused event.
-#[utoipa::path(get, path = "/v1/dead-letters", tag = "events", operation_id = "list_dead_letters",
+#[utoipa::path(get, path = "/v1/dead-letters", tag = "events", operation_id = "listDeadLetters",
     params(PageQuery), responses((status = 200, body = Page<DeadLetter>)))]
 pub(super) async fn list(
     State(app): State<App>,
@@ -107,7 +107,7 @@ pub(super) async fn list(
 }
 
 /// Lists the waiting events of an instance in their order, the refused one first.
-#[utoipa::path(get, path = "/v1/dead-letters/{id}", tag = "events", operation_id = "show_dead_letters",
+#[utoipa::path(get, path = "/v1/dead-letters/{id}", tag = "events", operation_id = "getDeadLetter",
     params(("id" = Uuid, Path), PageQuery), responses((status = 200, body = Page<ParkedEvent>)))]
 pub(super) async fn show(
     State(app): State<App>,
@@ -137,7 +137,7 @@ pub(super) async fn show(
 }
 
 /// Sends the events of an instance again, in their order; at most 1000 at once.
-#[utoipa::path(post, path = "/v1/dead-letters/{id}/retry", tag = "events", operation_id = "retry_dead_letters",
+#[utoipa::path(post, path = "/v1/dead-letters/{id}/retry", tag = "events", operation_id = "retryDeadLetter",
     params(("id" = Uuid, Path)), request_body = ReasonBody, responses((status = 200, body = Moved)))]
 pub(super) async fn retry(
     State(app): State<App>,
@@ -150,7 +150,7 @@ pub(super) async fn retry(
 
 /// Discards the first waiting event of an instance, and sends those behind it. Consumers will miss the sequence of the
 /// discarded event; the instance's history and `GET /v1/events` keep it.
-#[utoipa::path(post, path = "/v1/dead-letters/{id}/discard", tag = "events", operation_id = "discard_dead_letter",
+#[utoipa::path(post, path = "/v1/dead-letters/{id}/discard", tag = "events", operation_id = "discardDeadLetter",
     params(("id" = Uuid, Path)), request_body = DiscardBody, responses((status = 200, body = Moved)))]
 pub(super) async fn discard(
     State(app): State<App>,

@@ -57,7 +57,7 @@ pub(super) struct VersionDetail {
 }
 
 /// Publishes a component with its config as the definition's next version. Identical content keeps its version.
-#[utoipa::path(post, path = "/v1/definitions/{key}/versions", tag = "definitions", params(("key" = String, Path)),
+#[utoipa::path(post, path = "/v1/definitions/{key}/versions", tag = "definitions", operation_id = "publishVersion", params(("key" = String, Path)),
     request_body(content = PublishForm, content_type = "multipart/form-data"),
     responses((status = 201, body = Published), (status = 200, body = Published, description = "had been published before")))]
 pub(super) async fn publish(
@@ -157,7 +157,8 @@ fn unfit(field: &str, code: &str, detail: String) -> Problem {
 }
 
 /// Lists the versions of all definitions, by key, newest first.
-#[utoipa::path(get, path = "/v1/definitions", tag = "definitions", params(PageQuery), responses((status = 200, body = Page<VersionSummary>)))]
+#[utoipa::path(get, path = "/v1/definitions", tag = "definitions", operation_id = "listDefinitions", params(PageQuery),
+    responses((status = 200, body = Page<VersionSummary>)))]
 pub(super) async fn list_all(
     State(app): State<App>,
     caller: Caller,
@@ -167,7 +168,8 @@ pub(super) async fn list_all(
 }
 
 /// Lists the versions of one definition, newest first.
-#[utoipa::path(get, path = "/v1/definitions/{key}/versions", tag = "definitions", params(("key" = String, Path), PageQuery),
+#[utoipa::path(get, path = "/v1/definitions/{key}/versions", tag = "definitions", operation_id = "listVersions",
+    params(("key" = String, Path), PageQuery),
     responses((status = 200, body = Page<VersionSummary>)))]
 pub(super) async fn list(
     State(app): State<App>,
@@ -224,7 +226,7 @@ impl FromStr for Position {
 }
 
 /// A version with its config and graph.
-#[utoipa::path(get, path = "/v1/definitions/{key}/versions/{version}", tag = "definitions",
+#[utoipa::path(get, path = "/v1/definitions/{key}/versions/{version}", tag = "definitions", operation_id = "getVersion",
     params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, body = VersionDetail)))]
 pub(super) async fn show(
     State(app): State<App>,
@@ -269,7 +271,7 @@ pub(super) struct ActivateBody {
 
 /// Uses this version for new instances. Running instances keep theirs. Refused if groups, people or calendars that it uses do not
 /// exist, unless it is forced.
-#[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/activate", tag = "definitions",
+#[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/activate", tag = "definitions", operation_id = "activateVersion",
     params(("key" = String, Path), ("version" = u32, Path)), request_body = ActivateBody, responses((status = 200, body = Activation)))]
 pub(super) async fn activate(
     State(app): State<App>,
@@ -283,7 +285,7 @@ pub(super) async fn activate(
 }
 
 /// Stops using this version for new instances. Running instances continue.
-#[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/retire", tag = "definitions",
+#[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/retire", tag = "definitions", operation_id = "retireVersion",
     params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, body = Retirement)))]
 pub(super) async fn retire(
     State(app): State<App>,
@@ -298,7 +300,7 @@ pub(super) async fn retire(
 }
 
 /// Reinstates a retired version. New instances use it once it is activated again.
-#[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/reinstate", tag = "definitions",
+#[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/reinstate", tag = "definitions", operation_id = "reinstateVersion",
     params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, body = Retirement)))]
 pub(super) async fn reinstate(
     State(app): State<App>,
@@ -314,7 +316,7 @@ pub(super) async fn reinstate(
 
 /// Stops the instances of this version until it is resumed: no deadline acts, no child starts, and only cancelling and
 /// migration to another version are allowed.
-#[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/stop", tag = "definitions", operation_id = "stop_version",
+#[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/stop", tag = "definitions", operation_id = "stopVersion",
     params(("key" = String, Path), ("version" = u32, Path)), request_body = ReasonBody, responses((status = 200, body = Stopping)))]
 pub(super) async fn stop(
     State(app): State<App>,
@@ -328,7 +330,7 @@ pub(super) async fn stop(
 }
 
 /// Resumes a stopped version. Deadlines and other work that became due meanwhile are done at once.
-#[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/resume", tag = "definitions", operation_id = "resume_version",
+#[utoipa::path(post, path = "/v1/definitions/{key}/versions/{version}/resume", tag = "definitions", operation_id = "resumeVersion",
     params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, body = Stopping)))]
 pub(super) async fn resume(
     State(app): State<App>,
@@ -343,7 +345,7 @@ pub(super) async fn resume(
 }
 
 /// The diagram of a version.
-#[utoipa::path(get, path = "/v1/definitions/{key}/versions/{version}/diagram.svg", tag = "definitions",
+#[utoipa::path(get, path = "/v1/definitions/{key}/versions/{version}/diagram.svg", tag = "definitions", operation_id = "getVersionDiagram",
     params(("key" = String, Path), ("version" = u32, Path)), responses((status = 200, content_type = "image/svg+xml", body = String)))]
 pub(super) async fn diagram(
     State(app): State<App>,

@@ -62,7 +62,8 @@ pub(super) struct NameBody {
 }
 
 /// A person with their groups.
-#[utoipa::path(get, path = "/v1/people/{id}", tag = "directory", params(("id" = String, Path)), responses((status = 200, body = Person)))]
+#[utoipa::path(get, path = "/v1/people/{id}", tag = "directory", operation_id = "getPerson", params(("id" = String, Path)),
+    responses((status = 200, body = Person)))]
 pub(super) async fn person(
     State(app): State<App>,
     Caller(who): Caller,
@@ -73,7 +74,7 @@ pub(super) async fn person(
 }
 
 /// Adds a person, or renames them.
-#[utoipa::path(put, path = "/v1/people/{id}", tag = "directory", params(("id" = String, Path)), request_body = NameBody,
+#[utoipa::path(put, path = "/v1/people/{id}", tag = "directory", operation_id = "putPerson", params(("id" = String, Path)), request_body = NameBody,
     responses((status = 200, body = Person)))]
 pub(super) async fn put_person(
     State(app): State<App>,
@@ -86,7 +87,8 @@ pub(super) async fn put_person(
 }
 
 /// A group with its members.
-#[utoipa::path(get, path = "/v1/groups/{id}", tag = "directory", params(("id" = String, Path)), responses((status = 200, body = Group)))]
+#[utoipa::path(get, path = "/v1/groups/{id}", tag = "directory", operation_id = "getGroup", params(("id" = String, Path)),
+    responses((status = 200, body = Group)))]
 pub(super) async fn group(
     State(app): State<App>,
     Caller(who): Caller,
@@ -97,7 +99,7 @@ pub(super) async fn group(
 }
 
 /// Adds a group, or renames it.
-#[utoipa::path(put, path = "/v1/groups/{id}", tag = "directory", params(("id" = String, Path)), request_body = NameBody,
+#[utoipa::path(put, path = "/v1/groups/{id}", tag = "directory", operation_id = "putGroup", params(("id" = String, Path)), request_body = NameBody,
     responses((status = 200, body = Group)))]
 pub(super) async fn put_group(
     State(app): State<App>,
@@ -110,7 +112,7 @@ pub(super) async fn put_group(
 }
 
 /// Makes a person a member of a group.
-#[utoipa::path(put, path = "/v1/groups/{id}/members/{person}", tag = "directory",
+#[utoipa::path(put, path = "/v1/groups/{id}/members/{person}", tag = "directory", operation_id = "putGroupMember",
     params(("id" = String, Path), ("person" = String, Path), DryRun), responses((status = 200, body = Told<Group>)))]
 pub(super) async fn put_member(
     State(app): State<App>,
@@ -122,7 +124,7 @@ pub(super) async fn put_member(
 }
 
 /// Ends a person's membership of a group.
-#[utoipa::path(delete, path = "/v1/groups/{id}/members/{person}", tag = "directory",
+#[utoipa::path(delete, path = "/v1/groups/{id}/members/{person}", tag = "directory", operation_id = "deleteGroupMember",
     params(("id" = String, Path), ("person" = String, Path), DryRun), responses((status = 200, body = Told<Group>)))]
 pub(super) async fn delete_member(
     State(app): State<App>,

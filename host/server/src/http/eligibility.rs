@@ -11,6 +11,7 @@ use super::App;
 use super::extract::{Caller, Path, Query};
 use super::large::rendered;
 use super::problem::Problem;
+use super::shapes::{ExclusionShape, VersionShape, WayShape};
 use super::view::{each, view};
 use wrkflw_core::eligibility::{Exclusion, Way};
 use wrkflw_core::ids::{InstanceId, VersionRef};
@@ -53,8 +54,8 @@ view! {
     /// Somebody who could act.
     pub(super) struct AblePerson {
         pub person: String,
-        /// `{how}`: `candidate`, `group` with the group, `manager` and `substitute` with whose (`of`), `owner`.
-        #[schema(value_type = Vec<Object>)]
+        /// Each way by which they may act.
+        #[schema(value_type = Vec<WayShape>)]
         pub ways: Vec<Way>,
     }
 }
@@ -64,8 +65,8 @@ view! {
     /// Somebody who could not act, although the work was offered to them.
     pub(super) struct ExcludedPerson {
         pub person: String,
-        /// `{why}`: such as `requester`, `excluded`, `already_decided`, or `for_requester` with whose work it is (`of`).
-        #[schema(value_type = Vec<Object>)]
+        /// Each reason.
+        #[schema(value_type = Vec<ExclusionShape>)]
         pub exclusions: Vec<Exclusion>,
     }
 }
@@ -88,7 +89,7 @@ view! {
     pub(super) struct Orphan {
         pub task: Uuid,
         pub instance: Uuid,
-        #[schema(value_type = Object)]
+        #[schema(value_type = VersionShape)]
         pub definition: VersionRef,
         pub state: String,
         pub label: String,
@@ -107,7 +108,8 @@ pub(super) struct EligibilityQuery {
 }
 
 /// Lists for each task that was open then who could act on it and how, and who could not and why.
-#[utoipa::path(get, path = "/v1/instances/{id}/eligibility", tag = "instances", operation_id = "eligibility", params(("id" = Uuid, Path), EligibilityQuery),
+#[utoipa::path(get, path = "/v1/instances/{id}/eligibility", tag = "instances", operation_id = "getInstanceEligibility",
+    params(("id" = Uuid, Path), EligibilityQuery),
     responses((status = 200, body = EligibilityAt)))]
 pub(super) async fn eligibility(
     State(app): State<App>,

@@ -12,6 +12,7 @@ use super::extract::{Caller, Path, Query};
 use super::large::rendered;
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
+use super::shapes::InstanceStatus;
 use super::view::view;
 use wrkflw_core::instance::Entity;
 use wrkflw_engine::validation::check_id;
@@ -24,6 +25,7 @@ view! {
         pub id: Uuid,
         pub definition_key: String,
         pub definition_version: u32,
+        #[schema(value_type = InstanceStatus)]
         pub status: String,
         pub outcome: Option<String>,
         /// Why it was cancelled.
@@ -64,7 +66,7 @@ pub(super) struct HistoryQuery {
 }
 
 /// All instances about an entity, oldest first: across definitions, and through restarts.
-#[utoipa::path(get, path = "/v1/entities/{type}/{id}/history", tag = "entities",
+#[utoipa::path(get, path = "/v1/entities/{type}/{id}/history", tag = "entities", operation_id = "getEntityHistory",
     params(("type" = String, Path), ("id" = String, Path), HistoryQuery), responses((status = 200, body = Page<EntityInstance>)))]
 pub(super) async fn history(
     State(app): State<App>,

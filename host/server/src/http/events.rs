@@ -24,6 +24,7 @@ use super::extract::{Caller, Listener, Query};
 use super::large::rendered;
 use super::page::{Next, decode, encode, limit};
 use super::problem::Problem;
+use super::shapes::CloudEventShape;
 use wrkflw_core::cloudevent::CloudEvent;
 use wrkflw_core::ids::TenantId;
 use wrkflw_core::json::Json;
@@ -56,7 +57,7 @@ pub(super) struct StreamQuery {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct Events {
     /// `CloudEvents`, in structured form.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<CloudEventShape>)]
     pub data: Vec<Json>,
     pub page: Next,
 }
@@ -73,7 +74,7 @@ pub(super) struct StreamedEvent {
 }
 
 /// Reads events in the order of their commits.
-#[utoipa::path(get, path = "/v1/events", tag = "events", params(EventQuery), responses((status = 200, body = Events)))]
+#[utoipa::path(get, path = "/v1/events", tag = "events", operation_id = "listEvents", params(EventQuery), responses((status = 200, body = Events)))]
 pub(super) async fn list(
     State(app): State<App>,
     Caller(who): Caller,
@@ -115,7 +116,7 @@ async fn read(
 /// Streams events as they are committed (server-sent events). `Last-Event-ID` resumes where a stream broke off.
 ///
 /// A stream ends when its token expires, or when its caller loses the permission.
-#[utoipa::path(get, path = "/v1/events/stream", tag = "events", params(StreamQuery),
+#[utoipa::path(get, path = "/v1/events/stream", tag = "events", operation_id = "streamEvents", params(StreamQuery),
     responses((status = 200, content_type = "text/event-stream", body = StreamedEvent)))]
 pub(super) async fn stream(
     State(app): State<App>,

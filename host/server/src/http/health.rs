@@ -58,14 +58,15 @@ pub fn operational(operation: Operation) -> Router {
 }
 
 /// The process answers.
-#[utoipa::path(get, path = "/livez", tag = "operation", responses((status = 200, body = String)))]
+#[utoipa::path(get, path = "/livez", tag = "operation", operation_id = "getLiveness", responses((status = 200, body = String)))]
 pub(super) async fn live() -> &'static str {
     "ok\n"
 }
 
 /// The database answers, is migrated and accepts writes, and the host is not stopping. Kafka is not checked: without it,
 /// events wait in the outbox.
-#[utoipa::path(get, path = "/readyz", tag = "operation", responses((status = 200, body = String), (status = 503, body = String)))]
+#[utoipa::path(get, path = "/readyz", tag = "operation", operation_id = "getReadiness",
+    responses((status = 200, body = String), (status = 503, body = String)))]
 pub(super) async fn ready(State(operation): State<Operation>) -> Response {
     match unready(&operation).await {
         None => "database ok\n".into_response(),
@@ -90,7 +91,7 @@ async fn unready(operation: &Operation) -> Option<&'static str> {
 }
 
 /// Metrics in the text format of Prometheus.
-#[utoipa::path(get, path = "/metrics", tag = "operation", responses((status = 200, body = String)))]
+#[utoipa::path(get, path = "/metrics", tag = "operation", operation_id = "getMetrics", responses((status = 200, body = String)))]
 pub(super) async fn metrics(State(operation): State<Operation>) -> Response {
     for (role, open, idle) in operation.reader.usage() {
         let idle = u32::try_from(idle).unwrap_or(u32::MAX);

@@ -27,7 +27,8 @@ pub(super) struct RestartBody {
 }
 
 /// Cancels an instance that has not ended.
-#[utoipa::path(post, path = "/v1/instances/{id}/cancel", tag = "instances", params(("id" = Uuid, Path), DryRun), request_body = ReasonBody,
+#[utoipa::path(post, path = "/v1/instances/{id}/cancel", tag = "instances", operation_id = "cancelInstance", params(("id" = Uuid, Path), DryRun),
+    request_body = ReasonBody,
     responses((status = 200, body = CommandAnswer)))]
 pub(super) async fn cancel(
     State(app): State<App>,
@@ -45,7 +46,8 @@ pub(super) async fn cancel(
 }
 
 /// Suspends an instance. Until it is resumed, nothing happens to it, and its deadlines do not run.
-#[utoipa::path(post, path = "/v1/instances/{id}/suspend", tag = "instances", params(("id" = Uuid, Path), DryRun), request_body = ReasonBody,
+#[utoipa::path(post, path = "/v1/instances/{id}/suspend", tag = "instances", operation_id = "suspendInstance", params(("id" = Uuid, Path), DryRun),
+    request_body = ReasonBody,
     responses((status = 200, body = CommandAnswer)))]
 pub(super) async fn suspend(
     State(app): State<App>,
@@ -63,7 +65,7 @@ pub(super) async fn suspend(
 }
 
 /// Resumes a suspended instance. Each deadline is moved by the duration of the suspension.
-#[utoipa::path(post, path = "/v1/instances/{id}/resume", tag = "instances", params(("id" = Uuid, Path), DryRun),
+#[utoipa::path(post, path = "/v1/instances/{id}/resume", tag = "instances", operation_id = "resumeInstance", params(("id" = Uuid, Path), DryRun),
     responses((status = 200, body = CommandAnswer)))]
 pub(super) async fn resume(
     State(app): State<App>,
@@ -85,7 +87,8 @@ pub(super) async fn resume(
 
 /// Starts a new instance of the definition's active version, about the entity of an ended instance. The requesters of the
 /// ended instance are requesters of the new one, too. `If-Match` takes the revision of the ended instance.
-#[utoipa::path(post, path = "/v1/instances/{id}/restart", tag = "instances", params(("id" = Uuid, Path), DryRun), request_body = RestartBody,
+#[utoipa::path(post, path = "/v1/instances/{id}/restart", tag = "instances", operation_id = "restartInstance", params(("id" = Uuid, Path), DryRun),
+    request_body = RestartBody,
     responses((status = 201, body = StartAnswer), (status = 200, body = StartAnswer, description = "dry run")))]
 pub(super) async fn restart(
     State(app): State<App>,

@@ -20,6 +20,7 @@ use super::large::rendered;
 use super::page::{Page, decode, limit, page_to};
 use super::problem::Problem;
 use super::search::{Search, conditions};
+use super::shapes::InstanceStatus;
 use super::svg;
 use super::view::{each, view};
 use super::views::{InstanceView, StateView};
@@ -87,34 +88,13 @@ pub(super) enum Included {
     Attributes,
 }
 
-/// The statuses of instances.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, ToSchema)]
-#[serde(rename_all = "UPPERCASE")]
-pub(super) enum WhichInstances {
-    Running,
-    Suspended,
-    Completed,
-    Cancelled,
-}
-
-impl WhichInstances {
-    fn name(self) -> &'static str {
-        match self {
-            WhichInstances::Running => "RUNNING",
-            WhichInstances::Suspended => "SUSPENDED",
-            WhichInstances::Completed => "COMPLETED",
-            WhichInstances::Cancelled => "CANCELLED",
-        }
-    }
-}
-
 #[derive(Debug, Deserialize, IntoParams)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[into_params(parameter_in = Query)]
 pub(super) struct InstanceQuery {
     pub definition: Option<String>,
     #[param(inline)]
-    pub status: Option<WhichInstances>,
+    pub status: Option<InstanceStatus>,
     /// Name of an active state.
     pub state: Option<String>,
     pub entity_type: Option<String>,
@@ -151,7 +131,7 @@ pub(super) struct PageQuery {
 }
 
 /// Starts an instance of the definition's active version.
-#[utoipa::path(post, path = "/v1/instances", tag = "instances", params(DryRun), request_body = StartBody,
+#[utoipa::path(post, path = "/v1/instances", tag = "instances", operation_id = "startInstance", params(DryRun), request_body = StartBody,
     responses((status = 201, body = StartAnswer), (status = 200, body = StartAnswer, description = "dry run")))]
 pub(super) async fn start(
     State(app): State<App>,
@@ -183,7 +163,7 @@ pub(super) async fn start(
 /// Lists instances, newest first.
 ///
 /// A page of a search by attributes may not be full. There may be more as long as `page.next` is present.
-#[utoipa::path(get, path = "/v1/instances", tag = "instances",
+#[utoipa::path(get, path = "/v1/instances", tag = "instances", operation_id = "listInstances",
     params(InstanceQuery, ("attribute.NAME" = Option<String>, Query,
         description = "`[TYPE:][OPERATOR:]VALUE`, up to five times: what the attribute NAME is like. OPERATOR: eq (default), ne, gt, \
             gte, lt, lte, in (a list with commas), prefix, exists (true or false). TYPE, where definitions disagree: text, boolean, \
@@ -232,7 +212,8 @@ pub(super) async fn list(
 }
 
 /// An instance with its active states and their tasks.
-#[utoipa::path(get, path = "/v1/instances/{id}", tag = "instances", params(("id" = Uuid, Path)), responses((status = 200, body = InstanceView)))]
+#[utoipa::path(get, path = "/v1/instances/{id}", tag = "instances", operation_id = "getInstance", params(("id" = Uuid, Path)),
+    responses((status = 200, body = InstanceView)))]
 pub(super) async fn show(
     State(app): State<App>,
     Caller(who): Caller,
@@ -254,7 +235,8 @@ pub(super) struct History {
 }
 
 /// The history of an instance.
-#[utoipa::path(get, path = "/v1/instances/{id}/history", tag = "instances", params(("id" = Uuid, Path)), responses((status = 200, body = History)))]
+#[utoipa::path(get, path = "/v1/instances/{id}/history", tag = "instances", operation_id = "getInstanceHistory", params(("id" = Uuid, Path)),
+    responses((status = 200, body = History)))]
 pub(super) async fn history(
     State(app): State<App>,
     Caller(who): Caller,
@@ -300,7 +282,8 @@ pub(super) struct Omissions {
 }
 
 /// Lists the actions that are allowed to the caller, and the refused ones with the reason of the guard.
-#[utoipa::path(get, path = "/v1/instances/{id}/actions", tag = "instances", params(("id" = Uuid, Path)), responses((status = 200, body = Actions)))]
+#[utoipa::path(get, path = "/v1/instances/{id}/actions", tag = "instances", operation_id = "getInstanceActions", params(("id" = Uuid, Path)),
+    responses((status = 200, body = Actions)))]
 pub(super) async fn actions(
     State(app): State<App>,
     Caller(who): Caller,
@@ -323,7 +306,7 @@ pub(super) async fn actions(
 }
 
 /// The diagram of the definition with the path that the instance took.
-#[utoipa::path(get, path = "/v1/instances/{id}/diagram.svg", tag = "instances", params(("id" = Uuid, Path)),
+#[utoipa::path(get, path = "/v1/instances/{id}/diagram.svg", tag = "instances", operation_id = "getInstanceDiagram", params(("id" = Uuid, Path)),
     responses((status = 200, content_type = "image/svg+xml", body = String)))]
 pub(super) async fn diagram(
     State(app): State<App>,

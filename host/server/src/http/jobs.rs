@@ -10,6 +10,7 @@ use super::App;
 use super::extract::{Caller, Query};
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
+use super::shapes::VersionShape;
 use super::view::view;
 use wrkflw_core::ids::VersionRef;
 
@@ -23,7 +24,7 @@ view! {
         /// The instance that it changes.
         pub instance: Uuid,
         /// The version of that instance. None if the instance does not exist.
-        #[schema(value_type = Option<Object>)]
+        #[schema(value_type = Option<VersionShape>)]
         pub definition: Option<VersionRef>,
         #[schema(value_type = String, format = DateTime)]
         pub due_at: Timestamp,
@@ -56,7 +57,7 @@ pub(super) struct JobQuery {
 }
 
 /// Lists jobs of instances that have failed. Hosts try them again, with increasing pauses.
-#[utoipa::path(get, path = "/v1/jobs", tag = "operations", operation_id = "list_jobs", params(JobQuery),
+#[utoipa::path(get, path = "/v1/jobs", tag = "operations", operation_id = "listJobs", params(JobQuery),
     responses((status = 200, body = Page<JobView>)))]
 pub(super) async fn list(
     State(app): State<App>,

@@ -15,6 +15,7 @@ use super::commands::{CommandAnswer, events, run};
 use super::extract::{Body, Caller, DryRun, Options, Path};
 use super::large::rendered;
 use super::problem::Problem;
+use super::shapes::CloudEventShape;
 use super::view::each;
 use super::views::InstanceView;
 use wrkflw_core::answer::OverdueAction;
@@ -57,7 +58,7 @@ pub(super) struct MigrationPreview {
     pub before: SideView,
     pub after: SideView,
     /// The events that it would record, as CloudEvents.
-    #[schema(value_type = Vec<Object>)]
+    #[schema(value_type = Vec<CloudEventShape>)]
     pub events: Vec<Json>,
     /// Always true: nothing was written.
     pub dry_run: bool,
@@ -90,7 +91,8 @@ pub(super) struct DeadlineView {
 
 /// Migrates an instance to another version of its definition. It keeps its state, decisions and data. Its open work is
 /// offered as that version determines.
-#[utoipa::path(post, path = "/v1/instances/{id}/migrate", tag = "instances", params(("id" = Uuid, Path), DryRun), request_body = MigrateBody,
+#[utoipa::path(post, path = "/v1/instances/{id}/migrate", tag = "instances", operation_id = "migrateInstance", params(("id" = Uuid, Path), DryRun),
+    request_body = MigrateBody,
     responses((status = 200, body = Migrated)))]
 pub(super) async fn migrate(
     State(app): State<App>,

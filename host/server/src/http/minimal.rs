@@ -3,6 +3,7 @@
 //! Without the header, a command gets the minimal response: ids, status, revision, outcome and open tasks. A dry run gets
 //! the full one, because the response is its only result.
 
+use super::shapes::{InstanceStatus, TaskStatus};
 use axum::http::HeaderMap;
 use jiff::Timestamp;
 use serde::Serialize;
@@ -65,7 +66,7 @@ pub struct MinimalInstance {
     pub id: Uuid,
     pub definition_key: String,
     pub definition_version: u32,
-    /// RUNNING, SUSPENDED, COMPLETED or CANCELLED.
+    #[schema(value_type = InstanceStatus)]
     pub status: &'static str,
     /// The outcome of the terminal state, once it is reached.
     pub outcome: Option<String>,
@@ -98,7 +99,7 @@ pub struct MinimalState {
 pub struct MinimalTask {
     pub id: Uuid,
     pub label: String,
-    /// PENDING, CLAIMED, COMPLETED or CANCELLED.
+    #[schema(value_type = TaskStatus)]
     pub status: &'static str,
     pub owner: Option<String>,
     /// The outcome of its decision.

@@ -63,7 +63,7 @@ pub(super) struct NotificationQuery {
 }
 
 /// Lists the notifications of the caller and of their current groups, newest first.
-#[utoipa::path(get, path = "/v1/notifications", tag = "notifications", params(NotificationQuery),
+#[utoipa::path(get, path = "/v1/notifications", tag = "notifications", operation_id = "listNotifications", params(NotificationQuery),
     responses((status = 200, body = Page<NotificationView>)))]
 pub(super) async fn list(
     State(app): State<App>,
@@ -87,7 +87,7 @@ pub(super) async fn list(
 }
 
 /// Marks a notification as read. One of a group is then read for all members.
-#[utoipa::path(post, path = "/v1/notifications/{id}/read", tag = "notifications", params(("id" = Uuid, Path)),
+#[utoipa::path(post, path = "/v1/notifications/{id}/read", tag = "notifications", operation_id = "markNotificationRead", params(("id" = Uuid, Path)),
     responses((status = 204)))]
 pub(super) async fn read(
     State(app): State<App>,

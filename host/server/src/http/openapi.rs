@@ -3,13 +3,14 @@
 //! [`text`] makes the document from the descriptions of the routes. [`contract`] adds the parts that all routes share.
 
 mod contract;
+mod problems;
 
 use axum::extract::{Path, State};
 use axum::response::{IntoResponse, Response};
 use utoipa::openapi::path::{Operation, ParameterBuilder, ParameterIn};
 use utoipa::openapi::schema::Type;
 use utoipa::openapi::security::{Http, HttpAuthScheme, SecurityRequirement, SecurityScheme};
-use utoipa::openapi::{Components, Info, ObjectBuilder, OpenApi, RefOr, Tag};
+use utoipa::openapi::{Components, Info, ObjectBuilder, OpenApi, RefOr, Server, Tag};
 use utoipa::{PartialSchema as _, ToSchema as _};
 
 use super::problem::{CODES, FieldError, Problem};
@@ -58,6 +59,8 @@ fn complete(mut document: OpenApi) -> OpenApi {
         .map(tag)
         .to_vec(),
     );
+    let server = Server::new("/");
+    document.servers = Some(vec![server]);
     document.security = Some(vec![SecurityRequirement::new(
         "bearer",
         Vec::<String>::new(),
@@ -71,7 +74,6 @@ fn complete(mut document: OpenApi) -> OpenApi {
             &mut item.delete,
         ];
         for operation in operations.into_iter().flatten() {
-            name(operation);
             describe_headers(path, operation);
             if open {
                 operation.security = Some(vec![SecurityRequirement::default()]);
@@ -79,14 +81,6 @@ fn complete(mut document: OpenApi) -> OpenApi {
         }
     }
     document
-}
-
-/// Prefixes the operation's id with its tag, because handlers of different resources may have the same name.
-fn name(operation: &mut Operation) {
-    let tag = operation.tags.iter().flatten().next();
-    let names = [tag, operation.operation_id.as_ref()];
-    let names: Vec<&str> = names.into_iter().flatten().map(String::as_str).collect();
-    operation.operation_id = Some(names.join("_"));
 }
 
 /// The headers that are read outside of handlers.

@@ -14,6 +14,7 @@ use super::App;
 use super::extract::{Body, Caller, DryRun, Options, Path, Query};
 use super::page::{Page, decode, limit, page};
 use super::problem::Problem;
+use super::shapes::OperationStatus;
 use super::view::{asked, each, view};
 use wrkflw_core::json::Json;
 use wrkflw_core::json::whole;
@@ -59,7 +60,7 @@ view! {
     pub(super) struct OperationView {
         pub id: Uuid,
         pub action: String,
-        /// RUNNING, DONE or STOPPED.
+        #[schema(value_type = OperationStatus)]
         pub status: &'static str,
         /// The body of the request that began it.
         #[schema(value_type = Object)]
@@ -170,7 +171,7 @@ pub(super) struct ItemQuery {
 
 /// Migrates all instances of a version that match the filter to another version, in the background. A dry run counts them
 /// and tries some.
-#[utoipa::path(post, path = "/v1/migrations", tag = "operations", operation_id = "begin_migrations", params(DryRun), request_body = Migrations,
+#[utoipa::path(post, path = "/v1/migrations", tag = "operations", operation_id = "migrateInstances", params(DryRun), request_body = Migrations,
     responses((status = 201, body = OperationView), (status = 200, body = Trial, description = "dry run")))]
 pub(super) async fn begin(
     State(app): State<App>,
@@ -183,7 +184,7 @@ pub(super) async fn begin(
 
 /// Cancels all instances of a version that match the filter, in the background. The version may be stopped. A dry run
 /// counts them and tries some.
-#[utoipa::path(post, path = "/v1/cancellations", tag = "operations", operation_id = "begin_cancellations", params(DryRun),
+#[utoipa::path(post, path = "/v1/cancellations", tag = "operations", operation_id = "cancelInstances", params(DryRun),
     request_body = Cancellations,
     responses((status = 201, body = OperationView), (status = 200, body = Trial, description = "dry run")))]
 pub(super) async fn cancel(
@@ -218,7 +219,7 @@ async fn carry_on(
 }
 
 /// An operation and its progress.
-#[utoipa::path(get, path = "/v1/operations/{id}", tag = "operations", operation_id = "show_operation",
+#[utoipa::path(get, path = "/v1/operations/{id}", tag = "operations", operation_id = "getOperation",
     params(("id" = Uuid, Path)), responses((status = 200, body = OperationView)))]
 pub(super) async fn show(
     State(app): State<App>,
@@ -230,7 +231,7 @@ pub(super) async fn show(
 }
 
 /// The result of each instance of an operation.
-#[utoipa::path(get, path = "/v1/operations/{id}/items", tag = "operations", operation_id = "list_operation_items",
+#[utoipa::path(get, path = "/v1/operations/{id}/items", tag = "operations", operation_id = "listOperationItems",
     params(("id" = Uuid, Path), ItemQuery), responses((status = 200, body = Page<ItemView>)))]
 pub(super) async fn items(
     State(app): State<App>,
@@ -258,7 +259,7 @@ pub(super) async fn items(
 }
 
 /// Ends an operation early. Items in flight are completed.
-#[utoipa::path(post, path = "/v1/operations/{id}/stop", tag = "operations", operation_id = "stop_operation",
+#[utoipa::path(post, path = "/v1/operations/{id}/stop", tag = "operations", operation_id = "stopOperation",
     params(("id" = Uuid, Path)), responses((status = 200, body = OperationView)))]
 pub(super) async fn stop(
     State(app): State<App>,

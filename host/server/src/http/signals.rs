@@ -65,7 +65,7 @@ pub(super) struct KeptSignal {
 /// Sends a signal to an instance.
 ///
 /// It moves the oldest active state that takes the trigger. A signal that comes too early is buffered for a later state.
-#[utoipa::path(post, path = "/v1/instances/{id}/signals/{trigger}", tag = "signals",
+#[utoipa::path(post, path = "/v1/instances/{id}/signals/{trigger}", tag = "signals", operation_id = "signalInstance",
     params(("id" = Uuid, Path), ("trigger" = String, Path), DryRun), request_body = SignalBody,
     responses((status = 200, body = CommandAnswer), (status = 202, body = CommandAnswer, description = "kept for a state to come")))]
 pub(super) async fn send(
@@ -93,7 +93,7 @@ pub(super) async fn send(
 ///
 /// Of several instances, the one that has waited longest gets the signal; suspended ones are skipped. If no instance waits,
 /// the signal is buffered for 30 days, for a state that counts earlier signals. `GET /v1/signals/{id}` shows its status.
-#[utoipa::path(post, path = "/v1/signals/{signal}", tag = "signals",
+#[utoipa::path(post, path = "/v1/signals/{signal}", tag = "signals", operation_id = "sendSignal",
     params(("signal" = String, Path, description = "The trigger."), DryRun), request_body = CorrelatedBody,
     responses((status = 200, body = CommandAnswer), (status = 202, body = KeptSignal, description = "kept until somebody waits for it")))]
 pub(super) async fn correlate(
@@ -235,7 +235,7 @@ impl SignalView {
 /// Shows the status of a signal that was sent by correlation key.
 ///
 /// Only for its sender, and for people who may read the audit. The status is kept for 60 days.
-#[utoipa::path(get, path = "/v1/signals/{signal}", tag = "signals", operation_id = "signal",
+#[utoipa::path(get, path = "/v1/signals/{signal}", tag = "signals", operation_id = "getSignal",
     params(("signal" = String, Path, format = Uuid, description = "The host's id of the signal.")),
     responses((status = 200, body = SignalView)))]
 pub(super) async fn show(

@@ -111,7 +111,7 @@ pub(super) struct Retried {
 }
 
 /// Sends events to a URL from now on. The host creates the secret that signs them.
-#[utoipa::path(post, path = "/v1/subscriptions", tag = "subscriptions", request_body = SubscriptionBody,
+#[utoipa::path(post, path = "/v1/subscriptions", tag = "subscriptions", operation_id = "createSubscription", request_body = SubscriptionBody,
     responses((status = 201, body = Subscribed)))]
 pub(super) async fn create(
     State(app): State<App>,
@@ -132,7 +132,8 @@ pub(super) async fn create(
 }
 
 /// Lists all subscriptions, newest first.
-#[utoipa::path(get, path = "/v1/subscriptions", tag = "subscriptions", responses((status = 200, body = Page<Subscription>)))]
+#[utoipa::path(get, path = "/v1/subscriptions", tag = "subscriptions", operation_id = "listSubscriptions",
+    responses((status = 200, body = Page<Subscription>)))]
 pub(super) async fn list(
     State(app): State<App>,
     Caller(who): Caller,
@@ -143,7 +144,7 @@ pub(super) async fn list(
 }
 
 /// A subscription, without its secret.
-#[utoipa::path(get, path = "/v1/subscriptions/{id}", tag = "subscriptions", params(("id" = Uuid, Path)),
+#[utoipa::path(get, path = "/v1/subscriptions/{id}", tag = "subscriptions", operation_id = "getSubscription", params(("id" = Uuid, Path)),
     responses((status = 200, body = Subscription)))]
 pub(super) async fn show(
     State(app): State<App>,
@@ -155,7 +156,7 @@ pub(super) async fn show(
 }
 
 /// Deletes a subscription and its open deliveries.
-#[utoipa::path(delete, path = "/v1/subscriptions/{id}", tag = "subscriptions", params(("id" = Uuid, Path)),
+#[utoipa::path(delete, path = "/v1/subscriptions/{id}", tag = "subscriptions", operation_id = "deleteSubscription", params(("id" = Uuid, Path)),
     responses((status = 204)))]
 pub(super) async fn delete(
     State(app): State<App>,
@@ -167,7 +168,7 @@ pub(super) async fn delete(
 }
 
 /// Lists the deliveries that the receiver has not accepted, newest first.
-#[utoipa::path(get, path = "/v1/subscriptions/{id}/deliveries", tag = "subscriptions",
+#[utoipa::path(get, path = "/v1/subscriptions/{id}/deliveries", tag = "subscriptions", operation_id = "listDeliveries",
     params(("id" = Uuid, Path), DeliveryQuery), responses((status = 200, body = Page<DeliveryView>)))]
 pub(super) async fn deliveries(
     State(app): State<App>,
@@ -192,7 +193,8 @@ pub(super) async fn deliveries(
 }
 
 /// Sends dead deliveries again, and enables the subscription.
-#[utoipa::path(post, path = "/v1/subscriptions/{id}/deliveries/retry", tag = "subscriptions", params(("id" = Uuid, Path)),
+#[utoipa::path(post, path = "/v1/subscriptions/{id}/deliveries/retry", tag = "subscriptions", operation_id = "retryDeliveries",
+    params(("id" = Uuid, Path)),
     responses((status = 200, body = Retried)))]
 pub(super) async fn retry(
     State(app): State<App>,

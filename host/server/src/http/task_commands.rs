@@ -48,7 +48,8 @@ pub(super) struct SuspendBody {
 }
 
 /// Delegates a task. The delegate decides it on behalf of the first owner, who is recorded.
-#[utoipa::path(post, path = "/v1/tasks/{id}/delegate", tag = "tasks", params(("id" = Uuid, Path), DryRun), request_body = HandBody,
+#[utoipa::path(post, path = "/v1/tasks/{id}/delegate", tag = "tasks", operation_id = "delegateTask", params(("id" = Uuid, Path), DryRun),
+    request_body = HandBody,
     responses((status = 200, body = CommandAnswer)))]
 pub(super) async fn delegate(
     State(app): State<App>,
@@ -64,7 +65,7 @@ pub(super) async fn delegate(
 }
 
 /// Gives a delegated task back to the person who delegated it to the caller.
-#[utoipa::path(post, path = "/v1/tasks/{id}/resolve", tag = "tasks", params(("id" = Uuid, Path), DryRun),
+#[utoipa::path(post, path = "/v1/tasks/{id}/resolve", tag = "tasks", operation_id = "resolveTask", params(("id" = Uuid, Path), DryRun),
     responses((status = 200, body = CommandAnswer)))]
 pub(super) async fn resolve(
     State(app): State<App>,
@@ -78,7 +79,8 @@ pub(super) async fn resolve(
 }
 
 /// Gives an open task to another owner, as an operator. The new owner need not be a candidate.
-#[utoipa::path(post, path = "/v1/tasks/{id}/reassign", tag = "tasks", params(("id" = Uuid, Path), DryRun), request_body = HandBody,
+#[utoipa::path(post, path = "/v1/tasks/{id}/reassign", tag = "tasks", operation_id = "reassignTask", params(("id" = Uuid, Path), DryRun),
+    request_body = HandBody,
     responses((status = 200, body = CommandAnswer)))]
 pub(super) async fn reassign(
     State(app): State<App>,
@@ -94,7 +96,8 @@ pub(super) async fn reassign(
 }
 
 /// Opens a task for its candidates again, as an operator. Its owner loses it.
-#[utoipa::path(post, path = "/v1/tasks/{id}/reset", tag = "tasks", params(("id" = Uuid, Path), DryRun), request_body = ReasonBody,
+#[utoipa::path(post, path = "/v1/tasks/{id}/reset", tag = "tasks", operation_id = "resetTask", params(("id" = Uuid, Path), DryRun),
+    request_body = ReasonBody,
     responses((status = 200, body = CommandAnswer)))]
 pub(super) async fn reset(
     State(app): State<App>,
@@ -112,7 +115,8 @@ pub(super) async fn reset(
 }
 
 /// Suspends an open task. Until it is resumed, nobody may decide it, and its own deadlines do not count; those of its state do.
-#[utoipa::path(post, path = "/v1/tasks/{id}/suspend", tag = "tasks", params(("id" = Uuid, Path), DryRun), request_body = SuspendBody,
+#[utoipa::path(post, path = "/v1/tasks/{id}/suspend", tag = "tasks", operation_id = "suspendTask", params(("id" = Uuid, Path), DryRun),
+    request_body = SuspendBody,
     responses((status = 200, body = CommandAnswer)))]
 pub(super) async fn suspend(
     State(app): State<App>,
@@ -133,7 +137,7 @@ pub(super) async fn suspend(
 }
 
 /// Resumes a suspended task. Each of its deadlines is moved by the duration of the suspension.
-#[utoipa::path(post, path = "/v1/tasks/{id}/resume", tag = "tasks", params(("id" = Uuid, Path), DryRun),
+#[utoipa::path(post, path = "/v1/tasks/{id}/resume", tag = "tasks", operation_id = "resumeTask", params(("id" = Uuid, Path), DryRun),
     responses((status = 200, body = CommandAnswer)))]
 pub(super) async fn resume(
     State(app): State<App>,

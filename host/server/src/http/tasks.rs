@@ -17,8 +17,9 @@ use super::large::rendered;
 use super::outcomes::{OutcomeDetail, OutcomeView};
 use super::page::{Page, decode, limit, page_or_reached};
 use super::problem::Problem;
+use super::shapes::TaskStatus;
 use super::view::view;
-use super::views::{InstanceView, TaskView};
+use super::views::{CandidateView, InstanceView, SuspensionView, TaskView};
 use wrkflw_core::command::Command;
 use wrkflw_core::graph::Graph;
 use wrkflw_core::ids::{TaskId, VersionRef};
@@ -47,18 +48,19 @@ view! {
     pub(super) struct TaskRow {
         pub id: Uuid,
         pub label: String,
+        #[schema(value_type = TaskStatus)]
         pub status: String,
         pub owner: Option<String>,
         /// The person on whose behalf the owner has the task, or the caller would have it.
         pub on_behalf_of: Option<String>,
-        #[schema(value_type = Vec<Object>)]
+        #[schema(value_type = Vec<CandidateView>)]
         pub candidates: Vec<Candidate>,
         #[schema(value_type = String, format = DateTime)]
         pub created_at: Timestamp,
         #[schema(value_type = Option<String>, format = DateTime)]
         pub claimed_at: Option<Timestamp>,
         /// Who suspended it, when, and until when. None if it is not suspended.
-        #[schema(value_type = Option<Object>)]
+        #[schema(value_type = Option<SuspensionView>)]
         pub suspended: Option<Suspension>,
         pub state: String,
         pub priority: i16,
@@ -189,7 +191,8 @@ impl TaskState {
 /// Lists open tasks, oldest first.
 ///
 /// If few tasks match, a page may not be full. There may be more as long as `page.next` is present.
-#[utoipa::path(get, path = "/v1/tasks", tag = "tasks", params(TaskQuery), responses((status = 200, body = Page<TaskSummary>)))]
+#[utoipa::path(get, path = "/v1/tasks", tag = "tasks", operation_id = "listTasks", params(TaskQuery),
+    responses((status = 200, body = Page<TaskSummary>)))]
 pub(super) async fn list(
     State(app): State<App>,
     Caller(who): Caller,
@@ -233,7 +236,8 @@ pub(super) async fn list(
 }
 
 /// A task, open or ended.
-#[utoipa::path(get, path = "/v1/tasks/{id}", tag = "tasks", params(("id" = Uuid, Path)), responses((status = 200, body = TaskDetail)))]
+#[utoipa::path(get, path = "/v1/tasks/{id}", tag = "tasks", operation_id = "getTask", params(("id" = Uuid, Path)),
+    responses((status = 200, body = TaskDetail)))]
 pub(super) async fn show(
     State(app): State<App>,
     Caller(who): Caller,
@@ -287,7 +291,8 @@ pub(super) async fn show(
 }
 
 /// Claims a task: from now on, only the caller may decide it.
-#[utoipa::path(post, path = "/v1/tasks/{id}/claim", tag = "tasks", params(("id" = Uuid, Path), DryRun), responses((status = 200, body = CommandAnswer)))]
+#[utoipa::path(post, path = "/v1/tasks/{id}/claim", tag = "tasks", operation_id = "claimTask", params(("id" = Uuid, Path), DryRun),
+    responses((status = 200, body = CommandAnswer)))]
 pub(super) async fn claim(
     State(app): State<App>,
     Caller(who): Caller,
@@ -306,7 +311,8 @@ pub(super) async fn claim(
 }
 
 /// Gives a task back to its candidates.
-#[utoipa::path(post, path = "/v1/tasks/{id}/release", tag = "tasks", params(("id" = Uuid, Path), DryRun), responses((status = 200, body = CommandAnswer)))]
+#[utoipa::path(post, path = "/v1/tasks/{id}/release", tag = "tasks", operation_id = "releaseTask", params(("id" = Uuid, Path), DryRun),
+    responses((status = 200, body = CommandAnswer)))]
 pub(super) async fn release(
     State(app): State<App>,
     Caller(who): Caller,
@@ -325,7 +331,8 @@ pub(super) async fn release(
 }
 
 /// Decides a task that the caller owns. A task without an owner is also claimed, if the caller may claim it.
-#[utoipa::path(post, path = "/v1/tasks/{id}/decide", tag = "tasks", params(("id" = Uuid, Path), DryRun), request_body = DecideBody,
+#[utoipa::path(post, path = "/v1/tasks/{id}/decide", tag = "tasks", operation_id = "decideTask", params(("id" = Uuid, Path), DryRun),
+    request_body = DecideBody,
     responses((status = 200, body = CommandAnswer)))]
 pub(super) async fn decide(
     State(app): State<App>,

@@ -7,6 +7,8 @@ use serde::Serialize;
 use utoipa::ToSchema;
 use uuid::Uuid;
 
+use super::shapes::{self, InstanceStatus};
+
 use wrkflw_core::answer::AttributeValue;
 use wrkflw_core::graph::Graph;
 use wrkflw_core::instance::{
@@ -22,7 +24,7 @@ pub struct InstanceView {
     pub id: Uuid,
     pub definition_key: String,
     pub definition_version: u32,
-    /// RUNNING, SUSPENDED, COMPLETED or CANCELLED.
+    #[schema(value_type = InstanceStatus)]
     pub status: &'static str,
     /// The outcome of the terminal state, once it is reached.
     pub outcome: Option<String>,
@@ -154,7 +156,7 @@ pub struct LeftView {
 pub struct TaskView {
     pub id: Uuid,
     pub label: String,
-    /// PENDING, CLAIMED, COMPLETED or CANCELLED.
+    #[schema(value_type = shapes::TaskStatus)]
     pub status: &'static str,
     pub owner: Option<String>,
     pub candidates: Vec<CandidateView>,

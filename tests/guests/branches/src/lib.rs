@@ -11,7 +11,8 @@
 //! is familiar with the instance.
 
 use wrkflw_guest::{
-    Assignment, Due, Event, Facts, FiredBy, Flow, Graph, Offer, Plan, Refusal, Target, Value,
+    Assignment, Due, Event, Facts, FiredBy, Flow, Graph, Offer, Plan, Refusal, StateBuilder,
+    Target, Value,
 };
 
 wrkflw_guest::states! { pub enum State { Begin, A, B, C, D, E, F, G, H, Item, Reminder, Meet, Done } }
@@ -37,6 +38,12 @@ fn branches(document: &Value) -> Vec<Target<State>> {
     items.map(branch).collect()
 }
 
+/// What every branch has.
+fn meets(s: &StateBuilder<State, Trigger>) {
+    s.on(Trigger::Go, Meet);
+    s.on(Trigger::End, Meet);
+}
+
 pub struct Branches;
 
 impl Flow for Branches {
@@ -46,33 +53,29 @@ impl Flow for Branches {
     type Trigger = Trigger;
 
     fn graph(config: &Config) -> Graph<State, Trigger> {
-        let begin = Graph::start(Begin)
-            .router(Begin, "Begin")
-            .on(Trigger::Spread, [A, B, C, D, E, F, G, H, Item]);
-        let meet = BRANCHES
-            .into_iter()
-            .fold(begin, |graph, branch| {
-                graph
-                    .task(branch, "A branch")
-                    .on(Trigger::Go, Meet)
-                    .on(Trigger::End, Meet)
-                    .on(Trigger::Late, Reminder)
-                    .by(FiredBy::DEADLINE)
+        let begin = Graph::start(Begin).router(Begin, "Begin", |s| {
+            s.on(Trigger::Spread, [A, B, C, D, E, F, G, H, Item]);
+        });
+        let branches = BRANCHES.into_iter().fold(begin, |graph, branch| {
+            graph.task(branch, "A branch", |s| {
+                meets(s);
+                s.spawn(Trigger::Late, Reminder).fired_by(FiredBy::DEADLINE);
             })
-            .task(Item, "An item")
-            .on(Trigger::Go, Meet)
-            .on(Trigger::End, Meet)
-            .on(Trigger::More, Item)
-            .by(FiredBy::SIGNAL)
-            .task(Reminder, "Ask for it")
-            .on(Trigger::Go, Meet)
-            .on(Trigger::End, Meet)
-            .task(Meet, "All of them");
-        let meet = match config.count {
-            0 => meet.join(),
-            count => meet.join_count(count),
-        };
-        meet.on(Trigger::Go, Done).terminal(Done, "DONE")
+        });
+        branches
+            .task(Item, "An item", |s| {
+                meets(s);
+                s.on_signal(Trigger::More, Item);
+            })
+            .task(Reminder, "Ask for it", meets)
+            .task(Meet, "All of them", |s| {
+                match config.count {
+                    0 => s.join(),
+                    count => s.join_count(count),
+                }
+                s.on(Trigger::Go, Done);
+            })
+            .terminal(Done, "DONE")
     }
 
     fn transition(facts: &Facts<Self>, event: &Event<Self>) -> Result<Plan<State>, Refusal> {
@@ -83,8 +86,7 @@ impl Flow for Branches {
             },
             Trigger::More => Plan::spawn(branches(&event.input)),
             Trigger::End => Plan::end_branch(),
-            Trigger::Late => Plan::spawn([Reminder]),
-            Trigger::Go => Plan::along(facts, event)?,
+            Trigger::Late | Trigger::Go => Plan::along(facts, event)?,
         })
     }
 

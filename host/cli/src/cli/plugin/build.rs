@@ -1,4 +1,5 @@
-//! `wrkflw plugin build`: cargo builds a core module, and this program makes a component of it.
+//! `wrkflw plugin build`: the tool of the flow's language makes a component. Of a flow in Rust, cargo builds a core module, and
+//! this program makes a component of it.
 
 use std::fs;
 use std::process::Stdio;
@@ -10,8 +11,10 @@ use sha2::{Digest as _, Sha256};
 use super::super::Environment;
 use super::super::failure::{Exit, Failure};
 use super::super::output::Output;
+use super::language::Language;
 use super::project::{Project, cargo, no_cargo};
 use super::toolchain;
+use super::tools::Tools;
 use wrkflw_core::ids::Digest;
 use wrkflw_sandbox::componentize::componentize;
 
@@ -32,14 +35,14 @@ const OF_QUICK: [&str; 5] = [
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum For {
     Publishing,
-    /// To try a change soon.
+    /// To try a change soon. Only crates are built another way.
     Watching,
 }
 
 pub(super) fn run(output: Output, environment: &Environment) -> Result<()> {
     let found = Project::find()?;
     let project = Project::require(found.as_ref())?;
-    let built = build(project, For::Publishing, environment)?;
+    let built = build(project, For::Publishing, (output, environment))?;
     output.record(
         &built,
         &[
@@ -54,17 +57,28 @@ pub(super) fn run(output: Output, environment: &Environment) -> Result<()> {
 }
 
 /// Builds the component and writes it to a file. Returns what is shown of it, with its path.
-pub(super) fn build(project: &Project, for_: For, environment: &Environment) -> Result<Value> {
-    let core = module(project, for_, environment)?;
-    let component = componentize(&core).map_err(|error| {
-        Failure::new(Exit::Invalid, error).next("export the flow with `wrkflw_guest::export!`, and use no crate that needs an operating system")
-    })?;
+pub(super) fn build(
+    project: &Project,
+    for_: For,
+    (output, environment): (Output, &Environment),
+) -> Result<Value> {
     let path = match for_ {
         For::Publishing => project.component(),
         For::Watching => project.component().with_extension("watch.wasm"),
     };
     let folder = path.parent().context("the component has a folder")?;
     fs::create_dir_all(folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let tools = Tools {
+        project,
+        output,
+        environment,
+    };
+    let component = match project.language {
+        Language::Rust => of_crate(project, for_, (output, environment))?,
+        Language::Ts | Language::Js => signed(tools.node()?, "typescript"),
+        Language::Python => signed(tools.python()?, "python"),
+        Language::C => signed(tools.clang()?, "c"),
+    };
     fs::write(&path, &component).with_context(|| format!("cannot write {}", path.display()))?;
     let digest = Digest(Sha256::digest(&component).into()).to_string();
     Ok(
@@ -72,8 +86,25 @@ pub(super) fn build(project: &Project, for_: For, environment: &Environment) -> 
     )
 }
 
-/// The core module that cargo builds.
-fn module(project: &Project, for_: For, environment: &Environment) -> Result<Vec<u8>> {
+/// The component with the name and version of its SDK, which this program carries: a custom section, as the Rust SDK writes it.
+fn signed(mut component: Vec<u8>, language: &str) -> Vec<u8> {
+    const NAME: &str = "wrkflw:sdk";
+    let (sdk, version) = (format!("wrkflw-{language}"), env!("CARGO_PKG_VERSION"));
+    let text = json!({ "sdk": sdk, "version": version, "wit": "wrkflw:flow@0.1.0" }).to_string();
+    // Both lengths are below 128, and so take one byte of LEB 128.
+    let [length, name_length] = [1 + NAME.len() + text.len(), NAME.len()]
+        .map(|length| u8::try_from(length).expect("a short text"));
+    component.extend([0, length, name_length]);
+    component.extend(NAME.bytes().chain(text.bytes()));
+    component
+}
+
+/// The component of a crate.
+fn of_crate(
+    project: &Project,
+    for_: For,
+    (output, environment): (Output, &Environment),
+) -> Result<Vec<u8>> {
     let profile = match for_ {
         For::Publishing => PROFILE,
         For::Watching => QUICK,
@@ -95,6 +126,9 @@ fn module(project: &Project, for_: For, environment: &Environment) -> Result<Vec
         let settings = OF_QUICK.iter();
         command.args(settings.map(|setting| format!("--config=profile.{QUICK}.{setting}")));
     }
+    if output.quiet {
+        command.arg("--quiet");
+    }
     let status = command
         .stdout(Stdio::from(std::io::stderr()))
         .status()
@@ -114,10 +148,14 @@ fn module(project: &Project, for_: For, environment: &Environment) -> Result<Vec
         .join(profile)
         .join(project.name.replace('-', "_"))
         .with_extension("wasm");
-    fs::read(&module).with_context(|| {
+    let core = fs::read(&module).with_context(|| {
         format!(
             "cargo left no {}: the crate needs `crate-type = [\"cdylib\", \"rlib\"]` under [lib]",
             module.display()
         )
+    })?;
+    componentize(&core).map_err(|error| {
+        let failure = Failure::new(Exit::Invalid, error).next("export the flow with `wrkflw_guest::export!`, and use no crate that needs an operating system");
+        failure.into()
     })
 }

@@ -6,14 +6,12 @@ use std::path::PathBuf;
 use anyhow::{Context as _, Result, anyhow};
 use serde_json::json;
 
-use super::super::definition::read_config;
 use super::super::failure::{Exit, Failure};
+use super::super::flow_config::FlowConfig;
 use super::super::output::{Column, Output};
 use super::super::{Environment, block_on};
 use super::project::Project;
-use wrkflw_core::check::Problem;
 use wrkflw_core::ids::TenantId;
-use wrkflw_core::json::Json;
 use wrkflw_engine::offload::Offload;
 use wrkflw_engine::{Error, check_component};
 use wrkflw_sandbox::{Compiler, Sandbox, Settings};
@@ -43,17 +41,15 @@ pub(super) fn run(
         None => Project::require(project.as_ref())?.built()?,
     };
     let bytes = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let config = config.or_else(|| project?.config());
-    let text = read_config(config.as_deref())?;
-    let config = Json::parse(&text)
-        .map_err(|error| Failure::new(Exit::Invalid, format!("the config has {error}")))?;
+    let file = FlowConfig::read(config.or_else(|| project?.config()))?;
+    let config = file.parse()?;
     let program = environment.program.clone();
     let admission = block_on(async {
         let sandbox = Sandbox::new(Settings::new(Compiler::Child(program)))
             .map_err(|error| anyhow!(error))?;
         check_component(&sandbox, (&Offload::default(), NOBODY), &bytes, &config)
             .await
-            .map_err(refusal)
+            .map_err(|error| refusal(error, &file.name))
     })?;
     let states = &admission.graph.states;
     let names = |own_work: bool| {
@@ -78,16 +74,14 @@ pub(super) fn run(
     Ok(())
 }
 
-pub(super) fn refusal(error: Error) -> anyhow::Error {
+/// `config` is what messages call the config.
+pub(super) fn refusal(error: Error, config: &str) -> anyhow::Error {
     let Error::Unpublishable(problems) = error else {
         return error.into();
     };
-    let named = |problem: &Problem| match problem.at.as_str() {
-        "" => format!("{} [{}]", problem.message, problem.code),
-        at => format!("{at}: {} [{}]", problem.message, problem.code),
-    };
+    let problems = problems.iter();
     Failure::new(Exit::Invalid, "the component cannot be published")
-        .details(problems.iter().map(named))
+        .details(problems.map(|problem| problem.with_file(config)))
         .next("fix these, then run `wrkflw plugin build` and `wrkflw plugin check` again")
         .into()
 }

@@ -1,4 +1,4 @@
-//! The plugin's crate in the current folder, as cargo reports it.
+//! The plugin in the current folder: a crate as cargo reports it, or a flow in another language as its manifest says.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::super::Environment;
 use super::super::failure::{Exit, Failure};
+use super::language::{Language, MANIFEST, Manifest};
 use super::toolchain::choose;
 
 /// Variables that cargo sets for a program that it runs. They describe that program's build, not the plugin's.
@@ -23,21 +24,33 @@ const OF_OUTER_BUILD: [&str; 7] = [
 
 pub(in crate::cli) struct Project {
     pub(in crate::cli) name: String,
+    pub(in crate::cli) language: Language,
     pub(in crate::cli) folder: PathBuf,
-    /// Cargo's target folder.
+    /// The folder for what is built: cargo's target folder, or `build`.
     pub(in crate::cli) target: PathBuf,
 }
 
 impl Project {
-    /// The crate of the current folder or of one above it.
+    /// The flow of the current folder or of the nearest one above it.
     pub(in crate::cli) fn find() -> Result<Option<Project>> {
         let here = std::env::current_dir().context("cannot determine the current folder")?;
-        if !here
-            .ancestors()
-            .any(|folder| folder.join("Cargo.toml").is_file())
-        {
-            return Ok(None);
+        for folder in here.ancestors() {
+            if let Some(Manifest { name, language }) = Manifest::of(folder)? {
+                return Ok(Some(Project {
+                    name,
+                    language,
+                    folder: folder.to_owned(),
+                    target: folder.join("build"),
+                }));
+            }
+            if folder.join("Cargo.toml").is_file() {
+                return Project::of_cargo(&here);
+            }
         }
+        Ok(None)
+    }
+
+    fn of_cargo(here: &Path) -> Result<Option<Project>> {
         let mut cargo = Command::new("cargo");
         choose(&mut cargo);
         let output = cargo
@@ -61,7 +74,7 @@ impl Project {
         }
         let metadata = serde_json::from_slice(&output.stdout)
             .context("the answer of `cargo metadata` is no JSON")?;
-        Ok(nearest(&metadata, &here))
+        Ok(nearest(&metadata, here))
     }
 
     /// Like [`Self::find`], but does not search if the project is `needless`.
@@ -71,18 +84,22 @@ impl Project {
 
     pub(in crate::cli) fn require(found: Option<&Project>) -> Result<&Project> {
         let missing = || {
-            Failure::new(Exit::Usage, "this folder is no plugin: it has no Cargo.toml with a package")
+            let message = format!(
+                "this folder is no plugin: it has no {MANIFEST}, and no Cargo.toml with a package"
+            );
+            Failure::new(Exit::Usage, message)
                 .next("go into the plugin's folder, begin one with `wrkflw plugin new NAME`, or name a file")
         };
         found.ok_or_else(|| missing().into())
     }
 
-    /// The path of this crate's component.
+    /// The path of this flow's component.
     pub(super) fn component(&self) -> PathBuf {
-        self.target
-            .join("components")
-            .join(&self.name)
-            .with_extension("wasm")
+        let folder = match self.language {
+            Language::Rust => self.target.join("components"),
+            Language::Ts | Language::Js | Language::Python | Language::C => self.target.clone(),
+        };
+        folder.join(&self.name).with_extension("wasm")
     }
 
     /// The path of the component. Fails if it is not built.
@@ -116,6 +133,7 @@ fn nearest(metadata: &Value, here: &Path) -> Option<Project> {
             let name = package["name"].as_str()?.to_owned();
             here.starts_with(&folder).then(|| Project {
                 name,
+                language: Language::Rust,
                 folder,
                 target: target.clone(),
             })
@@ -126,11 +144,7 @@ fn nearest(metadata: &Value, here: &Path) -> Option<Project> {
 /// A command that runs cargo, of this toolchain if one is named.
 pub(super) fn cargo(toolchain: Option<&str>, environment: &Environment) -> Command {
     let mut command = Command::new("cargo");
-    if environment.under_cargo {
-        for name in OF_OUTER_BUILD {
-            command.env_remove(name);
-        }
-    }
+    forget_outer_build(&mut command, environment);
     match toolchain {
         Some(toolchain) => {
             command.arg(format!("+{toolchain}"));
@@ -138,6 +152,15 @@ pub(super) fn cargo(toolchain: Option<&str>, environment: &Environment) -> Comma
         None => choose(&mut command),
     }
     command
+}
+
+/// Removes the variables of the cargo that runs this program.
+pub(super) fn forget_outer_build(command: &mut Command, environment: &Environment) {
+    if environment.under_cargo {
+        for name in OF_OUTER_BUILD {
+            command.env_remove(name);
+        }
+    }
 }
 
 pub(super) fn no_cargo() -> Failure {

@@ -207,7 +207,8 @@ impl Subject {
         if !self.versions.contains_key(&place) {
             let offload = Offload::default();
             let checked = check_component(&self.sandbox, (&offload, NOBODY), &self.bytes, &place.1);
-            let admission = self.runtime.block_on(checked).map_err(refusal)?;
+            let admission = self.runtime.block_on(checked);
+            let admission = admission.map_err(|error| refusal(error, "the config"))?;
             let reference = VersionRef {
                 key: key.to_owned(),
                 version: 1,

@@ -8,13 +8,13 @@ use clap::Args;
 use serde_json::json;
 
 use super::super::Environment;
-use super::super::definition::read_config;
 use super::super::failure::{Exit, Failure};
+use super::super::flow_config::FlowConfig;
 use super::super::output::Output;
 use super::build::{self, For};
+use super::language::Language;
 use super::project::{Project, cargo};
 use super::scenarios::{self, FOLDER, Subject};
-use wrkflw_core::json::Json;
 
 #[derive(Debug, Args)]
 pub(in crate::cli) struct TestArgs {
@@ -37,7 +37,7 @@ pub(super) fn run(args: &TestArgs, output: Output, environment: &Environment) ->
         Some(_) => None,
         None => Some(Project::require(found.as_ref())?),
     };
-    let crate_ = project.filter(|project| project.folder.join("Cargo.toml").is_file());
+    let crate_ = project.filter(|project| project.language == Language::Rust);
     if let Some(project) = crate_.filter(|_| args.files.is_empty()) {
         native(project, &args.arguments, output, environment)?;
     }
@@ -53,14 +53,14 @@ pub(super) fn run(args: &TestArgs, output: Output, environment: &Environment) ->
             (Some(component), _) => component.clone(),
             (None, project) => {
                 let project = Project::require(project)?;
-                build::build(project, For::Publishing, environment)?;
+                build::build(project, For::Publishing, (output, environment))?;
                 project.component()
             }
         };
         let config = args.config.clone().or_else(|| project?.config());
         let name = project.map_or("flow", |project| &project.name);
         let mut subject = Subject::new(environment)?;
-        subject.take(&component, name, config_text(config.as_deref())?)?;
+        subject.take(&component, name, FlowConfig::read(config)?.parse()?)?;
         subject.run(&files, output)?.check()?
     };
     let name = project.map(|project| project.name.as_str());
@@ -88,13 +88,6 @@ pub(super) fn of(project: &Project) -> Vec<PathBuf> {
     let short = here.and_then(|here| folder.strip_prefix(here).map(Path::to_owned).ok());
     let folder = Some(short.unwrap_or(folder)).filter(|folder| folder.is_dir());
     folder.into_iter().collect()
-}
-
-/// The config in this file, or an empty one.
-pub(super) fn config_text(path: Option<&Path>) -> Result<Json> {
-    let text = read_config(path)?;
-    Json::parse(&text)
-        .map_err(|error| Failure::new(Exit::Invalid, format!("the config has {error}")).into())
 }
 
 /// Runs `cargo test` for the crate.

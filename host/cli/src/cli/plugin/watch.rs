@@ -16,11 +16,12 @@ use super::super::Environment;
 use super::super::connection::ConnectionArgs;
 use super::super::definition::publish_and_activate;
 use super::super::failure::{Exit, Failure};
+use super::super::flow_config::FlowConfig;
 use super::super::output::Output;
 use super::build::{self, For};
 use super::project::Project;
 use super::scenarios::{self, Subject};
-use super::test::{config_text, of};
+use super::test::of;
 
 /// How often the files are looked at.
 const LOOKS_EVERY: Duration = Duration::from_millis(150);
@@ -88,9 +89,9 @@ fn round(
         output,
         began: Instant::now(),
     };
-    let built = build::build(project, For::Watching, environment)?;
+    let built = build::build(project, For::Watching, (output, environment))?;
     steps.done(&format!("built {} bytes", built["sizeBytes"]));
-    let config = config_text(project.config().as_deref())?;
+    let config = FlowConfig::read(project.config())?.parse()?;
     let component = PathBuf::from(built["path"].as_str().unwrap_or_default());
     subject.take(&component, &project.name, config.clone())?;
     subject.check()?;

@@ -69,7 +69,7 @@ pub(in crate::http) struct Absences {
 }
 
 /// A person's current and future absences, and those in which they are the substitute.
-#[utoipa::path(get, path = "/v1/people/{id}/absences", tag = "directory", operation_id = "absences", params(("id" = String, Path)),
+#[utoipa::path(get, path = "/v1/people/{id}/absences", tag = "directory", operation_id = "listAbsences", params(("id" = String, Path)),
     responses((status = 200, body = Absences)))]
 pub(in crate::http) async fn list(
     State(app): State<App>,
@@ -82,7 +82,7 @@ pub(in crate::http) async fn list(
 }
 
 /// Names a substitute for a period.
-#[utoipa::path(post, path = "/v1/people/{id}/absences", tag = "directory", operation_id = "add_absence",
+#[utoipa::path(post, path = "/v1/people/{id}/absences", tag = "directory", operation_id = "createAbsence",
     params(("id" = String, Path), DryRun), request_body = AbsenceBody,
     responses((status = 201, body = KeptAbsence), (status = 200, body = Preview, description = "dry run")))]
 pub(in crate::http) async fn create(
@@ -112,7 +112,7 @@ pub(in crate::http) async fn create(
 }
 
 /// Ends an absence early. An absence that is over is not changed.
-#[utoipa::path(delete, path = "/v1/people/{id}/absences/{absence}", tag = "directory", operation_id = "end_absence",
+#[utoipa::path(delete, path = "/v1/people/{id}/absences/{absence}", tag = "directory", operation_id = "deleteAbsence",
     params(("id" = String, Path), ("absence" = Uuid, Path), DryRun), responses((status = 200, body = Told<KeptAbsence>)))]
 pub(in crate::http) async fn delete(
     State(app): State<App>,

@@ -18,7 +18,8 @@ pub(in crate::http) struct ManagerBody {
 }
 
 /// Sets or replaces a person's manager.
-#[utoipa::path(put, path = "/v1/people/{id}/manager", tag = "directory", params(("id" = String, Path), DryRun), request_body = ManagerBody,
+#[utoipa::path(put, path = "/v1/people/{id}/manager", tag = "directory", operation_id = "putManager", params(("id" = String, Path), DryRun),
+    request_body = ManagerBody,
     responses((status = 200, body = Told<Person>)))]
 pub(in crate::http) async fn put_manager(
     State(app): State<App>,
@@ -31,7 +32,7 @@ pub(in crate::http) async fn put_manager(
 }
 
 /// Removes a person's manager.
-#[utoipa::path(delete, path = "/v1/people/{id}/manager", tag = "directory", params(("id" = String, Path), DryRun),
+#[utoipa::path(delete, path = "/v1/people/{id}/manager", tag = "directory", operation_id = "deleteManager", params(("id" = String, Path), DryRun),
     responses((status = 200, body = Told<Person>)))]
 pub(in crate::http) async fn delete_manager(
     State(app): State<App>,

@@ -31,7 +31,7 @@ function contentView(openapi, content) {
 
 function responseView(openapi, status, reference) {
   const response = resolve(openapi, reference);
-  const title = [element("strong", {}, status === "default" ? "otherwise" : status), response.description ? ` ${response.description}` : ""];
+  const title = [element("strong", {}, status === "default" ? "otherwise" : status), " ", ...inline(reference.description ?? response.description ?? "")];
   const headers = Object.entries(response.headers ?? {}).map(([name, header]) => element("p", {}, element("code", {}, name), ` ${header.description ?? ""}`));
   if (!response.content && !headers.length) return element("p", { class: "response" }, title);
   return folded({ class: "response" }, title, () => [...headers, ...contentView(openapi, response.content)]);

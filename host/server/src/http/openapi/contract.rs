@@ -1,4 +1,4 @@
-//! The parts of the document that all operations share: the statuses of responses, their headers, and the patterns of
+//! The parts of the document that all operations share: the problems of responses, their headers, and the patterns of
 //! texts.
 //!
 //! This module changes the finished document, so that no handler has to repeat facts that follow from its path, method and
@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value, json};
 
 use super::super::problem::CODES;
+use super::problems;
 use wrkflw_core::check::names::NAME_CHARS_MAX as KEY_CHARS_MAX;
 
 /// Any text that PostgreSQL can store.
@@ -37,6 +38,7 @@ const NAME_FIELDS: [&str; 7] = [
 
 /// Completes the document in place.
 pub(super) fn tighten(document: &mut Value) {
+    open_objects(document);
     let mut bodies = BTreeSet::new();
     if let Some(paths) = document["paths"].as_object_mut() {
         for (path, item) in paths {
@@ -48,7 +50,7 @@ pub(super) fn tighten(document: &mut Value) {
         }
     }
     let components = &mut document["components"];
-    components["responses"] = problems();
+    components["responses"] = shared();
     components["headers"] = headers();
     let mut seen = BTreeSet::new();
     while let Some(name) = bodies.pop_first() {
@@ -57,6 +59,29 @@ pub(super) fn tighten(document: &mut Value) {
             fields(schema);
             references(schema, &mut bodies);
         }
+    }
+}
+
+/// Says of each object without declared members that it may have any. A generator of TypeScript takes it for an empty object
+/// otherwise.
+fn open_objects(value: &mut Value) {
+    match value {
+        Value::Object(members) => {
+            let is_object = match &members.get("type") {
+                Some(Value::String(one)) => one == "object",
+                Some(Value::Array(several)) => several.iter().any(|one| one == "object"),
+                _ => false,
+            };
+            let is_open = ["properties", "additionalProperties", "propertyNames"]
+                .iter()
+                .all(|keyword| !members.contains_key(*keyword));
+            if is_object && is_open {
+                members.insert("additionalProperties".to_owned(), json!(true));
+            }
+            members.values_mut().for_each(open_objects);
+        }
+        Value::Array(items) => items.iter_mut().for_each(open_objects),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
@@ -153,34 +178,48 @@ fn bound(schema: &mut Map<String, Value>, text: &str, min: usize, max: usize) {
     schema.insert("maxLength".to_owned(), json!(max));
 }
 
-/// Adds the headers of an operation's successes, and its other statuses, each with a shared description.
+/// Adds the headers and descriptions of an operation's successes, and a response for each status of its problems: the shared
+/// one, with the operation's own codes as its description.
 fn answers(path: &str, method: &str, operation: &mut Value) {
-    let statuses = statuses(path, method, operation);
+    let of_statuses = by_status(|code| problems::codes(path, method, operation).contains(code));
     let Some(answers) = operation["responses"].as_object_mut() else {
         return;
     };
     for (status, answer) in answers.iter_mut() {
-        let shows_instance = ["Changed", "Started", "InstanceView", "TaskDetail"]
-            .iter()
-            .any(|shown| names(&answer["content"], shown));
-        let mut headers = json!({ "X-Request-Id": header("X-Request-Id") });
-        if shows_instance {
-            headers["ETag"] = header("ETag");
-        }
-        if status == "201"
-            && (path.ends_with("/instances")
-                || path.ends_with("/restart")
-                || path.ends_with("/migrations"))
-        {
-            headers["Location"] = header("Location");
-        }
-        answer["headers"] = headers;
+        success(path, status, answer);
     }
-    for status in statuses {
+    for (status, description) in of_statuses {
         let reference = format!("#/components/responses/Problem{status}");
         answers
             .entry(status.to_string())
-            .or_insert_with(|| json!({ "$ref": reference }));
+            .or_insert_with(|| json!({ "$ref": reference, "description": description }));
+    }
+}
+
+fn success(path: &str, status: &str, answer: &mut Value) {
+    let shows_instance = ["CommandAnswer", "StartAnswer", "InstanceView", "TaskDetail"]
+        .iter()
+        .any(|shown| names(&answer["content"], shown));
+    let mut headers = json!({ "X-Request-Id": header("X-Request-Id") });
+    if shows_instance {
+        headers["ETag"] = header("ETag");
+    }
+    if status == "201"
+        && (path.ends_with("/instances")
+            || path.ends_with("/restart")
+            || path.ends_with("/migrations"))
+    {
+        headers["Location"] = header("Location");
+    }
+    answer["headers"] = headers;
+    // OpenAPI demands a description of each response.
+    if answer["description"].as_str().is_none_or(str::is_empty) {
+        answer["description"] = json!(match status {
+            "201" => "created",
+            "204" => "done; there is no body",
+            "503" => "not ready",
+            _ => "done",
+        });
     }
 }
 
@@ -192,67 +231,21 @@ fn names(content: &Value, schema: &str) -> bool {
     content["application/json"]["schema"]["$ref"] == format!("#/components/schemas/{schema}")
 }
 
-fn statuses(path: &str, method: &str, operation: &Value) -> BTreeSet<u16> {
-    let mut statuses = BTreeSet::from([431]);
-    if !path.starts_with("/v1/") {
-        return statuses;
+/// The statuses of these codes, and a description with the codes of each.
+fn by_status(is_wanted: impl Fn(&str) -> bool) -> BTreeMap<u16, String> {
+    let mut statuses: BTreeMap<u16, Vec<String>> = BTreeMap::new();
+    for (code, status, title) in CODES.iter().filter(|(code, ..)| is_wanted(code)) {
+        let line = format!("`{code}`: {title}.");
+        statuses.entry(*status).or_default().push(line);
     }
-    statuses.extend([400, 401, 403, 500, 503]);
-    let has = |name: &str| {
-        let parameters = operation["parameters"].as_array();
-        parameters.is_some_and(|all| all.iter().any(|one| one["name"] == name))
-    };
-    if path.contains('{') || method == "post" {
-        statuses.insert(404);
-    }
-    if method == "post" || method == "put" {
-        statuses.extend([409, 413, 415, 422, 424]);
-    }
-    // A route with dry runs is checked like a command, whatever its method.
-    if has("dryRun") {
-        statuses.extend([409, 422, 424]);
-    }
-    if has("If-Match") {
-        statuses.insert(412);
-    }
-    // Attributes are compared with the declarations of definitions, and a report may be too long.
-    if has("attribute.NAME") || path.starts_with("/v1/compliance/") {
-        statuses.insert(422);
-    }
-    // An id in a path must be in normal form.
-    let is_text = |one: &Value| one["in"] == "path" && one["schema"]["pattern"].is_string();
-    if operation["parameters"]
-        .as_array()
-        .is_some_and(|all| all.iter().any(is_text))
-    {
-        statuses.insert(422);
-    }
-    // These routes call flow logic.
-    if path.ends_with("/actions") || path.ends_with("/eligibility") {
-        statuses.insert(424);
-    }
-    if path.starts_with("/v1/events") {
-        statuses.insert(410);
-    }
-    if path == "/v1/events/stream" {
-        statuses.insert(429);
-    }
-    statuses
+    let joined = |(status, lines): (u16, Vec<String>)| (status, lines.join(" "));
+    statuses.into_iter().map(joined).collect()
 }
 
-/// The problems of each status.
-fn problems() -> Value {
-    let mut by_status: BTreeMap<u16, Vec<_>> = BTreeMap::new();
-    for (code, status, title) in CODES {
-        by_status.entry(*status).or_default().push((code, title));
-    }
-    let mut responses = Map::new();
-    for (status, codes) in by_status {
-        let lines: Vec<_> = codes
-            .iter()
-            .map(|(code, title)| format!("`{code}`: {title}."))
-            .collect();
-        let codes: Vec<_> = codes.iter().map(|(code, _)| code).collect();
+/// The responses with problems, by status. The code is no enumeration of the schema: a client must accept codes that come
+/// later.
+fn shared() -> Value {
+    let response = |(status, description): (u16, String)| {
         let mut headers = json!({ "X-Request-Id": header("X-Request-Id") });
         match status {
             401 => headers["WWW-Authenticate"] = header("WWW-Authenticate"),
@@ -260,18 +253,16 @@ fn problems() -> Value {
             429 | 503 => headers["Retry-After"] = header("Retry-After"),
             _ => {}
         }
-        let schema = json!({ "allOf": [
-            { "$ref": "#/components/schemas/Problem" },
-            { "type": "object", "properties": { "status": { "const": status }, "code": { "enum": codes } } },
-        ] });
+        let schema = json!({ "$ref": "#/components/schemas/Problem" });
         let response = json!({
-            "description": lines.join(" "),
+            "description": description,
             "headers": headers,
             "content": { "application/problem+json": { "schema": schema } },
         });
-        responses.insert(format!("Problem{status}"), response);
-    }
-    Value::Object(responses)
+        (format!("Problem{status}"), response)
+    };
+    let statuses = by_status(|_| true).into_iter();
+    Value::Object(statuses.map(response).collect())
 }
 
 /// The headers of responses.

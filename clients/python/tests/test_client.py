@@ -1,0 +1,120 @@
+"""The client against a running host: WRKFLW_TEST_URL, and tokens in WRKFLW_TEST_AUTHOR and WRKFLW_TEST_REVIEWER."""
+
+from __future__ import annotations
+
+import os
+import unittest
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+import httpx
+
+from wrkflw import ProblemError, Retries, connect, events, pages
+from wrkflw.api import Client
+from wrkflw.api.api.events import list_events
+from wrkflw.api.api.instances import list_instances, start_instance
+from wrkflw.api.api.tasks import claim_task, decide_task
+from wrkflw.api.models import DecideBody, Events, MinimalInstance, StartBody, StartBodyData
+
+URL = os.environ["WRKFLW_TEST_URL"]
+AUTHOR = os.environ["WRKFLW_TEST_AUTHOR"]
+REVIEWER = os.environ["WRKFLW_TEST_REVIEWER"]
+QUICK = Retries(attempts=2, pause=0.001, pause_max=0.005)
+
+
+class Through(httpx.BaseTransport):
+    """A transport that does something with each response."""
+
+    def __init__(self, change: Callable[[int, httpx.Request, httpx.Response], httpx.Response]) -> None:
+        self.inner = httpx.HTTPTransport()
+        self.change = change
+        self.requests: list[httpx.Request] = []
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        self.requests.append(request)
+        return self.change(len(self.requests), request, self.inner.handle_request(request))
+
+
+def start(entity: str, client: Client | None = None) -> MinimalInstance:
+    data = StartBodyData.from_dict({"title": "A plan"})
+    body = StartBody(definition_key="document-approval", entity_type="document", entity_id=entity, data=data)
+    started = start_instance.sync(client=client or connect(URL, AUTHOR), body=body)
+    assert isinstance(started, MinimalInstance)
+    return started
+
+
+class ClientTest(unittest.TestCase):
+    def test_a_refusal_is_raised_with_its_code(self) -> None:
+        task = start("py-refusal").states[0].tasks[0]
+        with self.assertRaises(ProblemError) as caught:
+            claim_task.sync(task.id, client=connect(URL, lambda: AUTHOR))
+        self.assertEqual(caught.exception.code, "forbidden")
+
+    def test_a_command_whose_reply_is_lost_is_carried_out_once(self) -> None:
+        def lose_first(number: int, request: httpx.Request, response: httpx.Response) -> httpx.Response:
+            if number == 1:
+                response.read()
+                raise httpx.ReadError("the connection broke", request=request)
+            return response
+
+        losing = Through(lose_first)
+        started = start("py-retry", connect(URL, AUTHOR, retries=QUICK, transport=losing))
+        keys = {request.headers["idempotency-key"] for request in losing.requests}
+        self.assertEqual((len(losing.requests), len(keys)), (2, 1))
+        listed = list(pages(list_instances.sync, client=connect(URL, AUTHOR), entity_id="py-retry"))
+        self.assertEqual([instance.id for instance in listed], [started.id])
+
+    def test_a_busy_host_is_asked_again_and_at_last_its_problem_is_raised(self) -> None:
+        def busy(number: int, request: httpx.Request, response: httpx.Response) -> httpx.Response:
+            response.close()
+            return httpx.Response(503, headers={"retry-after": "1"}, text="try later", request=request)
+
+        transport = Through(busy)
+        with self.assertRaises(ProblemError) as caught:
+            start("py-busy", connect(URL, AUTHOR, retries=QUICK, transport=transport))
+        self.assertEqual((caught.exception.status, len(transport.requests)), (503, 3))
+
+    def test_pages_gives_every_item_once(self) -> None:
+        ids = {start(f"py-page-{number}").id for number in range(5)}
+        found = [one.id for one in pages(list_instances.sync, client=connect(URL, AUTHOR), limit=2)]
+        self.assertEqual(len(found), len(set(found)))
+        self.assertLessEqual(ids, set(found))
+
+    def test_a_broken_event_stream_is_resumed_without_a_gap_or_a_repetition(self) -> None:
+        task = start("py-events").states[0].tasks[0]
+        reviewer = connect(URL, REVIEWER)
+        decide_task.sync(task.id, client=reviewer, body=DecideBody(outcome="APPROVE"))
+        page = list_events.sync(client=reviewer, limit=100)
+        assert isinstance(page, Events)
+        expected = [event.id for event in page.data]
+
+        def cut(number: int, request: httpx.Request, response: httpx.Response) -> httpx.Response:
+            return httpx.Response(response.status_code, headers=response.headers, stream=Cut(response, 8_000))
+
+        cutting = Through(cut)
+        got = [streamed.event["id"] for streamed in islice(events(URL, REVIEWER, retries=QUICK, transport=cutting), len(expected))]
+        self.assertEqual(got, expected)
+        self.assertGreater(len(cutting.requests), 1)
+
+
+class Cut(httpx.SyncByteStream):
+    """A response that breaks off after so many bytes."""
+
+    def __init__(self, response: httpx.Response, left: int) -> None:
+        self.response = response
+        self.left = left
+
+    def __iter__(self) -> Iterator[bytes]:
+        assert isinstance(self.response.stream, httpx.SyncByteStream)
+        for chunk in self.response.stream:
+            yield chunk[: self.left]
+            self.left -= len(chunk)
+            if self.left <= 0:
+                raise httpx.ReadError("the connection broke")
+
+    def close(self) -> None:
+        self.response.close()
+
+
+if __name__ == "__main__":
+    unittest.main()

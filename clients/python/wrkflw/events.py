@@ -1,0 +1,81 @@
+"""The event stream: server-sent events that are resumed after a broken connection."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from wrkflw.client import Bearer, ProblemError, Retries, Token
+
+# The host sends a comment at least every 15 seconds.
+SILENCE_MAX = 60.0
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """One event (CloudEvents 1.0), with the id to continue after."""
+
+    id: str
+    event: dict[str, Any]
+
+
+def events(
+    base_url: str,
+    token: Token,
+    after: str | None = None,
+    retries: Retries | None = None,
+    transport: httpx.BaseTransport | None = None,
+) -> Iterator[Streamed]:
+    """Every event in the order of the commits, without end.
+
+    A broken stream is resumed after the last event, so none is lost or repeated. Store `id` together with what you did, and begin
+    after it the next time.
+    """
+    pauses = retries or Retries()
+    attempt = 0
+    timeout = httpx.Timeout(10.0, read=SILENCE_MAX)
+    with httpx.Client(base_url=base_url, auth=Bearer(token), timeout=timeout, transport=transport) as client:
+        while True:
+            try:
+                for streamed in _connection(client, after):
+                    attempt = 0
+                    after = streamed.id
+                    yield streamed
+            except httpx.TransportError:
+                pass
+            except ProblemError as error:
+                if not _passes(error):
+                    raise
+            time.sleep(pauses.after(min(attempt, 16)))
+            attempt += 1
+
+
+def _passes(error: ProblemError) -> bool:
+    """A stream ends when its token expires: a function as `token` gives a new one."""
+    return error.status >= 500 or error.status == 429 or error.code == "token_expired"
+
+
+def _connection(client: httpx.Client, after: str | None) -> Iterator[Streamed]:
+    headers = {"accept": "text/event-stream"}
+    if after is not None:
+        headers["last-event-id"] = after
+    with client.stream("GET", "/v1/events/stream", headers=headers) as response:
+        if response.status_code >= 400:
+            response.read()
+            raise ProblemError(response)
+        event_id = ""
+        data: list[str] = []
+        for line in response.iter_lines():
+            if line == "":
+                if event_id and data:
+                    yield Streamed(event_id, json.loads("\n".join(data)))
+                event_id, data = "", []
+            elif line.startswith("id:"):
+                event_id = line[3:].strip()
+            elif line.startswith("data:"):
+                data.append(line[5:].removeprefix(" "))

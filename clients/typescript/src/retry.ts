@@ -1,0 +1,61 @@
+/** Sends a request again after a failure that passes, always with the same idempotency key. */
+
+/** How often and how long a request is tried again. */
+export interface Retries {
+  /** Attempts after the first one. Default: 4. */
+  attempts: number;
+  /** The first pause in milliseconds. It doubles, and a part of it is random. Default: 200. */
+  pauseMs: number;
+  /** The longest pause in milliseconds, also if the host asks for a longer one. Default: 10 000. */
+  pauseMsMax: number;
+}
+
+const DEFAULTS: Retries = { attempts: 4, pauseMs: 200, pauseMsMax: 10_000 };
+/** Statuses after which the same request may succeed: nothing was done, or the key finds what was done. */
+const PASSING = new Set([429, 502, 503, 504]);
+
+type Send = (request: Request) => Promise<Response>;
+
+/** `send` with retries. A command gets an `Idempotency-Key`, so that it is never carried out twice. */
+export function retrying(send: Send, given: Partial<Retries> = {}): Send {
+  const retries = { ...DEFAULTS, ...given };
+  return async (request) => {
+    if (request.method === "POST" && !request.headers.has("idempotency-key")) {
+      request.headers.set("idempotency-key", crypto.randomUUID());
+    }
+    for (let attempt = 0; ; attempt += 1) {
+      const isLast = attempt >= retries.attempts;
+      let asked = 0;
+      try {
+        const response = await send(request.clone());
+        if (isLast || !PASSING.has(response.status)) return response;
+        asked = 1000 * Number(response.headers.get("retry-after") ?? 0);
+        await response.body?.cancel();
+      } catch (error) {
+        if (isLast || request.signal.aborted) throw error;
+      }
+      await pause(request.signal, Math.min(Math.max(asked, backoff(retries, attempt)), retries.pauseMsMax));
+    }
+  };
+}
+
+/** The pause after this attempt: between half and all of the doubled one. */
+export function backoff(retries: Pick<Retries, "pauseMs">, attempt: number): number {
+  return retries.pauseMs * 2 ** attempt * (0.5 + Math.random() / 2);
+}
+
+/** Waits. Rejects as soon as the signal aborts. */
+export function pause(signal: AbortSignal, milliseconds: number): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    const ends = () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    };
+    const timer = setTimeout(() => {
+      signal.removeEventListener("abort", ends);
+      resolve();
+    }, milliseconds);
+    signal.addEventListener("abort", ends, { once: true });
+  });
+}

@@ -1,0 +1,124 @@
+// The client against a running host: WRKFLW_TEST_URL, and a token for each of WRKFLW_TEST_AUTHOR and WRKFLW_TEST_REVIEWER.
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { test } from "node:test";
+import { connect, events, pages, ProblemError, type Options, type Streamed } from "../src/index.js";
+
+function setting(name: string): string {
+  const value = process.env[name];
+  assert.ok(value, `${name} is not set`);
+  return value;
+}
+const baseUrl = setting("WRKFLW_TEST_URL");
+const author: Options = { baseUrl, token: setting("WRKFLW_TEST_AUTHOR") };
+const reviewer: Options = { baseUrl, token: () => setting("WRKFLW_TEST_REVIEWER") };
+
+async function start(entityId: string, options = author) {
+  const { data } = await connect(options).POST("/v1/instances", {
+    body: { definitionKey: "document-approval", entityType: "document", entityId, data: { title: "A plan" } },
+  });
+  assert.ok(data);
+  return data;
+}
+
+test("a refusal is thrown with its code", async () => {
+  const { states } = await start("ts-refusal");
+  const claim = connect(author).POST("/v1/tasks/{id}/claim", {
+    params: { path: { id: states[0]!.tasks[0]!.id } },
+  });
+  await assert.rejects(claim, (error) => error instanceof ProblemError && error.problem.code === "forbidden");
+});
+
+test("a command whose reply is lost is carried out once", async () => {
+  let sent = 0;
+  const keys = new Set<string | null>();
+  const losing: Options = {
+    ...author,
+    retries: { pauseMs: 1 },
+    async fetch(request) {
+      keys.add(request.headers.get("idempotency-key"));
+      const response = await fetch(request);
+      sent += 1;
+      if (sent === 1) throw new TypeError("the connection broke");
+      return response;
+    },
+  };
+  const { id } = await start("ts-retry", losing);
+  assert.equal(sent, 2);
+  assert.equal(keys.size, 1);
+  const listed = await connect(author).GET("/v1/instances", { params: { query: { entityId: "ts-retry" } } });
+  assert.deepEqual(listed.data?.data.map((instance) => instance.id), [id]);
+});
+
+test("a busy host is asked again, and at last its problem is thrown", async () => {
+  let asked = 0;
+  const busy: Options = {
+    ...author,
+    retries: { attempts: 2, pauseMs: 1, pauseMsMax: 5 },
+    async fetch() {
+      asked += 1;
+      return new Response("try later", { status: 503, headers: { "retry-after": "1" } });
+    },
+  };
+  await assert.rejects(start("ts-busy", busy), (error) => error instanceof ProblemError && error.problem.status === 503);
+  assert.equal(asked, 3);
+});
+
+test("pages gives every item once", async () => {
+  const ids = new Set<string>();
+  for (let number = 0; number < 5; number += 1) ids.add((await start(`ts-page-${number}`)).id);
+  const found: string[] = [];
+  const list = (after: string | undefined) =>
+    connect(author).GET("/v1/instances", { params: { query: { limit: 2, ...(after === undefined ? {} : { after }) } } });
+  for await (const instance of pages(list)) found.push(instance.id);
+  assert.equal(new Set(found).size, found.length);
+  assert.ok([...ids].every((id) => found.includes(id)));
+});
+
+/** A proxy that ends each event stream after so many bytes. */
+async function cutting(bytesMax: number): Promise<{ url: string; connections: () => number; close: () => void }> {
+  let connections = 0;
+  const server = createServer(async (request, response) => {
+    connections += 1;
+    const headers = new Headers({ authorization: request.headers.authorization ?? "" });
+    const last = request.headers["last-event-id"];
+    if (typeof last === "string") headers.set("last-event-id", last);
+    const answer = await fetch(new URL(request.url ?? "/", baseUrl), { headers });
+    response.writeHead(answer.status, { "content-type": answer.headers.get("content-type") ?? "" });
+    let left = bytesMax;
+    for await (const chunk of answer.body as ReadableStream<Uint8Array> & AsyncIterable<Uint8Array>) {
+      response.write(chunk.subarray(0, left));
+      left -= chunk.length;
+      if (left <= 0) break;
+    }
+    response.destroy();
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return { url: `http://127.0.0.1:${port}`, connections: () => connections, close: () => void server.close() };
+}
+
+test("a broken event stream is resumed without a gap or a repetition", async () => {
+  const { id } = await start("ts-events");
+  const task = await connect(reviewer).GET("/v1/tasks", { params: { query: { view: "available" } } });
+  const own = task.data?.data.find((one) => one.instanceId === id);
+  assert.ok(own);
+  await connect(reviewer).POST("/v1/tasks/{id}/decide", {
+    params: { path: { id: own.id } },
+    body: { outcome: "APPROVE" },
+  });
+  const all = await connect(reviewer).GET("/v1/events", { params: { query: { limit: 100 } } });
+  const expected = all.data?.data.map((event) => event.id) ?? [];
+  const proxy = await cutting(8_000);
+  const stop = new AbortController();
+  const got: Streamed[] = [];
+  for await (const streamed of events({ ...reviewer, baseUrl: proxy.url }, { signal: stop.signal })) {
+    got.push(streamed);
+    if (got.length === expected.length) break;
+  }
+  stop.abort();
+  proxy.close();
+  assert.deepEqual(got.map(({ event }) => event.id), expected);
+  assert.ok(proxy.connections() > 1);
+});

@@ -1,0 +1,196 @@
+/* Write the logic of a wrkflw flow in C: define `const wf_flow_t wf_flow`.
+ *
+ * Every function is pure: no clock, no randomness, no memory between two calls. What is left out of a struct is nothing: zero. A
+ * function refuses by `wf_denied` and the like, and returns whatever it wants: the answer is the first refusal. */
+#ifndef WRKFLW_H
+#define WRKFLW_H
+#include "flow.h"
+#include "json.h"
+
+/* The contract's own types, with short names. Each member is described in `wit/types.wit`. */
+typedef exports_wrkflw_flow_logic_snapshot_t wf_facts_t;
+typedef exports_wrkflw_flow_logic_event_t wf_record_t;
+typedef wrkflw_flow_types_state_instance_t wf_state_instance_t;
+typedef wrkflw_flow_types_task_t wf_task_t;
+typedef wrkflw_flow_types_actor_t wf_actor_t;
+typedef wrkflw_flow_types_overdue_t wf_overdue_t;
+typedef wrkflw_flow_types_definition_t wf_graph_t;
+typedef wrkflw_flow_types_state_t wf_state_t;
+typedef wrkflw_flow_types_transition_t wf_transition_t;
+typedef wrkflw_flow_types_plan_t wf_plan_t;
+typedef wrkflw_flow_types_target_t wf_target_t;
+typedef wrkflw_flow_types_assignment_t wf_assignment_t;
+typedef wrkflw_flow_types_offer_t wf_offer_t;
+typedef wrkflw_flow_types_deadline_t wf_deadline_t;
+typedef wrkflw_flow_types_due_t wf_due_t;
+typedef wrkflw_flow_types_service_call_t wf_call_t;
+typedef wrkflw_flow_types_waiting_t wf_waiting_t;
+typedef wrkflw_flow_types_child_t wf_child_t;
+
+/* An event with the state instance that it is about. */
+typedef struct {
+  const wf_record_t *record;
+  const wf_state_instance_t *here;
+  wf_text_t trigger;
+  /* What the decider filled in, the signal's payload, the service's reply or the child's data. */
+  wf_text_t input;
+} wf_event_t;
+
+/* A flow. Only `graph` is required; a function that is left out does what the graph says. */
+typedef struct {
+  /* The settings with their defaults: a JSON object. Unknown settings, and values of another type, are refused. */
+  const char *config;
+  /* Draws the graph for these settings. */
+  void (*graph)(wf_graph_t *graph, wf_text_t config);
+  /* May this person start an instance with this data? */
+  void (*start)(const wf_facts_t *facts, const wf_actor_t *actor);
+  /* May this happen now? */
+  void (*guard)(const wf_facts_t *facts, const wf_event_t *event);
+  /* What follows? Without it: the only state that the trigger leads to. */
+  wf_plan_t (*transition)(const wf_facts_t *facts, const wf_event_t *event);
+  /* Who works on the task state? Without it: the initiator in states of own work, nobody elsewhere. */
+  wf_assignment_t (*assign)(const wf_facts_t *facts, const wf_state_instance_t *entering);
+  /* Who gets the overdue work? Without it: the managers of those who had it. */
+  wf_assignment_t (*escalate)(const wf_facts_t *facts, const wf_state_instance_t *entering, const wf_overdue_t *overdue);
+  /* What does the service state ask? Without it: the service of the state's name, with the instance's data. */
+  wf_call_t (*call)(const wf_facts_t *facts, const wf_state_instance_t *entering);
+  /* What does the wait state wait for? Without it: its signals. */
+  wf_waiting_t (*wait)(const wf_facts_t *facts, const wf_state_instance_t *entering);
+} wf_flow_t;
+extern const wf_flow_t wf_flow;
+
+/* ── Texts ── */
+
+/* A literal, or any text that ends with NUL, as it is: it is not copied. */
+wf_text_t wf_text(const char *text);
+bool wf_is(wf_text_t one, const char *other);
+bool wf_same(wf_text_t one, wf_text_t other);
+/* Both, one after the other. */
+wf_text_t wf_joined(wf_text_t one, wf_text_t other);
+wf_text_t wf_decimal(uint32_t number);
+
+/* ── Refusals ── */
+
+/* This actor may not, now or ever. */
+void wf_denied(const char *code, const char *message);
+/* Not possible at the moment; a later attempt may succeed. */
+void wf_not_now(const char *code, const char *message);
+/* The data or the input does not permit it. Each further call adds a violation. A decision's comment is `/comment`. */
+void wf_invalid(const char *field, const char *code, const char *message);
+/* The flow cannot answer, by a mistake of its author: `WF_FAULT("no row fits")`. */
+void wf_fault(const char *file, int line, const char *message);
+#define WF_FAULT(message) wf_fault(__FILE__, __LINE__, message)
+/* Refuses as a fault and returns unless the condition holds: `WF_REQUIRE(amount >= 0, wf_stay())`, or `WF_REQUIRE(ok, )` without a value. */
+#define WF_REQUIRE(condition, value) do { if (!(condition)) { WF_FAULT(#condition); return value; } } while (0)
+
+/* ── The graph: a state, then its transitions. What a function returns can be changed until the next call. ── */
+
+void wf_start_in(wf_graph_t *graph, const char *state);
+void wf_initiators(wf_graph_t *graph, wf_text_t group);
+/* JSON Schema 2020-12 that an instance's data satisfies at all times. */
+void wf_schema(wf_graph_t *graph, const char *schema);
+void wf_instance_title(wf_graph_t *graph, const char *template_);
+void wf_instance_summary(wf_graph_t *graph, const char *template_);
+/* The name of the priorities from this number up; in ascending order. */
+void wf_priority(wf_graph_t *graph, const char *name, uint8_t at_least);
+void wf_attribute(wf_graph_t *graph, const char *name, wrkflw_flow_types_attribute_type_t kind);
+/* A person decides in one of these states; the list ends with NULL. */
+void wf_separate(wf_graph_t *graph, const char *const *states);
+void wf_uses_group(wf_graph_t *graph, wf_text_t group);
+/* People work here; own work is that of the initiator. */
+wf_state_t *wf_task(wf_graph_t *graph, const char *name, const char *title);
+wf_state_t *wf_own_work(wf_graph_t *graph, const char *name, const char *title);
+wf_state_t *wf_service(wf_graph_t *graph, const char *name, const char *title);
+wf_state_t *wf_router(wf_graph_t *graph, const char *name, const char *title);
+wf_state_t *wf_wait(wf_graph_t *graph, const char *name, const char *title);
+wf_state_t *wf_terminal(wf_graph_t *graph, const char *name, const char *outcome);
+/* A transition of the last state: `wf_on(graph, "REJECT", "Rework")->comment = WF_COMMENT_REQUIRED`. */
+wf_transition_t *wf_on(wf_graph_t *graph, const char *trigger, const char *target);
+/* A further state to which the last transition may lead. */
+void wf_or(wf_graph_t *graph, const char *target);
+/* JSON Schema 2020-12 of the input of a decision, signal or reply. */
+void wf_input(wf_transition_t *transition, const char *schema);
+#define WF_COMMENT_REQUIRED WRKFLW_FLOW_TYPES_COMMENT_RULE_REQUIRED
+#define WF_COMMENT_NONE WRKFLW_FLOW_TYPES_COMMENT_RULE_NONE
+
+/* ── Facts and events ── */
+
+/* A setting by its JSON Pointer, or its default. */
+wf_text_t wf_setting(const wf_facts_t *facts, const char *pointer);
+/* The same in `graph`. */
+wf_text_t wf_of_config(wf_text_t config, const char *pointer);
+/* The instance's data at a JSON Pointer. */
+wf_text_t wf_data(const wf_facts_t *facts, const char *pointer);
+/* Whoever decides or sends the signal; NULL if no person acts. */
+const wf_actor_t *wf_actor(const wf_event_t *event);
+/* The comment of the decision; without length if there is none. */
+wf_text_t wf_comment(const wf_event_t *event);
+/* Decisions for this trigger in the state instance, the one being cast included. */
+uint32_t wf_votes(const wf_event_t *event, const char *trigger);
+typedef enum { WF_OPEN, WF_REACHED, WF_IMPOSSIBLE } wf_quorum_t;
+/* Whether enough people decide for this trigger: as many as the assignment needs. */
+wf_quorum_t wf_quorum(const wf_event_t *event, const char *trigger);
+/* Whether this person decided in this state, or somebody did on their behalf. Complete, unlike `facts->past`. */
+bool wf_decided_in(const wf_facts_t *facts, const char *state, wf_text_t person);
+
+/* ── Plans ── */
+
+wf_plan_t wf_to(const char *state);
+/* To the only state that the trigger leads to; a fault if it leads to several. */
+wf_plan_t wf_along(const wf_facts_t *facts, const wf_event_t *event);
+wf_plan_t wf_stay(void);
+wf_plan_t wf_reoffer(void);
+wf_plan_t wf_end_branch(void);
+/* The first of several branches: `wf_branch(&plan, ...)` adds the others. */
+wf_plan_t wf_fork(wf_target_t first);
+/* The state goes on, and a branch begins beside it. */
+wf_plan_t wf_spawn(wf_target_t first);
+void wf_branch(wf_plan_t *plan, wf_target_t more);
+/* A state; with a key, for one item. */
+wf_target_t wf_target(const char *state, wf_text_t key);
+/* A JSON Merge Patch for the instance's data. */
+void wf_patch(wf_plan_t *plan, wf_text_t patch);
+/* Sets an attribute whose value is a text to the contract: not a boolean, a float or bytes. */
+void wf_set_attribute(wf_plan_t *plan, const char *name, uint8_t kind, wf_text_t value);
+/* Why: a sentence for people, and JSON for programs, which may have no length. */
+void wf_note(wf_plan_t *plan, const char *code, wf_text_t message, wf_text_t detail);
+void wf_publish(wf_plan_t *plan, const char *name, wf_text_t data);
+
+/* ── Work ── */
+
+/* One task, for whoever of the group claims it; for this person; for whoever manages this person; for each member of the group. */
+wf_assignment_t wf_to_group(wf_text_t group);
+wf_assignment_t wf_to_user(wf_text_t user);
+wf_assignment_t wf_to_manager_of(wf_text_t user);
+wf_assignment_t wf_to_each_member(wf_text_t group);
+/* No task: the host tries the fallbacks. Offers can be added. */
+wf_assignment_t wf_to_nobody(void);
+wf_offer_t *wf_offer(wf_assignment_t *assignment, const char *label);
+void wf_offer_to_user(wf_offer_t *offer, wf_text_t user);
+void wf_offer_to_group(wf_offer_t *offer, wf_text_t group);
+/* How many decisions of one outcome the state needs; 1 unless it is said. */
+void wf_needed(wf_assignment_t *assignment, uint32_t decisions);
+void wf_exclude(wf_assignment_t *assignment, wf_text_t person);
+void wf_fallback(wf_assignment_t *assignment, wf_text_t group);
+void wf_deadline(wf_assignment_t *assignment, wf_deadline_t deadline);
+/* `wf_deadline(&assignment, wf_remind(wf_after(WF_HOURS(24))))`. */
+#define WF_MINUTES(count) ((count) * 60u)
+#define WF_HOURS(count) ((count) * 3600u)
+#define WF_DAYS(count) ((count) * 86400u)
+wf_due_t wf_after(uint32_t seconds);
+wf_due_t wf_working_days(uint32_t days, const char *calendar);
+wf_deadline_t wf_remind(wf_due_t due);
+wf_deadline_t wf_escalate(wf_due_t due);
+wf_deadline_t wf_release(wf_due_t due);
+wf_deadline_t wf_fire(wf_due_t due, const char *trigger);
+/* Again after each of these pauses. */
+wf_deadline_t wf_every(wf_deadline_t deadline, uint32_t seconds);
+/* A service call with 30 seconds for each attempt and three further attempts. */
+wf_call_t wf_call(const char *service, wf_text_t request, const char *on_reply, const char *on_failure);
+/* Waits for the signals that the graph declares; `wf_correlate` names by which they find the state. */
+wf_waiting_t wf_for_signals(void);
+void wf_correlate(wf_waiting_t *waiting, wf_text_t name);
+void wf_wait_deadline(wf_waiting_t *waiting, wf_deadline_t deadline);
+/* Starts an instance; `on_end` is fired when it ends, or NULL. */
+void wf_child(wf_waiting_t *waiting, const char *key, wf_text_t entity_type, wf_text_t entity_id, wf_text_t data, const char *on_end);
+#endif

@@ -1,0 +1,208 @@
+"""The graph of a flow as an author writes it, and the definition that the host gets."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Literal, Mapping, Sequence
+
+from wit_world.imports import types as wit
+
+FiredBy = Literal["decision", "signal", "deadline", "reply", "failure", "child", "entry"]
+Reads = Literal["groups", "permissions", "comments", "inputs"]
+CommentRule = Literal["optional", "required", "none"]
+AttributeType = Literal["text", "boolean", "decimal", "float", "timestamp", "bytes"]
+Extensions = Mapping[str, Any]
+
+
+@dataclass(kw_only=True)
+class Transition:
+    """Where a trigger leads, and what it asks for; made by `way`."""
+
+    to: Sequence[str]
+    #: Instead of what usually fires triggers of this kind of state.
+    by: Sequence[FiredBy] = ()
+    #: The permission (`subject:action`) that it needs.
+    needs: str | None = None
+    #: For people, such as `Send back`; without it the trigger is shown.
+    title: str = ""
+    description: str = ""
+    #: For people: when it is possible, or when it leads where.
+    condition: str = ""
+    #: JSON Schema 2020-12 of the input of a decision, signal or reply.
+    input: Any = None
+    #: Whether a decision has a comment.
+    comment: CommentRule = "optional"
+    extensions: Extensions = field(default_factory=dict)
+
+
+def way(*to: str, **rest: Any) -> Transition:
+    """A transition to this state, or to those that `transition` chooses from: `way("Rework", comment="required")`."""
+    return Transition(to=to, **rest)
+
+
+@dataclass(kw_only=True)
+class State:
+    """A state; made by `task`, `own_work`, `service`, `router`, `wait` and `terminal`."""
+
+    kind: wit.StateKind
+    fired_by: FiredBy
+    title: str
+    on: Mapping[str, str | Transition]
+    own_work: bool = False
+    #: What is done in it, for people.
+    description: str = ""
+    #: It begins when all branches of the fork around it have arrived or ended, or as soon as so many have arrived.
+    join: Literal["all"] | int | None = None
+    extensions: Extensions = field(default_factory=dict)
+
+
+Transitions = Mapping[str, str | Transition]
+
+
+def task(title: str, on: Transitions, **rest: Any) -> State:
+    """People work here: `assign` says who. Left by decisions. A state alone is where a trigger leads; `way` says more."""
+    return State(kind=wit.StateKind_Task(), fired_by="decision", title=title, on=on, **rest)
+
+
+def own_work(title: str, on: Transitions, **rest: Any) -> State:
+    """The initiator works here, on their own request. Left by decisions."""
+    return task(title, on, own_work=True, **rest)
+
+
+def service(title: str, on: Transitions, **rest: Any) -> State:
+    """A service works here: `call` says which. Left by its reply; the way on failure is `way(..., by=["failure"])`."""
+    return State(kind=wit.StateKind_Service(), fired_by="reply", title=title, on=on, **rest)
+
+
+def router(title: str, on: Transitions, **rest: Any) -> State:
+    """Nobody works here: `transition` is asked at once. It has one trigger."""
+    return State(kind=wit.StateKind_Router(), fired_by="entry", title=title, on=on, **rest)
+
+
+def wait(title: str, on: Transitions, **rest: Any) -> State:
+    """Something has to happen elsewhere: `wait` of the flow says what. Left by signals."""
+    return State(kind=wit.StateKind_Wait(), fired_by="signal", title=title, on=on, **rest)
+
+
+def terminal(outcome: str, **rest: Any) -> State:
+    """The instance ends here, with this outcome."""
+    return State(kind=wit.StateKind_Terminal(outcome), fired_by="entry", title=outcome, on={}, **rest)
+
+
+@dataclass(kw_only=True)
+class Graph:
+    """The whole flow, as it is drawn."""
+
+    #: Where every instance begins.
+    start: str
+    #: Every state of the flow.
+    states: Mapping[str, State]
+    #: The flow's name for people; without it its key is shown.
+    title: str = ""
+    description: str = ""
+    #: Groups whose members may start an instance; none: anyone signed in.
+    initiators: Sequence[str] = ()
+    #: JSON Schema 2020-12 that an instance's data satisfies at all times.
+    schema: Any = None
+    #: Attributes that instances can be searched by.
+    attributes: Mapping[str, AttributeType] = field(default_factory=dict)
+    #: Template of an instance's title: `Invoice {/number} of {/supplier/name}`.
+    instance_title: str | None = None
+    instance_summary: str | None = None
+    #: Names of priorities with the number from which each holds, ascending.
+    priorities: Mapping[str, int] = field(default_factory=dict)
+    #: A person decides in one state of each list.
+    separate: Sequence[Sequence[str]] = ()
+    #: What logic is told of people besides who they are.
+    reads: Sequence[Reads] = ()
+    #: While an instance runs, no other instance of any definition about the same entity does.
+    sole_per_entity: bool = False
+    #: What the config names of the tenant's directory; it is looked up when a version is published.
+    uses_groups: Sequence[str] = ()
+    uses_people: Sequence[str] = ()
+    uses_calendars: Sequence[str] = ()
+    #: Extensions without which the flow does not work.
+    requires: Sequence[str] = ()
+    extensions: Extensions = field(default_factory=dict)
+
+    def targets(self, state: str, trigger: str) -> Sequence[str]:
+        """Where the trigger may lead."""
+        drawn = self.states.get(state)
+        found = drawn.on.get(trigger) if drawn else None
+        return _as_way(found).to if found is not None else ()
+
+    def definition(self) -> wit.Definition:
+        """The definition of the contract."""
+        drawn = self.states.items()
+        uses = [wit.NameUse_Group(name) for name in self.uses_groups]
+        uses += [wit.NameUse_Person(name) for name in self.uses_people]
+        uses += [wit.NameUse_Calendar(name) for name in self.uses_calendars]
+        return wit.Definition(
+            title=self.title,
+            description=self.description,
+            initial=self.start,
+            initiators=list(self.initiators),
+            states=[_wire_state(name, state) for name, state in drawn],
+            transitions=[_wire_way(name, state, trigger, to) for name, state in drawn for trigger, to in state.on.items()],
+            data_schema=json_or_none(self.schema),
+            attributes=[wit.AttributeDeclaration(name, wit.AttributeType[kind.upper()]) for name, kind in self.attributes.items()],
+            instance_title=self.instance_title,
+            instance_summary=self.instance_summary,
+            priorities=[wit.PriorityName(name, at_least) for name, at_least in self.priorities.items()],
+            separate=[list(states) for states in self.separate],
+            reads=_flags(wit.Reads, self.reads),
+            sole_per_entity=self.sole_per_entity,
+            uses=uses,
+            requires=list(self.requires),
+            extensions=extension_list(self.extensions),
+        )
+
+
+def _wire_state(name: str, state: State) -> wit.State:
+    joins = {None: wit.Join_None_(), "all": wit.Join_All()}
+    return wit.State(
+        name=name,
+        title=state.title,
+        description=state.description,
+        kind=state.kind,
+        join=joins[state.join] if state.join in joins else wit.Join_Count(state.join),
+        own_work=state.own_work,
+        extensions=extension_list(state.extensions),
+    )
+
+
+def _as_way(to: str | Transition) -> Transition:
+    return to if isinstance(to, Transition) else way(to)
+
+
+def _wire_way(source: str, state: State, trigger: str, to: str | Transition) -> wit.Transition:
+    drawn = _as_way(to)
+    return wit.Transition(
+        source=source,
+        trigger=trigger,
+        targets=list(drawn.to),
+        by=_flags(wit.FiredBy, drawn.by or [state.fired_by]),
+        permission=drawn.needs,
+        title=drawn.title,
+        description=drawn.description,
+        condition=drawn.condition,
+        input=json_or_none(drawn.input),
+        comment=wit.CommentRule[drawn.comment.upper()],
+        extensions=extension_list(drawn.extensions),
+    )
+
+
+def _flags(kind: Any, names: Sequence[str]) -> Any:
+    flags = kind(0)
+    for name in names:
+        flags |= kind[name.upper()]
+    return flags
+
+
+def json_or_none(value: Any) -> str | None:
+    """JSON for an optional value."""
+    return None if value is None else json.dumps(value)
+
+
+def extension_list(extensions: Extensions) -> list[wit.Extension]:
+    """Extensions as the contract lists them."""
+    return [wit.Extension(name, json.dumps(value)) for name, value in extensions.items()]

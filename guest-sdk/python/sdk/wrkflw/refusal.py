@@ -1,0 +1,75 @@
+"""Refusals: why something may not happen, or cannot be answered. All of them are raised.
+
+`denied` is about the person (403), `not_now` about the moment (409), `invalid` about the data or the input (422), `fault` is a
+mistake of the flow (424). Any other exception is a fault, too, with the line of the author's file.
+"""
+
+import os
+from typing import Iterable
+
+from wit_world.imports import types as wit
+from wit_world.imports.types import Violation
+
+_MESSAGE_CHARS_MAX = 500
+_OWN_FOLDER = os.path.dirname(__file__)
+
+
+class Refusal(Exception):
+    """What the functions of a flow raise when they refuse."""
+
+    def __init__(self, wire: wit.Refusal):
+        super().__init__(wire)
+        self.wire = wire
+
+
+def denied(code: str, message: str) -> Refusal:
+    """This actor may not, now or ever: `raise denied("over_limit", "Above 1000, the CFO decides.")`."""
+    return Refusal(wit.Refusal_Denied(wit.Reason(code, message)))
+
+
+def not_now(code: str, message: str) -> Refusal:
+    """Not possible at the moment; a later attempt may succeed."""
+    return Refusal(wit.Refusal_NotNow(wit.Reason(code, message)))
+
+
+def invalid(field: str, code: str, message: str) -> Refusal:
+    """The data or the input does not permit it. `field` is a JSON Pointer, such as `/amount`; a decision's comment is `/comment`."""
+    return all_invalid([Violation(field, code, message)])
+
+
+def all_invalid(violations: Iterable[Violation]) -> Refusal:
+    """The same for several fields."""
+    return Refusal(wit.Refusal_Invalid(list(violations)))
+
+
+def fault(code: str, message: str) -> Refusal:
+    """The flow cannot answer, by a mistake of its author."""
+    return Refusal(wit.Refusal_Fault(wit.Reason(code, message)))
+
+
+def refusal_of(raised: Exception) -> wit.Refusal:
+    """The refusal that an exception stands for."""
+    if isinstance(raised, Refusal):
+        return raised.wire
+    return wit.Refusal_Fault(wit.Reason("exception", _described(raised)))
+
+
+def violations_of(raised: Exception) -> list[Violation]:
+    """The same for `describe`, which has violations only."""
+    wire = refusal_of(raised)
+    if isinstance(wire, wit.Refusal_Invalid):
+        return wire.value
+    return [Violation("", wire.value.code, wire.value.message)]
+
+
+def _described(raised: Exception) -> str:
+    """The exception with its place: `KeyError: 'x' (flow.py:12)`. The place is the innermost line that is not of this package."""
+    text = f"{type(raised).__name__}: {raised}"[:_MESSAGE_CHARS_MAX]
+    # Not by `traceback`, which reads the files of the source: there are none in a component.
+    place, frame = "", raised.__traceback__
+    while frame is not None:
+        file = frame.tb_frame.f_code.co_filename
+        if os.path.dirname(file) != _OWN_FOLDER:
+            place = f" ({os.path.basename(file)}:{frame.tb_lineno})"
+        frame = frame.tb_next
+    return text + place

@@ -1,0 +1,248 @@
+"""The work in a state: who gets a task and until when, what a service is sent, what a wait state waits for."""
+
+import json
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Iterable, Mapping, Sequence
+
+from wit_world.imports import types as wit
+
+from .graph import Extensions, extension_list
+from .moment import instant
+
+
+def user(who: str) -> wit.Principal:
+    return wit.Principal_User(who)
+
+
+def group(which: str) -> wit.Principal:
+    return wit.Principal_Group(which)
+
+
+def manager_of(who: str) -> wit.Principal:
+    """Whoever manages this person when the task is created."""
+    return wit.Principal_ManagerOf(who)
+
+
+def member(person: str, of: str) -> wit.Principal:
+    """This person, as long as they are a member of the group."""
+    return wit.Principal_Member(wit.Member(person, of))
+
+
+def minutes(count: int) -> int:
+    return count * 60
+
+
+def hours(count: int) -> int:
+    return minutes(count) * 60
+
+
+def days(count: int) -> int:
+    return hours(count) * 24
+
+
+def after(seconds: int) -> wit.Due:
+    """So long after it begins to count: `after(hours(48))`."""
+    return wit.Due_After(seconds)
+
+
+def working(seconds: int, calendar: str) -> wit.Due:
+    """The same, counting working time by a calendar of the tenant."""
+    return wit.Due_Working(wit.WorkingTime(seconds, calendar))
+
+
+def working_days(count: int, calendar: str) -> wit.Due:
+    """At the end of the last of so many working days."""
+    return wit.Due_WorkingDays(wit.WorkingDays(count, calendar))
+
+
+def at(when: datetime) -> wit.Due:
+    return wit.Due_At(instant(when))
+
+
+def _deadline(due: wit.Due, action: wit.OverdueAction, every: int | None, since_claim: bool) -> wit.Deadline:
+    since = wit.Since.CLAIMED if since_claim else wit.Since.CREATED
+    return wit.Deadline(when=due, since=since, repeat=every, action=action)
+
+
+def remind(due: wit.Due, every: int | None = None, since_claim: bool = False) -> wit.Deadline:
+    """A reminder: `remind(after(hours(24)), every=hours(24))`. `since_claim` is for deadlines of an offer."""
+    return _deadline(due, wit.OverdueAction_Remind(), every, since_claim)
+
+
+def escalate(due: wit.Due, every: int | None = None, since_claim: bool = False) -> wit.Deadline:
+    """Asks the flow's `escalate`."""
+    return _deadline(due, wit.OverdueAction_Escalate(), every, since_claim)
+
+
+def release(due: wit.Due, every: int | None = None, since_claim: bool = False) -> wit.Deadline:
+    """Takes the task from its owner and offers it again."""
+    return _deadline(due, wit.OverdueAction_Release(), every, since_claim)
+
+
+def fire(trigger: str, due: wit.Due, every: int | None = None, since_claim: bool = False) -> wit.Deadline:
+    """Fires a trigger of the state, which `deadline` may fire."""
+    return _deadline(due, wit.OverdueAction_Fire(trigger), every, since_claim)
+
+
+def cancel_instance(reason: str, due: wit.Due) -> wit.Deadline:
+    """Cancels the instance with all its branches and children."""
+    return _deadline(due, wit.OverdueAction_Cancel(reason), None, False)
+
+
+@dataclass(kw_only=True)
+class Offer:
+    """One task, or one for each member of a group."""
+
+    #: Tells it from others of the same state. Without it: the title of the state.
+    label: str | None = None
+    #: Who may claim it.
+    to: Sequence[wit.Principal] = ()
+    #: Owned from the start, without a claim.
+    owner: str | None = None
+    #: One such task for each member of this group.
+    each_member: str | None = None
+    #: Owned from the start by a candidate who is familiar with the instance.
+    retain: bool = False
+    deadlines: Sequence[wit.Deadline] = ()
+    extensions: Extensions = field(default_factory=dict)
+
+    def wire(self, title: str) -> wit.Offer:
+        return wit.Offer(
+            label=title if self.label is None else self.label,
+            candidates=list(self.to),
+            owner=self.owner,
+            each_member=self.each_member,
+            retain=self.retain,
+            deadlines=list(self.deadlines),
+            extensions=extension_list(self.extensions),
+        )
+
+
+def at_least(numerator: int, denominator: int) -> wit.Needed:
+    """At least this part of the tasks."""
+    return wit.Needed_AtLeast(wit.Fraction(numerator, denominator))
+
+
+def more_than(numerator: int, denominator: int) -> wit.Needed:
+    """More than this part of the tasks."""
+    return wit.Needed_MoreThan(wit.Fraction(numerator, denominator))
+
+
+def needed_of(needed: int | wit.Needed) -> wit.Needed:
+    return wit.Needed_Count(needed) if isinstance(needed, int) else needed
+
+
+@dataclass(kw_only=True)
+class Assignment:
+    """Who gets the work of a task state."""
+
+    offers: Sequence[Offer]
+    #: How many decisions of one outcome the state needs: a number, `at_least(2, 3)` or `more_than(1, 2)` of its tasks.
+    needed: int | wit.Needed = 1
+    #: People who must not decide.
+    exclude: Sequence[str] = ()
+    #: The group that gets the work when nobody else is left.
+    fallback: str | None = None
+    #: The higher, the more urgent.
+    priority: int = 0
+    #: Of the state as a whole.
+    deadlines: Sequence[wit.Deadline] = ()
+    #: Other people are not told the decisions until the state has ended.
+    blind: bool = False
+    extensions: Extensions = field(default_factory=dict)
+
+    def wire(self, title: str) -> wit.Assignment:
+        return wit.Assignment(
+            offers=[offer.wire(title) for offer in self.offers],
+            needed=needed_of(self.needed),
+            exclude=list(self.exclude),
+            fallback=self.fallback,
+            priority=self.priority,
+            deadlines=list(self.deadlines),
+            blind=self.blind,
+            extensions=extension_list(self.extensions),
+        )
+
+
+def to_group(which: str, **rest: Any) -> Assignment:
+    """One task, for whoever of the group claims it."""
+    return Assignment(offers=[Offer(to=[group(which)])], **rest)
+
+
+def to_user(who: str, **rest: Any) -> Assignment:
+    """One task, for this person."""
+    return Assignment(offers=[Offer(to=[user(who)])], **rest)
+
+
+def to_manager_of(who: str, **rest: Any) -> Assignment:
+    """One task, for whoever manages this person."""
+    return Assignment(offers=[Offer(to=[manager_of(who)])], **rest)
+
+
+def to_each_member(which: str, **rest: Any) -> Assignment:
+    """A task for each member of the group, who alone may do it."""
+    return Assignment(offers=[Offer(each_member=which)], **rest)
+
+
+def to_each(people: Iterable[str], **rest: Any) -> Assignment:
+    """A task for each of these people."""
+    return Assignment(offers=[Offer(label=one, to=[user(one)]) for one in people], **rest)
+
+
+def to_nobody(**rest: Any) -> Assignment:
+    """No task: the host tries the fallbacks."""
+    return Assignment(offers=[], **rest)
+
+
+@dataclass(kw_only=True)
+class ServiceCall:
+    """What a service state asks."""
+
+    #: A service that the operator has configured by this name.
+    service: str
+    request: Any
+    on_reply: str
+    on_failure: str
+    #: Seconds for each attempt.
+    timeout: int = 30
+    #: Pauses before further attempts.
+    retries: Sequence[int] = (10, minutes(1), minutes(5))
+    deadlines: Sequence[wit.Deadline] = ()
+
+    def wire(self) -> wit.ServiceCall:
+        return wit.ServiceCall(
+            service=self.service,
+            request=json.dumps(self.request),
+            timeout=self.timeout,
+            retries=list(self.retries),
+            on_reply=self.on_reply,
+            on_failure=self.on_failure,
+            deadlines=list(self.deadlines),
+        )
+
+
+def child(key: str, entity_type: str, entity_id: str, data: Mapping[str, Any] | None = None, on_end: str | None = None) -> wit.Child:
+    """An instance to start; `on_end` is fired when it ends."""
+    return wit.Child(key=key, entity_type=entity_type, entity_id=entity_id, data=json.dumps(data or {}), on_end=on_end)
+
+
+@dataclass(kw_only=True)
+class Waiting:
+    """What a wait state waits for."""
+
+    #: A name of the flow's own by which signals find this state.
+    correlation: str | None = None
+    #: Signals that came before the state was entered count.
+    buffer_signals: bool = False
+    #: Instances to start, whose ends come back as triggers.
+    children: Sequence[wit.Child] = ()
+    deadlines: Sequence[wit.Deadline] = ()
+
+    def wire(self) -> wit.Waiting:
+        return wit.Waiting(
+            deadlines=list(self.deadlines),
+            correlation=self.correlation,
+            buffer_signals=self.buffer_signals,
+            children=list(self.children),
+        )

@@ -1,0 +1,254 @@
+//! The block of a state: its transitions, and what concerns the state itself.
+//!
+//! The builders share the block and lend nothing, so that the closure may be one expression or several statements.
+
+use std::cell::Cell;
+use std::fmt::Display;
+use std::rc::Rc;
+
+use super::Targets;
+use crate::bindings::wrkflw::flow::types::{Join, Transition};
+use crate::{CommentRule, FiredBy, States, Triggers};
+
+/// The block of a state, which the closure of [`Graph::task`](crate::Graph::task) and the others is given. What concerns the state
+/// is a statement each, and so is each transition, followed by what concerns this transition:
+///
+/// ```
+/// # use wrkflw_guest::{CommentRule, Graph, states, triggers};
+/// # states! { pub enum State { Review, Approved, Rejected } }
+/// # triggers! { pub enum Trigger { Approve, Reject } }
+/// # use {State::*, Trigger::*};
+/// # fn graph() -> Graph<State, Trigger> {
+/// # Graph::start(Review)
+/// .task(Review, "Review", |s| {
+///     s.on(Approve, Approved).needs("documents:approve");
+///     s.on(Reject, Rejected).comment(CommentRule::Required);
+/// })
+/// # .terminal(Approved, "APPROVED").terminal(Rejected, "REJECTED")
+/// # }
+/// # graph();
+/// ```
+///
+/// What the closure returns is ignored, so a single transition needs no braces: `|s| s.on(Approve, Approved)`.
+pub struct StateBuilder<S, T> {
+    state: S,
+    fired_by: FiredBy,
+    block: Rc<Block<S, T>>,
+}
+
+/// A transition, followed by what concerns it.
+pub struct TransitionBuilder<S, T> {
+    place: usize,
+    block: Rc<Block<S, T>>,
+}
+
+/// What the builders write into.
+struct Block<S, T> {
+    description: Cell<String>,
+    join: Cell<Join>,
+    ways: Cell<Vec<Way<S, T>>>,
+    quorum: Cell<Option<(T, T)>>,
+}
+
+/// What a block has declared.
+pub(super) struct Declared<S, T> {
+    pub(super) state: S,
+    pub(super) description: String,
+    pub(super) join: Join,
+    pub(super) ways: Vec<Way<S, T>>,
+    pub(super) quorum: Option<(T, T)>,
+}
+
+/// A transition, and where it leads if `transition` does not say otherwise.
+#[derive(Clone, Debug)]
+pub(super) struct Way<S, T> {
+    pub(super) source: S,
+    pub(super) trigger: T,
+    pub(super) targets: Vec<S>,
+    pub(super) leads: Leads,
+    /// Where it leads as the last vote of a quorum.
+    pub(super) as_last_vote: Vec<S>,
+    /// The rest of it, without source, trigger and targets.
+    pub(super) rest: Transition,
+}
+
+/// How a transition leads to its targets.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Leads {
+    /// To the only one; to which of several, `transition` says.
+    ToOne,
+    /// To all of them: a fork.
+    ToAll,
+    /// To all of them, beside the state, which goes on.
+    Beside,
+}
+
+impl<S: States, T: Triggers> Way<S, T> {
+    /// The transition as the contract has it.
+    pub(super) fn transition(self) -> Transition {
+        let targets = self.targets.iter().chain(&self.as_last_vote);
+        let mut description = self.rest.description;
+        if description.is_empty() {
+            description = self.trigger.description().into();
+        }
+        Transition {
+            source: self.source.name().into(),
+            trigger: self.trigger.name().into(),
+            targets: targets.map(|target| target.name().into()).collect(),
+            description,
+            ..self.rest
+        }
+    }
+}
+
+impl<S: States, T: Triggers> StateBuilder<S, T> {
+    /// An empty block, whose transitions are fired by this unless they say otherwise.
+    pub(super) fn new(state: S, fired_by: FiredBy) -> Self {
+        Self {
+            state,
+            fired_by,
+            block: Rc::new(Block {
+                description: Cell::default(),
+                join: Cell::new(Join::None),
+                ways: Cell::default(),
+                quorum: Cell::new(None),
+            }),
+        }
+    }
+
+    /// What the block declares.
+    pub(super) fn declared(self) -> Declared<S, T> {
+        Declared {
+            state: self.state,
+            description: self.block.description.take(),
+            join: self.block.join.get(),
+            ways: self.block.ways.take(),
+            quorum: self.block.quorum.get(),
+        }
+    }
+
+    /// What is done in the state, for people. Without it, the doc comment of the state's name.
+    pub fn described(&self, description: &str) {
+        self.block.description.set(description.into());
+    }
+
+    /// The state begins only when every branch of the fork around it has arrived or ended.
+    pub fn join(&self) {
+        self.block.join.set(Join::All);
+    }
+
+    /// The state begins as soon as so many branches of the fork around it have arrived. The others are cancelled.
+    pub fn join_count(&self, branches: u32) {
+        self.block.join.set(Join::Count(branches));
+    }
+
+    /// A transition: the target to which this trigger leads, or those of which [`Flow::transition`](crate::Flow::transition)
+    /// chooses.
+    pub fn on(&self, trigger: T, targets: impl Targets<S>) -> TransitionBuilder<S, T> {
+        self.way(trigger, targets.states(), Leads::ToOne)
+    }
+
+    /// A transition by a signal in a state of any kind, such as a withdrawal. [`Flow::guard`](crate::Flow::guard)
+    /// decides who may send it.
+    pub fn on_signal(&self, trigger: T, targets: impl Targets<S>) -> TransitionBuilder<S, T> {
+        self.on(trigger, targets).fired_by(FiredBy::SIGNAL)
+    }
+
+    /// A transition to all of these states at once, one branch each.
+    pub fn fork(&self, trigger: T, targets: impl Targets<S>) -> TransitionBuilder<S, T> {
+        self.way(trigger, targets.states(), Leads::ToAll)
+    }
+
+    /// A transition after which the state goes on, and each of these states begins a branch beside it, such as a reminder.
+    pub fn spawn(&self, trigger: T, targets: impl Targets<S>) -> TransitionBuilder<S, T> {
+        self.way(trigger, targets.states(), Leads::Beside)
+    }
+
+    /// Decisions by these two triggers are votes, and so many as the assignment needs must agree. The state goes on until enough
+    /// decide for the first trigger, and then follows its transition. Once that is impossible, it follows the transition of the
+    /// other one. A vote for neither is a trigger without a target: `s.on(Abstain, [])`.
+    ///
+    /// Any vote may be the last one, so the graph that is published has both targets at the trigger of each vote.
+    pub fn until_quorum(&self, of: T, otherwise: T) {
+        self.block.quorum.set(Some((of, otherwise)));
+    }
+
+    fn way(&self, trigger: T, targets: impl Targets<S>, leads: Leads) -> TransitionBuilder<S, T> {
+        let rest = Transition {
+            source: String::new(),
+            trigger: String::new(),
+            targets: vec![],
+            by: self.fired_by,
+            permission: None,
+            title: String::new(),
+            description: String::new(),
+            condition: String::new(),
+            input: None,
+            comment: CommentRule::Optional,
+            extensions: vec![],
+        };
+        let mut ways = self.block.ways.take();
+        let place = ways.len();
+        ways.push(Way {
+            source: self.state,
+            trigger,
+            targets,
+            leads,
+            as_last_vote: vec![],
+            rest,
+        });
+        self.block.ways.set(ways);
+        TransitionBuilder {
+            place,
+            block: Rc::clone(&self.block),
+        }
+    }
+}
+
+impl<S, T> TransitionBuilder<S, T> {
+    /// What may fire the trigger, instead of the default of the kind of state:
+    /// `.fired_by(FiredBy::DECISION | FiredBy::DEADLINE)`.
+    pub fn fired_by(self, sources: FiredBy) -> Self {
+        self.change(|transition| transition.by = sources)
+    }
+
+    /// The permission (`subject:action`) that whoever fires the trigger needs.
+    pub fn needs(self, permission: &str) -> Self {
+        self.change(|transition| transition.permission = Some(permission.into()))
+    }
+
+    /// A title for people, such as `Send back`, on buttons and diagrams. Without one, the trigger is shown.
+    pub fn titled(self, title: &str) -> Self {
+        self.change(|transition| transition.title = title.into())
+    }
+
+    /// What the transition means, for people. Without it, the doc comment of the trigger's name.
+    pub fn described(self, description: &str) -> Self {
+        self.change(|transition| transition.description = description.into())
+    }
+
+    /// When the transition is possible or leads where, for people: the condition in words.
+    pub fn condition(self, words: &str) -> Self {
+        self.change(|transition| transition.condition = words.into())
+    }
+
+    /// JSON Schema 2020-12 of the input of decisions, signals and replies: by `json!`, or the text of a file by `include_str!`.
+    /// The host refuses any other input. Tests of a flow check it with the feature `schemas`.
+    pub fn input(self, schema: impl Display) -> Self {
+        self.change(|transition| transition.input = Some(schema.to_string()))
+    }
+
+    /// Whether a decision has a comment: `.comment(CommentRule::Required)`.
+    pub fn comment(self, rule: CommentRule) -> Self {
+        self.change(|transition| transition.comment = rule)
+    }
+
+    fn change(self, change: impl FnOnce(&mut Transition)) -> Self {
+        let mut ways = self.block.ways.take();
+        if let Some(way) = ways.get_mut(self.place) {
+            change(&mut way.rest);
+        }
+        self.block.ways.set(ways);
+        self
+    }
+}

@@ -1,0 +1,108 @@
+//! What a graph declares, and where it leads by itself.
+
+use crate::bindings::wrkflw::flow::types::{Definition, Join, State as Declared, Transition};
+use crate::{CommentRule, FiredBy, Graph};
+
+crate::states! {
+    enum State {
+        /// Somebody decides.
+        /// It may take a day.
+        Review = "PENDING_REVIEW",
+        Meet,
+        /// It is over.
+        Done,
+        Failed,
+    }
+}
+crate::triggers! {
+    enum Trigger {
+        /// All is well.
+        Approve,
+        Reject = "send-back",
+        Abstain,
+        Go,
+    }
+}
+use State::{Done, Failed, Meet, Review};
+use Trigger::{Abstain, Approve, Go, Reject};
+
+fn graph() -> Definition {
+    Graph::start(Review)
+        .task(Review, "Review", |s| {
+            s.until_quorum(Approve, Reject);
+            s.on(Approve, Meet).needs("papers:approve");
+            s.on(Reject, Failed)
+                .described("It comes back.")
+                .comment(CommentRule::Required)
+                .fired_by(FiredBy::DECISION | FiredBy::DEADLINE);
+            s.on(Abstain, []);
+            s.on_signal(Go, Failed);
+        })
+        .task(Meet, "Meet", |s| {
+            s.join_count(2);
+            s.described("They meet.");
+            s.fork(Go, [Meet, Done])
+        })
+        .terminal(Done, "DONE")
+        .terminal(Failed, "FAILED")
+        .definition()
+}
+
+fn state(name: &str) -> Declared {
+    let mut states = graph().states.into_iter();
+    states.find(|one| one.name == name).expect("declared")
+}
+
+fn transition(source: &str, trigger: &str) -> Transition {
+    let mut all = graph().transitions.into_iter();
+    all.find(|one| one.source == source && one.trigger == trigger)
+        .expect("declared")
+}
+
+#[test]
+fn what_stands_behind_a_transition_concerns_this_transition() {
+    let (approve, reject) = (
+        transition("PENDING_REVIEW", "APPROVE"),
+        transition("PENDING_REVIEW", "send-back"),
+    );
+    assert_eq!(approve.permission.as_deref(), Some("papers:approve"));
+    assert_eq!(
+        (approve.comment, approve.by),
+        (CommentRule::Optional, FiredBy::DECISION)
+    );
+    assert_eq!(
+        (reject.permission, reject.comment),
+        (None, CommentRule::Required)
+    );
+    assert_eq!(reject.by, FiredBy::DECISION | FiredBy::DEADLINE);
+    let meet = state("Meet");
+    assert!(matches!(meet.join, Join::Count(2)));
+    assert!(matches!(state("PENDING_REVIEW").join, Join::None));
+}
+
+#[test]
+fn descriptions_are_doc_comments_unless_the_graph_says_them() {
+    let described = |name: &str| state(name).description;
+    assert_eq!(
+        described("PENDING_REVIEW"),
+        "Somebody decides. It may take a day."
+    );
+    assert_eq!(described("Meet"), "They meet.");
+    assert_eq!(
+        (described("Done"), described("Failed")),
+        ("It is over.".into(), String::new())
+    );
+    let described = |trigger: &str| transition("PENDING_REVIEW", trigger).description;
+    assert_eq!(described("APPROVE"), "All is well.");
+    assert_eq!(described("send-back"), "It comes back.");
+}
+
+#[test]
+fn each_vote_may_lead_where_the_quorum_leads() {
+    let targets = |source: &str, trigger: &str| transition(source, trigger).targets;
+    assert_eq!(targets("PENDING_REVIEW", "APPROVE"), ["Meet", "Failed"]);
+    assert_eq!(targets("PENDING_REVIEW", "send-back"), ["Failed", "Meet"]);
+    assert_eq!(targets("PENDING_REVIEW", "ABSTAIN"), ["Meet", "Failed"]);
+    assert_eq!(targets("PENDING_REVIEW", "GO"), ["Failed"]);
+    assert_eq!(targets("Meet", "GO"), ["Meet", "Done"]);
+}

@@ -1,0 +1,262 @@
+// The records of the contract (`wit/types.wit`) as JavaScript objects: facts that logic is told, and answers that the host reads.
+//
+// `null` is an option without a value. A variant is `{ tag, val }`. Authors read the facts as they are here; their answers are
+// shorter (`work.ts`, `plan.ts`, `graph.ts`) and are filled up to these.
+
+/** Seconds. */
+export type Duration = number;
+/** An RFC 3339 instant in UTC: `2026-11-20T18:00:00.000Z`. */
+export type Timestamp = string;
+type Json = string;
+type Extension = { name: string; value: Json };
+
+// ── Facts ──
+
+export interface Snapshot {
+  now: Timestamp;
+  config: Json;
+  instance: Instance;
+  active: StateInstance[];
+  waiting: StateInstance[];
+  past: PastState[];
+  deciders: Decider[];
+  omitted: Omitted;
+  extensions: Extension[];
+}
+
+/** Who decided what, and where. */
+export interface Decider {
+  state: string;
+  stateInstance: string;
+  outcome: string;
+  actor: string;
+  onBehalfOf: string | null;
+  decidedAt: Timestamp;
+}
+
+/** How much was left out of the facts. */
+export interface Omitted {
+  texts: number;
+  states: number;
+}
+
+/** One run of a definition version, about one entity. */
+export interface Instance {
+  id: string;
+  tenant: string;
+  key: string;
+  version: number;
+  revision: number;
+  entityType: string;
+  entityId: string;
+  /** Who started it. */
+  initiator: string;
+  /** The initiator, and those of the instances that this one restarts or is a child of. */
+  requesters: string[];
+  startedAt: Timestamp;
+  predecessor: string | null;
+  parent: string | null;
+  /** The text of the data; `facts.data` is the same, read. */
+  data: Json;
+  attributes: Attribute[];
+}
+
+/** One visit of an instance to a state. */
+export interface StateInstance {
+  id: string;
+  name: string;
+  enteredAt: Timestamp;
+  dueAt: Timestamp | null;
+  predecessors: string[];
+  /** Which item it is for, as the plan said. */
+  key: string | null;
+  /** What the plan told it of the item. */
+  data: Json | null;
+  /** How many decisions of one outcome it needs. */
+  needed: number;
+  tasks: Task[];
+  children: ChildStatus[];
+}
+
+export type TaskStatus = "pending" | "claimed" | "completed" | "cancelled";
+
+/** A work item of one state instance. */
+export interface Task {
+  id: string;
+  label: string;
+  status: TaskStatus;
+  candidates: Principal[];
+  owner: string | null;
+  createdAt: Timestamp;
+  claimedAt: Timestamp | null;
+  dueAt: Timestamp | null;
+  suspended: Suspension | null;
+  decision: Decision | null;
+}
+
+/** Who suspended a task. */
+export interface Suspension {
+  by: string;
+  at: Timestamp;
+  until: Timestamp | null;
+}
+
+/** What somebody decided on a task. */
+export interface Decision {
+  outcome: string;
+  actor: string;
+  onBehalfOf: string | null;
+  /** `null` unless the graph reads `comments`. */
+  comment: string | null;
+  /** `{}` unless the graph reads `inputs`. */
+  input: Json;
+  omitted: boolean;
+  decidedAt: Timestamp;
+}
+
+/** An instance that a wait state started. */
+export interface ChildStatus {
+  id: string;
+  key: string;
+  entityType: string;
+  entityId: string;
+  outcome: string | null;
+  version: number | null;
+}
+
+/** A state instance that has ended. */
+export interface PastState {
+  id: string;
+  name: string;
+  enteredAt: Timestamp;
+  leftAt: Timestamp;
+  leftBy: string;
+  actor: string | null;
+  predecessors: string[];
+  key: string | null;
+  needed: number;
+  tasks: Task[];
+  children: ChildStatus[];
+}
+
+/** Who acts. */
+export interface Actor {
+  id: string;
+  /** Empty unless the graph reads `groups`. */
+  groups: string[];
+  /** Empty unless the graph reads `permissions`. */
+  permissions: string[];
+  onBehalfOf: string | null;
+}
+
+export interface EventRecord {
+  stateInstance: string | null;
+  trigger: string;
+  source: EventSource;
+  input: Json;
+}
+
+/** Where an event comes from. */
+export type EventSource =
+  | { tag: "start"; val: Actor }
+  | { tag: "task"; val: TaskDecision }
+  | { tag: "signal"; val: ReceivedSignal }
+  | { tag: "service" }
+  | { tag: "deadline"; val: PassedDeadline }
+  | { tag: "child"; val: EndedChild }
+  | { tag: "entry" };
+
+/** A signal that the instance has received. */
+export interface ReceivedSignal {
+  actor: Actor;
+  id: string;
+  correlation: string | null;
+  receivedAt: Timestamp;
+}
+
+/** A deadline that has passed. */
+export interface PassedDeadline {
+  task: string | null;
+  dueAt: Timestamp;
+  count: number;
+}
+
+/** A child instance that has ended. */
+export interface EndedChild {
+  id: string;
+  key: string;
+  entityType: string;
+  entityId: string;
+  version: number | null;
+  outcome: string;
+  reason: string | null;
+}
+
+/** A decision as it is proposed. */
+export interface TaskDecision {
+  task: string;
+  actor: Actor;
+  comment: string | null;
+}
+
+// ── Answers ──
+
+/** A stable code for programs, and a sentence for people. */
+export interface Reason {
+  code: string;
+  message: string;
+}
+
+/** What is wrong with a field, named by a JSON Pointer. */
+export interface Violation {
+  field: string;
+  code: string;
+  message: string;
+}
+
+export type WireRefusal =
+  | { tag: "denied" | "not-now" | "fault"; val: Reason }
+  | { tag: "invalid"; val: Violation[] };
+
+export interface Attribute {
+  name: string;
+  value: AttributeValue | null;
+}
+
+export type AttributeType = "text" | "boolean" | "decimal" | "float" | "timestamp" | "bytes";
+export type AttributeValue = { tag: AttributeType; val: string | boolean | number | Uint8Array };
+
+/** Whom work is offered to. */
+export type Principal =
+  | { tag: "user"; val: string }
+  | { tag: "group"; val: string }
+  | { tag: "manager-of"; val: string }
+  | { tag: "member"; val: Member };
+
+/** A person as a member of a group. */
+export interface Member {
+  person: string;
+  group: string;
+}
+
+/** An exact part of a whole. */
+export interface Fraction {
+  numerator: number;
+  denominator: number;
+}
+
+/** A state that work is asked for. */
+export interface Entry {
+  stateInstance: string;
+  state: string;
+  cause: EntryCause;
+}
+
+/** Why work is asked for. */
+export type EntryCause = { tag: "entered" | "migrated" | "reoffered" } | { tag: "overdue"; val: Overdue };
+
+/** What is overdue: one task, or the state as a whole. */
+export interface Overdue {
+  task: string | null;
+  count: number;
+}

@@ -1,0 +1,141 @@
+// A flow, and what the host asks of it.
+
+import type { Actor, Entry, EventRecord, Overdue, Principal, Snapshot, Violation } from "./contract.ts";
+import { readConfig } from "./config.ts";
+import { Event, Facts, isOpen } from "./facts.ts";
+import { type Definition, definition, type Graph, targetsOf } from "./graph.ts";
+import { type Plan, to } from "./plan.ts";
+import { Refusal, described, fault, refusalOf } from "./refusal.ts";
+import { type Assignment, type ServiceCall, type Waiting, managerOf, toNobody, toUser, wireAssignment, wireCall, wireWaiting } from "./work.ts";
+
+/** The types of a flow: `flow<{ config: Config; data: Data; state: State; trigger: Trigger }>({ ... })`. */
+export interface Types {
+  config: any;
+  data: any;
+  state: string;
+  trigger: string;
+}
+
+/** The logic of a flow. Every function is pure: no clock, no randomness, no memory between calls. Every one may throw a refusal. */
+export interface Flow<F extends Types = Types> {
+  /** The settings with their defaults. Unknown ones, and values of another type, are refused. */
+  config: F["config"];
+  /** The graph for these settings. */
+  graph(config: F["config"]): Graph<F["state"], F["trigger"]>;
+  /** What is wrong with the settings beyond their types. */
+  check?(config: F["config"]): Violation[];
+  /** May this person start an instance with this data? The host has checked initiators and schema. */
+  start?(facts: Facts<F>, actor: Actor): void;
+  /** May this happen now? The host has checked who owns the task. */
+  guard?(facts: Facts<F>, event: Event<F>): void;
+  /** What follows? Without it, or without an answer: the only state that the trigger leads to. */
+  transition?(facts: Facts<F>, event: Event<F>): Plan<F["state"], F["data"]> | Plan<F["state"]> | undefined;
+  /** Who works on the task state? Without it: the initiator in states of own work, nobody elsewhere. */
+  assign?(facts: Facts<F>, state: F["state"]): Assignment;
+  /** Who gets the overdue work? Without it: the managers of those who had it. */
+  escalate?(facts: Facts<F>, state: F["state"], overdue: Overdue): Assignment;
+  /** What does the service state ask? Without it: the service of the state's name, with the instance's data. */
+  call?(facts: Facts<F>, state: F["state"]): ServiceCall<F["trigger"]>;
+  /** What does the wait state wait for? Without it: its signals. */
+  wait?(facts: Facts<F>, state: F["state"]): Waiting<F["trigger"]>;
+}
+
+/** What a component exports: `export const logic = flow({ ... })`. */
+export function flow<F extends Types = Types>(logic: Flow<F>) {
+  const drawnFor = (config: F["config"]) => definition(logic.graph(config) as Graph);
+  const read = (snapshot: Snapshot) => new Facts<F>(snapshot, readConfig(logic.config, snapshot.config));
+  return {
+    describe: (config: string) =>
+      throwing(violationsOf, () => {
+        const settings = readConfig(logic.config, config);
+        const violations = logic.check?.(settings) ?? [];
+        if (violations.length > 0) throw new Refusal({ tag: "invalid", val: violations });
+        return drawnFor(settings);
+      }),
+
+    guard: (snapshot: Snapshot, event: EventRecord) =>
+      throwing(refusalOf, () => {
+        const facts = read(snapshot);
+        if (event.source.tag === "start") logic.start?.(facts, event.source.val);
+        else logic.guard?.(facts, new Event(event, facts));
+      }),
+
+    transition: (snapshot: Snapshot, record: EventRecord) =>
+      throwing(refusalOf, () => {
+        const facts = read(snapshot);
+        const event = new Event(record, facts);
+        const drawn = drawnFor(facts.config);
+        const plan = logic.transition?.(facts, event) ?? along(drawn, event);
+        return plan.wire(drawn.attributes);
+      }),
+
+    enter: (snapshot: Snapshot, entries: Entry[]) =>
+      throwing(refusalOf, () => {
+        const config = readConfig(logic.config, snapshot.config);
+        const drawn = drawnFor(config);
+        return entries.map((entry) => {
+          const entering = snapshot.active.find((one) => one.id === entry.stateInstance);
+          return work(logic, drawn, new Facts<F>(snapshot, config, entering), entry);
+        });
+      }),
+  };
+}
+
+/** What the host reads as an error is thrown, as the contract has it. */
+function throwing<T>(wire: (thrown: unknown) => unknown, answer: () => T): T {
+  try {
+    return answer();
+  } catch (thrown) {
+    throw wire(thrown);
+  }
+}
+
+function violationsOf(thrown: unknown): Violation[] {
+  if (!(thrown instanceof Refusal)) return [{ field: "", code: "exception", message: described(thrown) }];
+  const { wire } = thrown;
+  return wire.tag === "invalid" ? wire.val : [{ field: "", ...wire.val }];
+}
+
+function along<F extends Types>(drawn: Definition, event: Event<F>): Plan<F["state"]> {
+  const [target, ...more] = targetsOf(drawn, event.state, event.trigger);
+  if (target === undefined || more.length > 0) throw fault("no_single_target", `${event.trigger} in ${event.state} leads to no single state.`);
+  return to(target);
+}
+
+function work<F extends Types>(logic: Flow<F>, drawn: Definition, facts: Facts<F>, entry: Entry) {
+  const state = drawn.states.find((one) => one.name === entry.state);
+  if (state === undefined) throw fault("unknown_state", `This flow knows no state ${entry.state}.`);
+  const { name, title } = state;
+  if (state.kind.tag === "service") return { tag: "service", val: wireCall(logic.call?.(facts, name) ?? called(drawn, facts, name)) };
+  if (state.kind.tag === "wait") return { tag: "wait", val: wireWaiting(logic.wait?.(facts, name) ?? {}) };
+  if (state.kind.tag !== "task") throw fault("no_work", `There is no work in ${name}.`);
+  const assigned = () => logic.assign?.(facts, name) ?? (state.ownWork ? toUser(facts.initiator) : toNobody());
+  if (entry.cause.tag !== "overdue") return { tag: "task", val: wireAssignment(assigned(), title) };
+  const overdue = entry.cause.val;
+  const answer = logic.escalate?.(facts, name, overdue) ?? upwards(facts, assigned(), overdue, title, state.ownWork);
+  return { tag: "task", val: wireAssignment(answer, title) };
+}
+
+/** The service of the state's name, with the instance's data. */
+function called<F extends Types>(drawn: Definition, facts: Facts<F>, name: string): ServiceCall {
+  const fired = (by: "reply" | "failure") => drawn.transitions.find((way) => way.source === name && way.by[by])?.trigger ?? "";
+  return { service: name, request: facts.data, onReply: fired("reply"), onFailure: fired("failure") };
+}
+
+/** The overdue work goes to the managers of those who had it. Own work, and work of groups, is offered as before. */
+function upwards<F extends Types>(facts: Facts<F>, again: Assignment, overdue: Overdue, title: string, ownWork: boolean): Assignment {
+  const tasks = (facts.entering?.tasks ?? []).filter((task) => (overdue.task === null ? isOpen(task) : task.id === overdue.task));
+  const offers = tasks.map((task) => {
+    const before = again.offers.find((offer) => (offer.label ?? title) === task.label) ?? { label: task.label, to: task.candidates };
+    const people = task.owner === null ? task.candidates.flatMap(personOf) : [task.owner];
+    if (ownWork || people.length === 0) return before;
+    const { owner: _owner, eachMember: _each, ...kept } = before;
+    return { ...kept, to: people.map(managerOf) };
+  });
+  return { ...again, offers };
+}
+
+function personOf(candidate: Principal): string[] {
+  if (candidate.tag === "user") return [candidate.val];
+  return candidate.tag === "member" ? [candidate.val.person] : [];
+}

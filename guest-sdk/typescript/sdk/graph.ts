@@ -1,0 +1,206 @@
+// The graph of a flow as an author writes it, and the definition that the host gets.
+//
+// `States` lists every state of the flow, so a state that is forgotten or misspelt does not compile.
+
+import type { AttributeType } from "./contract.ts";
+import { fault } from "./refusal.ts";
+import { extensionList, json, noMore, orNull } from "./strict.ts";
+
+/** What may fire a trigger. */
+export type FiredBy = "decision" | "signal" | "deadline" | "reply" | "failure" | "child" | "entry";
+/** What logic may be told of people besides who they are. */
+export type Reads = "groups" | "permissions" | "comments" | "inputs";
+export type CommentRule = "optional" | "required" | "none";
+type Extensions = Record<string, unknown>;
+
+/** A transition: where its trigger leads, and what it asks for. */
+export interface Transition<S extends string> {
+  /** One state, or those that `transition` chooses from. */
+  to: S | S[];
+  /** Instead of what usually fires triggers of this kind of state. */
+  by?: FiredBy | FiredBy[];
+  /** The permission (`subject:action`) that it needs. */
+  needs?: string;
+  /** For people, such as `Send back`; without it the trigger is shown. */
+  title?: string;
+  description?: string;
+  /** For people: when it is possible, or when it leads where. */
+  condition?: string;
+  /** JSON Schema 2020-12 of the input of a decision, signal or reply. */
+  input?: object;
+  /** Whether a decision has a comment. */
+  comment?: CommentRule;
+  extensions?: Extensions;
+}
+
+/** The transitions of a state, by their triggers. A state alone is where the trigger leads. */
+export type Transitions<S extends string, T extends string> = { [Trigger in T]?: S | S[] | Transition<S> };
+
+export interface StateOptions {
+  /** What is done in it, for people. */
+  description?: string;
+  /** It begins when all branches of the fork around it have arrived or ended, or as soon as so many have arrived. */
+  join?: "all" | number;
+  extensions?: Extensions;
+}
+
+type Kind = "task" | "service" | "router" | "wait" | "terminal";
+
+/** A state; made by `task`, `ownWork`, `service`, `router`, `wait` and `terminal`. */
+export interface State<S extends string = string, T extends string = string> {
+  kind: Kind;
+  /** For people; of a terminal state, the outcome. */
+  title: string;
+  ownWork: boolean;
+  firedBy: FiredBy;
+  on: Transitions<S, T>;
+  options: StateOptions;
+}
+
+function state<S extends string, T extends string>(
+  kind: Kind,
+  firedBy: FiredBy,
+  title: string,
+  on: Transitions<S, T>,
+  options: StateOptions,
+): State<S, T> {
+  return { kind, title, ownWork: false, firedBy, on, options };
+}
+
+/** People work here: `assign` says who. Left by decisions. */
+export const task = <S extends string, T extends string>(title: string, on: Transitions<S, T>, options: StateOptions = {}) =>
+  state("task", "decision", title, on, options);
+
+/** The initiator works here, on their own request. Left by decisions. */
+export const ownWork = <S extends string, T extends string>(title: string, on: Transitions<S, T>, options: StateOptions = {}) => ({
+  ...task(title, on, options),
+  ownWork: true,
+});
+
+/** A service works here: `call` says which. Left by its reply; the way on failure is `by: "failure"`. */
+export const service = <S extends string, T extends string>(title: string, on: Transitions<S, T>, options: StateOptions = {}) =>
+  state("service", "reply", title, on, options);
+
+/** Nobody works here: `transition` is asked at once. It has one trigger. */
+export const router = <S extends string, T extends string>(title: string, on: Transitions<S, T>, options: StateOptions = {}) =>
+  state("router", "entry", title, on, options);
+
+/** Something has to happen elsewhere: `wait` says what. Left by signals. */
+export const wait = <S extends string, T extends string>(title: string, on: Transitions<S, T>, options: StateOptions = {}) =>
+  state("wait", "signal", title, on, options);
+
+/** The instance ends here, with this outcome. */
+export const terminal = (outcome: string, options: StateOptions = {}) => state<never, never>("terminal", "entry", outcome, {}, options);
+
+/** The whole flow, as it is drawn. */
+export interface Graph<S extends string = string, T extends string = string> {
+  /** The flow's name for people; without it its key is shown. */
+  title?: string;
+  description?: string;
+  /** Where every instance begins. */
+  start: S;
+  /** Groups whose members may start an instance; none: anyone signed in. */
+  initiators?: string[];
+  /** Every state of the flow. */
+  states: { [Name in S]: State<S, T> };
+  /** JSON Schema 2020-12 that an instance's data satisfies at all times. */
+  schema?: object;
+  /** Attributes that instances can be searched by. */
+  attributes?: Record<string, AttributeType>;
+  /** Template of an instance's title: `Invoice {/number} of {/supplier/name}`. */
+  instanceTitle?: string;
+  instanceSummary?: string;
+  /** Names of priorities with the number from which each holds, ascending. */
+  priorities?: Record<string, number>;
+  /** A person decides in one state of each list. */
+  separate?: S[][];
+  /** What logic is told of people besides who they are. */
+  reads?: Reads[];
+  /** While an instance runs, no other instance of any definition about the same entity does. */
+  solePerEntity?: boolean;
+  /** What the config names of the tenant's directory; it is looked up when a version is published. */
+  uses?: { groups?: string[]; people?: string[]; calendars?: string[] };
+  /** Extensions without which the flow does not work. */
+  requires?: string[];
+  extensions?: Extensions;
+}
+
+/** The definition of the contract. All that a graph may leave out is filled up here. */
+export function definition(graph: Graph) {
+  const { title = "", description = "", start, initiators = [], states, schema, attributes = {}, ...more } = graph;
+  const { instanceTitle, instanceSummary, priorities = {}, separate = [], reads = [], solePerEntity = false, ...last } = more;
+  const { uses = {}, requires = [], extensions, ...rest } = last;
+  noMore("The graph", rest);
+  const { groups = [], people = [], calendars = [], ...others } = uses;
+  noMore("`uses`", others);
+  const used = (tag: string, names: string[]) => names.map((val) => ({ tag, val }));
+  const drawn = Object.entries(states);
+  return {
+    title,
+    description,
+    initial: start,
+    initiators,
+    states: drawn.map(([name, one]) => wireState(name, one)),
+    transitions: drawn.flatMap(([name, one]) => Object.entries(one.on).map(([trigger, way]) => wireTransition(name, one, trigger, way))),
+    dataSchema: json(schema),
+    attributes: Object.entries(attributes).map(([name, kind]) => ({ name, kind })),
+    instanceTitle: orNull(instanceTitle),
+    instanceSummary: orNull(instanceSummary),
+    priorities: Object.entries(priorities).map(([name, atLeast]) => ({ name, atLeast })),
+    separate,
+    reads: flags(["groups", "permissions", "comments", "inputs"], reads),
+    solePerEntity,
+    uses: [...used("group", groups), ...used("person", people), ...used("calendar", calendars)],
+    requires,
+    extensions: extensionList(extensions),
+  };
+}
+
+function wireState(name: string, one: State) {
+  const { description = "", join, extensions, ...rest } = one.options;
+  noMore(`The state ${name}`, rest);
+  return {
+    name,
+    title: one.title,
+    description,
+    kind: one.kind === "terminal" ? { tag: "terminal", val: one.title } : { tag: one.kind },
+    join: join === undefined ? { tag: "none" } : join === "all" ? { tag: "all" } : { tag: "count", val: join },
+    ownWork: one.ownWork,
+    extensions: extensionList(extensions),
+  };
+}
+
+const FIRED_BY: FiredBy[] = ["decision", "signal", "deadline", "reply", "failure", "child", "entry"];
+
+function wireTransition(source: string, one: State, trigger: string, way: string | string[] | Transition<string> | undefined) {
+  const given: Transition<string> = typeof way === "string" || Array.isArray(way) ? { to: way } : (way ?? { to: [] });
+  const { to, by = one.firedBy, needs, title = "", description = "", condition = "", input, comment = "optional", ...more } = given;
+  const { extensions, ...rest } = more;
+  noMore(`The transition ${trigger} of ${source}`, rest);
+  return {
+    source,
+    trigger,
+    targets: [to].flat(),
+    by: flags(FIRED_BY, [by].flat()),
+    permission: orNull(needs),
+    title,
+    description,
+    condition,
+    input: json(input),
+    comment,
+    extensions: extensionList(extensions),
+  };
+}
+
+function flags<N extends string>(all: N[], set: N[]): Record<N, boolean> {
+  const unknown = set.find((name) => !all.includes(name));
+  if (unknown !== undefined) throw fault("unknown_flag", `There is no ${unknown}: it is one of ${all.join(", ")}.`);
+  return Object.fromEntries(all.map((name) => [name, set.includes(name)])) as Record<N, boolean>;
+}
+
+export type Definition = ReturnType<typeof definition>;
+
+/** Where the trigger may lead. */
+export function targetsOf(drawn: Definition, source: string, trigger: string): string[] {
+  return drawn.transitions.find((way) => way.source === source && way.trigger === trigger)?.targets ?? [];
+}

@@ -1,0 +1,62 @@
+// Refusals: why something may not happen, or cannot be answered. All of them are thrown.
+//
+// `denied` is about the person (403), `notNow` about the moment (409), `invalid` about the data or the input (422), `fault` is a
+// mistake of the flow (424). Any other exception is a fault, too, with the line of the author's file.
+
+import type { Violation, WireRefusal } from "./contract.ts";
+
+/** What the functions of a flow throw when they refuse. */
+export class Refusal extends Error {
+  readonly wire: WireRefusal;
+
+  constructor(wire: WireRefusal) {
+    super(wire.tag === "invalid" ? wire.val.map((one) => one.message).join(" ") : wire.val.message);
+    this.name = "Refusal";
+    this.wire = wire;
+  }
+}
+
+/** This actor may not, now or ever: `throw denied("over_limit", "Above 1000, the CFO decides.")`. */
+export const denied = (code: string, message: string) => new Refusal({ tag: "denied", val: { code, message } });
+
+/** Not possible at the moment; a later attempt may succeed. */
+export const notNow = (code: string, message: string) => new Refusal({ tag: "not-now", val: { code, message } });
+
+/** The flow cannot answer, by a mistake of its author. */
+export const fault = (code: string, message: string) => new Refusal({ tag: "fault", val: { code, message } });
+
+/** The data or the input does not permit it. `field` is a JSON Pointer, such as `/amount`; a decision's comment is `/comment`. */
+export const invalid = (field: string, code: string, message: string) => new Refusal({ tag: "invalid", val: [{ field, code, message }] });
+
+/** The same for several fields. */
+export const allInvalid = (violations: Violation[]) => new Refusal({ tag: "invalid", val: violations });
+
+/** The refusal that a thrown value stands for. */
+export function refusalOf(thrown: unknown): WireRefusal {
+  if (thrown instanceof Refusal) return thrown.wire;
+  return { tag: "fault", val: { code: "exception", message: described(thrown) } };
+}
+
+const MESSAGE_CHARS_MAX = 500;
+
+/** The exception with its message and its place: `TypeError: cannot read property 'x' of null (src/flow.ts:12)`. */
+export function described(thrown: unknown): string {
+  const text = thrown instanceof Error ? `${thrown.name}: ${thrown.message}` : `Thrown: ${String(thrown)}`;
+  const place = thrown instanceof Error ? placeOf(thrown.stack ?? "") : undefined;
+  return text.slice(0, MESSAGE_CHARS_MAX) + (place ? ` (${place})` : "");
+}
+
+/** The sources of the bundle: the line where each file begins, and for each line of the bundle that of its source. `build.mjs` adds it. */
+type Lines = { files: [number, string][]; lines: number[] };
+
+/** The innermost line of the author's that the stack names. */
+function placeOf(stack: string): string | undefined {
+  // Tests that run this file natively have no table.
+  const table = (globalThis as { wrkflwLines?: Lines }).wrkflwLines;
+  for (const [, at] of stack.matchAll(/:(\d+):\d+\)?$/gm)) {
+    const line = Number(at);
+    const file = table?.files.findLast(([from]) => from <= line)?.[1];
+    if (file && !file.startsWith("sdk/")) return `${file}:${table?.lines[line]}`;
+  }
+  return undefined;
+}

@@ -1,0 +1,194 @@
+// The work in a state: who gets a task and until when, what a service is sent, what a wait state waits for.
+
+import type { Duration, Fraction, Principal } from "./contract.ts";
+import { fault } from "./refusal.ts";
+import { extensionList, noMore, orNull } from "./strict.ts";
+
+type Extensions = Record<string, unknown>;
+
+export const user = (id: string): Principal => ({ tag: "user", val: id });
+export const group = (id: string): Principal => ({ tag: "group", val: id });
+/** Whoever manages this person when the task is created. */
+export const managerOf = (id: string): Principal => ({ tag: "manager-of", val: id });
+/** This person, as long as they are a member of the group. */
+export const member = (person: string, of: string): Principal => ({ tag: "member", val: { person, group: of } });
+
+export const minutes = (count: number): Duration => count * 60;
+export const hours = (count: number): Duration => minutes(count) * 60;
+export const days = (count: number): Duration => hours(count) * 24;
+
+/** When something has to be done, and what happens when it is not: exactly one of `after`, `working`, `workingDays` and `at`. */
+export interface Deadline<T extends string = string> {
+  /** Seconds, as by `hours(48)`. */
+  after?: Duration;
+  /** Seconds of working time by a calendar of the tenant. */
+  working?: { time: Duration; calendar: string };
+  /** The end of the last of so many working days. */
+  workingDays?: { days: number; calendar: string };
+  at?: Date | string;
+  /** `escalate` asks the flow's `escalate`; `release` takes the task from its owner. */
+  then: "remind" | "escalate" | "release" | { fire: T } | { cancel: string };
+  /** From when it counts; `claimed` only for deadlines of an offer. */
+  since?: "created" | "claimed";
+  /** Again after each of these pauses. */
+  every?: Duration;
+}
+
+/** One task, or one for each member of a group. */
+export interface Offer {
+  /** Tells it from others of the same state. Without it: the title of the state. */
+  label?: string;
+  /** Who may claim it. */
+  to?: Principal[];
+  /** Owned from the start, without a claim. */
+  owner?: string;
+  /** One such task for each member of this group. */
+  eachMember?: string;
+  /** Owned from the start by a candidate who is familiar with the instance. */
+  retain?: boolean;
+  deadlines?: Deadline[];
+  extensions?: Extensions;
+}
+
+/** How many decisions of one outcome a state needs: a number, or a part of its tasks. */
+export type Needed = number | { atLeast: [number, number] } | { moreThan: [number, number] };
+
+/** Who gets the work of a task state. */
+export interface Assignment {
+  offers: Offer[];
+  /** 1 unless it says more. */
+  needed?: Needed;
+  /** People who must not decide. */
+  exclude?: string[];
+  /** The group that gets the work when nobody else is left. */
+  fallback?: string;
+  /** The higher, the more urgent. */
+  priority?: number;
+  /** Of the state as a whole. */
+  deadlines?: Deadline[];
+  /** Other people are not told the decisions until the state has ended. */
+  blind?: boolean;
+  extensions?: Extensions;
+}
+
+type Rest = Omit<Assignment, "offers">;
+/** One task, for whoever of the group claims it. */
+export const toGroup = (id: string, rest: Rest = {}): Assignment => ({ offers: [{ to: [group(id)] }], ...rest });
+/** One task, for this person. */
+export const toUser = (id: string, rest: Rest = {}): Assignment => ({ offers: [{ to: [user(id)] }], ...rest });
+/** One task, for whoever manages this person. */
+export const toManagerOf = (id: string, rest: Rest = {}): Assignment => ({ offers: [{ to: [managerOf(id)] }], ...rest });
+/** A task for each member of the group, who alone may do it. */
+export const toEachMember = (id: string, rest: Rest = {}): Assignment => ({ offers: [{ eachMember: id }], ...rest });
+/** A task for each of these people. */
+export const toEach = (people: string[], rest: Rest = {}): Assignment => ({ offers: people.map((id) => ({ label: id, to: [user(id)] })), ...rest });
+/** No task: the host tries the fallbacks. */
+export const toNobody = (rest: Rest = {}): Assignment => ({ offers: [], ...rest });
+
+/** What a service state asks. */
+export interface ServiceCall<T extends string = string> {
+  /** A service that the operator has configured by this name. */
+  service: string;
+  request: unknown;
+  onReply: T;
+  onFailure: T;
+  /** Seconds for each attempt; 30 unless it says otherwise. */
+  timeout?: Duration;
+  /** Pauses before further attempts; three unless it says otherwise. */
+  retries?: Duration[];
+  deadlines?: Deadline<T>[];
+}
+
+/** What a wait state waits for. */
+export interface Waiting<T extends string = string> {
+  /** A name of the flow's own by which signals find this state. */
+  correlation?: string;
+  /** Signals that came before the state was entered count. */
+  bufferSignals?: boolean;
+  /** Instances to start, whose ends come back as triggers. */
+  children?: Child<T>[];
+  deadlines?: Deadline<T>[];
+}
+
+/** An instance to start. */
+export interface Child<T extends string = string> {
+  key: string;
+  entityType: string;
+  entityId: string;
+  data?: unknown;
+  /** Fired when it ends. */
+  onEnd?: T;
+}
+
+// ── As the contract has them: all that may be left out is filled up here ──
+
+export function wireAssignment(assignment: Assignment, title: string) {
+  const { offers, needed = 1, exclude = [], fallback, priority = 0, deadlines = [], blind = false, extensions, ...rest } = assignment;
+  noMore("The assignment", rest);
+  return {
+    offers: offers.map((offer) => wireOffer(offer, title)),
+    needed: wireNeeded(needed),
+    exclude,
+    fallback: orNull(fallback),
+    priority,
+    deadlines: deadlines.map(wireDeadline),
+    blind,
+    extensions: extensionList(extensions),
+  };
+}
+
+function wireOffer(offer: Offer, title: string) {
+  const { label = title, to = [], owner, eachMember, retain = false, deadlines = [], extensions, ...rest } = offer;
+  noMore("The offer", rest);
+  return {
+    label,
+    candidates: to,
+    owner: orNull(owner),
+    eachMember: orNull(eachMember),
+    retain,
+    deadlines: deadlines.map(wireDeadline),
+    extensions: extensionList(extensions),
+  };
+}
+
+function wireNeeded(needed: Needed) {
+  if (typeof needed === "number") return { tag: "count", val: needed };
+  const part = ([numerator, denominator]: [number, number]): Fraction => ({ numerator, denominator });
+  return "atLeast" in needed ? { tag: "at-least", val: part(needed.atLeast) } : { tag: "more-than", val: part(needed.moreThan) };
+}
+
+function wireDeadline(deadline: Deadline) {
+  const { after, working, workingDays, at, then, since = "created", every, ...rest } = deadline;
+  noMore("The deadline", rest);
+  const when = [
+    after !== undefined && { tag: "after", val: after },
+    working && { tag: "working", val: working },
+    workingDays && { tag: "working-days", val: workingDays },
+    at !== undefined && { tag: "at", val: at instanceof Date ? at.toISOString() : at },
+  ].filter((one) => one !== false && one !== undefined);
+  if (when.length !== 1) throw fault("deadline", "A deadline has exactly one of after, working, workingDays and at.");
+  return { when: when[0], since, repeat: orNull(every), action: wireAction(then) };
+}
+
+function wireAction(then: Deadline["then"]) {
+  if (typeof then === "string") return { tag: then };
+  return "fire" in then ? { tag: "fire", val: then.fire } : { tag: "cancel", val: then.cancel };
+}
+
+export function wireCall(call: ServiceCall) {
+  const { service, request, onReply, onFailure, timeout = 30, retries = [10, minutes(1), minutes(5)], deadlines = [], ...rest } = call;
+  noMore("The service call", rest);
+  return { service, request: JSON.stringify(request), timeout, retries, onReply, onFailure, deadlines: deadlines.map(wireDeadline) };
+}
+
+export function wireWaiting(waiting: Waiting) {
+  const { correlation, bufferSignals = false, children = [], deadlines = [], ...rest } = waiting;
+  noMore("The wait", rest);
+  return { deadlines: deadlines.map(wireDeadline), correlation: orNull(correlation), bufferSignals, children: children.map(wireChild) };
+}
+
+function wireChild(child: Child) {
+  const { key, entityType, entityId, data = {}, onEnd, ...rest } = child;
+  noMore("The child", rest);
+  return { key, entityType, entityId, data: JSON.stringify(data), onEnd: orNull(onEnd) };
+}

@@ -1,0 +1,17 @@
+use wrkflw_guest::Graph;
+
+wrkflw_guest::states! { enum State { Draft, Review, Done } }
+wrkflw_guest::triggers! { enum Trigger { Approve, Reject } }
+
+fn graph() -> Graph<State, Trigger> {
+    Graph::start(State::Draft)
+        .task(State::Draft, "Write", |s| {
+            s.on(Trigger::Approve, State::Done)
+                .on(Trigger::Reject, State::Draft);
+        })
+        .terminal(State::Done, "DONE")
+}
+
+fn main() {
+    graph();
+}

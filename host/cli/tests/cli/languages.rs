@@ -1,0 +1,315 @@
+//! Flows in other languages than Rust, from an empty folder to instances that run. `document-approval` in each language answers what
+//! the one in Rust answers, and an exception is a fault that names its line.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::program::{Place, Ran};
+
+/// The flow in Rust, which `wrkflw dev` publishes.
+const IN_RUST: &str = "document-approval";
+/// The scenarios that the flow in Rust passes.
+const SCENARIOS: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../plugins/document-approval/scenarios"
+);
+const EXPENSES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/cli/languages/expense");
+/// The comment at which the flows of these tests fail.
+const FAILING: &str = "boom";
+
+/// A flow in another language.
+struct Sample {
+    language: &'static str,
+    file: &'static str,
+    source: &'static str,
+    /// The flow of `languages/expense`, which uses more of the SDK: a quorum, deadlines, signals, a patch.
+    expense: &'static str,
+    /// What stands before `assign`, and a guard that is put before it and fails at a comment.
+    before: &'static str,
+    guard: &'static str,
+    /// What the fault says before the place.
+    message: &'static str,
+}
+
+const TS: Sample = Sample {
+    language: "ts",
+    file: "src/flow.ts",
+    source: include_str!("../../../../plugins/document-approval/languages/flow.ts"),
+    expense: include_str!("languages/expense/flow.ts"),
+    before: "  assign(",
+    guard: "  guard(_facts, event) {\n    if (event.comment === \"boom\")\n      throw new RangeError(\"It went boom.\");\n  },\n\n",
+    message: "RangeError: It went boom.",
+};
+
+const JS: Sample = Sample {
+    language: "js",
+    file: "src/flow.js",
+    source: include_str!("../../../../plugins/document-approval/languages/flow.js"),
+    expense: "",
+    ..TS
+};
+
+const PYTHON: Sample = Sample {
+    language: "python",
+    file: "src/flow.py",
+    source: include_str!("../../../../plugins/document-approval/languages/flow.py"),
+    expense: include_str!("languages/expense/flow.py"),
+    before: "    def assign(",
+    guard: "    def guard(self, facts, event):\n        if event.comment == \"boom\":\n            raise ValueError(\"It went boom.\")\n\n",
+    message: "ValueError: It went boom.",
+};
+
+const C: Sample = Sample {
+    language: "c",
+    file: "src/flow.c",
+    source: include_str!("../../../../plugins/document-approval/languages/flow.c"),
+    expense: include_str!("languages/expense/flow.c"),
+    before: "const wf_flow_t",
+    guard: "static void guard(const wf_facts_t *facts, const wf_event_t *event) {\n  (void)facts;\n  if (wf_is(wf_comment(event), \"boom\"))\n    WF_FAULT(\"It went boom.\");\n}\n\n",
+    message: "It went boom.",
+};
+
+impl Sample {
+    /// The source with the failing guard, and the number of the line that fails.
+    fn failing(&self) -> (String, usize) {
+        let source = self
+            .source
+            .replacen(self.before, &format!("{}{}", self.guard, self.before), 1)
+            .replace("  .graph = graph,", "  .graph = graph,\n  .guard = guard,");
+        let fails = |line: &str| line.contains("It went boom.");
+        let line = source.lines().position(fails).expect("the guard is there");
+        (source, line + 1)
+    }
+
+    fn key(&self) -> String {
+        format!("in-{}", self.language)
+    }
+
+    /// Makes a new folder, and builds what is in it.
+    fn begin(&self, place: &Place) {
+        let key = self.key();
+        place.data(&format!("plugin new {key} --language {}", self.language));
+        let tested = place.run_in(&key, "plugin test --quiet");
+        assert_eq!(
+            (tested.code, tested.stderr.as_str()),
+            (0, ""),
+            "the template"
+        );
+        fs::write(place.folder.join(&key).join("config.json"), "{}").expect("our own folder");
+    }
+
+    /// Builds this source in the folder.
+    fn write(&self, place: &Place, source: &str) {
+        let folder = place.folder.join(self.key());
+        fs::write(folder.join(self.file), source).expect("our own folder");
+        place.data_in(&folder, "plugin build");
+    }
+
+    /// How many of these scenarios pass with what was built. All do.
+    fn tested(&self, place: &Place, scenarios: &str) -> u64 {
+        let component = place.folder.join(self.key()).join("build").join(self.key());
+        let component = component.with_extension("wasm");
+        let line = format!(
+            "plugin test --component {} {scenarios}",
+            component.display()
+        );
+        let tested = place.data(&line);
+        tested["scenarios"].as_u64().expect("a number")
+    }
+
+    fn file_name(&self) -> &str {
+        let name = Path::new(self.file).file_name();
+        name.and_then(|name| name.to_str()).expect("a name")
+    }
+}
+
+/// What a command answers, without ids and times.
+fn answer(place: &Place, line: &str) -> Value {
+    let Ran {
+        code,
+        stdout,
+        stderr,
+    } = place.run(&format!("{line} --output json"));
+    if code != 0 {
+        let problem: Value =
+            serde_json::from_str(&stderr).unwrap_or_else(|_| panic!("{line}: {stderr}"));
+        return json!([code, problem["code"], problem["errors"], problem["reason"]]);
+    }
+    let answer: Value = serde_json::from_str(&stdout).expect("JSON");
+    let instance = answer.get("instance").unwrap_or(&answer);
+    let states = instance["states"].as_array().into_iter().flatten();
+    let states = states.map(|state| {
+        let tasks = state["tasks"].as_array().into_iter().flatten();
+        let tasks = tasks.map(|task| json!([task["label"], task["status"], task["candidates"]]));
+        let due = state["dueAt"].is_string();
+        let (needed, priority) = (&state["needed"], &state["priority"]);
+        json!([
+            state["name"],
+            needed,
+            priority,
+            due,
+            tasks.collect::<Vec<_>>()
+        ])
+    });
+    let events = answer["events"].as_array().into_iter().flatten();
+    let events = events.map(|event| json!([event["type"], event["data"]["notes"]]));
+    let whole = [
+        "status",
+        "outcome",
+        "title",
+        "summary",
+        "data",
+        "attributes",
+    ];
+    let whole = whole.map(|member| &instance[member]);
+    json!([
+        whole,
+        states.collect::<Vec<_>>(),
+        events.collect::<Vec<_>>()
+    ])
+}
+
+/// The id of the only open task about this entity.
+fn task(place: &Place, key: &str, person: &str) -> String {
+    let listed = place.data(&format!("task list --view available --as {person}"));
+    let tasks = listed["data"].as_array().expect("a list");
+    let of_key = |task: &&Value| task["entity"]["id"] == key || task["entityId"] == key;
+    let task = tasks
+        .iter()
+        .find(of_key)
+        .unwrap_or_else(|| panic!("no task for {person}: {listed}"));
+    task["id"].as_str().expect("an id").to_owned()
+}
+
+/// Asks the same of a flow, and returns the answers.
+fn transcript(place: &Place, key: &str) -> Vec<(&'static str, Value)> {
+    let start = |data: &str, person: &str| {
+        answer(
+            place,
+            &format!("instance start {key} --entity document/{key} --data {data} --as {person}"),
+        )
+    };
+    let decide = |outcome: &str, rest: &str, person: &str| {
+        let id = task(place, key, person);
+        answer(
+            place,
+            &format!("task decide {id} {outcome} {rest} --as {person}"),
+        )
+    };
+    let mut told = vec![
+        (
+            "not everybody starts",
+            start(r#"{"title":"Budget"}"#, "outsider"),
+        ),
+        ("a title is needed", start("{}", "author")),
+        ("an author starts", start(r#"{"title":"Budget"}"#, "author")),
+        ("a rejection says why", decide("REJECT", "", "reviewer")),
+        (
+            "it goes back",
+            decide("REJECT", "--comment Why?", "reviewer"),
+        ),
+        ("it comes again", decide("SUBMIT", "", "author")),
+        ("a reviewer approves", decide("APPROVE", "", "reviewer")),
+        (
+            "an approver rejects",
+            decide("REJECT", "--comment No.", "approver"),
+        ),
+        ("it is given up", decide("ABANDON", "", "author")),
+    ];
+    let graph = place.data(&format!("definition show {key}"));
+    told.push(("the graph", graph["graph"].clone()));
+    told
+}
+
+/// Publishes a flow and holds it against the one in Rust.
+fn is_as_in_rust(samples: &[&Sample]) {
+    let place = Place::new();
+    let _dev = place.start("dev --ephemeral --port 0");
+    let in_rust = transcript(&place, IN_RUST);
+    for sample in samples {
+        let key = sample.key();
+        sample.begin(&place);
+        sample.write(&place, &sample.failing().0);
+        let published = place.data_in(&key, "definition publish --activate");
+        assert_eq!(published["active"], true, "{published}");
+        assert!(sample.tested(&place, SCENARIOS) > 2);
+        for (ours, other) in in_rust.iter().zip(transcript(&place, &key)) {
+            assert_eq!(*ours, other, "{key}");
+        }
+        let start = format!(
+            r#"instance start {key} --entity document/failing-{key} --data {{"title":"x"}} --as author"#
+        );
+        place.data(&start);
+        let id = task(&place, &format!("failing-{key}"), "reviewer");
+        let failed = place.run(&format!(
+            "task decide {id} APPROVE --comment {FAILING} --as reviewer"
+        ));
+        assert_eq!(failed.code, 8, "{}", failed.stderr);
+        let place_of_fault = format!("{}:{})", sample.file_name(), sample.failing().1);
+        for words in [sample.message, &place_of_fault] {
+            assert!(
+                failed.stderr.contains(words),
+                "{key}: no {words} in {}",
+                failed.stderr
+            );
+        }
+        if !sample.expense.is_empty() {
+            sample.write(&place, sample.expense);
+            assert_eq!(sample.tested(&place, EXPENSES), 4);
+        }
+    }
+}
+
+#[test]
+fn typescript_and_javascript_do_what_rust_does() {
+    is_as_in_rust(&[&TS, &JS]);
+}
+
+#[test]
+fn python_does_what_rust_does() {
+    is_as_in_rust(&[&PYTHON]);
+}
+
+#[test]
+fn c_does_what_rust_does() {
+    is_as_in_rust(&[&C]);
+}
+
+#[test]
+fn a_flow_whose_tool_is_missing_names_what_to_install() {
+    let place = Place::new();
+    for (language, program, package) in [
+        ("ts", "npm", "nodejs"),
+        ("python", "python3", "python3-venv"),
+        ("c", "clang", "lld"),
+    ] {
+        place.data(&format!("plugin new in-{language} --language {language}"));
+        let mut command = place.command("plugin build");
+        command.current_dir(place.folder.join(format!("in-{language}")));
+        command.env("PATH", place.folder.join("empty"));
+        let refused = crate::program::ran(command);
+        assert_eq!(refused.code, 1, "{}", refused.stderr);
+        for words in [program, package] {
+            assert!(refused.stderr.contains(words), "{}", refused.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_manifest_that_is_wrong_is_refused_and_no_rust_is_looked_for() {
+    let place = Place::new();
+    fs::write(
+        place.folder.join("flow.toml"),
+        "name = \"x\"\nlanguage = \"cobol\"\n",
+    )
+    .expect("our own folder");
+    let refused = place.run("plugin build");
+    assert_eq!(refused.code, 6, "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("cobol") && refused.stderr.contains("next: "),
+        "{}",
+        refused.stderr
+    );
+}
